@@ -46,35 +46,38 @@ def spore(how: str) -> Callable[[int], Callable[[], Any]]:
     return make
 
 
-def by_torch(how: str) -> Callable[[int], Callable[[], Any]]:
-    """The same by torch."""
+def torch_step(layers: int, width: int, rows: int, is_sharded: bool) -> Callable[[], float]:
+    """Return a step of layers that FSDP2 shards one by one, or that DDP copies."""
     import torch
     from torch.distributed.fsdp import fully_shard
 
+    parts = [torch.nn.Sequential(torch.nn.Linear(width, width, bias=False), torch.nn.ReLU()) for _ in range(layers)]
+    model: Any = torch.nn.Sequential(*parts)
+    if is_sharded:
+        for part in parts:
+            fully_shard(part)
+        fully_shard(model)
+    else:
+        model = torch.nn.parallel.DistributedDataParallel(model)
+    optimizer = torch.optim.Adam(model.parameters(), 1e-3, fused=True)
+    x = torch.ones(rows, width)
+
+    def step() -> float:
+        optimizer.zero_grad()
+        loss = torch.nn.functional.mse_loss(model(x), x)
+        loss.backward()
+        optimizer.step()
+        return float(loss.detach())
+
+    return step
+
+
+def by_torch(how: str) -> Callable[[int], Callable[[], Any]]:
+    """The same by torch."""
+    import torch
+
     torch.distributed.init_process_group("gloo")
-
-    def make(width: int) -> Callable[[], Any]:
-        layers = [torch.nn.Sequential(torch.nn.Linear(width, width, bias=False), torch.nn.ReLU()) for _ in range(LAYERS)]
-        model: Any = torch.nn.Sequential(*layers)
-        if how == "FSDP2":
-            for layer in layers:
-                fully_shard(layer)
-            fully_shard(model)
-        else:
-            model = torch.nn.parallel.DistributedDataParallel(model)
-        optimizer = torch.optim.Adam(model.parameters(), 1e-3, fused=True)
-        x = torch.ones(ROWS, width)
-
-        def step() -> float:
-            optimizer.zero_grad()
-            loss = torch.nn.functional.mse_loss(model(x), x)
-            loss.backward()
-            optimizer.step()
-            return float(loss.detach())
-
-        return step
-
-    return make
+    return lambda width: torch_step(LAYERS, width, ROWS, is_sharded=how == "FSDP2")
 
 
 def main() -> None:

@@ -94,7 +94,7 @@ def stepped(cell: Any, batch: tuple[Any, ...], mode: str) -> tuple[Callable[[], 
         return step(*batch).asnumpy()
 
     run()
-    counts = outcomes.computed_in(torchspore.graphs(step)[0].module)
+    counts = outcomes.count_dtypes(torchspore.graphs(step)[0].module)
     counts.pop("cast", None)
     whole = sum(counts.values())
     return run, {kind: count / whole for kind, count in counts.items()}

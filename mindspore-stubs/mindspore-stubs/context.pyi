@@ -41,10 +41,10 @@ class _AscendConfig(TypedDict, total=False):
     host_scheduling_max_threshold: int  # The largest number of kernels of a static graph for which they are launched one by one.
     hccl_watchdog: bool  # Whether a thread monitors the collectives and ends the program when one has failed.
     topo_order: dict[str, Any]  # In which order the operators of a graph run, by the graph's name.
-    cur_step_num: int  # The number of the current step, for checkpoints that are written at the end of a step.
-    save_checkpoint_steps: int  # After how many steps a checkpoint is written.
-    last_triggered_step: int  # The step of the last checkpoint.
-    need_ckpt: bool  # Whether the current step is one after which a checkpoint is written.
+    cur_step_num: int  # The number of the current step of a training with ModelCheckpoint, which compares it with `last_triggered_step`.
+    save_checkpoint_steps: int  # After how many steps ModelCheckpoint saves.
+    last_triggered_step: int  # The step after which ModelCheckpoint last saved.
+    need_ckpt: bool  # Whether the training that runs writes checkpoints: True from its first step to its last if it has a ModelCheckpoint.
 
 class _StrategyCkptConfig(TypedDict, total=False):
     load_file: str  # The file that strategies are read from.
@@ -138,10 +138,10 @@ class _Context(TypedDict, total=False):
     ascend_config: _AscendConfig  # Details of Ascend devices.
     hccl_watchdog: bool  # Whether a thread monitors the collectives and ends the program when one has failed.
     topo_order: dict[str, Any]  # In which order the operators of a graph run, by the graph's name.
-    cur_step_num: int  # The number of the current step, for checkpoints that are written at the end of a step.
-    save_checkpoint_steps: int  # After how many steps a checkpoint is written.
-    last_triggered_step: int  # The step of the last checkpoint.
-    need_ckpt: bool  # Whether the current step is one after which a checkpoint is written.
+    cur_step_num: int  # The number of the current step of a training with ModelCheckpoint, which compares it with `last_triggered_step`.
+    save_checkpoint_steps: int  # After how many steps ModelCheckpoint saves.
+    last_triggered_step: int  # The step after which ModelCheckpoint last saved.
+    need_ckpt: bool  # Whether the training that runs writes checkpoints: True from its first step to its last if it has a ModelCheckpoint.
     recompute_comm_overlap: str | bool  # Which collectives run while the forward pass is recomputed.
     matmul_grad_comm_overlap: str | bool  # Which collectives run while the gradients of matrix products are computed.
     pp_1f1b_overlap: str | bool  # Which collectives of a pipeline's forward and backward passes overlap with each other's computing.
@@ -359,13 +359,13 @@ class _AutoParallelContext(TypedDict, total=False):
     full_batch: bool  # Every process reads the full batch and uses its own part of it.
     dataset_strategy: Literal['data_parallel', 'full_batch'] | tuple[tuple[int, ...], ...] | tuple[Any, ...]  # How the dataset's outputs are split across the devices: by the batch, not at all, or axis by axis.
     enable_alltoall: bool  # Changes one sharding into another by all-to-all where that is possible, otherwise by gathering and slicing.
-    communi_parallel_mode: Literal['all_group_parallel', 'same_server_group_parallel', 'no_group_parallel']  # Which groups of processes may send at the same time.
+    communi_parallel_mode: Literal['all_group_parallel', 'same_server_group_parallel', 'no_group_parallel']  # Which groups of processes may exchange at the same time.
     force_fp32_communication: bool  # Sums in float32 in every collective that sums.
     dump_local_norm: bool  # Writes the norm of each parameter's local gradient, before it is summed.
     dump_local_norm_path: str  # The directory for what `dump_local_norm` writes.
     dump_device_local_norm: bool  # Writes the norm of all gradients of this device, before they are summed.
     auto_parallel_new_interface: bool  # MindSpore's AutoParallel class sets it for itself.
-    init_param_in_compile: bool  # Initializes parameters while the graph is compiled, each device its part.
+    init_param_in_compile: bool  # Initializes Parameters while the graph is compiled, each device its part, with the values that they would have at once.
     grad_accumulation_step: int  # After how many steps the summed gradients are applied.
     enable_parallel_optimizer: bool  # Shards the optimizer's state and its work across the processes that have the same parameters.
     parallel_optimizer_config: _ParallelOptimizerConfig  # Details of `enable_parallel_optimizer`.
@@ -374,7 +374,7 @@ class _AutoParallelContext(TypedDict, total=False):
     all_reduce_fusion_config: list[int]  # The indices at which the list of gradients is split into groups that are summed together.
     comm_fusion: _CommFusion  # Which collectives are merged into larger ones: by 64 MB, by a size in MB, or at the specified indices.
     pipeline_stages: int  # The number of stages into which the devices are divided; each Cell names its stage.
-    pipeline_segments: int  # The number of segments into which each stage of a pipeline is divided.
+    pipeline_segments: int  # The number of segments of the network that each stage of a pipeline runs by turns.
     pipeline_result_broadcast: bool  # Sends the result of the last stage to all stages.
     auto_pipeline: bool  # Chooses the number of stages, up to `pipeline_stages`.
     pipeline_config: _PipelineConfig  # The order in which a pipeline runs its pieces.
@@ -471,15 +471,15 @@ def get_auto_parallel_context(attr_key: Literal['strategy_ckpt_save_file']) -> s
 
 class _PsContext(TypedDict, total=False):
     enable_ps: bool  # Trains with parameters on server processes.
-    config_file_path: str  # A file with the settings of how servers recover after a fault.
-    enable_ssl: bool  # Encrypts the traffic between the processes.
+    config_file_path: str  # A JSON file with the certificates of `enable_ssl`, how servers recover after a fault, and time limits.
+    enable_ssl: bool  # Encrypts the traffic between the processes; both sides verify the certificate of the other.
     client_password: str  # The password of the client's key; it cannot be read back.
     server_password: str  # The password of the server's key; it cannot be read back.
     worker_num: int  # The number of workers.
     server_num: int  # The number of servers.
     scheduler_ip: str  # The address of the scheduler.
     scheduler_port: int  # The port of the scheduler.
-    scheduler_manage_port: int  # The port on which the scheduler answered questions about the cluster.
+    scheduler_manage_port: int  # The port on which the scheduler answers questions about the job by HTTP: /state and /nodes.
     ms_role: Literal['MS_NOT_PS', 'MS_SCHED', 'MS_WORKER', 'MS_PSERVER', 'MS_SERVER']  # The role of this process: scheduler, worker or server.
     server_mode: Literal['PARAMETER_SERVER']  # The kind of service that the servers run.
 

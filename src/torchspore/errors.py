@@ -46,7 +46,7 @@ class OptionPathForbidden(OptionPathError, PermissionError):
 
 
 class ScopeRefused(TorchsporeError, RuntimeError):
-    """A `context.scope` sets an option that acts on the whole process, while other threads of the program run."""
+    """A `context.public.scope` sets an option that acts on the whole process, while other threads of the program run."""
 
 
 class NameRefused(TorchsporeError, KeyError):

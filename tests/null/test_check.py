@@ -13,7 +13,7 @@ from support.processes import Run
 
 from torchspore.cli import calls, check
 from torchspore.cli.uses import Use, uses
-from torchspore.names import listing, numpy_removals
+from torchspore.names import listing, numpy_removals, older_calls
 
 
 @pytest.fixture(autouse=True)
@@ -248,3 +248,50 @@ def test_names_that_numpy_removed_are_named_by_their_errors() -> None:
     assert numpy_removals.hint(AttributeError("module 'numpy' has no attribute 'int'.")) == "write int instead of np.int"
     assert numpy_removals.hint(AttributeError("module 'numpy' has no attribute 'nothing'")) is None
     assert numpy_removals.hint(ValueError("np.Inf")) is None
+
+
+INFERRED = """from mindspore import Tensor, nn, ops
+x = Tensor([[1.0, 2.0]])
+ops.relu(x).split(1, 2)
+(x + 1).split(1, 2)
+x.transpose(0, 1).split(1, 2)
+ops.Abs()(x).split(1, 2)
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.relu, self.norm = nn.ReLU(), 1
+        self.relu = nn.ReLU()
+    def construct(self, y, text: str):
+        z = self.relu(y)
+        y.split(1, 2); z.split(1, 2); text.split(1, 2)
+        self.norm.split(1, 2)
+        y = text
+        y.split(1, 2)
+def helper(y, x, value: Tensor):
+    y.split(1, 2); x.split(1, 2)
+    value.split(1, 2)
+x.asnumpy().split(1, 2)
+x.split(1, 2)
+"""
+
+
+def test_check_follows_tensors_through_operators_layers_and_arguments() -> None:
+    problems = calls.older_call_problems(ast.parse(INFERRED))
+    assert [(use.line, use.name) for use, _ in problems] == [
+        (line, "mindspore.Tensor.split") for line in (3, 4, 5, 6, 14, 14, 20, 22)
+    ]
+
+
+def test_keywords_of_unwrapped_functions_are_explained_by_their_errors() -> None:
+    def failure(text: str) -> BaseException:
+        try:
+            exec(text, {})
+        except TypeError as error:
+            return error
+        raise AssertionError(text)
+
+    ours = "def add(input, other): pass\nadd.__module__ = 'torchspore.mindspore.ops.arithmetic'\n"
+    assert older_calls.hint(failure(ours + "add(x=1, y=2)")) == "x= is the name of MindSpore 1.8.1 to 1.10; write input=, or no name"
+    assert older_calls.hint(failure(ours + "add(nothing=1)")) is None
+    assert older_calls.hint(failure("def add(input, other): pass\nadd(x=1, y=2)")) is None          # the program's function
+    assert older_calls.hint(TypeError("add() got an unexpected keyword argument 'x'")) is None

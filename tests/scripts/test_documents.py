@@ -1,17 +1,21 @@
 """The Python blocks of the README and of the guides run, those of a page one after another."""
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support import server_jobs
 from support.processes import Run
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md")), *sorted((ROOT / "docs" / "concept").glob("*.md"))]
-OWN = {"docs/guides/debugging.md"}
-"""Pages with a test of their own: that program fails, as it should."""
+OWN = {"docs/guides/debugging.md", "docs/guides/parameter-server.md"}
+"""Pages with a test of their own: a program that fails, as it should, and one of several processes."""
 PAGES = {
     name: blocks
     for path in DOCUMENTS
@@ -29,6 +33,26 @@ def test_blocks_run_one_after_another(page: str, warm: Callable[..., Run], tmp_p
     (tmp_path / "blocks.py").write_text("\n".join(PAGES[page]), encoding="utf-8")
     ended = warm("blocks.py", cwd=tmp_path)
     assert ended.code == 0, ended.err
+
+
+@pytest.mark.slow
+@pytest.mark.sample
+def test_the_commands_of_the_parameter_server_run(run: Callable[..., Run], tmp_path: Path) -> None:
+    pytest.importorskip("grpc")
+    text = (ROOT / "docs" / "guides" / "parameter-server.md").read_text(encoding="utf-8")
+    program = re.search(r"^```python\n(.*?)^```", text, re.S | re.M)
+    assert program is not None and "torchspore workers -n 2 --servers 2 server_job.py" in text
+    (tmp_path / "server_job.py").write_text(program[1], encoding="utf-8")
+    ended = run("workers", "-n", "2", "--servers", "2", "--show", "all", "server_job.py", cwd=tmp_path)
+    assert ended.code == 0, ended.out + ended.err
+    values = re.findall(r"worker [01]: ([0-9.]+)", ended.out)
+    assert len(values) == 2 and values[0] == values[1]
+    commands = re.search(r"^```sh\n(export MS_WORKER_NUM.*?)^```", text, re.S | re.M)
+    assert commands is not None
+    script = commands[1].replace("torchspore run", f"{sys.executable} -m torchspore run").replace("8118", str(server_jobs.free_port()))
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(("TORCHSPORE_", "MS_"))}
+    done = subprocess.run(["bash", "-c", script], cwd=tmp_path, env=plain, capture_output=True, text=True, timeout=180)
+    assert "worker 0: " in done.stdout, done.stdout + done.stderr
 
 
 def test_the_readme_shows_the_output_of_its_program(warm: Callable[..., Run], tmp_path: Path) -> None:

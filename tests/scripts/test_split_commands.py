@@ -74,3 +74,26 @@ def test_plan_of_nothing(tmp_path: Path) -> None:
     found = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (found.returncode, found.stdout) == (1, "alone\n")
     assert found.stderr.startswith("The program ended, and no call of it was split.")
+
+
+COMPILED = """import numpy as np, mindspore as ms
+from mindspore import nn, Tensor
+ms.set_context(mode=0)
+ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
+for width in (16, 32):
+    net = nn.Dense(width, 8)
+    net.matmul.shard(((2, 1), (2, 1)))
+    net.compile(Tensor(np.ones((8, width), np.float32)))
+print("compiled")
+"""
+
+
+def test_plan_of_a_program_that_only_compiles(tmp_path: Path) -> None:
+    path = tmp_path / "compiled.py"
+    path.write_text(COMPILED)
+    command = [sys.executable, "-m", "torchspore", "plan", "--devices", "4", str(path)]
+    completed = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert completed.returncode == 0, completed.stderr
+    lines = completed.stdout.splitlines()
+    assert lines[:2] == ["compiled", "4 devices, a grid of 2 x 2"]
+    assert "parameters 544," in lines[-1], lines[-1]                  # half of a weight of 32 x 8, and the bias

@@ -114,7 +114,7 @@ def begin() -> None:
     gpu_kinds.device_type, gpu_kinds.module = lambda: NAME, lambda: module
     gpu_kinds.NAMES[NAME], gpu_kinds.TOOLS[NAME] = "a stand-in accelerator", "tests/stand_in"
     # The lines of this package stand for torch's kernels. They are no lines of the program in messages.
-    frames._verdicts.update((str(file), False) for file in Path(__file__).parent.glob("*.py"))
+    frames._is_user_file_cache.update((str(file), False) for file in Path(__file__).parent.glob("*.py"))
     count = device.count
     device.count = lambda target: devices if target == "GPU" else count(target)
     device._DEVICES.machine = dataclasses.replace(device._DEVICES.machine, backend=lambda target: module)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from torchspore.base.frames import is_ours, is_users
+from torchspore.base.frames import is_torchspore_file, is_user_file
 
 counts: Counter[str] = Counter()
 """`operators` that ran on the device, `to_device` and `to_host` transfers, and `waits`: reads of values, blocking transfers,
@@ -33,9 +33,9 @@ def describe_caller() -> str:
     frame = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
-        if is_ours(file) and not places:
+        if is_torchspore_file(file) and not places:
             places.append(f"{file}:{frame.f_lineno}")
-        elif is_users(file):
+        elif is_user_file(file):
             places.append(f"{file}:{frame.f_lineno}")
             break
         if frame.f_back is None:

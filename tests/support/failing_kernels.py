@@ -58,7 +58,7 @@ def refused(cases: Sequence[str], devices: int, stages: int) -> list[tuple[str, 
     whole = nn.PipelineCell(net, 2) if stages > 1 else net
     step = nn.TrainOneStepCell(whole, nn.Adam(net.trainable_params(), 1e-2))
     step(*given())
-    own = [p for p in step.get_parameters() if "_cut" not in p.__dict__ or not is_absent(p.__dict__["_cut"])]
+    own = [p for p in step.get_parameters() if "_sharded_layout" not in p.__dict__ or not is_absent(p.__dict__["_sharded_layout"])]
     held = [p._t.clone() for p in own]
     found = []
     for case in cases:

@@ -59,7 +59,7 @@ def split(function: Function, mesh: Mesh, inputs: Sequence[torch.Tensor], cuts: 
         weights = [torch.ones(()) for _ in (outs if isinstance(outs, (tuple, list)) else [outs])]
     module = graph(function, inputs, [text(mesh, one) for one in cuts], weights)
     given = [*cuts, *(unsplit(t.ndim) for t in weights)]
-    local = partitioner.localized(module, mesh, given, lambda at, node, layout, shape: unsplit(len(shape)), Policy(exchanges=True))
+    local = partitioner.partition(module, mesh, given, lambda at, node, layout, shape: unsplit(len(shape)), Policy(exchanges=True))
     torch.manual_seed(3)
     alone = module(*inputs, *weights)
     torch.manual_seed(3)

@@ -197,9 +197,9 @@ def step_graph(level: str, options: dict[str, Any]) -> dict[str, Any]:
     for x, y in batches(rank, RANKS):
         step(ms.Tensor(x), ms.Tensor(y))
     graphs = torchspore.graphs(step)
-    from torchspore.graph.passes.communication import overlapped
+    from torchspore.graph.passes.communication import overlap_exchanges
 
-    nodes = [str(n.target) for n in overlapped(graphs[0].module).graph.nodes if n.op == "call_function"]
+    nodes = [str(n.target) for n in overlap_exchanges(graphs[0].module).graph.nodes if n.op == "call_function"]
     return {"graphs": len(graphs), "nodes": nodes, "weights": weights(net)}
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.patches import replace
 
 HERE = Path(__file__).name
 
@@ -16,7 +17,7 @@ def _start(mode: int = 1) -> Any:
 
     from torchspore.distributed.comm import watchdog
 
-    watchdog.LATE, watchdog.RETRY_SECONDS = 0.3, 0.1
+    replace(watchdog, LATE=0.3, RETRY_SECONDS=0.1)
     communication.init()
     ms.set_context(mode=mode)
     return ms, communication.get_rank()
@@ -176,7 +177,7 @@ def _long_way() -> Any:
 
     from torchspore.distributed.comm import watchdog
 
-    watchdog.LATE = watchdog.RETRY_SECONDS = 0.002
+    replace(watchdog, LATE=0.002, RETRY_SECONDS=0.002)
     x = _filled(ms, 30_000_000)
     (ms.mint.distributed.send if rank else ms.mint.distributed.recv)(x, 1 - rank)
     return float(x[0])
@@ -191,7 +192,7 @@ def _uneven() -> Any:
 
     from torchspore.distributed.comm import collectives, groups, watchdog
 
-    watchdog.LATE, watchdog.RETRY_SECONDS = 0.3, 0.1
+    replace(watchdog, LATE=0.3, RETRY_SECONDS=0.1)
     world = groups.start()
     for sent, received in (((1, 2), (1, 2)), ((1, 4), (1, 2))) if world.rank == 0 else (((2, 1), (2, 1)), ((2, 1), (3, 1))):
         collectives.all_to_all_uneven(torch.zeros(sum(sent), 5), world, received, sent)
@@ -213,7 +214,7 @@ def _killed_before_the_first() -> Any:
 
     from torchspore.distributed.comm import watchdog
 
-    watchdog.LATE, watchdog.RETRY_SECONDS = 2.0, 0.5
+    replace(watchdog, LATE=2.0, RETRY_SECONDS=0.5)
     if rank == 1:
         time.sleep(0.2)
         os.kill(os.getpid(), signal.SIGKILL)

@@ -4,6 +4,8 @@ from __future__ import annotations
 import io
 from typing import Any
 
+from support.patches import replace
+
 
 def _explained(fails: bool = False) -> str:
     import os
@@ -14,7 +16,7 @@ def _explained(fails: bool = False) -> str:
     from torchspore.cli import explain, ranks
     from torchspore.context import effects
 
-    ranks._SECONDS = 0.5
+    replace(ranks, _SECONDS=0.5)
     communication.init()
     rank = communication.get_rank()
     ms.set_context(max_call_depth=500 if rank == 0 else 600)

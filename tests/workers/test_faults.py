@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from support.patches import replace
+
 HERE = Path(__file__).name
 
 
@@ -20,7 +22,7 @@ def _start() -> Any:
 
     from torchspore.distributed.comm import watchdog
 
-    watchdog.LATE, watchdog.RETRY_SECONDS = 0.3, 0.1
+    replace(watchdog, LATE=0.3, RETRY_SECONDS=0.1)
     communication.init()
     return communication, ops, lambda *shape: Tensor(np.ones(shape, np.float32))
 
@@ -151,7 +153,7 @@ def _hung() -> Any:
     from torchspore.distributed.comm import watchdog
 
     assert watchdog.watch is not None
-    watchdog.watch.seconds = 1.5
+    replace(watchdog.watch, seconds=1.5)
     if communication.get_rank() == 1:
         time.sleep(3)
         return None
@@ -163,6 +165,33 @@ def test_a_hung_rank_is_named_with_its_line(workers: Any) -> None:
     first, _ = workers.ended(2, _hung, seconds=20)
     assert first.error == "CommunicationError"
     assert re.search(r"that is more than 1.5 s\. rank 1 has not come to it: it is at .*test_faults\.py:\d+\.$", first.text), first.text
+
+
+def _slow() -> Any:
+    import time
+
+    communication, ops, ones = _start()
+    from torchspore.distributed.comm import hang_report, watchdog
+
+    assert watchdog.watch is not None
+    replace(hang_report, LIMITS=(2.5, 60.0))
+    replace(watchdog.watch, seconds=30.0)
+    if communication.get_rank() == 1:
+        time.sleep(6)
+    return ops.AllReduce()(ones(4)).asnumpy().tolist()
+
+
+def test_a_slow_rank_is_reported_on_both_ranks_while_the_job_goes_on(workers: Any) -> None:
+    first, second = workers.ended(2, _slow, seconds=40)
+    assert first.value == second.value == [2.0] * 4
+    assert re.search(
+        r"test_faults\.py:\d+: rank 0 has waited \d s in AllReduce\(sum\) of float32\[4\] over world \(its number 1\); "
+        r"rank 1 has not come to it: it is at .*test_faults\.py:\d+\. The wait fails after 30 s \(MS_TOPO_TIMEOUT\), "
+        r"or at the limit that set_context\(op_timeout=SECONDS\) sets\.\n", first.out), first.out
+    assert re.search(
+        r"test_faults\.py:\d+: rank 1 is here, while rank 0 has waited \d s for it in AllReduce\(sum\) of float32\[4\] over world "
+        r"at .*test_faults\.py:\d+\.\n", second.out), second.out
+    assert first.out.count("has waited") == second.out.count("has waited") == 1
 
 
 def _leaves_early() -> Any:
@@ -179,7 +208,7 @@ def _leaves_early() -> Any:
         time.sleep(0.8)
 
     if os.environ["RANK"] == "0":
-        torch_private.start_processes = slowly                       # as if its machine were busy
+        replace(torch_private, start_processes=slowly)                       # as if its machine were busy
     groups.start()
     begun = time.monotonic()
     groups.stop()
@@ -200,7 +229,7 @@ def _pressed() -> Any:
 
     from torchspore.distributed.comm import watchdog
 
-    watchdog.LATE = 10.0
+    replace(watchdog, LATE=10.0)
     ops.AllReduce()(ones(4))
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if communication.get_rank() == 1:
@@ -242,7 +271,7 @@ def test_nobody_at_the_address(workers: Any) -> None:
     (ended,) = workers.ended(
         1, _none_there, seconds=20, WORLD_SIZE="2", RANK="1", MASTER_PORT="9", TORCHELASTIC_USE_AGENT_STORE="<unset>", MS_TOPO_TIMEOUT="1",
     )
-    assert ended.error == "NotMet" and ended.text == (
+    assert ended.error == "RendezvousError" and ended.text == (
         "init(): rank 1 found nobody at 127.0.0.1:9 within 1 s.\n\nhint: rank 0 must run and be reachable there; MS_TOPO_TIMEOUT, or "
         "--cluster_time_out, says how many seconds to wait."
     ), ended

@@ -1,6 +1,7 @@
 """Exchanges in graphs: nodes that stay, keep their order, and give PyNative's numbers at every level."""
 from __future__ import annotations
 
+import traceback
 from typing import Any
 
 import pytest
@@ -100,3 +101,54 @@ def test_the_compile_cache_keeps_what_is_compiled_and_says_what_it_can_not_keep(
             "the graph can't be kept for load_compile_cache (it exchanges values with other processes, all of which would have to take the "
             "same one)",
         )
+
+
+def _interrupted() -> Any:
+    """A step whose forward pass raises, between steps of a split graph that keeps parts of its weights on each rank."""
+    import mindspore as ms
+    import numpy as np
+    from mindspore import Tensor, communication, nn, ops
+
+    communication.init()
+    ms.set_context(mode=ms.GRAPH_MODE)
+    ms.set_auto_parallel_context(
+        parallel_mode="semi_auto_parallel", dataset_strategy="full_batch", enable_parallel_optimizer=True,
+        parallel_optimizer_config={"optimizer_level": "level3", "parallel_optimizer_threshold": 0},
+    )
+
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense, self.raises = nn.Dense(8, 8), False
+
+        def construct(self, x: Any) -> Any:
+            x = ops.tanh(self.dense(x))
+            if self.raises:
+                raise KeyError("an error of the program")
+            return x
+
+    net = Net()
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.Adam(net.trainable_params(), 1e-2)).set_train()
+    x = Tensor(np.ones((4, 8), np.float32))
+    losses = [float(step(x, x))]
+    errors = []
+    for _ in range(2):
+        net.raises = True
+        try:
+            step(x, x)
+        except KeyError as error:
+            errors.append((str(error), len(traceback.extract_tb(error.__traceback__))))
+        net.raises = False
+        losses.append(float(step(x, x)))
+    try:
+        step(x, Tensor(np.ones((4, 9), np.float32)))
+    except ValueError as error:
+        errors.append((str(error), 0))
+    return losses, errors
+
+
+def test_an_error_of_the_program_ends_one_step_of_a_split_graph(workers: Any) -> None:
+    for losses, errors in workers(2, _interrupted):
+        assert losses[0] > losses[1] > losses[2] > 0
+        assert [text for text, _ in errors[:2]] == ["'an error of the program'"] * 2 and errors[0][1] == errors[1][1]
+        assert "sub(input: Float32[4, 8], other: Float32[4, 9])" in errors[2][0]

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support import split_idioms
+from support.patches import replace
 from support.split_idioms import IDIOMS, TRAINED, Cut
 
 NARROW = {"half": 2e-3, "brain": 2e-2}
@@ -40,7 +41,7 @@ def _by_parts(names: tuple[str, ...], mode: int) -> list[list[np.ndarray]]:
     def stepped(step: Any, net: Any, x: Any = split_idioms.X, y: Any = split_idioms.Y, steps: int = 3) -> Any:
         return plain(step, net, x[rows], y[rows], steps)
 
-    split_idioms.stepped = stepped
+    replace(split_idioms, stepped=stepped)
     return [_whole(IDIOMS[name](None)) for name in names]
 
 

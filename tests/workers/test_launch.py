@@ -85,11 +85,13 @@ def test_the_first_failure_is_said_first_and_a_restart_goes_on(tmp_path: Path) -
 
 
 @pytest.mark.slow
+@pytest.mark.sample
 def test_a_killed_worker(tmp_path: Path) -> None:
     process = _start(tmp_path, "msrun", "--worker_num=2", "--local_worker_num=2", "--join=True", "--master_port=8131", "train.py", "kill")
     _, err = process.communicate(timeout=120)
     assert process.returncode == 137 and "rank 1 failed first: killed by SIGKILL" in err, err
     assert not _alive(tmp_path) and "when rank 1 is gone" in (tmp_path / "worker_0.log").read_text()
+    assert "then rank 0: CommunicationError: train.py:18: rank 0 was in AllReduce(sum)" in err, err
 
 
 @pytest.mark.slow
@@ -150,10 +152,10 @@ def test_ctrl_c_at_any_time_leaves_nothing(tmp_path: Path, seconds: float) -> No
 
 def test_a_port_in_use_is_said(tmp_path: Path) -> None:
     error = RuntimeError("The server socket has failed to listen on any local network address. port: 8118, EADDRINUSE")
-    assert launch._why(error, launch.Job(("a.py",), 2, port=8118)) == (
+    assert launch._describe_error(error, launch.Job(("a.py",), 2, port=8118)) == (
         "torchspore workers: can't listen at 127.0.0.1:8118: the port is in use.\n\nhint: write another --master_port."
     )
-    assert launch._why(RuntimeError("Ping failed, invalid value returned from server"), launch.Job(("a.py",), 2, port=8118)) == (
+    assert launch._describe_error(RuntimeError("Ping failed, invalid value returned from server"), launch.Job(("a.py",), 2, port=8118)) == (
         "torchspore workers: what listens at 127.0.0.1:8118 is no run of this kind.\n\nhint: write another --master_port."
     )
 
@@ -161,8 +163,8 @@ def test_a_port_in_use_is_said(tmp_path: Path) -> None:
 def test_a_first_machine_that_never_comes_is_said() -> None:
     job = launch.Job(("a.py",), 2, nodes=2, node=1, port=9, seconds=0.2)
     with pytest.raises(TimeoutError) as caught:
-        launch._find_first(job)
-    assert launch._why(caught.value, job) == (
+        launch._wait_for_first_machine(job)
+    assert launch._describe_error(caught.value, job) == (
         "torchspore workers: the machines did not meet at 127.0.0.1:9 within 0.2 s.\n\nhint: --cluster_time_out sets another limit."
     )
 
@@ -171,11 +173,11 @@ def test_an_address_that_does_not_lead_to_the_first_machine_is_said() -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    launch._find_first(launch.Job(("a.py",), 2, nodes=2, node=0, port=port, seconds=5.0))
+    launch._wait_for_first_machine(launch.Job(("a.py",), 2, nodes=2, node=0, port=port, seconds=5.0))
     job = launch.Job(("a.py",), 2, nodes=2, node=0, host="no.such.host", port=port, seconds=0.2)
     with pytest.raises(TimeoutError) as caught:
-        launch._find_first(job)
-    assert launch._why(caught.value, job) == (
+        launch._wait_for_first_machine(job)
+    assert launch._describe_error(caught.value, job) == (
         f"torchspore workers: nobody can come to no.such.host:{port}, not even this machine.\n\nhint: --master_addr must be a name or an "
         "address of the machine with --node_rank=0."
     )
@@ -187,10 +189,10 @@ def test_torch_2_11_has_no_shutdown_timeout(tmp_path: Path, monkeypatch: pytest.
     fields = [(field.name, object, None) for field in dataclasses.fields(api.LaunchConfig) if field.name != "shutdown_timeout"]
     monkeypatch.setattr(api, "LaunchConfig", dataclasses.make_dataclass("LaunchConfig", fields))
     job = launch.Job(("a.py",), 2)
-    config = launch._config(job, tmp_path, tmp_path)
+    config = launch._launch_config(job, tmp_path, tmp_path)
     assert config.nproc_per_node == 2 and not hasattr(config, "shutdown_timeout")
     fault = TypeError("LaunchConfig.__init__() got an unexpected keyword argument 'shutdown_timeout'")
-    assert launch._why(fault, job) == f"torchspore workers: TypeError: {fault}"
+    assert launch._describe_error(fault, job) == f"torchspore workers: TypeError: {fault}"
 
 
 def test_words_of_the_program_are_its_own() -> None:

@@ -5,6 +5,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from support.patches import replace
+
 HERE = Path(__file__).name
 
 
@@ -16,7 +18,7 @@ def _begin() -> tuple[Any, Any, int]:
 
     from torchspore.distributed.comm import watchdog
 
-    watchdog.LATE, watchdog.RETRY_SECONDS = 0.3, 0.1
+    replace(watchdog, LATE=0.3, RETRY_SECONDS=0.1)
     init()
     ms.set_auto_parallel_context(
         parallel_mode="data_parallel", enable_parallel_optimizer=True, parallel_optimizer_config={"parallel_optimizer_threshold": 0},
@@ -65,7 +67,7 @@ def _other_groups() -> None:
 
     from torchspore.distributed.comm import watchdog
 
-    watchdog.LATE, watchdog.RETRY_SECONDS = 0.3, 0.1
+    replace(watchdog, LATE=0.3, RETRY_SECONDS=0.1)
     communication.init()
     names = ("a", "b") if communication.get_rank() == 0 else ("b", "a")
     for name in names:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.patches import replace
 from support.processes import environment
 
 from torchspore.distributed.comm import peer_liveness
@@ -23,6 +24,7 @@ import sys, time
 import numpy as np
 from mindspore import Tensor, communication, ops
 from torchspore.distributed.comm import watchdog as watch
+assert watch.LOST > 0
 watch.LOST = float(sys.argv[1])
 communication.init()
 x = Tensor(np.ones(1000, np.float32))
@@ -107,7 +109,7 @@ def _silent() -> Any:
 
     from torchspore.distributed.comm import peer_liveness, watchdog
 
-    watchdog.LATE, watchdog.RETRY_SECONDS, watchdog.LOST = 0.2, 0.1, 0.5
+    replace(watchdog, LATE=0.2, RETRY_SECONDS=0.1, LOST=0.5)
     communication.init()
     if communication.get_rank() == 1:
         assert watchdog.watch is not None
@@ -115,7 +117,7 @@ def _silent() -> Any:
         time.sleep(1.5)
         return None
     knocked: list[Any] = []
-    peer_liveness.answers = lambda address: bool(knocked.append(address))
+    replace(peer_liveness, is_reachable=lambda address: bool(knocked.append(address)))
     try:
         ops.AllReduce()(Tensor(np.ones(2, np.float32)))
     except RuntimeError as error:
@@ -128,15 +130,15 @@ def test_a_rank_that_gives_no_sign_and_can_not_be_reached(workers: Any) -> None:
 
 
 def test_a_door_answers_though_nobody_opens() -> None:
-    door = peer_liveness.Door("127.0.0.1")
-    assert door.address[0] == "127.0.0.1" and all(peer_liveness.answers(door.address) for _ in range(100))
-    door.close()
-    assert not peer_liveness.answers(("no.such.machine.test", 9))
+    address = peer_liveness.ProbePort("127.0.0.1")
+    assert address.address[0] == "127.0.0.1" and all(peer_liveness.is_reachable(address.address) for _ in range(100))
+    address.close()
+    assert not peer_liveness.is_reachable(("no.such.machine.test", 9))
 
 
 def test_an_errand_that_does_not_come_back() -> None:
-    errand = peer_liveness.Errand(lambda: time.sleep(0.5))
+    errand = peer_liveness.BackgroundCall(lambda: time.sleep(0.5))
     assert errand.result(0.01) is None and not errand.is_over
     with pytest.raises(ZeroDivisionError):
-        peer_liveness.Errand(lambda: 1 // 0).result()
-    assert peer_liveness.Errand(lambda: 3).result() == 3
+        peer_liveness.BackgroundCall(lambda: 1 // 0).result()
+    assert peer_liveness.BackgroundCall(lambda: 3).result() == 3

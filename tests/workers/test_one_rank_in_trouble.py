@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from mindspore import Tensor, communication, nn, ops
 from support import full_disk
+from support.patches import replace
 
 HERE = Path(__file__).name
 
@@ -17,7 +18,7 @@ HERE = Path(__file__).name
 def _begin(mode: int = 1) -> int:
     from torchspore.distributed.comm import watchdog
 
-    watchdog.LATE, watchdog.RETRY_SECONDS = 0.3, 0.1
+    replace(watchdog, LATE=0.3, RETRY_SECONDS=0.1)
     ms.set_context(mode=mode)
     communication.init()
     return communication.get_rank()
@@ -36,7 +37,7 @@ def _left_while_all_meet(said: str) -> None:
         time.sleep(0.3)
         raise RuntimeError(said)
 
-    torch_private.start_processes = start
+    replace(torch_private, start_processes=start)
     communication.init()
 
 

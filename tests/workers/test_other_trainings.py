@@ -5,6 +5,7 @@ import re
 from typing import Any
 
 import pytest
+from support.patches import replace
 
 
 def _start(mode: int) -> Any:
@@ -13,7 +14,7 @@ def _start(mode: int) -> Any:
 
     from torchspore.distributed.comm import watchdog
 
-    watchdog.LATE, watchdog.RETRY_SECONDS = 0.3, 0.1
+    replace(watchdog, LATE=0.3, RETRY_SECONDS=0.1)
     communication.init()
     ms.set_context(mode=mode)
     ms.set_seed(1)

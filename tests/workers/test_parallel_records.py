@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support import parallel_cases
+from support.patches import replace
 
 RECORD = Path(__file__).resolve().parents[1] / "parity" / "records" / "parallel.npz"
 
@@ -55,7 +56,7 @@ def message_counts() -> dict[str, int]:
         made(self, *args, **kwargs)
         found[now] = len(self._plan.buckets)
 
-    nn.DistributedGradReducer.__init__ = counted
+    replace(nn.DistributedGradReducer, __init__=counted)
     for now in FUSED:
         parallel_cases.run(now, ms.PYNATIVE_MODE, get_rank())
     return found

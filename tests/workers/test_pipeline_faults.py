@@ -12,6 +12,7 @@ import mindspore as ms
 import numpy as np
 import pytest
 from mindspore import Tensor, nn
+from support.patches import replace
 
 HERE = Path(__file__).name
 WIDTH, LAYERS, STEPS = 16, 4, 6
@@ -23,7 +24,7 @@ def begun(stages: int, parts: int = 4, width: int = WIDTH, rows: int = 16, **net
 
     from torchspore.distributed.comm import watchdog
 
-    watchdog.LATE, watchdog.RETRY_SECONDS = 0.3, 0.1
+    replace(watchdog, LATE=0.3, RETRY_SECONDS=0.1)
     ms.set_context(mode=ms.GRAPH_MODE)
     rank = 0
     if os.environ.get("WORLD_SIZE", "1") != "1":
@@ -72,7 +73,7 @@ def _hung() -> None:
     from torchspore.distributed.comm import watchdog
 
     assert watchdog.watch is not None
-    watchdog.watch.seconds = 1.5
+    replace(watchdog.watch, seconds=1.5)
     if rank == 1:
         time.sleep(3)
     step(*batch(1))

@@ -102,7 +102,7 @@ def _fitted(mode: str, folder: str, killed: tuple[int, int, int]) -> Any:
     """Trains by `Model.fit` from the newest epoch that all ranks have saved; one rank is killed in a step of an epoch."""
     import signal
 
-    from mindspore import nn, train
+    from mindspore import mint, nn, train
     from mindspore.communication import get_group_size, get_rank, init
 
     init()
@@ -115,7 +115,7 @@ def _fitted(mode: str, folder: str, killed: tuple[int, int, int]) -> Any:
         gradients_mean=not is_split, enable_parallel_optimizer=stages == 1, pipeline_stages=stages,
         parallel_optimizer_config={"parallel_optimizer_threshold": 0},
     )
-    net = nn.SequentialCell([nn.Dense(16, 32), nn.Dropout(p=0.1), nn.Dense(32, 8)])
+    net = nn.SequentialCell([nn.Dense(16, 32), mint.nn.Dropout(p=0.1), nn.Dense(32, 8)])  # nn.Dropout ignores a later set_seed
     if stages > 1:
         net[0].pipeline_stage, net[2].pipeline_stage = 0, 1
     optimizer = nn.Adam(net.trainable_params(), nn.cosine_decay_lr(0.0, 0.01, EPOCHS * 4, 4, EPOCHS))

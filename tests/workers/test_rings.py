@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.patches import replace
 
 HERE = Path(__file__).name
 
@@ -16,7 +17,7 @@ def _start() -> Any:
 
     from torchspore.distributed.comm import watchdog
 
-    watchdog.LATE, watchdog.RETRY_SECONDS = 0.3, 0.1
+    replace(watchdog, LATE=0.3, RETRY_SECONDS=0.1)
     communication.init()
     return ms.ops, communication, communication.get_rank(), ms.Tensor(np.ones(4, np.float32)), ms.float32
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+from support.patches import replace
 from test_data_parallel import alone, batches, begin, close, make_net, optimizer, trained, weights
 
 RANKS = 2
@@ -77,12 +78,33 @@ def test_every_optimizer_can_be_shared(workers: Any, level: str) -> None:
             close(found[name], wanted[name], 2e-6)
 
 
+def peak_of_step(step: Any, x: Any) -> int:
+    """The most bytes that a step takes beside those held before it: the least of eight steps.
+
+    gloo's thread drops the operands of an exchange a moment after the exchange ends. A step in which the thread is late takes one or two
+    weights more, so that single steps of equal programs differ by up to 2 MiB here.
+    """
+    from torchspore.engine.core import allocator
+
+    peaks = []
+    assert allocator.start(), allocator.why_not()
+    try:
+        for _ in range(8):
+            before = allocator.figures().used
+            allocator.reset_peak()
+            step(x, x)
+            peaks.append(allocator.figures().peak - before)
+    finally:
+        allocator.stop()
+    return min(peaks)
+
+
 def memory(level: str) -> dict[str, int]:
-    """Bytes of the state, and the most bytes that a step took beside weights and state."""
+    """Bytes of the state, of the weights, and those that a step takes beside both."""
     import mindspore as ms
     from mindspore import nn
 
-    from torchspore.engine.core import allocator
+    from torchspore.distributed.parallel.sharded_weights import RowShardedWeight
 
     options: dict[str, Any] = {}
     if level:
@@ -95,22 +117,15 @@ def memory(level: str) -> dict[str, int]:
     x = ms.Tensor(np.ones((2, 512), np.float32))
     step(x, x)
     state = sum(p.nbytes for p in (*optim.moment1, *optim.moment2))
-    held = sum(own._t.nbytes for own in (getattr(p._t, "own", p) for p in net.trainable_params()))
-    assert allocator.start(), allocator.why_not()
-    try:
-        before = allocator.figures().used
-        allocator.reset_peak()
-        step(x, x)
-        return {"state": state, "weights": held, "step": allocator.figures().peak - before}
-    finally:
-        allocator.stop()
+    stored = [p._t.rows._t if isinstance(p._t, RowShardedWeight) else p._t for p in net.trainable_params()]
+    return {"state": state, "weights": sum(t.nbytes for t in stored), "step": peak_of_step(step, x)}
 
 
 def test_a_share_takes_its_part_of_the_memory(workers: Any) -> None:
     weight = 512 * 512 * 4
     plain = workers(RANKS, memory, "")
     assert [one["state"] for one in plain] == [16 * weight] * RANKS
-    for level, most, held in (("level1", 17, 8), ("level2", 11, 8), ("level3", 11, 4)):
+    for level, most, held in (("level1", 17, 8), ("level2", 7.5, 8), ("level3", 7.5, 4)):
         found = workers(RANKS, memory, level)
         assert [one["weights"] for one in found] == [held * weight] * RANKS
         assert [one["state"] for one in found] == [8 * weight] * RANKS
@@ -263,31 +278,26 @@ def test_weights_kept_by_rows_look_whole(workers: Any, mode: int, tmp_path: Path
 
 
 def gathers(again: bool) -> tuple[int, int]:
-    """How often the graph of a step gathers, and the most bytes that a step takes."""
+    """How often the graph of a step gathers, and the most bytes that its values take at a time.
+
+    Not measured: gloo's threads release what they sent a moment later or earlier, by more than the difference.
+    """
     import mindspore as ms
     from mindspore import nn
 
     import torchspore
-    from torchspore.engine.core import allocator
     from torchspore.graph import pipeline
+    from torchspore.graph.passes.memory import lifetimes
 
     if not again:
-        pipeline.regathered = lambda module: module
+        replace(pipeline, regather_weights=lambda module: module)
     begin(0, gradients_mean=True, enable_parallel_optimizer=True, parallel_optimizer_config={"optimizer_level": "level3"})
     net = nn.SequentialCell(*[nn.Dense(512, 512, weight_init="zeros", has_bias=False, activation="tanh") for _ in range(8)])
     step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), optimizer("SGD", net.trainable_params())).set_train()
     x = ms.Tensor(np.ones((2, 512), np.float32))
     step(x, x)
-    assert allocator.start(), allocator.why_not()
-    try:
-        before = allocator.figures().used
-        allocator.reset_peak()
-        step(x, x)
-        peak = allocator.figures().peak - before
-    finally:
-        allocator.stop()
     (graph,) = torchspore.graphs(step)
-    return sum("all_gather" in str(node.target) for node in graph.module.graph.nodes), peak
+    return sum("all_gather" in str(node.target) for node in graph.module.graph.nodes), lifetimes.peak(graph.module)
 
 
 def test_graphs_gather_again_for_the_backward_pass(workers: Any) -> None:

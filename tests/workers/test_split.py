@@ -92,7 +92,7 @@ def _at_level(level: str) -> tuple[list[float], dict[str, np.ndarray], int]:
     ms.set_context(jit_config={"jit_level": level})
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
     losses, step = trained("gpt", 1, 2)
-    whole = {p.name: p._t.numpy().copy() for p in step.get_parameters() if "_cut" not in p.__dict__}
+    whole = {p.name: p._t.numpy().copy() for p in step.get_parameters() if "_sharded_layout" not in p.__dict__}
     return losses, whole, len(fusion._kernels)
 
 
@@ -203,8 +203,8 @@ def _searched(strategy: str, mode: str) -> tuple[list[float], dict[str, tuple[in
     return (
         losses,
         {p.name: tuple(p.shape) for p in step.get_parameters()},
-        split.spread.strategies_by_operator(),
-        split.spread.searched.describe(),
+        split.sharded_capture.strategies_by_operator(),
+        split.sharded_capture.searched.describe(),
     )
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,6 +61,26 @@ class Entry(NamedTuple):
         return np.require(self.values, self.values.dtype.newbyteorder("="), ["W"])
 
 
+class BlockedValues:
+    """The values of an entry that come in blocks of rows, so that a checkpoint of them needs the memory of one block.
+
+    `blocks` returns the arrays of the rows in order, of `dtype`; together they have `shape`.
+    """
+
+    def __init__(self, blocks: Callable[[], Iterator[Any]], shape: tuple[int, ...], dtype: Any) -> None:
+        self.blocks, self.shape, self.dtype = blocks, shape, np.dtype(dtype)
+
+    @property
+    def nbytes(self) -> int:
+        """The number of bytes."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """Return all values as one array."""
+        result: Any = np.concatenate(list(self.blocks())).reshape(self.shape) if self.shape else next(self.blocks())
+        return result if dtype is None else result.astype(dtype, copy=False)
+
+
 # Writing ---------------------------------------------------------------------------------------------------------------------------------
 
 
@@ -86,7 +106,13 @@ def _head(name: str, type_name: str, dims: tuple[int, ...], size: int) -> bytes:
 
 
 def pieces(entry: Entry, size: int = PIECE_BYTES) -> Iterator[tuple[bytes, Any]]:
-    """Yield the file's bytes for one parameter: alternately a head and a content of at most `size` bytes."""
+    """Yield the file's bytes for one parameter: alternately a head and a content of at most `size` bytes.
+
+    A content that comes in blocks follows its head in several parts; the heads of the others are empty.
+    """
+    if isinstance(entry.values, BlockedValues):
+        yield from _blocked_pieces(entry, size)
+        return
     if entry.type_name == TEXT:
         content: Any = entry.values.encode("utf-32-le")
         dims: tuple[int, ...] = (0,)
@@ -97,6 +123,21 @@ def pieces(entry: Entry, size: int = PIECE_BYTES) -> Iterator[tuple[bytes, Any]]
     for start in range(0, max(len(content), 1), size):
         part = content[start : start + size]
         yield _head(entry.name, entry.type_name, dims, len(part)), part
+
+
+def _blocked_pieces(entry: Entry, size: int) -> Iterator[tuple[bytes, Any]]:
+    total, position = entry.values.nbytes, 0
+    if not total:
+        yield _head(entry.name, entry.type_name, entry.shape, 0), b""
+    for block in entry.values.blocks():
+        flat: Any = np.ascontiguousarray(block).reshape(-1)
+        content, start = memoryview(flat).cast("B"), 0
+        while start < len(content):
+            is_first = position % size == 0
+            part = content[start:start + size - position % size]
+            head = _head(entry.name, entry.type_name, entry.shape, min(size, total - position)) if is_first else b""
+            yield head, part
+            start, position = start + len(part), position + len(part)
 
 
 def write(

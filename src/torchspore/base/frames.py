@@ -14,27 +14,27 @@ _PACKAGE = str(Path(__file__).resolve().parents[1]) + "/"
 _LIBRARY = sysconfig.get_paths()["stdlib"] + "/"
 _FOREIGN = tuple(f"/site-packages/{name}/" for name in ("torch", "torch_npu", "torchgen", "functorch", "sympy", "mpmath", "numpy"))
 
-_verdicts: dict[str, bool] = {}
+_is_user_file_cache: dict[str, bool] = {}
 
 
-def is_users(filename: str) -> bool:
-    """Return whether a code object's file is the user's: it belongs neither to torchspore nor to torch nor to the standard library.
+def is_user_file(filename: str) -> bool:
+    """Return whether the file of a code object belongs to the user: it is not part of torchspore, torch or the standard library.
 
     Other packages in site-packages count as the user's, and so does text that is typed at a prompt or passed to `-c`.
     """
-    verdict = _verdicts.get(filename)
+    verdict = _is_user_file_cache.get(filename)
     if verdict is None:
-        verdict = _judge(filename)
-        _verdicts[filename] = verdict
+        verdict = _classify(filename)
+        _is_user_file_cache[filename] = verdict
     return verdict
 
 
-def is_ours(filename: str) -> bool:
+def is_torchspore_file(filename: str) -> bool:
     """Return whether a code object's file belongs to torchspore."""
     return filename.startswith(_PACKAGE)
 
 
-def _judge(filename: str) -> bool:
+def _classify(filename: str) -> bool:
     if filename.startswith("<"):
         return filename.startswith(("<stdin>", "<string>", "<ipython", "<python-input"))
     if filename.startswith(_PACKAGE) or any(part in filename for part in _FOREIGN):
@@ -45,12 +45,12 @@ def _judge(filename: str) -> bool:
 def user_frame(skip: int = 1) -> tuple[str, int, str] | None:
     """Return (filename, line, function) of the innermost user frame, or None if there is none."""
     frame = sys._getframe(skip)
-    verdicts = _verdicts
+    verdicts = _is_user_file_cache
     while frame is not None:
         code = frame.f_code
         filename = code.co_filename
         verdict = verdicts.get(filename)
-        if verdict or (verdict is None and is_users(filename)):
+        if verdict or (verdict is None and is_user_file(filename)):
             return filename, frame.f_lineno, code.co_name
         back = frame.f_back
         if back is None:
@@ -68,7 +68,7 @@ def user_frames(skip: int = 1) -> Iterator[FrameType]:
     """Yield the user frames, innermost first."""
     frame: FrameType | None = sys._getframe(skip)
     while frame is not None:
-        if is_users(frame.f_code.co_filename):
+        if is_user_file(frame.f_code.co_filename):
             yield frame
         frame = frame.f_back
 
@@ -79,7 +79,7 @@ def user_line(skip: int = 1) -> str | None:
     return None if position is None else f"{position[0]}:{position[1]}"
 
 
-def near(where: str) -> str:
+def relative_line(where: str) -> str:
     """Return `file:line` with a path relative to the working folder if the file is inside it."""
     path, _, line = where.rpartition(":")
     if not path:

@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Iterator
 from types import FunctionType, TracebackType
 
-from torchspore.base.frames import is_ours, is_users
+from torchspore.base.frames import is_torchspore_file, is_user_file
 
 FULL_VARIABLE = "TORCHSPORE_TRACEBACK"
 """`TORCHSPORE_TRACEBACK=full` shows every frame."""
@@ -31,15 +31,21 @@ def is_refusal(error: BaseException) -> bool:
     last = error.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next
-    if last is None or not is_ours(last.tb_frame.f_code.co_filename):
+    if last is None or not is_torchspore_file(last.tb_frame.f_code.co_filename):
         return False
     return last.tb_lasti >= 0 and last.tb_frame.f_code.co_code[last.tb_lasti] == _RAISES
+
+
+def ends_in_user_code(error: BaseException) -> bool:
+    """Return whether the innermost frame of the error is the user's."""
+    frames = list(_frames(error.__traceback__))
+    return bool(frames) and is_user_file(_file(frames[-1]))
 
 
 def is_a_fault(error: BaseException) -> bool:
     """Return whether the error occurred inside torchspore, and not by its own `raise`."""
     frames = list(_frames(error.__traceback__))
-    return bool(frames) and is_ours(_file(frames[-1])) and not is_refusal(error)
+    return bool(frames) and is_torchspore_file(_file(frames[-1])) and not is_refusal(error)
 
 
 def raised_at(error: Exception, where: str) -> Exception:
@@ -59,7 +65,7 @@ def raised_at(error: Exception, where: str) -> Exception:
 def last_line(error: BaseException | None) -> str:
     """Return the innermost user line in the error's traceback, `file:line`, or "" if there is none."""
     lines = [f"{_file(trace)}:{trace.tb_lineno}" for trace in _frames(error.__traceback__ if error is not None else None)
-             if is_users(_file(trace))]
+             if is_user_file(_file(trace))]
     return lines[-1] if lines else ""
 
 
@@ -68,9 +74,9 @@ def shorten(error: BaseException) -> None:
     if shows_all_frames():
         return
     frames = list(_frames(error.__traceback__))
-    if not frames or not (is_users(_file(frames[-1])) or is_refusal(error)):
+    if not frames or not (is_user_file(_file(frames[-1])) or is_refusal(error)):
         return
-    user_frames = [frame for frame in frames if is_users(_file(frame))]
+    user_frames = [frame for frame in frames if is_user_file(_file(frame))]
     # A function that runs with graph breaks and the piece of it that ran represent one line of the program.
     user_frames = [frame for frame, inner in zip(user_frames, [*user_frames[1:], None]) if inner is None or not _is_piece_of(inner, frame)]
     shown = None
@@ -140,7 +146,7 @@ def _chained(summary: traceback.TracebackException, depth: int) -> Iterator[str]
 
 
 def _folded_stack(frames: list[traceback.FrameSummary]) -> Iterator[str]:
-    for is_user_group, group in itertools.groupby(frames, lambda frame: is_users(frame.filename)):
+    for is_user_group, group in itertools.groupby(frames, lambda frame: is_user_file(frame.filename)):
         group_frames = list(group)
         last = [group_frames.pop()] if not is_user_group and group_frames[-1] is frames[-1] else []
         if is_user_group:

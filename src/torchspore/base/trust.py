@@ -65,13 +65,18 @@ def digest(name: str, contents: bytes) -> bytes:
     return hmac.new(key(), name.encode() + b"\n" + contents, hashlib.sha256).hexdigest().encode()
 
 
+def cache_folder(content: str) -> Path:
+    """Return this user's folder for caches; it may not exist. Raise Untrusted, which names the content, without a home folder."""
+    root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    if not os.path.isabs(root):
+        raise Untrusted(f"there is no home folder to keep {content} in", "set XDG_CACHE_HOME to a folder of your own")
+    return Path(root, "torchspore")
+
+
 @functools.cache
 def key() -> bytes:
     """Return this user's key, and create it if there is none. Raise OSError if it can't be stored, or others could read or write it."""
-    root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    if not os.path.isabs(root):
-        raise Untrusted("there is no home folder to keep the cache's key in", "set XDG_CACHE_HOME to a folder of your own")
-    path = Path(root, "torchspore", "key")
+    path = cache_folder("the cache's key") / "key"
     make_folder(path.parent)
     check_folder(path.parent)
     for _ in range(2):                             # another process may create the key at the same time; the first one wins

@@ -1,6 +1,6 @@
 """The memory that the program and its watcher share: what each thread runs now, and a ring of the last operators.
 
-observe/debug/watch.cpp writes the slots and the ring with this layout; without it, Python's marks (`Mark`) are the only source.
+observe/debug/watch.cpp writes the slots and the ring with this layout; without it, Python's marks (`marks.py`) are the only source.
 """
 from __future__ import annotations
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from torchspore.cli.uses import Use, is_mindspore
+from torchspore.cli.inferred_objects import MindSporeObject, ObjectTracker
+from torchspore.cli.uses import Use
 from torchspore.names import lookup, numpy_removals, older_calls
 
 ACCEPTED = "is accepted here."
@@ -30,92 +30,49 @@ def is_accepted(text: str) -> bool:
     return text.endswith((ACCEPTED, READ_AS_TODAY))
 
 
-@dataclass(frozen=True)
-class _Object:
-    """The target of a name: a path of MindSpore, or an object of the class at that path."""
-
-    path: str
-    is_instance: bool = False
-
-
-class _CallFinder(ast.NodeVisitor):
-    """Follows imported names, and names and attributes that the program assigns an object of a MindSpore class."""
+class _CallFinder(ObjectTracker):
+    """Checks each call of a MindSpore function, and of a method of an object that the program creates."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.problems: list[tuple[Use, str]] = []
-        self._objects: dict[str, _Object] = {}
         self._numpy: set[str] = set()
 
     def visit_Import(self, node: ast.Import) -> None:
-        for name in node.names:
-            if is_mindspore(name.name):
-                self._objects[name.asname or "mindspore"] = _Object(name.name if name.asname else "mindspore")
-            elif name.name == "numpy":
-                self._numpy.add(name.asname or "numpy")
+        super().visit_Import(node)
+        self._numpy.update(name.asname or "numpy" for name in node.names if name.name == "numpy")
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        if node.level or not node.module:
-            return
-        for name in node.names:
-            if is_mindspore(node.module):
-                self._objects[name.asname or name.name] = _Object(f"{node.module}.{name.name}")
-            elif node.module == "numpy" and (text := numpy_removals.problem(name.name)):
-                self.problems.append((Use(f"numpy.{name.name}", node.lineno), text))
+        super().visit_ImportFrom(node)
+        if not node.level and node.module == "numpy":
+            for name in node.names:
+                if text := numpy_removals.problem(name.name):
+                    self.problems.append((Use(f"numpy.{name.name}", node.lineno), text))
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         self.generic_visit(node)
         if isinstance(node.value, ast.Name) and node.value.id in self._numpy and (text := numpy_removals.problem(node.attr)):
             self.problems.append((Use(f"numpy.{node.attr}", node.lineno), text))
 
-    def visit_Assign(self, node: ast.Assign) -> None:
-        self.generic_visit(node)
-        value = self._value(node.value)
-        for target in node.targets:
-            key = _key(target)
-            if key and value:
-                self._objects[key] = value
-            elif key:
-                self._objects.pop(key, None)
-
-    def visit_With(self, node: ast.With) -> None:
-        for item in node.items:
-            value, key = self._value(item.context_expr), _key(item.optional_vars)
-            if value and key:
-                self._objects[key] = value
-        self.generic_visit(node)
-
-    def _value(self, node: ast.expr) -> _Object | None:
-        """Return what an expression refers to, as far as the text tells."""
-        if isinstance(node, (ast.Name, ast.Attribute)) and (known := self._objects.get(_key(node) or "")):
-            return known
-        if isinstance(node, ast.Attribute):
-            owner = self._value(node.value)
-            return None if owner is None or owner.is_instance else _Object(f"{owner.path}.{node.attr}")
-        if isinstance(node, ast.Call):
-            called = self._value(node.func)
-            if called and not called.is_instance and called.path.rpartition(".")[2][:1].isupper():
-                return _Object(called.path, is_instance=True)
-        return None
-
     def visit_Call(self, node: ast.Call) -> None:
         self.generic_visit(node)
-        function = self._value(node.func)
+        function = self.value(node.func)
         if function and not function.is_instance:
             self._check(node, _canonical(function.path))
         elif isinstance(node.func, ast.Attribute):
-            owner = self._value(node.func.value)
+            owner = self.value(node.func.value)
             if owner and owner.is_instance:
-                self._check_method(node, node.func.attr, owner.path)
+                self._check_method(node, node.func.attr, owner)
             elif owner is None and any(keyword.arg for keyword in node.keywords):
                 self._check_tensor_method(node, node.func.attr)
 
-    def _check_method(self, node: ast.Call, method: str, path: str) -> None:
-        module, _, cls = path.rpartition(".")
+    def _check_method(self, node: ast.Call, method: str, owner: MindSporeObject) -> None:
+        module, _, cls = owner.path.rpartition(".")
         name = f"{_canonical(module)}.{cls}.{method}"
         if name in older_calls.table():
             self._check(node, name)
-        elif (text := _missing_method(path, method)) is not None:
-            self.problems.append((Use(f"{path}.{method}", node.lineno), text))
+        elif not owner.is_assumed and (text := _missing_method(owner.path, method)) is not None:
+            self.problems.append((Use(f"{owner.path}.{method}", node.lineno), text))
 
     def _check_tensor_method(self, node: ast.Call, method: str) -> None:
         """Report keywords that only a method of Tensor had; the receiver of such a call is not known."""
@@ -154,7 +111,8 @@ def problem_of_call(name: str, positional: int, keywords: list[str], has_star: b
     for row in reversed(rows):
         # `split(2)` is the same call in both orders; a dropped argument counts from its own position on.
         is_dropped = row.before in row.dropped
-        if row.position is not None and positional > row.position + (not is_dropped) and not has_star:
+        is_recent = not row.last.startswith("0.")           # a program that MindSpore 1 ran has none of the orders before 1.0
+        if row.position is not None and is_recent and positional > row.position + (not is_dropped) and not has_star:
             today = f"is {row.now} today" if row.now else "has no meaning today"
             return f"{short}(...): positional argument {row.position + 1} was {row.before} in {row.releases} and {today}; {READ_AS_TODAY}"
     return None
@@ -170,11 +128,3 @@ def _missing_method(path: str, method: str) -> str | None:
     """Return a sentence if a class that is offered here lacks a public method that the program calls; None otherwise."""
     return f"{path.rpartition('.')[2]}.{method} is not in torchspore." if lookup.lacks_attribute(f"{path}.{method}") else None
 
-
-def _key(node: ast.expr | None) -> str | None:
-    """Return the text of a name or of an attribute of self: `writer`, `self.split`."""
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
-        return f"self.{node.attr}"
-    return None

@@ -17,6 +17,7 @@ COMMANDS = {
     "workers": "runs a program with several processes on this machine",
     "msrun": "the same with the arguments of MindSpore's msrun, also on several machines",
     "plan": "shows how a program would be split over N devices, and the cost",
+    "calibrate": "measures the speeds of this machine, for plans",
     "tune": "searches for faster forms of the graphs that a program has saved",
     "ckpt": "shows, compares and converts checkpoints, also to torch and back",
     "diff": "compares two dumps of operators and names the first one that differs",

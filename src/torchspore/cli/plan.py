@@ -8,15 +8,17 @@ from dataclasses import replace
 
 from torchspore.base.text import with_hint
 from torchspore.cli import program
-from torchspore.context import plan_request
+from torchspore.context import machines, plan_request
 from torchspore.context.plan_request import Machine, Request
 
-USAGE = """usage: torchspore plan [--devices N] [--html FILE] [--bandwidth GB/s] [--latency US] [--tflops N] [--memory GB/s]
-                       script.py [words …]
+USAGE = """usage: torchspore plan [--devices N] [--html FILE] [--machine NAME] [--bandwidth GB/s] [--latency US] [--tflops N]
+                       [--memory GB/s] script.py [words …]
 
 Runs the program up to the first call that is split over N devices (semi_auto_parallel or auto_parallel), compiles it for them and
 prints, instead of running it: for each operator how its result is sharded, what is sent, how many bytes and how long that takes at these
-speeds, and the memory of one device. With --html the same as a page: the graph with its splits in colour. No device is needed.
+speeds, and the memory of one device. If the program only compiles (`net.compile`), the last compiled graph is shown. With --html the
+same as a page: the graph with its splits in colour. No device is needed. --machine names the assumed speeds: h100, a100, ascend910,
+measured (by torchspore calibrate), or a JSON file; options after it change single speeds.
 """
 USAGE_ERROR = 2
 _SPEEDS = {"--bandwidth": ("bandwidth", 1e9), "--latency": ("latency", 1e-6), "--tflops": ("operations", 1e12), "--memory": ("memory", 1e9)}
@@ -41,6 +43,10 @@ def run(words: Sequence[str]) -> int:
     plan_request.pending = request
     try:
         code = program.execute(remaining[0], remaining[1:])
+        if not code and not request.is_answered and request.compiled is not None:
+            from torchspore.distributed.shard import plan_text
+
+            plan_text.answer(request.compiled, request)
     finally:
         plan_request.pending = None
     if request.is_answered or code:
@@ -62,7 +68,11 @@ def _expected(option: str) -> str:
         return "a file in an existing folder"
     if option == "--devices":
         return "a number from 1 to 4096"
-    return "a number above 0" if option in _SPEEDS else f"{', '.join(('--devices', *_SPEEDS))} with a number, or --html FILE"
+    if option == "--machine":
+        return f"{', '.join((*machines.NAMED, machines.MEASURED))} (after torchspore calibrate), or a JSON file"
+    if option in _SPEEDS:
+        return "a number above 0"
+    return f"{', '.join(('--devices', *_SPEEDS))} with a number, --machine NAME, or --html FILE"
 
 
 def _set_option(request: Request, option: str, value: str) -> bool:
@@ -73,6 +83,12 @@ def _set_option(request: Request, option: str, value: str) -> bool:
     if option == "--devices":
         request.devices = int(value) if value.isdigit() else 0
         return 1 <= request.devices <= 4096
+    if option == "--machine":
+        try:
+            request.machine = machines.machine_of(value)
+        except ValueError:
+            return False
+        return True
     if option not in _SPEEDS:
         return False
     name, unit = _SPEEDS[option]

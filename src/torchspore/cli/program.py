@@ -170,9 +170,11 @@ def _show(error: BaseException) -> None:
     error.__traceback__ = trace
     tracebacks.shorten(error)
     is_default_hook = sys.excepthook is sys.__excepthook__ and not tracebacks.shows_all_frames()
-    numpy_hint = numpy_removals.hint(error) if is_default_hook and not is_refusal else None
-    if numpy_hint is not None:
-        print(with_hint("".join(traceback.format_exception(error)).rstrip("\n"), numpy_hint), file=sys.stderr)
+    from torchspore.names import older_calls
+
+    hint = (numpy_removals.hint(error) or older_calls.hint(error)) if is_default_hook and not is_refusal else None
+    if hint is not None:
+        print(with_hint("".join(traceback.format_exception(error)).rstrip("\n"), hint), file=sys.stderr)
     elif is_refusal and is_default_hook:
         print(tracebacks.brief(error), end="", file=sys.stderr)
     elif is_default_hook and (text := tracebacks.fold(error)) is not None:
@@ -183,7 +185,7 @@ def _show(error: BaseException) -> None:
 
 def _last_line(trace: TracebackType | None) -> str:
     """Return `file:line` of the innermost user line at the interrupt."""
-    from torchspore.base.frames import is_users
+    from torchspore.base.frames import is_user_file
 
-    lines = [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(trace) if is_users(frame.filename)]
+    lines = [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(trace) if is_user_file(frame.filename)]
     return lines[-1] if lines else "its start"

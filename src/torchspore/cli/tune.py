@@ -46,7 +46,7 @@ def _tune_file(path: Path) -> int:
     if threads:
         torch.set_num_threads(threads)
     try:
-        for line in deferred_run.work_off(path, pipeline.untuned):
+        for line in deferred_run.work_off(path, pipeline.compile_untuned):
             print(line, flush=True)
     except tuning_file.Unusable as reason:
         print(f"torchspore tune: {path} {reason}.", file=sys.stderr)

@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import time
+from types import FrameType
 
 _DIES_WITH_PARENT = 1
 
@@ -17,6 +18,7 @@ _DIES_WITH_PARENT = 1
 def main(words: list[str]) -> int:
     """Set this process up as the launcher requires and run the program; return the exit code."""
     _end_with_launcher(int(os.environ.get("TORCHSPORE_LAUNCHER", "0")))
+    signal.signal(signal.SIGTERM, _end_after_exchange)
     with open(os.environ["TORCHSPORE_WORKER_PIDS"], "a") as file:
         file.write(f"{os.getpid()}\n")
     log = os.open(os.environ["TORCHSPORE_WORKER_LOG"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
@@ -58,6 +60,30 @@ def _end_with_launcher(launcher: int) -> None:
             os._exit(1)
 
 
+REPORT_SECONDS = 4.0
+"""How long a process may report that another one is gone. The launcher kills it after five seconds."""
+
+
+def _end_after_exchange(number: int, frame: FrameType | None) -> None:
+    """End this process by SIGTERM, but let an exchange whose partner is gone fail first: its error names the partner and the line.
+
+    The launcher sends SIGTERM to all processes as soon as one of them ends, often before the others notice it.
+    """
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    module = sys.modules.get("torchspore.distributed.comm.watchdog")
+    if module is None or not module.is_waiting(frame):
+        os.kill(os.getpid(), number)
+        return
+    watch, main_thread, until = module.watch, threading.get_ident(), time.monotonic() + REPORT_SECONDS
+
+    def end() -> None:
+        while time.monotonic() < until and (watch.is_broken or module.is_waiting(sys._current_frames().get(main_thread))):
+            time.sleep(0.02)
+        os.kill(os.getpid(), number)
+
+    threading.Thread(target=end, name="torchspore end", daemon=True).start()
+
+
 def cores_of(text: str) -> set[int]:
     """Parse the cores in '0-3,8'. Raise ValueError."""
     cores: set[int] = set()
@@ -68,14 +94,24 @@ def cores_of(text: str) -> set[int]:
 
 
 def _set_mindspore_variables() -> None:
-    """Set the variables that programs read under MindSpore's msrun, and a share of the cores unless it is set already."""
+    """Set the variables that programs read under MindSpore's msrun."""
     environment = os.environ
+    if environment.get("TORCHSPORE_SERVERS"):               # the launcher has set the roles of a parameter server job
+        environment.update(RANK_ID=environment["RANK"], RANK_SIZE=environment["WORLD_SIZE"], DEVICE_ID=environment["LOCAL_RANK"])
+        _set_thread_count()
+        return
     for ours, theirs in (
         ("RANK_ID", "RANK"), ("MS_NODE_ID", "RANK"), ("RANK_SIZE", "WORLD_SIZE"), ("MS_WORKER_NUM", "WORLD_SIZE"),
         ("MS_SCHED_HOST", "MASTER_ADDR"), ("MS_SCHED_PORT", "MASTER_PORT"), ("DEVICE_ID", "LOCAL_RANK"),
     ):
         environment[ours] = environment[theirs]
     environment["MS_ROLE"] = "MS_WORKER"
+    _set_thread_count()
+
+
+def _set_thread_count() -> None:
+    """Give each process of this machine an equal share of its cores, unless the user has set OMP_NUM_THREADS."""
+    environment = os.environ
     if "OMP_NUM_THREADS" not in environment or environment.get("TORCHELASTIC_RUN_ID"):
         share = len(os.sched_getaffinity(0)) // int(environment["LOCAL_WORLD_SIZE"])
         environment["OMP_NUM_THREADS"] = str(max(1, share)) if not environment.get("TORCHSPORE_WORKER_CORES") else str(

@@ -21,6 +21,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Runs a program with several processes on this machine, which connect in init(). Ctrl-C ends all of them.",
     )
     parser.add_argument("-n", "--count", type=int, default=2, help="how many processes (2)")
+    parser.add_argument("--servers", type=int, default=0, help="how many servers of set_ps_context, with a scheduler (0)")
     parser.add_argument("--log-dir", type=Path, help="a folder for worker_N.log, one for each rank; by default kept only after a failure")
     parser.add_argument("--show", default="0", help="whose output is shown here: ranks such as 0,2, or `all`, or `none` (0)")
     parser.add_argument("--max-restarts", type=int, default=0, help="how often all are restarted if one fails (0)")
@@ -84,6 +85,8 @@ def run(words: Sequence[str]) -> int:
     try:
         if options.count < 1:
             raise UsageError(f"torchspore workers -n {options.count}: expected at least 1.")
+        if options.servers < 0:
+            raise UsageError(f"torchspore workers --servers {options.servers}: expected at least 0.")
         check_program(program)
         shown_ranks = ranks_of(options.show, options.count)
     except UsageError as error:
@@ -92,5 +95,5 @@ def run(words: Sequence[str]) -> int:
     return launch_job(lambda launch: launch.Job(
         program, options.count, port=options.master_port, log_dir=options.log_dir, shown=shown_ranks, restarts=options.max_restarts,
         seconds=options.timeout, variables={"MS_TOPO_TIMEOUT": str(int(options.timeout)), "PYTHONUNBUFFERED": os.environ.get(
-            "PYTHONUNBUFFERED", "1")},
+            "PYTHONUNBUFFERED", "1")}, servers=options.servers,
     ))

@@ -130,8 +130,8 @@ def outcome_of(option: Option, value: Any) -> Outcome | None:
     if option.effect is None and option.read_by is None:
         return _member_outcomes(option, value)
     outcomes = _REPORTS.program.outcomes
-    if option.key not in outcomes and option.read_by is not None and isinstance(value, Hashable) and value in option.unread:
-        return Outcome.applied(option.unread[value])
+    if option.key not in outcomes and option.read_by is not None and isinstance(value, Hashable) and value in option.fixed_outcomes:
+        return Outcome.applied(option.fixed_outcomes[value])
     if option.key not in outcomes and option.graph_only and not _store().graph_mode:
         return NO_GRAPH
     return outcomes.get(option.key)

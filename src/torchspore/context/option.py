@@ -40,12 +40,22 @@ class Option:
     """One switch of the context.
 
     `effect` names the function that applies the value ("engine.core.device:select"); `read_by` names the module that reads the value
-    when it needs it. `idle` gives the reason why the option is accepted but has no meaning here. With none of the three, the option is
+    when it needs it. `idle` states why the option is accepted but has no effect here. With none of the three, the option is
     stored and its effect is not built yet, and every listing says so.
-    `unread` gives the outcome of some values without any reader; `graph_only` means that only the capture of a graph reads the option, so
-    that it has no effect in PYNATIVE_MODE; `process_wide` that the effect applies to all threads.
-    `experimental` gives the reason why the effect is not proven yet; the pages of the option show it.
-    `as_json` means that a member is written as JSON, in a file or a text. `default` is a value, or a function of the device target.
+
+    kind: parses and checks a value. default: a value, or a function of the device target. doc: one sentence for every listing.
+    on: the devices on which the option has an effect. experimental: the reason why the effect is not proven yet.
+    fixed_outcomes: by value, the outcome of the values that need no effect and no reader.
+    when: the time until which the option may change; late_error: the class of the error after that time, LateChange by default.
+    since, until: the first and the last release of MindSpore with the option; instead: the option to use after `until`.
+    example: a call for the pages. environment: the variables that set the option; environment_wins: they override the code.
+    in_graph_key: a change compiles graphs again. graph_only: only the capture of a graph reads the option, so PYNATIVE_MODE ignores it.
+    process_wide: the effect applies to all threads. is_counter: training changes the value, so it is never part of a graph's key.
+    member_of: the name of the option whose dictionary contains this one; top_level: the member is also an option by itself.
+    settable, readable: a setter accepts it, a getter returns it. group: the JSON file of `ascend_config` that also sets it.
+    prepare: creates the directories that a value names; returns the function that removes them if the call fails.
+    implies: returns the options that a value sets too. shown_if: the option that must be true for the getter.
+    as_json: a member is written as JSON, in a file or a text.
     """
 
     kind: Kind
@@ -56,17 +66,18 @@ class Option:
     read_by: str | None = None
     idle: str = ""
     experimental: str = ""
-    unread: Mapping[Any, str] = field(default_factory=dict)
+    fixed_outcomes: Mapping[Any, str] = field(default_factory=dict)
     when: When = When.ANY_TIME
     since: str = ""
     until: str | None = None
     instead: str | None = None
     example: str | None = None
     environment: tuple[str, ...] = ()
-    wins: bool = False
+    environment_wins: bool = False
     in_graph_key: bool = False
     graph_only: bool = False
     process_wide: bool = False
+    is_counter: bool = False
     member_of: str | None = None
     top_level: bool = True
     settable: bool = True
@@ -75,7 +86,7 @@ class Option:
     prepare: Callable[[str, str], Callable[[], None]] | None = None
     implies: Callable[[Any, Callable[[str], bool]], dict[str, Any]] | None = None
     shown_if: str | None = None
-    late: type[TorchsporeError] | None = None
+    late_error: type[TorchsporeError] | None = None
     as_json: bool = False
     name: str = ""
     api: str = "context"

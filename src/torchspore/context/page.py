@@ -21,10 +21,8 @@ def summary() -> str:
     """Return a sentence with the number of options in each state; members and aliases are counted."""
     everything: list[Option | Alias] = [*OPTIONS.values(), *ALIASES.values()]
     acting, idle, not_yet = (sum(state(item) == requested for item in everything) for requested in (ACTS, IDLE, NOT_YET))
-    return (
-        f"{acting} of {len(everything)} options act. {idle} are accepted and mean nothing here, each with its reason. The effect of the "
-        f"other {not_yet} is not built yet: their values are checked and kept."
-    )
+    text = f"{acting} of {len(everything)} options act. {idle} are accepted and mean nothing here, each with its reason."
+    return f"{text} The effect of the other {not_yet} is not built yet: their values are checked and kept." if not_yet else text
 
 
 def facts(item: Option | Alias) -> Iterator[tuple[str, str]]:
@@ -47,7 +45,7 @@ def facts(item: Option | Alias) -> Iterator[tuple[str, str]]:
     if item.process_wide:
         yield "threads", "acts on the whole process; a `context.scope` takes it only in the main thread while no other thread runs"
     if item.environment:
-        verb = "wins over the code" if item.wins else "counts where the code sets nothing"
+        verb = "wins over the code" if item.environment_wins else "counts where the code sets nothing"
         yield "environment", f"{', '.join(item.environment)} ({verb})"
     if item.member_of is not None:
         yield "member of", item.member_of + ("; its own name works too" if item.top_level and item.settable else "")

@@ -2,6 +2,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Level:
+    """Devices with consecutive numbers that a faster connection joins: those of one machine, or of one rack."""
+
+    devices: int
+    bandwidth: float
+    """Bytes per second that one device receives from devices of the same level."""
+    latency: float
+    """Minimum duration of an exchange, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -20,14 +32,40 @@ class Machine:
     capacity: float = 16.0 * 2**30
     """Bytes of memory on one device."""
 
-    def transfer_seconds(self, received: float, messages: int = 1) -> float:
-        """Return the seconds for exchanges in which a device receives `received` bytes in `messages` messages."""
-        return messages * self.latency + received / self.bandwidth
+    launch: float = 0.0
+    """Minimum duration of an operator, in seconds."""
+
+    levels: tuple[Level, ...] = ()
+    """Faster connections among fewer devices, the smallest group first; `bandwidth` and `latency` join all devices."""
+
+    def level(self, extent: int) -> Level:
+        """Return the connection of a group whose members lie in an aligned block of `extent` consecutive devices; 0 for all devices."""
+        for level in self.levels:
+            if extent and level.devices % extent == 0:
+                return level
+        return Level(0, self.bandwidth, self.latency)
+
+    def transfer_seconds(self, received: float, messages: int = 1, extent: int = 0) -> float:
+        """Return the seconds for exchanges in which a device receives `received` bytes in `messages` messages.
+
+        The members of each group lie in a block of `extent` consecutive devices; 0 stands for all devices.
+        """
+        level = self.level(extent)
+        return messages * level.latency + received / level.bandwidth
+
+    def describe_exchanges(self) -> str:
+        """Format the speeds of exchanges for people, the slowest connection first."""
+        text = f"{self.bandwidth / 1e9:.4g} GB/s and {self.latency * 1e6:.3g} us an exchange"
+        inner = [
+            f"{level.bandwidth / 1e9:.4g} GB/s and {level.latency * 1e6:.3g} us among {level.devices} devices"
+            for level in reversed(self.levels)
+        ]
+        return ", ".join((text, *inner))
 
     def describe(self) -> str:
         """Format the assumptions for people."""
-        exchanges = f"{self.bandwidth / 1e9:g} GB/s and {self.latency * 1e6:g} us an exchange"
-        return f"{exchanges}, {self.operations / 1e12:g} TFLOP/s and {self.memory / 1e9:g} GB/s of memory"
+        exchanges = self.describe_exchanges()
+        return f"{exchanges}, {self.operations / 1e12:.4g} TFLOP/s and {self.memory / 1e9:.4g} GB/s of memory"
 
 
 @dataclass
@@ -39,6 +77,8 @@ class Request:
     page: str = ""
     """The file for the page, or "" for no page."""
     is_answered: bool = False
+    compiled: Any = None
+    """The last split graph that the program compiled (`net.compile(...)`); the end of the program answers with it if no call is split."""
 
 
 pending: Request | None = None

@@ -11,6 +11,7 @@ from torchspore.base.text import message, short
 from torchspore.context import plan as _plan
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
+from torchspore.context.strategy_files import op_strategies
 from torchspore.errors import OptionTypeError, OptionValueError
 
 GRAPH_MODE = 0
@@ -83,8 +84,9 @@ def get_auto_parallel_context(attr_key: str) -> Any:
 
 
 def reset_auto_parallel_context() -> None:
-    """Reset every option of parallel execution to its default."""
+    """Reset every option of parallel execution to its default, and forget the files of `set_op_strategy_config`."""
     STORE.reset("auto_parallel")
+    op_strategies.clear()
 
 
 def set_ps_context(**kwargs: Any) -> None:

@@ -36,7 +36,7 @@ def read() -> tuple[Settings, Settings, Settings]:
         for variable in option.environment:
             text = environ.get(variable, "")
             if text:
-                _add(forced if option.wins else plain, option, text, variable)
+                _add(forced if option.environment_wins else plain, option, text, variable)
     return forced, plain, _file(environ.get(FILE, ""))
 
 
@@ -53,7 +53,7 @@ def apply_environment_texts(forced: Settings, plain: Settings, texts: tuple[str,
     """Apply the texts of these options from the environment."""
     for key, text in zip(WHILE_RUNNING, texts):
         option = OPTIONS[key]
-        layer = forced if option.wins else plain
+        layer = forced if option.environment_wins else plain
         layer.pop(key, None)
         if text:
             _add(layer, option, text, option.environment[0])

@@ -27,7 +27,7 @@ DEFAULT = "default"
 
 @dataclass(frozen=True)
 class _Scope:
-    """The settings of a `context.scope`. It is replaced, never changed, so that a task that inherits it cannot modify it."""
+    """The settings of a `context.public.scope`. It is replaced, never changed, so that a task that inherits it cannot modify it."""
 
     code: Mapping[str, Setting] = field(default_factory=dict)
     acting: Mapping[str, Any] = field(default_factory=dict)
@@ -50,6 +50,7 @@ class Store:
         self._numbers = itertools.count(1)
         self._code: dict[str, Setting] = {}
         self._defaults: dict[str, Any] = {}
+        self._counted: dict[str, Any] = {}
         self._snapshots: dict[int, tuple[tuple[str, Any], ...]] = {}
         self._forced, self._environment, self._file = sources.read()
         self._environment_texts = sources.environment_texts()
@@ -86,11 +87,16 @@ class Store:
         version = self.version
         snapshot = self._snapshots.get(version)
         if snapshot is None:
-            snapshot = tuple((key, _frozen(self.get(key))) for key in _IN_GRAPH_KEY)
+            snapshot = tuple((key, _frozen(self._graph_value(key))) for key in _IN_GRAPH_KEY)
             if len(self._snapshots) > 64:
                 self._snapshots.clear()
             self._snapshots[version] = snapshot
         return snapshot
+
+    def _graph_value(self, key: str) -> Any:
+        """Return the value of an option without its members that count steps."""
+        value, counters = self.get(key), _COUNTERS.get(key)
+        return {name: item for name, item in value.items() if name not in counters} if counters and value else value
 
     def source(self, key: str) -> tuple[str, Setting | None]:
         """Return which source won ("forced environment", "code", "environment", "file", "default") and its setting."""
@@ -144,8 +150,10 @@ class Store:
             scope = _scope.get()
             if scope is not None:
                 _refuse_other_threads(settings, call)
-            previous = (dict(self._code), dict(self._acting))
+            previous = (dict(self._code), dict(self._acting), dict(self._counted))
             try:
+                for key in (key for setting in named.values() for key in setting.members):
+                    self._counted.pop(key, None)
                 for key, setting in settings.items():
                     undo += _prepare(OPTIONS[key], setting, call)
                 old = {key: self.get(key) for key in _add_members(settings)}
@@ -156,7 +164,7 @@ class Store:
                 if "device_target" in settings and self.get("device_target") != old["device_target"]:
                     self._rerun_effects(settings)
             except BaseException:
-                self._code, self._acting = previous
+                self._code, self._acting, self._counted = previous
                 self._touch()
                 _scope.set(scope)
                 for step in reversed(undo):
@@ -207,13 +215,19 @@ class Store:
         self._publish_process_wide(keys, _scope.get())
         effects.push([(OPTIONS[key], self.get(key), old[key]) for key in keys if self.get(key) != old[key]])
 
+    def count(self, values: Mapping[str, Any]) -> None:
+        """Set options that a training counts, until the program sets them again; no graph and no outcome depends on them."""
+        with self._lock:
+            self._counted.update(values)
+            self._acting.update(values)
+
     # -- inside --------------------------------------------------------------------------------------------------------
 
     def _check(self, option: Option, setting: Setting, call: str) -> None:
         call_text = f"{call}({option.name}={short(setting.raw)})"
         used = effects.first_use() or (effects.first_operator() if option.when is When.BEFORE_OPERATORS else None)
         if used is not None and option.when is not When.ANY_TIME and setting.value != self.get(option.key):
-            raise (option.late or LateChange)(
+            raise (option.late_error or LateChange)(
                 f"{call_text}: too late, the device was first used at {used}.\n\nhint: move this call above that line."
             )
         if not option.acts and setting.value != self._default(option.key) and effects.is_strict():
@@ -286,6 +300,7 @@ class Store:
             setting = self._setting(key)
             for member in option.members.values():
                 self._acting[member.key] = _member_value(setting, member, device)
+        self._acting.update(self._counted)
         self._touch()
 
     def _touch(self) -> None:
@@ -349,6 +364,10 @@ def _frozen(value: Any) -> Any:
 
 _IN_GRAPH_KEY = [key for key, option in OPTIONS.items() if option.in_graph_key or option.api == "auto_parallel"]
 """Every option of parallel execution changes how a graph is split, or how its gradients are summed."""
+_COUNTERS = {
+    key: frozenset(name for name, member in option.members.items() if member.is_counter)
+    for key, option in OPTIONS.items() if any(member.is_counter for member in option.members.values())
+}
 _BY_DEVICE = [key for key, option in OPTIONS.items() if callable(option.default)]
 
 STORE = Store()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import TextIO
 
-from torchspore.base.frames import near
+from torchspore.base.frames import relative_line
 from torchspore.base.text import short
 from torchspore.context import effects
 from torchspore.context.option import Option
@@ -29,7 +29,7 @@ def rows() -> list[Row]:
 
 def _source(option: Option) -> str:
     source, setting = STORE.source(option.key)
-    where = near(setting.where) if setting is not None and setting.where else ""
+    where = relative_line(setting.where) if setting is not None and setting.where else ""
     if source == "forced environment":
         requested = STORE.code_setting(option.key)
         is_other = requested is not None and setting is not None and requested.value != setting.value

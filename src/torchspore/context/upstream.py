@@ -73,6 +73,29 @@ class AutoParallelContext(Context):
         """Reset every option of parallel execution to its default."""
         public.reset_auto_parallel_context()
 
+    def get_enable_all_reduce_fusion(self) -> bool:
+        """Return whether sums of gradients are joined in messages: `openstate` of `comm_fusion`."""
+        return bool((public.get_auto_parallel_context("comm_fusion") or {}).get("openstate", True))
+
+    get_enable_all_gather_fusion = get_enable_reduce_scatter_fusion = get_enable_all_reduce_fusion
+
+    def allreduce_fusion_threshold_mb(self) -> int:
+        """Return the size of joined sums of gradients in MB."""
+        return self._threshold("allreduce")
+
+    def allgather_fusion_threshold_mb(self) -> int:
+        """Return the size of joined gathers in MB."""
+        return self._threshold("allgather")
+
+    def reducescatter_fusion_threshold_mb(self) -> int:
+        """Return the size of joined scattered sums in MB."""
+        return self._threshold("reducescatter")
+
+    @staticmethod
+    def _threshold(kind: str) -> int:
+        config = ((public.get_auto_parallel_context("comm_fusion") or {}).get(kind) or {}).get("config")
+        return config if isinstance(config, int) else 64
+
 
 K_CONTEXT = Context()
 _AUTO_PARALLEL = AutoParallelContext()

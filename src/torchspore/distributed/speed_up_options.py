@@ -1,5 +1,6 @@
 """The switches of `parallel_speed_up_json_path`: all steer the exchanges of a program that runs on several devices.
 
+`communi_parallel_mode` is one of `set_auto_parallel_context`.
 Those that say which exchanges begin early are read by `graph.passes.communication`, and `distributed.shard.reduce_scatter` reads one.
 """
 from __future__ import annotations
@@ -7,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.context.effects import Outcome
+from torchspore.distributed.comm import channels
 
 
 def file(path: str) -> Outcome:
@@ -59,6 +61,17 @@ def data(value: Any) -> Outcome:
 def balances(value: Any) -> Outcome:
     """`enable_flash_attention_load_balance`."""
     return _alone() or Outcome.no_effect("no pass gives each device an equal share of causal attention")
+
+
+def serializes(mode: str) -> Outcome:
+    """`communi_parallel_mode`."""
+    channels.set_mode(mode)
+    texts = {
+        channels.ALL: "groups do not wait for each other",
+        channels.WITHIN_SERVER: "groups of several machines exchange one after the other",
+        channels.NONE: "groups exchange one after the other",
+    }
+    return _alone() or Outcome.applied(texts[mode])
 
 
 def _alone() -> Outcome | None:

@@ -7,7 +7,7 @@ from torchspore.engine.core import device, threads
 from torchspore.engine.eager import pynative
 from torchspore.engine.memory import malloc
 
-device.tell_default()
+device.set_default_target()
 effects.expect_graph = pynative.expect_graph
 pynative.await_first()
 effects.engine_loaded()

@@ -12,6 +12,7 @@ from torchspore.engine.autograd.grad import GradFrame
 from torchspore.engine.core import change_counters, thread_state
 from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.core.training_start import TRAINING_START
 from torchspore.graph import breaks
 from torchspore.graph.call import compilation
 from torchspore.graph.call.compiled_graph import Graph
@@ -20,6 +21,7 @@ from torchspore.graph.call.lookup import compile, find, run
 from torchspore.graph.capture import depth
 from torchspore.graph.capture.iterators import settled
 from torchspore.graph.refusal import Kind, Refusal
+from torchspore.graph.report import builtin_errors
 from torchspore.graph.settings import settings_of
 from torchspore.graph.splitter import splitter
 
@@ -32,6 +34,8 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
     """Runs `function(*args, **kwargs)` as a captured graph, captured now if need be; as PyNative where a graph can't hold it."""
     if thread_state.local.in_pynative:
         return function(*args, **kwargs)
+    if TRAINING_START.hook is not None and engine.frame() is None:
+        TRAINING_START.hook()
     table = table_of(owner)
     if not table:
         STORE.refresh_environment()
@@ -49,6 +53,8 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
         return thread_state.in_pynative(function, args, kwargs)
     settings = settings_of(owner, function)
     if settings.is_split:
+        if graph.error is not None:                # PyNative would compute with the parts of Parameters that this process holds
+            raise graph.error.with_traceback(graph.trace)
         if graph.kind is Kind.RAISES:
             thread_state.in_pynative(function, args, kwargs)
         raise splitter().refusal_error(graph.line, graph.reason)
@@ -73,12 +79,17 @@ def enter(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwarg
     """Runs a call that may lie inside other calls: as a graph at the top or in a call that runs in parts, else within what is around."""
     if thread_state.local.in_pynative or not (engine.frame() is None or is_recorded()):
         return function(*args, **kwargs)
+    if TRAINING_START.hook is not None:
+        TRAINING_START.hook()
     if thread_state.local.breaks and (thread_state.local.breaks > breaks.DEEPEST or table_of(owner).is_small):
         return thread_state.in_pynative(function, args, kwargs)
     try:
         return call(owner, function, args, kwargs)
     except Exception as error:
         tracebacks.shorten(error)
+        in_mindspores_words = builtin_errors.translated(error)
+        if in_mindspores_words is not None:
+            raise in_mindspores_words from None
         raise
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from torchspore.context.store import STORE
-from torchspore.engine.autograd.grad import GradFrame, differentiate, follow, is_differentiable, new_leaf, recording_gradients
+from torchspore.engine.autograd.grad import LISTENERS, GradFrame, differentiate, follow, is_differentiable, new_leaf, recording_gradients
 from torchspore.engine.autograd.recorded_forward import Beginning
 from torchspore.engine.core import change_counters, gradient_hooks, random_state, thread_state
 from torchspore.engine.core.dtypes import Type
@@ -73,7 +73,12 @@ class Forward(GradFrame):
         # Values without a gradient may come from outside: they are compared again before the record is used.
         self._read[id(tensor)] = tensor
         if getattr(tensor, "__parameter__", False) and tensor.requires_grad and is_differentiable(t):  # type: ignore[attr-defined]
-            return self._leaf(tensor, new_leaf(t))
+            leaf = marked = self._leaf(tensor, new_leaf(t))
+            for listener in LISTENERS:
+                marked = listener.mark_leaf(tensor, marked)
+            if marked is not leaf:
+                self.stand_for(tensor, marked)
+            return marked
         return t
 
     def _leaf(self, tensor: TensorBase, leaf: torch.Tensor) -> torch.Tensor:
@@ -92,7 +97,7 @@ class Forward(GradFrame):
                     self._leaf(tensor, new_leaf(t) if is_differentiable(t) else t)
             self.inputs = list(self._leaves)
             try:
-                with self._beginning.open() if self._beginning is not None else nullcontext(), self.open(), offload.saving():
+                with self._beginning.open() if self._beginning is not None else nullcontext(), self.open(), offload.offload_saved_tensors():
                     result = self.callee(call)(*self.args, **self.kwargs)
                     self.result = transform(result, lambda t: wrap(raw(t)))
             except BaseException:
@@ -295,8 +300,8 @@ class Learned:
 class Calls:
     """The calls of Cells that one capture has met, and which of them it records.
 
-    Nothing tells at a call whether its gradient is asked for later. So a capture starts from what earlier ones have learned (`wanted`),
-    else from `set_grad()`; where that was wrong, it is done once more.
+    A call does not show whether its gradient is requested later. A capture therefore starts from what earlier captures observed
+    (`Learned`), or from `set_grad()`. If that was wrong, the capture runs again.
     """
 
     def __init__(self, learned: Learned, may_learn: bool, is_piece: bool) -> None:

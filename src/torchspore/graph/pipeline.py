@@ -1,4 +1,4 @@
-"""A captured graph becomes code, at the level that the settings ask for."""
+"""Compiles a captured graph to code at the level of the settings."""
 from __future__ import annotations
 
 import dataclasses
@@ -16,97 +16,101 @@ from torchspore.graph.backend import autotune_cache, eager_codegen, inference, l
 from torchspore.graph.backend.eager_codegen import Code
 from torchspore.graph.backend.variant_race import Race
 from torchspore.graph.fx.fingerprint import fingerprint
-from torchspore.graph.fx.modules import copied
-from torchspore.graph.fx.order import ordered
-from torchspore.graph.passes import memory, precision
-from torchspore.graph.passes.communication import overlapped
+from torchspore.graph.fx.modules import copy_module
+from torchspore.graph.fx.order import reorder
+from torchspore.graph.passes import joined_products, memory, precision
+from torchspore.graph.passes.communication import overlap_exchanges
 from torchspore.graph.passes.layout import has_images
-from torchspore.graph.passes.regather import regathered
+from torchspore.graph.passes.regather import regather_weights
 from torchspore.graph.report import outcomes, stages
 from torchspore.graph.settings import Settings
 
 Inputs = measurement.Inputs
-_FOLLOWED = "each operator runs by itself while a dump follows them"
+_IS_DUMPED = "each operator runs by itself while a dump follows them"
 _PRINTS = "it prints, so that it can't be run to be measured"
-_TALKS = "it exchanges values with other processes, which would not answer a run that only measures"
+_HAS_EXCHANGES = "it exchanges values with other processes, which would not answer a run that only measures"
 
 
 def compile(
-    module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, talks: bool, persistent: frozenset[int] = frozenset()
+    module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, has_exchanges: bool, persistent: frozenset[int] = frozenset()
 ) -> Code:
-    """The code of a cleaned graph.
+    """Return the code of a graph after the cleanup passes.
 
-    `inputs` is asked only where something is measured; what it gives is never written to. `talks`: whether the graph exchanges values with
-    other processes, who would not answer a run that only measures. `persistent` are the places of inputs that the
-    program stores (Parameters, Tensors in attributes), which seldom change: values that depend on them alone may be computed once.
+    `inputs` returns example inputs; only a measurement calls it, and no measurement writes to them. `has_exchanges` is true if the graph
+    exchanges values with other processes, which would not take part in a measurement. `persistent` contains the indexes of the inputs that
+    the program stores (Parameters, Tensors in attributes). They seldom change, so values that depend only on them may be computed once.
     """
     requested, why = settings, ""
     if current_operator.followers or printing.prints(module):
-        why = _FOLLOWED if current_operator.followers else _PRINTS
+        why = _IS_DUMPED if current_operator.followers else _PRINTS
         settings = dataclasses.replace(settings, level="O0", infer_boost=False, kernels=None, tuning=None, lanes=0)
-    if current_operator.followers:                              # in the program's order, the kernels of one call together
+    if current_operator.followers:                              # a dump needs the program's order, with the kernels of each call together
         settings = dataclasses.replace(settings, order="", saves_memory=False)
-    if talks:
+    if has_exchanges:
         kernels = None if settings.kernels is None else dataclasses.replace(settings.kernels, measured=False)
-        settings, why = dataclasses.replace(settings, infer_boost=False, kernels=kernels, tuning=None, lanes=0), why or _TALKS
-    module = prepared(module, settings, talks)
+        settings, why = dataclasses.replace(settings, infer_boost=False, kernels=kernels, tuning=None, lanes=0), why or _HAS_EXCHANGES
+    module = apply_requested_passes(module, settings, has_exchanges)
     stages.keep("backend_pass", module)
     outcomes.compiling(settings, requested, why)
     try:
         with allocator.aside():
-            code = _tuned(module, inputs, settings, persistent)
-            if (settings.lanes > 1 or settings.level == "O2") and not talks:
+            code = _compile_tuned(module, inputs, settings, persistent)
+            if (settings.lanes > 1 or settings.level == "O2") and not has_exchanges:
                 code = lanes.run_in_lanes(code, module, inputs, settings)
     except measurement.Unrunnable as reason:
         event_log.event("level", f"nothing is measured, the graph runs as at O0: {reason}")
-        code = _plain(module)
+        code = _compile_plain(module)
     stages.emitted(code, module, inputs)
     malloc.give_back()
     return code
 
 
-def _tuned(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, persistent: frozenset[int]) -> Code:
+def _compile_tuned(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, persistent: frozenset[int]) -> Code:
     if settings.tuning is None or _has_cached_values(module):
-        return _code(module, inputs, settings, persistent)
+        return _compile_at_level(module, inputs, settings, persistent)
     from torchspore.graph.autotune import tuner
 
-    return tuner.compile(module, inputs, settings, persistent, lambda: untuned(module, inputs, settings, persistent))
+    return tuner.compile(module, inputs, settings, persistent, lambda: compile_untuned(module, inputs, settings, persistent))
 
 
-def _code(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, persistent: frozenset[int]) -> Code:
+def _compile_at_level(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, persistent: frozenset[int]) -> Code:
     if settings.infer_boost:
-        return _boosted(module, inputs, settings, persistent)
+        return _compile_boosted(module, inputs, settings, persistent)
     if settings.level != "O0" and not _has_cached_values(module):
         return variants.compile(module, inputs, settings, persistent)
-    return _plain(module)
+    if settings.kernels is not None and settings.kernels.combines and persistent:
+        hoisted = joined_products.hoist_stacks(module, persistent)
+        if hoisted is not None:
+            return inference.code(hoisted)
+    return _compile_plain(module)
 
 
-def _plain(module: torch.fx.GraphModule) -> Code:
+def _compile_plain(module: torch.fx.GraphModule) -> Code:
     return eager_codegen.compile(passes.run(passes.FINISH, module))
 
 
-def untuned(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, persistent: frozenset[int]) -> Code:
-    """The code that a prepared graph has where nothing is tuned; the graph stays as it is."""
-    module = copied(module)
+def compile_untuned(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, persistent: frozenset[int]) -> Code:
+    """Return the code of a graph after the requested passes, without tuning. The graph does not change."""
+    module = copy_module(module)
     if settings.kernels is not None and settings.level == "O0" and not settings.infer_boost:
         from torchspore.graph.graph_kernels import kernel_build
 
         module = kernel_build.build(module, settings.kernels).module
-    return _code(module, inputs, dataclasses.replace(settings, tuning=None), persistent)
+    return _compile_at_level(module, inputs, dataclasses.replace(settings, tuning=None), persistent)
 
 
-def prepared(module: torch.fx.GraphModule, settings: Settings, talks: bool) -> torch.fx.GraphModule:
-    """The graph after the steps that switches ask for, whatever the level: precision, memory, graph kernels, order."""
-    steps = list(_requested_steps(module, settings, talks))
+def apply_requested_passes(module: torch.fx.GraphModule, settings: Settings, has_exchanges: bool) -> torch.fx.GraphModule:
+    """Return the graph after the passes that switches request at every level: precision, memory, graph kernels, order."""
+    steps = list(_requested_passes(module, settings, has_exchanges))
     return passes.run(steps, module) if steps else module
 
 
-def _requested_steps(module: torch.fx.GraphModule, settings: Settings, talks: bool) -> Iterator[passes.Step]:
+def _requested_passes(module: torch.fx.GraphModule, settings: Settings, has_exchanges: bool) -> Iterator[passes.Step]:
     if precision.is_requested(module, settings):
         yield "precision", lambda module: precision.apply(module, settings)
-    order: list[passes.Step] = [("exec_order", lambda module: ordered(module, settings.order))] if settings.order else []
+    order: list[passes.Step] = [("exec_order", lambda module: reorder(module, settings.order))] if settings.order else []
     if settings.saves_memory:
-        yield from order                             # what is computed again must stay where it is put
+        yield from order                             # the memory pass positions recomputed nodes after this order
     if settings.saves_memory or not settings.reuses_memory:
         yield "memory", lambda module: memory.apply(module, settings)
     if settings.kernels is not None:
@@ -115,15 +119,15 @@ def _requested_steps(module: torch.fx.GraphModule, settings: Settings, talks: bo
         yield "graph_kernels", lambda module: steps.applied(module, settings)
     if not settings.saves_memory:
         yield from order
-    if talks:
-        yield "regather", regathered
-        yield "communication", overlapped
+    if has_exchanges:
+        yield "regather", regather_weights
+        yield "communication", overlap_exchanges
     if settings.offloads is not None or settings.offloads_state or memory.is_requested(module):
-        yield "memory_offload", lambda module: memory.offloaded(module, settings)
+        yield "memory_offload", lambda module: memory.offload_values(module, settings)
 
 
-def _boosted(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, persistent: frozenset[int]) -> Code:
-    """The graph for inference alone, where that is faster. Raises InferenceOnly where the graph trains."""
+def _compile_boosted(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, persistent: frozenset[int]) -> Code:
+    """Return the code for inference only if that is faster. Raise InferenceOnly if the graph trains."""
     reason = inference.trains(module, persistent)
     if reason is not None:
         raise InferenceOnly(
@@ -132,9 +136,9 @@ def _boosted(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, p
         )
     plain = functools.partial(eager_codegen.compile, passes.run(passes.FINISH, module, copies=True, keep=None))
     prefers_onednn = matrix_products.is_large if settings.deterministic else matrix_products.prefers_onednn
-    hoisted = inference.hoisted(module, persistent, prefers_onednn, settings.layout)
+    hoisted = inference.hoisted(module, persistent, prefers_onednn, settings.layout, settings.fuses_products)
     if hoisted is None:
-        outcomes.not_boosted("nothing in it hangs on weights alone")
+        outcomes.not_boosted("nothing in it depends only on weights")
         return plain()
     outcomes.layout(settings, has_images(module))
     code = inference.code(hoisted)
@@ -146,7 +150,7 @@ def _boosted(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, p
 
 
 def _boost_wins(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, plain: Callable[[], Code], code: Code) -> bool:
-    """Return whether the boosted form is the faster one, measured once for graphs that are equal."""
+    """Return whether the boosted form is faster. Equal graphs are measured once."""
     key = fingerprint(module, settings)
     best = autotune_cache.find(key)
     if best is None:
@@ -160,5 +164,5 @@ def _boost_wins(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings
 
 
 def _has_cached_values(module: torch.fx.GraphModule) -> bool:
-    """Return whether it is the gradient of a branch or loop whose forward half runs elsewhere: nothing can be measured without that."""
+    """Return whether the graph is the gradient of a branch or loop. Its forward half runs elsewhere, so it cannot be measured alone."""
     return any(node.op == "placeholder" and node.meta.get("val") is None for node in module.graph.nodes)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import enum
 import sys
+from types import TracebackType
 from typing import Any
 
 from torchspore.base.frames import user_line
@@ -51,6 +52,11 @@ class Refusal(BaseException):
     is_allowed = False             # no syntax level minds: an object of ours changed itself, such as a schedule's count of epochs
 
     is_deep = False                # the call must run with a larger stack
+
+    error: Exception | None = None # for Kind.RAISES: the error of the program, or a deliberate one of torchspore
+
+    trace: TracebackType | None = None
+    """The traceback of `error`, before it is raised again."""
 
     numbers: tuple[Any, ...] = ()
     """Attributes, (`__dict__`, name), that hold Python numbers which the call writes: as inputs of the graph they might do."""

@@ -1,7 +1,7 @@
-"""How a graph is to be compiled: a Cell's own JitConfig or a jit function's, and where these say nothing the context.
+"""How a graph is compiled: the JitConfig of a Cell or jit function, and the context for every key that the JitConfig does not set.
 
-`Flags` are those of graph kernels: what the text says, and where it says nothing what the `opt_level` means. `Tuning` says which searches
-are made, now or later, of the graph as a whole or of its operators.
+`Flags` contains the flags of graph kernels: the text of `graph_kernel_flags`, with defaults that depend on `opt_level`. `Tuning` names the
+searches, their time (now or later) and their subject (the graph or its operators).
 """
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Flags:
     vectors: bool = True
     measured: bool = False
     depth: int = -1
-    """How many operators before a reduction go with it; -1 is any number."""
+    """The number of operators before a reduction that one kernel may compute with it; -1 for any number."""
     limit: int = 200
     """The greatest number of operators in one kernel."""
     threads: int | None = None
@@ -52,6 +52,16 @@ class Flags:
     rules_not: Names = ()
     on: Names = ()
     off: Names = ()
+    open_batch: bool = True
+    """True if kernels may take batches of any size: Tensors whose first axis alone is open."""
+    open_lengths: bool = False
+    """True if kernels may take any open axis."""
+    combines: bool = False
+    """True if matrix products of equal shapes become one batched product."""
+    is_global: bool = False
+    """True if also operators that share no value are combined: `parallel_ops_level`."""
+    fuses_products: bool = True
+    """True if a matrix product may compute the activation that follows it; `disable_matmul_post_fusion` forbids it."""
     blocking: tuple[tuple[str, Any], ...] = ()
     """Settings of Inductor's that the tuner tries."""
 
@@ -61,7 +71,7 @@ class Flags:
 
 
 def flags() -> Flags | None:
-    """The flags that act for this thread; None where nothing is to be fused."""
+    """Return the flags that apply to this thread; None if no kernels are fused."""
     level = STORE.get(_IN + "opt_level")
     if level is None:
         level = 2 if STORE.get("enable_graph_kernel") else 0
@@ -73,7 +83,9 @@ _READ = (
     "exact_precision_mode", "enable_vectorization", "online_tuning", "reduce_fuse_depth", "composite_op_limit_size",
     "cpu_refer_thread_num", "fusion_ops_level", "recompute_increment_threshold", "recompute_peak_threshold", "enable_expand_ops",
     "enable_expand_ops_only", "disable_expand_ops", "enable_cluster_ops", "enable_cluster_ops_only", "disable_cluster_ops",
-    "enable_simplify_exprs_only", "disable_simplify_exprs", "enable_pass", "disable_pass",
+    "enable_simplify_exprs_only", "disable_simplify_exprs", "enable_pass", "disable_pass", "enable_dynamic_batch",
+    "enable_dynamic_shape_fusion", "enable_parallel_op_combine", "parallel_ops_level",
+    "disable_matmul_post_fusion",
 )
 
 
@@ -91,21 +103,36 @@ def _flags_of(level: int, values: tuple[Any, ...]) -> Flags:
         runs_pass = options[flag] if options[flag] is not None else name in on or level >= from_level
         return bool(runs_pass) and name not in off
 
+    fusion_level = options["fusion_ops_level"] if options["fusion_ops_level"] is not None else int(level == 3)
     return Flags(
-        level, options["dump_as_text"], runs("enable_stitch_fusion", "stitch_fusion", 3),
-        runs("enable_recompute_fusion", "graph_kernel_recompute", 2), runs("enable_parallel_fusion", "parallel_fusion", 3),
-        runs("enable_horizontal_fusion", "horizontal_fusion", 3), options["exact_precision_mode"], options["enable_vectorization"],
-        options["online_tuning"] > 0, options["reduce_fuse_depth"], options["composite_op_limit_size"], options["cpu_refer_thread_num"],
-        (options["fusion_ops_level"] if options["fusion_ops_level"] is not None else int(level == 3)) >= 1,
-        options["recompute_increment_threshold"], options["recompute_peak_threshold"], options["enable_expand_ops"],
-        options["enable_expand_ops_only"], options["disable_expand_ops"], options["enable_cluster_ops"], options["enable_cluster_ops_only"],
-        options["disable_cluster_ops"], options["enable_simplify_exprs_only"], options["disable_simplify_exprs"], on, off,
+        level=level,
+        stitch=runs("enable_stitch_fusion", "stitch_fusion", 3),
+        recompute=runs("enable_recompute_fusion", "graph_kernel_recompute", 2),
+        parallel=runs("enable_parallel_fusion", "parallel_fusion", 3),
+        horizontal=runs("enable_horizontal_fusion", "horizontal_fusion", 3),
+        measured=options["online_tuning"] > 0,
+        moves=fusion_level >= 1,
+        is_global=options["parallel_ops_level"] >= 1,
+        fuses_products=not options["disable_matmul_post_fusion"],
+        **{field: options[name] for field, name in _SAME_VALUE.items()},
     )
+
+
+_SAME_VALUE = {
+    "dump": "dump_as_text", "exact": "exact_precision_mode", "vectors": "enable_vectorization", "depth": "reduce_fuse_depth",
+    "limit": "composite_op_limit_size", "threads": "cpu_refer_thread_num", "extra_lifetime": "recompute_increment_threshold",
+    "smallest": "recompute_peak_threshold", "expand": "enable_expand_ops", "expand_only": "enable_expand_ops_only",
+    "expand_not": "disable_expand_ops", "cluster": "enable_cluster_ops", "cluster_only": "enable_cluster_ops_only",
+    "cluster_not": "disable_cluster_ops", "rules_only": "enable_simplify_exprs_only", "rules_not": "disable_simplify_exprs",
+    "on": "enable_pass", "off": "disable_pass", "open_batch": "enable_dynamic_batch", "open_lengths": "enable_dynamic_shape_fusion",
+    "combines": "enable_parallel_op_combine",
+}
+"""By the field of `Flags`, the option whose value it has unchanged."""
 
 
 BUDGET = "TORCHSPORE_TUNE_SECONDS"
 SECONDS = 60.0
-"""How long one graph is searched for where TORCHSPORE_TUNE_SECONDS does not say it."""
+"""The seconds of the search for one graph if TORCHSPORE_TUNE_SECONDS is not set."""
 
 
 @dataclass(frozen=True)
@@ -136,8 +163,8 @@ def _searches(value: str) -> tuple[str, ...]:
     return tuple(str(value_written).split(","))
 
 
-def budget() -> float:
-    """Seconds that one graph may be searched for."""
+def tuning_budget() -> float:
+    """Return the seconds that the search for one graph may take."""
     try:
         return max(0.0, float(os.environ.get(BUDGET, "")))
     except ValueError:
@@ -146,7 +173,7 @@ def budget() -> float:
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """The switches that `compile` looks at. `settings` gives the same object for the same values, so that a key compares it by identity."""
+    """The switches that `compile` reads. `settings_of` returns the same object for the same values, so a key compares it by identity."""
 
     level: str = "O0"
     infer_boost: bool = False
@@ -158,7 +185,7 @@ class Settings:
     debug: bool = False
     """True if graphs and refusals keep where they come from; `debug_level`."""
     precision: str = ""
-    """The policy of `precision_mode`; empty where operators keep the dtypes that the program gives them."""
+    """The policy of `precision_mode`; empty if operators keep the dtypes of the program."""
     is_auto_mixed: bool = False
     """True if `enable_auto_mixed_precision` chose that policy."""
     reduces: bool = True
@@ -168,15 +195,15 @@ class Settings:
     reuses_memory: bool = True
     """True if values share memory one after the other; `sys.mem_reuse`."""
     offloads: int | None = None
-    """How many bytes may be in use before values of a graph move out; `memory_offload`, None where nothing moves."""
+    """The bytes that may be in use before values of a graph move to the host; `memory_offload`, None if no value moves."""
     offloads_state: bool = False
     """True if the state of optimizers leaves memory after its part of a step; `offload_param`."""
     order: str = ""
-    """The order of operators, 'bfs' or 'dfs'; empty where `exec_order` is set nowhere: the program's."""
+    """The order of operators, 'bfs' or 'dfs'; empty for the order of the program, if `exec_order` is not set."""
     lanes: int = 0
-    """How many operators may run at the same time; `inter_op_parallel_num`."""
+    """The number of operators that may run at the same time; `inter_op_parallel_num`."""
     generates: bool | None = None
-    """True if kernels may be generated and compiled; `jit_compile`, None where that is not set."""
+    """True if kernels may be generated and compiled; `jit_compile`, None if that is not set."""
     kernels: Flags | None = None
     """The flags of `graph_kernel_flags`; None if nothing is fused."""
     is_split: bool = False
@@ -184,8 +211,13 @@ class Settings:
     tuning: Tuning | None = None
     """The searches of `aoe_tune_mode` and `auto_tune_mode`; None if there are none."""
 
+    @property
+    def fuses_products(self) -> bool:
+        """True if a matrix product may compute the activation that follows it."""
+        return self.kernels is None or self.kernels.fuses_products
+
     def describe(self) -> dict[str, str]:
-        """The compile options as the head of a saved graph names them."""
+        """Return the compile options for the header of a saved graph."""
         return {
             "debug_level": "DEBUG" if self.debug else "RELEASE", "exc_mode": "auto", "infer_boost": "on" if self.infer_boost else "off",
             "jit_level": self.level, "jit_syntax_level": self.syntax,
@@ -197,23 +229,23 @@ _of_context: dict[tuple[int, int], Settings] = {}
 
 
 def settings_of(owner: Any, function: Any = None) -> Settings:
-    """The settings for a call of `owner` (a Cell or jit function); `function` is what runs, a method under `jit` has options of its own."""
+    """Return the settings for a call of `owner` (a Cell or jit function). `function`, the method that runs, may have a JitConfig."""
     config = getattr(owner, "__dict__", {}).get("_jit_config_")
     if not config and not isinstance(owner, FunctionType):
         config = getattr(function, "_jit_config_", None)
     if config:
-        return _with(config)
+        return _settings_with(config)
     version = STORE.version, change_counters.processes
     settings = _of_context.get(version)
     if settings is None:
         if len(_of_context) > 64:
             _of_context.clear()
-        settings = _of_context[version] = _with({})
+        settings = _of_context[version] = _settings_with({})
     return settings
 
 
-def _with(config: Mapping[str, Any]) -> Settings:
-    """The context's values where `own` has none."""
+def _settings_with(config: Mapping[str, Any]) -> Settings:
+    """Return the settings of `config`, with the context's value for every key that it does not set."""
     level = config.get("jit_level") or STORE.get("jit_level") or "O0"
     boost = config["infer_boost"] if "infer_boost" in config else STORE.get("infer_boost")
     return _settings_of(
@@ -222,13 +254,13 @@ def _with(config: Mapping[str, Any]) -> Settings:
         not STORE.get("disable_format_transform"),
         STORE.get("deterministic") == "ON",
         _syntax(config),
-        _debug(config),
-        **_steps(config),
+        _is_debug(config),
+        **_pass_settings(config),
     )
 
 
-def _steps(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of the steps that change a graph: those of a call's `config`, then the context's."""
+def _pass_settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of the passes that change a graph: those of `config`, then those of the context."""
     policy = STORE.get("precision_mode")
     is_auto = not policy and bool(STORE.get("enable_auto_mixed_precision"))
     return {
@@ -237,7 +269,7 @@ def _steps(config: Mapping[str, Any]) -> dict[str, Any]:
         "reduces": STORE.get("enable_reduce_precision"),
         "saves_memory": STORE.get("memory_optimize_level") == 1,
         "reuses_memory": STORE.get("env_config_path.sys.mem_reuse"),
-        "offloads": offload.in_graphs(),
+        "offloads": offload.graph_limit(),
         "offloads_state": offload.moves_state_in_graphs(),
         "order": config.get("exec_order") or ("" if STORE.source("exec_order")[0] == DEFAULT else STORE.get("exec_order")),
         "lanes": STORE.get("inter_op_parallel_num"),
@@ -248,7 +280,7 @@ def _steps(config: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _debug(config: Mapping[str, Any]) -> bool:
+def _is_debug(config: Mapping[str, Any]) -> bool:
     return config["debug_level"] == "DEBUG" if "debug_level" in config else bool(STORE.get("debug_level"))
 
 

@@ -12,6 +12,7 @@ from torchspore.mindspore.common import jit_class
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.nn.optim import server_updates
 from torchspore.mindspore.train.amp import (
     build_train_network,
     check_level,
@@ -32,11 +33,14 @@ _each = ops.HyperMap()
 
 
 def all_finite(inputs: Any) -> Tensor:
-    """Returns a bool Tensor: whether all elements of all Tensors in `inputs`, a Tensor or a nested tuple or list, are finite."""
+    """Returns a bool Tensor: whether all elements of all Tensors in `inputs`, a Tensor or a nested tuple or list, are finite.
+
+    In a parameter server job: whether they are finite on all workers; each worker must call it.
+    """
     is_finite = Tensor(True)
     for tensor in _flat(inputs):
         is_finite = ops.logical_and(is_finite, ops.isfinite(tensor).all())
-    return is_finite
+    return server_updates.is_true_on_all(is_finite)
 
 
 def _flat(inputs: Any) -> list[Tensor]:

@@ -4,6 +4,12 @@ from types import SimpleNamespace as _Names
 from torchspore.context import public as _public
 from torchspore.context.options import names_of as _names_of
 from torchspore.context.public import *  # noqa: F403
+from torchspore.context.public import get_auto_parallel_context as _get_auto_parallel_context  # noqa: F401
+from torchspore.context.public import get_ps_context as _get_ps_context  # noqa: F401
+from torchspore.context.public import reset_auto_parallel_context as _reset_auto_parallel_context  # noqa: F401
+from torchspore.context.public import reset_ps_context as _reset_ps_context  # noqa: F401
+from torchspore.context.public import set_auto_parallel_context as _set_auto_parallel_context  # noqa: F401
+from torchspore.context.public import set_ps_context as _set_ps_context  # noqa: F401
 from torchspore.context.upstream import K_CONTEXT, _context, get_jit_config  # noqa: F401
 
 ms_ctx_param = _Names(**{name: name for name in _names_of("context")})

@@ -19,7 +19,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 
-from torchspore.base.frames import is_ours
+from torchspore.base.frames import is_torchspore_file
 from torchspore.base.text import message
 
 LOGGER_LEVEL = {"0": "DEBUG", "1": "INFO", "2": "WARNING", "3": "ERROR", "4": "CRITICAL"}
@@ -51,7 +51,7 @@ class _Once(logging.Filter):
         self._seen_messages: set[str] = set()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if not is_ours(record.pathname):
+        if not is_torchspore_file(record.pathname):
             return True
         text = record.getMessage()
         if text in self._seen_messages:

@@ -113,6 +113,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mindspore.ops.operations._csr_ops": _OPS,
     "mindspore.ops.operations._embedding_cache_ops": _OPS,
     "mindspore.ops.operations._grad_ops": _OPS,
+    "mindspore.ops.operations._infer_ops": ("mindspore.ops.auto_generate", "mindspore.ops"),
     "mindspore.ops.operations._inner_ops": _OPS,
     "mindspore.ops.operations._map_tensor_ops": _OPS,
     "mindspore.ops.operations._quant_ops": _OPS,
@@ -168,6 +169,9 @@ _EXCHANGES = (
 
 NAMES: dict[str, str] = {
     "mindspore.ops.operations._inner_ops.SiLU": "mindspore.ops.auto_generate.SiLU",
+    "mindspore.ops.operations._sequence_ops.list_equal": "mindspore.ops._list_equal",
+    "mindspore.ops.operations._sequence_ops.shape_mul": "mindspore.ops._shape_mul",
+    "mindspore.ops.operations._sequence_ops.tuple_equal": "mindspore.ops._tuple_equal",
     "mindspore.default_generator": "mindspore.common.generator.default_generator",
     "mindspore.mint.flatten_ext": "mindspore.ops.auto_generate.flatten_ext",
     "mindspore.mint.nn.cross_entropy": "mindspore.mint.nn.functional.cross_entropy",

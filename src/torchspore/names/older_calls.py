@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
+import traceback
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,6 +126,26 @@ UNWRAPPED = frozenset(
     + [f"mindspore.Tensor.{name}" for name in "__sub__ div divide ge gt mul true_divide".split()]
 )
 """Functions that refuse older keywords: they are called so often that no code surrounds them, not even for a failed call."""
+
+_UNKNOWN_KEYWORD = re.compile(r"(?:.*\.)?(\w+)\(\) got an unexpected keyword argument '(\w+)'")
+
+
+def hint(error: BaseException) -> str | None:
+    """Return the hint for a program that ended because a function in `UNWRAPPED` got an older keyword; None for another error."""
+    match = _UNKNOWN_KEYWORD.match(str(error)) if isinstance(error, TypeError) else None
+    if match is None or error.__traceback__ is None:
+        return None
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    name, keyword = match.groups()
+    function = frame.f_globals.get(name)
+    if function is not None and not str(getattr(function, "__module__", "")).startswith("torchspore."):
+        return None                                       # the program's function of this name
+    names = [f"ops.{name}", f"mindspore.Tensor.{name}"]
+    for row in (row for full in names if full in UNWRAPPED for row in table().get(full, ())):
+        if keyword in row.renamed:
+            return f"{keyword}= is the name of {row.releases}; write {row.renamed[keyword]}=, or no name"
+    return None
+
 
 _REPLACEMENTS = {
     ("split", "output_num"): "write split_size_or_sections=, the length of each part",

@@ -58,7 +58,7 @@ const figure = (value) => (value === null || value === undefined ? "" : Number.i
  * and a line says how many are not.
  */
 function table(host, columns, rows, most) {
-  const made = host.appendChild(element("table")), left = host.appendChild(element("p", "quiet"));
+  const made = host.appendChild(element("div", "scrolls")).appendChild(element("table")), left = host.appendChild(element("p", "quiet"));
   let by = null, down = true, shown = rows;
   const head = made.appendChild(element("thead")).appendChild(element("tr")), body = made.appendChild(element("tbody"));
   const draw = () => {
@@ -69,8 +69,9 @@ function table(host, columns, rows, most) {
     });
     for (const row of ordered.slice(0, most)) {
       const line = body.appendChild(element("tr"));
-      for (const [key, , show, kind] of columns) {
+      for (const [key, title, show, kind] of columns) {
         const cell = line.appendChild(element("td", kind || ""));
+        cell.dataset.title = title;          // a phone shows it beside the value
         const found = show ? show(row[key], row) : row[key];
         if (found instanceof Node) cell.appendChild(found); else cell.textContent = found === null || found === undefined ? "" : found;
       }
@@ -113,6 +114,11 @@ function tell(event, text) {
 
 /** A colour of the page's style, for a canvas. */
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+
+/** Marks the page as ready after two frames: a ResizeObserver redraws the charts at the end of the first one. */
+function markReady() {
+  requestAnimationFrame(() => requestAnimationFrame(() => { document.body.dataset.ready = "1"; }));
+}
 
 const themed = [];
 function theme(dark) {

@@ -46,4 +46,4 @@ if (data.graph.length) {
   table(host, [["name", "name", null, "name"], ["kind", "type"], ["about", "shape", null, "name"], ["reads", "reads", (names) => names.join(", "), "name"]], data.graph, 400);
 }
 if (!document.querySelector("section")) section("Nothing was recorded", true);
-document.body.dataset.ready = "1";
+markReady();

@@ -22,4 +22,4 @@ if (data.options.length) {
 } else options_.appendChild(element("p", "quiet", "No option of the context was set; all are at their defaults."));
 for (const { name, lines } of data.sections) section(name, true).appendChild(element("pre", "", lines.join("\n")));
 table(section("Versions and machine", true), [["section", "of"], ["name", "what"], ["value", "value", null, "name"]], data.facts, 300);
-document.body.dataset.ready = "1";
+markReady();

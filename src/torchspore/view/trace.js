@@ -31,23 +31,24 @@ function steps() {
   if (!data.steps.length) return;
   const host = section("Where a step's time goes", true), most = Math.max(...data.steps.map((step) => step.total)) || 1;
   keys(host);
-  const shown = data.steps.slice(0, 60), high = 20 * shown.length + 4;
-  const chart = host.appendChild(drawn("svg", { viewBox: `0 0 1100 ${high}`, id: "split" }));
-  shown.forEach((step, row) => {
-    chart.appendChild(drawn("text", { x: 52, y: row * 20 + 15, "text-anchor": "end" }, "step " + step.number));
-    let at = 60;
+  const shown = data.steps.slice(0, 60);
+  const left = 14 + LETTER * Math.max(...shown.map((step) => ("step " + step.number).length));
+  const right = 14 + LETTER * Math.max(...shown.map((step) => time(step.total).length));
+  chart(host, 20 * shown.length + 4, (made, width) => shown.forEach((step, row) => {
+    made.appendChild(drawn("text", { x: left - 8, y: row * 20 + 15, "text-anchor": "end" }, "step " + step.number));
+    let at = left;
     for (const phase of PHASES) {
-      const wide = (step[phase] / most) * 930;
+      const wide = (step[phase] / most) * (width - left - right);
       if (!(wide > 0)) continue;
-      const bar = chart.appendChild(drawn("rect", { x: at, y: row * 20 + 3, width: Math.max(wide, 0.5), height: 15, rx: 2 }));
+      const bar = made.appendChild(drawn("rect", { x: at, y: row * 20 + 3, width: Math.max(wide, 0.5), height: 15, rx: 2 }));
       bar.style.fill = `var(--${phase})`;
       bar.dataset.phase = phase;
       bar.onmousemove = (event) => tell(event, `step ${step.number}\n${NAMED[phase]}: ${time(step[phase])}, ${((step[phase] / step.total) * 100).toFixed(1)}%`);
       bar.onmouseleave = () => tip.hidden = true;
       at += wide;
     }
-    chart.appendChild(drawn("text", { x: at + 8, y: row * 20 + 15 }, time(step.total)));
-  });
+    made.appendChild(drawn("text", { x: at + 8, y: row * 20 + 15 }, time(step.total)));
+  })).id = "split";
   if (data.steps.length > shown.length) host.appendChild(element("p", "quiet", `and ${data.steps.length - shown.length} steps more`));
 }
 
@@ -86,4 +87,4 @@ steps();
 const timeline = new Timeline(section("Timeline", true), data);
 operators();
 memory();
-document.body.dataset.ready = "1";
+markReady();

@@ -48,3 +48,42 @@ def deformable_offsets():
     call = P.DeformableOffsets((1, 1, 1, 1), (0, 0, 0, 0), (2, 2))
     found = ms.grad(lambda x, offsets: (call(x, offsets) * 1.5).sum(), (0, 1))(x, offsets)
     return {"out": call(x, offsets).asnumpy(), **{f"gradient {i}": one.asnumpy() for i, one in enumerate(found)}}
+
+
+@case(rtol=1e-5, atol=2e-5, graph=True)
+def cosine_transforms():
+    from mindspore.ops import auto_generate as P
+
+    x = np.arange(12).reshape(3, 4).astype(np.float32) ** 1.3
+    z = (x + 1j * x[::-1]).astype(np.complex64)
+    results = {}
+    for name, arguments in (
+        ("DCT", (2, 4, -1, "ortho")), ("DCT", (2, None, 0, None)), ("DCT", (2, 6, -1, "ortho")), ("IDCT", (2, 3, 1, "ortho")),
+        ("IDCT", (2, None, 0, None)), ("DCTN", (2, None, (0, 1), "ortho")), ("DCTN", (2, (2, 3), (0, 1), None)),
+        ("IDCTN", (2, None, None, None)),
+    ):
+        for kind, value in (("real", x), ("integers", x.astype(np.int32)), ("complex", z)):
+            transform = getattr(P, name)()
+            results[f"{name}{arguments}_{kind}"] = transform(ms.Tensor(value), *arguments).asnumpy()
+    return results
+
+
+@case()
+def sequences_compared():
+    from mindspore.ops.operations import _sequence_ops as S
+
+    class Net(ms.nn.Cell):
+        def __init__(self, primitive):
+            super().__init__()
+            self.primitive = primitive
+
+        def construct(self, x, y):
+            return self.primitive(x, y)
+
+    ms.set_context(mode=ms.GRAPH_MODE)
+    results = {}
+    for name in ("tuple_equal", "tuple_lt", "tuple_le", "tuple_greater_than", "tuple_greater_equal"):
+        for number, (x, y) in enumerate((((1, 2), (1, 2)), ((1, 2), (1, 3)), ((2,), (1, 3)), ((1,), (1, 0)))):
+            results[f"{name}_{number}"] = bool(Net(getattr(S, name)())(x, y))
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    return results

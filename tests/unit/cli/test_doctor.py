@@ -58,10 +58,13 @@ def test_a_right_machine(capsys: pytest.CaptureFixture[str]) -> None:
     assert sum(line.startswith("✓ CPU") and line.endswith("the result is right") for line in lines) == 5 and lines[-1] == "All is well."
 
 
-def test_what_is_wrong_has_a_cross_and_one_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_wrong_has_a_cross_and_one_command(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+) -> None:
     monkeypatch.setenv("CXX", "/nowhere/g++")
-    monkeypatch.setenv("TMPDIR", "/nowhere")
-    monkeypatch.setattr("tempfile.tempdir", "/nowhere")
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))     # Inductor's first use would create its folder below TMPDIR
+    monkeypatch.setenv("TMPDIR", "/proc/nowhere")
+    monkeypatch.setattr("tempfile.tempdir", "/proc/nowhere")
     with wrong_kernels.Wrong("convolution"):
         assert doctor.run([]) == 1
     lines = capsys.readouterr().out.splitlines()

@@ -52,7 +52,7 @@ def test_an_index_that_is_not_there_is_told_when_it_is_used() -> None:
 
 
 def test_the_accelerator_that_is_there_is_the_default() -> None:
-    device.tell_default()
+    device.set_default_target()
     assert get_context("device_target") == "GPU"
     set_context(device_target="CPU")
     assert (get_context("device_target"), device.current()) == ("CPU", torch.device("cpu"))

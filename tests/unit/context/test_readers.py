@@ -57,6 +57,11 @@ def train():
     ms.jit(lambda x: x + 1)(ops.ones((2,)))
     ms.grad(lambda x, scale: x * scale)(ops.ones(()), 2.0)
 
+def save():
+    data = ms.dataset.NumpySlicesDataset((np.ones((2, 3), np.float32), np.ones((2, 1), np.float32)), shuffle=False).batch(2)
+    net = nn.Dense(3, 1)
+    ms.Model(net, nn.MSELoss(), nn.SGD(net.trainable_params())).train(1, data, callbacks=[ms.ModelCheckpoint()])
+
 def share_out():
     ms.set_auto_parallel_context(parallel_mode="data_parallel", enable_parallel_optimizer=True, gradient_fp32_sync=True)
     net = Net()
@@ -68,7 +73,7 @@ def share_out():
     fusion.rule("allgather"), fusion.rule("reducescatter")
     import torch
     from torchspore.graph.passes import communication
-    communication.overlapped(torch.fx.GraphModule({}, torch.fx.Graph()))
+    communication.overlap_exchanges(torch.fx.GraphModule({}, torch.fx.Graph()))
     ms.reset_auto_parallel_context()
 
 def split():
@@ -80,6 +85,9 @@ def split():
         def construct(self, x):
             return self.product(x, self.w)
     ms.set_context(mode=0)
+    from torchspore.mindspore.common import deferred_init
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", init_param_in_compile=True)
+    assert not deferred_init.is_delay_requested()
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", device_num=2, dataset_strategy="full_batch",
                                  strategy_ckpt_save_file="s.json", group_ckpt_save_file="groups.pb")
     _cell_graph_executor.compile(Product(), ops.ones((2, 4)))
@@ -94,6 +102,23 @@ def split():
     _cell_graph_executor.compile(net, ops.ones((2, 4)))
     ms.reset_auto_parallel_context()
 
+def serve():
+    from torchspore.distributed.server import configuration, roles, status_page
+    open("server.json", "w").write('{"server_cert_path": "no.p12", "client_cert_path": "no.p12", "ca_cert_path": "no.pem"}')
+    ms.set_ps_context(enable_ps=True, worker_num=1, server_num=1, ms_role="MS_WORKER", config_file_path="server.json", enable_ssl=True,
+                      client_password="a", server_password="b", scheduler_manage_port=0)
+    settings, cluster = configuration.read(), roles.read()
+    for role in ("worker", "server"):
+        try:
+            configuration.credentials(settings, role)
+        except ValueError as error:
+            assert "no.p12" in str(error), error
+    with status_page.serving("127.0.0.1", dict):
+        pass
+    ms.reset_ps_context()
+
+serve()
+save()
 share_out()
 split()
 open("config.json", "w").write('{"rdr": {"enable": false}}')

@@ -21,5 +21,5 @@ def told() -> Iterator[list[str]]:
     from torchspore.engine.core.front_end import FRONT
 
     texts: list[str] = []
-    with FRONT.telling(texts.append):
+    with FRONT.redirecting_warnings(texts.append):
         yield texts

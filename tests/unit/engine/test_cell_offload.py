@@ -21,7 +21,7 @@ ROWS = np.random.RandomState(0).randn(256, 64).astype(np.float32)
 
 @pytest.fixture(autouse=True)
 def no_cell_before_and_after() -> Iterator[None]:
-    with offload.no_cell_asks():
+    with offload.without_cell_requests():
         yield
 
 

@@ -12,7 +12,7 @@ import pytest
 from support import processes
 
 from torchspore.distributed.comm import environment
-from torchspore.distributed.comm.environment import ALONE, ProcessPlace
+from torchspore.distributed.comm.environment import ALONE, ProcessInfo
 
 TORCHRUN = {"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "a", "MASTER_PORT": "5"}
 MSRUN = {
@@ -30,26 +30,26 @@ SLURM = {
     ({}, ALONE),
     ({"RANK_SIZE": "1", "RANK_ID": "0"}, ALONE),
     ({**TORCHRUN, "MS_SIMULATION_LEVEL": "0"}, ALONE),
-    (TORCHRUN, ProcessPlace(3, 4, 1, 2, "a", 5, "RANK, WORLD_SIZE")),
-    ({**TORCHRUN, **MSRUN}, ProcessPlace(3, 4, 1, 2, "a", 5, "RANK, WORLD_SIZE", seconds=7.0)),
-    (MSRUN, ProcessPlace(1, 2, 1, -1, "a", 5, "MS_ROLE, MS_WORKER_NUM", seconds=7.0)),
-    ({**MSRUN, "MS_ROLE": "MS_SCHED"}, ProcessPlace(-1, 2, -1, -1, "a", 5, "MS_ROLE, MS_WORKER_NUM", "scheduler", 7.0)),
-    ({**MPI, "MASTER_ADDR": "a"}, ProcessPlace(1, 2, 1, 2, "a", 8118, "OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE")),
-    ({**HYDRA, "MASTER_PORT": "5"}, ProcessPlace(1, 2, 1, 2, "127.0.0.1", 5, "PMI_RANK, PMI_SIZE")),
-    ({"PMI_SIZE": "2", "PMI_RANK": "1", "MASTER_PORT": "5"}, ProcessPlace(1, 2, 1, 2, "127.0.0.1", 5, "PMI_RANK, PMI_SIZE")),
+    (TORCHRUN, ProcessInfo(3, 4, 1, 2, "a", 5, "RANK, WORLD_SIZE")),
+    ({**TORCHRUN, **MSRUN}, ProcessInfo(3, 4, 1, 2, "a", 5, "RANK, WORLD_SIZE", seconds=7.0)),
+    (MSRUN, ProcessInfo(1, 2, 1, -1, "a", 5, "MS_ROLE, MS_WORKER_NUM", seconds=7.0)),
+    ({**MSRUN, "MS_ROLE": "MS_SCHED"}, ProcessInfo(-1, 2, -1, -1, "a", 5, "MS_ROLE, MS_WORKER_NUM", "scheduler", 7.0)),
+    ({**MPI, "MASTER_ADDR": "a"}, ProcessInfo(1, 2, 1, 2, "a", 8118, "OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE")),
+    ({**HYDRA, "MASTER_PORT": "5"}, ProcessInfo(1, 2, 1, 2, "127.0.0.1", 5, "PMI_RANK, PMI_SIZE")),
+    ({"PMI_SIZE": "2", "PMI_RANK": "1", "MASTER_PORT": "5"}, ProcessInfo(1, 2, 1, 2, "127.0.0.1", 5, "PMI_RANK, PMI_SIZE")),
     ({**HYDRA, "PMI_SIZE": "1", "PMI_RANK": "0"}, ALONE),
-    ({**HYDRA, **MPI, "MASTER_ADDR": "a"}, ProcessPlace(1, 2, 1, 2, "a", 8118, "OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE")),
-    (SLURM, ProcessPlace(3, 4, 1, -1, "rack3n01", 5, "SLURM_PROCID, SLURM_STEP_NUM_TASKS")),
-    ({**SLURM, "MASTER_ADDR": "a"}, ProcessPlace(3, 4, 1, -1, "a", 5, "SLURM_PROCID, SLURM_STEP_NUM_TASKS")),
-    ({**SLURM, "SLURM_STEP_NUM_NODES": "1"}, ProcessPlace(3, 4, 1, 4, "127.0.0.1", 5, "SLURM_PROCID, SLURM_STEP_NUM_TASKS")),
-    ({**SLURM, **TORCHRUN}, ProcessPlace(3, 4, 1, 2, "a", 5, "RANK, WORLD_SIZE")),
-    ({**SLURM, "PMI_RANK": "3", "PMI_SIZE": "4"}, ProcessPlace(3, 4, 1, -1, "rack3n01", 5, "SLURM_PROCID, SLURM_STEP_NUM_TASKS")),
-    ({**SLURM, **HYDRA}, ProcessPlace(1, 2, 1, 2, "127.0.0.1", 5, "PMI_RANK, PMI_SIZE")),
+    ({**HYDRA, **MPI, "MASTER_ADDR": "a"}, ProcessInfo(1, 2, 1, 2, "a", 8118, "OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE")),
+    (SLURM, ProcessInfo(3, 4, 1, -1, "rack3n01", 5, "SLURM_PROCID, SLURM_STEP_NUM_TASKS")),
+    ({**SLURM, "MASTER_ADDR": "a"}, ProcessInfo(3, 4, 1, -1, "a", 5, "SLURM_PROCID, SLURM_STEP_NUM_TASKS")),
+    ({**SLURM, "SLURM_STEP_NUM_NODES": "1"}, ProcessInfo(3, 4, 1, 4, "127.0.0.1", 5, "SLURM_PROCID, SLURM_STEP_NUM_TASKS")),
+    ({**SLURM, **TORCHRUN}, ProcessInfo(3, 4, 1, 2, "a", 5, "RANK, WORLD_SIZE")),
+    ({**SLURM, "PMI_RANK": "3", "PMI_SIZE": "4"}, ProcessInfo(3, 4, 1, -1, "rack3n01", 5, "SLURM_PROCID, SLURM_STEP_NUM_TASKS")),
+    ({**SLURM, **HYDRA}, ProcessInfo(1, 2, 1, 2, "127.0.0.1", 5, "PMI_RANK, PMI_SIZE")),
     ({**SLURM, "SLURM_STEP_NUM_TASKS": "1", "PMIX_RANK": "0"}, ALONE),
     ({"SLURM_NTASKS": "4", "SLURM_PROCID": "0", "SLURM_NODELIST": "a,b"}, ALONE),      # a batch script: no step, one process
-    ({"RANK_ID": "2", "RANK_SIZE": "4", "MS_SCHED_PORT": "9"}, ProcessPlace(2, 4, 2, -1, "127.0.0.1", 9, "RANK_ID, RANK_SIZE")),
+    ({"RANK_ID": "2", "RANK_SIZE": "4", "MS_SCHED_PORT": "9"}, ProcessInfo(2, 4, 2, -1, "127.0.0.1", 9, "RANK_ID, RANK_SIZE")),
 ])
-def test_places(variables: dict[str, str], place: ProcessPlace) -> None:
+def test_places(variables: dict[str, str], place: ProcessInfo) -> None:
     assert environment.read(variables) == place
 
 
@@ -119,7 +119,7 @@ def _table(folder: Path, *servers: Any) -> dict[str, str]:
 
 def test_a_table_of_ranks(tmp_path: Path) -> None:
     found = environment.read(_table(tmp_path, ("b", [2, 3]), ("a", [0, 1])))
-    assert found == ProcessPlace(3, 4, 1, 2, "a", 8118, "RANK_TABLE_FILE, RANK_ID")
+    assert found == ProcessInfo(3, 4, 1, 2, "a", 8118, "RANK_TABLE_FILE, RANK_ID")
 
 
 @pytest.mark.parametrize(("change", "text"), [

@@ -217,9 +217,9 @@ def test_offload_means_nothing_where_the_memory_is_shared(monkeypatch: pytest.Mo
 
 def test_several_processes_are_refused_on_mps(monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, "mps")
-    place = environment.ProcessPlace(0, 2, 0, 2)
+    place = environment.ProcessInfo(0, 2, 0, 2)
     with effects.fresh(), device.on(standing("mps")), scope(device_target="GPU"), pytest.raises(RuntimeError) as caught:
-        groups.start(process_place=place)
+        groups.start(process_info=place)
     assert str(caught.value) == (
         "init(): torch has no communication library for Apple's mps, the GPU of this machine.\n\n"
         "hint: TORCHSPORE_DEVICE=CPU lets several processes run on the CPU.")

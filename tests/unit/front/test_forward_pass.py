@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 import torch
 from mindspore import nn, ops
+from support.counted_passes import PLAIN, Net, gradient, make_net
 
-PLAIN = ops.GradOperation(get_by_list=True)
 MODES = pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE], ids=["pynative", "graph"])
 
 
@@ -26,32 +26,8 @@ def _modes() -> Iterator[None]:
     ms.set_context(mode=ms.PYNATIVE_MODE)
 
 
-class Net(nn.Cell):
-    """Counts its forward passes in a Parameter, as batch norm counts them in its averages."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight = ms.Parameter(ms.Tensor([2.0, 3.0]), name="weight")
-        self.passes = ms.Parameter(ms.Tensor(0.0), name="passes", requires_grad=False)
-        self.mask = ms.Tensor([1.0, 1.0])
-        self.factor = 1.0
-        self.inner = nn.Dropout(p=0.5)
-
-    def construct(self, x: Any) -> Any:
-        ops.assign_add(self.passes, ms.Tensor(1.0))
-        return (x * x * self.weight * self.mask * self.factor).sum()
-
-
-def made() -> tuple[Net, ms.Tensor]:
-    return Net().set_grad(), ms.Tensor([1.0, 2.0])
-
-
-def gradient(net: Net, x: Any) -> list[float]:
-    return PLAIN(net, ms.ParameterTuple([net.weight]))(x)[0].asnumpy().tolist()  # type: ignore[no-any-return]
-
-
 def test_the_gradient_uses_the_forward_pass() -> None:
-    net, x = made()
+    net, x = make_net()
     loss = net(x)
     assert gradient(net, x) == [1.0, 4.0] and float(loss) == 14.0
     assert float(net.passes) == 1
@@ -82,7 +58,7 @@ CHANGES: dict[str, tuple[Callable[[Net, Any], Any], list[float]]] = {
 @pytest.mark.parametrize("what", CHANGES)
 def test_what_changed_in_between_is_seen(what: str) -> None:
     change, expected = CHANGES[what]
-    net, x = made()
+    net, x = make_net()
     net(x)
     change(net, x)
     assert gradient(net, x) == expected
@@ -92,7 +68,7 @@ def test_what_changed_in_between_is_seen(what: str) -> None:
 
 
 def test_other_changes_do_not_matter() -> None:
-    net, x = made()
+    net, x = make_net()
     other = Net()
     loss = net(x)
     other.factor = 3.0
@@ -137,7 +113,7 @@ def test_other_arguments_are_computed(arguments: Any) -> None:
 
 
 def test_weights_that_were_frozen_are_computed() -> None:
-    net, x = made()
+    net, x = make_net()
     net.weight.requires_grad = False
     net(x)
     assert gradient(net, x) == [1.0, 4.0]
@@ -145,7 +121,7 @@ def test_weights_that_were_frozen_are_computed() -> None:
 
 
 def test_a_weight_that_was_not_used_has_zeros() -> None:
-    net, x = made()
+    net, x = make_net()
     other = ms.Parameter(ms.Tensor([1.0, 1.0, 1.0]), name="other")
     net(x)
     grads = PLAIN(net, ms.ParameterTuple([other, net.weight]))(x)
@@ -241,7 +217,7 @@ def test_an_error_writes_what_was_written_before_it() -> None:
 
 
 def test_another_thread_has_its_own_pass() -> None:
-    net, x = made()
+    net, x = make_net()
     net(x)
     found: list[Any] = []
     thread = threading.Thread(target=lambda: found.append(gradient(net, x)))
@@ -281,195 +257,11 @@ def test_a_step_that_is_set_grad_itself_trains() -> None:
             self.optimizer(self.grad(self.net, self.weights)(x))
             return loss
 
-    net, x = made()
+    net, x = make_net()
     step = Step(net).set_grad()
     assert [float(step(x)) for _ in range(2)] == [14.0, -3.0]
     assert net.weight.asnumpy().tolist() == [0.0, -5.0]
     assert float(net.passes) == 4                               # as in MindSpore
-
-
-def _graph_step(net: Net, between: Callable[[Any, Any], Any]) -> Any:
-    class Step(nn.Cell):
-        def __init__(self) -> None:
-            super().__init__(auto_prefix=False)
-            self.net, self.weights = net, ms.ParameterTuple([net.weight])
-
-        def construct(self, x: Any) -> Any:
-            loss = self.net(x)
-            x = between(self.net, x)
-            return loss, PLAIN(self.net, self.weights)(x)[0]
-
-    return Step()
-
-
-@MODES
-@pytest.mark.parametrize(("between", "expected"), [
-    (lambda net, x: x, 1), (lambda net, x: x + 0, 2), (lambda net, x: ops.assign(net.weight, net.weight * 2) * 0 + x, 2),
-    (lambda net, x: (ops.assign(net.weight, net.weight * 2), x)[1], 2), (lambda net, x: (x.__setitem__(0, 3.0), x)[1], 2),
-    (lambda net, x: (net(x * 2), x)[1], 2), (lambda net, x: (net(x * 2), ops.assign(net.passes, net.passes + 0), x)[2], 3),
-], ids=["nothing", "another Tensor", "both", "an assignment", "an input in place", "another call", "another call and an assignment"])
-def test_modes_agree(mode: int, between: Callable[[Any, Any], Any], expected: int) -> None:
-    ms.set_context(mode=mode)
-    net, x = made()
-    loss, grad = _graph_step(net, between)(x)
-    assert float(net.passes) == expected
-    ms.set_context(mode=ms.PYNATIVE_MODE)
-    other, y = made()
-    wanted = (other(y), gradient(other, between(other, y)))
-    assert float(loss) == float(wanted[0]) and grad.asnumpy().tolist() == wanted[1]
-
-
-@MODES
-def test_a_call_that_is_only_sometimes_made_changes_nothing(mode: int) -> None:
-    """A number with three values becomes an input of the graph, and the `if` one on a Tensor."""
-    ms.set_context(mode=mode)
-
-    class Step(nn.Cell):
-        def __init__(self, net: Net) -> None:
-            super().__init__(auto_prefix=False)
-            self.net, self.weights = net, ms.ParameterTuple([net.weight])
-
-        def construct(self, x: Any, k: int) -> Any:
-            loss = self.net(x)
-            if k == 2:
-                loss = loss + self.net(x * 10) * 0
-            return loss, PLAIN(self.net, self.weights)(x)[0]
-
-    net, x = made()
-    step = Step(net)
-    for k, passes in ((0, 1), (1, 2), (2, 4), (3, 5), (2, 7)):
-        assert step(x, k)[1].asnumpy().tolist() == [1.0, 4.0] and float(net.passes) == passes
-
-
-@pytest.mark.parametrize("how", ["both", "loop", "call", "gradient"])
-def test_what_a_tensor_decides_shares_as_pynative_does(how: str) -> None:
-    class Step(nn.Cell):
-        def __init__(self, net: Net) -> None:
-            super().__init__(auto_prefix=False)
-            self.net, self.weights = net, ms.ParameterTuple([net.weight])
-
-        def construct(self, x: Any) -> Any:
-            grad = ops.zeros_like(x)
-            if how == "gradient":
-                self.net(x)
-            i = 0
-            while how == "loop" and x.sum() > i:
-                self.net(x)
-                grad = PLAIN(self.net, self.weights)(x)[0]
-                i += 2
-            if how != "loop" and x.sum() > 0:
-                if how != "gradient":
-                    self.net(x)
-                if how != "call":
-                    grad = PLAIN(self.net, self.weights)(x)[0]
-            return PLAIN(self.net, self.weights)(x)[0] if how == "call" else grad
-
-    found = []
-    for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
-        ms.set_context(mode=mode)
-        net, _ = made()
-        step = Step(net)
-        found.append([(step(ms.Tensor([x, x])).asnumpy().tolist(), float(net.passes)) for x in (1.0, -1.0, 1.0, 1.0)])
-    assert found[0] == found[1]
-
-
-def test_a_part_of_a_call_never_holds_the_gradient_of_a_call_before_it() -> None:
-    """Also where there was none when it was captured: the graph would be used where there is one, and the pass would run twice."""
-    from torchspore.graph.forward_cache import Calls, Learned
-    from torchspore.graph.refusal import Refusal
-
-    net, x = made()
-    with pytest.raises(Refusal, match="asks for the gradient of a call outside of the graph"):
-        Calls(Learned(), may_learn=True, is_piece=True).find_recorded(net, (x,), {})
-    assert Calls(Learned(), may_learn=True, is_piece=False).find_recorded(net, (x,), {}) is None
-    assert Calls(Learned(), may_learn=True, is_piece=True).find_recorded(net.set_grad(False), (x,), {}) is None
-
-
-@pytest.mark.parametrize("asks", [True, False])
-def test_a_graph_holds_one_forward_pass(asks: bool) -> None:
-    ms.set_context(mode=ms.GRAPH_MODE)
-
-    class Step(nn.Cell):
-        def __init__(self, net: Any) -> None:
-            super().__init__(auto_prefix=False)
-            self.net, self.weights = net, ms.ParameterTuple(net.trainable_params())
-
-        def construct(self, x: Any) -> Any:
-            loss = self.net(x).sum()
-            return loss, PLAIN(self.net, self.weights)(x)
-
-    net = nn.SequentialCell(nn.Dense(3, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Dropout(p=0.5)).set_train()
-    step = Step(net.set_grad(asks))
-    step(ms.Tensor(np.random.rand(8, 3).astype(np.float32)))
-    from torchspore.graph import dispatch
-
-    (graph,) = dispatch.graphs(step)
-    assert str(graph).count("aten.addmm.default(") == 1
-
-
-@MODES
-def test_a_jit_function_runs_it_once(mode: int) -> None:
-    ms.set_context(mode=mode)
-    net, x = made()
-    net.set_grad(False)
-
-    @ms.jit
-    def step(x: Any) -> Any:
-        loss = net(x)
-        return loss, PLAIN(net, ms.ParameterTuple([net.weight]))(x)[0]
-
-    for count in (1, 2, 3):
-        loss, grad = step(x)
-        assert float(loss) == 14.0 and grad.asnumpy().tolist() == [1.0, 4.0] and float(net.passes) == count
-
-
-@MODES
-def test_two_steps_in_one_call_have_a_pass_each(mode: int) -> None:
-    ms.set_context(mode=mode)
-
-    class Steps(nn.Cell):
-        def __init__(self, net: Net) -> None:
-            super().__init__(auto_prefix=False)
-            self.net, self.weights = net, ms.ParameterTuple([net.weight])
-            self.optimizer = nn.SGD([net.weight], 1.0)
-
-        def construct(self, x: Any) -> Any:
-            losses = []
-            for _ in range(2):
-                losses.append(self.net(x))
-                self.optimizer(PLAIN(self.net, self.weights)(x))
-            return losses
-
-    net, x = made()
-    assert [float(loss) for loss in Steps(net)(x)] == [14.0, -3.0]
-    assert float(net.passes) == 2 and net.weight.asnumpy().tolist() == [0.0, -5.0]
-
-
-@MODES
-def test_a_step_that_no_graph_holds_shares_too(mode: int) -> None:
-    ms.set_context(mode=mode)
-    seen: list[float] = []
-
-    class Step(nn.Cell):
-        def __init__(self, net: Any) -> None:
-            super().__init__(auto_prefix=False)
-            self.net, self.weights = net, ms.ParameterTuple(net.trainable_params())
-            self.optimizer = nn.SGD(self.weights, 0.5)
-
-        def construct(self, x: Any) -> Any:
-            loss = self.net(x)
-            seen.append(float(loss.asnumpy().sum()))
-            grads = PLAIN(self.net, self.weights)(x)
-            self.optimizer(grads)
-            return loss, grads
-
-    net = nn.SequentialCell(nn.Dense(3, 4, weight_init="ones"), nn.BatchNorm1d(4), nn.ReLU()).set_train().set_grad()
-    step, x = Step(net), ms.Tensor(np.arange(15).reshape(5, 3).astype(np.float32))
-    for count in range(1, 4):
-        step(x)
-        mean = float(net[1].moving_mean.asnumpy()[0])
-        assert mean == pytest.approx(float(net[0](x).asnumpy()[:, 0].mean()) * (1 - 0.9**count), rel=0.2)
-        assert len(seen) == count
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -495,7 +287,7 @@ def test_any_mixture_of_calls_gives_the_gradients_of_plain_ones(seed: int) -> No
 
 def test_torch_keeps_its_state() -> None:
     before = torch.is_grad_enabled()
-    net, x = made()
+    net, x = make_net()
     net(x)
     assert torch.is_grad_enabled() is before
 

@@ -27,7 +27,7 @@ MODULES = (
 OLDER = frozenset({                    # of MindSpore 1.x, 2.2 to 2.6 and their optimizers, losses and containers: programs call them
     "amp_strategy", "assignadd", "current_phase", "decay_flags", "dynamic_decay_flags", "extend", "global_step_increase_tensor",
     "grad_centralization_flags", "has_bprop", "hyper_map", "hyper_map_reverse", "insert", "is_top_cell", "iter", "map_", "map_reverse",
-    "optim_filter", "param_rank", "weight_decay",
+    "optim_filter", "param_rank", "set_param_ps", "weight_decay",
 })
 EXPERIMENTAL = frozenset({"add_param_group", "get_last_lr", "in_cooldown", "step"})    # of classes whose namesakes alone were recorded
 

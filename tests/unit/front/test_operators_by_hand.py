@@ -282,10 +282,17 @@ def test_vmap_of_an_ensemble_gives_each_cell_its_slice(mode: int) -> None:
 
 def test_functions_as_operators(mode: int) -> None:
     twice = ops.Morph(lambda x: x * 2, lambda shape: shape, lambda dtype: dtype, lambda x, out, dout: (dout * 5,))
-    assert (twice(t(V)).asnumpy() == 2 * V).all()
-    assert (ms.grad(lambda x: twice(x))(t(V)).asnumpy() == 5).all()
-    with pytest.raises(ValueError, match=r"expected a result of shape \(1,\), as in infer_shape, got \(4,\)"):
-        ops.Morph(lambda x: x, lambda shape: (1,), lambda dtype: dtype)(t(V))
+    if mode == ms.PYNATIVE_MODE:
+        with pytest.raises(RuntimeError, match="Morph is only supported in GRAPH_MODE"):
+            twice(t(V))
+        assert (ms.jit(lambda x: twice(x))(t(V)).asnumpy() == 2 * V).all()
+    else:
+        assert (twice(t(V)).asnumpy() == 2 * V).all()
+        assert (ms.grad(lambda x: twice(x))(t(V)).asnumpy() == 5).all()
+        with pytest.raises(ValueError, match=r"expected a result of shape \(1,\), as in infer_shape, got \(4,\)"):
+            ops.Morph(lambda x: x, lambda shape: (1,), lambda dtype: dtype)(t(V))
+        scaled = ops.Morph(lambda x, a=t(V), b=t(V): x * a + b, lambda *shapes: shapes[0], lambda *types: types[0])
+        assert (scaled(t(V), b=t(0 * V)).asnumpy() == V * V).all()
     both = ops.PyFunc(lambda a, b: (a + b, a * b), [ms.float32] * 2, [(4,)] * 2, [ms.float32] * 2, [(4,)] * 2)
     assert [one.asnumpy().tolist() for one in both((t(V), t(V)))] == [(2 * V).tolist(), (V * V).tolist()]
     with pytest.raises(TypeError, match="PyFunc: expected Float16 of input 0, got float32"):
@@ -293,6 +300,22 @@ def test_functions_as_operators(mode: int) -> None:
     with pytest.raises(ValueError, match=r"Scan\(xs=None\): expected a length"):
         ops.Scan()(lambda carry, x: (carry, x), 1, None)
     assert ops._VirtualDataset()(t(V)).shape == (4,)
+
+
+def test_hyper_map_of_unequal_structures(mode: int) -> None:
+    pair = (t(V), t(V))
+
+    class Net(nn.Cell):
+        def construct(self, second: Any) -> Any:
+            return ops.HyperMap()(lambda x, y: x * y, pair, second)
+
+    if mode == ms.PYNATIVE_MODE:                                      # as in MindSpore: the longer tuple is cut
+        assert len(Net()((1, 2, 3))) == len(Net()([1, 2])) == 2
+        return
+    with pytest.raises(ValueError, match=r"The tuples in HyperMap should have the same length\. Got 2, 3\."):
+        Net()((1, 2, 3))
+    with pytest.raises(TypeError, match="the types of arguments in HyperMap must be consistent, got a tuple and a list"):
+        Net()([1, 2])
 
 
 def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, scale: float, hidden: np.ndarray) -> np.ndarray:
@@ -372,3 +395,28 @@ def test_identity_gives_back_whatever_it_is_given(mode: int) -> None:
     assert ops.Identity()(gradients[0]).asnumpy().tolist() == [1.0]
     with pytest.raises(TypeError):
         ops.Identity()(gradients)
+
+
+def test_primitives_of_mint_functions() -> None:
+    from mindspore.ops import auto_generate as G
+
+    x = t(np.array([[-1.0, 2.0]], np.float32))
+    assert np.allclose(G.EluExt(0.5)(x).asnumpy(), [[0.5 * (np.exp(-1.0) - 1), 2.0]])
+    assert G.StackExt(1)((x, x)).asnumpy().tolist() == [[[-1, 2], [-1, 2]]]
+    on, off = Tensor(2.0, ms.float32), Tensor(-1.0, ms.float32)
+    rows = G.OneHotExt(0)(Tensor([0, 2, 5], ms.int64), 3, on, off)
+    assert rows.asnumpy().tolist() == [[2, -1, -1], [-1, -1, -1], [-1, 2, -1]]
+    assert G.OneHotExt()(Tensor([0, 2], ms.int64), -1, on, off).asnumpy().tolist() == [[2, -1, -1], [-1, -1, 2]]
+
+
+@pytest.mark.parametrize(("name", "expected"), [
+    ("list_greater_equal", [True, False, True]), ("list_greater_than", [False, False, True]), ("list_le", [True, True, False]),
+    ("list_lt", [False, True, False]),
+])
+def test_lists_are_compared_as_python_orders_them(name: str, expected: list[bool]) -> None:
+    pairs = (([1, 2], [1, 2]), ([1, 2], [1, 3]), ([2], [1, 3]))
+    assert [getattr(ops, name)()(x, y) for x, y in pairs] == expected
+
+
+def test_sequence_add_offset_gives_where_each_part_begins() -> None:
+    assert ops.SequenceAddOffset()((1, 2), (3,)) == [0, 2]

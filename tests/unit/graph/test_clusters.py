@@ -11,7 +11,7 @@ from torchspore.engine.core.torch_private import make_fx
 from torchspore.graph.backend import eager_codegen, fusion, measurement
 from torchspore.graph.fx.aliasing import writes
 from torchspore.graph.passes.cleanup import drop_dead
-from torchspore.graph.passes.clusters import clusters, put_in, taken_out
+from torchspore.graph.passes.clusters import build_clusters, extract, insert_kernels
 from torchspore.graph.passes.folding import fold_norms, hoist
 
 
@@ -20,14 +20,14 @@ def traced(function: Callable[..., Any], *inputs: torch.Tensor) -> torch.fx.Grap
 
 
 def groups(module: torch.fx.GraphModule) -> list[list[str]]:
-    found = clusters(module, fusion.is_fusable)
+    found = build_clusters(module, fusion.is_fusable)
     return [[str(node.target).split(".")[-2] for node in cluster.nodes if "aten" in str(node.target)] for cluster in found]
 
 
 def with_kernels(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
     """Every cluster replaced by the straight-line code of itself."""
-    found = clusters(module, fusion.is_fusable)
-    return put_in(module, [(c, eager_codegen.compile(taken_out(c))) for c in found])
+    found = build_clusters(module, fusion.is_fusable)
+    return insert_kernels(module, [(c, eager_codegen.compile(extract(c))) for c in found])
 
 
 def run(module: torch.fx.GraphModule, inputs: tuple[torch.Tensor, ...]) -> list[torch.Tensor]:
@@ -126,7 +126,7 @@ def test_fold_norms_takes_the_norm_away() -> None:
 def test_hoist_takes_out_what_hangs_on_weights_alone() -> None:
     module = fold_norms(traced(normed, *IMAGE))
     found = hoist(module, frozenset({1, 2, 3}))
-    assert found is not None and found.taken == [1, 2, 3]
+    assert found is not None and found.input_indices == [1, 2, 3]
     names = [str(node.target) for node in found.rest.graph.nodes if node.op == "call_function"]
     assert names == ["aten.convolution.default"]
     given = eager_codegen.compile(found.first)(*IMAGE[1:])

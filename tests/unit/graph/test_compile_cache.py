@@ -26,7 +26,7 @@ from torchspore.graph import cache
 from torchspore.graph.backend import autotune_cache
 from torchspore.graph.cache import folder
 from torchspore.graph.fx import serialize
-from torchspore.graph.passes.layout import layouts, restrided, with_layouts
+from torchspore.graph.passes.layout import dump_layouts, load_layouts, record_strides
 
 Program = Callable[..., Run]
 
@@ -342,11 +342,11 @@ def test_a_graph_comes_back_from_its_text(cached: Path) -> None:
 
 def test_strides_come_back_from_their_text() -> None:
     module = torch.fx.symbolic_trace(lambda x: torch.relu(x.transpose(0, 1)).sum(0))
-    restrided(module, [torch.ones(3, 4)])
+    record_strides(module, [torch.ones(3, 4)])
     other = torch.fx.symbolic_trace(lambda x: torch.relu(x.transpose(0, 1)).sum(0))
-    assert with_layouts(other, layouts(module))
+    assert load_layouts(other, dump_layouts(module))
     assert [n.meta["val"].stride() for n in other.graph.nodes if "val" in n.meta] == [(4, 1), (1, 4), (1, 4), (1,), (1,)]
-    assert not with_layouts(other, "[]") and not with_layouts(other, "no text of ours")
+    assert not load_layouts(other, "[]") and not load_layouts(other, "no text of ours")
 
 
 def test_graphs_with_open_lengths_pass_by(cached: Path) -> None:

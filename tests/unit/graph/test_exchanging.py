@@ -10,7 +10,7 @@ from support import fake_timings, kernel_compilers
 
 from torchspore.engine.core.torch_private import make_fx
 from torchspore.graph.backend import collective_segments, eager_codegen, fusion, inductor, measurement
-from torchspore.graph.passes.layout import restrided
+from torchspore.graph.passes.layout import record_strides
 
 _functional: Any = torch.ops._c10d_functional
 
@@ -65,9 +65,9 @@ def test_kernels_with_other_numbers_are_left_out() -> None:
 def of_a_stage(x: torch.Tensor, elsewhere: torch.Tensor) -> list[torch.Tensor]:
     """What one stage of a pipeline runs: a value comes from the one before, one goes there; an assert on what is there."""
     ours = torch.ops.torchspore
-    y = _functional.wait_tensor.default(ours.take_over.default(list(x.shape), x.dtype, x.device, 0, 7, "world"))
+    y = _functional.wait_tensor.default(ours.receive.default(list(x.shape), x.dtype, x.device, 0, 7, "world"))
     y = torch.tanh(y * x + 1) * 0.5
-    _functional.wait_tensor.default(ours.pass_on.default(y, 0, 8, "world"))
+    _functional.wait_tensor.default(ours.send.default(y, 0, 8, "world"))
     return [torch.sigmoid(y * 2 - x)]
 
 
@@ -89,7 +89,7 @@ def test_a_stage_of_a_pipeline_gets_kernels_too(written: list[Any]) -> None:
         module.graph.call_function(execution.check, (next(iter(module.graph.nodes)), "AssertionError: what the others sent is otherwise"))
     inputs[1] = torch.Tensor._make_wrapper_subclass(Elsewhere, (64, 64))
     found = collective_segments.with_kernels(module, lambda: inputs, eager_codegen.compile, fusion.is_fusable)
-    assert found is not None and len(written) == 2 and "torchspore.take_over.default" in targets(found)
+    assert found is not None and len(written) == 2 and "torchspore.receive.default" in targets(found)
 
 
 def test_a_run_that_fails_says_that_nothing_can_be_measured() -> None:
@@ -109,7 +109,7 @@ def test_a_recurrent_layer_keeps_what_its_gradient_needs_while_strides_are_looke
     inputs = [torch.randn(2, 3, 4), *(weight.detach() for weight in lstm.parameters())]
     module = make_fx(step, tracing_mode="fake")(*inputs)
     assert any("mkldnn_rnn_layer_backward" in name for name in targets(module))
-    restrided(module, inputs)
+    record_strides(module, inputs)
 
 
 def test_an_exchange_that_only_others_can_answer_is_left_alone() -> None:

@@ -16,7 +16,7 @@ from torchspore.cli import explain
 from torchspore.context.store import STORE
 from torchspore.engine.core import torch_private
 from torchspore.graph.backend import inductor
-from torchspore.graph.fx.order import ordered
+from torchspore.graph.fx.order import reorder
 
 X = Tensor(np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4))
 
@@ -169,7 +169,7 @@ def test_a_write_stays_before_and_after_who_reads_the_memory_by_any_view(order: 
         return [before, aten.neg(diagonal), aten.neg(first), aten.neg(x)]
 
     x = torch.rand(3, 3)
-    module = ordered(torch_private.make_fx(function)(x.clone()), order)
+    module = reorder(torch_private.make_fx(function)(x.clone()), order)
     for one, other in zip(function(x.clone()), module(x.clone())):
         assert torch.equal(one, other)
 

@@ -182,3 +182,20 @@ def test_a_norm_that_nothing_folds_is_not_told_as_folded() -> None:
     Apart().set_train(False)(Tensor(np.ones((4, 8), np.float32)))
     told = str(effects.outcome_of(_option(), "on"))
     assert "norms are folded" not in told or "0 of 1 batch norms" in told
+
+
+@pytest.mark.usefixtures("always_boosted")
+@pytest.mark.parametrize(("flags", "is_fused"), [("--opt_level=1", True), ("--opt_level=1 --disable_matmul_post_fusion", False)])
+def test_activations_behind_products(flags: str, is_fused: bool) -> None:
+    """`disable_matmul_post_fusion` keeps them operators of their own."""
+    dense = nn.SequentialCell(nn.Dense(64, 64), nn.ReLU(), nn.Dense(64, 64)).set_train(False)
+    x = ms.Tensor(np.random.RandomState(0).randn(32, 64), ms.float32)
+    expected = dense(x).asnumpy()
+    ms.set_context(mode=ms.GRAPH_MODE, jit_config={"infer_boost": "on"}, graph_kernel_flags=flags)
+    try:
+        np.testing.assert_allclose(dense(x).asnumpy(), expected, rtol=1e-4, atol=1e-5)
+        with Kernels() as seen:
+            dense(x)
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE, jit_config={}, graph_kernel_flags="")
+    assert any("relu" in name for name in seen.names) != is_fused

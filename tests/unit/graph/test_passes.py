@@ -12,7 +12,7 @@ from torchspore.graph.backend import eager_codegen
 from torchspore.graph.passes import CLEAN, run
 from torchspore.graph.passes.cleanup import cancel_views, drop_copies, drop_dead
 from torchspore.graph.passes.in_place import overwrite
-from torchspore.graph.passes.regather import regathered
+from torchspore.graph.passes.regather import regather_weights
 
 
 def traced(function: Callable[..., Any], *inputs: torch.Tensor) -> torch.fx.GraphModule:
@@ -108,5 +108,5 @@ def test_what_is_written_into_a_gathered_weight_is_not_gathered_again() -> None:
     part = graph.call_function(torch.ops.aten.slice.Tensor, (whole, 0, 0, 2))
     graph.call_function(torch.ops.aten.copy_.default, (weight, part))
     graph.output([far])
-    module = regathered(torch.fx.GraphModule(torch.nn.Module(), graph))
+    module = regather_weights(torch.fx.GraphModule(torch.nn.Module(), graph))
     assert targets(module).count(str(gather)) == 1 and part.args[0] is whole

@@ -8,7 +8,7 @@ import torch
 
 from tests.unit.graph.test_passes import targets, traced
 from torchspore.graph.backend import eager_codegen, measurement
-from torchspore.graph.fx.modules import copied
+from torchspore.graph.fx.modules import copy_module
 from torchspore.graph.passes.layout import channels_last, has_images, pool_channels_last
 from torchspore.graph.passes.onednn import fuse_activations, onednn_linears
 
@@ -38,7 +38,7 @@ X, W, B = torch.randn(4, 3), torch.randn(5, 3), torch.randn(5)
 ])  # fmt: skip
 def test_products_by_onednn(function: Any, inputs: tuple[torch.Tensor, ...], after: list[str]) -> None:
     module = traced(function, *inputs)
-    changed = onednn_linears(copied(module), always)
+    changed = onednn_linears(copy_module(module), always)
     assert targets(changed) == after
     for a, b in zip(results(module, *inputs), results(changed, *inputs)):
         torch.testing.assert_close(a, b)
@@ -46,7 +46,7 @@ def test_products_by_onednn(function: Any, inputs: tuple[torch.Tensor, ...], aft
 
 def test_only_products_that_are_wanted_change() -> None:
     module = traced(lambda x, w: [torch.mm(x, w.t())], X, W)
-    assert targets(onednn_linears(copied(module), lambda *operands: False)) == targets(module)
+    assert targets(onednn_linears(copy_module(module), lambda *operands: False)) == targets(module)
 
 
 @pytest.mark.parametrize(("then", "fused"), [
@@ -55,7 +55,7 @@ def test_only_products_that_are_wanted_change() -> None:
 ])  # fmt: skip
 def test_an_activation_joins_the_linear_before_it(then: Any, fused: bool) -> None:
     module = onednn_linears(traced(lambda x, w, b: [then(torch.addmm(b, x, w.t()))], X, W, B), always)
-    changed = fuse_activations(copied(module))
+    changed = fuse_activations(copy_module(module))
     assert (targets(changed) == [LINEAR]) == fused
     torch.testing.assert_close(results(module, X, W, B), results(changed, X, W, B))
 
@@ -77,7 +77,7 @@ def test_channels_last_keeps_numbers_strides_of_results_and_writes() -> None:
     inputs = (torch.randn(2, 3, 10, 10), torch.randn(4, 3, 3, 3), torch.randn(64, 5))
     module = traced(step, *inputs)
     assert has_images(module)
-    changed = channels_last(copied(module))
+    changed = channels_last(copy_module(module))
     seen: list[tuple[str, tuple[int, ...]]] = []
 
     class Watch(torch.utils._python_dispatch.TorchDispatchMode):
@@ -108,7 +108,7 @@ def test_large_poolings_run_with_channels_last_to_the_bit(shape: tuple[int, ...]
 
     x = torch.randn(shape)
     module = traced(function, x)
-    changed = pool_channels_last(copied(module))
+    changed = pool_channels_last(copy_module(module))
     assert ("aten.contiguous.default" in targets(changed)) == turned
     for a, b in zip(results(module, x), results(changed, x)):
         assert torch.equal(a, b) and a.stride() == b.stride()
@@ -116,5 +116,5 @@ def test_large_poolings_run_with_channels_last_to_the_bit(shape: tuple[int, ...]
 
 def test_a_copy_leaves_the_original_as_it_is() -> None:
     module = traced(lambda x, w: [torch.mm(x, w.t())], X, W)
-    onednn_linears(copied(module), always)
+    onednn_linears(copy_module(module), always)
     assert targets(module) == ["aten.t.default", "aten.mm.default"]

@@ -69,7 +69,7 @@ def test_a_graph_in_a_file_names_operators_alone(attack: str, tmp_path: Path, mo
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError, match=r"no |is no|takes|ends"):
         module = serialize.read(ATTACKS[attack])
-        pipeline.untuned(module, lambda: [torch.ones(4)], Settings(), frozenset())(torch.ones(4))
+        pipeline.compile_untuned(module, lambda: [torch.ones(4)], Settings(), frozenset())(torch.ones(4))
     assert not os.listdir(tmp_path)
 
 
@@ -106,7 +106,7 @@ GOOD = graph("operator aten.relu.default", X)
 def test_a_tuning_file_holds_no_code(tmp_path: Path, entry: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tuning").mkdir()
-    (line,) = deferred_run.work_off(tuning_file(tmp_path / "tuning", entry, GOOD), pipeline.untuned)
+    (line,) = deferred_run.work_off(tuning_file(tmp_path / "tuning", entry, GOOD), pipeline.compile_untuned)
     assert "its graph can't be read" in line and not (tmp_path / "RAN").exists()
 
 

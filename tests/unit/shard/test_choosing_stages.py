@@ -57,9 +57,9 @@ def test_the_cheapest_number_is_taken(width: int, rows: int, expected: tuple[int
     found, step = trained(width, rows)
     np.testing.assert_allclose(found, alone, rtol=1e-5)
     split = dispatch.graphs(step)[0].split
-    chosen = split.spread.chosen
+    chosen = split.sharded_capture.chosen
     assert sorted(chosen.costs) == [1, 2, 4]
-    assert chosen.stages == split.spread.stages == min(chosen.costs, key=lambda count: (chosen.costs[count].order(), count))
+    assert chosen.stages == split.sharded_capture.stages == min(chosen.costs, key=lambda count: (chosen.costs[count].order(), count))
     assert chosen.stages in expected
     outcome = effects.outcome_of(_option(), True)
     assert outcome is not None and outcome.text == chosen.describe() and outcome.text.startswith(f"{chosen.stages} stage")
@@ -75,10 +75,10 @@ def test_cells_of_four_stages_share_two(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "2")
     choose()
     _, step = trained(512, 16)
-    spread = dispatch.graphs(step)[0].split.spread
-    assert sorted(spread.chosen.costs) == [1, 2]
-    if spread.stages == 2:
-        assert [spread.homes[f"layers.{at}.weight"] for at in range(4)] == [0, 0, 1, 1]
+    sharded_capture = dispatch.graphs(step)[0].split.sharded_capture
+    assert sorted(sharded_capture.chosen.costs) == [1, 2]
+    if sharded_capture.stages == 2:
+        assert [sharded_capture.homes[f"layers.{at}.weight"] for at in range(4)] == [0, 0, 1, 1]
 
 
 @pytest.mark.slow
@@ -91,7 +91,7 @@ def test_what_does_not_fit_into_a_device_is_cut_by_more_stages(monkeypatch: pyte
         _, tight = trained(16, 1024)
     finally:
         reset_cost_model_context()
-    one, other = (dispatch.graphs(step)[0].split.spread.chosen for step in (roomy, tight))
+    one, other = (dispatch.graphs(step)[0].split.sharded_capture.chosen for step in (roomy, tight))
     assert not one.costs[one.stages].excess
     assert other.costs[other.stages].excess == min(cost.excess for cost in other.costs.values())
 
@@ -105,7 +105,7 @@ def test_where_nothing_is_chosen_it_is_said(more: dict[str, str], expected: str,
     choose()
     ms.set_auto_parallel_context(**more)
     _, step = trained(16, 16)
-    assert dispatch.graphs(step)[0].split.spread.stages == 4
+    assert dispatch.graphs(step)[0].split.sharded_capture.stages == 4
     outcome = effects.outcome_of(_option(), True)
     assert outcome is not None and outcome.state == "no effect here" and expected in outcome.text and outcome.text.endswith("there are 4")
 
@@ -126,7 +126,7 @@ def test_strategies_that_fit_no_pipeline_leave_fewer_stages(monkeypatch: pytest.
     choose()
     net = Net()
     net(Tensor(np.ones((8, 16), np.float32)))
-    chosen = dispatch.graphs(net)[0].split.spread.chosen
+    chosen = dispatch.graphs(net)[0].split.sharded_capture.chosen
     assert chosen.stages == 1
     assert sorted(chosen.refused) == [2, 4]
 

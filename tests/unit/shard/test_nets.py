@@ -20,7 +20,8 @@ def compared(monkeypatch: pytest.MonkeyPatch, name: str, data: int, model: int, 
         if one.name.endswith("k.bias"):                  # softmax does not see it: its gradient is rounding, which Adam scales up
             continue
         scale = max(float(np.abs(one.asnumpy()).max()), 1e-3)
-        np.testing.assert_allclose(other.asnumpy() / scale, one.asnumpy() / scale, atol=2e-5, err_msg=one.name)
+        tolerance = 5e-5 if optimizer == "lamb" else 2e-5      # Lamb multiplies an update by a ratio of norms, and its rounding with it
+        np.testing.assert_allclose(other.asnumpy() / scale, one.asnumpy() / scale, atol=tolerance, err_msg=one.name)
 
 
 @pytest.mark.parametrize("name", NETS)

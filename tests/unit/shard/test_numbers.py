@@ -132,3 +132,54 @@ def test_sums_inside_of_an_operator_are_wide_too(is_wide: bool, monkeypatch: pyt
     graph = dispatch.graphs(net)[0].split.local.module.graph
     sums = [node.meta["val"].dtype for node in graph.nodes if "all_reduce" in str(node.target)]
     assert {str(dtype) for dtype in sums} == {"torch.float32" if is_wide else "torch.float16"}
+
+
+class _ForwardFirst(ms.nn.TrainOneStepCell):
+    """The gradient of a network whose forward pass ran before, as many programs write a step."""
+
+    def construct(self, *inputs: Any) -> Any:
+        loss = self.network(*inputs)
+        return ms.ops.depend(loss, self.optimizer(self.grad(self.network, self.weights)(*inputs, self.sens)))
+
+
+def test_gradients_are_means_also_after_a_forward_pass_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "4")
+    ms.set_context(mode=ms.GRAPH_MODE)
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch", gradients_mean=True)
+    changes = []
+    for step_class in (ms.nn.TrainOneStepCell, _ForwardFirst):
+        net = ms.nn.Dense(8, 8, weight_init="ones", has_bias=False)
+        step = step_class(ms.nn.WithLossCell(net, ms.nn.MSELoss()), ms.nn.SGD(net.trainable_params(), 1e-3)).set_train()
+        x = ms.Tensor(np.ones((8, 8), np.float32))
+        step(x, x)
+        changes.append(float(net.weight.asnumpy()[0, 0]) - 1)
+    assert changes[0] == changes[1] == pytest.approx(-0.0004375, rel=1e-3)
+
+
+@pytest.mark.parametrize("means", [False, True])
+def test_a_gradient_that_repeats_one_number_is_dense_for_the_optimizer(monkeypatch: pytest.MonkeyPatch, means: bool) -> None:
+    class Net(ms.nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a = ms.nn.Dense(8, 8)
+            self.scale = ms.Parameter(Tensor(np.linspace(-1, 1, 127 * 4, dtype=np.float32).reshape(127, 4)), name="scale")
+
+        def construct(self, x: Tensor) -> Tensor:
+            return self.a(x) * (1 + self.scale.sum())
+
+    losses = []
+    for devices in ("", "2"):
+        monkeypatch.setenv("TORCHSPORE_SIMULATE", devices)
+        ms.set_context(mode=ms.GRAPH_MODE)
+        ms.reset_auto_parallel_context()
+        if devices:
+            ms.set_auto_parallel_context(
+                parallel_mode="semi_auto_parallel", dataset_strategy="full_batch", enable_parallel_optimizer=True, gradients_mean=means,
+                parallel_optimizer_config={"parallel_optimizer_threshold": 0},
+            )
+        ms.set_seed(3)
+        net = Net()
+        step = ms.nn.TrainOneStepCell(ms.nn.WithLossCell(net, ms.nn.MSELoss()), ms.nn.Adam(net.trainable_params(), 1e-2)).set_train()
+        x = Tensor(np.random.RandomState(1).rand(4, 8).astype(np.float32))
+        losses.append([float(step(x, x)) for _ in range(3)])
+    np.testing.assert_allclose(losses[1], losses[0], rtol=1e-3)

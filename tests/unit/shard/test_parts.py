@@ -224,7 +224,7 @@ def test_a_construct_of_the_programs_own_stays(monkeypatch: pytest.MonkeyPatch) 
     assert "construct" not in layer.__dict__
 
 
-def test_running_values_that_two_strategies_lay_differently_are_written_by_both(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_running_values_that_two_strategies_lay_differently_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = ((8, 1, 1, 1), (1,), (1,), (1,), (1,))
 
     class Net(nn.Cell):
@@ -237,10 +237,6 @@ def test_running_values_that_two_strategies_lay_differently_are_written_by_both(
             values = self.own.gamma, self.own.beta, self.own.moving_mean, self.own.moving_variance
             return self.second(self.first(x, *values)[0] + x, *values)[0]
 
-    x = Tensor(floats(8, 8, 3, 3) + 1)
-    alone, split = made(Net), made(Net)
-    alone(x)
     over_eight(monkeypatch)
-    split(x)
-    np.testing.assert_allclose(split.own.moving_mean.asnumpy(), alone.own.moving_mean.asnumpy(), rtol=1e-5, atol=1e-7)
-    assert np.abs(alone.own.moving_mean.asnumpy()).max() > 0.15
+    with pytest.raises(StrategyRefused, match=r"the Parameter own.gamma cut \(1,\): expected the layout in which BatchNorm has it"):
+        made(Net)(Tensor(floats(8, 8, 3, 3) + 1))

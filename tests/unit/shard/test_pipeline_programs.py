@@ -16,4 +16,4 @@ def test_numbers_are_those_of_one_device(name: str, stages: int, monkeypatch: py
     alone = pipeline_programs.run(name, stages, is_cut=False)
     monkeypatch.setenv("TORCHSPORE_SIMULATE", str(stages * (1 if stages == 2 else 2)))
     cut = pipeline_programs.run(name, stages, is_cut=True)
-    np.testing.assert_allclose(cut, alone, rtol=1e-3 if name == "half" else 3e-6)      # sums of halves in another order
+    np.testing.assert_allclose(cut, alone, rtol=1e-3 if name in ("half", "amp_o2") else 3e-6)      # sums of halves in another order

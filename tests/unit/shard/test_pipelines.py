@@ -110,7 +110,7 @@ def test_numbers_are_those_of_one_device(
     pipeline = dispatch.graphs(step)[0].split.pipeline
     assert pipeline.stages == 2
     if name == "gpt":
-        homes = dispatch.graphs(step)[0].split.spread.homes
+        homes = dispatch.graphs(step)[0].split.sharded_capture.homes
         assert homes["table"] == homes["places"] == homes["moments.table"] == homes["blocks.0.up.weight"] == 0
         assert homes["norm.gamma"] == homes["blocks.1.q.weight"] == homes["moments.norm.gamma"] == 1
         # Two parts pass forth and back, the shared table goes once and its gradient comes back once, the loss is told.

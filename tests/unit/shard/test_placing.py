@@ -144,7 +144,7 @@ def test_a_plan_lays_parameters_out(mode: str, key: str, monkeypatch: pytest.Mon
     step(x)
     np.testing.assert_allclose(net(x).asnumpy(), alone, rtol=1e-6)
     for owner in (net, step):
-        parameters = dispatch.graphs(owner)[0].split.spread.parameters
+        parameters = dispatch.graphs(owner)[0].split.sharded_capture.parameters
         assert parameters["block.weight"][:2] == ((2, 4), (1, 0))
 
 
@@ -164,7 +164,7 @@ class Table(nn.Cell):
     def __init__(self, parts: Any) -> None:
         super().__init__()
         self.table = Parameter(Tensor(np.arange(40, dtype=np.float32).reshape(10, 4)), name="table")
-        self.gather = P.Gather().shard(((4, 1), (2, 4)))
+        self.gather = P.Gather().shard(((4, 1), (1, 4)))
         self.gather.add_prim_attr("manual_split", parts)
 
     def construct(self, x: Any) -> Any:
@@ -175,13 +175,32 @@ def test_a_table_of_unequal_rows_stays_whole(monkeypatch: pytest.MonkeyPatch) ->
     parts = ((1, 0), (4, 1), (3, 5), (2, 8))
     x = Tensor(np.array([[0, 1, 5, 9], [0, 4, 7, 8]], np.int32))
     alone = Table(parts)(x).asnumpy()
-    monkeypatch.setenv("TORCHSPORE_SIMULATE", "8")
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "4")
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
     net = Table(parts)
     np.testing.assert_array_equal(net(x).asnumpy(), alone)
     split = dispatch.graphs(net)[0].split
-    assert split.spread.strategies_by_operator()["Gather_table"] == [[1, 1], [2, 4]]
+    assert split.sharded_capture.strategies_by_operator()["Gather_table"] == [[1, 1], [1, 4]]
     assert any("each device holds the whole table" in str(note) for note in effects.notes()["distribution"])
+
+
+def test_rows_without_offsets_and_another_name_of_the_attribute(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = Tensor(np.array([[0, 1, 5, 9], [0, 4, 7, 8]], np.int32))
+    alone = Table(())(x).asnumpy()
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "4")
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
+    for name, parts in (("manual_split", (1, 4, 3, 2)), ("manual_split_with_offset", ((1, 0), (4, 1), (3, 5), (2, 8)))):
+        net = Table(())
+        del net.gather.attrs["manual_split"]
+        net.gather.add_prim_attr(name, parts)
+        np.testing.assert_array_equal(net(x).asnumpy(), alone)
+
+
+def test_unequal_rows_on_more_devices_than_parts_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "8")
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
+    with pytest.raises(StrategyRefused, match="expected cuts of the table that use all 8 devices"):
+        Table((1, 4, 3, 2))(Tensor(np.zeros((2, 4), np.int32)))
 
 
 @pytest.mark.parametrize(("parts", "expected"), [
@@ -190,7 +209,7 @@ def test_a_table_of_unequal_rows_stays_whole(monkeypatch: pytest.MonkeyPatch) ->
     (((1, 0), (4, 0), (3, 5), (2, 8)), "the first row of each part as its offset"), (3, "a tuple of (rows, offset) for each part"),
 ])
 def test_unequal_rows_that_do_not_fit(parts: Any, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TORCHSPORE_SIMULATE", "8")
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "4")
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
     with pytest.raises(StrategyRefused) as caught:
         Table(parts)(Tensor(np.zeros((2, 4), np.int32)))

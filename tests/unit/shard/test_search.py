@@ -16,7 +16,7 @@ from support import split_functions, split_nets
 from torchspore.distributed.shard import partitioner
 from torchspore.distributed.shard.machine_model import Machine
 from torchspore.distributed.shard.partitioner import Policy
-from torchspore.distributed.shard.search import costs, elimination, strategy_search
+from torchspore.distributed.shard.search import costs, elimination, model, relaxed_rules, strategy_search
 from torchspore.distributed.shard.strategies import TensorLayout
 from torchspore.engine.core.device_layout import Layout, unsplit
 from torchspore.engine.core.device_mesh import Mesh
@@ -92,19 +92,22 @@ def found(monkeypatch: pytest.MonkeyPatch, name: str, mode: str, devices: int = 
     monkeypatch.setenv("TORCHSPORE_SIMULATE", str(devices))
     context = {"dataset_strategy": "full_batch", **context}
     ms.set_auto_parallel_context(parallel_mode="auto_parallel", search_mode=mode, **context)
+    without_rule: list[str] = []
+    monkeypatch.setattr(model, "wide", lambda call: relaxed_rules.wide(call) or without_rule.append(str(call.target)))
     together, other = split_nets.trained(name, 2, devices // 2, steps=3)
     np.testing.assert_allclose(together, alone, rtol=1e-6)
     for one, weight in zip(step.get_parameters(), other.get_parameters(), strict=True):
         scale = max(float(np.abs(one.asnumpy()).max()), 1e-3)
         np.testing.assert_allclose(weight.asnumpy() / scale, one.asnumpy() / scale, atol=2e-5, err_msg=one.name)
     split = dispatch.graphs(other)[0].split
-    searched = split.spread.searched
+    searched = split.sharded_capture.searched
+    assert not without_rule                       # an operator without a rule runs unsplit on each device
     assert searched.search_cost.order() <= searched.plain.order()
     return split
 
 
 def cuts(split: Any, name: str) -> tuple[int, ...]:
-    matrix, places, _, _ = split.spread.parameters[name]
+    matrix, places, _, _ = split.sharded_capture.parameters[name]
     return TensorLayout(matrix, places).cuts()
 
 
@@ -113,15 +116,15 @@ def test_much_weight_is_cut(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     split = found(monkeypatch, "wide", mode)
     assert (cuts(split, "up.weight"), cuts(split, "down.weight")) == ((8, 1), (1, 8))
     assert cuts(split, "moments.up.weight") == (8, 1)
-    assert split.spread.searched.search_cost.received * 100 < split.spread.searched.plain.received
-    assert split.spread.strategies_by_operator()["MatMul_up.weight"] == [[1, 1], [8, 1]]
+    assert split.sharded_capture.searched.search_cost.received * 100 < split.sharded_capture.searched.plain.received
+    assert split.sharded_capture.strategies_by_operator()["MatMul_up.weight"] == [[1, 1], [8, 1]]
 
 
 @pytest.mark.parametrize("mode", MODES[:1])
 def test_much_batch_is_cut(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     split = found(monkeypatch, "images", mode)
     assert cuts(split, "one.weight") == cuts(split, "other.weight") == (1, 1, 1, 1)
-    convolutions = [placed for placed in split.local.placed if "convolution" in str(placed.node.target)]
+    convolutions = [placed for placed in split.local.split_operators if "convolution" in str(placed.node.target)]
     assert len(convolutions) == 4
     for placed in convolutions:
         images = [layout for source, layout in placed.used.items() if tuple(source.meta["val"].shape[:1]) == (16,)]
@@ -132,7 +135,7 @@ def test_much_batch_is_cut(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_table_is_cut_by_rows(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     split = found(monkeypatch, "words", mode)
     assert cuts(split, "table.embedding_table") == (8, 1)
-    assert split.spread.strategies_by_operator()["Gather_table.embedding_table"][0] == [8, 1]
+    assert split.sharded_capture.strategies_by_operator()["Gather_table.embedding_table"][0] == [8, 1]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -147,12 +150,15 @@ def test_numbers(name: str, devices: int, strategy: str, mode: str, monkeypatch:
 
 def test_strategies_of_the_program_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     split = found(monkeypatch, "towers", "dynamic_programming")
-    assert split.spread.strategies_by_operator()["Gather_users"] == [[4, 1], [2]] and cuts(split, "users") == (4, 1)
+    assert split.sharded_capture.strategies_by_operator()["Gather_users"] == [[4, 1], [2]] and cuts(split, "users") == (4, 1)
 
 
 def test_propagation_spreads_what_the_program_says(monkeypatch: pytest.MonkeyPatch) -> None:
     split = found(monkeypatch, "towers", "sharding_propagation")
-    assert set(split.spread.strategies_by_operator()) == {"Gather_users", "Gather_items"} and not split.spread.searched.is_better
+    assert (
+        set(split.sharded_capture.strategies_by_operator()) == {"Gather_users", "Gather_items"}
+        and not split.sharded_capture.searched.is_better
+    )
 
 
 def test_what_does_not_fit_a_device_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,12 +167,12 @@ def test_what_does_not_fit_a_device_is_cut(monkeypatch: pytest.MonkeyPatch) -> N
     kept = found(monkeypatch, "few words", "dynamic_programming")
     assert cuts(kept, "table.embedding_table") == (1, 1)          # an exchange takes longer than to update it all
     ms.reset_auto_parallel_context()
-    _cost_model_context.set_cost_model_context(device_memory_capacity=kept.spread.searched.search_cost.peak_bytes * 0.5)
+    _cost_model_context.set_cost_model_context(device_memory_capacity=kept.sharded_capture.searched.search_cost.peak_bytes * 0.5)
     try:
         small = found(monkeypatch, "few words", "dynamic_programming")
     finally:
         _cost_model_context.reset_cost_model_context()
-    assert small.spread.searched.plain.excess > 0 and small.spread.searched.search_cost.excess == 0
+    assert small.sharded_capture.searched.plain.excess > 0 and small.sharded_capture.searched.search_cost.excess == 0
     assert cuts(small, "table.embedding_table") != (1, 1)
 
 
@@ -234,7 +240,7 @@ def test_nothing_that_can_be_counted_is_cheaper(sizes: tuple[int, ...]) -> None:
 
     def cost(mesh: Mesh, layouts: list[Layout], plan: Any = None) -> tuple[float, float]:
         # results lie as they do; exchanges before a result are those of terms
-        local = partitioner.localized(module, mesh, layouts, lambda at, node, layout, shape: layout, Policy(), plan=plan)
+        local = partitioner.partition(module, mesh, layouts, lambda at, node, layout, shape: layout, Policy(), plan=plan)
         return costs.of(local, machine).order()
 
     every = [

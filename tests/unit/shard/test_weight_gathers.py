@@ -12,7 +12,7 @@ from torchspore.context.plan_request import Machine
 from torchspore.distributed.shard import cost_estimate
 from torchspore.distributed.shard.rank_binding import bound
 from torchspore.graph import dispatch
-from torchspore.graph.passes.regather import regathered
+from torchspore.graph.passes.regather import regather_weights
 
 KINDS = {"all_gather": "all_gather_into_tensor", "reduce_scatter": "reduce_scatter_tensor", "all_reduce": "all_reduce"}
 
@@ -42,7 +42,7 @@ def test_level_3_gathers_weights_again_and_a_plan_counts_it(monkeypatch: pytest.
         exchanges = [exchange for row in cost_estimate.rows(split, Machine()) for exchange in row.exchanges]
         planned = {kind: sum(exchange.kind == kind for exchange in exchanges) for kind in KINDS}
         simulated = [str(getattr(node.target, "__name__", "")) for node in split.local.module.graph.nodes]
-        module = regathered(bound(split.local, 0))                           # what a rank of several processes runs
+        module = regather_weights(bound(split.local, 0))                           # what a rank of several processes runs
         run = [str(node.target) for node in module.graph.nodes]
         assert planned == {kind: simulated.count(kind) for kind in KINDS}
         assert planned == {kind: sum(name in target for target in run) for kind, name in KINDS.items()}

@@ -47,7 +47,7 @@ def widening(settings: dict[str, Any]) -> Callable[..., torch.Tensor]:
 
 
 def exchanges(local: Any) -> set[str]:
-    return {step.kind for placed in local.placed for step, _ in placed.steps if "convolution" in str(placed.node.target)}
+    return {step.kind for placed in local.split_operators for step, _ in placed.steps if "convolution" in str(placed.node.target)}
 
 
 def compared(function: Callable[..., Any], shape: tuple[int, ...], weight: tuple[int, ...], channels: int) -> int:
@@ -91,7 +91,7 @@ def test_only_borders_are_sent() -> None:
     inputs = [torch.randn(shape), torch.randn(4, 4, 3, 3)]
     function = convolution({"padding": 1}, 4)
     local, _ = split_functions.split(function, mesh, inputs, [Layout(((), (), (0,), ())), unsplit(4)])
-    steps = [step for placed in local.placed for step, _ in placed.steps if "convolution" in str(placed.node.target) and step.sent]
+    steps = [step for placed in local.split_operators for step, _ in placed.steps if "convolution" in str(placed.node.target) and step.sent]
     assert [step.kind for step in steps] == ["borders", "borders", "borders"] and {step.sent for step in steps} == {2 * 2 * 4 * 16 * 4}
 
 
@@ -120,7 +120,7 @@ def test_pools(name: str) -> None:
     ):
         local, differences = split_functions.split(POOLS[name], mesh, [x], [layout])
         assert max(differences) < 1e-12, (mesh, layout)
-        sent = {step.kind for placed in local.placed for step, _ in placed.steps if "pool" in str(placed.node.target)}
+        sent = {step.kind for placed in local.split_operators for step, _ in placed.steps if "pool" in str(placed.node.target)}
         if name in ("greatest", "mean") and mesh.product(layout.cuts[2]) <= 8:
             assert "all_gather" not in sent
         if name in OVERLAP and mesh.product(layout.cuts[2]) <= 4 and mesh.product(layout.cuts[3]) <= 4:

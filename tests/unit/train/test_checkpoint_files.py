@@ -265,3 +265,16 @@ def test_types_are_converted_within_their_kind(dtype: object, strict: bool, fits
     else:
         with pytest.raises(RuntimeError, match="expected Float32, as in the net"):
             ms.load_param_into_net(net, given, strict)
+
+
+@pytest.mark.parametrize("piece", [7, 40, 1000])
+@pytest.mark.parametrize(("type_name", "dtype"), [("Float32", np.float32), ("BFloat16", np.uint16)])
+def test_values_in_blocks_give_the_bytes_of_the_full_values(tmp_path: Path, piece: int, type_name: str, dtype: type) -> None:
+    full = np.arange(60).reshape(12, 5).astype(dtype)
+    values = checkpoint_file.BlockedValues(lambda: (full[start:start + 5] for start in range(0, 12, 5)), full.shape, dtype)
+    assert values.nbytes == full.nbytes and np.array_equal(np.asarray(values), full)
+    for name, content in (("full", full), ("blocks", values)):
+        checkpoint_file.write(tmp_path / name, iter([checkpoint_file.Entry("table", type_name, full.shape, content)]), piece=piece)
+    assert (tmp_path / "full").read_bytes() == (tmp_path / "blocks").read_bytes()
+    (entry,), has_checksum = checkpoint_file.read(tmp_path / "blocks")
+    assert has_checksum and np.array_equal(np.asarray(entry.values).reshape(12, 5), full)

@@ -9,12 +9,12 @@ from torchspore.context.options import (
     ascend,
     debug,
     execution,
-    fusion,
     gpu,
     jit,
     kernels,
     offload,
     parallel,
+    parallel_execution,
     profiling,
     ps,
     speedup,
@@ -56,6 +56,6 @@ def names_of(api: str) -> list[str]:
     return _NAMES.get(api, [])
 
 
-for _module in (system, execution, jit, kernels, tuning, debug, profiling, gpu, ascend, speedup, parallel, fusion, ps, offload):
+for _module in (system, execution, jit, kernels, tuning, debug, profiling, gpu, ascend, speedup, parallel, parallel_execution, ps, offload):
     _collect(_module)
 _join()

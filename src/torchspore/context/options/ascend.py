@@ -12,7 +12,7 @@ def _digit(value: bool) -> str:
     return "1" if value else "0"
 
 
-_COUNTED = "MindSpore counts steps with it inside a running graph; here the callback that writes checkpoints counts them"
+_COUNTERS = "mindspore.train.callback._checkpoint_counters"
 
 ascend_config = Option(
     kind=Members(adds=True), default={}, in_graph_key=True,
@@ -21,7 +21,7 @@ ascend_config = Option(
 precision_mode = Option(
     member_of="ascend_config", settable=False, default="", effect="engine.devices.npu.options:precision",
     read_by="graph.settings",
-    unread={"must_keep_origin_dtype": "operators compute in the dtypes of the program"},
+    fixed_outcomes={"must_keep_origin_dtype": "operators compute in the dtypes of the program"},
     kind=Choice("force_fp16", "allow_fp32_to_fp16", "allow_mix_precision", "must_keep_origin_dtype", "force_fp32", "allow_fp32_to_bf16",
                 "allow_mix_precision_fp16", "allow_mix_precision_bf16", no_str=OptionValueError),
     example="set_context(ascend_config={'precision_mode': 'must_keep_origin_dtype'})",
@@ -119,26 +119,31 @@ topo_order = Option(
     doc="In which order the operators of a graph run, by the graph's name. The getter returns it as JSON text.",
 )
 cur_step_num = Option(
-    member_of="ascend_config", on=On.ASCEND, kind=Int(0), default=0, example="set_context(ascend_config={'cur_step_num': 1})",
-    idle=_COUNTED,
+    member_of="ascend_config", kind=Int(0), default=0, example="set_context(ascend_config={'cur_step_num': 1})",
+    read_by=_COUNTERS, is_counter=True,
     since="2.3",
-    doc="The number of the current step, for checkpoints that are written at the end of a step.",
+    doc="The number of the current step of a training with ModelCheckpoint, which compares it with `last_triggered_step`. "
+        "`Model.train` sets it before each step; a callback may change it for the step that runs. Names of files do not depend on "
+        "it.",
 )
 save_checkpoint_steps = Option(
-    member_of="ascend_config", on=On.ASCEND, kind=Int(0), default=0, example="set_context(ascend_config={'save_checkpoint_steps': 100})",
-    idle=_COUNTED,
+    member_of="ascend_config", kind=Int(0), default=0, example="set_context(ascend_config={'save_checkpoint_steps': 100})",
+    read_by=_COUNTERS, is_counter=True,
     since="2.3",
-    doc="After how many steps a checkpoint is written.",
+    doc="After how many steps ModelCheckpoint saves. A training sets it from CheckpointConfig (1 if that saves by time); if a "
+        "callback changes it, ModelCheckpoint uses the new value.",
 )
 last_triggered_step = Option(
-    member_of="ascend_config", on=On.ASCEND, kind=Int(0), default=0, example="set_context(ascend_config={'last_triggered_step': 100})",
-    idle=_COUNTED,
+    member_of="ascend_config", kind=Int(0), default=0, example="set_context(ascend_config={'last_triggered_step': 100})",
+    read_by=_COUNTERS, is_counter=True,
     since="2.3",
-    doc="The step of the last checkpoint.",
+    doc="The step after which ModelCheckpoint last saved. A training sets it; if a callback changes it, ModelCheckpoint saves "
+        "`save_checkpoint_steps` later than that.",
 )
 need_ckpt = Option(
-    member_of="ascend_config", on=On.ASCEND, kind=Bool(), default=False, example="set_context(ascend_config={'need_ckpt': True})",
-    idle=_COUNTED,
+    member_of="ascend_config", kind=Bool(), default=False, example="set_context(ascend_config={'need_ckpt': True})",
+    read_by=_COUNTERS, is_counter=True,
     since="2.3",
-    doc="Whether the current step is one after which a checkpoint is written.",
+    doc="Whether the training that runs writes checkpoints: True from its first step to its last if it has a ModelCheckpoint. "
+        "While a callback sets it to False, ModelCheckpoint saves nothing but the last step.",
 )

@@ -37,13 +37,13 @@ class Levels(Kind):
 
 
 save_graphs = Option(
-    kind=Levels(), default=0, wins=True, environment=("MS_DEV_SAVE_GRAPHS",), example="set_context(save_graphs=2)",
-    read_by="graph.save_graphs", graph_only=True, unread={0: "nothing is written"}, since="0.1",
+    kind=Levels(), default=0, environment_wins=True, environment=("MS_DEV_SAVE_GRAPHS",), example="set_context(save_graphs=2)",
+    read_by="graph.save_graphs", graph_only=True, fixed_outcomes={0: "nothing is written"}, since="0.1",
     doc="How much is written about each compiled graph: 0 nothing, 1 the main stages and a page to view them, 2 also the steps "
         "of the back end and each branch and loop, 3 also every pass, and drawings of all. True means 2 with drawings of the main stages.",
 )
 save_graphs_path = Option(
-    kind=Directory(), default=".", wins=True, environment=("MS_DEV_SAVE_GRAPHS_PATH",), prepare=prepare.directory,
+    kind=Directory(), default=".", environment_wins=True, environment=("MS_DEV_SAVE_GRAPHS_PATH",), prepare=prepare.directory,
     example="set_context(save_graphs_path='graphs')",
     read_by="graph.save_graphs", graph_only=True, since="0.1",
     doc="The directory for the files of `save_graphs`; it is created when the option is set.",
@@ -83,12 +83,12 @@ rdr_replay = Option(
 )
 sys_mem_reuse = Option(
     member_of="env_config_path", top_level=False, as_json=True, name="sys.mem_reuse", kind=Bool(), default=True, in_graph_key=True,
-    read_by="graph.settings", graph_only=True, unread={True: "values of a graph share memory one after the other"},
+    read_by="graph.settings", graph_only=True, fixed_outcomes={True: "values of a graph share memory one after the other"},
     example='{"sys": {"mem_reuse": true}}',
     doc="Whether Tensors of a graph share memory; off, each has separate memory and can be inspected.",
 )
 precompile_only = Option(
-    kind=Bool(), default=False, wins=True, environment=("MS_DEV_PRECOMPILE_ONLY",), example="set_context(precompile_only=True)",
+    kind=Bool(), default=False, environment_wins=True, environment=("MS_DEV_PRECOMPILE_ONLY",), example="set_context(precompile_only=True)",
     read_by="graph.dispatch", graph_only=True, since="0.1", until="2.6",
     doc="Compiles in Graph mode and does not run; the call returns None.",
 )

@@ -8,7 +8,7 @@ from torchspore.errors import OptionValueError
 
 mode = Option(
     kind=Named({"GRAPH_MODE": 0, "PYNATIVE_MODE": 1}, none=OptionValueError), default=1, read_by="mindspore.nn.cell",
-    unread={1: "operators run as Python reaches them"}, example="set_context(mode=GRAPH_MODE)",
+    fixed_outcomes={1: "operators run as Python reaches them"}, example="set_context(mode=GRAPH_MODE)",
     since="0.1",
     doc="Whether a Cell runs operator by operator (PYNATIVE_MODE) or as one captured graph (GRAPH_MODE). "
         "It may change at any time; the same Cell keeps working and gives the same numbers.",
@@ -44,20 +44,20 @@ grad_for_scalar = Option(
 enable_reduce_precision = Option(
     kind=Bool(), default=True, in_graph_key=True, read_by="engine.core.unsupported_dtypes",
     example="set_context(enable_reduce_precision=False)",
-    unread={True: "operators that lack a kernel in their dtype compute in float32 and are cast back",
+    fixed_outcomes={True: "operators that lack a kernel in their dtype compute in float32 and are cast back",
             False: "an operator that lacks a kernel in its dtype is an error"},
     since="0.1",
     doc="Lets an operator run in a lower precision if the device lacks the requested one. Otherwise that is an error.",
 )
 enable_auto_mixed_precision = Option(
     kind=Bool(), default=False, in_graph_key=True, effect="engine.core.precision:follow_auto_mixed", read_by="graph.settings",
-    unread={False: "no policy is chosen automatically"}, example="set_context(enable_auto_mixed_precision=True)",
+    fixed_outcomes={False: "no policy is chosen automatically"}, example="set_context(enable_auto_mixed_precision=True)",
     since="0.1",
     doc="Mixed precision for the whole program: the policy allow_mix_precision of `precision_mode`, if that is not set.",
 )
 enable_sparse = Option(
     kind=Bool(), default=False, in_graph_key=True, read_by="mindspore.ops.sparse",
-    unread={False: "gradients of gathers have the size of the table, except for EmbeddingLookup and SparseGatherV2"},
+    fixed_outcomes={False: "gradients of gathers have the size of the table, except for EmbeddingLookup and SparseGatherV2"},
     example="set_context(enable_sparse=True)",
     since="0.7",
     doc="Gradients of gathers along axis 0 of a Parameter (nn.Embedding, ops.gather, ops.Gather) are RowTensors; those of "

@@ -13,7 +13,7 @@ def _check_infer_boost(config: dict[str, object]) -> None:
 
 
 jit_syntax_level = Option(
-    kind=Named({"STRICT": 0, "COMPATIBLE": 1, "LAX": 2}), default=2, in_graph_key=True, wins=True,
+    kind=Named({"STRICT": 0, "COMPATIBLE": 1, "LAX": 2}), default=2, in_graph_key=True, environment_wins=True,
     environment=("MS_DEV_JIT_SYNTAX_LEVEL",), read_by="graph.settings", graph_only=True,
     example="set_context(jit_syntax_level=STRICT)",
     since="2.1",
@@ -34,7 +34,7 @@ jit_level = Option(
 )
 infer_boost = Option(
     member_of="jit_config", kind=Choice("on", "off", no_str=OptionValueError), default="off", read_by="graph.settings",
-    unread={"off": "graphs serve training and inference"},
+    fixed_outcomes={"off": "graphs serve training and inference"},
     example="set_context(jit_config={'infer_boost': 'on'})",
     since="2.3",
     doc="Compiles for inference only: batch norms are folded, weights packed; training is refused. It requires jit_level O0.",

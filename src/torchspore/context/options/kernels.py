@@ -22,7 +22,7 @@ enable_graph_kernel = Option(
     doc="Fuses adjacent operators of a graph into generated kernels, controlled by `opt_level` of `graph_kernel_flags`, by default 2.",
 )
 graph_kernel_flags = Option(
-    kind=GraphKernelFlags(_kinds), default="", in_graph_key=True, wins=True, read_by=_READER, graph_only=True,
+    kind=GraphKernelFlags(_kinds), default="", in_graph_key=True, environment_wins=True, read_by=_READER, graph_only=True,
     environment=("MS_GRAPH_KERNEL_FLAGS", "MS_DEV_GRAPH_KERNEL_FLAGS"),
     example="set_context(graph_kernel_flags='--opt_level=2 --dump_as_text')",
     since="1.3",
@@ -71,10 +71,10 @@ enable_auto_tensor_inplace = Option(
     idle="a kernel's results use memory of values that are no longer needed",
 )
 enable_dynamic_batch = Option(
-    member_of="graph_kernel_flags", top_level=False, kind=Bool(), default=True,
-    example="set_context(graph_kernel_flags='--enable_dynamic_batch')",
-    doc="Asks for kernels that take batches of any size.",
-    idle="kernels are compiled for fixed sizes, and a graph with a dynamic size runs without them",
+    member_of="graph_kernel_flags", top_level=False, kind=Bool(), default=True, read_by=_READER,
+    example="set_context(graph_kernel_flags='--enable_dynamic_batch=false')",
+    doc="Compiles kernels for graphs in which only the first axis of the inputs has any length, once for all lengths. Off, such a "
+        "graph runs without kernels.",
 )
 enable_low_precision = Option(
     member_of="graph_kernel_flags", top_level=False, kind=Bool(), default=False,
@@ -106,22 +106,20 @@ enable_vectorization = Option(
     doc="Lets kernels use vector instructions of the processor.",
 )
 enable_dynamic_shape_fusion = Option(
-    member_of="graph_kernel_flags", top_level=False, kind=Bool(), default=False,
+    member_of="graph_kernel_flags", top_level=False, kind=Bool(), default=False, read_by=_READER,
     example="set_context(graph_kernel_flags='--enable_dynamic_shape_fusion')",
-    doc="Asks for the fusion of graphs with dynamic sizes.",
-    idle="kernels are compiled for fixed sizes, and a graph with a dynamic size runs without them",
+    doc="Compiles kernels also for graphs in which other axes than the first have any length, once for all lengths.",
 )
 enable_parallel_op_combine = Option(
-    member_of="graph_kernel_flags", top_level=False, kind=Bool(), default=False,
+    member_of="graph_kernel_flags", top_level=False, kind=Bool(), default=False, read_by=_READER,
     example="set_context(graph_kernel_flags='--enable_parallel_op_combine')",
-    doc="Asks for one matrix product in place of several that read the same value.",
-    idle="joining the weights of several products would copy them at each call",
+    doc="Computes matrix products of equal shapes that share an operand as one batched product. Operands that differ are copied together, "
+        "weights that do not change only once. Sums may be rounded differently.",
 )
 disable_matmul_post_fusion = Option(
-    member_of="graph_kernel_flags", top_level=False, kind=Bool(), default=False,
+    member_of="graph_kernel_flags", top_level=False, kind=Bool(), default=False, read_by=_READER,
     example="set_context(graph_kernel_flags='--disable_matmul_post_fusion')",
-    doc="Forbids fusing the operators after a matrix product into it.",
-    idle="matrix products are calls of a library; nothing is fused into them here",
+    doc="Forbids that a matrix product computes the activation that follows it, which `infer_boost` and the levels O1 and O2 do otherwise.",
 )
 enable_allreduce_prologue_fusion = Option(
     member_of="graph_kernel_flags", top_level=False, kind=Bool(), default=False,
@@ -167,10 +165,10 @@ fusion_ops_level = Option(
     doc="Which operators may be fused: 0 the plain ones, from 1 on also concat, stack and pad; 1 at opt_level 3, otherwise 0.",
 )
 parallel_ops_level = Option(
-    member_of="graph_kernel_flags", top_level=False, kind=Int(0), default=0,
+    member_of="graph_kernel_flags", top_level=False, kind=Int(0), default=0, read_by=_READER,
     example="set_context(graph_kernel_flags='--parallel_ops_level=1')",
-    doc="Which matrix products may be combined.",
-    idle="products are not combined, see enable_parallel_op_combine",
+    doc="From 1 on, `enable_parallel_fusion` and `enable_parallel_op_combine` also join operators that are far apart in the graph and "
+        "share no value, wherever none waits for another; values then live longer. 0 joins neighbours, and products that share an operand.",
 )
 recompute_increment_threshold = Option(
     member_of="graph_kernel_flags", top_level=False, kind=Int(0), default=0, read_by=_READER,

@@ -26,7 +26,7 @@ global_rank = Option(
 )
 parallel_mode = Option(
     read_by="distributed.parallel.settings",
-    unread={"stand_alone": "this process trains alone"},
+    fixed_outcomes={"stand_alone": "this process trains alone"},
     kind=Choice("stand_alone", "data_parallel", "hybrid_parallel", "semi_auto_parallel", "auto_parallel", none=OptionTypeError),
     default="stand_alone", example="set_auto_parallel_context(parallel_mode='data_parallel')",
     since="0.1",
@@ -144,11 +144,13 @@ enable_alltoall = Option(
     doc="Changes one sharding into another by all-to-all where that is possible, otherwise by gathering and slicing.",
 )
 communi_parallel_mode = Option(
-    idle="groups do not wait for each other: each sends as soon as it is called",
+    effect="distributed.speed_up_options:serializes", process_wide=True,
     kind=Choice("all_group_parallel", "same_server_group_parallel", "no_group_parallel", none=OptionTypeError),
     default="all_group_parallel", example="set_auto_parallel_context(communi_parallel_mode='all_group_parallel')",
     since="1.2",
-    doc="Which groups of processes may send at the same time.",
+    doc="Which groups of processes may exchange at the same time. all_group_parallel: all. no_group_parallel: an exchange begins when "
+        "those of the other groups are over. same_server_group_parallel: so do the groups that have processes on several machines. "
+        "Messages between two processes (Send, Receive) never wait.",
 )
 force_fp32_communication = Option(
     read_by="distributed.shard.outcomes",
@@ -179,13 +181,15 @@ auto_parallel_new_interface = Option(
     kind=Bool(none=False, ints=True), default=False, since="2.6", doc="MindSpore's AutoParallel class sets it for itself.",
 )
 init_param_in_compile = Option(
-    idle="Parameters have their values as soon as they are created, the same in every process",
-    kind=Bool(none=False, ints=True), default=True,
+    read_by="mindspore.common.deferred_init", fixed_outcomes={False: "Parameters have their values as soon as they are created"},
+    kind=Bool(none=False, ints=True), default=True, example="set_auto_parallel_context(init_param_in_compile=True)",
     since="2.6",
-    doc="Initializes parameters while the graph is compiled, each device its part.",
+    doc="Initializes Parameters while the graph is compiled, each device its part, with the values that they would have at once. "
+    "It acts if the program sets it after `init()`, in the modes that split operators. Initializers that need all values at once "
+    "(Orthogonal, Sparse, Dirac, Identity, and those of the program) are not delayed.",
 )
 grad_accumulation_step = Option(
-    read_by="distributed.parallel.settings", unread={1: "each step applies its own gradients"},
+    read_by="distributed.parallel.settings", fixed_outcomes={1: "each step applies its own gradients"},
     kind=Int(1, INT32), default=1, example="set_auto_parallel_context(grad_accumulation_step=4)",
     since="1.2",
     doc="After how many steps the summed gradients are applied.",

@@ -15,14 +15,14 @@ device_target = Option(
         "By default the available accelerator, otherwise the CPU; `TORCHSPORE_DEVICE` forces it for a whole program.",
 )
 device_id = Option(
-    kind=Int(0, 4095), default=0, effect="engine.core.device:select_index", when=When.BEFORE_DEVICE_USE, late=LateDeviceChange,
+    kind=Int(0, 4095), default=0, effect="engine.core.device:select_index", when=When.BEFORE_DEVICE_USE, late_error=LateDeviceChange,
     in_graph_key=True, environment=("DEVICE_ID",), example="set_context(device_id=0)",
     since="0.1",
     doc="Which of the host's accelerators this process uses. On the CPU it is stored and changes nothing. "
         "The device is checked when it is first used, and reading the option does not freeze it.",
 )
 max_device_memory = Option(
-    kind=Size(), default=1024.0, when=When.BEFORE_OPERATORS, effect="engine.memory.limit:cap", process_wide=True,
+    kind=Size(), default=1024.0, when=When.BEFORE_OPERATORS, effect="engine.memory.limit:set_device_limit", process_wide=True,
     example="set_context(max_device_memory='3.5GB')",
     since="0.5",
     doc="The most memory that Tensors may use on the device, in GB of 2**30 bytes; exceeding it is an error that names the largest "
@@ -31,7 +31,7 @@ max_device_memory = Option(
 variable_memory_max_size = Option(
     kind=Size(high=31, is_integral=True, give=lambda size: f"{int(size)} * 1024 * 1024 * 1024", gives="str"), default="0",
     when=When.BEFORE_OPERATORS, instead="max_device_memory", example="set_context(variable_memory_max_size='6GB')",
-    effect="engine.memory.limit:cap_variables", process_wide=True,
+    effect="engine.memory.limit:set_variable_limit", process_wide=True,
     since="0.1",
     doc="An older spelling of `max_device_memory`, in whole GB, used if that is not set. The getter returns a product of bytes.",
 )
@@ -50,21 +50,21 @@ op_timeout = Option(
         "it to the device.",
 )
 runtime_num_threads = Option(
-    kind=Int(0), default=lambda device: min(30, cores.usable()), effect="engine.core.threads:cap", process_wide=True, in_graph_key=True,
-    example="set_context(runtime_num_threads=4)",
+    kind=Int(0), default=lambda device: min(30, cores.usable()), effect="engine.core.threads:set_limit", process_wide=True,
+    in_graph_key=True, example="set_context(runtime_num_threads=4)",
     since="1.7",
     doc="The number of threads that CPU kernels may use. At most one per core is used; 0 leaves the number to torch.",
 )
 inter_op_parallel_num = Option(
     kind=Int(0), default=0, example="set_context(inter_op_parallel_num=4)", read_by="graph.settings", graph_only=True,
-    unread={0: "operators of a graph run one after the other", 1: "operators of a graph run one after the other"}, since="2.0",
+    fixed_outcomes={0: "operators of a graph run one after the other", 1: "operators of a graph run one after the other"}, since="2.0",
     doc="How many operators of a graph may run at the same time, on CPU threads, where that is faster. 0 lets the engine choose: one.",
 )
 memory_optimize_level = Option(
     kind=Choice("O0", "O1", reads={"O0": 0, "O1": 1}, no_str=OptionValueError),
     default=lambda device: 1 if device == "Ascend" else 0,
     in_graph_key=True, read_by="graph.settings", graph_only=True,
-    unread={0: "values of a graph are freed after their last use"},
+    fixed_outcomes={0: "values of a graph are freed after their last use"},
     example="set_context(memory_optimize_level='O1')",
     since="2.0",
     doc="O0 optimises speed, O1 memory: an optimizer's steps run as soon as their gradients are ready, and forward values that are cheap "
@@ -72,7 +72,7 @@ memory_optimize_level = Option(
 )
 memory_offload = Option(
     kind=Choice("ON", "OFF", reads={"ON": True, "OFF": False}, no_str=OptionValueError), default=False,
-    effect="engine.memory.offload:arm", in_graph_key=True, example="set_context(memory_offload='ON')",
+    effect="engine.memory.offload:set_memory_offload", in_graph_key=True, example="set_context(memory_offload='ON')",
     since="2.0", until="2.6",
     doc="Whether idle data moves out of the device's memory until it is needed: to the host's memory, on the CPU to disk. "
         "`set_offload_context` sets where, and how much. `memory_optimize_level` O1 disables it. The getter returns a bool.",

@@ -10,7 +10,7 @@ _READER = "graph.settings"
 
 auto_tune_mode = Option(
     kind=Choice("NO_TUNE", "RL", "GA", "RL,GA", also={"GA,RL": "RL,GA"}, none=OptionTypeError), default="NO_TUNE",
-    instead="aoe_tune_mode", in_graph_key=True, read_by=_READER, graph_only=True, unread={"NO_TUNE": "nothing is searched for"},
+    instead="aoe_tune_mode", in_graph_key=True, read_by=_READER, graph_only=True, fixed_outcomes={"NO_TUNE": "nothing is searched for"},
     example="set_context(auto_tune_mode='GA')",
     since="1.2",
     doc="Searches for the fastest form of each graph while it is compiled: by reinforcement learning, by a genetic algorithm, or by both, "

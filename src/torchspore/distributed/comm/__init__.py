@@ -1,12 +1,14 @@
-"""Processes that work together: which one this is, groups of them, exchanges between them; all of it on torch.distributed.
+"""Processes that work together, on torch.distributed: the position of this process, groups, and exchanges.
+
+An exchange is a collective or a message between two processes.
 
 | file | subject |
 |---|---|
-| `environment` | what the environment says of this process and the others |
-| `groups` | the group of all processes, and those that a program makes |
-| `collectives` | exchanges on torch tensors: functional, with gradients, operators of captured graphs |
-| `operators` | the operators that torch has not |
-| `pairs` | what goes from one process to another |
+| `environment` | the variables that describe this process and the others |
+| `groups` | the group of all processes, and the groups of the program |
+| `collectives` | exchanges on torch tensors, with gradients; in captured graphs they are operators |
+| `operators` | the operators of exchanges: torch's, and custom ones for exchanges that torch does not have |
+| `handshake`, `watchdog` | comparison of new exchanges before they start; diagnosis of exchanges that do not end |
 
-Nothing here is imported before a program asks for communication.
+No module of this package is imported before a program asks for communication.
 """

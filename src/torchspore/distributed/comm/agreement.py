@@ -15,7 +15,7 @@ from torchspore.base.text import LONGEST_VALUE, short, show_full, with_hint
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
 from torchspore.distributed.comm import peer_liveness
-from torchspore.distributed.comm.environment import ProcessPlace
+from torchspore.distributed.comm.environment import ProcessInfo
 from torchspore.errors import CommunicationError
 
 _CONTEXT = ("mode", "device_target", "deterministic", "enable_auto_mixed_precision", "enable_reduce_precision")
@@ -55,34 +55,34 @@ def _program() -> str:
     return f"{Path(path).name} {hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12]}"
 
 
-def agree(store: Any, process_place: ProcessPlace, seconds: float) -> None:
+def agree(store: Any, process_info: ProcessInfo, seconds: float) -> None:
     """Meets the others and compares. Raises CommunicationError, in every process, where one differs or does not come within `seconds`."""
-    store.set(f"facts/{process_place.rank}", json.dumps(facts()))
+    store.set(f"facts/{process_info.rank}", json.dumps(facts()))
     try:
-        if process_place.rank == 0:
-            store.set("verdict", _verdict(store, process_place, seconds))
+        if process_info.rank == 0:
+            store.set("verdict", _verdict(store, process_info, seconds))
         else:
             _waited_for(store, "verdict", time.monotonic() + seconds + 5)
         verdict = store.get("verdict").decode()
     except (RuntimeError, OSError):
         raise CommunicationError(with_hint(
-            f"init(): rank {process_place.rank} has met nobody within {seconds:g} s, or rank 0 is gone.", "look at the output of rank 0",
+            f"init(): rank {process_info.rank} has met nobody within {seconds:g} s, or rank 0 is gone.", "look at the output of rank 0",
         )) from None
     if verdict:
-        raise CommunicationError(f"init() in rank {process_place.rank} of {process_place.size}: {verdict}")
+        raise CommunicationError(f"init() in rank {process_info.rank} of {process_info.size}: {verdict}")
 
 
-def _verdict(store: Any, process_place: ProcessPlace, seconds: float) -> str:
+def _verdict(store: Any, process_info: ProcessInfo, seconds: float) -> str:
     """What is wrong, for all to say; an empty text where nothing is."""
-    size = process_place.size
+    size = process_info.size
     until = time.monotonic() + seconds
     missing = [rank for rank in range(size) if not _comes(store, rank, until)]
     if missing:
         named = ", ".join(map(str, missing[:8])) + (f" and {len(missing) - 8} more" if len(missing) > 8 else "")
         hint = "look at its output; MS_TOPO_TIMEOUT sets another limit"
-        if not peer_liveness.listens(process_place.host, process_place.port):
+        if not peer_liveness.is_listening(process_info.host, process_info.port):
             hint = (
-                f"nobody can come to {process_place.host}:{process_place.port}: the address must be one of the machine that rank 0 runs on"
+                f"nobody can come to {process_info.host}:{process_info.port}: the address must be one of the machine that rank 0 runs on"
             )
         return with_hint(f"rank {named} did not come within {seconds:g} s.", hint)
     all_facts = [json.loads(text) for text in store.multi_get([f"facts/{rank}" for rank in range(size)])]

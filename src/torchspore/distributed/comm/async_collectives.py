@@ -26,9 +26,9 @@ def _is_plain(x: torch.Tensor, group: Group, kind: str = "sum") -> bool:
 
 
 def _begun(make: Callable[[], torch.Tensor], group: Group) -> Begun:
-    groups.processes(group)
+    groups.process_group(group)
     out = make()
-    return out, Work(lambda: operators.waited(out))
+    return out, Work(lambda: operators.wait_for(out))
 
 
 def all_reduce(x: torch.Tensor, kind: str, group: Group) -> Begun:
@@ -69,12 +69,12 @@ def broadcast(x: torch.Tensor, root: int, group: Group) -> Begun:
 def send(x: torch.Tensor, target: int, group: Group, tag: int) -> Work:
     """Begins to send `x` to the process at that place of the group."""
     copied = x.detach().contiguous().clone()                     # the program may write into its own before it is gone
-    groups.processes(group)
+    groups.process_group(group)
     return Work(operators.start_pair(torch.distributed.isend, copied, target, tag, group.key))
 
 
 def receive(like: torch.Tensor, source: int, group: Group, tag: int) -> Begun:
     """Begins to receive what has the shape and dtype of `like` from the process at that place of the group."""
     out = torch.empty_like(like.detach(), memory_format=torch.contiguous_format)
-    groups.processes(group)
+    groups.process_group(group)
     return out, Work(operators.start_pair(torch.distributed.irecv, out, source, tag, group.key))

@@ -1,7 +1,7 @@
-"""Exchanges between the processes of a group, on torch tensors: new tensors, with gradients, operators in a graph that is being captured.
+"""Exchanges between the processes of a group on torch tensors. They return new tensors, have gradients, and become operators in a graph.
 
-A group of one process gives copies. Gradients are MindSpore's: what was summed comes back summed, an extreme's goes to who had it, and a
-broadcast hands each process its own gradient back.
+A group of one process returns copies. The gradients are MindSpore's: that of a sum is summed, that of a maximum or minimum goes to the
+processes with that value, and that of a broadcast stays in each process.
 """
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from torch.autograd.function import once_differentiable
 from torchspore.base.text import list_choices, message
 from torchspore.distributed.comm import groups, operators
 from torchspore.distributed.comm.groups import Group
-from torchspore.distributed.comm.operators import waited
+from torchspore.distributed.comm.operators import wait_for
 from torchspore.engine.core.torch_private import in_transform
 
 KINDS = {"sum": "sum", "max": "max", "min": "min", "prod": "product", "avg": "avg"}
-"""How the values of several processes become one: MindSpore's names, and torch's."""
+"""The reductions: torch's name by MindSpore's name."""
 
 
 def _key(group: Group) -> str:
-    groups.processes(group)                       # says in words where there is none
+    groups.process_group(group)                       # raises an error that names the group if the process is not a member
     return group.key
 
 
@@ -33,30 +33,30 @@ def _kind(kind: str) -> str:
     return KINDS[kind]
 
 
-# ---- what torch's operators do, and what gloo's lack of a dtype makes of it
+# ---- without gradients, in dtypes that gloo supports
 
 
-def _reduced(x: torch.Tensor, kind: str, key: str, announced: torch.dtype | None = None) -> torch.Tensor:
-    """`announced` is the program's own dtype, where gloo is given another one."""
+def _all_reduce_tensor(x: torch.Tensor, kind: str, key: str, program_dtype: torch.dtype | None = None) -> torch.Tensor:
+    """Reduce `x` over the group. `program_dtype` is the program's dtype if gloo computes in another dtype."""
     if x.device.type == "cpu" and x.dtype in _WIDER:
-        return _reduced(x.to(_WIDER[x.dtype]), kind, key, x.dtype).to(x.dtype)
+        return _all_reduce_tensor(x.to(_WIDER[x.dtype]), kind, key, x.dtype).to(x.dtype)
     if x.device.type == "cpu" and x.dtype == torch.uint64:
-        return _as_unsigned(_reduced(_as_signed(x, kind), kind, key, x.dtype), kind)
-    if x.is_complex() and kind == "product":                                # torch has none
-        return _gathered(x.unsqueeze(0), operators.count(key), key).prod(0)
+        return _as_unsigned(_all_reduce_tensor(_as_signed(x, kind), kind, key, x.dtype), kind)
+    if x.is_complex() and kind == "product":                                # torch has no such reduction
+        return _all_gather_tensor(x.unsqueeze(0), operators.count(key), key).prod(0)
     if kind == "avg" and not x.is_floating_point() and not x.is_complex():
-        total = waited(operators.all_reduce(x, "sum", key, announced))
+        total = wait_for(operators.all_reduce(x, "sum", key, program_dtype))
         return torch.div(total, operators.count(key), rounding_mode="trunc")
-    return waited(operators.all_reduce(x.contiguous(), kind, key, announced))
+    return wait_for(operators.all_reduce(x.contiguous(), kind, key, program_dtype))
 
 
 _WIDER = {torch.int16: torch.int32, torch.uint16: torch.int32, torch.uint32: torch.int64}
-"""The dtypes in which gloo adds those that it does not support: sums and products are equal in as many bits."""
+"""By a dtype that gloo does not support, a wider dtype: the low bits of sums and products are equal."""
 _LOWEST = -(1 << 63)
 
 
 def _as_signed(x: torch.Tensor, kind: str) -> torch.Tensor:
-    """Numbers of 64 bits as signed ones whose sums, or whose order, are theirs."""
+    """Return 64-bit unsigned numbers as signed numbers with the same sums or, for max and min, the same order."""
     return x.view(torch.int64) ^ _LOWEST if kind in ("max", "min") else x.view(torch.int64)
 
 
@@ -64,34 +64,34 @@ def _as_unsigned(x: torch.Tensor, kind: str) -> torch.Tensor:
     return (x ^ _LOWEST if kind in ("max", "min") else x).view(torch.uint64)
 
 
-def _gathered(x: torch.Tensor, size: int, key: str) -> torch.Tensor:
-    return waited(operators.all_gather(x.contiguous(), size, key))
+def _all_gather_tensor(x: torch.Tensor, size: int, key: str) -> torch.Tensor:
+    return wait_for(operators.all_gather(x.contiguous(), size, key))
 
 
-def _shared_out(x: torch.Tensor, kind: str, size: int, key: str, announced: torch.dtype | None = None) -> torch.Tensor:
+def _reduce_scatter_tensor(x: torch.Tensor, kind: str, size: int, key: str, program_dtype: torch.dtype | None = None) -> torch.Tensor:
     if x.device.type == "cpu" and x.dtype in _WIDER:
-        return _shared_out(x.to(_WIDER[x.dtype]), kind, size, key, x.dtype).to(x.dtype)
+        return _reduce_scatter_tensor(x.to(_WIDER[x.dtype]), kind, size, key, x.dtype).to(x.dtype)
     if x.device.type == "cpu" and x.dtype == torch.uint64:
-        return _as_unsigned(_shared_out(_as_signed(x, kind), kind, size, key, x.dtype), kind)
+        return _as_unsigned(_reduce_scatter_tensor(_as_signed(x, kind), kind, size, key, x.dtype), kind)
     if x.is_complex() and kind == "product":
         shares = [x.shape[0] // size] * size
-        return _swapped(x, shares, shares, key).view(size, -1, *x.shape[1:]).prod(0)
+        return _all_to_all_tensor(x, shares, shares, key).view(size, -1, *x.shape[1:]).prod(0)
     if kind == "avg" and not x.is_floating_point() and not x.is_complex():
-        return torch.div(_shared_out(x, "sum", size, key, announced), size, rounding_mode="trunc")
-    return waited(operators.reduce_scatter(x.contiguous(), kind, size, key, announced))
+        return torch.div(_reduce_scatter_tensor(x, "sum", size, key, program_dtype), size, rounding_mode="trunc")
+    return wait_for(operators.reduce_scatter(x.contiguous(), kind, size, key, program_dtype))
 
 
-def _swapped(x: torch.Tensor, received: Sequence[int], sent: Sequence[int], key: str) -> torch.Tensor:
-    return waited(operators.all_to_all(x.contiguous(), list(received), list(sent), key))
+def _all_to_all_tensor(x: torch.Tensor, received: Sequence[int], sent: Sequence[int], key: str) -> torch.Tensor:
+    return wait_for(operators.all_to_all(x.contiguous(), list(received), list(sent), key))
 
 
-# ---- with their gradients
+# ---- with gradients
 
 
 class _AllReduce(torch.autograd.Function):
     @staticmethod
     def forward(x: torch.Tensor, kind: str, group: Group) -> torch.Tensor:
-        return _reduced(x, KINDS[kind], group.key)
+        return _all_reduce_tensor(x, KINDS[kind], group.key)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
@@ -119,7 +119,7 @@ class _AllReduce(torch.autograd.Function):
 class _AllGather(torch.autograd.Function):
     @staticmethod
     def forward(x: torch.Tensor, group: Group) -> torch.Tensor:
-        return _gathered(x, group.size, group.key)
+        return _all_gather_tensor(x, group.size, group.key)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
@@ -137,7 +137,7 @@ class _AllGather(torch.autograd.Function):
 class _ReduceScatter(torch.autograd.Function):
     @staticmethod
     def forward(x: torch.Tensor, kind: str, group: Group) -> torch.Tensor:
-        return _shared_out(x, KINDS[kind], group.size, group.key)
+        return _reduce_scatter_tensor(x, KINDS[kind], group.size, group.key)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
@@ -158,7 +158,7 @@ class _ReduceScatter(torch.autograd.Function):
 class _AllToAll(torch.autograd.Function):
     @staticmethod
     def forward(x: torch.Tensor, received: tuple[int, ...], sent: tuple[int, ...], group: Group) -> torch.Tensor:
-        return _swapped(x, received, sent, group.key)
+        return _all_to_all_tensor(x, received, sent, group.key)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
@@ -174,7 +174,7 @@ class _AllToAll(torch.autograd.Function):
 
 
 class _Rooted(torch.autograd.Function):
-    """An exchange with one process that sends to all or takes from all."""
+    """An exchange in which one process sends to all or receives from all."""
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
@@ -184,11 +184,11 @@ class _Rooted(torch.autograd.Function):
 class _Broadcast(_Rooted):
     @staticmethod
     def forward(x: torch.Tensor, root: int, group: Group) -> torch.Tensor:
-        return waited(operators.broadcast(x.contiguous(), root, group.key))
+        return wait_for(operators.broadcast(x.contiguous(), root, group.key))
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[Any, ...]:
-        return gradients[0].clone(), None, None           # of itself, as in MindSpore: nothing is exchanged
+        return gradients[0].clone(), None, None           # as in MindSpore, each process keeps its gradient
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> torch.Tensor:
@@ -217,7 +217,7 @@ class _Gather(_Rooted):
 
 @dataclass(frozen=True)
 class Plan:
-    """Who sends what to whom: the places and tags of what is sent, those of what comes, and its shapes."""
+    """The messages of an exchange: targets and tags of the sent tensors; sources, tags and shapes of the received tensors."""
 
     to: tuple[int, ...]
     sources: tuple[int, ...]
@@ -225,15 +225,15 @@ class Plan:
     tags: tuple[int, ...]
     source_tags: tuple[int, ...]
 
-    def turned(self, shapes: Sequence[Sequence[int]]) -> Plan:
-        """The same the other way round, for what was sent in these shapes."""
+    def reversed(self, shapes: Sequence[Sequence[int]]) -> Plan:
+        """Return the plan of the opposite direction, for sent tensors of these shapes."""
         return Plan(self.sources, self.to, tuple(tuple(shape) for shape in shapes), self.source_tags, self.tags)
 
 
 class _Exchange(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, plan: Plan, group: Group, like: torch.Tensor, *sent: torch.Tensor) -> Any:
-        ctx.plan, ctx.group, ctx.sent, ctx.like = plan.turned([t.shape for t in sent]), group, len(sent), like.detach()
+        ctx.plan, ctx.group, ctx.sent, ctx.like = plan.reversed([t.shape for t in sent]), group, len(sent), like.detach()
         return tuple(_exchanged(plan, group, like, sent))
 
     @staticmethod
@@ -250,35 +250,35 @@ def _exchanged(plan: Plan, group: Group, like: torch.Tensor, sent: Sequence[torc
     )
 
 
-# ---- what all call
+# ---- public functions
 
 
 def _needs_gradient(x: torch.Tensor) -> bool:
-    """Return whether a step on torch's tape is needed: it costs more than everything else here."""
+    """Return whether autograd must record the call. Recording costs more than the rest of this module."""
     return (x.requires_grad and torch.is_grad_enabled()) or in_transform()
 
 
 def all_reduce(x: torch.Tensor, kind: str, group: Group) -> torch.Tensor:
-    """The sum, product, largest or smallest value or mean (`kind`: sum, prod, max, min, avg) of `x` over the group, for each of it."""
+    """Return the elementwise reduction (`kind`: sum, prod, max, min, avg) of `x` over the group, in each process."""
     _kind(kind)
     _refuse_dtype("all_reduce", x, kind)
     if group.size == 1:
         return x.clone()
     _key(group)
-    return _AllReduce.apply(x, kind, group) if _needs_gradient(x) else _reduced(x, KINDS[kind], group.key)
+    return _AllReduce.apply(x, kind, group) if _needs_gradient(x) else _all_reduce_tensor(x, KINDS[kind], group.key)
 
 
 def all_gather(x: torch.Tensor, group: Group, axis: int = 0) -> torch.Tensor:
-    """`x` of all processes of the group, one after the other along the axis."""
+    """Return the `x` of all processes of the group, concatenated along the axis."""
     if group.size == 1:
         return x.clone()
     _key(group)
-    gathered = _AllGather.apply(x, group) if _needs_gradient(x) else _gathered(x, group.size, group.key)
+    gathered = _AllGather.apply(x, group) if _needs_gradient(x) else _all_gather_tensor(x, group.size, group.key)
     return gathered if axis in (0, -x.ndim) else torch.cat(gathered.chunk(group.size), axis)
 
 
 def reduce_scatter(x: torch.Tensor, kind: str, group: Group, axis: int = 0) -> torch.Tensor:
-    """The share of this process, along the axis, of what all_reduce gives. Raises ValueError where the length does not divide."""
+    """Return this process's slice, along the axis, of the result of all_reduce. Raise ValueError if the length is not divisible."""
     _kind(kind)
     _refuse_dtype("reduce_scatter", x, kind)
     _divides("reduce_scatter", x, axis, group)
@@ -289,7 +289,7 @@ def reduce_scatter(x: torch.Tensor, kind: str, group: Group, axis: int = 0) -> t
 
 
 def _refuse_dtype(call: str, x: torch.Tensor, kind: str) -> None:
-    """Raises TypeError for what has no such result, or of which gloo would never say that it failed."""
+    """Raise TypeError for a dtype without such a result, or one for which gloo fails without an error."""
     if x.is_floating_point() and x.dtype.itemsize == 1 and x.device.type == "cpu":
         name = str(x.dtype).removeprefix("torch.")
         raise TypeError(message(f"{call}(op={kind!r}) of a Tensor of {name} on the CPU", "a wider dtype: x.astype(mindspore.float16)"))
@@ -307,7 +307,7 @@ def _divides(call: str, x: torch.Tensor, axis: int, group: Group) -> None:
 
 
 def all_to_all(x: torch.Tensor, group: Group, split_axis: int = 0, concat_axis: int = 0) -> torch.Tensor:
-    """`x` in equal blocks along `split_axis`, one for each process; the blocks that come are joined along `concat_axis`."""
+    """Send one of the equal blocks of `x` along `split_axis` to each process; return the received blocks joined along `concat_axis`."""
     _divides("all_to_all", x, split_axis, group)
     if group.size == 1:
         return x.clone()
@@ -320,7 +320,7 @@ def all_to_all(x: torch.Tensor, group: Group, split_axis: int = 0, concat_axis: 
 
 
 def all_to_all_uneven(x: torch.Tensor, group: Group, received: Sequence[int], sent: Sequence[int]) -> torch.Tensor:
-    """`x` in blocks of the lengths `sent` along axis 0, one for each process; the blocks of the lengths `received` that come, joined."""
+    """Send blocks of `x` of the lengths `sent` along axis 0; return the received blocks, of the lengths `received`, joined."""
     if len(sent) != group.size or len(received) != group.size or sum(sent) != x.shape[0]:
         raise ValueError(message(
             f"all_to_all of a Tensor of shape {tuple(x.shape)} in {list(sent)}, receiving {list(received)}",
@@ -335,7 +335,7 @@ def all_to_all_uneven(x: torch.Tensor, group: Group, received: Sequence[int], se
 
 
 def all_gather_uneven(x: torch.Tensor, lengths: Sequence[int], group: Group) -> torch.Tensor:
-    """`x` of all processes, of these lengths along axis 0, one after the other."""
+    """Return the `x` of all processes, of these lengths along axis 0, concatenated."""
     if len(lengths) != group.size or x.shape[0] != lengths[group.rank]:
         raise ValueError(message(
             f"all_gather of a Tensor of shape {tuple(x.shape)} in rank {group.rank} with the lengths {list(lengths)}",
@@ -347,7 +347,7 @@ def all_gather_uneven(x: torch.Tensor, lengths: Sequence[int], group: Group) -> 
 
 
 def reduce_scatter_uneven(x: torch.Tensor, lengths: Sequence[int], kind: str, group: Group) -> torch.Tensor:
-    """The share of this process of what all_reduce gives, in shares of these lengths along axis 0."""
+    """Return this process's slice of the result of all_reduce, which is split into these lengths along axis 0."""
     _kind(kind)
     if len(lengths) != group.size or x.shape[0] != sum(lengths):
         raise ValueError(message(
@@ -366,7 +366,7 @@ def reduce_scatter_uneven(x: torch.Tensor, lengths: Sequence[int], kind: str, gr
 
 
 def broadcast(x: torch.Tensor, root: int, group: Group) -> torch.Tensor:
-    """The `x` of the process at place `root` of the group; those of the others have its shape and dtype."""
+    """Return the `x` of the process with the index `root` in the group; `x` has the same shape and dtype in all processes."""
     _check_root("broadcast", root, group)
     if group.size == 1:
         return x.clone()
@@ -376,11 +376,11 @@ def broadcast(x: torch.Tensor, root: int, group: Group) -> torch.Tensor:
 
 def _check_root(call: str, root: int, group: Group) -> None:
     if not 0 <= root < group.size:
-        raise ValueError(message(f"{call} at place {root} of group {group.name!r}", f"a place from 0 to {group.size - 1}"))
+        raise ValueError(message(f"{call} with the root {root} in group {group.name!r}", f"a root from 0 to {group.size - 1}"))
 
 
 def scatter(x: torch.Tensor, root: int, group: Group) -> torch.Tensor:
-    """The share of this process, along axis 0, of the `x` of the process at place `root`; the others' `x` have its shape and dtype."""
+    """Return this process's slice, along axis 0, of the `x` of the process `root`; `x` has the same shape and dtype in all processes."""
     _check_root("scatter", root, group)
     _divides("scatter", x, 0, group)
     if group.size == 1:
@@ -390,7 +390,7 @@ def scatter(x: torch.Tensor, root: int, group: Group) -> torch.Tensor:
 
 
 def gather(x: torch.Tensor, root: int, group: Group) -> torch.Tensor:
-    """The `x` of all processes along axis 0 for the process at place `root`; zeros of that shape for the others."""
+    """Return the `x` of all processes along axis 0 in the process `root`, and zeros of that shape in the others."""
     _check_root("gather", root, group)
     if group.size == 1:
         return x.clone()
@@ -409,10 +409,10 @@ def exchange(
     sent: Sequence[torch.Tensor], to: Sequence[int], shapes: Sequence[Sequence[int]], sources: Sequence[int], like: torch.Tensor,
     group: Group, tags: Sequence[int] | None = None, source_tags: Sequence[int] | None = None,
 ) -> tuple[torch.Tensor, ...]:
-    """Sends `sent[i]` to the process at place `to[i]`; gives what those at `sources` send here, of these shapes and the dtype of `like`.
+    """Send `sent[i]` to the process `to[i]`; return the tensors, of these shapes and the dtype of `like`, that `sources` send.
 
-    Between two processes things come in the order in which they are sent, for each tag. A gradient goes the other way; where nothing is
-    sent, it goes only if `like` has one.
+    Between two processes, messages with one tag arrive in the order in which they are sent. Gradients travel in the opposite direction; if
+    nothing is sent, they travel only if `like` requires a gradient.
     """
     for position in (*to, *sources):
         _check_root("exchange", position, group)
@@ -429,31 +429,31 @@ def exchange(
 
 
 def barrier(group: Group) -> None:
-    """Waits until all processes of the group are here."""
+    """Wait until all processes of the group call this function."""
     if group.size > 1:
         operators.barrier(_key(group))
 
 
 def meet(what: str, group: Group) -> None:
-    """Waits until all processes of the group call this with the same words, by which one that does something else is named."""
+    """Wait until all processes of the group call this with the same `what`. The error names a process that calls something else."""
     if group.size > 1:
         operators.meet(_key(group), what)
 
 
 class Work:
-    """An exchange that runs; its tensor is to be left alone until `wait`."""
+    """A running exchange; the program must not use its tensor before `wait`."""
 
     def __init__(self, end: Callable[[], Any] | None) -> None:
         self._end = end
 
     def wait(self) -> None:
-        """Waits until the exchange is over."""
+        """Wait until the exchange is over."""
         end, self._end = self._end, None
         if end is not None:
             end()
 
 
 def start_all_reduce(t: torch.Tensor, kind: str, group: Group) -> Work:
-    """Begins to replace the values of `t`, which is contiguous, by what all_reduce gives, and does not wait. Not for graphs."""
+    """Start all_reduce of the contiguous tensor `t` in place and return without waiting. Not for use in graphs."""
     _kind(kind)
     return Work(None) if group.size == 1 else Work(operators.start_all_reduce(t, KINDS[kind], _key(group)))

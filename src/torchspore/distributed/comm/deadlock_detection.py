@@ -1,4 +1,4 @@
-"""Ranks that wait for one another in a ring: each is in an exchange that the next one has not begun, and never will."""
+"""Finds ranks that wait for one another in a ring: each is in an exchange that the next rank has not started and never will."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -7,11 +7,11 @@ from typing import Any
 from torchspore.distributed.comm.pending_collectives import PAIRS, name_of
 
 State = dict[str, Any]
-"""Where a rank says that it is; see `Watch._here`."""
+"""The published state of a rank; see `Watchdog._local_state`."""
 
 
 def ring(rank: int, ask: Callable[[int], State | None]) -> list[tuple[int, State]]:
-    """The shortest ring that `rank` is in, beginning with it; empty where it is in none. `ask` gives where a rank is, if it has said so."""
+    """Return the shortest ring with `rank`, starting with it; empty if there is none. `ask` returns the published state of a rank."""
     states: dict[int, State | None] = {}
 
     def state_of(of: int) -> State | None:
@@ -32,7 +32,7 @@ def ring(rank: int, ask: Callable[[int], State | None]) -> list[tuple[int, State
 
 
 def _awaited(rank: int, state_of: Callable[[int], State | None]) -> list[int]:
-    """The ranks which this one waits for, and which wait elsewhere."""
+    """Return the ranks that this rank waits for and that wait in another exchange."""
     local_state = state_of(rank)
     if not local_state or "what" not in local_state:
         return []
@@ -44,14 +44,14 @@ def _awaited(rank: int, state_of: Callable[[int], State | None]) -> list[int]:
 
 
 def _has_begun(state: State, other: State) -> bool:
-    """Return whether a rank has begun what another one waits in."""
+    """Return whether a rank has started the exchange that another rank waits in."""
     if not state["key"].endswith(PAIRS):
         return bool(other["numbers"].get(state["key"], 0) >= state["number"])
     return any(other["ways"].get(way, 0) >= int(number) for way, _, number in (name.rpartition(" ") for name in state["names"]))
 
 
 def words(ring: list[tuple[int, State]]) -> tuple[str, str]:
-    """What is said of a ring by the rank that it begins with, and the hint."""
+    """Return the description of a ring by its first rank, and the hint."""
     rank, other = ring[1]
     where = f"rank {rank} is in {other['what']} over {name_of(other['key'])} (its number {other['number']}) at {other['line']}"
     hint = "every rank of a group must call the same exchanges in the same order, of equal shapes and dtypes"

@@ -1,7 +1,7 @@
-"""The group of all processes, and the groups that a program or the engine makes.
+"""The group of all processes, and the groups that the program or the engine creates.
 
-A group has a *key*, by which torch's operators find it: its name, its ranks and a count, the same in all its processes and in each run, so
-that a graph with collectives may be kept. A group of one process needs nobody, and torch knows nothing of it.
+torch's operators refer to a group by its *key*: its name, its ranks and a count. The key is equal in all processes of the group and in each
+run, so that a graph with collectives can be cached. A group of one process has no group in torch.
 """
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import atexit
 import functools
 import socket
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -17,34 +17,34 @@ import torch
 
 from torchspore.base.text import message, short, with_hint
 from torchspore.context.store import STORE
-from torchspore.distributed.comm import agreement, environment, peer_liveness, rendezvous, watchdog
-from torchspore.distributed.comm.environment import ALONE, ProcessPlace
+from torchspore.distributed.comm import agreement, channels, environment, peer_liveness, rendezvous, watchdog
+from torchspore.distributed.comm.environment import ALONE, ProcessInfo
 from torchspore.distributed.comm.reduction_terms import EVERY
 from torchspore.engine.core import change_counters, device, gpu_kinds, process, torch_private
 
 WORLDS = ("hccl_world_group", "nccl_world_group", "mccl_world_group")
-"""The names of the group of all processes, as MindSpore has them for its three backends; here they are one."""
-SECONDS = 600.0
-"""How long an exchange may take, and how long the others are waited for, where nothing says otherwise."""
+"""The names of the group of all processes in MindSpore's three backends; here they refer to the same group."""
+DEFAULT_TIMEOUT = 600.0
+"""The default time limit in seconds of an exchange and of the rendezvous."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Some of the processes, by their ranks among all; the place in `ranks` is the rank within the group."""
+    """A group of processes by their global ranks; the index in `ranks` is the rank within the group."""
 
     name: str
     ranks: tuple[int, ...]
     key: str = ""
-    """The name that torch's operators know it by."""
+    """The name by which torch's operators refer to it."""
 
     @property
     def size(self) -> int:
-        """How many processes it has."""
+        """The number of processes."""
         return len(self.ranks)
 
     @property
     def rank(self) -> int:
-        """The place of this process in it; -1 where it is none of them."""
+        """The rank of this process within the group; -1 if it is not a member."""
         local_rank = rank()
         return self.ranks.index(local_rank) if local_rank in self.ranks else -1
 
@@ -53,18 +53,20 @@ class Group:
 class _State:
     """The groups and connections that `start` created."""
 
-    process_place: ProcessPlace
+    process_info: ProcessInfo
     store: Any
     groups: dict[str, Group]
-    processes: dict[str, Any]
+    process_groups: dict[str, Any]
     """torch's ProcessGroup of each group of several processes, by the group's key."""
     name_counts: dict[str, int]
-    """How often a name was used."""
+    """The number of groups that had each name."""
     sockets: frozenset[int] = frozenset()
-    """Those that torch's groups talk over."""
+    """The sockets of torch's groups."""
+    hosts: dict[str, list[str]] = field(default_factory=dict)
+    """The machines of each group's processes by the group's key, filled at the first query."""
 
 
-_alone = Group(WORLDS[0], (0,))
+_single_process = Group(WORLDS[0], (0,))
 
 
 class _Process:
@@ -77,61 +79,59 @@ class _Process:
 _PROCESS = _Process()
 
 
-def start(backend: str | None = None, process_place: ProcessPlace | None = None, seconds: float | None = None, store: Any = None) -> Group:
-    """Makes the group of all processes, as the environment (or `place`) says; gives it. A second call changes nothing.
+def start(backend: str | None = None, process_info: ProcessInfo | None = None, seconds: float | None = None, store: Any = None) -> Group:
+    """Create and return the group of all processes. A second call changes nothing.
 
-    They meet at `store` where the program has made one.
-
-    `backend` is torch's ('gloo', 'nccl', 'hccl'), by the device that operators run on where it is None. Raises ValueError for an
-    environment that does not fit, RuntimeError on Apple's mps, or where the others can't be met within `seconds`, or are not of the same
-    program.
+    `process_info` is by default read from the environment. `store` is a store that the program created, for the rendezvous. `backend` is
+    torch's ('gloo', 'nccl', 'hccl'), by default that of the current device. Raises ValueError for an inconsistent environment, and
+    RuntimeError on Apple's mps, if the other processes cannot be reached within `seconds`, or if they run another program.
     """
     if _PROCESS.state is not None:
         return world()
-    process_place = environment.read() if process_place is None else process_place
-    if process_place.size == 1 and process_place.role == "worker":
+    process_info = environment.read() if process_info is None else process_info
+    if process_info.size == 1 and process_info.role == "worker":
         _PROCESS.state = _State(ALONE, None, {}, {}, {})
         return world()
     if device.current().type == gpu_kinds.MPS:
         raise RuntimeError(with_hint("init(): torch has no communication library for Apple's mps, the GPU of this machine.",
                                      "TORCHSPORE_DEVICE=CPU lets several processes run on the CPU"))
-    seconds = seconds or process_place.seconds or SECONDS
-    is_initialized = torch.distributed.is_initialized()           # by Ray Train, say, or by a program of torch's
+    seconds = seconds or process_info.seconds or DEFAULT_TIMEOUT
+    is_initialized = torch.distributed.is_initialized()           # by Ray Train or by the program
     if is_initialized:
-        store, process_place = rendezvous.join(torch_private.adopted_store(_WORLD), process_place)
+        store, process_info = rendezvous.join_initialized(torch_private.adopted_store(_WORLD), process_info)
     else:
-        store, process_place = rendezvous.meet(process_place, seconds, store)
-    _choose_device(process_place)
-    agreement.agree(store, process_place, seconds)
-    watchdog.watch = watchdog.Watchdog(store, process_place.rank, process_place.size, seconds, process_place.host)
+        store, process_info = rendezvous.join_run(process_info, seconds, store)
+    _choose_device(process_info)
+    agreement.agree(store, process_info, seconds)
+    watchdog.watch = watchdog.Watchdog(store, process_info.rank, process_info.size, seconds, process_info.host)
     before = peer_liveness.connections()
     if not is_initialized:
         try:
             torch_private.start_processes(
-                backend or _backend(), store, process_place.rank, process_place.size, timedelta(seconds=seconds), key=_WORLD
+                backend or _backend(), store, process_info.rank, process_info.size, timedelta(seconds=seconds), key=_WORLD
             )
         except RuntimeError as error:
-            raise _unmet(error, process_place) from None
-    watchdog.watch.know()
-    rendezvous.say_connected(store, _WORLD)
-    everyone = Group(WORLDS[0], tuple(range(process_place.size)), _WORLD)
-    _PROCESS.state = _State(process_place, store, {}, {_WORLD: torch.distributed.group.WORLD}, {}, peer_liveness.connections() - before)
-    _PROCESS.state.groups.update(dict.fromkeys(WORLDS, everyone))
-    process.world = process.World(process_place.rank, process_place.size)
+            raise _connection_error(error, process_info) from None
+    watchdog.watch.store_process_ids()
+    rendezvous.report_connected(store, _WORLD)
+    world_group = Group(WORLDS[0], tuple(range(process_info.size)), _WORLD)
+    _PROCESS.state = _State(process_info, store, {}, {_WORLD: torch.distributed.group.WORLD}, {}, peer_liveness.connections() - before)
+    _PROCESS.state.groups.update(dict.fromkeys(WORLDS, world_group))
+    process.world = process.World(process_info.rank, process_info.size)
     change_counters.processes += 1
     atexit.register(stop)
-    return everyone
+    return world_group
 
 
 _WORLD = "world"
 
 
-def _unmet(error: Exception, process_place: ProcessPlace) -> Exception:
-    """The error where one of the others left while connections were made; the watch ends."""
+def _connection_error(error: Exception, process_info: ProcessInfo) -> Exception:
+    """Return the error for a process that left while the connections were made, and end the watchdog."""
     failed_watch, watchdog.watch = watchdog.watch, None
     assert failed_watch is not None
     try:
-        return failed_watch.unmet(error, "init()", _WORLD, tuple(range(process_place.size)))
+        return failed_watch.connection_error(error, "init()", _WORLD, tuple(range(process_info.size)))
     finally:
         failed_watch.end()
 
@@ -141,15 +141,15 @@ def _backend() -> str:
     return {"cuda": "cpu:gloo,cuda:nccl", "xpu": "cpu:gloo,xpu:xccl", "npu": "cpu:gloo,npu:hccl"}.get(kind, "gloo")
 
 
-def _choose_device(process_place: ProcessPlace) -> None:
-    """Gives each process of a machine an accelerator of its own, where the program names none."""
+def _choose_device(process_info: ProcessInfo) -> None:
+    """Assign a separate accelerator to each process of a machine, unless the program sets one."""
     target = STORE.get("device_target")
-    if target != "CPU" and 0 <= process_place.local_rank < device.count(target):
-        STORE.learn_default("device_id", process_place.local_rank)
+    if target != "CPU" and 0 <= process_info.local_rank < device.count(target):
+        STORE.learn_default("device_id", process_info.local_rank)
 
 
 def stop() -> None:
-    """Ends the groups. Nobody is waited for longer than a moment."""
+    """End the groups. The wait for other processes is limited to seconds."""
     state, _PROCESS.state = _PROCESS.state, None
     process.world = process.World()
     change_counters.processes += 1
@@ -160,22 +160,22 @@ def stop() -> None:
     if watchdog.watch is not None:
         is_broken = watchdog.watch.is_broken
         if is_broken:
-            peer_liveness.hang_up(state.sockets)      # a thread may wait in an exchange that will not end
+            peer_liveness.shut_down_connections(state.sockets)      # a thread may wait in an exchange that never completes
         watchdog.watch.end()
         watchdog.watch = None
     if not is_broken:
-        sizes = {key: len(ranks_of(key)) if key != _WORLD else state.process_place.size for key in state.processes}
+        sizes = {key: len(ranks_of(key)) if key != _WORLD else state.process_info.size for key in state.process_groups}
         rendezvous.wait_for_connected(state.store, sizes)
-    change_counters.calls_changed()                  # graphs name groups by their keys, which may be used again
-    rendezvous.part(state.store, state.process_place, waits=not is_broken)
+    change_counters.calls_changed()                  # graphs refer to groups by keys, which a later group may have
+    rendezvous.leave(state.store, state.process_info, waits=not is_broken)
     if is_broken:
-        torch_private.abandon_processes(list(state.processes.values()))
+        torch_private.abandon_processes(list(state.process_groups.values()))
     else:
         torch_private.stop_processes([_WORLD])
 
 
 def is_started() -> bool:
-    """Return whether `start` was called, and not `stop` after it."""
+    """Return whether `start` was called without a later `stop`."""
     return _PROCESS.state is not None
 
 
@@ -185,15 +185,15 @@ def is_distributed() -> bool:
 
 
 def world() -> Group:
-    """The group of all processes; before `start` this process alone, or those that it stands for."""
-    count = environment.stands_for()
+    """Return the group of all processes; before `start`, of this process alone or of the processes that it simulates."""
+    count = environment.simulated_size()
     if count > 1 and (_PROCESS.state is None or _PROCESS.state.store is None):
         return Group(WORLDS[0], tuple(range(count)))
-    return _alone if _PROCESS.state is None or _PROCESS.state.store is None else _PROCESS.state.groups[WORLDS[0]]
+    return _single_process if _PROCESS.state is None or _PROCESS.state.store is None else _PROCESS.state.groups[WORLDS[0]]
 
 
 def find(name: str) -> Group:
-    """The group of that name. Raises ValueError where there is none."""
+    """Return the group of this name. Raises ValueError for an unknown name."""
     if name in WORLDS:
         return world()
     group = None if _PROCESS.state is None else _PROCESS.state.groups.get(name)
@@ -203,14 +203,14 @@ def find(name: str) -> Group:
 
 
 def names() -> tuple[str, ...]:
-    """The names of the groups that the program made."""
+    """Return the names of the created groups."""
     return () if _PROCESS.state is None else tuple(name for name in _PROCESS.state.groups if name not in WORLDS)
 
 
 def create(name: str, ranks: tuple[int, ...] | list[int]) -> Group:
-    """Makes a group, or gives the one that has this name and these ranks. Every process of it must make it; others may.
+    """Create a group, or return the existing group with this name and these ranks. Each member must create it; other processes may.
 
-    Raises ValueError for a name that is taken and ranks that do not fit, RuntimeError before `start`.
+    Raises ValueError for a name that another group has and for invalid ranks, RuntimeError before `start`.
     """
     if _PROCESS.state is None:
         if environment.read().size > 1:
@@ -227,60 +227,60 @@ def create(name: str, ranks: tuple[int, ...] | list[int]) -> Group:
     key = f"{name}:{'_'.join(map(str, members))}:{count}"
     group = _PROCESS.state.groups[name] = Group(name, members, key)
     if len(members) > 1 and rank() in members:
-        _gather(group)
+        _wait_for_members(group)
         before = peer_liveness.connections()
         try:
-            _PROCESS.state.processes[key] = torch_private.new_processes(members, key)
+            _PROCESS.state.process_groups[key] = torch_private.new_processes(members, key)
         except RuntimeError as error:
             assert watchdog.watch is not None
-            raise watchdog.watch.unmet(error, f"create_group({name!r})", key, members) from None
+            raise watchdog.watch.connection_error(error, f"create_group({name!r})", key, members) from None
         _PROCESS.state.sockets |= peer_liveness.connections() - before
-        rendezvous.say_connected(_PROCESS.state.store, key)
+        rendezvous.report_connected(_PROCESS.state.store, key)
     return group
 
 
-class _Coming:
-    """Members of a group on their way to make it, as an exchange that can be waited for: gloo would name nobody who does not come."""
+class _GroupCreation:
+    """The creation of a group as an exchange with a wait. gloo would not report which member is missing; the watchdog does."""
 
     def __init__(self, store: Any, group: Group) -> None:
-        self._store, self._keys, self._is_over = store, [f"making/{group.key}/{rank}" for rank in group.ranks], False
+        self._store, self._keys, self._has_ended = store, [f"making/{group.key}/{rank}" for rank in group.ranks], False
         store.set(f"making/{group.key}/{rank()}", "1")
 
-    def wait(self, patience: timedelta) -> None:
-        """Waits until all are here. Raises RuntimeError."""
+    def wait(self, timeout: timedelta) -> None:
+        """Wait until all members have called `create`. Raises RuntimeError."""
         begun = time.monotonic()
         try:
-            self._store.wait(self._keys, patience)
+            self._store.wait(self._keys, timeout)
         except RuntimeError:
-            self._is_over = time.monotonic() - begun < 0.9 * patience.total_seconds()     # the store is gone, and will not come back
+            self._has_ended = time.monotonic() - begun < 0.9 * timeout.total_seconds()     # the store is gone for good
             raise
 
     def is_completed(self) -> bool:
-        """Return whether there is nothing to wait for any more."""
-        return self._is_over
+        """Return whether a further wait is useless."""
+        return self._has_ended
 
 
-def _gather(group: Group) -> None:
-    """Waits until all members make the group. Raises CommunicationError, which names who does something else."""
+def _wait_for_members(group: Group) -> None:
+    """Wait until all members create the group. Raises CommunicationError, which names a member that does something else."""
     assert watchdog.watch is not None and _PROCESS.state is not None
     waiting = watchdog.watch.begin(group.key + "/made", f"create_group({group.name!r})", None, group.ranks)
-    watchdog.watch.finish(_Coming(_PROCESS.state.store, group), waiting)
+    watchdog.watch.finish(_GroupCreation(_PROCESS.state.store, group), waiting)
 
 
 def destroy(name: str) -> None:
-    """Forgets a group of the program's. Raises ValueError where there is none, or it is that of all processes."""
+    """Remove a group. Raises ValueError for an unknown name and for the group of all processes."""
     group = find(name)
     if name in WORLDS or _PROCESS.state is None:
         raise ValueError(message(f"destroy_group({name!r})", "a group that create_group made"))
     del _PROCESS.state.groups[name]
     change_counters.calls_changed()
-    torch_group = _PROCESS.state.processes.pop(group.key, None)
+    torch_group = _PROCESS.state.process_groups.pop(group.key, None)
     if torch_group is not None:
         torch.distributed.destroy_process_group(torch_group)
 
 
 def of_ranks(ranks: tuple[int, ...]) -> Group:
-    """The engine's own group of these processes, made once. Every one of them must ask for its groups in the same order."""
+    """Return the engine's group of these processes, created at the first call. All members must create their groups in the same order."""
     members = tuple(ranks)
     if members == world().ranks:
         return world()
@@ -292,9 +292,9 @@ def of_ranks(ranks: tuple[int, ...]) -> Group:
     return create(name, members)
 
 
-def processes(group: Group) -> Any:
-    """torch's ProcessGroup of a group of several processes. Raises ValueError where this process is none of them, or the group is gone."""
-    torch_group = None if _PROCESS.state is None else _PROCESS.state.processes.get(group.key)
+def process_group(group: Group) -> Any:
+    """Return torch's ProcessGroup of a group. Raises ValueError if this process is not a member, or if the group has ended."""
+    torch_group = None if _PROCESS.state is None else _PROCESS.state.process_groups.get(group.key)
     if torch_group is None:
         if group.rank < 0:
             raise ValueError(message(
@@ -310,7 +310,7 @@ def processes(group: Group) -> Any:
 
 
 def ranks_of(key: str) -> tuple[int, ...]:
-    """The ranks of the group that has this key."""
+    """Return the ranks of the group with this key."""
     return world().ranks if key in (_WORLD, f"{_WORLD}/pairs") else _ranks_in(key)
 
 
@@ -319,49 +319,59 @@ def _ranks_in(key: str) -> tuple[int, ...]:
     return tuple(map(int, key.split(":")[-2].split("_")))
 
 
-def say(group: Group | None, subject: str, statement: str, line: str | None = None) -> None:
-    """Says what the numbers of a group's exchanges (of every group, where it is that of all or None) are made with; see `terms`."""
+def shares_channel(key: str) -> bool:
+    """Return whether the exchanges of a group run in sequence with those of other groups; see `channels`."""
+    state = _PROCESS.state
+    if state is None or state.store is None:
+        return False
+    if key not in state.hosts:
+        state.hosts[key] = rendezvous.hosts(state.store, ranks_of(key))
+    return channels.channel_of(key, state.hosts[key]) != key
+
+
+def report_terms(group: Group | None, subject: str, statement: str, line: str | None = None) -> None:
+    """Record a setting that changes the sums of a group's exchanges (None: of every group); see `reduction_terms`."""
     if watchdog.watch is not None:
-        watchdog.watch.terms.say(EVERY if group is None or group.key == _WORLD else group.key, subject, statement, line)
+        watchdog.watch.terms.report(EVERY if group is None or group.key == _WORLD else group.key, subject, statement, line)
 
 
 def has_queue() -> bool:
-    """Return whether exchanges run on a device of their own, so that waiting for one means to let the device wait."""
+    """Return whether exchanges run on a device queue, so that the device waits for them instead of Python."""
     return device.current().type != "cpu"
 
 
-def place_of_process() -> ProcessPlace:
-    """Where this process stands."""
-    return ALONE if _PROCESS.state is None else _PROCESS.state.process_place
+def current_process() -> ProcessInfo:
+    """Return the rank and address of this process."""
+    return ALONE if _PROCESS.state is None else _PROCESS.state.process_info
 
 
 def store() -> Any:
-    """torch's store that all processes share, or None where this one is alone."""
+    """Return the torch store that all processes share; None for a single process."""
     return None if _PROCESS.state is None else _PROCESS.state.store
 
 
 def rank() -> int:
-    """The rank of this process among all."""
-    return 0 if _PROCESS.state is None else _PROCESS.state.process_place.rank
+    """Return the global rank of this process."""
+    return 0 if _PROCESS.state is None else _PROCESS.state.process_info.rank
 
 
 def size() -> int:
-    """How many processes there are."""
-    return 1 if _PROCESS.state is None else _PROCESS.state.process_place.size
+    """Return the number of processes."""
+    return 1 if _PROCESS.state is None else _PROCESS.state.process_info.size
 
 
 def local_rank(group: Group | None = None) -> int:
-    """The place of this process among those of the group that run on its machine; -1 where it is none of them."""
-    here = _here(world() if group is None else group)
+    """Return the rank of this process among the group's processes on this machine; -1 if it is not a member."""
+    here = _local_members(world() if group is None else group)
     return here.index(rank()) if rank() in here else -1
 
 
 def local_size(group: Group | None = None) -> int:
-    """How many processes of the group run on this process's machine."""
-    return len(_here(world() if group is None else group))
+    """Return the number of the group's processes on this machine."""
+    return len(_local_members(world() if group is None else group))
 
 
-def _here(group: Group) -> list[int]:
+def _local_members(group: Group) -> list[int]:
     if group.size == 1 or _PROCESS.state is None:
         return list(group.ranks)
     host_name = socket.gethostname()

@@ -1,8 +1,9 @@
-"""Exchanges whose facts are new (kind, dtype, shape, root, or what came before): they begin when all ranks that take part say the same.
+"""The comparison of an exchange between ranks before it starts, if this process has not seen its claim before.
 
-gloo adds sums to maxima and floats to integers, and fills what is too long with what lay there. Whoever has new facts counts itself in the
-store, under a name made of them; the last one says that all agree, and the exchange begins. One that disagrees never begins, so that no
-number comes out of it in any rank, and `watch` names both sides. What is known already costs a look into a set.
+A claim names the kind, dtype, shape and root of an exchange and the exchanges before it. gloo does not compare them: it adds sums to maxima
+and floats to integers, and returns uninitialized memory for lengths that differ. A rank with a new claim increments a counter in the store
+under the claim's name. The rank that completes the counter marks the claim as agreed, and the exchange starts. An exchange on which the
+ranks disagree never starts, so no rank computes a wrong number, and the watchdog names both sides. A known claim costs one set lookup.
 """
 from __future__ import annotations
 
@@ -20,15 +21,15 @@ from torchspore.distributed.comm.pending_collectives import Waiting, ways
 
 BITS = 12
 MASK = (1 << 4 * BITS) - 1
-"""The history of an exchange: the numbers of it and of the three before it, in one."""
+"""Selects the history of an exchange: the numbers of its claim and of the three claims before it, packed into an integer."""
 MOST = 1024
-"""So many orders of known facts are compared in a group; programs whose exchanges are random have more."""
+"""The number of different histories that a group compares; programs with random exchanges have more."""
 SOON, AT_LAST = 0.0001, 0.02
-"""Seconds between two looks whether all agree."""
+"""The shortest and the longest pause in seconds between two checks of the store."""
 
 
 class Stream:
-    """The exchanges of one group, or between two processes of one: all who take part see the same ones in the same order."""
+    """The exchanges of a group, or between two of its processes: all participants see the same exchanges in the same order."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -37,7 +38,7 @@ class Stream:
         self._order = 0
 
     def is_new(self, fact: Any) -> bool:
-        """Return whether nothing was known of such an exchange, or of one that comes after these."""
+        """Count an exchange; return whether its fact, or its fact after the last three, is new."""
         self.number += 1
         known_claims = self._known_claims
         at = known_claims.get(fact)
@@ -52,45 +53,45 @@ class Stream:
 
 
 class PendingExchange:
-    """An exchange that begins later; waited for as one of torch's."""
+    """An exchange that starts later. It has the methods of a handle of torch."""
 
     def __init__(self, start: Callable[[], Any], claims: list[tuple[str, int]]) -> None:
         self._start, self.claims = start, claims
         self.open: list[str] = []
-        """Texts that other processes have not sent yet."""
+        """The store's keys that other processes have not set yet."""
         self.is_free = False
         self._work: Any = None
         self._error: Exception | None = None
         self._has_begun = threading.Event()
 
     def begin(self) -> None:
-        """Begins it."""
+        """Start the exchange; `wait` raises an error of the start."""
         try:
             self._work = self._start()
-        except Exception as error:                        # in a thread of its own: who waits is to hear of it, whatever it is
+        except Exception as error:                        # this thread has no caller: `wait` raises the error
             self._error = error if isinstance(error, RuntimeError) else RuntimeError(str(error))
         self._start = _nothing
         self._has_begun.set()
 
     def give_up(self, error: Exception) -> None:
-        """Lets those who wait for it know that it will not begin."""
+        """Let `wait` raise `error`: the exchange will not start."""
         self._error = self._error or error
         self._has_begun.set()
 
     def begin_anyway(self) -> None:
-        """Lets it begin whatever others say."""
+        """Let the exchange start without the agreement of other ranks."""
         self.is_free = True
 
     @property
     def has_begun(self) -> bool:
-        """True if all who take part agree."""
+        """True if all participants agree and the exchange has started."""
         return self._has_begun.is_set()
 
     def wait(self, patience: timedelta | None = None) -> None:
-        """Waits until it is over. Raises RuntimeError."""
+        """Wait until the exchange is over, at most `patience`. Raise RuntimeError if it fails or time runs out."""
         begun = time.monotonic()
         if not self._has_begun.wait(None if patience is None else patience.total_seconds()):
-            raise RuntimeError("Timed out: not all ranks have begun it")
+            raise RuntimeError("Timed out: not all ranks have started it")
         if self._error is not None:
             raise self._error
         if self._work is None:
@@ -101,7 +102,7 @@ class PendingExchange:
             self._work.wait(max(patience - timedelta(seconds=time.monotonic() - begun), timedelta(milliseconds=1)))
 
     def is_completed(self) -> bool:
-        """Return whether there is nothing to wait for any more."""
+        """Return whether the exchange has ended or failed."""
         return self._error is not None or (self.has_begun and (self._work is None or bool(self._work.is_completed())))
 
 
@@ -110,7 +111,7 @@ def _nothing() -> None:
 
 
 class Handshake:
-    """The exchanges that this process has seen, and those that have not begun yet."""
+    """The claims that this process has seen, and the exchanges that have not started yet."""
 
     def __init__(self, store: Any, rank: int) -> None:
         self._store, self._rank = store, rank
@@ -118,21 +119,21 @@ class Handshake:
         self._lengths: set[Any] = set()
         self._lock = threading.Lock()
         self._lines: dict[str, collections.deque[PendingExchange]] = {}
-        """Those that have not begun, by what they must keep their order in."""
+        """The exchanges that have not started. Those of one line start in order."""
         self._claims: queue.SimpleQueue[PendingExchange | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
-    # ---- what is new
+    # ---- new claims
 
     def stream(self, name: Any) -> Stream:
-        """The exchanges that have this name."""
+        """Return the stream with this name; create it if it is new."""
         stream = self._streams.get(name)
         if stream is None:
             stream = self._streams[name] = Stream()
         return stream
 
-    def look(self, waiting: Waiting) -> None:
-        """Notes what is new about an exchange of a whole group."""
+    def collect_claims(self, waiting: Waiting) -> None:
+        """Set `waiting.claims` to the new claims of an exchange of all ranks of a group."""
         is_new = self.stream(waiting.key).is_new((waiting.kind, waiting.sent, waiting.terms))
         lengths = (waiting.key, waiting.lengths)
         if not is_new and (waiting.lengths is None or lengths in self._lengths):
@@ -149,8 +150,8 @@ class Handshake:
                     self._lengths.add(pending)
                     claims.append((f"{claim_key}:{way}/{length}", 2))
 
-    def look_at_pair(self, waiting: Waiting, way: str, fact: str) -> list[tuple[str, int]]:
-        """Notes what goes between two processes; gives what is new about it."""
+    def collect_pair_claims(self, waiting: Waiting, way: str, fact: str) -> list[tuple[str, int]]:
+        """Record a message between two processes in `waiting.pairs`; return its new claims."""
         stream = self.stream((waiting.key, way))
         is_new = stream.is_new(fact)
         name = f"{waiting.key} {way} {stream.number}"
@@ -158,13 +159,13 @@ class Handshake:
         return [(f"{name}/{fact}", 2)] if is_new else []
 
     def ways(self) -> dict[str, int]:
-        """How often something went from one process to another so far, by the names of the ways."""
+        """Return the number of messages from one process to another so far, by the name of the direction."""
         return {f"{name[0]} {name[1]}": stream.number for name, stream in list(self._streams.items()) if isinstance(name, tuple)}
 
-    # ---- what begins later
+    # ---- exchanges that start later
 
     def start(self, line: str, claims: list[tuple[str, int]] | None, start: Callable[[], Any]) -> Any:
-        """Begins an exchange now, where nothing is new about it and none of its line waits; gives what it is waited for by."""
+        """Start an exchange now if it has no claims and no exchange of its line waits, otherwise later. Return its handle."""
         if not claims and line not in self._lines:
             return start()
         pending = PendingExchange(start, claims or [])
@@ -173,7 +174,7 @@ class Handshake:
                 return start()
             self._lines.setdefault(line, collections.deque()).append(pending)
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="torchspore firsts", daemon=True)
+            self._thread = threading.Thread(target=self._run, name="torchspore handshake", daemon=True)
             self._thread.start()
         self._claims.put(pending)
         return pending
@@ -195,7 +196,7 @@ class Handshake:
                 self._begin(line)
 
     def _claim(self, pending: PendingExchange) -> None:
-        """Says what is new here; what all have said by then is agreed."""
+        """Count the claims of an exchange in the store; mark those that all participants have counted as agreed."""
         try:
             for name, count in pending.claims:
                 if int(self._store.add(f"first/{name}", 1)) == count:
@@ -203,16 +204,16 @@ class Handshake:
                 else:
                     pending.open.append(f"agreed/{name}")
         except RuntimeError:
-            pending.open = []                                 # who served the store is gone; the exchange itself will say so
+            pending.open = []                                 # the process with the store has ended; the exchange itself will fail
         pending.claims = []
 
     def _begin(self, line: str) -> None:
-        """Begins those of a line that all agree about."""
+        """Start the first exchanges of a line that all ranks agree on."""
         while True:
             pending = self._lines[line][0]
             if pending.claims or not self._is_agreed(pending):
                 return
-            with self._lock:                              # whoever finds the line gone may begin the next one
+            with self._lock:                              # `start` starts an exchange at once if its line is empty
                 pending.begin()
                 self._lines[line].popleft()
                 if not self._lines[line]:
@@ -228,14 +229,14 @@ class Handshake:
         return pending.is_free or not pending.open
 
     def end(self) -> None:
-        """Ends the thread, and what has not begun."""
+        """End the thread, and fail the exchanges that have not started."""
         if self._thread is None:
             return
         self._claims.put(None)
         self._thread.join(1.0)
         for line in self._lines.values():
             for pending in line:
-                pending.give_up(RuntimeError("not all ranks have begun it"))
+                pending.give_up(RuntimeError("not all ranks have started it"))
 
 
 _NONE = PendingExchange(_nothing, [])

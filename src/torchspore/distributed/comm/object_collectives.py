@@ -16,7 +16,7 @@ def all_gather(value: Any, group: Group) -> list[Any]:
         return [copy.deepcopy(value)]
     gathered: list[Any] = [None] * group.size
     collectives.meet("an exchange of all objects", group)
-    torch.distributed.all_gather_object(gathered, value, groups.processes(group))
+    torch.distributed.all_gather_object(gathered, value, groups.process_group(group))
     return gathered
 
 
@@ -26,7 +26,7 @@ def gather(value: Any, root: int, group: Group) -> list[Any] | None:
         return [copy.deepcopy(value)]
     gathered: list[Any] | None = [None] * group.size if group.rank == root else None
     collectives.meet(f"an exchange of objects for rank {group.ranks[root]}", group)
-    torch.distributed.gather_object(value, gathered, group.ranks[root], groups.processes(group))
+    torch.distributed.gather_object(value, gathered, group.ranks[root], groups.process_group(group))
     return gathered
 
 
@@ -35,7 +35,7 @@ def broadcast(values: list[Any], root: int, group: Group) -> list[Any]:
     received = list(values)
     if group.size > 1:
         collectives.meet(f"an exchange of {len(received)} objects of rank {group.ranks[root]}", group)
-        torch.distributed.broadcast_object_list(received, group.ranks[root], groups.processes(group))
+        torch.distributed.broadcast_object_list(received, group.ranks[root], groups.process_group(group))
     return received
 
 
@@ -45,17 +45,17 @@ def scatter(values: list[Any] | None, root: int, group: Group) -> Any:
         return copy.deepcopy(values[0] if values else None)
     received: list[Any] = [None]
     collectives.meet(f"an exchange that shares out objects of rank {group.ranks[root]}", group)
-    torch.distributed.scatter_object_list(received, values if group.rank == root else None, group.ranks[root], groups.processes(group))
+    torch.distributed.scatter_object_list(received, values if group.rank == root else None, group.ranks[root], groups.process_group(group))
     return received[0]
 
 
 def send(values: list[Any], target: int, group: Group) -> None:
     """Sends objects to the process at `target`."""
-    torch.distributed.send_object_list(values, group.ranks[target], groups.processes(group))
+    torch.distributed.send_object_list(values, group.ranks[target], groups.process_group(group))
 
 
 def receive(values: list[Any], source: int, group: Group) -> list[Any]:
     """As many objects as `values` has, from the process at `source`."""
     received = list(values)
-    torch.distributed.recv_object_list(received, group.ranks[source], groups.processes(group))
+    torch.distributed.recv_object_list(received, group.ranks[source], groups.process_group(group))
     return received

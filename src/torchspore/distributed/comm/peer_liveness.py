@@ -1,4 +1,4 @@
-"""Decides whether another process can still be reached: the kernel answers for it, even while its Python is busy or stopped."""
+"""Tests whether the machine of another process can be reached. Its kernel answers even while the process is busy or stopped."""
 from __future__ import annotations
 
 import contextlib
@@ -12,49 +12,49 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 PATIENCE = 2.0
-"""Seconds that a store, or a machine, has to answer."""
+"""The time limit in seconds for an answer of a store or a machine."""
 
 
-class Door:
-    """A port that is held and not listened at: the kernel refuses who knocks, which says that the machine and the way there are well."""
+class ProbePort:
+    """A bound port without a listener. The kernel refuses each connection, which proves that the machine and the network work."""
 
     def __init__(self, towards: str) -> None:
         self._socket: socket.socket | None = None
         self.address = ("", 0)
         with contextlib.suppress(OSError):
-            host = _local_address(towards)
+            host = local_address(towards)
             self._socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
             self._socket.bind((host, 0))
             self.address = (host, int(self._socket.getsockname()[1]))
 
     def close(self) -> None:
-        """Gives the port back."""
+        """Release the port."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
 
 
-def _local_address(towards: str) -> str:
-    """The address that this machine has on its way to another one. Raises OSError."""
+def local_address(towards: str) -> str:
+    """Return the address from which this machine reaches another one. Raise OSError."""
     family, kind, _, _, where = socket.getaddrinfo(towards, 9, type=socket.SOCK_DGRAM)[0]
     with socket.socket(family, kind) as probe:
         probe.connect(where)                              # sends nothing
         return str(probe.getsockname()[0])
 
 
-def answers(address: tuple[str, int]) -> bool:
-    """Return whether a machine answers at an address; that nobody listens there is an answer."""
+def is_reachable(address: tuple[str, int]) -> bool:
+    """Return whether a machine answers at an address. A refused connection is an answer."""
     try:
         socket.create_connection(address, PATIENCE).close()
     except (TimeoutError, socket.gaierror):
         return False
     except OSError as error:
-        return isinstance(error, ConnectionError)         # refused: the machine is there
+        return isinstance(error, ConnectionError)         # refused: the machine works
     return True
 
 
-def listens(host: str, port: int) -> bool:
-    """Return whether somebody listens there."""
+def is_listening(host: str, port: int) -> bool:
+    """Return whether a process listens at this address."""
     try:
         socket.create_connection((host, port), PATIENCE).close()
     except OSError:
@@ -62,8 +62,8 @@ def listens(host: str, port: int) -> bool:
     return True
 
 
-def leads_here(host: str, port: int, seconds: float) -> None:
-    """Waits until who connects to that address comes to this process. Raises OSError where it can't listen, or nobody comes."""
+def wait_until_reachable(host: str, port: int, seconds: float) -> None:
+    """Wait until a connection to this address reaches this process. Raise OSError if it cannot listen or no connection arrives."""
     until, word = time.monotonic() + seconds, os.urandom(16)
     both = socket.has_dualstack_ipv6()
     with socket.create_server(("", port), family=socket.AF_INET6 if both else socket.AF_INET, dualstack_ipv6=both) as server:
@@ -81,8 +81,8 @@ def leads_here(host: str, port: int, seconds: float) -> None:
             time.sleep(0.1)
 
 
-def waited_for(host: str, port: int, seconds: float) -> None:
-    """Waits until somebody listens there: torch would write pages about its own attempts. Raises OSError."""
+def wait_until_listening(host: str, port: int, seconds: float) -> None:
+    """Wait until a process listens at this address, without torch's long log of failed attempts. Raise OSError."""
     until = time.monotonic() + seconds
     while True:
         try:
@@ -95,14 +95,14 @@ def waited_for(host: str, port: int, seconds: float) -> None:
 
 
 def connections() -> frozenset[int]:
-    """The sockets of this process, by the numbers that the kernel has for them."""
+    """Return the inode numbers of this process's sockets."""
     return frozenset(_sockets())
 
 
-def hang_up(sockets: frozenset[int]) -> None:
-    """Ends what is said over these sockets, for whoever waits at one; they stay open, for who holds them to close.
+def shut_down_connections(sockets: frozenset[int]) -> None:
+    """Shut down these connections, so that threads that wait at them continue. Their owners close the sockets.
 
-    One that is listened at is left alone: gloo ends the process where its own fails.
+    Listening sockets stay as they are: gloo ends the process if its listening socket fails.
     """
     for number, file in _sockets().items():
         if number in sockets:
@@ -112,7 +112,7 @@ def hang_up(sockets: frozenset[int]) -> None:
 
 
 def _sockets() -> dict[int, int]:
-    """The files of this process that are sockets, by their numbers; none where the system does not tell."""
+    """Return the file descriptors of sockets by inode number; none on a system without /proc."""
     sockets = {}
     with contextlib.suppress(OSError):
         for name in os.listdir("/proc/self/fd"):
@@ -123,8 +123,8 @@ def _sockets() -> dict[int, int]:
     return sockets
 
 
-class Errand(Generic[T]):
-    """A call in a thread of its own, which may never come back."""
+class BackgroundCall(Generic[T]):
+    """A call in a separate thread, which may never return."""
 
     def __init__(self, call: Callable[[], T]) -> None:
         self._call, self._over = call, threading.Event()
@@ -141,7 +141,7 @@ class Errand(Generic[T]):
 
     @property
     def is_over(self) -> bool:
-        """True if it has come back."""
+        """True if the call has returned."""
         return self._over.is_set()
 
     def result(self, seconds: float = PATIENCE) -> T | None:

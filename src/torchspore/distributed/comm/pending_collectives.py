@@ -1,4 +1,4 @@
-"""Exchanges that this process waits in, as reported to the others; and a thread that waits for those that gloo would give up."""
+"""The record of an exchange that this process waits in, and a thread that waits for messages that gloo would cancel after a time limit."""
 from __future__ import annotations
 
 import queue
@@ -16,20 +16,20 @@ class Waiting:
 
     key: str
     number: int
-    """How many exchanges of the group came before it in this process."""
+    """The number of the exchange among those of the group in this process."""
     kind: str
     sent: Any
     """The (dtype, shape) of the tensor that it sends; None if the kind describes it completely."""
     ranks: tuple[int, ...]
     since: float = field(default_factory=time.monotonic)
     others: tuple[int, ...] = ()
-    """The ranks it waits for, where these are not the whole group."""
+    """The ranks that it waits for, if they are not the entire group."""
     lengths: tuple[tuple[int, ...], tuple[int, ...]] | None = None
-    """How much of axis 0 it sends to each of the group, and receives."""
+    """The lengths of axis 0 that it sends to each rank of the group, and those that it receives."""
     pairs: dict[str, str] = field(default_factory=dict)
     """The messages between two processes, by a name that both use."""
     departed: list[int] = field(default_factory=list)
-    """Who had left when this process looked last."""
+    """The ranks that had left at the last read of the states."""
     claims: list[tuple[str, int]] | None = None
     """The texts about it that this process sends for the first time, and how many processes send the same; see `handshake`."""
     terms: str = ""
@@ -37,28 +37,28 @@ class Waiting:
 
     @property
     def fact(self) -> str:
-        """Its kind, and what it sends: the same in every rank, where all ranks wait in it."""
+        """The kind of the exchange and the tensor that it sends: equal in all ranks of a correct program."""
         return self.kind if self.sent is None else f"{self.kind} of {shown(*self.sent)}"
 
     @property
     def claim(self) -> str:
-        """The same, with what its numbers are made with: what is compared."""
+        """The fact with the settings that the numbers depend on; the handshake compares it."""
         return f"{self.fact} {self.terms}" if self.terms else self.fact
 
     @property
     def what(self) -> str:
-        """The same, with what is of this rank alone."""
+        """The fact with the lengths, which belong to this rank."""
         if self.lengths is None:
             return self.fact
         return f"{self.fact} that sends {short(list(self.lengths[0]))} and receives {short(list(self.lengths[1]))}"
 
     @property
     def group(self) -> str:
-        """The name of its group."""
+        """The name of the group."""
         return name_of(self.key)
 
     def facts(self, rank: int) -> dict[str, str]:
-        """What is said of it in `rank`, by names that the others have for the same."""
+        """Return the facts about the exchange in `rank`, by keys that all ranks use for it."""
         if self.others:
             return self.pairs
         claim_key = f"{self.key} {self.number}"
@@ -70,26 +70,26 @@ class Waiting:
 
 
 PAIRS = "/pairs"
-"""The end of a group's key that stands for exchanges between two of its processes."""
+"""The suffix of a group's key for messages between two of its processes."""
 
 
 def name_of(key: str) -> str:
-    """The name of the group that has this key."""
+    """Return the name of the group with this key."""
     return key.removesuffix(PAIRS).partition(":")[0]
 
 
 def ways(ranks: tuple[int, ...], rank: int) -> list[str]:
-    """Names for what `rank` sends to each of the ranks, and then for what it receives from each."""
+    """Return the names of the directions from `rank` to each of the ranks, and then from each to `rank`."""
     return [f"{rank}>{other}" for other in ranks] + [f"{other}>{rank}" for other in ranks]
 
 
 def shown(dtype: Any, shape: Any) -> str:
-    """A tensor's dtype and shape, as messages have them."""
+    """Return a tensor's dtype and shape as messages show them."""
     return f"{str(dtype).removeprefix('torch.')}{list(shape)}"
 
 
 class Done:
-    """How a wait in another thread ended."""
+    """The result of a wait in another thread."""
 
     def __init__(self) -> None:
         self.over = threading.Event()
@@ -97,7 +97,7 @@ class Done:
 
 
 class Waiter:
-    """A thread that waits for what it is given."""
+    """A thread that waits for handles."""
 
     def __init__(self) -> None:
         self._jobs: queue.SimpleQueue[tuple[list[Any], Done] | None] = queue.SimpleQueue()
@@ -105,13 +105,13 @@ class Waiter:
         self._thread.start()
 
     def give(self, works: list[Any]) -> Done:
-        """Begins to wait for these."""
+        """Start to wait for these handles."""
         done = Done()
         self._jobs.put((works, done))
         return done
 
     def end(self) -> None:
-        """Ends the thread: one that comes back from gloo while Python ends would take the process with it."""
+        """End the thread. A thread that returns from gloo while Python ends would crash the process."""
         self._jobs.put(None)
         self._thread.join(1.0)
 

@@ -1,8 +1,8 @@
 """The settings that the numbers of exchanges depend on, as each rank reports them: means or sums, over how many steps, the learning rate.
 
-Ranks whose exchanges are equal in kind and shape can mean other numbers by them, and their weights drift apart unseen. What a rank has
-said belongs to each of its exchanges from then on: `firsts` compares it, and where it differs `words` has both sides. It is a set: neither
-the order nor a repetition counts, so that two trainings in one program say what each of them is made with.
+Exchanges of equal kind and shape can have different meanings on two ranks, and then the weights drift apart unnoticed. The terms that a
+rank has reported belong to each of its later exchanges: `handshake` compares them, and `words` describes both sides if they differ. The
+terms are a set: order and repetition do not count, so a program with two trainings reports the terms of both.
 """
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from torchspore.base.frames import user_line
 
 Statements = dict[str, dict[str, dict[str, str]]]
-"""By group (EVERY for all of them), what it is about and what was said: the line that said it first."""
+"""By group (EVERY for all groups), subject and statement: the source line that reported it first."""
 EVERY = ""
 HINT = "every rank must train with one context, one optimizer and one scale of the loss, or weights drift apart unseen"
 
@@ -26,8 +26,8 @@ class Terms:
         self._digests: dict[str, str] = {}
         self._of_every = ""
 
-    def say(self, key: str, subject: str, statement: str, line: str | None = None) -> None:
-        """Says something of the exchanges of a group; what was said already costs a look."""
+    def report(self, key: str, subject: str, statement: str, line: str | None = None) -> None:
+        """Report a statement about the exchanges of a group. A repeated statement costs one lookup."""
         of_subject = self.statements.setdefault(key, {}).setdefault(subject, {})
         if statement in of_subject:
             return
@@ -40,7 +40,7 @@ class Terms:
         self._of_every = self._digests[EVERY]
 
     def of(self, key: str) -> str:
-        """A short name for all that was said of a group's exchanges; an empty text for nothing."""
+        """Return a digest of the statements about a group's exchanges; an empty text if there are none."""
         return self._digests.get(key, self._of_every)
 
 

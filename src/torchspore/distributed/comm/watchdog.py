@@ -1,8 +1,9 @@
-"""Exchanges that do not end: who waits where, who is somewhere else, who is gone. Nothing is sent before one of them is late.
+"""Diagnosis of an exchange that does not end: it names the ranks that wait, that execute another exchange, or that have ended.
 
-A rank that has waited LATE seconds writes its position into the store, and reads the positions of its group. Two ranks in
-different exchanges, or say different things of one, will wait for ever: both say so. A rank that is in no exchange is asked for its line; a
-thread answers for it. What is new about an exchange is compared before it begins (`firsts`).
+No rank sends anything before an exchange is late. A rank that has waited LATE seconds writes its state into the store and reads the states
+of its group. If two ranks are in different exchanges, or describe the same exchange differently, both raise an error, because they would
+wait forever. A thread of each rank publishes the rank's source line while the rank is in no exchange. `handshake` compares new exchanges
+before they start.
 """
 from __future__ import annotations
 
@@ -15,70 +16,73 @@ import sys
 import threading
 import time
 from datetime import timedelta
+from types import FrameType
 from typing import Any
 
-from torchspore.base.frames import is_users, user_line
+from torchspore.base.frames import is_user_file, user_line
 from torchspore.base.text import with_hint
 from torchspore.distributed.comm import deadlock_detection, peer_liveness, reduction_terms
 from torchspore.distributed.comm.handshake import Handshake, PendingExchange
+from torchspore.distributed.comm.hang_report import HangReports
 from torchspore.distributed.comm.pending_collectives import PAIRS, Waiter, Waiting, name_of, shown
 from torchspore.errors import CommunicationError
 
 __all__ = ["PAIRS", "Waiting", "Watchdog", "shown", "watch"]
 LATE = 2.0
-"""Seconds after which a rank looks where the others are."""
+"""The seconds after which a waiting rank reads the states of the others."""
 RETRY_SECONDS = 0.5
-"""Seconds between two looks."""
+"""The seconds between two reads of the states."""
 HEARS = 0.5
-"""Seconds after which a wait in C is looked up from: Python hears Ctrl-C then."""
+"""The seconds after which a wait in C returns, so that Python can handle Ctrl-C."""
 BEGUN = 64
-"""So many exchanges of a group are remembered."""
+"""The number of exchanges that each group remembers."""
 LOST = 20.0
-"""Seconds without a sign of life after which a process that can't be reached counts as lost."""
+"""The seconds without a heartbeat after which an unreachable process counts as lost."""
 
 
 class Watchdog:
-    """Observes the other processes on behalf of this one."""
+    """Observes the exchanges of this process and the states of the other processes."""
 
     def __init__(self, store: Any, rank: int, size: int, seconds: float, host: str = "127.0.0.1") -> None:
         self.store, self.rank, self.seconds = store, rank, seconds
         self._shared_store = store.clone()
-        self.firsts = Handshake(store.clone(), rank)
-        self._door = peer_liveness.Door(host)
-        self._shared_store.set(f"process/{rank}", json.dumps([socket.gethostname(), os.getpid(), *self._door.address]))
+        self.handshake = Handshake(store.clone(), rank)
+        self._probe_port = peer_liveness.ProbePort(host)
+        self._shared_store.set(f"process/{rank}", json.dumps([socket.gethostname(), os.getpid(), *self._probe_port.address]))
         self._states: dict[int, tuple[str, int]] = {}
-        self._doors: dict[int, tuple[str, int]] = {}
+        self._probe_addresses: dict[int, tuple[str, int]] = {}
         self._signs: dict[int, tuple[str, float]] = {}
-        self._errand: peer_liveness.Errand[dict[int, dict[str, Any]]] | None = None
+        self._query: peer_liveness.BackgroundCall[dict[int, dict[str, Any]]] | None = None
         self._answered = time.monotonic()
-        """When the store has last answered."""
+        """The time of the store's last answer."""
         self._size = size
         self.terms = reduction_terms.Terms()
         self._numbers: dict[str, int] = {}
         self._begun: dict[str, collections.deque[Waiting]] = {}
-        """By group the last exchanges that have begun: several may be on their way when one is waited for."""
+        """By group, the last exchanges that have started: several may run while the process waits for one."""
         self._published: dict[str, Any] | None = None
         self._suspect: Any = None
         self._ring: list[tuple[int, dict[str, Any]]] = []
-        """The ranks that wait for one another, as this process found them when it looked last."""
+        """The ranks that wait for one another, from the last read of the states."""
         self._suspected_ring: Any = None
         self._main = threading.get_ident()
         self.is_broken = False
-        """True if an exchange has failed: what still runs of it can't be ended."""
+        """True if an exchange has failed: its running parts cannot be ended."""
+        self._reports = HangReports(rank)
         self._waiter: Waiter | None = None
         self._over = threading.Event()
         self._answering = threading.Thread(target=self._answer, name="torchspore ranks", daemon=True)
         self._answering.start()
 
-    def know(self) -> None:
-        """Keeps which processes the others are, to tell later which of them is gone: the store may be gone with it."""
+    def store_process_ids(self) -> None:
+        """Store the process ids of the other ranks. They identify a rank that has ended even if the store has ended with it."""
         if self._size <= 64:
             for rank, state in enumerate(self._shared_store.multi_get([f"process/{rank}" for rank in range(self._size)])):
                 host, process, address, port = json.loads(state)
-                self._states[rank], self._doors[rank] = (host, process), (address, port)
+                self._states[rank], self._probe_addresses[rank] = (host, process), (address, port)
 
     def begin(self, key: str, kind: str, sent: Any, ranks: tuple[int, ...], others: tuple[int, ...] = (), lengths: Any = None) -> Waiting:
-        """Notes that an exchange begins."""
+        """Record the start of an exchange."""
         number = self._numbers[key] = self._numbers.get(key, 0) + 1
         waiting = Waiting(key, number, kind, sent, ranks, others=others, lengths=lengths)
         if sent is not None or lengths is not None:
@@ -90,7 +94,7 @@ class Watchdog:
         return waiting
 
     def finish(self, work: Any, waiting: Waiting) -> None:
-        """Waits for an exchange. Raises CommunicationError where it can't end."""
+        """Wait for an exchange. Raise CommunicationError if it cannot end."""
         step, was_over = _patience(work), False
         while True:
             try:
@@ -99,42 +103,42 @@ class Watchdog:
             except RuntimeError as error:
                 if was_over:
                     raise self.lost(waiting, error) from None
-                was_over = work.is_completed()            # it may have ended well just after the wait, which the next one says
+                was_over = work.is_completed()            # it may have ended without an error just after the wait; the next wait decides
             step -= HEARS
             if not was_over and step <= 0:
-                self._late(waiting, work)
+                self._diagnose(waiting, work)
                 step = RETRY_SECONDS
         self._done()
 
     def finish_pairs(self, works: list[Any], waiting: Waiting) -> None:
-        """Waits for sendings and receivings. gloo gives one up where its wait is cut short, so a thread of its own waits for them."""
+        """Wait for messages between two processes. gloo cancels a message whose wait times out, so another thread waits without a limit."""
         if self._waiter is None:
             self._waiter = Waiter()
         done = self._waiter.give(works)
         step = _patience(*works)
         while not done.over.wait(step):
-            self._late(waiting, *works)
+            self._diagnose(waiting, *works)
             step = RETRY_SECONDS
         if done.error is not None:
             raise self.lost(waiting, done.error) from None
         self._done()
 
-    # ---- late
+    # ---- late exchanges
 
     def _done(self) -> None:
-        """Takes back what was said about an exchange that is over now."""
-        if self._published is not None and (self._errand is None or self._errand.is_over):
+        """Remove the published state of an exchange that has ended."""
+        if self._published is not None and (self._query is None or self._query.is_over):
             with contextlib.suppress(RuntimeError):
-                peer_liveness.Errand(lambda: self._tell(None)).result()
+                peer_liveness.BackgroundCall(lambda: self._publish(None)).result()
 
-    def _late(self, waiting: Waiting, *works: Any) -> None:
-        """Looks where the others are. Raises CommunicationError where they will not come."""
-        waited, where = time.monotonic() - waiting.since, self._answers_of(self._here(waiting), waiting)
+    def _diagnose(self, waiting: Waiting, *works: Any) -> None:
+        """Read the states of the others. Raise CommunicationError if they will not join the exchange."""
+        waited, where = time.monotonic() - waiting.since, self._exchange_states(self._local_state(waiting), waiting)
         for rank, other in where.items():
             contradiction = self._contradicted(waiting, other)
             if contradiction is not None:
                 raise self._mismatch(contradiction[0], rank, {**other, **contradiction[1]})
-            if other["left"] and rank in waiting.departed:    # what it sent before may be on its way at the first look
+            if other["left"] and rank in waiting.departed:    # at the first read, its last messages may still be in transit
                 raise self._error(waiting, f"rank {rank} has left: its program has ended, or has called release()")
         waiting.departed = [rank for rank, other in where.items() if other["left"]]
         seen = [(rank, other["key"], other["number"]) for rank, other in where.items() if self._is_stuck(waiting, other)]
@@ -143,25 +147,38 @@ class Watchdog:
         self._suspect = seen
         ring = [(rank, other["key"], other["number"]) for rank, other in self._ring]
         if ring and ring == self._suspected_ring:
-            time.sleep(2 * RETRY_SECONDS)                         # the others shall find the same, and not that this one is gone
+            time.sleep(2 * RETRY_SECONDS)                         # the others need time to find the same ring before this rank ends
             raise self._error(waiting, *deadlock_detection.words(self._ring))
         self._suspected_ring = ring
         if not _have_begun(works) and self._dead(waiting):
-            raise self._parted(waiting)                   # it runs in nobody's sockets yet, which would say so
+            raise self._lost_rank_error(waiting)                   # it has not started, so no socket would report the lost rank
         if waited > self.seconds:
-            raise self._error(waiting, f"that is more than {self.seconds:g} s. {self._absent(waiting, where)}")
-        if waited > LOST and self._reach(waiting, where):
+            raise self._error(waiting, f"that is more than {self.seconds:g} s. {self._describe_absent(waiting, where)}")
+        self._report_wait(waiting, waited, where)
+        if waited > LOST and self._has_silent_rank(waiting, where):
             for work in works:
                 if isinstance(work, PendingExchange):
-                    work.begin_anyway()                   # who gives no sign may be gone, which its sockets know
+                    work.begin_anyway()                   # a silent rank may have ended; its sockets will report that
 
-    def _here(self, waiting: Waiting) -> dict[str, Any]:
-        """Where this rank is, for the others to read."""
+    def _report_wait(self, waiting: Waiting, waited: float, where: dict[int, dict[str, Any]]) -> None:
+        """Report a long wait on this rank, and let each rank that is not in the exchange report it too."""
+        if not self._reports.passes_limit(waiting, waited):
+            return
+        line, absences = user_line(), self._absences(waiting, where)
+        self._reports.report_wait(waiting, line, waited, absences, self.seconds)
+        notice = json.dumps({"rank": self.rank, "what": waiting.what, "group": waiting.group, "line": line, "waited": round(waited)})
+        with contextlib.suppress(RuntimeError):
+            for rank in absences:
+                self._shared_store.set(f"awaited/{rank}", notice)
+            self._shared_store.add("asked", 1)
+
+    def _local_state(self, waiting: Waiting) -> dict[str, Any]:
+        """Return the state of this rank for the others."""
         return {
             "key": waiting.key, "number": waiting.number, "what": waiting.what, "line": user_line(), "numbers": dict(self._numbers),
             "ranks": sorted({self.rank, *(waiting.others or waiting.ranks)}), "names": list(waiting.facts(self.rank)),
             "facts": {name: (fact, owner.number, owner.what) for name, (fact, owner) in self._facts(waiting).items()},
-            "ways": self.firsts.ways(), "terms": self.terms.statements,
+            "ways": self.handshake.ways(), "terms": self.terms.statements,
         }
 
     def _facts(self, waiting: Waiting) -> dict[str, tuple[str, Waiting]]:
@@ -170,9 +187,9 @@ class Watchdog:
         return {name: (fact, owner) for owner in [*begun, waiting] for name, fact in owner.facts(self.rank).items()}
 
     def _contradicted(self, waiting: Waiting, other: dict[str, Any]) -> tuple[Waiting, dict[str, Any]] | None:
-        """The first exchange that another rank has begun as a different one, and which; None where there is none.
+        """Return the first exchange that another rank describes differently, with that description; None if there is none.
 
-        In graphs exchanges begin early, so that what is waited for may be another than the one that differs.
+        Graphs start exchanges early, so the exchange that differs may not be the one that this rank waits for.
         """
         theirs = other.get("facts") or {}
         for name, (fact, local_waiting) in self._facts(waiting).items():
@@ -194,26 +211,26 @@ class Watchdog:
             return bool(waiting.facts(self.rank).keys() & other.get("facts", {}).keys())
         return other.get("numbers", {}).get(waiting.key, 0) >= waiting.number
 
-    def _answers_of(self, local_state: dict[str, Any], waiting: Waiting) -> dict[int, dict[str, Any]]:
-        """Says where this rank is, and gives where the others are: nothing where the store does not answer."""
+    def _exchange_states(self, local_state: dict[str, Any], waiting: Waiting) -> dict[int, dict[str, Any]]:
+        """Publish the state of this rank and return the states of the others; an empty dictionary if the store does not answer."""
         def ask() -> dict[int, dict[str, Any]]:
-            self._tell(local_state)
-            self._shared_store.set("asked", "1")
+            self._publish(local_state)
+            self._shared_store.add("asked", 1)
             self._ring = deadlock_detection.ring(self.rank, lambda rank: local_state if rank == self.rank else self._state_of(rank))
-            return self._where(waiting)
+            return self._states_of_others(waiting)
 
         try:
-            if self._errand is None or self._errand.is_over:
-                self._errand = peer_liveness.Errand(ask)
-            answer = self._errand.result()
+            if self._query is None or self._query.is_over:
+                self._query = peer_liveness.BackgroundCall(ask)
+            answer = self._query.result()
         except RuntimeError:
-            return {}                                     # who served the store is gone; the exchange itself will say so
+            return {}                                     # the process with the store has ended; the exchange itself will fail
         if answer is None:
             return {}
-        self._errand, self._answered = None, time.monotonic()
+        self._query, self._answered = None, time.monotonic()
         return answer
 
-    def _reach(self, waiting: Waiting, where: dict[int, dict[str, Any]]) -> bool:
+    def _has_silent_rank(self, waiting: Waiting, where: dict[int, dict[str, Any]]) -> bool:
         """Return whether a rank has given no sign of life for long. Raises CommunicationError where its machine does not answer."""
         is_silent, now = False, time.monotonic()
         store_is_silent = now - self._answered > LOST
@@ -222,25 +239,25 @@ class Watchdog:
             if sign is not None and self._signs.get(rank, ("", 0.0))[0] != sign:
                 self._signs[rank] = sign, now
             since = max(self._signs.get(rank, ("", 0.0))[1], waiting.since)
-            door = self._doors.get(rank, ("", 0))
-            if rank == self.rank or not door[1] or now - since < LOST or (where.get(rank, {}).get("what") and not store_is_silent):
+            address = self._probe_addresses.get(rank, ("", 0))
+            if rank == self.rank or not address[1] or now - since < LOST or (where.get(rank, {}).get("what") and not store_is_silent):
                 continue
-            if not peer_liveness.answers(door):
+            if not peer_liveness.is_reachable(address):
                 raise self._error(
-                    waiting, f"rank {rank} can't be reached: its machine ({door[0]}) does not answer",
+                    waiting, f"rank {rank} can't be reached: its machine ({address[0]}) does not answer",
                     "look whether that machine is up, and at the network between the two",
                 )
             is_silent = True
         return is_silent
 
-    def _tell(self, local_state: dict[str, Any] | None) -> None:
+    def _publish(self, local_state: dict[str, Any] | None) -> None:
         if local_state != self._published:
             self._shared_store.set(f"where/{self.rank}", json.dumps(local_state))
             self._published = local_state
 
-    def _where(self, waiting: Waiting) -> dict[int, dict[str, Any]]:
-        """Where the others of the group are, those that have said so."""
-        answers: dict[int, dict[str, Any]] = {}
+    def _states_of_others(self, waiting: Waiting) -> dict[int, dict[str, Any]]:
+        """Return the published states of the other ranks of the group."""
+        states: dict[int, dict[str, Any]] = {}
         for rank in waiting.others or waiting.ranks:
             if rank == self.rank:
                 continue
@@ -248,25 +265,28 @@ class Watchdog:
             has_departed = self._shared_store.check([f"left/{rank}"])
             sign = self._shared_store.get(f"sign/{rank}").decode() if self._shared_store.check([f"sign/{rank}"]) else None
             if state is not None or has_departed or sign is not None:
-                answers[rank] = {**(state or {}), "left": has_departed, "sign": sign}
-        return answers
+                states[rank] = {**(state or {}), "left": has_departed, "sign": sign}
+        return states
 
     def _state_of(self, rank: int) -> dict[str, Any] | None:
-        """Where a rank says that it is; None where it has said nothing."""
+        """Return the state that a rank has published; None if it has published none."""
         state = json.loads(self._shared_store.get(f"where/{rank}")) if self._shared_store.check([f"where/{rank}"]) else None
         return state or None
 
-    def _absent(self, waiting: Waiting, where: dict[int, dict[str, Any]]) -> str:
-        parts = []
+    def _describe_absent(self, waiting: Waiting, where: dict[int, dict[str, Any]]) -> str:
+        return "; ".join(self._absences(waiting, where).values()) or "All ranks are in it: the network does not carry it"
+
+    def _absences(self, waiting: Waiting, where: dict[int, dict[str, Any]]) -> dict[int, str]:
+        """Describe each rank that has not begun the exchange."""
+        absences = {}
         for rank in waiting.others or waiting.ranks:
             other = where.get(rank, {})
-            if rank == self.rank or self._has_come(waiting, other):
-                continue
-            parts.append(f"rank {rank} has not come to it" + (f": it is at {other['line']}" if other.get("line") else ""))
-        return "; ".join(parts) or "All ranks are in it: the network does not carry it"
+            if rank != self.rank and not self._has_come(waiting, other):
+                absences[rank] = f"rank {rank} has not come to it" + (f": it is at {other['line']}" if other.get("line") else "")
+        return absences
 
     def _mismatch(self, waiting: Waiting, rank: int, other: dict[str, Any]) -> CommunicationError:
-        time.sleep(2 * RETRY_SECONDS)                             # the other one shall find the same, and not that this one is gone
+        time.sleep(2 * RETRY_SECONDS)                             # the other rank needs time to find the difference too
         if (other["key"], other["number"]) == (waiting.key, waiting.number) and other["what"].startswith(waiting.fact):
             difference = reduction_terms.words(waiting.key, self.terms.statements, rank, other.get("terms") or {})
             if difference:
@@ -284,54 +304,55 @@ class Watchdog:
         )
         return CommunicationError(texts if hint is None else with_hint(texts, hint))
 
-    # ---- gone
+    # ---- lost ranks
 
-    def unmet(self, error: Exception, call: str, key: str, ranks: tuple[int, ...]) -> CommunicationError:
-        """The error for `call`, in which connections to some ranks were made and one of them left."""
+    def connection_error(self, error: Exception, call: str, key: str, ranks: tuple[int, ...]) -> CommunicationError:
+        """Return the error for a `call` that connects ranks, if one of them ended meanwhile."""
         with contextlib.suppress(RuntimeError):
-            peer_liveness.Errand(self.know).result()               # in `init()` it is not known yet who the others are
+            peer_liveness.BackgroundCall(self.store_process_ids).result()               # `init()` has not stored the process ids yet
         return self.lost(Waiting(key, 1, call, None, ranks), error)
 
     def lost(self, waiting: Waiting, error: Exception) -> CommunicationError:
-        """The error for an exchange that failed with `error`."""
+        """Return the error for an exchange that failed with `error`."""
         self.is_broken, error_text = True, str(error)
         if any(word in error_text for word in ("onnection", "Connect timeout", "closed", "reset", "pipe")):
-            return self._parted(waiting)
+            return self._lost_rank_error(waiting)
         if "imed out" in error_text:
-            where = self._answers_of(self._published or {}, waiting)
-            return self._error(waiting, f"that is more than {self.seconds:g} s. {self._absent(waiting, where)}")
+            where = self._exchange_states(self._published or {}, waiting)
+            return self._error(waiting, f"that is more than {self.seconds:g} s. {self._describe_absent(waiting, where)}")
         first = error_text.strip().splitlines()[0] if error_text.strip() else type(error).__name__
         return CommunicationError(f"{_at(waiting, self.rank)}, which failed: {first}.")
 
-    def _parted(self, waiting: Waiting) -> CommunicationError:
-        """The error for an exchange in which another rank is gone."""
+    def _lost_rank_error(self, waiting: Waiting) -> CommunicationError:
+        """Return the error for an exchange in which another rank has ended."""
         self.is_broken = True
-        who, other = peer_liveness.Errand(lambda: self._who(waiting)).result(2 * peer_liveness.PATIENCE) or ("another rank is gone", None)
+        description = peer_liveness.BackgroundCall(lambda: self._describe_lost(waiting)).result(2 * peer_liveness.PATIENCE)
+        who, other = description or ("another rank is gone", None)
         if other is not None:
             return self._mismatch(*other)
         hint = "what ended it stands in its own output, worker_N.log under the launcher"
         return CommunicationError(with_hint(f"{_at(waiting, self.rank)} when {who}.", hint))
 
-    def _who(self, waiting: Waiting) -> tuple[str, tuple[Waiting, int, dict[str, Any]] | None]:
-        """Who is gone, in words; and a rank that was in another exchange when it went, and in which."""
-        gone = self._gone(waiting)
-        other = self._last_words(waiting)
-        who = f"rank {gone} is gone" if gone is not None else self._leaver(waiting)
+    def _describe_lost(self, waiting: Waiting) -> tuple[str, tuple[Waiting, int, dict[str, Any]] | None]:
+        """Describe the rank that has ended; also return a rank that ended in another exchange, with that exchange."""
+        gone = self._find_lost(waiting)
+        other = self._other_exchange(waiting)
+        who = f"rank {gone} is gone" if gone is not None else self._describe_departed(waiting)
         if other is None:
-            self._tell_lost(gone)
+            self._publish_lost(gone)
         return who, other
 
-    def _leaver(self, waiting: Waiting) -> str:
+    def _describe_departed(self, waiting: Waiting) -> str:
         try:
-            departed = [rank for rank, other in self._where(waiting).items() if other["left"]]
+            departed = [rank for rank, other in self._states_of_others(waiting).items() if other["left"]]
         except RuntimeError:
             departed = []
         return f"rank {departed[0]} left: its program has ended" if departed else "another rank is gone"
 
-    def _last_words(self, waiting: Waiting) -> tuple[Waiting, int, dict[str, Any]] | None:
-        """A rank that was in another exchange when it went, and in which."""
+    def _other_exchange(self, waiting: Waiting) -> tuple[Waiting, int, dict[str, Any]] | None:
+        """Return a rank that ended in another exchange, with that exchange; None if there is none."""
         try:
-            where = self._where(waiting)
+            where = self._states_of_others(waiting)
         except RuntimeError:
             return None
         for rank, other in where.items():
@@ -342,7 +363,7 @@ class Watchdog:
                 return waiting, rank, other
         return None
 
-    def _gone(self, waiting: Waiting) -> int | None:
+    def _find_lost(self, waiting: Waiting) -> int | None:
         until = time.monotonic() + 0.5
         while True:
             dead = self._dead(waiting)
@@ -350,25 +371,25 @@ class Watchdog:
                 return self._first_of(dead)
             if time.monotonic() > until:
                 return None
-            time.sleep(0.02)                              # a process closes its connections before it is gone
+            time.sleep(0.02)                              # a process closes its connections before it ends
 
     def _dead(self, waiting: Waiting) -> list[int]:
-        """The ranks of an exchange whose processes ran on this machine, and do no more."""
+        """Return the ranks of an exchange whose processes ran on this machine and have ended."""
         here = socket.gethostname()
         return [
             rank for rank, (host, process) in self._states.items()
             if rank in waiting.ranks and rank != self.rank and host == here and not _is_alive(process)
         ]
 
-    def _tell_lost(self, gone: int | None) -> None:
-        """Leaves word that this rank ends because another one is gone: who finds it gone looks for the other."""
+    def _publish_lost(self, gone: int | None) -> None:
+        """Publish that this rank ends because rank `gone` has ended, so that other ranks name that rank."""
         try:
             self._shared_store.set(f"lost/{self.rank}", str(gone))
         except RuntimeError:
-            pass                                          # who served the store is gone
+            pass                                          # the process with the store has ended
 
     def _first_of(self, dead: list[int]) -> int:
-        """Who of them was gone first: the one that has left no word, or whom the others name."""
+        """Return the rank that ended first: one that published no reason, or one that the others name."""
         try:
             reasons = {rank: self._shared_store.get(f"lost/{rank}").decode() for rank in dead if self._shared_store.check([f"lost/{rank}"])}
         except RuntimeError:
@@ -377,16 +398,19 @@ class Watchdog:
         named = [int(gone) for gone in reasons.values() if gone != "None"]
         return (silent or named or dead)[0]
 
-    # ---- answering
+    # ---- answers to other ranks
 
     def _answer(self) -> None:
-        """Says where this process is, once somebody asks, while it is in no exchange."""
-        answered, signs = False, 0
+        """Publish the source line of this process while it is in no exchange, after another rank has asked."""
+        answered, signs, requests = False, 0, 0
         while not self._over.wait(1.0):
             try:
-                if not self._shared_store.check(["asked"]):
+                count = self._shared_store.add("asked", 0)
+                if not count:
                     continue
-                signs += 1
+                if count != requests and self._shared_store.check([f"awaited/{self.rank}"]):
+                    self._reports.report_absence(json.loads(self._shared_store.get(f"awaited/{self.rank}")), self._line())
+                requests, signs = count, signs + 1
                 self._shared_store.set(f"sign/{self.rank}", str(signs))
                 if self._published is None or (answered and "what" not in self._published):
                     line = self._line()
@@ -399,16 +423,16 @@ class Watchdog:
     def _line(self) -> str | None:
         frame = sys._current_frames().get(self._main)
         while frame is not None:
-            if is_users(frame.f_code.co_filename):
+            if is_user_file(frame.f_code.co_filename):
                 return f"{frame.f_code.co_filename}:{frame.f_lineno}"
             frame = frame.f_back
         return None
 
     def end(self) -> None:
-        """Ends the threads."""
+        """End the threads."""
         self._over.set()
-        self.firsts.end()
-        self._door.close()
+        self.handshake.end()
+        self._probe_port.close()
         if self._waiter is not None:
             self._waiter.end()
         if threading.current_thread() is not self._answering:
@@ -424,12 +448,12 @@ def _have_begun(works: Any) -> bool:
 
 
 def _patience(*works: Any) -> float:
-    """After how long to look where the others are: sooner where nothing runs yet that would say who is gone."""
+    """Return the seconds before the first read of the states: fewer before the exchange starts, when no socket reports a lost rank."""
     return LATE if _have_begun(works) else min(RETRY_SECONDS, LATE)
 
 
 _EXITING = 0x4
-"""The kernel's flag of a process that is on its way out: it has it before its connections are closed."""
+"""The kernel's flag of an exiting process. The kernel sets it before it closes the connections."""
 
 
 def _is_alive(process: int) -> bool:
@@ -443,5 +467,15 @@ def _is_alive(process: int) -> bool:
         return True
 
 
+def is_waiting(frame: FrameType | None) -> bool:
+    """Return whether a thread that executes `frame` waits for an exchange."""
+    waits = (Watchdog.finish.__code__, Watchdog.finish_pairs.__code__)
+    while frame is not None:
+        if frame.f_code in waits:
+            return True
+        frame = frame.f_back
+    return False
+
+
 watch: Watchdog | None = None
-"""That of this process, while it is one of several."""
+"""The watchdog of this process; None in a run of one process."""

@@ -20,7 +20,7 @@ Buckets = list[list[int]]
 
 @dataclass(frozen=True)
 class Rule:
-    """The context's rule: split at `places`, or after a number of bytes; with neither, each gradient has a message of its own."""
+    """The context's rule: split at `positions`, or after `limit` bytes; with neither, each gradient has a separate message."""
 
     positions: tuple[int, ...] = ()
     limit: int = 0

@@ -24,6 +24,7 @@ from torchspore.engine.core import change_counters
 from torchspore.engine.core.sharded_layout import ShardedLayout
 from torchspore.engine.core.sharded_value import ShardedValue, local_part
 from torchspore.engine.core.tensor import frame, raw, wrap
+from torchspore.engine.memory import reserved_zeros
 
 OPTION = "auto_parallel.enable_parallel_optimizer"
 _CONFIG = "auto_parallel.parallel_optimizer_config."
@@ -79,7 +80,7 @@ def of(optimizer: str, parameters: Sequence[Any], refusal: str = "") -> tuple[Sh
         return NONE
     from torchspore.distributed.comm import groups
 
-    wishes = _wishes()
+    options = _sharding_options()
     if settings.processes() == 1:
         option_effects.report_shares(optimizer, parameters, NONE, "there is one process")
         return NONE
@@ -87,17 +88,17 @@ def of(optimizer: str, parameters: Sequence[Any], refusal: str = "") -> tuple[Sh
         option_effects.report_shares(optimizer, parameters, NONE, refusal)
         return NONE
     settings.check()
-    size = _size(groups.size(), wishes.largest_group)
+    size = _size(groups.size(), options.largest_group)
     position, block = groups.rank() % size, groups.rank() // size
     group = groups.of_ranks(tuple(range(block * size, (block + 1) * size)))
     others = groups.of_ranks(tuple(range(position, groups.size(), size)))
-    shares = tuple(_share(parameter, group, others, position, wishes) for parameter in parameters)
+    shares = tuple(_share(parameter, group, others, position, options) for parameter in parameters)
     option_effects.report_shares(optimizer, parameters, shares, "")
     return shares if any(shares) else NONE
 
 
 @dataclass(frozen=True)
-class _Wishes:
+class _ShardingOptions:
     """The members of `parallel_optimizer_config`."""
 
     smallest: int
@@ -107,10 +108,10 @@ class _Wishes:
     cuts_sums: bool
 
 
-def _wishes() -> _Wishes:
+def _sharding_options() -> _ShardingOptions:
     threshold = 1024 * int(STORE.get(_CONFIG + "parallel_optimizer_threshold"))
     size = int(STORE.get("auto_parallel.optimizer_weight_shard_size"))
-    return _Wishes(threshold, STORE.get(_CONFIG + "optimizer_level"), size, STORE.get(_CONFIG + "gradient_accumulation_shard"))
+    return _ShardingOptions(threshold, STORE.get(_CONFIG + "optimizer_level"), size, STORE.get(_CONFIG + "gradient_accumulation_shard"))
 
 
 def _size(processes: int, limit: int) -> int:
@@ -120,15 +121,15 @@ def _size(processes: int, limit: int) -> int:
     return max(size for size in range(1, limit + 1) if processes % size == 0)
 
 
-def _share(parameter: Any, group: Group, others: Group, position: int, wishes: _Wishes) -> Share | None:
+def _share(parameter: Any, group: Group, others: Group, position: int, options: _ShardingOptions) -> Share | None:
     t = parameter._t
-    if t.nbytes < wishes.smallest or t.ndim == 0 or t.shape[0] % group.size or group.size == 1:
+    if t.nbytes < options.smallest or t.ndim == 0 or t.shape[0] % group.size or group.size == 1:
         return None
     if not parameter.parallel_optimizer or parameter.layerwise_parallel:
         return None
     rows = t.shape[0] // group.size
     return Share(
-        group, others, position * rows, rows, tuple(t.shape), wishes.cuts_sums or wishes.level != "level1", wishes.level == "level3",
+        group, others, position * rows, rows, tuple(t.shape), options.cuts_sums or options.level != "level1", options.level == "level3",
     )
 
 
@@ -154,6 +155,15 @@ def cut_moment(state: Any, share: Share | None) -> Any:
         cut = ShardedLayout((share.group.size,), (0, *(-1,) * (len(share.full_shape) - 1)), share.full_shape)
         state._t = ShardedValue(cut_state(state, share)._t, cut)
     return state
+
+
+def reserve_moment(state: Any) -> None:
+    """Let a Parameter of zeros take memory where it is written only, if a graph is going to split it (`distributed.shard`).
+
+    A graph splits it when the first step is compiled. The full state of all Parameters would be in memory until then.
+    """
+    if STORE.get(OPTION) and settings.mode() in ("semi_auto_parallel", "auto_parallel") and settings.processes() > 1:
+        state._t = reserved_zeros.zeros_like(state._t)
 
 
 @contextmanager
@@ -213,7 +223,7 @@ _WORTH = fusion.MEGABYTE // 4
 def _gather_in_memory(full: torch.Tensor, share: Share) -> None:
     from torchspore.distributed.comm import groups
 
-    torch.distributed.all_gather_into_tensor(full, share.of(full), groups.processes(share.group))
+    torch.distributed.all_gather_into_tensor(full, share.of(full), groups.process_group(share.group))
 
 
 def _limit() -> int:

@@ -19,7 +19,7 @@ _SHARES = (
 )
 
 
-def tell(name: str, outcome: Outcome) -> None:
+def report_option(name: str, outcome: Outcome) -> None:
     """Reports what came of an option of `set_auto_parallel_context` that the program has set."""
     if settings.is_set(name) or ("." in name and settings.is_set(name.partition(".")[0])):
         effects.report(_IN + name, outcome)
@@ -31,16 +31,18 @@ def report_plan(plan: Plan, count: int) -> None:
     report_mode()
     how = f"{count} gradients in {len(plan.buckets)} messages ({fusion.rule()}) over {plan.group.size} processes"
     for name in ("all_reduce_fusion_config", "comm_fusion.openstate", "comm_fusion.allreduce"):
-        tell(name, Outcome.applied(how) if several else _ALONE)
+        report_option(name, Outcome.applied(how) if several else _ALONE)
     for name, kind in (("comm_fusion.allgather", "gathered"), ("comm_fusion.reducescatter", "scattered")):
         if not effects.has_outcome(_IN + name):
-            tell(name, Outcome.no_effect(f"nothing is {kind} without enable_parallel_optimizer") if several else _ALONE)
+            report_option(name, Outcome.no_effect(f"nothing is {kind} without enable_parallel_optimizer") if several else _ALONE)
     mean = f"sums are divided by {1 / plan.factor:g}" if plan.factor else "gradients stay sums"
-    tell("gradients_mean", Outcome.applied(mean) if several else _ALONE)
-    tell("gradient_fp32_sync", precision_outcome())
+    report_option("gradients_mean", Outcome.applied(mean) if several else _ALONE)
+    report_option("gradient_fp32_sync", precision_outcome())
     for name in ("dump_local_norm", "dump_local_norm_path", "dump_device_local_norm"):
         if settings.is_set(name):
-            tell(name, Outcome.no_effect("as in MindSpore it acts where operators are split: in 'semi_auto_parallel' and 'auto_parallel'"))
+            report_option(
+                name, Outcome.no_effect("as in MindSpore it acts where operators are split: in 'semi_auto_parallel' and 'auto_parallel'")
+            )
     if several:
         effects.note(NOTES, how)
 
@@ -50,9 +52,9 @@ def report_mode() -> None:
     if settings.mode() not in settings.ALIKE:
         return
     count = settings.processes()
-    tell("parallel_mode", Outcome.applied(f"gradients are summed over {count} processes") if count > 1 else _ALONE)
-    tell("device_num", Outcome.applied("it is the number of processes"))
-    tell("global_rank", Outcome.applied("it is the rank of this process"))
+    report_option("parallel_mode", Outcome.applied(f"gradients are summed over {count} processes") if count > 1 else _ALONE)
+    report_option("device_num", Outcome.applied("it is the number of processes"))
+    report_option("global_rank", Outcome.applied("it is the rank of this process"))
 
 
 def precision_outcome() -> Outcome:
@@ -70,17 +72,19 @@ def report_shares(optimizer: str, parameters: Sequence[Any], shares: Sequence[An
     if not cut:
         why_not = why_not or "no Parameter is large enough, has a first axis that divides, and may be cut"
         for name in _SHARES:
-            tell(name, Outcome.no_effect(why_not))
+            report_option(name, Outcome.no_effect(why_not))
         return
     share = cut[0][1]
     megabytes = sum(size for size, _ in cut) / 2**20
     how = f"{optimizer} keeps 1/{share.group.size} of the state of {len(cut)} of {len(parameters)} Parameters ({megabytes:.3g} MB)"
     effects.note(NOTES, how)
-    tell("enable_parallel_optimizer", Outcome.applied(how))
-    tell("optimizer_weight_shard_size", Outcome.applied(f"{share.group.size} processes have a Parameter together"))
-    tell(_CONFIG + "parallel_optimizer_threshold", Outcome.applied(f"{len(parameters) - len(cut)} Parameters stay whole"))
+    report_option("enable_parallel_optimizer", Outcome.applied(how))
+    report_option("optimizer_weight_shard_size", Outcome.applied(f"{share.group.size} processes have a Parameter together"))
+    report_option(_CONFIG + "parallel_optimizer_threshold", Outcome.applied(f"{len(parameters) - len(cut)} Parameters stay whole"))
     level = "in nn.TrainOneStepCell each process sums the gradients of its own rows" if share.scatters else "gradients are summed whole"
-    tell(_CONFIG + "optimizer_level", Outcome.applied(level + ("; weights are whole only while they are used" if share.slices else "")))
-    tell(_CONFIG + "gradient_accumulation_shard", Outcome.applied("the sum of micro batches is kept for the own rows alone"))
-    tell("comm_fusion.allgather", Outcome.applied(f"new rows travel in messages {fusion.rule('allgather')}"))
-    tell("comm_fusion.reducescatter", Outcome.no_effect("the gradient of each Parameter is scattered as soon as it is there"))
+    report_option(
+        _CONFIG + "optimizer_level", Outcome.applied(level + ("; weights are whole only while they are used" if share.slices else ""))
+    )
+    report_option(_CONFIG + "gradient_accumulation_shard", Outcome.applied("the sum of micro batches is kept for the own rows alone"))
+    report_option("comm_fusion.allgather", Outcome.applied(f"new rows travel in messages {fusion.rule('allgather')}"))
+    report_option("comm_fusion.reducescatter", Outcome.no_effect("the gradient of each Parameter is scattered as soon as it is there"))

@@ -43,7 +43,7 @@ def begin(parameters: Iterable[Any]) -> None:
         return
     if not settings.is_shared():
         where = "there is one process" if settings.processes() == 1 else f"{settings.mode()!r} takes equal seeds instead"
-        option_effects.tell(_NAME, Outcome.no_effect(where))
+        option_effects.report_option(_NAME, Outcome.no_effect(where))
         return
     _forget_others()
     unsent = [p for p in parameters if id(p) not in _sent and not _is_local(p)]
@@ -52,7 +52,7 @@ def begin(parameters: Iterable[Any]) -> None:
     send(unsent)
     for parameter in unsent:
         _sent[id(parameter)] = parameter
-    option_effects.tell(_NAME, Outcome.applied("process 0 sends its Parameters before they are first trained"))
+    option_effects.report_option(_NAME, Outcome.applied("process 0 sends its Parameters before they are first trained"))
 
 
 def _is_local(parameter: Any) -> bool:

@@ -57,7 +57,7 @@ def check() -> None:
     check_mode()
     if mode() not in ALIKE:
         return
-    together = environment.stands_for()
+    together = environment.simulated_size()
     if together > 1 and processes() == 1:
         raise RuntimeError(message(
             f"parallel_mode={mode()!r} in one process that stands for {together}",

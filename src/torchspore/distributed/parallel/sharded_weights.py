@@ -54,17 +54,17 @@ class RowShardedWeight(RowShard):
             gathered = change(gathered, *arguments)
         return gathered
 
-    def gather_in(self, read: Callable[[TensorBase], torch.Tensor]) -> torch.Tensor:
+    def record_gather(self, read: Callable[[TensorBase], torch.Tensor]) -> torch.Tensor:
         """All rows, gathered anew at each read, because the program may have written to this process's rows."""
         from torchspore.distributed.comm import collectives
 
         return collectives.all_gather(read(self.rows), self.share.group)
 
-    def write_in(self, read: Callable[[TensorBase], torch.Tensor], value: torch.Tensor) -> None:
+    def record_write(self, read: Callable[[TensorBase], torch.Tensor], value: torch.Tensor) -> None:
         """Writes this process's rows of a full value as operators of a capture."""
         read(self.rows).copy_(self.share.of(value))
 
-    def keep_rows(self, values: torch.Tensor) -> None:
+    def store_rows(self, values: torch.Tensor) -> None:
         """Keeps the own rows of whole values."""
         with torch.no_grad():
             self.rows._t.copy_(self.share.of(values))
@@ -98,7 +98,7 @@ class RowShardedWeight(RowShard):
             if function in _LATER and not kwargs:
                 return cls(first.rows, first.share, (*first.changes, (function, args[1:])))
             if function is _aten.copy_.default and not first.changes:
-                first.keep_rows(args[1].full_value() if isinstance(args[1], RowShardedWeight) else args[1].expand(first.shape))
+                first.store_rows(args[1].full_value() if isinstance(args[1], RowShardedWeight) else args[1].expand(first.shape))
                 return first
         if function._schema.is_mutable and isinstance(first, RowShardedWeight):
             name = function._schema.name.removeprefix("aten::")

@@ -1,7 +1,7 @@
-"""Memory that a graph writes and sees by more than one name.
+"""Alias conflicts: memory that a graph writes and reads through several values.
 
-On one device a view shows what is written into the memory behind it. Split, a view may be a copy: of a value that had to be gathered first.
-Where that would be seen, all of such memory stays whole on each device, and what is written goes back into the parts.
+On one device a view shares the memory of its source, and sees later writes. In a split graph a view may be a copy, because its source
+had to be gathered. Where this would change results, the memory stays unsplit on each device, and writes are copied back into the parts.
 """
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from torch.fx.node import Node
 
 from torchspore.distributed.shard import strategy_marker
 from torchspore.engine.core.torch_private import is_operator
-from torchspore.graph.fx.aliasing import changing, owners, shown, writes
+from torchspore.graph.fx.aliasing import mutated_owners, owners, view_source, writes
 
 
 @dataclass(frozen=True)
 class AliasConflicts:
-    """Parts of a graph's memory that can't be split like others."""
+    """The memory of a graph that needs special treatment."""
 
     unsplit: frozenset[Node]
-    """Owners of memory that is written by a view, or whose views are used after it was written."""
+    """The owners of memory that is written through a view, or whose views are read after a write."""
     copied: frozenset[Node]
-    """Marks whose result must have memory of its own: it is written, or what it marks is while it is still used."""
+    """Marks whose result needs separate memory: it is written, or its source is written while the result is still in use."""
     written: frozenset[Node]
-    """Owners of all memory that is written."""
+    """The owners of all mutated memory."""
 
 
 def nodes_written_by(node: Node) -> list[Node]:
-    """The values that a node writes into, also within the graphs of a branch or loop."""
+    """Return the values that a node writes into, including writes within the graphs of a branch or loop."""
     if node.op != "call_function" or is_operator(node.target):
         return writes(node)
     items = [item for value in node.args if isinstance(value, (list, tuple)) for item in value]
@@ -38,7 +38,7 @@ def nodes_written_by(node: Node) -> list[Node]:
         if not isinstance(inner, torch.fx.GraphModule):
             continue
         holders = [inner_node for inner_node in inner.graph.nodes if inner_node.op == "placeholder"]
-        changed = changing(inner)
+        changed = mutated_owners(inner)
         if len(holders) == len(items):
             written_nodes += [item for item, holder in zip(items, holders) if holder in changed and isinstance(item, Node)]
         elif changed & set(holders):
@@ -46,8 +46,8 @@ def nodes_written_by(node: Node) -> list[Node]:
     return list(dict.fromkeys(written_nodes))
 
 
-def tangles(graph: torch.fx.Graph, stored: Container[Node]) -> AliasConflicts:
-    """The tangles of a captured graph; `stored` are the weights of which a step computes with a copy."""
+def find_alias_conflicts(graph: torch.fx.Graph, stored: Container[Node]) -> AliasConflicts:
+    """Return the alias conflicts of a captured graph; `stored` are the weights of which the operators read a gathered copy."""
     position_of = {node: at for at, node in enumerate(graph.nodes)}
     owner = owners(graph)
     times: dict[Node, list[int]] = {}
@@ -75,9 +75,9 @@ def tangles(graph: torch.fx.Graph, stored: Container[Node]) -> AliasConflicts:
 
 def _unchanged_source(node: Node, is_stored: bool) -> Node:
     """The first node that is the same value: what an operator that wrote it gives back is."""
-    source = shown(node)
+    source = view_source(node)
     while source is not None and (source in nodes_written_by(node) or (not is_stored and _renames(node))):
-        node, source = source, shown(source)
+        node, source = source, view_source(source)
     return node
 
 

@@ -12,7 +12,7 @@ from torch.fx.node import Node
 from torchspore.distributed.shard import node_builder
 from torchspore.distributed.shard.node_builder import faking
 from torchspore.engine.core.torch_private import OpOverload
-from torchspore.graph.fx.modules import copied
+from torchspore.graph.fx.modules import copy_module
 from torchspore.graph.passes import drop_dead
 
 _aten = torch.ops.aten
@@ -23,7 +23,7 @@ def widened(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
     """A copy in which `bmm` of joined dimensions is `matmul` of those that were joined."""
     if not any(node.target is _aten.bmm.default for node in module.graph.nodes):
         return module
-    module = copied(module)
+    module = copy_module(module)
     with faking(module):
         _Widening(module).run()
     return drop_dead(module)

@@ -14,41 +14,45 @@ from torchspore.engine.core.device_layout import Layout, unsplit
 from torchspore.graph.control import execution
 
 
-def split(to: Any, node: Node) -> Any:
+def split(partitioner: Any, node: Node) -> Any:
     """The results of a branch whose graphs were split for the layouts of its inputs; None where that would need an exchange."""
     if node.target is not execution.branch:
         return None
     arguments: Any = node.args
     test, inputs, then, otherwise = arguments
-    values, written_nodes = [to.values[item] for item in inputs], set(nodes_written_by(node))
+    values, written_nodes = [partitioner.values[item] for item in inputs], set(nodes_written_by(node))
     if any(value.layout.partial for item, value in zip(inputs, values) if item in written_nodes):
         return None
     layouts = [value.layout.settled() for value in values]
     for graph in (then, otherwise):
-        _share_stand_ins(to, graph)
-    first = _local(to, then, layouts, lambda at, out, layout, shape: layout)
+        _share_stand_ins(partitioner, graph)
+    first = _local(partitioner, then, layouts, lambda at, out, layout, shape: layout)
     if first is None:
         return None
     results = [output[0] if output is not None else None for output in first.outputs]
-    other = _local(to, otherwise, layouts, lambda at, out, layout, shape: results[at] or unsplit(len(shape)))
+    other = _local(partitioner, otherwise, layouts, lambda at, out, layout, shape: results[at] or unsplit(len(shape)))
     if other is None:
         return None
-    moved = [to.move(value, layout).node for value, layout in zip(values, layouts)]
-    picked = to.move(to.values[test], unsplit(len(to.values[test].shape))).node
-    result = to.call(execution.branch, (picked, moved, first.module, other.module), {}, node, [_val(out) for out in _outputs(first.module)])
-    return to.wrapped(result, node, [layout or unsplit(0) for layout in results])
+    moved = [partitioner.move(value, layout).node for value, layout in zip(values, layouts)]
+    picked = partitioner.move(partitioner.values[test], unsplit(len(partitioner.values[test].shape))).node
+    result = partitioner.call(
+        execution.branch, (picked, moved, first.module, other.module), {}, node, [_val(out) for out in _outputs(first.module)]
+    )
+    return partitioner.wrapped(result, node, [layout or unsplit(0) for layout in results])
 
 
-def _local(to: Any, graph: torch.fx.GraphModule, layouts: list[Layout], output: Any) -> Any:
-    """The graph of one side on each device; None where it sends something or takes parts."""
-    local_side = type(to)(graph, to.mesh, layouts, output, to.policy, {}, {}, to.copies, Plan()).run()
+def _local(partitioner: Any, graph: torch.fx.GraphModule, layouts: list[Layout], output: Any) -> Any:
+    """Return the local graph of one side of a branch; None if it contains exchanges or receives partial sums."""
+    local_side = type(partitioner)(
+        graph, partitioner.mesh, layouts, output, partitioner.policy, {}, {}, partitioner.replica_counts, Plan()
+    ).run()
     sends = any(placed.target in nodes.SENDING or placed.target in nodes.LOCAL for placed in local_side.module.graph.nodes)
     return None if sends or any(layout.partial for layout, _ in local_side.inputs) else local_side
 
 
-def _share_stand_ins(to: Any, graph: torch.fx.GraphModule) -> None:
+def _share_stand_ins(partitioner: Any, graph: torch.fx.GraphModule) -> None:
     """Makes the stand-ins of a side, which was traced by itself, ones of the graph around it."""
-    with to.faking():
+    with partitioner.faking():
         for node in graph.graph.nodes:
             if "val" in node.meta:
                 node.meta["val"] = tree.mapped(node.meta["val"], _like)

@@ -42,6 +42,11 @@ def borders_sum(x: torch.Tensor, axes: Axes, dim: int, before: int, behind: int,
     return torch.empty_like(x.narrow(dim, before, x.shape[dim] - before - behind))
 
 
+def rotated(x: torch.Tensor, axes: Axes, mesh: Mesh) -> torch.Tensor:
+    """The part of the device before this one along `axes`; the first device gets that of the last."""
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
+
+
 def cut(x: torch.Tensor, axes: Axes, dim: int, mesh: Mesh) -> torch.Tensor:
     """The own part along `dim` of what each device has."""
     return _cut(x, dim, mesh.product(axes))
@@ -83,6 +88,6 @@ def _cut(x: torch.Tensor, dim: int, count: int) -> torch.Tensor:
     return x.narrow(dim, 0, x.shape[dim] // count)
 
 
-SENDING = frozenset((all_reduce, reduce_scatter, all_gather, all_to_all, borders, borders_sum))
+SENDING = frozenset((all_reduce, reduce_scatter, all_gather, all_to_all, borders, borders_sum, rotated))
 """Operators that send; `cut` and `position` do not."""
 LOCAL = frozenset((cut, position))

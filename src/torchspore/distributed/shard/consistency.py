@@ -15,20 +15,22 @@ from torchspore.base.text import message
 from torchspore.context import effects
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
-from torchspore.distributed.comm import agreement, collectives, groups
-from torchspore.engine.core import generators
-from torchspore.engine.core.sharded_layout import cut_of
+from torchspore.distributed.comm import agreement, collectives, groups, object_collectives
+from torchspore.distributed.parallel import settings
+from torchspore.engine.core import change_counters, generators
+from torchspore.engine.core.delayed_values import DelayedValue, is_delayed
+from torchspore.engine.core.sharded_layout import sharded_layout_of
 
 _alike: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 """The Parameters that all have alike, by their ids."""
 
 
-def say_context() -> None:
+def report_context() -> None:
     """Says what `set_auto_parallel_context` holds now, by which a graph is split: `init()` has compared what it held then."""
     for key in agreement.PARALLEL:
         setting = STORE.source(key)[1]
         line = None if setting is None else setting.where
-        groups.say(None, f"set_auto_parallel_context({OPTIONS[key].name})", agreement.describe_value(STORE.get(key)), line)
+        groups.report_terms(None, f"set_auto_parallel_context({OPTIONS[key].name})", agreement.describe_value(STORE.get(key)), line)
 
 
 def agree(inputs: Sequence[Any]) -> None:
@@ -39,27 +41,51 @@ def agree(inputs: Sequence[Any]) -> None:
     """
     named_inputs = [item for item in inputs if hasattr(item, "name") and hasattr(item, "_t")]
     forms = [
-        (str(item.name), tuple(item._t.shape) if (cut := cut_of(item)) is None else cut.shape, str(item._t.dtype)) for item in named_inputs
+        (str(item.name), tuple(item._t.shape) if (layout := sharded_layout_of(item)) is None else layout.shape, str(item._t.dtype))
+        for item in named_inputs
     ]
     first = ", ".join(name for name, _, _ in forms[:2]) + (", .." if len(forms) > 2 else "")
     check_equal(f"a call with {len(forms)} Parameters ({first})", repr(sorted(forms)))
-    new = [item for item in named_inputs if cut_of(item) is None and id(item) not in _alike]
+    new = [item for item in named_inputs if sharded_layout_of(item) is None and id(item) not in _alike]
     if not new:
         return
+    to_compare, changed = _agree_on_delayed(new)
     state = generators.current_state()
     world = groups.world()
-    differs = _differ([*(_digest(item._t) for item in new), _digest(state)])
-    changed = [item for item, differ in zip(new, differs) if differ]
-    for item in changed:
+    differs = _differ([*(_digest(item._t) for item in to_compare), _digest(state)])
+    unequal = [item for item, differ in zip(to_compare, differs) if differ]
+    for item in unequal:
         with torch.no_grad():
             item._t.copy_(collectives.broadcast(item._t.detach().contiguous(), 0, world))
     if differs[-1]:
         generators.go_on_from(collectives.broadcast(state, 0, world))
+    changed += unequal
     if changed:
         names = ", ".join(str(item.name) for item in changed[:3]) + (", .." if len(changed) > 3 else "")
         effects.note("distribution", f"{len(changed)} Parameters ({names}) were not alike in all processes: those of process 0 are taken")
     for item in new:
         _alike[id(item)] = item
+
+
+def _agree_on_delayed(parameters: list[Any]) -> tuple[list[Any], list[Any]]:
+    """Give delayed values the description that process 0 has. Return the Parameters that are not delayed everywhere, and those changed.
+
+    A Parameter whose values one process has drawn already, for example to print them, must be compared by its values.
+    """
+    if not (settings.is_set("init_param_in_compile") and STORE.get("auto_parallel.init_param_in_compile")):
+        return parameters, []
+    drawn = torch.tensor([not is_delayed(item._t) for item in parameters], dtype=torch.int64)
+    drawn_anywhere = collectives.all_reduce(drawn, "max", groups.world()).tolist()
+    delayed = [item for item, is_drawn in zip(parameters, drawn_anywhere) if not is_drawn]
+    differs = _differ([zlib.crc32(repr(item._t.initial).encode()) for item in delayed])
+    changed = [item for item, differ in zip(delayed, differs) if differ]
+    if changed:
+        descriptions = object_collectives.broadcast([item._t.initial for item in changed], 0, groups.world())
+        for item, description in zip(changed, descriptions):
+            item._t = DelayedValue(description)
+            item._t.belongs_to(item)
+        change_counters.rebinds += 1
+    return [item for item, is_drawn in zip(parameters, drawn_anywhere) if is_drawn], changed
 
 
 def check_equal(what: str, text: str) -> None:

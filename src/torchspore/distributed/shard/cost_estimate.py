@@ -10,7 +10,7 @@ from typing import Any
 from torch.fx.node import Node
 
 from torchspore.context.plan_request import Machine
-from torchspore.distributed.shard.local_graph import Placed
+from torchspore.distributed.shard.local_graph import SplitOperator
 from torchspore.distributed.shard.memory_model import bytes_of
 from torchspore.distributed.shard.pipelines.stage_assignment import ALL, stage_of
 from torchspore.distributed.shard.redistribution import CUT
@@ -90,7 +90,7 @@ def rows(split: Any, machine: Machine) -> list[Row]:
     at: dict[Node, int] = {}
     names = dict(zip((n for n in split.local.unsplit.graph.nodes if n.op == "placeholder"), split.lifted))
     last = None
-    for placed in split.local.placed:
+    for placed in split.local.split_operators:
         meta = placed.node.meta
         name = str(meta.get(node_metadata.CALLED) or getattr(placed.node.target, "_opname", placed.name))
         key = (meta.get(node_metadata.CALL), name, bool(meta.get(node_metadata.GRADIENT)))
@@ -111,11 +111,11 @@ def rows(split: Any, machine: Machine) -> list[Row]:
     return table_rows
 
 
-def _add(row: Row, placed: Placed, mesh: Mesh, machine: Machine) -> None:
+def _add(row: Row, placed: SplitOperator, mesh: Mesh, machine: Machine) -> None:
     """Puts one operator of torch's into its row."""
     sends = [step for step, _ in placed.steps if step.kind != CUT]
     row.exchanges += [Exchange(step.kind, mesh.product(step.axes), step.sent) for step in sends]
-    row.sending += sum(machine.latency + step.sent / machine.bandwidth for step in sends)
+    row.sending += sum(machine.transfer_seconds(step.sent, 1, mesh.extent(step.axes)) for step in sends)
     row.computing += sum(_computing(node, machine) for node in placed.nodes)
     row.stages.update({stage_of(node) for node in placed.nodes} - {ALL})
     row.has_rule = row.has_rule and placed.has_rule
@@ -174,5 +174,5 @@ def totals(split: Any, table_rows: list[Row], machine: Machine) -> Totals:
 def about(split: Any) -> str:
     """The devices and their grid."""
     mesh = split.local.mesh
-    stages, grid = split.spread.stages, " x ".join(map(str, mesh.sizes))
+    stages, grid = split.sharded_capture.stages, " x ".join(map(str, mesh.sizes))
     return f"{mesh.count} devices, a grid of {grid}" if stages == 1 else f"{stages} stages of {mesh.count} devices each, a grid of {grid}"

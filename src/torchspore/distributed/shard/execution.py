@@ -8,16 +8,19 @@ from typing import Any
 
 import torch
 
+from torchspore.base.frames import warn
 from torchspore.base.text import message
 from torchspore.context import plan_request
+from torchspore.context.store import STORE
 from torchspore.distributed import device_count
-from torchspore.distributed.shard import allreduce_fusion, metadata, outcomes, reduce_scatter, simulation, strategy_io
+from torchspore.distributed.shard import allreduce_fusion, exchange_schedule, metadata, outcomes, reduce_scatter, simulation, strategy_io
 from torchspore.distributed.shard.local_graph import LocalGraph
 from torchspore.distributed.shard.pipelines import construction, stage_graph
 from torchspore.distributed.shard.pipelines.stage_assignment import ALL
 from torchspore.distributed.shard.sharded_capture import ShardedCapture
 from torchspore.engine.core import change_counters, sharded_value
-from torchspore.engine.core.sharded_layout import ShardedLayout, as_tensor_map, cut_of, note_cut
+from torchspore.engine.core.delayed_values import draw_in, is_delayed
+from torchspore.engine.core.sharded_layout import ShardedLayout, as_tensor_map, set_sharded_layout, sharded_layout_of
 from torchspore.engine.core.tensor import TensorBase, wrap
 from torchspore.errors import StrategyRefused
 
@@ -26,41 +29,48 @@ Result = tuple[LocalGraph, tuple[int, int], construction.Pipeline | None]
 """The graph of each device, the number of gradient sums and of their messages, and the pipeline if there is one."""
 
 
-def cut(module: torch.fx.GraphModule, spread: ShardedCapture, lifted: Sequence[Any]) -> Result:
+def cut(module: torch.fx.GraphModule, sharded_capture: ShardedCapture, lifted: Sequence[Any]) -> Result:
     """Splits a graph over devices, and over the stages of a pipeline. Raises ValueError for what does not fit."""
-    local = spread.localized(module, lifted)
+    local = sharded_capture.partition(module, lifted)
     reduce_scatter.scattered(local)
-    if spread.stages > 1:
-        spread.homes = construction.assign(local, lifted, [_stage(item) for item in lifted], spread.stages)
+    if sharded_capture.stages == 1:
+        exchange_schedule.reorder(local)
+    else:
+        sharded_capture.homes = construction.assign(local, lifted, [_stage(item) for item in lifted], sharded_capture.stages)
     messages = allreduce_fusion.fused(local)
-    return local, messages, construction.arranged(local, spread.stages) if spread.stages > 1 else None
+    return local, messages, construction.arranged(local, sharded_capture.stages) if sharded_capture.stages > 1 else None
 
 
 class Split:
     """A graph of N devices, for the kind of devices that there is: processes, all of them simulated here, or none."""
 
-    def __init__(self, module: torch.fx.GraphModule, spread: ShardedCapture, lifted: Sequence[Any]) -> None:
+    def __init__(self, module: torch.fx.GraphModule, sharded_capture: ShardedCapture, lifted: Sequence[Any]) -> None:
         try:
-            result: Result = spread.was_cut or cut(module, spread, lifted)
+            result: Result = sharded_capture.was_cut or cut(module, sharded_capture, lifted)
             self.local, self.messages, self.pipeline = result
-            spread.was_cut = None
+            sharded_capture.was_cut = None
         except ValueError as error:
             raise StrategyRefused(str(error)) from None
         if self.pipeline is not None:
             construction.note_common(self.local, lifted)
-        self.spread, self.lifted = spread, list(lifted)
-        self.kind = spread.kind
+        self.sharded_capture, self.lifted = sharded_capture, list(lifted)
+        self.kind = sharded_capture.kind
+        is_planned = self.kind == device_count.PLANNED
+        self.rank = (int(STORE.get("auto_parallel.global_rank")) if is_planned else device_count.rank()) % sharded_capture.count
+        """The device of its stage that this process is, or that `global_rank` names."""
         outcomes.report(self)
         self.code: Code | None = None
         self.module = module
         if self.kind == device_count.SIMULATED:
             self.code = functools.partial(_simulated, self.local)
         elif self.kind == device_count.PLANNED:
-            self.code = functools.partial(_not_here, self)
+            self.code = functools.partial(_planned, self)
+            if plan_request.pending is not None:
+                plan_request.pending.compiled = self
         else:
             from torchspore.distributed.shard import consistency, rank_binding
 
-            consistency.say_context()
+            consistency.report_context()
             try:
                 consistency.agree(lifted)
                 if self.pipeline is not None:
@@ -69,29 +79,35 @@ class Split:
                 raise StrategyRefused(str(error)) from None
             local = self.local
             if self.pipeline is not None:
-                local = replace(local, module=stage_graph.of_stage(local.module, device_count.rank() // spread.count, spread.stages))
-            self.module = rank_binding.bound(local, device_count.rank(), spread.stages)
+                local = replace(
+                    local, module=stage_graph.of_stage(local.module, device_count.rank() // sharded_capture.count, sharded_capture.stages)
+                )
+            self.module = rank_binding.bound(local, device_count.rank(), sharded_capture.stages)
             self._cut(lifted)
-        metadata.note(spread, lifted)
-        strategy_io.keep(spread)
-        strategy_io.store_found_strategies(spread)
+        metadata.note(sharded_capture, lifted)
+        strategy_io.keep(sharded_capture)
+        strategy_io.store_found_strategies(sharded_capture)
 
     def _cut(self, lifted: Sequence[Any]) -> None:
         """Leaves of each Parameter that is cut this process's own part, and nothing of one that only another stage needs."""
         from torchspore.distributed.shard import gather
 
         mesh = self.local.mesh
+        delayed = [item for item in lifted if is_delayed(getattr(item, "_t", None))]
         for at, (item, (layout, shape)) in enumerate(zip(lifted, self.local.inputs)):
-            if not isinstance(item, TensorBase) or not hasattr(item, "name") or cut_of(item) is not None:
+            if not isinstance(item, TensorBase) or not hasattr(item, "name") or sharded_layout_of(item) is not None:
                 continue
-            stage = self.spread.homes.get(str(item.name))
+            stage = self.sharded_capture.homes.get(str(item.name))
             if layout.is_unsplit and stage is None:
+                draw_in(item)
                 continue
-            note_cut(item, mesh, layout, shape, stage)
-            if at in self.spread.bases:
-                item.__dict__["_base"] = ShardedLayout(*as_tensor_map(mesh, self.spread.bases[at]), shape, stage)
-            item._t = gather.stored_value(gather.part_of(item._t, item.__dict__["_cut"]), item.__dict__["_cut"])
+            set_sharded_layout(item, mesh, layout, shape, stage)
+            if at in self.sharded_capture.bases:
+                item.__dict__["_base"] = ShardedLayout(*as_tensor_map(mesh, self.sharded_capture.bases[at]), shape, stage)
+            item._t = gather.stored_value(gather.part_of(item._t, item.__dict__["_sharded_layout"]), item.__dict__["_sharded_layout"])
             change_counters.rebinds += 1
+        if delayed:
+            outcomes.report_delayed(delayed)
 
     @property
     def unsplit(self) -> torch.fx.GraphModule:
@@ -108,11 +124,11 @@ class Split:
                 stage = None if self.pipeline is None else self.pipeline.homes.get(at)
                 if output is not None and not (output[0].is_unsplit and stage is None) and isinstance(out, torch.Tensor):
                     wrapped[at] = wrap(out)
-                    note_cut(wrapped[at], self.local.mesh, *output, stage)
-                    if stage is not None and gather.is_absent(wrapped[at].__dict__["_cut"]):
-                        wrapped[at]._t = gather.elsewhere(out, wrapped[at].__dict__["_cut"])
+                    set_sharded_layout(wrapped[at], self.local.mesh, *output, stage)
+                    if stage is not None and gather.is_absent(wrapped[at].__dict__["_sharded_layout"]):
+                        wrapped[at]._t = gather.remote_value(out, wrapped[at].__dict__["_sharded_layout"])
                     elif not output[0].is_unsplit:
-                        wrapped[at]._t = sharded_value.ShardedValue(out, wrapped[at].__dict__["_cut"])
+                        wrapped[at]._t = sharded_value.ShardedValue(out, wrapped[at].__dict__["_sharded_layout"])
         return wrapped
 
 
@@ -126,7 +142,7 @@ def _agree_on(pipeline: construction.Pipeline) -> None:
 
 def _stage(item: Any) -> int | None:
     """The stage of a pipeline that has an input, as an earlier graph left it."""
-    cut = cut_of(item)
+    cut = sharded_layout_of(item)
     if cut is not None:
         return cut.stage
     return ALL if getattr(item, "__dict__", {}).get(construction.EVERYWHERE) else None
@@ -136,14 +152,29 @@ def _simulated(local: Any, *tensors: torch.Tensor) -> list[Any]:
     return simulation.run(local, tensors)
 
 
-def _not_here(split: Split, *tensors: torch.Tensor) -> list[Any]:
+def _planned(split: Split, *tensors: torch.Tensor) -> list[Any]:
+    """Answer a pending request for a plan; else compute what the devices compute together, all of them in this process.
+
+    Raises StrategyRefused if the environment requests compilations alone (MS_SIMULATION_LEVEL).
+    """
     if plan_request.pending is not None:
         from torchspore.distributed.shard import plan_text
 
         plan_text.answer(split, plan_request.pending)
         raise SystemExit(0)
-    count = split.spread.count
-    raise StrategyRefused(message(
-        f"a call for {count} devices in one process", f"{count} processes, or one that stands for them",
-        hint=f"torchspore workers -n {count} SCRIPT, or torchspore run --simulate {count} SCRIPT",
-    ))
+    count = split.sharded_capture.count * split.sharded_capture.stages
+    launch = f"torchspore workers -n {count} SCRIPT"
+    if device_count.planned():
+        raise StrategyRefused(message(
+            f"a call for {count} devices in one process", f"{count} processes, or one that stands for them",
+            hint=f"{launch}, or torchspore run --simulate {count} SCRIPT",
+        ))
+    if count not in _WARNED:
+        _WARNED.add(count)
+        warn(f"device_num={count} in one process: this process computes for all {count} devices, one after the other.\n\nhint: {launch}")
+    parts_of_batch = {at for at, item in enumerate(split.lifted) if split.sharded_capture.is_part_of_batch(item)}
+    return simulation.run(split.local, tensors, parts_of_batch)
+
+
+_WARNED: set[int] = set()
+"""The numbers of devices that a warning has named."""

@@ -40,7 +40,7 @@ def placed(what: str, value: Any, strategies: Sequence[Any] | None) -> Any:
     if capture is None or strategies is None:
         return value
     remaining_layouts = iter(_for_tensors(what, value, strategies))
-    devices = capture.spread.count
+    devices = capture.sharded_capture.count
 
     def lay_out(leaf: Any) -> Any:
         strategy = next(remaining_layouts, None) if isinstance(leaf, TensorBase) else None
@@ -75,7 +75,7 @@ def micro_batch(value: Any, at: int, count: int) -> Any:
     Where each device has rows of its own, the part holds that part of each device's rows, as MindSpore's does, and nothing is sent for it.
     """
     capture = strategy_calls.split_now()
-    row_share = capture.spread.row_share if capture is not None and isinstance(value, TensorBase) else 1
+    row_share = capture.sharded_capture.row_share if capture is not None and isinstance(value, TensorBase) else 1
     length = value.shape[0] // count
     if row_share == 1 or value.shape[0] % (row_share * count):
         return _laid(value[at * length:(at + 1) * length], capture)
@@ -87,8 +87,8 @@ def micro_batch(value: Any, at: int, count: int) -> Any:
 def _laid(value: Any, capture: Any) -> Any:
     if capture is None or not isinstance(value, TensorBase):
         return value
-    t, rows = raw(value), capture.spread.rows
+    t, rows = raw(value), capture.sharded_capture.rows
     if rows == 1 or not t.ndim or t.shape[0] % rows:
         return value
-    layout = layout_of((rows, *(1,) * (t.ndim - 1)), tuple(t.shape), capture.spread.count)
+    layout = layout_of((rows, *(1,) * (t.ndim - 1)), tuple(t.shape), capture.sharded_capture.count)
     return wrap(strategy_marker.laid(t, strategy_marker.OF_PARTS + strategy_marker.text(layout.device_matrix, layout.tensor_map)))

@@ -55,7 +55,7 @@ def _sum() -> torch.Tensor:
     return _LAST.squared
 
 
-def _tell(x: torch.Tensor, name: str, rank: int) -> None:
+def _report_norm(x: torch.Tensor, name: str, rank: int) -> None:
     """Tells the length of the gradient `x` of the Parameter `name` on one device, whose place in the grid is `rank`."""
     if device_count.devices()[1] == device_count.RANKS:
         rank = device_count.rank()                             # the grid may be that of one stage of a pipeline
@@ -78,7 +78,7 @@ def _write(folder: Path, name: str, length: float) -> None:
         np.save(out, np.float32(length))
 
 
-local_norm: Any = define("local_norm(Tensor x, str name, int rank) -> ()", _tell, lambda x, name, rank: None)
+local_norm: Any = define("local_norm(Tensor x, str name, int rank) -> ()", _report_norm, lambda x, name, rank: None)
 """Tells the length of a gradient; gives nothing."""
 printing.OPERATORS.add(local_norm)
 

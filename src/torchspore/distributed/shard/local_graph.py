@@ -1,6 +1,7 @@
 """The result of the partitioner: the graph of each device, and the split of each operator."""
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +15,7 @@ from torchspore.engine.core.device_mesh import Mesh
 
 @dataclass(frozen=True)
 class Value:
-    """A value of the local graph: its node, how it lies, the shape of the whole."""
+    """A value of the local graph: its node, its layout and its full shape."""
 
     node: Node
     layout: Layout
@@ -27,27 +28,27 @@ _STATEMENTS = {
     "loop": "a loop on a Tensor", "loop_keeping": "a loop on a Tensor", "loop_back": "the gradient of a loop on a Tensor",
     "loop_back_second": "the second gradient of a loop on a Tensor", "check": "an assert on a Tensor", "say": "a print",
 }
-"""By the names of their functions, the operators that replace statements."""
+"""The statements that operators replace, by the names of the operators' functions."""
 
 
 @dataclass
-class Placed:
-    """How one operator of the captured graph came to run: for `explain` and the plan."""
+class SplitOperator:
+    """The split of an operator of the captured graph, for `explain` and the plan."""
 
     node: Node
     layouts: list[Layout]
     steps: list[tuple[Step, Shape]] = field(default_factory=list)
     has_rule: bool = True
     why: str = ""
-    """Why a cut that the program wants was not kept."""
+    """The reason why a requested split was not applied."""
     used: dict[Node, Layout] = field(default_factory=dict)
-    """How its operands lay."""
+    """The layouts of its operands."""
     nodes: list[Node] = field(default_factory=list)
     """The nodes that each device runs for it."""
 
     @property
     def name(self) -> str:
-        """Return the name for people: MindSpore's operator, torch's, or a statement of the program."""
+        """Return the name for messages: of MindSpore's operator, torch's operator, or a statement of the program."""
         target: Any = self.node.target
         plain = _STATEMENTS.get(getattr(target, "__name__", ""))
         return plain or str(self.node.meta.get("called") or target)
@@ -61,7 +62,7 @@ class LocalGraph:
     mesh: Mesh
     inputs: list[tuple[Layout, Shape]]
     outputs: list[tuple[Layout, Shape] | None]
-    placed: list[Placed]
+    split_operators: list[SplitOperator]
     unsplit: torch.fx.GraphModule
     """The captured graph of one device."""
 
@@ -78,5 +79,7 @@ class Policy:
     """True if those of gradients are; `gradient_fp32_sync`."""
     means: bool = False
     """True if gradients are divided by the devices that hold the same part of a Parameter; `gradients_mean`."""
-    tells_norms: bool = False
+    reports_norms: bool = False
     """True if the lengths of gradients are reported before they are summed; `dump_local_norm`."""
+    shares: Mapping[str, Layout] = field(default_factory=dict)
+    """By the name of a Parameter that the optimizer splits, the layout of the optimizer's part: gradients are summed in it."""

@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from torchspore.context import plan_request
 from torchspore.context.plan_request import Machine as Machine
 
-set_by_program: dict[str, float] = {}
+set_by_program: dict[str, Any] = {}
 """Figures that the program has set: `set_cost_model_context(device_memory_capacity=..)` is the `capacity`."""
 
 

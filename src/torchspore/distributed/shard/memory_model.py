@@ -39,12 +39,12 @@ def memory(split: Any, stage: int | None = None) -> Memory:
         return max((memory(split, stage) for stage in range(split.pipeline.stages)), key=lambda stage_memory: stage_memory.total)
     module = split.local.module
     totals = {"parameters": 0, "states": 0, "inputs": 0}
-    names = split.spread.parameters
+    names = split.sharded_capture.parameters
     if stage is not None:
         module = stage_graph.of_stage(module, stage, split.pipeline.stages)
     for node, item in zip((n for n in module.graph.nodes if n.op == "placeholder"), split.lifted):
         name = str(getattr(item, "name", "")) if item is not None else ""
-        if stage is not None and split.spread.homes.get(name, stage) != stage:
+        if stage is not None and split.sharded_capture.homes.get(name, stage) != stage:
             continue
         kind = "inputs" if name not in names else "states" if is_state(name, names) else "parameters"
         totals[kind] += bytes_of(node)

@@ -46,19 +46,19 @@ def clear() -> None:
     _graphs.clear()
 
 
-def note(spread: ShardedCapture, lifted: Sequence[Any]) -> None:
+def note(sharded_capture: ShardedCapture, lifted: Sequence[Any]) -> None:
     """Notes a graph that was split."""
     if not RECORDING.is_on:
         return
     only_trained = bool(STORE.get("auto_parallel.strategy_ckpt_config.only_trainable_params"))
     layouts = {}
     parameters = {str(item.name): item for item in lifted if isinstance(item, TensorBase) and hasattr(item, "name")}
-    for name, (matrix, tensor_map, shape, is_trained) in spread.parameters.items():
+    for name, (matrix, tensor_map, shape, is_trained) in sharded_capture.parameters.items():
         is_weight = is_trained and len(shape) > 0 and parameters[name]._t.is_floating_point()
         if is_weight or not only_trained:
-            stage = spread.homes.get(name)
-            stages = range(spread.stages) if stage is None else (stage,)
-            ranks = tuple(stage * spread.count + at for stage in stages for at in range(spread.count))
+            stage = sharded_capture.homes.get(name)
+            stages = range(sharded_capture.stages) if stage is None else (stage,)
+            ranks = tuple(stage * sharded_capture.count + at for stage in stages for at in range(sharded_capture.count))
             layouts[name] = Lying(matrix, tensor_map, str(parameters[name]._t.dtype).removeprefix("torch."), shape, ranks)
     ids = {id(parameter) for parameter in parameters.values()}
     _graphs[:] = [graph_entry for graph_entry in _graphs if {id(p) for p in graph_entry[0]} != ids]

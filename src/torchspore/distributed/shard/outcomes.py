@@ -15,29 +15,32 @@ from torchspore.distributed.shard.pipelines import construction
 _IN = "auto_parallel."
 _KINDS = {
     device_count.RANKS: "processes", device_count.SIMULATED: "ranks in this process",
-    device_count.PLANNED: "devices, for a plan that nothing runs",
+    device_count.PLANNED: "devices, which this process stands for",
 }
 
 
 def report(split: Any) -> None:
     """Reports the options that a split looks at."""
-    local, spread = split.local, split.spread
-    count, kinds = local.mesh.count * spread.stages, Counter(step.kind for placed in local.placed for step, _ in placed.steps)
-    sent = sum(step.sent for placed in local.placed for step, _ in placed.steps)
+    local, sharded_capture = split.local, split.sharded_capture
+    count, kinds = (
+        local.mesh.count * sharded_capture.stages,
+        Counter(step.kind for placed in local.split_operators for step, _ in placed.steps),
+    )
+    sent = sum(step.sent for placed in local.split_operators for step, _ in placed.steps)
     shown = ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items())) or "nothing is exchanged"
     mode = str(STORE.get(_IN + "parallel_mode"))
     if split.messages[0] > split.messages[1]:
         shown += f" ({split.messages[0]} sums of gradients in {split.messages[1]} messages)"
-    grid = "a grid of " + (" x ".join(map(str, local.mesh.sizes)) or "1") + (" in each stage" if spread.stages > 1 else "")
+    grid = "a grid of " + (" x ".join(map(str, local.mesh.sizes)) or "1") + (" in each stage" if sharded_capture.stages > 1 else "")
     _report("parallel_mode", f"split over {count} {_KINDS[split.kind]}, {grid}: {shown}; {sent:,} bytes received by each")
     if STORE.source(_IN + "parallel_mode")[1] is None or mode == "auto_parallel":
         effects.note("distribution", f"{mode} over {count} {_KINDS[split.kind]}: {shown}; {sent:,} bytes received by each")
-    if spread.searched is not None:
-        effects.note("distribution", f"auto_parallel, {spread.searched.mode}: {spread.searched.describe()}")
-        effects.report(_IN + "search_mode", Outcome.applied(spread.searched.describe()))
-        _report("sharding_propagation", spread.searched.describe())
+    if sharded_capture.searched is not None:
+        effects.note("distribution", f"auto_parallel, {sharded_capture.searched.mode}: {sharded_capture.searched.describe()}")
+        effects.report(_IN + "search_mode", Outcome.applied(sharded_capture.searched.describe()))
+        _report("sharding_propagation", sharded_capture.searched.describe())
     _report("device_num", f"graphs are split over {count}")
-    batch_text = "each process gives its own part of the batch" if spread.is_cut_by_hand else "the batch is given whole and cut"
+    batch_text = "each process gives its own part of the batch" if sharded_capture.is_cut_by_hand else "the batch is given whole and cut"
     is_full_batch = STORE.get(_IN + "dataset_strategy") == "full_batch"
     for name in ("dataset_strategy", "full_batch"):
         _report(name, "each device is given the whole batch and takes its part" if is_full_batch else batch_text)
@@ -51,11 +54,17 @@ def report(split: Any) -> None:
     _missing(local)
 
 
+def report_delayed(parameters: list[Any]) -> None:
+    """Report the Parameters whose initial values are drawn now: those that are split by parts."""
+    split_count = sum("_sharded_layout" in item.__dict__ for item in parameters)
+    _report("init_param_in_compile", f"each process draws its own part of the initial values of {split_count} Parameters")
+
+
 def _shares(split: Any) -> None:
     """Report the outcome of `enable_parallel_optimizer` and its details."""
     if not STORE.get(_IN + "enable_parallel_optimizer"):
         return
-    outcome = Outcome.applied(f"{len(split.spread.bases)} Parameters are cut once more, with their optimizer's state")
+    outcome = Outcome.applied(f"{len(split.sharded_capture.bases)} Parameters are cut once more, with their optimizer's state")
     config = _IN + "parallel_optimizer_config."
     for name in (_IN + "enable_parallel_optimizer", config + "parallel_optimizer_threshold", config + "optimizer_level",
                  config + "gradient_accumulation_shard", _IN + "optimizer_weight_shard_size"):
@@ -67,7 +76,7 @@ def _pipeline(split: Any) -> None:
     pipeline, devices_each = split.pipeline, split.local.mesh.count
     if pipeline is None:
         return
-    homes = Counter(split.spread.homes.values())
+    homes = Counter(split.sharded_capture.homes.values())
     homes_text = "Parameters and states: " + ", ".join(f"{homes[stage]} in stage {stage}" for stage in range(pipeline.stages))
     sent = f"{len(pipeline.transfers)} values of {pipeline.sent:,} bytes pass between stages"
     _report("pipeline_stages", f"{pipeline.stages} stages of {devices_each} devices: {homes_text}; {sent}")
@@ -81,6 +90,9 @@ def _pipeline(split: Any) -> None:
     effects.note("distribution", f"pipeline: {order}")
     for name in ("pipeline_config", "pipeline_scheduler", "pipeline_interleave"):
         _report(name, order)
+    segments = STORE.get(_IN + "pipeline_segments")
+    _report("pipeline_segments", f"each stage runs {segments} segments of the network by turns; {order}" if segments > 1
+            else "each stage runs its Cells in the order in which they are called")
     _either("pipeline_result_broadcast", "all stages are given the results",
             f"results of more than {construction.SMALL} bytes stay in their stage, elsewhere their values raise ValueElsewhere")
 
@@ -88,7 +100,7 @@ def _pipeline(split: Any) -> None:
 def _missing(local: Any) -> None:
     """Names the operators that no rule splits, and statements that each device runs whole; what is said of one line once."""
     parts = []
-    for placed in local.placed:
+    for placed in local.split_operators:
         line, sent = placed.node.meta.get("line", ""), sum(step.sent for step, _ in placed.steps)
         if placed.why:
             parts.append(f"{line} {placed.name}: {placed.why}")

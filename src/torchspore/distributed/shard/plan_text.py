@@ -21,11 +21,11 @@ def text(split: Any, machine: Machine) -> Iterator[str]:
     """The plan as lines: a table of operators that are cut or send something, sums, the memory of one device."""
     table_rows = rows(split, machine)
     yield about(split)
-    searched = getattr(split.spread, "searched", None)
+    searched = getattr(split.sharded_capture, "searched", None)
     if searched is not None:
         yield f"{searched.mode}: {searched.describe()}"
-    if split.spread.chosen is not None:
-        yield f"auto_pipeline: {split.spread.chosen.describe()}"
+    if split.sharded_capture.chosen is not None:
+        yield f"auto_pipeline: {split.sharded_capture.chosen.describe()}"
     yield ""
     heads: tuple[str, ...] = ("operator", "split", "exchanges", "bytes received", "exchange us", "compute us", "line")
     table: list[tuple[str, ...]] = [
@@ -47,6 +47,8 @@ def text(split: Any, machine: Machine) -> Iterator[str]:
         return
     overlap_text = f"beside {total.computing * 1e3:.3f} ms of computing, one after the other"
     yield f"a step receives {total.bytes:,} bytes on each device: {total.sending * 1e3:.3f} ms, {overlap_text}"
+    step_seconds = costs.of(split.local, machine).seconds
+    yield f"a step takes {step_seconds * 1e3:.3f} ms where exchanges run beside operators that do not wait for them"
     yield f"at {machine.describe()}{total.joined}"
     yield f"memory of a device: {_describe_memory(memory(split))}"
 
@@ -56,7 +58,7 @@ def _of_stages(split: Any, machine: Machine) -> Iterator[str]:
     pipeline = split.pipeline
     for stage in range(pipeline.stages):
         stage_cost = costs.of(replace(split.local, module=stage_graph.of_stage(split.local.module, stage, pipeline.stages)), machine)
-        sending = machine.transfer_seconds(stage_cost.received, stage_cost.messages) * 1e3
+        sending = stage_cost.sending * 1e3
         text = f"receives {stage_cost.received:,} bytes on each device in {stage_cost.messages} exchanges, {sending:.3f} ms"
         yield f"stage {stage}: computes {stage_cost.computing * 1e3:.3f} ms, {text}; holds {_describe_memory(memory(split, stage))}"
     passing = machine.transfer_seconds(pipeline.sent, len(pipeline.transfers)) * 1e3

@@ -75,38 +75,38 @@ class _Binder:
         return item
 
 
-def _all_reduce(to: _Binder, x: Node, axes: Axes, kind: str, mesh: Any) -> Node:
-    out = to.sent(_c10d.all_reduce.default, to.ordered(x), "sum" if kind == "avg" else kind, to.group(axes))
-    return to.call(_aten.div.Scalar, out, mesh.product(axes)) if kind == "avg" else out
+def _all_reduce(binder: _Binder, x: Node, axes: Axes, kind: str, mesh: Any) -> Node:
+    out = binder.sent(_c10d.all_reduce.default, binder.ordered(x), "sum" if kind == "avg" else kind, binder.group(axes))
+    return binder.call(_aten.div.Scalar, out, mesh.product(axes)) if kind == "avg" else out
 
 
-def _reduce_scatter(to: _Binder, x: Node, axes: Axes, kind: str, dim: int, mesh: Any) -> Node:
+def _reduce_scatter(binder: _Binder, x: Node, axes: Axes, kind: str, dim: int, mesh: Any) -> Node:
     count = mesh.product(axes)
-    x = to.ordered(x) if dim == 0 else to.call(_aten.cat.default, to.chunks(x, count, dim))
-    out = to.sent(_c10d.reduce_scatter_tensor.default, x, "sum" if kind == "avg" else kind, count, to.group(axes))
-    return to.call(_aten.div.Scalar, out, count) if kind == "avg" else out
+    x = binder.ordered(x) if dim == 0 else binder.call(_aten.cat.default, binder.chunks(x, count, dim))
+    out = binder.sent(_c10d.reduce_scatter_tensor.default, x, "sum" if kind == "avg" else kind, count, binder.group(axes))
+    return binder.call(_aten.div.Scalar, out, count) if kind == "avg" else out
 
 
-def _all_gather(to: _Binder, x: Node, axes: Axes, dim: int, mesh: Any) -> Node:
+def _all_gather(binder: _Binder, x: Node, axes: Axes, dim: int, mesh: Any) -> Node:
     count = mesh.product(axes)
-    out = to.sent(_c10d.all_gather_into_tensor.default, to.ordered(x), count, to.group(axes))
+    out = binder.sent(_c10d.all_gather_into_tensor.default, binder.ordered(x), count, binder.group(axes))
     out.all_input_nodes[0].meta[node_metadata.SETTLED_GATHER] = True
-    return out if dim == 0 else to.call(_aten.cat.default, to.chunks(out, count, 0), dim)
+    return out if dim == 0 else binder.call(_aten.cat.default, binder.chunks(out, count, 0), dim)
 
 
-def _all_to_all(to: _Binder, x: Node, axes: Axes, source: int, dim: int, mesh: Any) -> Node:
+def _all_to_all(binder: _Binder, x: Node, axes: Axes, source: int, dim: int, mesh: Any) -> Node:
     count = mesh.product(axes)
-    x = to.ordered(x) if dim == 0 else to.call(_aten.cat.default, to.chunks(x, count, dim))
+    x = binder.ordered(x) if dim == 0 else binder.call(_aten.cat.default, binder.chunks(x, count, dim))
     sizes = [x.meta["val"].shape[0] // count] * count
-    out = to.sent(_c10d.all_to_all_single.default, x, sizes, sizes, to.group(axes))
-    return out if source == 0 else to.call(_aten.cat.default, to.chunks(out, count, 0), source)
+    out = binder.sent(_c10d.all_to_all_single.default, x, sizes, sizes, binder.group(axes))
+    return out if source == 0 else binder.call(_aten.cat.default, binder.chunks(out, count, 0), source)
 
 
-def _neighbours(to: _Binder, sends: tuple[Node, Node], axes: Axes, mesh: Any) -> tuple[Node | None, Node | None]:
+def _neighbours(binder: _Binder, sends: tuple[Node, Node], axes: Axes, mesh: Any) -> tuple[Node | None, Node | None]:
     """Gives one value to the process before and one to that behind; what these give, None where there is none."""
-    group = mesh.group(to.rank, axes)
-    at, shapes = group.index(to.rank), [tuple(node.meta["val"].shape) for node in sends]
-    flat = [to.call(_aten.reshape.default, node, [-1]) for node in sends]
+    group = mesh.group(binder.rank, axes)
+    at, shapes = group.index(binder.rank), [tuple(node.meta["val"].shape) for node in sends]
+    flat = [binder.call(_aten.reshape.default, node, [-1]) for node in sends]
     lengths = [node.meta["val"].numel() for node in sends]
     out, back = [0] * len(group), [0] * len(group)
     parts = []
@@ -114,74 +114,86 @@ def _neighbours(to: _Binder, sends: tuple[Node, Node], axes: Axes, mesh: Any) ->
         if 0 <= at + step < len(group):
             out[at + step], back[at + step] = lengths[local_index], lengths[other]
             parts.append(flat[local_index])
-    joined = to.ordered(to.call(_aten.cat.default, parts))
-    exchanged = to.sent(_c10d.all_to_all_single.default, joined, back, out, to.group(axes))
+    joined = binder.ordered(binder.call(_aten.cat.default, parts))
+    exchanged = binder.sent(_c10d.all_to_all_single.default, joined, back, out, binder.group(axes))
     borders: list[Node | None] = [None, None]
     start = 0
     for step, other in ((-1, 1), (1, 0)):
         if 0 <= at + step < len(group):
-            piece = to.call(_aten.slice.Tensor, exchanged, 0, start, start + lengths[other])
-            borders[0 if step < 0 else 1] = to.call(_aten.reshape.default, piece, list(shapes[other]))
+            piece = binder.call(_aten.slice.Tensor, exchanged, 0, start, start + lengths[other])
+            borders[0 if step < 0 else 1] = binder.call(_aten.reshape.default, piece, list(shapes[other]))
             start += lengths[other]
     return borders[0], borders[1]
 
 
-def _borders(to: _Binder, x: Node, axes: Axes, dim: int, before: int, behind: int, mesh: Any) -> Node:
+def _borders(binder: _Binder, x: Node, axes: Axes, dim: int, before: int, behind: int, mesh: Any) -> Node:
     size = x.meta["val"].shape[dim]
-    first, last = to.call(_aten.slice.Tensor, x, dim, 0, behind), to.call(_aten.slice.Tensor, x, dim, size - before, size)
-    ahead, after = _neighbours(to, (first, last), axes, mesh)
-    ahead = ahead if ahead is not None else to.call(_aten.zeros_like.default, last)
-    after = after if after is not None else to.call(_aten.zeros_like.default, first)
-    return to.call(_aten.cat.default, [ahead, x, after], dim)
+    first, last = binder.call(_aten.slice.Tensor, x, dim, 0, behind), binder.call(_aten.slice.Tensor, x, dim, size - before, size)
+    ahead, after = _neighbours(binder, (first, last), axes, mesh)
+    ahead = ahead if ahead is not None else binder.call(_aten.zeros_like.default, last)
+    after = after if after is not None else binder.call(_aten.zeros_like.default, first)
+    return binder.call(_aten.cat.default, [ahead, x, after], dim)
 
 
-def _borders_sum(to: _Binder, x: Node, axes: Axes, dim: int, before: int, behind: int, mesh: Any) -> Node:
+def _borders_sum(binder: _Binder, x: Node, axes: Axes, dim: int, before: int, behind: int, mesh: Any) -> Node:
     size = x.meta["val"].shape[dim] - before - behind
-    part = [to.call(_aten.slice.Tensor, x, dim, *ends) for ends in ((0, before), (before, before + size), (before + size, None))]
-    ahead, after = _neighbours(to, (part[0], part[2]), axes, mesh)
+    part = [binder.call(_aten.slice.Tensor, x, dim, *ends) for ends in ((0, before), (before, before + size), (before + size, None))]
+    ahead, after = _neighbours(binder, (part[0], part[2]), axes, mesh)
     local_part = part[1]
     for border, ends in ((ahead, (0, behind)), (after, (size - before, size))):
         if border is not None and ends[0] < ends[1]:
-            local_part = to.call(
+            local_part = binder.call(
                 _aten.slice_scatter.default,
                 local_part,
-                to.call(_aten.add.Tensor, to.call(_aten.slice.Tensor, local_part, dim, *ends), border),
+                binder.call(_aten.add.Tensor, binder.call(_aten.slice.Tensor, local_part, dim, *ends), border),
                 dim,
                 *ends,
             )
     return local_part
 
 
-def _cut(to: _Binder, x: Node, axes: Axes, dim: int, mesh: Any) -> Node:
+def _rotated(binder: _Binder, x: Node, axes: Axes, mesh: Any) -> Node:
+    group, val = mesh.group(binder.rank, axes), x.meta["val"]
+    at, length = group.index(binder.rank), val.numel()
+    sent = [length if other == (at + 1) % len(group) else 0 for other in range(len(group))]
+    received = [length if other == (at - 1) % len(group) else 0 for other in range(len(group))]
+    flat = binder.call(_aten.reshape.default, binder.ordered(x), [-1])
+    return binder.call(
+        _aten.reshape.default, binder.sent(_c10d.all_to_all_single.default, flat, received, sent, binder.group(axes)), list(val.shape)
+    )
+
+
+def _cut(binder: _Binder, x: Node, axes: Axes, dim: int, mesh: Any) -> Node:
     size = x.meta["val"].shape[dim] // mesh.product(axes)
-    at = mesh.position(to.rank, axes)
-    return to.call(_aten.slice.Tensor, x, dim, at * size, (at + 1) * size)
+    at = mesh.position(binder.rank, axes)
+    return binder.call(_aten.slice.Tensor, x, dim, at * size, (at + 1) * size)
 
 
-def _position(to: _Binder, axes: Axes, factor: int, mesh: Any) -> int:
-    return int(mesh.position(to.rank, axes) * factor)
+def _position(binder: _Binder, axes: Axes, factor: int, mesh: Any) -> int:
+    return int(mesh.position(binder.rank, axes) * factor)
 
 
-def _sent(to: _Binder, x: Node, target: int, number: int) -> Node:
-    target_rank = to.rank + target * to.mesh.count
-    return to.call(operators.pass_on, to.ordered(x), target_rank, number, groups.world().key)
+def _sent(binder: _Binder, x: Node, target: int, number: int) -> Node:
+    target_rank = binder.rank + target * binder.mesh.count
+    return binder.call(operators.send, binder.ordered(x), target_rank, number, groups.world().key)
 
 
-def _received(to: _Binder, shape: list[int], dtype: Any, device: Any, source: int, number: int) -> Node:
-    return to.call(operators.take_over, shape, dtype, device, to.rank + source * to.mesh.count, number, groups.world().key)
+def _received(binder: _Binder, shape: list[int], dtype: Any, device: Any, source: int, number: int) -> Node:
+    return binder.call(operators.receive, shape, dtype, device, binder.rank + source * binder.mesh.count, number, groups.world().key)
 
 
-def _absent(to: _Binder, val: torch.Tensor) -> Node:
+def _absent(binder: _Binder, val: torch.Tensor) -> Node:
     value = stage_graph.filler(val.dtype)
-    filled = to.call(_aten.full.default, [], value)
+    filled = binder.call(_aten.full.default, [], value)
     filled.kwargs = {"dtype": val.dtype, "device": val.device}
     filled.meta["val"] = val.new_empty(())
-    return to.call(_aten.expand.default, filled, list(val.shape))
+    return binder.call(_aten.expand.default, filled, list(val.shape))
 
 
 _MAKERS: dict[Any, Callable[..., Any]] = {
     nodes.all_reduce: _all_reduce, nodes.reduce_scatter: _reduce_scatter, nodes.all_gather: _all_gather, nodes.all_to_all: _all_to_all,
     nodes.cut: _cut, nodes.position: _position, nodes.borders: _borders, nodes.borders_sum: _borders_sum,
+    nodes.rotated: _rotated,
     nodes.sent: _sent, nodes.received: _received, nodes.arrived: lambda to, x: to.call(_c10d.wait_tensor.default, x),
     stage_graph.absent: _absent,
 }

@@ -8,27 +8,27 @@ from torchspore.distributed import device_count
 from torchspore.distributed.comm import collectives, groups, object_collectives
 from torchspore.distributed.parallel import optimizer_shards
 from torchspore.engine.core.device_mesh import Mesh
-from torchspore.engine.core.sharded_layout import ShardedLayout, cut_of
+from torchspore.engine.core.sharded_layout import ShardedLayout, sharded_layout_of
 from torchspore.engine.core.sharded_value import local_part as own_part
 from torchspore.engine.core.tensor import raw, wrap
 
 
 def holders(parameter: Any) -> tuple[int, ...]:
-    """The ranks that hold of a Parameter what this process holds of it, in order; none where that is nothing."""
-    share, cut = parameter.__dict__.get(optimizer_shards.MARK), cut_of(parameter)
+    """Return the ranks that store the same part of a Parameter as this process, in order; empty if this process stores no part."""
+    share, layout = parameter.__dict__.get(optimizer_shards.MARK), sharded_layout_of(parameter)
     if share is not None:
         return tuple(share.others.ranks)
-    return groups.world().ranks if cut is None else _alike(cut)
+    return groups.world().ranks if layout is None else _alike(layout)
 
 
-def _alike(cut: ShardedLayout) -> tuple[int, ...]:
-    mesh, position = Mesh(cut.matrix), cut.position(device_count.rank())
+def _alike(layout: ShardedLayout) -> tuple[int, ...]:
+    mesh, position = Mesh(layout.matrix), layout.position(device_count.rank())
     if position is None:
         return ()
-    taken = cut.layout(mesh).axes
+    taken = layout.layout(mesh).axes
     positions = mesh.group(position, (axis for axis in range(len(mesh.sizes)) if axis not in taken))
-    if cut.stage is not None:
-        return tuple(cut.first + position for position in positions)
+    if layout.stage is not None:
+        return tuple(layout.first + position for position in positions)
     return tuple(rank for rank in range(groups.size()) if rank % mesh.count in positions)
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -16,6 +16,7 @@ from torchspore.distributed.shard import (
     batched_products,
     function_strategies,
     gradient_norms,
+    multi_axis_lookups,
     partitioner,
     strategy_io,
     strategy_marker,
@@ -30,7 +31,7 @@ from torchspore.distributed.shard.strategies.layout import read as read_layout
 from torchspore.distributed.shard.strategy_file import StoredLayout
 from torchspore.engine.core.device_layout import Layout, Shape, by_counts, from_matrix, unsplit
 from torchspore.engine.core.device_mesh import Mesh, mesh_of
-from torchspore.engine.core.sharded_layout import ShardedLayout, as_tensor_map, cut_of
+from torchspore.engine.core.sharded_layout import ShardedLayout, as_tensor_map, sharded_layout_of
 from torchspore.engine.core.tensor import TensorBase
 from torchspore.errors import StrategyRefused
 
@@ -40,7 +41,11 @@ def planned_layout(item: Any, shape: Shape, devices: int) -> TensorLayout | None
 
     Raises ValueError for a plan that does not fit.
     """
-    strategy = item.__dict__.get("_planned") if isinstance(item, TensorBase) and hasattr(item, "name") and cut_of(item) is None else None
+    strategy = (
+        item.__dict__.get("_planned")
+        if isinstance(item, TensorBase) and hasattr(item, "name") and sharded_layout_of(item) is None
+        else None
+    )
     if strategy is None:
         return None
     try:
@@ -71,8 +76,10 @@ class ShardedCapture:
         """Of each call that had one, by MindSpore's name for it."""
         self.parameters: dict[str, tuple[tuple[int, ...], tuple[Any, ...], Shape, bool]] = {}
         """Of each Parameter by name: a device matrix, a tensor map, the shape of the whole, whether it is trained."""
-        self.wishes: dict[int, str] = {}
+        self.requested_layouts: dict[int, str] = {}
         """By ids of Tensors that a call writes to, and that can't be laid out, how its strategy wants them to lie."""
+        self.users: dict[int, tuple[str, str, tuple[int, ...], Any]] = {}
+        """By id of a Parameter the line and name of its first operator with a strategy, its cuts there, and the part of each device."""
         self.bases: dict[int, Layout] = {}
         """By index of the input, the layout in the step of a weight that the optimizer splits once more."""
         self.stored_layouts: dict[str, StoredLayout] = {}
@@ -80,7 +87,7 @@ class ShardedCapture:
         self.searched: Any = None
         """The result of a search (`search.comparison.Searched`); None if there was none."""
         self.chosen: Any = None
-        """How the number of stages was chosen (`pipelines.choosing.Chosen`); None where the program says it."""
+        """How the number of stages was chosen (`pipelines.stage_count.Chosen`); None if the program sets it."""
         self.was_cut: Any = None
         """The result of `execution.cut` if it was needed before the graph; it is not computed again."""
         self.strategy, self.input_layouts = self._read_dataset_strategy()
@@ -89,8 +96,8 @@ class ShardedCapture:
         """Whose strategies take the place of those in the program."""
         self.homes: dict[str, int] = {}
         """The pipeline stage of each Parameter that belongs to one, by its name."""
-        self.is_cut_by_hand = self.kind == device_count.RANKS
-        """True if each process is given its own part of the batch; where one process stands for all it is given the whole."""
+        self.is_cut_by_hand = self.kind == device_count.RANKS or (self.kind == device_count.PLANNED and not device_count.planned())
+        """True if each process is given its own part of the batch, as in MindSpore; simulations and plans are given the whole."""
 
     def _read_dataset_strategy(self) -> tuple[Any, list[TensorLayout] | None]:
         """Return the dataset strategy, and its layouts. Raise ValueError for Layouts of another number of devices."""
@@ -124,24 +131,32 @@ class ShardedCapture:
 
     def is_elsewhere(self, source: Any) -> bool:
         """Return whether processes of one stage alone hold it: all trace it alike, those that hold nothing too."""
-        cut = cut_of(source)
+        cut = sharded_layout_of(source)
         return cut is not None and cut.stage is not None
 
     def full_shape(self, source: Any, t: torch.Tensor) -> Shape:
         """The shape of the whole of what this process may hold a part of."""
-        layout = cut_of(source)
+        layout = sharded_layout_of(source)
         if layout is not None:
             return layout.shape
         counts = self._counts(source, t.ndim) if self.is_cut_by_hand else None
         return tuple(t.shape) if counts is None else tuple(size * count for size, count in zip(t.shape, counts))
 
+    def is_part_of_batch(self, source: Any) -> bool:
+        """Return whether an input is an argument of which the program gives the part of one device."""
+        if not self.is_cut_by_hand or not isinstance(source, TensorBase) or sharded_layout_of(source) is not None:
+            return False
+        return self._counts(source, source._t.ndim) is not None
+
     def _counts(self, source: Any, rank: int, is_free: bool = False) -> tuple[int, ...] | None:
         """Into how many parts the dataset strategy cuts an argument; None for what is not an argument, and what is not cut.
 
-        With `is_free` a whole batch is cut too: no operator has a strategy, so that all of them share out the batch.
+        With `is_free` a whole batch is cut too if its rows can be: no operator has a strategy, so that all of them share out the batch.
         """
         at = self.arguments.get(id(source))
-        if at is None or rank == 0 or (self.strategy == "full_batch" and not is_free):
+        if at is None or rank == 0:
+            return None
+        if self.strategy == "full_batch" and not (is_free and source._t.shape[0] % self.count == 0):
             return None
         if isinstance(self.strategy, str):
             return (self.count, *(1,) * (rank - 1))
@@ -164,10 +179,10 @@ class ShardedCapture:
 
     # ---- what was traced
 
-    def localized(self, module: torch.fx.GraphModule, lifted: Sequence[Any]) -> LocalGraph:
+    def partition(self, module: torch.fx.GraphModule, lifted: Sequence[Any]) -> LocalGraph:
         """The graph of each device. Raises ValueError for strategies that do not fit each other, and for a name of two Parameters."""
         _check_distinct_names(lifted)
-        module = batched_products.widened(vmap_reshapes.as_views(module))
+        module = multi_axis_lookups.separated(batched_products.widened(vmap_reshapes.as_views(module)))
         _settle_parts(module, self.strategy == "full_batch")
         if STORE.get("auto_parallel.parallel_mode") == "auto_parallel":
             self.stored_layouts = strategy_io.found_layouts()
@@ -182,7 +197,7 @@ class ShardedCapture:
     def _grid(self, module: torch.fx.GraphModule, lifted: Sequence[Any], is_free: bool) -> Mesh:
         """The coarsest grid in which the strategies of the program and the cuts of its inputs lie."""
         matrices = [strategy_marker.parsed(str(node.args[1]))[0] for node in module.graph.nodes if node.target is strategy_marker.laid]
-        matrices += [cut.matrix for cut in map(cut_of, lifted) if cut is not None]
+        matrices += [cut.matrix for cut in map(sharded_layout_of, lifted) if cut is not None]
         matrices += [
             self.stored_layouts[name].dev_matrix for item in lifted if (name := str(getattr(item, "name", ""))) in self.stored_layouts
         ]
@@ -197,7 +212,7 @@ class ShardedCapture:
         """How the inputs lie that the program says it of; the others are whole."""
         holders = [node for node in module.graph.nodes if node.op == "placeholder"]
         counts = [self._counts(item, item._t.ndim, is_free) if isinstance(item, TensorBase) else None for item in lifted]
-        return {node: self._layout(mesh, node, item, cut_of(item), count) for node, item, count in zip(holders, lifted, counts)}
+        return {node: self._layout(mesh, node, item, sharded_layout_of(item), count) for node, item, count in zip(holders, lifted, counts)}
 
     def attempt(
         self, module: torch.fx.GraphModule, lifted: Sequence[Any], mesh: Mesh, plan: Plan | None = None, is_free: bool = False,
@@ -213,14 +228,20 @@ class ShardedCapture:
                   for node, item, layout in zip(holders, lifted, layouts) if hasattr(item, "name")}
         taken = {}
         for at, (node, item) in enumerate(zip(holders, lifted)):
-            if id(item) in self.arguments and cut_of(item) is None and not (self.is_cut_by_hand and self._counts(item, item._t.ndim)):
+            if (
+                id(item) in self.arguments
+                and sharded_layout_of(item) is None
+                and not (self.is_cut_by_hand and self._counts(item, item._t.ndim))
+            ):
                 taken[node], layouts[at] = layouts[at], unsplit(len(layouts[at].cuts))
         parameters = _describe_parameters(mesh, holders, lifted, layouts)
 
         def output(output_index: int, node: Node, layout: Layout, shape: Shape) -> Layout:
             return layout if self.keeps or node.meta.get("gradient") else unsplit(len(shape))
 
-        local = partitioner.localized(module, mesh, layouts, output, _policy(), taken, stored, copies, plan)
+        named = [(node, item, layout) for node, item, layout in zip(holders, lifted, layouts) if hasattr(item, "name")]
+        shares = {str(item.name): layout for node, item, layout in named if node in stored}
+        local = partitioner.partition(module, mesh, layouts, output, replace(_policy(), shares=shares), taken, stored, copies, plan)
         if _gathers_twice():
             weight_gathers.gather_for_backward(local)
         return Attempt(local, bases, parameters)
@@ -249,7 +270,7 @@ class ShardedCapture:
                 continue                                       # state of an optimizer lies as its Parameter
             if not getattr(item, "requires_grad", False) or not hasattr(item, "name") or getattr(item, "parallel_optimizer", True) is False:
                 continue
-            if cut_of(item) is not None:
+            if sharded_layout_of(item) is not None:
                 base = item.__dict__.get("_base")
                 if base is not None:
                     found[node] = base.layout(mesh)
@@ -279,7 +300,7 @@ class ShardedCapture:
         if layout is not None and (self.is_cut_by_hand or layout.fits(mesh, shape)):
             return layout
         if (hasattr(item, "name") or id(item) in self.arguments) and isinstance(item, TensorBase):
-            wish = self.wishes.get(id(item))
+            wish = self.requested_layouts.get(id(item))
             layout = _marked_layout(mesh, node) if wish is None else strategy_marker.layout_in(mesh, wish)
             if layout is not None and layout.fits(mesh, shape):
                 return layout

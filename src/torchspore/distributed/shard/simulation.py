@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 import torch
@@ -20,7 +20,7 @@ from torchspore.engine.core.device_mesh import Mesh
 from torchspore.engine.core.torch_private import is_operator
 from torchspore.engine.eager import recurrent
 from torchspore.engine.random import operator_streams
-from torchspore.graph.fx.aliasing import changing
+from torchspore.graph.fx.aliasing import mutated_owners
 
 _REDUCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "sum": lambda terms: terms.sum(0, dtype=terms.dtype), "avg": lambda terms: terms.mean(0), "max": lambda terms: terms.amax(0),
@@ -28,15 +28,21 @@ _REDUCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 }
 
 
-def run(local: LocalGraph, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """The whole results for whole inputs; what the graph writes into its inputs is written into them."""
+def run(local: LocalGraph, inputs: Sequence[torch.Tensor], parts_of_batch: Container[int] = ()) -> list[torch.Tensor]:
+    """The whole results for whole inputs; what the graph writes into its inputs is written into them.
+
+    Of an input whose index is in `parts_of_batch` the part of one device is given, and each device has this one.
+    """
     mesh = local.mesh
     with torch.no_grad():
         with current_operator.unseen():
-            input_parts = [parts(mesh, layout, t) for (layout, _), t in zip(local.inputs, inputs)]
+            input_parts = [
+                [t.clone() for _ in range(mesh.count)] if at in parts_of_batch else parts(mesh, layout, t)
+                for at, ((layout, _), t) in enumerate(zip(local.inputs, inputs))
+            ]
         outs = _interpreted(local, input_parts)
         with current_operator.unseen():
-            for input_index in written_input_indices(local):
+            for input_index in (index for index in written_input_indices(local) if index not in parts_of_batch):
                 inputs[input_index].copy_(
                     joined(mesh, local.inputs[input_index][0], tuple(inputs[input_index].shape), input_parts[input_index])
                 )
@@ -48,7 +54,7 @@ def run(local: LocalGraph, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]
 
 def written_input_indices(local: LocalGraph) -> list[int]:
     """The places of the inputs that the graph writes."""
-    changed = changing(local.module)
+    changed = mutated_owners(local.module)
     return [at for at, node in enumerate(n for n in local.module.graph.nodes if n.op == "placeholder") if node in changed]
 
 
@@ -142,6 +148,8 @@ def _of_rank(kind: Any, args: Any, each: list[torch.Tensor], position: int) -> t
         return _with_borders(args, each, position)
     if kind is nodes.borders_sum:
         return _without_borders(args, each, position)
+    if kind is nodes.rotated:
+        return each[position - 1].clone()
     if kind is nodes.all_gather:
         return torch.cat(each, args[2])
     if kind is nodes.all_to_all:

@@ -17,7 +17,7 @@ def layouts(graphs: Iterable[Any]) -> dict[str, tuple[Any, ...]]:
 
     layouts_by_name: dict[str, tuple[Any, ...]] = {}
     for graph in graphs:
-        for name, (matrix, tensor_map, shape, _) in (graph.split.spread.parameters if graph.split is not None else {}).items():
+        for name, (matrix, tensor_map, shape, _) in (graph.split.sharded_capture.parameters if graph.split is not None else {}).items():
             layout = TensorLayout(matrix, tensor_map)
             flat = stored(layout, shape)
             cuts = TensorLayout(flat.dev_matrix, flat.tensor_map).cuts()
@@ -40,10 +40,20 @@ def layouts(graphs: Iterable[Any]) -> dict[str, tuple[Any, ...]]:
     return layouts_by_name
 
 
+def unsplit_layouts(tensors: Iterable[Any]) -> dict[str, tuple[Any, ...]]:
+    """Return the description of each Parameter among the inputs of a graph that one device computes: `layouts`, where nothing is cut."""
+    layouts_by_name: dict[str, tuple[Any, ...]] = {}
+    for item in tensors:
+        if hasattr(item, "name"):
+            shape, uncut = list(item._t.shape), [-1] * item._t.ndim
+            layouts_by_name[str(item.name)] = ([1], uncut, shape, 0, True, "", shape, shape, False, False, 0, 0)
+    return layouts_by_name
+
+
 def strategies(graphs: Iterable[Any]) -> dict[str, list[list[int]]]:
     """By name of each operator that has one its strategy; an empty list for one made of Layouts."""
     strategies_by_name: dict[str, list[list[int]]] = {}
     for graph in graphs:
         if graph.split is not None:
-            strategies_by_name.update(graph.split.spread.strategies_by_operator())
+            strategies_by_name.update(graph.split.sharded_capture.strategies_by_operator())
     return strategies_by_name

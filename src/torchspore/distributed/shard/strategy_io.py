@@ -12,6 +12,7 @@ from torchspore.base.text import message
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
+from torchspore.context.strategy_files import op_strategies
 from torchspore.distributed import device_count
 from torchspore.distributed.shard import strategy_file
 from torchspore.distributed.shard.strategies import TensorLayout
@@ -23,71 +24,69 @@ _FILES = "auto_parallel.strategy_ckpt_config"
 _GROUPS = "auto_parallel.group_ckpt_save_file"
 
 
-def keep(spread: ShardedCapture) -> None:
+def keep(sharded_capture: ShardedCapture) -> None:
     """Writes the files that the context names: the first process, and each that has names of its own. Raises OSError."""
     path, groups = str(STORE.get(f"{_FILES}.save_file")), str(STORE.get(_GROUPS))
-    if path and _writes_file(spread, path):
-        strategy_file.write(Path(path), _file(spread, bool(STORE.get(f"{_FILES}.only_trainable_params"))))
+    if path and _writes_file(sharded_capture, path):
+        strategy_file.write(Path(path), _file(sharded_capture, bool(STORE.get(f"{_FILES}.only_trainable_params"))))
         for member in ("save_file", "only_trainable_params"):
             effects.report(f"{_FILES}.{member}", Outcome.applied(f"strategies of the last graph that was compiled are in {path}"))
-    if groups and _writes_file(spread, groups):
-        rank_groups = sorted({ranks for ranks in _sharing(spread) if len(ranks) > 1})
+    if groups and _writes_file(sharded_capture, groups):
+        rank_groups = sorted({ranks for ranks in _sharing(sharded_capture) if len(ranks) > 1})
         names = {f"{len(ranks)}-{'-'.join(map(str, ranks))}": ranks for ranks in rank_groups}
-        strategy_file.write_groups(Path(groups), names, _ranks_with_equal_parts(spread))
+        strategy_file.write_groups(Path(groups), names, _ranks_with_equal_parts(sharded_capture))
         effects.report(_GROUPS, Outcome.applied(f"groups of the last graph that was compiled are in {groups}"))
 
 
-def _writes_file(spread: ShardedCapture, path: str) -> bool:
+def _writes_file(sharded_capture: ShardedCapture, path: str) -> bool:
     """Return whether this process writes this file: the first does, and one whose rank is in the name, as in 'rank_3/strategy.ckpt'."""
-    if spread.kind != device_count.RANKS or device_count.rank() == 0:
+    if sharded_capture.kind != device_count.RANKS or device_count.rank() == 0:
         return True
     return re.search(rf"(?<!\d){device_count.rank()}(?!\d)", "/".join(Path(path).parts[-2:])) is not None
 
 
-def _file(spread: ShardedCapture, only_trained: bool) -> strategy_file.StrategyFile:
+def _file(sharded_capture: ShardedCapture, only_trained: bool) -> strategy_file.StrategyFile:
     layouts = {
         name: strategy_file.stored(TensorLayout(matrix, tensor_map), shape)
-        for own, (matrix, tensor_map, shape, is_trained) in spread.parameters.items() if is_trained or not only_trained
-        for name in _of_stages(spread, own)
+        for own, (matrix, tensor_map, shape, is_trained) in sharded_capture.parameters.items() if is_trained or not only_trained
+        for name in _of_stages(sharded_capture, own)
     }
-    operators = {name: (0, strategy) for name, strategy in spread.strategies_by_operator().items()}
+    operators = {name: (0, strategy) for name, strategy in sharded_capture.strategies_by_operator().items()}
     return strategy_file.StrategyFile(layouts, operators, 1)
 
 
-def _of_stages(spread: ShardedCapture, name: str) -> list[str]:
+def _of_stages(sharded_capture: ShardedCapture, name: str) -> list[str]:
     """The names of a Parameter in a file: those that `merge_pipeline_strategys` gives, '1-weight', where there are stages."""
-    if spread.stages == 1:
+    if sharded_capture.stages == 1:
         return [name]
-    home = spread.homes.get(name)
-    return [f"{stage}-{name}" for stage in (range(spread.stages) if home is None else (home,))]
+    home = sharded_capture.homes.get(name)
+    return [f"{stage}-{name}" for stage in (range(sharded_capture.stages) if home is None else (home,))]
 
 
-def _sharing(spread: ShardedCapture) -> Iterable[tuple[int, ...]]:
+def _sharing(sharded_capture: ShardedCapture) -> Iterable[tuple[int, ...]]:
     """For each Parameter the processes that hold the same part of it as this one."""
-    mine = device_count.rank() % spread.count
-    for matrix, tensor_map, _, _ in spread.parameters.values():
+    mine = device_count.rank() % sharded_capture.count
+    for matrix, tensor_map, _, _ in sharded_capture.parameters.values():
         layout = TensorLayout(matrix, tensor_map)
         coordinates = layout.coordinates(mine)
         yield tuple(rank for rank in range(prod(matrix)) if layout.coordinates(rank) == coordinates)
 
 
-def _ranks_with_equal_parts(spread: ShardedCapture) -> list[int]:
+def _ranks_with_equal_parts(sharded_capture: ShardedCapture) -> list[int]:
     """The processes that hold the same of all Parameters as this one."""
-    found = set(range(spread.count))
-    for ranks in _sharing(spread):
+    found = set(range(sharded_capture.count))
+    for ranks in _sharing(sharded_capture):
         found &= set(ranks)
     return sorted(found)
 
 
-op_strategies: dict[str, str] = {}
-"""The files that `set_op_strategy_config` names, by 'SAVE' and 'LOAD'."""
 
 
-def store_found_strategies(spread: ShardedCapture) -> None:
+def store_found_strategies(sharded_capture: ShardedCapture) -> None:
     """Writes the strategies that a search found where `set_op_strategy_config('SAVE', ..)` wants them. Raises OSError."""
     path = op_strategies.get("SAVE", "")
-    if path and spread.searched is not None and (spread.kind != device_count.RANKS or device_count.rank() == 0):
-        strategy_file.write(Path(path), _file(spread, False))
+    if path and sharded_capture.searched is not None and (sharded_capture.kind != device_count.RANKS or device_count.rank() == 0):
+        strategy_file.write(Path(path), _file(sharded_capture, False))
         effects.note("distribution", f"set_op_strategy_config('SAVE'): strategies of the last graph that was searched are in {path}")
 
 

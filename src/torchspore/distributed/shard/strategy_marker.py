@@ -57,6 +57,11 @@ def layout_in(mesh: Mesh, layout: str) -> Layout:
     return from_matrix(mesh, *parsed(layout))
 
 
+def is_expanded(t: Any) -> bool:
+    """Return whether several elements of a tensor share memory. The result of a mark does not: a fused optimizer reads memory alone."""
+    return isinstance(t, torch.Tensor) and any(stride == 0 and size > 1 for size, stride in zip(t.shape, t.stride()))
+
+
 def first_mark(node: Node) -> str | None:
     """The layout that the first strategy of the program wants of a value, also behind a cast."""
     for user in node.users:

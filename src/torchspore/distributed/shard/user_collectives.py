@@ -10,8 +10,10 @@ from torch.fx.node import Node
 from torchspore.base.text import message
 from torchspore.distributed.shard.local_graph import Value
 from torchspore.engine.core import node_metadata
+from torchspore.graph.fx.exchanges import is_exchange
 
-_WAITS = "wait_tensor"
+_NO_VALUES = ("wait_tensor", "barrier")
+"""Operators of collectives that send no value."""
 _HINT = (
     "gradients are whole values here: ops.clip_by_global_norm(gradients, norm) needs no exchange; in a norm of one's own leave out both "
     "the exchange and the division by the number of devices that hold a copy"
@@ -19,8 +21,8 @@ _HINT = (
 
 
 def is_user_collective(node: Node) -> bool:
-    """Return whether a node of a captured graph is an exchange: none is the pass's own yet."""
-    return getattr(node.target, "namespace", "") == "_c10d_functional" and node.target._opname != _WAITS  # type: ignore[union-attr]
+    """Return whether a node of a captured graph is a collective of the program; the pass has not added any yet."""
+    return is_exchange(node) and node.target._opname not in _NO_VALUES  # type: ignore[union-attr]
 
 
 def check(node: Node, values: Mapping[Node, Any]) -> None:

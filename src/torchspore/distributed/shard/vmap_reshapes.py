@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.graph.fx.modules import copied
+from torchspore.graph.fx.modules import copy_module
 
 _aten = torch.ops.aten
 _VIEWS: dict[Any, Any] = {
@@ -19,7 +19,7 @@ def as_views(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
     """A copy in which such an operator gives a view, and what comes after it uses that."""
     if not any(node.target in _VIEWS for node in module.graph.nodes):
         return module
-    module = copied(module)
+    module = copy_module(module)
     seen: set[Node] = set()
     for node in module.graph.nodes:
         seen.add(node)

@@ -9,7 +9,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.distributed.shard import collective_nodes as nodes
-from torchspore.distributed.shard.local_graph import LocalGraph, Placed
+from torchspore.distributed.shard.local_graph import LocalGraph, SplitOperator
 from torchspore.distributed.shard.redistribution import GATHER
 from torchspore.engine.core import node_metadata
 from torchspore.graph.fx.aliasing import owners, writes
@@ -20,7 +20,7 @@ def gather_for_backward(local: LocalGraph) -> None:
     """Gather each weight again before its first use in the backward pass, in the graph and in `placed`."""
     graph: torch.fx.Graph = local.module.graph
     order = {node: at for at, node in enumerate(graph.nodes)}
-    maker = {node: placed for placed in local.placed for node in placed.nodes}
+    maker = {node: placed for placed in local.split_operators for node in placed.nodes}
     root = owners(graph)
     first_write = {root[item]: order[node] for node in reversed(list(graph.nodes)) for item in writes(node)}
     for gather in [node for node in order if node.target is nodes.all_gather and node.all_input_nodes[0].op == "placeholder"]:
@@ -49,7 +49,7 @@ def _insert_second_gather(graph: torch.fx.Graph, gather: Node, views: list[Node]
             graph.erase_node(copy)
 
 
-def _note(maker: dict[Node, Placed], gather: Node, user: Node) -> None:
+def _note(maker: dict[Node, SplitOperator], gather: Node, user: Node) -> None:
     """Add the exchange to the operator that causes it."""
     axes = gather.args[1]
     steps = [item for item in maker[gather].steps if item[0].kind == GATHER and item[0].axes == axes] if gather in maker else []

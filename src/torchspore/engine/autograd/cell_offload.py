@@ -29,7 +29,7 @@ def offloaded(call: Callable[..., Any], ahead: int | None) -> Callable[..., Any]
         if not is_recording() or offload.is_capturing() or torch_private.is_transforming():
             return call(*args, **kwargs)
         effects.note(offload.NOTES, offload.figures)
-        with Tape(offload.somewhere, ahead=ahead).recording():
+        with Tape(offload.planned_store, ahead=ahead).recording():
             return call(*args, **kwargs)
 
     return moving

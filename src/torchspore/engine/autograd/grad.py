@@ -17,6 +17,7 @@ from torchspore.engine.autograd import gradient_errors
 from torchspore.engine.core import gradient_hooks, integer_gradients, torch_private, tree
 from torchspore.engine.core.in_place_versions import Extent, Versions, base_of, renamed
 from torchspore.engine.core.tensor import Composite, Frame, TensorBase, frame, is_recording, raw, tensors, transform, wrap
+from torchspore.engine.core.training_start import TRAINING_START
 from torchspore.engine.eager import row_gradients as rows_module
 from torchspore.engine.memory import offload
 
@@ -184,12 +185,15 @@ class GradFrame(Frame):
             self._attributes.append((owner, name))
         super().attribute_set(owner, name, value)
 
-    def rows(self, leaf: torch.Tensor, indices: torch.Tensor) -> torch.Tensor | None:
-        """The rows of a weight at `indices` (n,), whose gradient stays apart; None where `leaf` is not a weight of this transform."""
+    def rows(self, leaf: torch.Tensor, indices: torch.Tensor, values: torch.Tensor | None = None) -> torch.Tensor | None:
+        """Return the rows of a weight at `indices` (n,) with a separate gradient; None if `leaf` is not a weight of this transform.
+
+        `values` are the rows, if the weight's own tensor does not contain them.
+        """
         rows_taken = self.taken.get(id(leaf))
         if rows_taken is None:
             return None
-        rows = leaf.detach().index_select(0, indices.long()).requires_grad_()
+        rows = (leaf.detach().index_select(0, indices.long()) if values is None else values.detach()).requires_grad_()
         rows_taken.append((indices, rows))
         return rows
 
@@ -233,13 +237,16 @@ def assigned(before: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
     return value + torch.where(torch.isfinite(before.detach()), before - before.detach(), torch.zeros_like(value))
 
 
-def taken_rows(table: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
-    """The rows of `table` at `indices` (n,); where `table` is a weight that this thread's gradient transform is asked for, its gradient
-    will be these rows alone.
+def taken_rows(table: torch.Tensor, indices: torch.Tensor, values: torch.Tensor | None = None) -> torch.Tensor:
+    """Return the rows of `table` at `indices` (n,). If `table` is a weight of this thread's gradient transform, its gradient has only them.
+
+    `values` are the rows, if another process stores the table.
     """
     around = frame()
-    rows = around.rows(table, indices) if isinstance(around, GradFrame) else None
-    return table.index_select(0, indices.long()) if rows is None else rows
+    rows = around.rows(table, indices, values) if isinstance(around, GradFrame) else None
+    if rows is not None:
+        return rows
+    return table.index_select(0, indices.long()) if values is None else values
 
 
 def cut(value: Any) -> None:
@@ -310,7 +317,10 @@ def differentiate(
     differentiated.
     """
     check_is_seen()
-    nested, frame_ = is_recording(), GradFrame()
+    nested = is_recording()
+    if TRAINING_START.hook is not None and not nested and frame() is None:
+        TRAINING_START.hook()
+    frame_ = GradFrame()
     arguments = list(arguments)
     with recording_gradients():
         leaves = _weight_leaves(frame_, weights, nested)
@@ -322,7 +332,7 @@ def differentiate(
             inputs.append(structure)
         observers = [] if nested else [listener.begin_pass(weights, [leaves[id(w)] for w in weights]) for listener in LISTENERS]
         targets = [leaf for structure in inputs for leaf in tensors_of(structure)] + list(leaves.values())
-        saving = offload.saving() if STORE.get("memory_offload") and not nested else nullcontext()
+        saving = offload.offload_saved_tensors() if STORE.get("memory_offload") and not nested else nullcontext()
         with frame_.open(), saving:
             if any(integer_gradients.shadow(leaf) is not None for leaf in targets):
                 integer_gradients.begin()

@@ -51,7 +51,7 @@ def npu() -> Any:
     return getattr(torch, "npu")  # torch's types do not know the module that torch_npu adds
 
 
-def tell_default() -> None:
+def set_default_target() -> None:
     """Makes the accelerator that is there the default of `device_target`."""
     target = next((target for target in ("Ascend", "GPU") if _may_be_here(target) and count(target)), "CPU")
     if target != "CPU":

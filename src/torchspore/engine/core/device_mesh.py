@@ -51,6 +51,10 @@ class Mesh:
         ranges = [range(0, self.sizes[axis] * strides[axis], strides[axis]) for axis in axes]
         return tuple(first + sum(steps) for steps in itertools.product(*ranges))
 
+    def extent(self, axes: Iterable[int]) -> int:
+        """Return the size of the aligned block of consecutive devices in which each group along these axes lies."""
+        return max((math.prod(self.sizes[axis:]) for axis in axes), default=1)
+
     def axes_of(self, matrix: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
         """Return for each axis of a device matrix the axes of this grid that form it. Raises ValueError if it does not fit the grid."""
         axes_found, position = [], 0

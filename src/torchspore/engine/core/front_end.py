@@ -42,7 +42,7 @@ class FrontEnd:
     """Tells the user in MindSpore's log."""
 
     @contextmanager
-    def telling(self, warn: Callable[[str], None]) -> Iterator[None]:
+    def redirecting_warnings(self, warn: Callable[[str], None]) -> Iterator[None]:
         """Let `warn` receive the user's messages in the block, instead of the log."""
         before, self.warn = self.warn, warn
         try:

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from torchspore.base.frames import near, user_frame
+from torchspore.base.frames import relative_line, user_frame
 from torchspore.base.text import format_bytes
 from torchspore.engine.core import allocator, torch_private
 from torchspore.engine.core.allocator import Block
@@ -134,7 +134,7 @@ def _label(block: Block, names: dict[int, str]) -> str:
     frame, size_then = lines.get(block.address, (None, 0))
     operator = called(block.operator)
     what = name or _described(block) or "a buffer"
-    location = f" ({near(f'{frame[0]}:{frame[1]}')})" if frame is not None and size_then == block.size else ""
+    location = f" ({relative_line(f'{frame[0]}:{frame[1]}')})" if frame is not None and size_then == block.size else ""
     return (f"{what} of {operator}" if operator else what) + location
 
 

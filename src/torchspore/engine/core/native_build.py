@@ -41,10 +41,7 @@ class Source:
 
     def library(self) -> Path:
         """Where the library for this source and this torch is, or will be. Raises OSError where there is not a folder of the user's own."""
-        root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-        if not os.path.isabs(root):
-            raise trust.Untrusted("there is no home folder to keep it in", "set XDG_CACHE_HOME to a folder of your own")
-        folder = Path(root, "torchspore", "native")
+        folder = trust.cache_folder("it") / "native"
         trust.make_folder(folder.parent)
         trust.make_folder(folder)
         trust.check_folder(folder)

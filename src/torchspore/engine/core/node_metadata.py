@@ -1,44 +1,50 @@
-"""The names of what torchspore notes in the `meta` of a graph's nodes, beside torch's own "val" (a stand-in for the value)."""
+"""The keys of torchspore's annotations in the `meta` of a graph's nodes. torch's key "val" contains a fake tensor."""
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
 LINE, COLUMNS, STACK, SCOPE, CALLED, GRADIENT = "line", "columns", "stack", "scope", "called", "gradient"
-"""Where a node comes from (provenance.py): `file:line`, columns in it, outer lines, Cell, operator of mindspore, whether its gradient."""
+"""The origin of a node (provenance.py): `file:line`, columns, outer lines, Cell, MindSpore operator, True for its gradient."""
 
 CALL = "call"
 """A number that the nodes of one call of an operator share, and those of its gradient (provenance.py)."""
+
+PRIMITIVE = "primitive"
+"""The call of a primitive with a strategy: a number of the call, the primitive's name, its attributes, the form of its arguments."""
 
 STAGE, PART = "pipeline_stage", "part"
 """The pipeline stage that runs a node, from its Cell; the part of the batch that it computes, a number for each loop."""
 
 RUNS_IN = "runs_in"
-"""The stage that was found to run a node (`distributed.shard.pipelines.stage_assignment`)."""
+"""The pipeline stage that runs a node (`distributed.shard.pipelines.stage_assignment`)."""
 
 MARKED = "marked"
-"""Lies in a Cell that `set_dump` names."""
+"""True for nodes of a Cell that `set_dump` names."""
 
 OFFLOADED = "offloaded"
-"""Lies in a Cell whose values move out of memory; `Cell.offload`."""
+"""True for nodes of a Cell on which the program called `Cell.offload`."""
 
 BACKWARD = "backward"
-"""Belongs to the backward half of a graph that is cut in two."""
+"""True for nodes of the backward part of a graph that is split in two."""
 
 OPTIMIZER = "optimizer"
-"""Belongs to an optimizer's step, which keeps its dtypes."""
+"""True for nodes of an optimizer's step, which keep their dtypes."""
 
 RECOMPUTED = "recomputed"
-"""Was put in to compute a value again: equal nodes stay apart."""
+"""True for inserted nodes that recompute a value; they are not merged with equal nodes."""
 
 SETTLED_GATHER = "settled_gather"
-"""An exchange of a graph that is split: how often a weight is gathered is decided by its level, and is not changed later."""
+"""True for a gather of a weight in a split graph; later passes do not gather the weight again."""
+
+SCHEDULED_EXCHANGE = "scheduled_exchange"
+"""True for an exchange of a split graph whose position `distributed.shard.exchange_schedule` has chosen."""
 
 IS_KERNEL, FUSED = "is_kernel", "fused"
-"""A generated kernel; the operators that it computes."""
+"""True for the call of a generated kernel; the operators that the kernel computes."""
 
 REFUSING = "refusing"
-"""What is known of those operators of a generated kernel that may refuse values."""
+"""The metadata of the operators of a generated kernel that may raise errors for some values."""
 
 
 def is_backward(meta: Mapping[str, Any]) -> bool:

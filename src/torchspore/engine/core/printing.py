@@ -40,7 +40,7 @@ _OUTPUT = _Output()
 
 
 def select(path: str, most: int = MOST) -> Outcome:
-    """Makes `print_file_path` act; one call may write less than `most` bytes."""
+    """Apply `print_file_path`; one call may write less than `most` bytes."""
     if _OUTPUT.file is not None:
         _OUTPUT.file.close()
     _OUTPUT.file = PrintFile(path, most) if path else None
@@ -53,23 +53,23 @@ def print_values(values: Sequence[Any], captured: bool) -> None:
     """Prints the arguments of one call; `captured` says that a graph is being made, which will print them each time it runs."""
     if captured:
         tensors: list[torch.Tensor] = []
-        layout = [_entry(value, tensors) for value in values]
+        layout = [_print_argument(value, tensors) for value in values]
         OPERATOR(tensors, json.dumps([user_line(), layout]))
         return
     with no_transforms():
         if _OUTPUT.file is not None and _OUTPUT.file.is_ready(line := user_line()):
-            _OUTPUT.file.write([piece for value in values for piece in _pieces(value)], line)
+            _OUTPUT.file.write([piece for value in values for piece in _printed_pieces(value)], line)
         else:
             for value in values:
                 sys.stdout.write(_text(value) + "\n")
             sys.stdout.flush()
 
 
-def _pieces(value: Any) -> list[Piece]:
+def _printed_pieces(value: Any) -> list[Piece]:
     """Return the pieces of a value, the Tensors with their present values."""
     tensors: list[torch.Tensor] = []
     pieces: list[Piece] = []
-    _fill(_entry(value, tensors), tensors, pieces)
+    _collect_pieces(_print_argument(value, tensors), tensors, pieces)
     return pieces
 
 
@@ -78,19 +78,19 @@ def _text(value: Any) -> str:
     if not isinstance(value, TensorBase):
         return str(value)
     t = outside_of_transforms(raw(value)).detach()
-    text, holding = shown(creation.array_of(t), str(FROM_TORCH[t.dtype])), getattr(t, "holding", "")
+    text, holding = shown(creation.array_of(t), str(FROM_TORCH[t.dtype])), getattr(t, "description", "")
     return f"{text[:-1]}, {holding})" if holding else text
 
 
 # ---- in graphs
 
-def _entry(value: Any, given: list[torch.Tensor]) -> Any:
+def _print_argument(value: Any, given: list[torch.Tensor]) -> Any:
     """One argument for the layout of a graph's print: ["tensor", place], ["text" or "number", value], or a list of them."""
     if isinstance(value, TensorBase):
         given.append(outside_of_transforms(raw(value).detach()))
         return ["tensor", len(given) - 1]
     if isinstance(value, (list, tuple, dict)) and any(True for _ in tensors(value)):
-        return ["each", *[_entry(item, given) for item in (value.values() if isinstance(value, dict) else tree.listed(value))]]
+        return ["each", *[_print_argument(item, given) for item in (value.values() if isinstance(value, dict) else tree.listed(value))]]
     if isinstance(value, (bool, int, float)):
         return ["number", value]
     return ["text", str(tuple(value) if isinstance(value, list) else value)]
@@ -101,7 +101,7 @@ def _in_graph(values: list[torch.Tensor], layout: str) -> None:
     pieces: list[Piece] = []
     line, entries = json.loads(layout)
     for entry in entries:
-        _fill(entry, values, pieces)
+        _collect_pieces(entry, values, pieces)
     if _OUTPUT.file is not None and _OUTPUT.file.is_ready(line):
         pieces = [(kind, _copied(value) if kind == "tensor" else value) for kind, value in pieces] if _is_waiting() else pieces
         _deliver(lambda: _OUTPUT.file.write(pieces, line) if _OUTPUT.file is not None else None)
@@ -114,11 +114,11 @@ OPERATORS: set[Any] = {OPERATOR}
 """Operators that print while a graph runs: they have an effect, keep their position, and fail for no values."""
 
 
-def _fill(entry: list[Any], values: Sequence[torch.Tensor], pieces: list[Piece]) -> None:
+def _collect_pieces(entry: list[Any], values: Sequence[torch.Tensor], pieces: list[Piece]) -> None:
     kind, *rest = entry
     if kind == "each":
         for item in rest:
-            _fill(item, values, pieces)
+            _collect_pieces(item, values, pieces)
     else:
         pieces.append((kind, values[rest[0]] if kind == "tensor" else rest[0]))
 

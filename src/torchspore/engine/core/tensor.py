@@ -61,7 +61,7 @@ class Frame:
     records = False
     """True if a gradient is taken of what runs inside."""
     rules: Any = None
-    """By which operators inside compute in another dtype (`engine.core.precision`); those around it, but where a frame has `own_rules`."""
+    """The rules for computing in another dtype (`engine.core.precision`): those of the outer frame unless `has_rules`."""
     has_rules = False
     is_part = False
     """True if it captures a branch or loop."""

@@ -26,8 +26,8 @@ class _Binding:
 _BINDING = _Binding()
 
 
-def cap(count: int) -> Outcome:
-    """Makes `runtime_num_threads` act: CPU kernels use at most that many threads and at most one a core; 0 leaves it to torch."""
+def set_limit(count: int) -> Outcome:
+    """Apply `runtime_num_threads`: CPU kernels use at most that many threads and at most one a core; 0 leaves it to torch."""
     usable = cores.usable()
     threads = 1 if process.FORK.is_forked else min(count or _at_start, usable)
     if threads != torch.get_num_threads():
@@ -79,4 +79,4 @@ def _assign_cores(cores: set[int]) -> None:
 
 
 def _apply_cap() -> None:
-    cap(0 if STORE.source("runtime_num_threads")[0] == DEFAULT else STORE.get("runtime_num_threads"))
+    set_limit(0 if STORE.source("runtime_num_threads")[0] == DEFAULT else STORE.get("runtime_num_threads"))

@@ -5,6 +5,7 @@ import importlib
 import logging
 import os
 import shlex
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -226,6 +227,7 @@ def inductor(
 ) -> Any:
     """The graph, which writes into none of its inputs, as one function compiled by Inductor; `inputs` are fake tensors.
 
+    Lengths may be symbols of the inputs' fake mode; the compilation then adds its conditions on them to the mode's ShapeEnv.
     The function has the Python text that Inductor wrote as `source`, and the paths of its shared libraries as `libraries`.
     With `is_single_kernel` the calls of other kernels are C++ too, so that the whole graph is one launch.
 
@@ -242,13 +244,20 @@ def _inductor(module: torch.fx.GraphModule, inputs: list[Any], options: dict[str
     from torch._inductor.decomposition import select_decomp_table
     from torch._inductor.virtualized import V
 
-    mode = FakeTensorMode()
-    numbers = {t.device.index or 0: t.device.type for t in inputs if t.device.type not in ("cpu", "meta")}
+    open_inputs = [t for t in inputs if isinstance(t, FakeTensor) and not all(isinstance(size, int) for size in t.shape)]
+    mode = open_inputs[0].fake_mode if open_inputs else FakeTensorMode()
+    if open_inputs:                                   # torch 2.15 reads open lengths from the inputs only if it checks their sizes
+        options = {**options, "size_asserts": True}
+    tensors = [t for t in inputs if isinstance(t, torch.Tensor)]
+    numbers = {t.device.index or 0: t.device.type for t in tensors if t.device.type not in ("cpu", "meta")}
     # Without devices, fork_rng begins to use all accelerators of the machine, and warns. torch before 2.13 wants a type in any case.
     fork = torch.random.fork_rng(list(numbers), device_type=next(iter(numbers.values()), "cuda"))
     with without_modes(), torch.no_grad(), fork, config.patch(options), _interruptible_compiler(cpp_builder):
         with mode:
-            fakes = [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=t.device) for t in inputs]
+            fakes = [
+                torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=t.device) if isinstance(t, torch.Tensor) else t
+                for t in inputs
+            ]
             plain = make_fx(torch.fx.Interpreter(module).run, decomposition_table=select_decomp_table())(*fakes)
         try:
             with V.set_fake_mode(mode), tracing(TracingContext(mode)):
@@ -387,7 +396,9 @@ def start_processes(backend: str, store: Any, rank: int, size: int, timeout: Any
     """Makes torch's default group of processes, which operators know as `key`."""
     import torch.distributed._functional_collectives  # how the operators of exchanges act on fake tensors
 
+    show_error = sys.excepthook
     torch.distributed.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=timeout)
+    sys.excepthook = show_error                    # torch's hook would print all frames, where `torchspore run` shows the user's line
     world: Any = torch.distributed.group.WORLD
     _c10d_bindings()._register_process_group(key, world)
 

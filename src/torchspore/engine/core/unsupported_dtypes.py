@@ -61,7 +61,7 @@ def narrowed(result: Any, dtype: torch.dtype) -> Any:
     return transform(result, narrow)
 
 
-def tell(names: Sequence[str]) -> None:
+def report_operators(names: Sequence[str]) -> None:
     """Says in `explain` what computes in float32 instead: operators with their dtypes."""
     for line in dict.fromkeys(names):
         effects.note("operators without a kernel in their dtype", line)

@@ -42,7 +42,7 @@ _CHANGES = _Changes()
 
 
 def select(value: str) -> Outcome:
-    """Makes `deterministic` act: 'ON' gives equal bits run for run, 'OFF' puts back what was found before.
+    """Apply `deterministic`: 'ON' gives equal bits run for run, 'OFF' puts back what was found before.
 
     Operators without a deterministic kernel run, and each is named once. The switch is one for the whole process.
     """

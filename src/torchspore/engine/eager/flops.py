@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -69,6 +70,14 @@ def _product(first: int) -> Callable[[Shapes, Any], int]:
     return count
 
 
+def _product_of_batches(shapes: Shapes, concrete: Any) -> int:
+    """A product of matrices whose batches are broadcast: as many as the larger batch."""
+    first, second = shapes[0], shapes[1]
+    if len(first) < 2 or len(second) < 2:
+        return 2 * max(math.prod(first), math.prod(second))
+    return 2 * max(math.prod(first[:-2]), math.prod(second[:-2])) * first[-2] * first[-1] * second[-1]
+
+
 def _convolution(shapes: Shapes, concrete: Callable[[], Sequence[Any]]) -> int:
     data, weight = shapes[0], shapes[1]
     arguments = concrete()
@@ -104,6 +113,7 @@ def _attention(times: float, first: int) -> Callable[[Shapes, Any], int]:
 
 
 COUNTED: dict[str, Callable[[Shapes, Any], int]] = {
+    "aten::matmul": _product_of_batches,
     "aten::mm": _product(0), "aten::bmm": _product(0), "aten::addmm": _product(1), "aten::baddbmm": _product(1),
     "aten::convolution": _convolution, "aten::convolution_backward": _convolution_backward,
     "aten::_scaled_dot_product_flash_attention_for_cpu": _attention(2, 0), "aten::_scaled_dot_product_flash_attention": _attention(2, 0),

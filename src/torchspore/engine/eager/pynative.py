@@ -25,7 +25,7 @@ _graph_options: set[str] = set()
 
 
 def synchronize(is_on: bool) -> Outcome:
-    """Makes `pynative_synchronize` act: each operator is waited for, so that an error appears at the line that caused it."""
+    """Apply `pynative_synchronize`: each operator is waited for, so that an error appears at the line that caused it."""
     if not device.has_queue():
         _wait(False)
         return Outcome.no_effect("operators on the CPU run in the caller's thread")
@@ -57,7 +57,7 @@ def take_gradients(is_on: bool) -> None:
 
 
 def after(out: Any) -> None:
-    """Is called with an operator's result (torch tensors) while `engine.active` is not zero."""
+    """Is called with an operator's result (torch tensors) while `tensor.active` is not zero."""
     if device.awaits_use:
         for t in tree.listed(out):
             device.used(t)

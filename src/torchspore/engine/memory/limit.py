@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from torchspore.base import progress
-from torchspore.base.frames import near, user_line, warn
+from torchspore.base.frames import relative_line, user_line, warn
 from torchspore.base.text import format_bytes, with_hint
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
@@ -37,13 +37,13 @@ class _Reports:
 _REPORTS = _Reports()
 
 
-def cap(gigabytes: float) -> Outcome:
-    """Makes `max_device_memory` act, in GB of 2**30 bytes."""
+def set_device_limit(gigabytes: float) -> Outcome:
+    """Apply `max_device_memory`, in GB of 2**30 bytes."""
     return _cap("max_device_memory", gigabytes)
 
 
-def cap_variables(text: str) -> Outcome:
-    """Makes `variable_memory_max_size` act, which the getter answers as '6 * 1024 * 1024 * 1024'; it counts where the other is not set."""
+def set_variable_limit(text: str) -> Outcome:
+    """Apply `variable_memory_max_size`, which the getter answers as '6 * 1024 * 1024 * 1024'; it counts where the other is not set."""
     return _cap("variable_memory_max_size", text)
 
 
@@ -116,7 +116,7 @@ def _option_text(name: str) -> str:
     _, setting = STORE.source(name)
     if setting is None:
         return name
-    return f"{name}={setting.raw!r}" + (f" ({near(setting.where)})" if setting.where else "")
+    return f"{name}={setting.raw!r}" + (f" ({relative_line(setting.where)})" if setting.where else "")
 
 
 def _on_accelerator(target: str, name: str | None) -> Outcome:
@@ -136,7 +136,7 @@ def _on_accelerator(target: str, name: str | None) -> Outcome:
 
 
 def grow_by(gigabytes: float) -> Outcome:
-    """Makes `mempool_block_size` act: the step, in GB, by which torch's pool of an accelerator's memory grows."""
+    """Apply `mempool_block_size`: the step, in GB, by which torch's pool of an accelerator's memory grows."""
     target = str(STORE.get("device_target"))
     if target == "CPU":
         return Outcome.no_effect("the CPU has no pool: the C library gives each value memory of its own")

@@ -1,7 +1,7 @@
-"""`memory_offload` and `set_offload_context`: what moves out of the device's memory, to where, and how much of it.
+"""The settings of `memory_offload` and `set_offload_context`: which values move out of the device's memory, and where to.
 
-On an accelerator values move to the host's memory, and beyond `offload_cpu_size` to disk where a path is named; on the CPU they move to
-disk. Without `max_device_memory` and `hbm_ratio` all that lies idle moves; with one of them only while memory is short.
+On an accelerator values move to the host's memory, and beyond `offload_cpu_size` to disk if a path is set; on the CPU they move to disk.
+Without `max_device_memory` and `hbm_ratio` all idle values move; with one of these options values move only while memory is short.
 """
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from torchspore.engine.memory import unlinked_file
 from torchspore.engine.memory.backing_stores import Disk, Host, Store, totals
 from torchspore.engine.memory.saved_tensors import Tape
 
-_IN = "offload.offload_config."
+_PREFIX = "offload.offload_config."
 _GB = 2**30
-_STEP, _BLOCK = 16 << 20, 64 << 20
-"""Bytes in one read or write, and in one block of the host's memory, where the context does not say it."""
-_SHORT = 0.75
-"""The share of its limit from which on memory is short: what operators need for themselves comes on top."""
+_IO_BLOCK, _HOST_BLOCK = 16 << 20, 64 << 20
+"""The default bytes of one read or write, and of one block of the host's memory."""
+_LIMIT_SHARE = 0.75
+"""Memory is short above this share of the limit; the rest is for temporary memory of operators."""
 _AT_O1 = "memory_optimize_level O1 plans the memory of graphs itself, and switches offloading off"
 NOTES = "memory offload"
 
 
 @dataclass(frozen=True)
-class Wishes:
+class OffloadSettings:
     """The program's settings for offloading; sizes in bytes, None if unset."""
 
     path: str
@@ -47,44 +47,51 @@ class Wishes:
     disk_size: int | None
     parameters: str
     values: str
-    depth: int
+    queue_depth: int
     step: int
     block: int
     pinned: bool
-    chooses: bool
-    """True if it is left to us what moves."""
+    is_automatic: bool
+    """True if torchspore chooses the values that move (`auto_offload`)."""
     limit: int | None
-    """How much of the device's memory may be used before it is short."""
+    """The limit of the device's memory in bytes; None without a limit."""
 
 
-_wishes: dict[int, Wishes] = {}
+_settings_cache: dict[int, OffloadSettings] = {}
 
 
-def wishes() -> Wishes:
+def offload_settings() -> OffloadSettings:
     """Return the context's settings for this thread."""
     version = STORE.version
-    cached = _wishes.get(version)
+    cached = _settings_cache.get(version)
     if cached is None:
-        _wishes.clear()
-        cached = _wishes[version] = _read()
+        _settings_cache.clear()
+        cached = _settings_cache[version] = _read()
     return cached
 
 
-def _read() -> Wishes:
+def _read() -> OffloadSettings:
     def get(name: str) -> Any:
-        return STORE.get(_IN + name)
+        return STORE.get(_PREFIX + name)
 
-    return Wishes(
-        get("offload_path"), _is_set("offload_path"), _host_bytes(get("offload_cpu_size"), get("cpu_ratio")),
+    return OffloadSettings(
+        get("offload_path"),
+        _is_set("offload_path"),
+        _host_bytes(get("offload_cpu_size"), get("cpu_ratio")),
         _bytes(get("offload_disk_size")),
-        get("offload_param"), get("offload_checkpoint"), get("aio_queue_depth") if get("enable_aio") else 0,
-        _bytes(get("aio_block_size")) or _STEP, _bytes(get("host_mem_block_size")) or _BLOCK, get("enable_pinned_mem"), get("auto_offload"),
+        get("offload_param"),
+        get("offload_checkpoint"),
+        get("aio_queue_depth") if get("enable_aio") else 0,
+        _bytes(get("aio_block_size")) or _IO_BLOCK,
+        _bytes(get("host_mem_block_size")) or _HOST_BLOCK,
+        get("enable_pinned_mem"),
+        get("auto_offload"),
         _limit(get("hbm_ratio")),
     )
 
 
 def _is_set(name: str) -> bool:
-    return STORE.source(_IN + name)[0] != DEFAULT
+    return STORE.source(_PREFIX + name)[0] != DEFAULT
 
 
 def _bytes(text: str) -> int | None:
@@ -92,13 +99,13 @@ def _bytes(text: str) -> int | None:
 
 
 def _host_bytes(text: str, ratio: float) -> int | None:
-    """The most of the host's memory that may be used; the share of all counts only where it was asked for."""
-    share = int(ratio * _of_host()) if _is_set("cpu_ratio") else None
+    """Return the limit of the host's memory in bytes. `cpu_ratio` counts only if the program sets it."""
+    share = int(ratio * _host_memory_size()) if _is_set("cpu_ratio") else None
     size = _bytes(text)
     return min(size, share) if size is not None and share is not None else size if share is None else share
 
 
-def _of_host() -> int:
+def _host_memory_size() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
@@ -107,7 +114,7 @@ def _limit(ratio: float) -> int | None:
     if not is_capped and not _is_set("hbm_ratio"):
         return None
     device = devices.current()
-    there = _of_host() if device.type == "cpu" else torch.get_device_module(device).mem_get_info(device)[1]
+    there = _host_memory_size() if device.type == "cpu" else torch.get_device_module(device).mem_get_info(device)[1]
     return int(ratio * min(there, int(STORE.get("max_device_memory") * _GB)))
 
 
@@ -115,7 +122,7 @@ def _limit(ratio: float) -> int | None:
 
 
 def is_on() -> bool:
-    """Return whether `memory_offload` acts for this thread. Tells why it does not where it was asked for."""
+    """Return whether `memory_offload` is effective in this thread. Reports the reason if it is set without an effect."""
     if not STORE.get("memory_offload"):
         return False
     if STORE.get("memory_optimize_level") == 1:
@@ -127,14 +134,14 @@ def is_on() -> bool:
     return True
 
 
-def saving() -> AbstractContextManager[Any]:
-    """Return the block for a gradient transform: its saved values move out if offloading is on."""
+def offload_saved_tensors() -> AbstractContextManager[Any]:
+    """Return the context manager for a gradient transform, in which saved values move out if offloading is on."""
     if not STORE.get("memory_offload") or is_capturing() or torch_private.is_transforming() or not is_on():
         return contextlib.nullcontext()
-    _tell()
+    _report()
     if not _moves_values():
         return contextlib.nullcontext()
-    return Tape(store_for, ahead_of, waits=wishes().limit is not None).recording()
+    return Tape(store_for, prefetch_store, waits=offload_settings().limit is not None).recording()
 
 
 def is_capturing() -> bool:
@@ -149,62 +156,62 @@ def is_capturing() -> bool:
 
 def store_for(device: torch.device) -> Store | None:
     """Return the store for values of this device; None if they stay."""
-    options = wishes()
+    options = offload_settings()
     if device.type == "cpu":
-        return None if options.values == "cpu" or not is_short(device) else disk()
-    return host(device) if is_short(device) else None
+        return None if options.values == "cpu" or not is_memory_short(device) else disk()
+    return host(device) if is_memory_short(device) else None
 
 
-def ahead_of(device: torch.device) -> Store | None:
-    """Where values come back from before they are asked for; None while memory is short."""
-    return None if wishes().limit is not None and is_short(device) else somewhere(device)
+def prefetch_store(device: torch.device) -> Store | None:
+    """Return the store from which values are fetched before they are needed; None while memory is short."""
+    return None if offload_settings().limit is not None and is_memory_short(device) else planned_store(device)
 
 
-def somewhere(device: torch.device) -> Store:
-    """Where values of this device go whose graph was planned to let them go."""
+def planned_store(device: torch.device) -> Store:
+    """Return the store for values of this device that a graph's plan moves out."""
     return disk() if device.type == "cpu" else host(device)
 
 
-def in_graphs() -> int | None:
+def graph_limit() -> int | None:
     """Return the goal of a graph's plan: the bytes that may be in use before values move; None if nothing moves."""
     if not is_on():
         return None
-    _tell()
-    limit = wishes().limit
-    return None if not _moves_values() else 0 if limit is None else int(_SHORT * limit)
+    _report()
+    limit = offload_settings().limit
+    return None if not _moves_values() else 0 if limit is None else int(_LIMIT_SHARE * limit)
 
 
-def goal(options_given: int) -> int:
-    """How many bytes the values of a graph may take where so many may be in use in all; the others are there already."""
-    return max(0, options_given - in_use(devices.current())) if options_given else 0
+def limit_for_values(limit: int) -> int:
+    """Return the bytes that the values of a graph may need so that at most `limit` bytes are in use in total; 0 without a limit."""
+    return max(0, limit - in_use(devices.current())) if limit else 0
 
 
 def _moves_values() -> bool:
-    """Return whether values for the backward pass move at all."""
-    options = wishes()
-    return (options.chooses or bool(options.values)) and not (options.values == "cpu" and devices.current().type == "cpu")
+    """Return whether values for the backward pass move."""
+    options = offload_settings()
+    return (options.is_automatic or bool(options.values)) and not (options.values == "cpu" and devices.current().type == "cpu")
 
 
 def moves_state() -> bool:
-    """Return whether the state of optimizers moves out between two steps."""
-    return bool(STORE.get("memory_offload")) and is_on() and bool(target := wishes().parameters) and (
+    """Return whether optimizer states move out between two steps."""
+    return bool(STORE.get("memory_offload")) and is_on() and bool(target := offload_settings().parameters) and (
         target == "disk" if devices.current().type == "cpu" else True
     )
 
 
 def moves_state_in_graphs() -> bool:
-    """The same of a captured step, which reads state where its kernels are."""
+    """Return the same for a captured step. On an accelerator its kernels read the states on the device, so they stay."""
     return devices.current().type == "cpu" and moves_state()
 
 
-def is_short(device: torch.device) -> bool:
-    """Return whether the device has less memory left than the program wants; always, where it names no limit."""
-    limit = wishes().limit
-    return limit is None or in_use(device) > _SHORT * limit
+def is_memory_short(device: torch.device) -> bool:
+    """Return whether the memory in use exceeds the limit's share; always True without a limit."""
+    limit = offload_settings().limit
+    return limit is None or in_use(device) > _LIMIT_SHARE * limit
 
 
 def in_use(device: torch.device) -> int:
-    """Bytes of the device's memory that this process holds; on the CPU, where nobody counts those of tensors, all that is resident."""
+    """Return the bytes of the device's memory that this process uses; on the CPU without the counting allocator, its resident memory."""
     if device.type != "cpu":
         return int(torch.get_device_module(device).memory_allocated(device))
     figures = allocator.figures() if allocator.is_on else None
@@ -219,21 +226,21 @@ _hosts: dict[tuple[Any, ...], Host] = {}
 
 
 def disk() -> Disk:
-    """The file that the context names, opened when it is first needed."""
-    options = wishes()
-    key = (options.path, options.disk_size, options.depth, options.step)
+    """Return the file on disk that the context names; it is opened at the first use."""
+    options = offload_settings()
+    key = (options.path, options.disk_size, options.queue_depth, options.step)
     disk = _disks.get(key)
     if disk is None:
-        _disks.clear()                                  # values that are there keep theirs
-        disk = _disks[key] = Disk(options.path, options.disk_size, options.depth, options.step)
+        _disks.clear()                                  # values in an earlier file keep a reference to it
+        disk = _disks[key] = Disk(options.path, options.disk_size, options.queue_depth, options.step)
         if disk.file.is_in_memory:
             effects.note(NOTES, f"{disk.file.folder} lies in memory itself ({disk.file.kind()}): nothing is gained there")
     return disk
 
 
 def host(device: torch.device) -> Host:
-    """The host's memory for values of an accelerator."""
-    options = wishes()
+    """Return the store in the host's memory for values of an accelerator."""
+    options = offload_settings()
     to_disk = options.values == "disk"
     following = disk() if to_disk or options.names_path or options.disk_size is not None else None
     most = 0 if to_disk else options.cpu_size
@@ -244,21 +251,21 @@ def host(device: torch.device) -> Host:
     return host
 
 
-def _forget() -> None:
-    """A forked child has no thread that writes, and must not write into its parent's file."""
+def _clear_after_fork() -> None:
+    """Forget the stores in a forked child, which has no writing thread and must not write into its parent's file."""
     _disks.clear()
     _hosts.clear()
 
 
-os.register_at_fork(after_in_child=_forget)
+os.register_at_fork(after_in_child=_clear_after_fork)
 
 
-# ---- what came of it
+# ---- outcomes
 
 
-def arm(is_on: bool) -> Outcome:
-    """Makes `memory_offload` act."""
-    _tell_members()
+def set_memory_offload(is_on: bool) -> Outcome:
+    """Apply `memory_offload`."""
+    _report_members()
     if not is_on:
         _disks.clear()
         _hosts.clear()
@@ -267,13 +274,13 @@ def arm(is_on: bool) -> Outcome:
         return _refused_at_o1()
     if devices.current().type == gpu_kinds.MPS:
         return Outcome.no_effect(_SHARED)
-    return Outcome.applied(_text())
+    return Outcome.applied(_describe())
 
 
-def _text() -> str:
-    options = wishes()
+def _describe() -> str:
+    options = offload_settings()
     device = devices.current()
-    if not options.chooses and not options.values:
+    if not options.is_automatic and not options.values:
         return "auto_offload is off, and offload_checkpoint names nothing that moves"
     if device.type == "cpu":
         if options.values == "cpu":
@@ -281,18 +288,18 @@ def _text() -> str:
         where = f"a file without a name in {options.path}"
     else:
         where = "the host's memory" if options.values != "disk" else f"a file without a name in {options.path}"
-    when = "" if options.limit is None else f" while more than {format_bytes(int(_SHORT * options.limit))} is in use"
+    when = "" if options.limit is None else f" while more than {format_bytes(int(_LIMIT_SHARE * options.limit))} is in use"
     return f"values for the backward pass lie in {where} until they are needed{when}"
 
 
-def tell(of_graph: str) -> None:
-    """Tells what came of one graph."""
+def report_graph(of_graph: str) -> None:
+    """Report the outcome of one graph."""
     effects.report("memory_offload", Outcome.applied(of_graph))
     effects.note(NOTES, figures)
 
 
-def _tell() -> None:
-    effects.report("memory_offload", Outcome.applied(_text()))
+def _report() -> None:
+    effects.report("memory_offload", Outcome.applied(_describe()))
     effects.note(NOTES, figures)
 
 
@@ -322,16 +329,16 @@ def _outcome(name: str, value: Any) -> Outcome:
         if devices.current().type == gpu_kinds.MPS:
             return Outcome.no_effect(_SHARED)
     is_cpu = devices.current().type == "cpu"
-    uses_disk = is_cpu or wishes().values == "disk" or wishes().names_path or wishes().disk_size is not None
+    uses_disk = is_cpu or offload_settings().values == "disk" or offload_settings().names_path or offload_settings().disk_size is not None
     return _MEMBERS[name](value, is_cpu, uses_disk)
 
 
 class _Requests:
-    """The request of Cells for offloading."""
+    """The requests of Cells for offloading."""
 
     def __init__(self) -> None:
         self.is_requested_by_cells = False
-        """True if `Cell.offload` asks for values to move, whatever `memory_offload` says."""
+        """True if the program called `Cell.offload`, which is independent of `memory_offload`."""
 
 
 _REQUESTS = _Requests()
@@ -342,14 +349,14 @@ _OF_CELLS = {
 
 
 def note_cell_request() -> None:
-    """Is told that `Cell.offload` was called: what says where values go acts from now on."""
+    """Record that the program called `Cell.offload`. From now on the options for stores have an effect."""
     _REQUESTS.is_requested_by_cells = True
-    _tell_members()
+    _report_members()
 
 
 @contextmanager
-def no_cell_asks() -> Iterator[None]:
-    """Lets the block begin like a program whose Cells are not offloaded."""
+def without_cell_requests() -> Iterator[None]:
+    """Run the block as if the program had not called `Cell.offload`."""
     before, _REQUESTS.is_requested_by_cells = _REQUESTS.is_requested_by_cells, False
     try:
         yield
@@ -358,7 +365,7 @@ def no_cell_asks() -> Iterator[None]:
 
 
 def is_requested_by_cell() -> bool:
-    """Return whether some Cell is to be offloaded."""
+    """Return whether the program called `Cell.offload`."""
     return _REQUESTS.is_requested_by_cells
 
 
@@ -377,7 +384,7 @@ def _of_host_memory(text: str) -> Callable[[Any, bool, bool], Outcome]:
 
 
 def offload_path(path: str) -> Outcome:
-    """Says what a folder comes to. Raises OptionPathError for one in which no file can be made."""
+    """Return the outcome of `offload_path`. Raises OptionPathError for a folder in which no file can be created."""
     problem = unlinked_file.check_folder(path) if STORE.get("memory_offload") else None
     if problem is not None:
         kind, reason = problem
@@ -425,7 +432,9 @@ _MEMBERS: dict[str, Callable[[Any, bool, bool], Outcome]] = {
     "host_mem_block_size": _of_host_memory("the host's memory is taken in blocks of {}"),
     "cpu_ratio": _of_host_memory("at most the share {} of the host's memory"),
     "auto_offload": lambda value, *_: Outcome.applied("what lies idle moves" if value else "only what the other keys name moves"),
-    "hbm_ratio": lambda *_: Outcome.applied(f"values move while more than {format_bytes(int(_SHORT * (wishes().limit or 0)))} is in use"),
+    "hbm_ratio": lambda *_: Outcome.applied(
+        f"values move while more than {format_bytes(int(_LIMIT_SHARE * (offload_settings().limit or 0)))} is in use"
+    ),
     "offload_param": _state,
 }
 
@@ -437,11 +446,11 @@ def _member(name: str) -> Callable[[Any], Outcome]:
     return effect
 
 
-def _tell_members() -> None:
-    """Report the members that were set before: their outcome depends on the other switches."""
+def _report_members() -> None:
+    """Report the members that the program has set; their outcomes depend on the other options."""
     for name in _MEMBERS:
         if _is_set(name):
-            effects.report(_IN + name, _outcome(name, STORE.get(_IN + name)))
+            effects.report(_PREFIX + name, _outcome(name, STORE.get(_PREFIX + name)))
 
 
 offload_disk_size, offload_cpu_size = _member("offload_disk_size"), _member("offload_cpu_size")

@@ -87,8 +87,8 @@ def at_hand(optimizer: Any, indices: Sequence[int]) -> Iterator[None]:
             for p in moved:
                 put_away(p._t)
         return
-    to_disk = offload.wishes().parameters == "disk"
-    with on_device(moved, device, offload.wishes().pinned and not to_disk):
+    to_disk = offload.offload_settings().parameters == "disk"
+    with on_device(moved, device, offload.offload_settings().pinned and not to_disk):
         yield
     for p in moved if to_disk else []:
         put_away(p._t)
@@ -138,7 +138,7 @@ class _Mapped:
 
 def _into_file(t: torch.Tensor) -> bool:
     """Gives the tensor the memory of a new file, with its values; whether there is room for it."""
-    options, size = offload.wishes(), t.untyped_storage().nbytes()
+    options, size = offload.offload_settings(), t.untyped_storage().nbytes()
     if options.disk_size is not None and _MAPPING.byte_count + size > options.disk_size:
         effects.note(offload.NOTES, "some optimizer state stays in memory: offload_disk_size leaves no room for it")
         return False

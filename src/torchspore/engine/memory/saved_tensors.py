@@ -143,9 +143,9 @@ def current() -> Tape | None:
 class Tape:
     """The values that one gradient transform saves.
 
-    `place_of` gives the place for a device, None where values stay; `ahead_of` the place from which values come back before they are
-    asked for, None while there is no room for them, and `ahead` how many of them. With `waits`, values that stay now move later, when
-    `place_of` gives a place.
+    `store_for` returns the store for values of a device, None if they stay. `ahead_of` returns the store from which values are fetched
+    before they are needed, None while memory is short; `ahead` is the number of such values. With `waits`, values that stay now move
+    later, when `store_for` returns a store.
     """
 
     def __init__(

@@ -43,7 +43,7 @@ def moved_out(*values: torch.Tensor) -> Moved | tuple[torch.Tensor, ...]:
     # A view keeps what it is a view of.
     shown = {id(t) for t in (*values, *(t._base for t in values)) if t is not None}
     alone = shares_memory and torch_private.storage_users(memory) <= len(shown)
-    store = offload.somewhere(first.device) if alone else None
+    store = offload.planned_store(first.device) if alone else None
     return Moved(values, memory, store.move(memory)) if store is not None else values
 
 

@@ -68,18 +68,21 @@ def words_at(key: int, stream: int, counter: Array) -> Array:
     return out.reshape(-1)
 
 
-def fill(array: Array, seed: int, distribution: Callable[[Array], Array]) -> None:
+def fill(array: Array, seed: int, distribution: Callable[[Array], Array], offset: int = 0) -> None:
     """Fill `array`, float32 and contiguous, with `distribution(words)` of the stream of `seed`, by several threads where it is large.
 
-    `distribution` gives one float32 value for each word, and values of four words depend on those words alone.
+    `distribution` gives one float32 value for each word, and values of four words depend on those words alone. `offset` is the number of
+    values of the stream before the first value of `array`.
     """
     flat = array.reshape(-1)
-    counters = -(-flat.size // 4)
+    first_counter, skipped = divmod(offset, 4)
+    counters = -(-(skipped + flat.size) // 4)
 
     def fill_piece(first: int) -> None:
         count = min(_CHUNK, counters - first)
-        part = flat[4 * first:4 * (first + count)]
-        part[...] = distribution(words(seed, seed, first, count))[:part.size]
+        start = 4 * first - skipped
+        begin, end = max(start, 0), min(start + 4 * count, flat.size)
+        flat[begin:end] = distribution(words(seed, seed, first_counter + first, count))[begin - start:end - start]
 
     pieces = range(0, counters, _CHUNK)
     threads = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 16)
@@ -95,7 +98,7 @@ def fill(array: Array, seed: int, distribution: Callable[[Array], Array]) -> Non
             pass
 
 
-def fill_uniform(array: Array, seed: int, low: float, high: float) -> None:
+def fill_uniform(array: Array, seed: int, low: float, high: float, offset: int = 0) -> None:
     """Fill `array` (float32, contiguous) with numbers from `low` to `high`, which are rounded to float32 first."""
     low, high = float(np.float32(low)), float(np.float32(high))
 
@@ -105,10 +108,10 @@ def fill_uniform(array: Array, seed: int, low: float, high: float) -> None:
         values += low
         return values.astype(np.float32)
 
-    fill(array, seed, uniform)
+    fill(array, seed, uniform, offset)
 
 
-def fill_normal(array: Array, seed: int, mean: float, sigma: float) -> None:
+def fill_normal(array: Array, seed: int, mean: float, sigma: float, offset: int = 0) -> None:
     """Fill `array` (float32, contiguous) with normal numbers by Box and Muller; `mean` and `sigma` are rounded to float32 first."""
     mean, sigma = float(np.float32(mean)), float(np.float32(sigma))
 
@@ -132,7 +135,7 @@ def fill_normal(array: Array, seed: int, mean: float, sigma: float) -> None:
             result[row, column] = mean + scale * (math.sin(turn) if column else math.cos(turn))
         return result.reshape(-1)
 
-    fill(array, seed, normal)
+    fill(array, seed, normal, offset)
 
 
 def _fast(function: Callable[[torch.Tensor], torch.Tensor], values: Array) -> Array:
@@ -147,7 +150,9 @@ def _near_ties(values: Array) -> Array:
     return dropped < np.uint64(2 * _TIE_WIDTH)
 
 
-def fill_truncated_normal(array: Array, seed: int, low: float, high: float, mean: float, sigma: float) -> None:
+def fill_truncated_normal(
+    array: Array, seed: int, low: float, high: float, mean: float, sigma: float, offset: int = 0,
+) -> None:
     """Fill `array` (float32, contiguous) with normal numbers between `low` and `high`, by the inverse of the distribution function.
 
     All four numbers are rounded to float32 first.
@@ -169,7 +174,7 @@ def fill_truncated_normal(array: Array, seed: int, low: float, high: float, mean
             result[position] = mean + quantile * sigma
         return result
 
-    fill(array, seed, truncated)
+    fill(array, seed, truncated, offset)
 
 
 def inverse_erfc(values: Array, exact: bool = False) -> Array:

@@ -23,11 +23,11 @@ from torchspore.graph.backend.eager_codegen import Code
 from torchspore.graph.backend.kernel_operators import is_work
 from torchspore.graph.fx.aliasing import writes
 from torchspore.graph.fx.fingerprint import signature
-from torchspore.graph.fx.modules import copied
+from torchspore.graph.fx.modules import copy_module
 from torchspore.graph.fx.sample_inputs import filled
 from torchspore.graph.graph_kernels import kernel_build, partition
-from torchspore.graph.passes.cleanup import acts
-from torchspore.graph.passes.clusters import Cluster, joined, put_in, taken_out
+from torchspore.graph.passes.cleanup import has_effect
+from torchspore.graph.passes.clusters import Cluster, cluster_of, extract, insert_kernels
 from torchspore.graph.passes.layout import channels_last, has_images
 from torchspore.graph.settings import Flags, Settings
 
@@ -89,9 +89,9 @@ class GraphVariant:
             return self._forms.fused()
         if back_end == PREPARED:
             return self._prepared(plan)
-        module = copied(self.module)
+        module = copy_module(self.module)
         prefers_onednn = _ONEDNN_RULES[plan.get("products", "BLAS")]
-        module = variants.with_onednn(module, prefers_onednn) or module
+        module = variants.with_onednn(module, prefers_onednn, self.settings.fuses_products) or module
         module = channels_last(module) if plan.get("layout") == "channels last" else passes.pool_channels_last(module)
         if back_end == KERNELS:
             variants.restride(module, self.inputs)
@@ -100,7 +100,8 @@ class GraphVariant:
 
     def _prepared(self, plan: Plan) -> Code | None:
         layout = plan.get("layout") == "channels last"
-        hoisted = inference.hoisted(self.module, self.persistent, _ONEDNN_RULES[plan.get("products", "BLAS")], layout)
+        rule = _ONEDNN_RULES[plan.get("products", "BLAS")]
+        hoisted = inference.hoisted(self.module, self.persistent, rule, layout, self.settings.fuses_products)
         return None if hoisted is None else inference.code(hoisted)
 
 
@@ -188,7 +189,7 @@ class Single:
 
     def __init__(self, module: Module, inputs: measurement.Inputs, settings: Settings) -> None:
         self.settings = settings
-        self.module = passes.pool_channels_last(copied(module))
+        self.module = passes.pool_channels_last(copy_module(module))
         variants.restride(self.module, inputs)
 
     def search(self, searches: list[Callable[[Trials], None]], seconds: float) -> tuple[Plan, int]:
@@ -219,9 +220,9 @@ class Single:
         groups = partition.groups(self.module, flags_of({}, self.settings))
         for cluster in groups:
             taken |= set(cluster.nodes)
-        singles = [joined(sorted([node, *items], key=_node_index(self.module))) for node, items in _alone(self.module, taken)]
+        singles = [cluster_of(sorted([node, *items], key=_node_index(self.module))) for node, items in _alone(self.module, taken)]
         for cluster in [*groups, *singles]:
-            part = taken_out(cluster)
+            part = extract(cluster)
             name = hashlib.sha256(signature(part).encode()).hexdigest()[:16]
             units.setdefault(name, Unit(part)).clusters.append(cluster)
         return units
@@ -260,7 +261,7 @@ class Single:
                 if code is None:
                     return None
                 replacements += [(cluster, code) for cluster in unit.clusters]
-        module = put_in(self.module, replacements) if replacements else copied(self.module)
+        module = insert_kernels(self.module, replacements) if replacements else copy_module(self.module)
         return eager_codegen.compile(passes.overwrite(module))
 
 
@@ -272,7 +273,7 @@ def _alone(module: Module, taken: set[Node]) -> list[tuple[Node, list[Node]]]:
     """The operators outside of groups that compute and neither write nor draw random numbers, each with the choices of its results."""
     genes = []
     for node in module.graph.nodes:
-        if node.op != "call_function" or node in taken or not is_work(node) or acts(node) or writes(node):
+        if node.op != "call_function" or node in taken or not is_work(node) or has_effect(node) or writes(node):
             continue
         values = [item.meta.get("val") for item in (node, *node.all_input_nodes)]
         flat = [v for value in values for v in tree.listed(value)]

@@ -27,7 +27,7 @@ def keep(
     try:
         graph = serialize.write(module)
     except serialize.Unwritable as reason:
-        tuning_file.say(f"tuning: the graph at {user_line()} can't be kept ({reason}); it runs untuned.")
+        tuning_file.report_message(f"tuning: the graph at {user_line()} can't be kept ({reason}); it runs untuned.")
         return None
     where = tuning_file.path()
     file_name = f"graphs/{key}.json"
@@ -39,7 +39,7 @@ def keep(
         (where.parent / "graphs").mkdir(parents=True, exist_ok=True)
         tuning_file.write(where.parent / file_name, graph)
     except OSError as error:
-        tuning_file.say(f"tuning: {where.parent} can't be written ({error.strerror or error}); the program goes on untuned.")
+        tuning_file.report_message(f"tuning: {where.parent} can't be written ({error.strerror or error}); the program goes on untuned.")
         return None
     return tuning_file.keep(key, entry, where)
 

@@ -14,11 +14,11 @@ from torchspore.graph.fx.fingerprint import machine
 from torchspore.graph.settings import Settings
 
 Untuned = Callable[[Module, measurement.Inputs, Settings, frozenset[int]], Code]
-"""Compiles a prepared graph without tuning: `pipeline.untuned`."""
+"""Compiles a prepared graph without tuning: `pipeline.compile_untuned`."""
 
 
-def work_off(where: Path, untuned: Untuned) -> Iterator[str]:
-    """A line for each graph of the file as it is done; `untuned` compiles one as it is without tuning. Raises file.Unusable."""
+def work_off(where: Path, compile_untuned: Untuned) -> Iterator[str]:
+    """A line for each graph of the file as it is done; `compile_untuned` compiles one as it is without tuning. Raises file.Unusable."""
     graphs = tuning_file.read(where)
     done = [entry for entry in graphs.values() if entry.get("status") == "tuned"]
     if done:
@@ -30,7 +30,7 @@ def work_off(where: Path, untuned: Untuned) -> Iterator[str]:
         try:
             result = search(
                 item.module, item.inputs, item.settings, item.persistent, item.tuning,
-                functools.partial(untuned, item.module, item.inputs, item.settings, item.persistent),
+                functools.partial(compile_untuned, item.module, item.inputs, item.settings, item.persistent),
             )
         except Exception as error:  # a file may hold any graph; the next one is none the worse
             yield f"{item.entry['net'] or item.key[:12]}: its graph can't be run ({error!r:.100})"

@@ -20,7 +20,7 @@ from torchspore.graph.backend import autotune_cache, measurement
 from torchspore.graph.backend.eager_codegen import Code
 from torchspore.graph.backend.variant_race import Race
 from torchspore.graph.fx.fingerprint import fingerprint
-from torchspore.graph.settings import Settings, Tuning, budget
+from torchspore.graph.settings import Settings, Tuning, tuning_budget
 
 Module = torch.fx.GraphModule
 SEARCHES: dict[str, Callable[[Trials], None]] = {"RL": search_by_bandit, "GA": search_by_genes}
@@ -102,7 +102,7 @@ def built(module: Module, inputs: measurement.Inputs, settings: Settings, persis
     try:
         return (GraphVariant(module, inputs, settings, persistent) if job == "1" else Single(module, inputs, settings)).code(plan)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        tuning_file.say(f"tuning: a plan that was kept means nothing here ({error!r:.80}); the graph runs untuned.")
+        tuning_file.report_message(f"tuning: a plan that was kept means nothing here ({error!r:.80}); the graph runs untuned.")
         return None
 
 
@@ -120,7 +120,7 @@ def search(
     searches = [SEARCHES[name] for name in tuning.searches]
     if tuning.job == "1":
         variant = GraphVariant(module, inputs, settings, persistent)
-        trials = Trials(variant.genes(), lambda plan: _entered(race, variant.code, trials.clean(plan)), budget())
+        trials = Trials(variant.genes(), lambda plan: _entered(race, variant.code, trials.clean(plan)), tuning_budget())
         for search_name in searches:
             search_name(trials)
         ranked = [
@@ -132,7 +132,7 @@ def search(
     else:
         with measurement.undisturbed():
             single = Single(module, inputs, settings)
-            plan, tried = single.search(searches, budget())
+            plan, tried = single.search(searches, tuning_budget())
     if not plan:
         return SearchResult(None, (1.0, 1.0, 1.0), tried, time.monotonic() - started, base)
     best = built(module, inputs, settings, persistent, tuning.job, plan)

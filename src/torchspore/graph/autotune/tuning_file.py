@@ -31,7 +31,7 @@ class Unusable(Exception):
     """The file is none of ours; the text says why."""
 
 
-def say(text: str) -> None:
+def report_message(text: str) -> None:
     """Tells the user on stderr, in the log and in `explain`, once."""
     if once.first_time(("tuning", text)):
         event_log.event("tuning", text)
@@ -54,7 +54,7 @@ def path() -> Path:
     try:
         read(first)
     except Unusable as reason:
-        say(f"tuning: {first} {reason}; it is passed over.")
+        report_message(f"tuning: {first} {reason}; it is passed over.")
         return first.with_name(f"{first.stem}-{hashlib.sha256(machine().encode()).hexdigest()[:8]}.json")
     return first
 
@@ -81,10 +81,10 @@ def find(key: str) -> Entry | None:
     try:
         graphs = read(where)
     except Unusable as reason:
-        say(f"tuning: {where} {reason}; it is passed over.")
+        report_message(f"tuning: {where} {reason}; it is passed over.")
         return None
     if key not in graphs and graphs and os.environ.get(PATH_VARIABLE):
-        say(f"tuning: {where} holds nothing for the graph at {user_line()}; it was made for another net, or other shapes.")
+        report_message(f"tuning: {where} holds nothing for the graph at {user_line()}; it was made for another net, or other shapes.")
     return graphs.get(key)
 
 
@@ -100,7 +100,9 @@ def keep(key: str, entry: Entry, where: Path | None = None) -> Path | None:
         graphs[key] = entry
         write(where, {"format": FORMAT, "machine": machine(), "graphs": graphs})
     except OSError as error:
-        say(f"tuning: {where} can't be written ({error.strerror or error}); the program goes on, and a later run searches again.")
+        report_message(
+            f"tuning: {where} can't be written ({error.strerror or error}); the program goes on, and a later run searches again."
+        )
         return None
     return where
 

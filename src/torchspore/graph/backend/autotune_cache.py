@@ -1,7 +1,7 @@
 """A cache of measurements: the variant of a graph, the kernel of a cluster or a product.
 
 This is all that is worth keeping between processes, beside Inductor's own directory (TORCHINDUCTOR_CACHE_DIR), in which the compiled
-kernels lie under the hash of their source. A store on disk (`kept_in`) has the same two methods: `find` is asked where memory has no
+kernels lie under the hash of their source. A store on disk (`stored_in`) has the same two methods: `find` is called if memory has no
 answer, `keep` receives each new choice. Keys are fingerprints (fingerprint.py): they contain everything that a choice depends on, the
 torch version and the CPU included, so that a foreign or old entry is never found.
 """

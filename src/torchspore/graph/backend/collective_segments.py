@@ -17,8 +17,8 @@ from torchspore.engine.core import event_log
 from torchspore.graph.backend import fusion, measurement
 from torchspore.graph.backend.variant_race import Race
 from torchspore.graph.fx.exchanges import is_exchange
-from torchspore.graph.fx.modules import copied, inner_of
-from torchspore.graph.passes.layout import restrided
+from torchspore.graph.fx.modules import copy_module, inner_of
+from torchspore.graph.passes.layout import record_strides
 
 Module = torch.fx.GraphModule
 
@@ -40,7 +40,7 @@ def with_kernels(
         return None
     try:
         with measurement.undisturbed():
-            restrided(alone, [measurement.copy(t) for t in inputs()])
+            record_strides(alone, [measurement.copy(t) for t in inputs()])
     except (RuntimeError, IndexError, ValueError) as error:
         raise measurement.Unrunnable(str(error).partition("\n")[0]) from None
     for node, twin in zip(module.graph.nodes, alone.graph.nodes):
@@ -60,7 +60,7 @@ def with_kernels(
 
 def answered(module: Module) -> Module | None:
     """A copy whose exchanges are answered in this process, as if the others had sent the same; None where one can't be."""
-    segments = copied(module)
+    segments = copy_module(module)
     for node in segments.graph.nodes:
         if is_exchange(node):
             answer = _ANSWERS.get(str(node.target))
@@ -99,15 +99,15 @@ def _scattered(x: torch.Tensor, _: str, count: int, __: str) -> torch.Tensor:
     return x[: x.shape[0] // count].clone()
 
 
-def _dealt(x: torch.Tensor, received: list[int], sent: list[int], _: str) -> torch.Tensor:
+def _all_to_all_values(x: torch.Tensor, received: list[int], sent: list[int], _: str) -> torch.Tensor:
     return torch.cat([x[:length].clone() if length <= len(x) else x.new_ones((length, *x.shape[1:])) for length in received])
 
 
-def _waited(x: torch.Tensor) -> torch.Tensor:
+def _same_tensor(x: torch.Tensor) -> torch.Tensor:
     return x
 
 
-def _taken(shape: list[int], dtype: torch.dtype, device: torch.device, *_: Any) -> torch.Tensor:
+def _received_values(shape: list[int], dtype: torch.dtype, device: torch.device, *_: Any) -> torch.Tensor:
     """Return values for those of another stage of a pipeline: numbers from -1 to 1, or zeros, which every operator accepts as indexes."""
     if not dtype.is_floating_point:
         return torch.zeros(shape, dtype=dtype, device=device)
@@ -116,10 +116,10 @@ def _taken(shape: list[int], dtype: torch.dtype, device: torch.device, *_: Any) 
 
 _NAMED: dict[str, Callable[..., Any]] = {
     "all_reduce": _alike, "broadcast": _alike, "all_gather_into_tensor": _gathered, "reduce_scatter_tensor": _scattered,
-    "all_to_all_single": _dealt, "wait_tensor": _waited,
+    "all_to_all_single": _all_to_all_values, "wait_tensor": _same_tensor,
 }
 _ANSWERS = {
     **{f"_c10d_functional.{name}.default": answer for name, answer in _NAMED.items()},
-    "torchspore.pass_on.default": _alike, "torchspore.take_over.default": _taken,
+    "torchspore.send.default": _alike, "torchspore.receive.default": _received_values,
 }
 """By the name of each exchange, a function that returns values of the right shape instead of those of other processes."""

@@ -43,7 +43,7 @@ def function(target: Any) -> Callable[..., Any]:
     if direct is not None:
         return direct
     if is_operator(target) and target.namespace == "_c10d_functional":
-        return exchanges.twins.get(target._opname) or torch_private.kernel_of(target)
+        return exchanges.tracked_collectives.get(target._opname) or torch_private.kernel_of(target)
     return torch_private.kernel_of(target)
 
 

@@ -14,9 +14,10 @@ from torchspore.engine.random import operator_streams
 from torchspore.graph.backend import autotune_cache, eager_codegen, inductor, measurement
 from torchspore.graph.fx.aliasing import is_view
 from torchspore.graph.fx.fingerprint import of_text, signature
-from torchspore.graph.fx.modules import change_inner, copied
+from torchspore.graph.fx.modules import copy_module, transform_inner
+from torchspore.graph.fx.open_sizes import hint_of
 from torchspore.graph.fx.sample_inputs import filled
-from torchspore.graph.passes.clusters import Cluster, clusters, put_in, taken_out
+from torchspore.graph.passes.clusters import Cluster, build_clusters, extract, insert_kernels
 
 WORTH = 0.9
 """A compiled kernel is taken where it needs at most this share of the time of the operators."""
@@ -51,33 +52,33 @@ _kernels: dict[str, inductor.Kernel] = {}
 """For each cluster by its fingerprint the kernel that won: layers that are alike are compiled once."""
 
 
-def is_fusable(node: Node) -> bool:
-    """Return whether a generated kernel can compute the node with the same numbers."""
+def is_fusable(node: Node, is_open: bool = False) -> bool:
+    """Return whether a generated kernel can compute the node with the same numbers; with `is_open`, lengths may be symbols."""
     target = node.target
     if not is_operator(target) or target.namespace != "aten" or target._opname.endswith("_"):
         return False
-    if target._schema.is_mutable or not _has_tensors(node):
+    if target._schema.is_mutable or not _has_tensors(node, is_open):
         return False
     return is_view(node) or target._opname in _HEAVY
 
 
-def _has_tensors(node: Node) -> bool:
+def _has_tensors(node: Node, is_open: bool = False) -> bool:
     value = node.meta.get("val")
     values = tree.listed(value)
-    return all(v is None or (isinstance(v, torch.Tensor) and v.layout is torch.strided and _is_fixed(v))
+    return all(v is None or (isinstance(v, torch.Tensor) and v.layout is torch.strided and _is_sized(v, is_open))
                for v in values)
 
 
 def fuse_all(module: torch.fx.GraphModule) -> torch.fx.GraphModule | None:
     """The graph with all that neither writes nor draws random numbers as one C++ launch, or few; None where that can't be had."""
     replacements: list[tuple[Cluster, inductor.Kernel]] = []
-    for cluster in clusters(module, _is_pure):
+    for cluster in build_clusters(module, _is_pure):
         if _is_work(cluster, _is_any):
-            kernel = inductor.compile_single_kernel(taken_out(cluster))
+            kernel = inductor.compile_single_kernel(extract(cluster))
             if kernel is None:
                 return None
             replacements.append((cluster, kernel))
-    return put_in(module, replacements) if replacements else None
+    return insert_kernels(module, replacements) if replacements else None
 
 
 def _is_pure(node: Node) -> bool:
@@ -102,8 +103,8 @@ class Like:
     seconds: float = 0.0
 
 
-def _is_fixed(v: torch.Tensor) -> bool:
-    return all(isinstance(n, int) and n > 0 for n in v.shape)
+def _is_sized(v: torch.Tensor, is_open: bool) -> bool:
+    return all((is_open or isinstance(n, int)) and hint_of(n) > 0 for n in v.shape)
 
 
 def fused(
@@ -114,8 +115,8 @@ def fused(
 
     The strides in `meta` must be the ones that occur. `may_fuse` is where somebody forbids more than `is_fusable` does.
     """
-    module = copied(module)
-    inside = change_inner(module, lambda inner: fused(inner, level, total / LOOPS, may_fuse))
+    module = copy_module(module)
+    inside = transform_inner(module, lambda inner: fused(inner, level, total / LOOPS, may_fuse))
     replacements: list[tuple[Cluster, inductor.Kernel]] = []
     alike = _alike(module, may_fuse)
     for position, (text, like) in enumerate(alike.items(), 1):
@@ -125,7 +126,7 @@ def fused(
         kernel = _cached_kernel(of_text("cluster", level + text), like, level, total)
         if kernel is not None:
             replacements += [(cluster, kernel) for cluster in like.clusters]
-    return put_in(module, replacements) if replacements else module if inside else None
+    return insert_kernels(module, replacements) if replacements else module if inside else None
 
 
 def by_rule(module: torch.fx.GraphModule, may_fuse: Callable[[Node], bool] = is_fusable) -> torch.fx.GraphModule | None:
@@ -133,7 +134,7 @@ def by_rule(module: torch.fx.GraphModule, may_fuse: Callable[[Node], bool] = is_
 
     The strides in `meta` must be the ones that occur.
     """
-    module = copied(module)
+    module = copy_module(module)
     total = sum(_guess(node) for node in module.graph.nodes)
     replacements: list[tuple[Cluster, inductor.Kernel]] = []
     alike = _alike(module, may_fuse)
@@ -150,7 +151,7 @@ def by_rule(module: torch.fx.GraphModule, may_fuse: Callable[[Node], bool] = is_
         if kernel is not None:
             _kernels[key] = kernel
             replacements += [(cluster, kernel) for cluster in like.clusters]
-    return put_in(module, replacements) if replacements else None
+    return insert_kernels(module, replacements) if replacements else None
 
 
 def _guess(node: Node) -> float:
@@ -167,9 +168,9 @@ def _moved(node: Node) -> int:
 def _alike(module: torch.fx.GraphModule, may_fuse: Callable[[Node], bool]) -> dict[str, Like]:
     """The clusters with work in them, those that are alike together."""
     groups: dict[str, Like] = {}
-    for cluster in clusters(module, may_fuse):
+    for cluster in build_clusters(module, may_fuse):
         if _is_work(cluster):
-            part = taken_out(cluster)
+            part = extract(cluster)
             groups.setdefault(signature(part), Like(part, [])).clusters.append(cluster)
     return groups
 

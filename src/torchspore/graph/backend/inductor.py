@@ -15,11 +15,12 @@ from torchspore.base.frames import user_line
 from torchspore.context import effects
 from torchspore.engine.core import event_log, torch_private
 from torchspore.graph.backend import kernel_store
+from torchspore.graph.fx import open_sizes
 from torchspore.graph.fx.fingerprint import of_text, signature
 
 Kernel = Callable[..., list[Any]]
 Compiler = Callable[..., Any]
-"""The type of `private.inductor`: it returns a kernel, with `source` and `libraries`, for a graph, its inputs and Inductor's settings."""
+"""The type of `torch_private.inductor`: it returns a kernel, with `source` and `libraries`, for a graph, inputs and Inductor's settings."""
 
 _LEVELS = "jit_level O1 and O2 write kernels of their own"
 _NONE: Mapping[str, Any] = {}
@@ -53,17 +54,20 @@ def kernel(module: torch.fx.GraphModule, level: str, more: Mapping[str, Any] = _
 
     `more` are settings of Inductor's, `subject` says what wants the kernel.
 
+    A kernel for open lengths is not stored: the conditions on them are part of the trace that it was compiled for.
+
     An interrupt passes through; Inductor writes its files aside and renames them, so that nothing half made is found later.
     """
     if _COMPILER.failure is not None:
         return None
     started, key = time.perf_counter(), of_text("compiled", f"{level} {sorted(more.items())} {signature(module)}")
-    stored = kernel_store.find(key)
+    inputs = [node.meta["val"] for node in module.graph.nodes if node.op == "placeholder"]
+    is_stored = not any(map(open_sizes.is_open, inputs))
+    stored = kernel_store.find(key) if is_stored else None
     if stored is not None:
         event_log.event("load", f"a kernel for {_shown(module)} in {time.perf_counter() - started:.3f} s")
         return stored
     try:
-        inputs = [node.meta["val"] for node in module.graph.nodes if node.op == "placeholder"]
         compiled = (_compiler.get() or torch_private.inductor)(module, inputs, {**_options(level), **more})
     except torch_private.NoCompiler as error:
         _COMPILER.failure = f"no C++ compiler is found ({_first_line(error)})"
@@ -74,10 +78,11 @@ def kernel(module: torch.fx.GraphModule, level: str, more: Mapping[str, Any] = _
             return None
         _COMPILER.failure = f"the C++ compiler failed ({_first_line(error)})"
     else:
-        kernel_store.keep(key, compiled.source, compiled.libraries)
+        if is_stored:
+            kernel_store.keep(key, compiled.source, compiled.libraries)
         event_log.event("compile", f"a kernel for {_shown(module)} in {time.perf_counter() - started:.1f} s")
         return compiled
-    _say(subject)
+    _report_failure(subject)
     return None
 
 
@@ -96,7 +101,7 @@ def compile_single_kernel(module: torch.fx.GraphModule) -> Kernel | None:
     return kernel
 
 
-def _say(subject: str) -> None:
+def _report_failure(subject: str) -> None:
     text = f"{subject}, and {_COMPILER.failure}; graphs run without them."
     print(f"torchspore: {user_line()}: {text}", file=sys.stderr)
     effects.note("compiler", text)

@@ -14,12 +14,12 @@ from torchspore.engine.core.torch_private import is_operator
 from torchspore.graph import passes
 from torchspore.graph.backend import eager_codegen, matrix_products
 from torchspore.graph.backend.eager_codegen import Code
-from torchspore.graph.fx.aliasing import root, writes
-from torchspore.graph.fx.modules import copied
-from torchspore.graph.passes.folding import Hoisted, fold_norms, hoist, steady
+from torchspore.graph.fx.aliasing import owner_of, writes
+from torchspore.graph.fx.modules import copy_module
+from torchspore.graph.passes.folding import Hoisted, constant_nodes, fold_norms, hoist
 from torchspore.graph.passes.in_place import overwrite
 from torchspore.graph.passes.layout import channels_last, has_images
-from torchspore.graph.passes.onednn import fuse_activations, onednn_linears, pack
+from torchspore.graph.passes.onednn import fuse_activations, onednn_linears, pack_weights
 from torchspore.graph.report import stages
 
 _version = operator.attrgetter("_version")
@@ -30,7 +30,11 @@ def with_cached_values(hoisted: Hoisted, first: Code, rest: Code) -> Code:
 
     torch counts the writes into a tensor's memory (`_version`); whoever writes past torch (a NumPy view of it) is not seen.
     """
-    take = operator.itemgetter(*hoisted.taken) if len(hoisted.taken) > 1 else lambda inputs: (inputs[hoisted.taken[0]],)
+    take = (
+        operator.itemgetter(*hoisted.input_indices)
+        if len(hoisted.input_indices) > 1
+        else lambda inputs: (inputs[hoisted.input_indices[0]],)
+    )
     cached: list[Any] = [(), [], [], 0, []]           # the weights, their versions, the values, the count, copies of vectors
 
     def run(*inputs: torch.Tensor) -> list[Any]:
@@ -57,14 +61,21 @@ def _vectors(weights: Sequence[torch.Tensor]) -> list[torch.Tensor]:
 Module = torch.fx.GraphModule
 
 
-def hoisted(module: Module, positions: frozenset[int], prefers_onednn: matrix_products.Preference, layout: bool) -> Hoisted | None:
-    """Return the boosted graphs; None if no value depends on weights alone. `positions` lists the inputs that the program stores."""
-    changed = fold_norms(onednn_linears(copied(module), prefers_onednn))
+def hoisted(
+    module: Module, positions: frozenset[int], prefers_onednn: matrix_products.Preference, layout: bool, fuses_products: bool = True,
+) -> Hoisted | None:
+    """Return the boosted graphs; None if no value depends on weights alone. `positions` lists the inputs that the program stores.
+
+    With `fuses_products` a matrix product computes the activation that follows it.
+    """
+    changed = fold_norms(onednn_linears(copy_module(module), prefers_onednn))
     if has_images(changed) and layout:
         changed = channels_last(changed)
     if is_on_cpu(module):
-        changed = pack(changed, steady(changed, positions), layout)
-    return hoist(passes.drop_dead(fuse_activations(changed)), positions)
+        changed = pack_weights(changed, constant_nodes(changed, positions), layout)
+    if fuses_products:
+        changed = fuse_activations(changed)
+    return hoist(passes.drop_dead(changed), positions)
 
 
 def counts(module: Module, hoisted: Hoisted) -> tuple[int, int, int]:
@@ -86,7 +97,7 @@ def _count(module: Module, name: str) -> int:
 
 def code(hoisted: Hoisted) -> Code:
     """Runs the first graph when weights have changed, the rest at each call."""
-    rest = overwrite(copied(hoisted.rest))
+    rest = overwrite(copy_module(hoisted.rest))
     return stages.shown(with_cached_values(hoisted, eager_codegen.compile(hoisted.first, True), eager_codegen.compile(rest)), rest)
 
 
@@ -104,6 +115,6 @@ def trains(module: Module, positions: frozenset[int]) -> str | None:
     for node in module.graph.nodes:
         if is_operator(node.target) and "backward" in node.target._opname:
             return "computes gradients"
-        if any(root(item) in inputs and inputs.index(root(item)) in positions for item in writes(node)):
+        if any(owner_of(item) in inputs and inputs.index(owner_of(item)) in positions for item in writes(node)):
             return "writes into Parameters or other Tensors of the Cell"
     return None

@@ -53,7 +53,9 @@ def _of(names: Names) -> set[str]:
 
 def is_allowed(flags: Flags, node: Node) -> bool:
     """Return whether the flags allow a node into a kernel, and a kernel can compute it with the same numbers."""
-    return fusion.is_fusable(node) and (is_view(node) or node.target._opname in allowed(flags)) and _has_inputs(node)  # type: ignore[union-attr]
+    if not fusion.is_fusable(node, flags.open_batch or flags.open_lengths) or not _has_inputs(node):
+        return False
+    return is_view(node) or node.target._opname in allowed(flags)  # type: ignore[union-attr]
 
 
 def _has_inputs(node: Node) -> bool:

@@ -24,10 +24,10 @@ from torchspore.graph.backend import (
 )
 from torchspore.graph.backend.eager_codegen import Code
 from torchspore.graph.backend.variant_race import Race
-from torchspore.graph.fx.exchanges import exchanges
+from torchspore.graph.fx.exchanges import has_exchanges
 from torchspore.graph.fx.fingerprint import fingerprint, of_text, signature
-from torchspore.graph.fx.modules import change_inner, copied
-from torchspore.graph.passes.layout import channels_last, has_images, layouts, restrided, with_layouts
+from torchspore.graph.fx.modules import copy_module, transform_inner
+from torchspore.graph.passes.layout import channels_last, dump_layouts, has_images, load_layouts, record_strides
 from torchspore.graph.passes.onednn import fuse_activations, onednn_linears
 from torchspore.graph.report import outcomes, stages
 from torchspore.graph.settings import Settings
@@ -39,7 +39,7 @@ LAUNCH, RECORDED, ENGINE = "one launch", "recorded, ", "graph engine"
 
 def compile(module: Module, inputs: measurement.Inputs, settings: Settings, persistent: frozenset[int] = frozenset()) -> Code:
     """The fastest form that gives O0's numbers; what was fastest for an equal graph before is taken without a look."""
-    if exchanges(module) and not settings.deterministic:
+    if has_exchanges(module) and not settings.deterministic:
         outcomes.level(f"{settings.level}: the graph exchanges values with other processes, a rule chooses kernels and nothing is measured")
         return _between_exchanges(module, inputs, settings)
     if settings.deterministic:
@@ -66,7 +66,7 @@ def _by_rule(module: Module) -> Code:
 
 
 def _ruled(module: Module) -> Module:
-    return passes.pool_channels_last(copied(with_onednn(module, matrix_products.is_large) or module))
+    return passes.pool_channels_last(copy_module(with_onednn(module, matrix_products.is_large) or module))
 
 
 def _between_exchanges(module: Module, inputs: measurement.Inputs, settings: Settings) -> Code:
@@ -104,16 +104,16 @@ class Forms:
 
     def __init__(self, module: Module, inputs: measurement.Inputs, settings: Settings, persistent: frozenset[int]) -> None:
         self._module, self._inputs, self._settings, self._persistent = module, inputs, settings, persistent
-        self.modules = {PLAIN: passes.pool_channels_last(copied(module))}
+        self.modules = {PLAIN: passes.pool_channels_last(copy_module(module))}
 
     def simple(self) -> list[str]:
         """Makes the forms that need no compiler; gives their names."""
         module = self._module
-        tuned = with_onednn(module, matrix_products.prefers_onednn)
+        tuned = with_onednn(module, matrix_products.prefers_onednn, self._settings.fuses_products)
         if tuned is not None:
-            self.modules[PRODUCTS] = passes.pool_channels_last(copied(tuned))
+            self.modules[PRODUCTS] = passes.pool_channels_last(copy_module(tuned))
         if self._settings.layout and has_images(module):
-            self.modules[LAYOUT] = channels_last(copied(tuned or module))
+            self.modules[LAYOUT] = channels_last(copy_module(tuned or module))
         return list(self.modules)
 
     def with_kernels(self, base: str, seconds: float) -> Code | None:
@@ -133,15 +133,16 @@ class Forms:
         """For inference: compute values that depend on weights alone once. `seconds` is the time that it takes with compiled clusters."""
         if inference.trains(self._module, self._persistent) is not None or (seconds is not None and self._settings.generates is False):
             return None
-        hoisted = inference.hoisted(self._module, self._persistent, matrix_products.prefers_onednn, self._settings.layout)
+        settings, prefers_onednn = self._settings, matrix_products.prefers_onednn
+        hoisted = inference.hoisted(self._module, self._persistent, prefers_onednn, settings.layout, settings.fuses_products)
         if hoisted is None:
             return None
         if seconds is None:
             return inference.code(hoisted)
         with measurement.undisturbed():
             copies = [measurement.copy(t) for t in self._inputs()]
-            arguments = eager_codegen.compile(hoisted.first)(*[copies[index] for index in hoisted.taken])
-            restrided(hoisted.rest, [*copies, *arguments])
+            arguments = eager_codegen.compile(hoisted.first)(*[copies[index] for index in hoisted.input_indices])
+            record_strides(hoisted.rest, [*copies, *arguments])
         rest = fusion.fused(hoisted.rest, self._settings.level, seconds, may_fuse(self._settings))
         return None if rest is None else inference.code(dataclasses.replace(hoisted, rest=rest))
 
@@ -149,7 +150,7 @@ class Forms:
         """All in one C++ launch, where Inductor can write that."""
         if self._settings.generates is False:
             return None
-        module = copied(self._module)
+        module = copy_module(self._module)
         restride(module, self._inputs)
         kernel_module = fusion.fuse_all(module)
         return None if kernel_module is None else _lines(kernel_module)
@@ -165,7 +166,7 @@ class Forms:
         if not graph_engine.is_fit(self._module):
             return None
         with measurement.undisturbed():
-            return graph_engine.compiled(copied(self._module), [measurement.copy(t) for t in self._inputs()])
+            return graph_engine.compiled(copy_module(self._module), [measurement.copy(t) for t in self._inputs()])
 
     def code(self, name: str) -> Code | None:
         """The form of this name; None where it can't be made here."""
@@ -195,20 +196,20 @@ def restride(module: Module, inputs: measurement.Inputs) -> None:
     """Works out the strides of all values by a run, or takes what a run of an equal graph told."""
     key = of_text("strides", signature(module))
     choice = autotune_cache.find(key)
-    if choice is None or not with_layouts(module, choice):
+    if choice is None or not load_layouts(module, choice):
         with measurement.undisturbed():
-            restrided(module, [measurement.copy(t) for t in inputs()])
-        autotune_cache.keep(key, layouts(module))
+            record_strides(module, [measurement.copy(t) for t in inputs()])
+        autotune_cache.keep(key, dump_layouts(module))
 
 
-def with_onednn(module: Module, prefers_onednn: matrix_products.Preference) -> Module | None:
-    """The graph with products by oneDNN; None where there is nothing to change."""
-    changed = onednn_linears(copied(module), prefers_onednn)
-    inside = change_inner(changed, lambda inner: with_onednn(inner, prefers_onednn))
+def with_onednn(module: Module, prefers_onednn: matrix_products.Preference, fuses_products: bool = True) -> Module | None:
+    """The graph with products by oneDNN, with the activations behind them; None where there is nothing to change."""
+    changed = onednn_linears(copy_module(module), prefers_onednn)
+    inside = transform_inner(changed, lambda inner: with_onednn(inner, prefers_onednn, fuses_products))
     if not inside and not any(node.target is matrix_products.LINEAR for node in changed.graph.nodes):
         return None
-    return fuse_activations(changed)
+    return fuse_activations(changed) if fuses_products else changed
 
 
 def _lines(module: Module) -> Code:
-    return eager_codegen.compile(passes.overwrite(copied(module)))
+    return eager_codegen.compile(passes.overwrite(copy_module(module)))

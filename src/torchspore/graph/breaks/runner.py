@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
-from torchspore.base.frames import is_users
+from torchspore.base.frames import is_user_file
 from torchspore.context import effects
 from torchspore.engine.core import event_log, thread_state
 from torchspore.engine.core.tensor import TensorBase
@@ -41,7 +41,7 @@ def of(function: Callable[..., Any]) -> Callable[..., Any]:
     if isinstance(function, MethodType):
         method = of(function.__func__)
         return function if method is function.__func__ else MethodType(method, function.__self__)
-    if not isinstance(function, FunctionType) or not is_users(function.__code__.co_filename):
+    if not isinstance(function, FunctionType) or not is_user_file(function.__code__.co_filename):
         return function
     with _lock:
         runner = _runners.get(function)

@@ -23,9 +23,9 @@ from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.engine.core import current_operator, process, tree
 from torchspore.graph.backend import autotune_cache
-from torchspore.graph.cache.folder import Folder, say
+from torchspore.graph.cache.folder import Folder, log_message
 from torchspore.graph.fx import serialize
-from torchspore.graph.fx.exchanges import exchanges
+from torchspore.graph.fx.exchanges import has_exchanges
 from torchspore.graph.fx.fingerprint import fingerprint, streams_of
 from torchspore.graph.settings import Settings
 
@@ -88,7 +88,7 @@ def _open_folder(
     with autotune_cache.stored_in(_Choices(folder, reads, writes)), _inductor_in(folder.kernels()):
         stored = entry.stored() if _loads() else None
         if _loads() and stored is None:
-            say(f"compile cache: there is no graph of {name} for these inputs in {folder.root}; it is compiled.")
+            log_message(f"compile cache: there is no graph of {name} for these inputs in {folder.root}; it is compiled.")
         elif stored is None:
             entry.compare(reads)
         yield stored if stored is not None else module
@@ -116,18 +116,18 @@ class _Entry:
         """Says in the log what the folder knows of this graph: nothing, the same, or another form of its script."""
         entries = self._read_entries()
         if entries is None:
-            say(f"compile cache: nothing is kept for {self._name} in {self._folder.root}; all of it is compiled.")
+            log_message(f"compile cache: nothing is kept for {self._name} in {self._folder.root}; all of it is compiled.")
         elif entries["scripts"] != self._scripts:
             changed = [path for path, digest in self._scripts.items() if entries["scripts"].get(path) != digest] or sorted(
                 entries["scripts"]
             )
-            say(f"compile cache: {', '.join(changed)} has changed since {self._name} was kept; it is compiled again.")
+            log_message(f"compile cache: {', '.join(changed)} has changed since {self._name} was kept; it is compiled again.")
         elif entries["fingerprint"] != self._fingerprint:
-            say(f"compile cache: {self._name} became another graph; it is compiled again.")
+            log_message(f"compile cache: {self._name} became another graph; it is compiled again.")
         elif not reads:
-            say(f"compile cache: {self._name} is compiled again and kept in {self._folder.root}, because save_compile_cache is on.")
+            log_message(f"compile cache: {self._name} is compiled again and kept in {self._folder.root}, because save_compile_cache is on.")
         else:
-            say(f"compile cache: {self._name} is found in {self._folder.root}; its kernels are loaded.")
+            log_message(f"compile cache: {self._name} is found in {self._folder.root}; its kernels are loaded.")
 
     def stored(self) -> torch.fx.GraphModule | None:
         """The graph as it was kept, whatever the script says now; None where there is none that fits these inputs and results."""
@@ -141,7 +141,7 @@ class _Entry:
             return None
         if _ends(module) != _ends(self._module) or entries["inputs"] != self._inputs:
             return None
-        say(f"compile cache: {self._name} runs as it was kept in {self._folder.root}, without a look at its script.")
+        log_message(f"compile cache: {self._name} runs as it was kept in {self._folder.root}, without a look at its script.")
         return module
 
     def _read_entries(self) -> dict[str, Any] | None:
@@ -167,7 +167,7 @@ class _Entry:
         from torchspore.graph.fx.text import text
 
         try:
-            if exchanges(self._module):
+            if has_exchanges(self._module):
                 raise serialize.Unwritable("it exchanges values with other processes, all of which would have to take the same one")
             graph = serialize.write(self._module)
         except serialize.Unwritable as reason:

@@ -29,7 +29,7 @@ _UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 <<
 _DEFAULT = 4 << 30
 
 
-def say(text: str, key: str | None = None) -> None:
+def log_message(text: str, key: str | None = None) -> None:
     """Tells the user in the log; with a `key` only the first time that it comes."""
     if key is not None and not once.first_time(("compile cache", key)):
         return
@@ -97,7 +97,7 @@ class Folder:
 
     def drop(self, part: str, key: str, why: str) -> None:
         """Takes out an entry that can't be used, and says so once for the folder."""
-        say(f"compile cache: {self.path(part, key)} {why}; it is compiled again.", key=f"damaged {self.root}")
+        log_message(f"compile cache: {self.path(part, key)} {why}; it is compiled again.", key=f"damaged {self.root}")
         with contextlib.suppress(OSError):
             self.path(part, key).unlink()
 
@@ -125,7 +125,7 @@ class Folder:
         self.usable = False
         hint = "free some space" if error.errno == errno.ENOSPC else "set compile_cache_path to a folder that can be written"
         hint = getattr(error, "hint", hint)
-        say(
+        log_message(
             f"compile cache: {self.root} can't be used ({error.strerror or error}); graphs are compiled without it.\n\nhint: {hint}.",
             key=f"unusable {self.root}",
         )
@@ -190,7 +190,7 @@ def limit() -> int:
     try:
         return int(float(number) * _UNITS[limit_text[len(number):].strip()]) if limit_text else _DEFAULT
     except (ValueError, KeyError):
-        say(f"{LIMIT}={limit_text}: expected a size such as 500MB; 4GB is taken.", key=LIMIT)
+        log_message(f"{LIMIT}={limit_text}: expected a size such as 500MB; 4GB is taken.", key=LIMIT)
         return _DEFAULT
 
 

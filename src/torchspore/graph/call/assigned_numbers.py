@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
-from torchspore.base.frames import is_users, user_frames
+from torchspore.base.frames import is_user_file, user_frames
 from torchspore.engine.core.front_end import FRONT
 from torchspore.engine.core.number import is_large
 from torchspore.graph.capture.code_names import assigned_attributes
@@ -46,6 +46,6 @@ def _assigned_by_methods(cls: type) -> set[str]:
     for base in cls.__mro__:
         for name, method in vars(base).items():
             code: CodeType | None = getattr(method, "__code__", None) or getattr(getattr(method, "fset", None), "__code__", None)
-            if code is not None and name not in ("__init__", "construct") and is_users(code.co_filename):
+            if code is not None and name not in ("__init__", "construct") and is_user_file(code.co_filename):
                 names |= assigned_attributes(code)
     return names

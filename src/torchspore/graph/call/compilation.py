@@ -118,7 +118,7 @@ def _graph(
     with session.compiling(name, entry.settings, keeps_lines):
         outcomes.syntax(entry.settings.syntax)
         graph = _build_graph(owner, entry, function, args, kwargs, flat)
-        _tell(owner, entry, graph, flat, why)
+        _report_capture(owner, entry, graph, flat, why)
         return graph
 
 
@@ -182,7 +182,7 @@ def _for_its_devices(
 def _parts(trace: tuple[Capture, Captured]) -> tuple[Any, Any, list[Any]]:
     """The clean graph of a trace, which stays as it is, what it knows of devices, and its inputs."""
     captured = trace[1]
-    return passes.run(passes.CLEAN, captured.module, copies=True, keep=None), captured.spread, captured.lifted
+    return passes.run(passes.CLEAN, captured.module, copies=True, keep=None), captured.sharded_capture, captured.lifted
 
 
 def _captured(
@@ -201,7 +201,7 @@ def _captured(
         capture.watch.says = converts and entry.settings.syntax == "COMPATIBLE"
         capture.is_piece = is_piece
         if entry.settings.is_split:
-            capture.spread = splitter().begin_capture(list(engine.tensors((args, kwargs))), stages)
+            capture.sharded_capture = splitter().begin_capture(list(engine.tensors((args, kwargs))), stages)
         capture.axes = graph_table.open_axes(owner, args) if entry.is_open else graph_table.NO_AXES
         return capture
 
@@ -246,7 +246,7 @@ def _captured(
         return depth.with_room(capture)
 
 
-def _tell(owner: Any, entry: Entry, graph: Graph, flat: list[TensorBase], why: str) -> None:
+def _report_capture(owner: Any, entry: Entry, graph: Graph, flat: list[TensorBase], why: str) -> None:
     """Says in `explain` and in the log what was captured, and why not for the first time."""
     text = (
         f"{user_line()}: {name_of(owner)}({_shapes(flat)}): {graph.operators} operators, {len(graph.inputs)} inputs, "

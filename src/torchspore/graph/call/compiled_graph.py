@@ -4,6 +4,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -23,7 +24,7 @@ from torchspore.graph.capture.capture import Captured, In, Out
 from torchspore.graph.capture.identity import Identities, form_of
 from torchspore.graph.capture.state import MISSING, Read, current, hold
 from torchspore.graph.fx.aliasing import inputs_written
-from torchspore.graph.fx.exchanges import exchanges
+from torchspore.graph.fx.exchanges import has_exchanges
 from torchspore.graph.fx.modules import nested_nodes
 from torchspore.graph.refusal import Refusal
 from torchspore.graph.report import stages
@@ -47,15 +48,15 @@ class Graph:
         self._streams = captured.streams                 # a primitive that the call creates has no other owner
         self.split: SplitGraph | None = None
         """The graph of N devices; None if the graph is not split."""
-        if captured.spread is not None:
-            self.split = splitter().split(self.module, captured.spread, captured.lifted)
+        if captured.sharded_capture is not None:
+            self.split = splitter().split(self.module, captured.sharded_capture, captured.lifted)
             self.module = self.split.module
         self._has_parts = self.split is not None or any(isinstance(getattr(item, "_t", None), ShardedValue) for item in captured.lifted)
         self._is_simple = isinstance(captured.result, Out) and not captured.result.is_number
         reads = list(captured.watch.reads.values())
         # A change of what an attribute names is counted (`version`); a change inside a list, a dict or an object is not.
         self._attributes = [read for read in reads if read.is_attribute]
-        # A Tensor given to an attribute is counted too, and so is another torch tensor in a Tensor (`counters.rebinds`).
+        # A Tensor given to an attribute is counted too, and so is another torch tensor in a Tensor (`change_counters.rebinds`).
         self._variables = [
             read for read in reads
             if not read.is_attribute or id(read.holder) in captured.watch.uncounted
@@ -75,13 +76,17 @@ class Graph:
         self._state_ids: frozenset[int] = frozenset()
         """The ids of the Tensors of the program's state, as they are now."""
         self.settings = settings if captured.fits is None else dataclasses.replace(settings, level="O0")  # open lengths are not compiled
-        self._fits = captured.fits
+        self._fits = _all_hold(captured.assumptions) if captured.assumptions else captured.fits
+        self.has_open_lengths = captured.fits is not None
+        """True if it serves several lengths of an axis."""
         with cache.open(self.module, captured.watch.codes, settings, self._labels()) as self.module:
             # Before a pass lets weights be written early: what it computes again has not failed the first time.
-            self._writes, self._exchanges = inputs_written(self.module), exchanges(self.module)
+            self._writes, self._exchanges = inputs_written(self.module), has_exchanges(self.module)
             nodes, nested = list(self.module.graph.nodes), nested_nodes(self.module)
             self._undo = undo_for(nodes, nested, self.settings, self._writes)
             self.code = with_own_streams(self._compiled(flat), nodes, nested)
+        if captured.fits is not None:
+            captured.fits.renew()
         # The arguments of this call are the program's own, who may want to be rid of them.
         self.inputs = [None if isinstance(source, int) else item for source, item in zip(self._sources, self.inputs)]
         self.operators = sum(node.op == "call_function" for node in self.module.graph.nodes)
@@ -149,11 +154,6 @@ class Graph:
     def _meets(self, flat: list[TensorBase]) -> bool:
         """Return whether an argument is a Tensor that the trace read elsewhere and that was a different argument then."""
         return any(id(item) in self._state_ids and index not in self._argument_positions for index, item in enumerate(flat))
-
-    @property
-    def has_open_lengths(self) -> bool:
-        """True if it serves several lengths of an axis."""
-        return self._fits is not None
 
     def changed(self) -> list[Read]:
         """Return the reads of the trace whose value has changed since."""
@@ -228,6 +228,11 @@ class Graph:
         from torchspore.graph.fx.text import text
 
         return text(self.module)
+
+
+def _all_hold(assumptions: Sequence[Any]) -> Callable[[Sequence[torch.Tensor]], bool]:
+    """Return the check whether constants, whose values the trace read, still have the same values."""
+    return lambda inputs: all(assumption.holds(inputs) for assumption in assumptions)
 
 
 def _filled(value: Any, outs: list[torch.Tensor], inputs: list[Any], results: dict[int, Any]) -> Any:

@@ -25,7 +25,7 @@ from torchspore.graph.capture.capture import Capture, Captured
 from torchspore.graph.control import gradient_presence
 from torchspore.graph.control.forward_backward_split import halves
 from torchspore.graph.fx.control_flow import Flag, as_tensor
-from torchspore.graph.fx.exchanges import exchanges
+from torchspore.graph.fx.exchanges import has_exchanges
 from torchspore.graph.fx.modules import nested_nodes
 from torchspore.graph.fx.sample_inputs import filled
 from torchspore.graph.refusal import Kind, Refusal, of_integers
@@ -215,9 +215,9 @@ class RecordedGraph(Graph):
         count = len(results) - 2 * len(capture.leaves)      # gradients, and whether they are there
         forward, backward = halves(self.module, list(range(count)), list(range(count, len(results))))
         stages.part("forward")
-        forward_code = pipeline.compile(forward, lambda: self._examples(flat), self.settings, exchanges(forward))
+        forward_code = pipeline.compile(forward, lambda: self._examples(flat), self.settings, has_exchanges(forward))
         stages.part("backward")
-        backward_code = pipeline.compile(backward, lambda: examples(backward), self.settings, exchanges(backward))
+        backward_code = pipeline.compile(backward, lambda: examples(backward), self.settings, has_exchanges(backward))
         backward_code = with_own_streams(backward_code, list(backward.graph.nodes), nested_nodes(backward))
         leaves, seeds, views = tuple(capture.leaves), tuple(capture.seeds), capture.views
 

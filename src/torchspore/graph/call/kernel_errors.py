@@ -11,7 +11,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.base import tracebacks
-from torchspore.base.frames import near
+from torchspore.base.frames import relative_line
 from torchspore.engine.core import current_operator, node_metadata
 from torchspore.engine.core.front_end import FRONT
 from torchspore.engine.core.tensor import wrap
@@ -38,7 +38,7 @@ def describe_error(error: Exception, module: torch.fx.GraphModule) -> Exception:
     operands = [wrap(val) for val in _operands(call_nodes)]
     if isinstance(error, IndexError) and any("nll_loss" in str(node.target) for node in call_nodes):
         error = IndexError("Target is out of bounds")         # cut classes are looked up
-    user_error: Exception = FRONT.refused(near(line), operator, operands, bool(meta.get(node_metadata.GRADIENT)), error)
+    user_error: Exception = FRONT.refused(relative_line(line), operator, operands, bool(meta.get(node_metadata.GRADIENT)), error)
     return tracebacks.raised_at(user_error, line)
 
 

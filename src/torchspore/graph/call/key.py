@@ -122,9 +122,10 @@ def _of_tensor(tensor: TensorBase, flat: list[TensorBase], axes: dict[int, Axes]
         open_ = axes[id(tensor)]
         return (tuple(None if axis in open_ else size for axis, size in enumerate(t.shape)), t.dtype, t.device)
     attributes = tensor.__dict__
-    if t.__class__ is torch.Tensor and "_cut" not in attributes:
+    if t.__class__ is torch.Tensor and "_sharded_layout" not in attributes:
         return (t.shape, t.stride(), t.dtype, t.device, *_carried(attributes)) if attributes else (t.shape, t.stride(), t.dtype, t.device)
-    return (t.shape, t.stride(), t.dtype, t.device, tensor.__dict__.get("_cut") or getattr(t, "cut", None))      # parts of processes
+    layout = tensor.__dict__.get("_sharded_layout") or getattr(t, "sharded_layout", None)
+    return (t.shape, t.stride(), t.dtype, t.device, layout)
 
 
 def _carried(attributes: dict[str, Any]) -> list[Any]:

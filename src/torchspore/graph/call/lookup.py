@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from torchspore.base import tracebacks
 from torchspore.context.store import STORE
 from torchspore.engine.autograd.grad import GradFrame
 from torchspore.engine.core import allocator, change_counters, event_log, thread_state
@@ -11,11 +12,15 @@ from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.number import Number
 from torchspore.engine.core.tensor import TensorBase, transform
 from torchspore.engine.memory import limit
+from torchspore.errors import StrategyRefused
 from torchspore.graph.call import compilation, first_run, kernel_errors, open_lengths
 from torchspore.graph.call.compiled_graph import REFUSALS, Graph
 from torchspore.graph.call.graph_table import Entry, look_up, table_of
 from torchspore.graph.call.number_inputs import placed
+from torchspore.graph.call.open_arguments import other_lengths, with_lengths
 from torchspore.graph.refusal import Refusal
+from torchspore.graph.settings import settings_of
+from torchspore.graph.splitter import splitter
 
 TRIED = 3
 """After so many refusals of one key the program's state is not asked any more whether it has changed."""
@@ -79,15 +84,52 @@ def run(graph: Graph, flat: list[TensorBase], function: Callable[..., Any], args
 
 
 def compile(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Captures the graph for these arguments and runs nothing."""
+    """Captures the graph for these arguments and runs nothing.
+
+    Raises the error that the call itself would raise before any kernel runs, and StrategyRefused for a call that can't be split.
+    """
+    declared, has_open_lengths = (args, kwargs), False
+    if settings_of(owner, function).is_split:
+        (args, kwargs), has_open_lengths = with_lengths(declared)
+    refusal = _capture_for(owner, function, args, kwargs)
+    if refusal is None:
+        return
+    if has_open_lengths:                                   # other lengths than the representative ones may fit
+        _capture_for_other_lengths(owner, function, declared)
+        return
+    if refusal.error is not None:
+        raise tracebacks.raised_at(refusal.error, refusal.line) from None
+    settings = settings_of(owner, function)
+    if settings.is_split:
+        raise splitter().refusal_error(refusal.line, refusal.reason)
+    if settings.syntax != "LAX":
+        raise compilation.compile_error(owner, settings, refusal, function, args, kwargs)
+
+
+def _capture_for_other_lengths(owner: Any, function: Callable[..., Any], declared: Any) -> None:
+    """Capture a graph for the first lengths that fit together, if there are any. Raises StrategyRefused if strategies fit none of them."""
+    refused: StrategyRefused | None = None
+    for length in other_lengths(owner, declared):
+        (args, kwargs), _ = with_lengths(declared, length)
+        try:
+            if _capture_for(owner, function, args, kwargs) is None:
+                return
+        except StrategyRefused as error:
+            refused = error
+    if refused is not None:
+        raise refused
+
+
+def _capture_for(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Refusal | None:
+    """Capture the graph for these arguments unless there is one. Return the reason if that is not possible."""
     flat: list[TensorBase] = []
     entry = look_up(owner, function, args, kwargs, flat)
     if isinstance(entry, Entry) and not any(graph.matches(change_counters.cells, flat) for graph in entry.graphs):
         graph = compilation.capture(owner, entry, function, args, kwargs, flat)
         if isinstance(graph, Refusal):
             compilation.refused(owner, graph)
-            if entry.settings.syntax != "LAX":
-                raise compilation.compile_error(owner, entry.settings, graph, function, args, kwargs)
+            return graph
+    return None
 
 
 def _of_this_length(

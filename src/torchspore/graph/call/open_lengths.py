@@ -101,7 +101,7 @@ def _check_declared(name: str, argument: Any, like: Any, shape: Sequence[Any] | 
     hint = "call set_inputs with what the Cell is called with"
     if argument.dtype != like.dtype:
         raise TypeError(message(f"{name} of {argument.dtype}", f"{like.dtype}, as set_inputs says", hint=hint))
-    if shape is None:
+    if not shape:                             # a fixed shape, or `Tensor(shape=None)`, of any number of axes
         return
     given = argument.shape
     if len(given) != len(shape) or any(isinstance(size, int) and size not in (-1, length) for size, length in zip(shape, given)):

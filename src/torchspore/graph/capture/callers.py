@@ -3,13 +3,13 @@ from __future__ import annotations
 
 from types import CodeType, FrameType
 
-from torchspore.base.frames import is_users
+from torchspore.base.frames import is_user_file
 
 
 def is_programs(code: CodeType, frame: FrameType) -> bool:
     """Return whether a function is the program's; a dataclass's methods have no file, and there are some of ours."""
     name = code.co_filename
-    return is_users(name) and (name != "<string>" or not str(frame.f_globals.get("__name__")).startswith("torchspore"))
+    return is_user_file(name) and (name != "<string>" or not str(frame.f_globals.get("__name__")).startswith("torchspore"))
 
 
 def argument_of_call(frame: FrameType, position: int) -> object:
@@ -36,7 +36,7 @@ def is_ours(frame: FrameType | None) -> bool:
         if "/logging/" in name:
             caller_file = None
         elif caller_file is None and not name.endswith(_BETWEEN):
-            if is_users(name):
+            if is_user_file(name):
                 caller_file = False
             elif "importlib" in name or "/torch/" in name or "/torchspore/" in name:
                 caller_file = True

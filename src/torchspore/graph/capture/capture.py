@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchspore.base import user_threads
+from torchspore.base import tracebacks, user_threads
 from torchspore.engine.core import tree
+from torchspore.engine.core.delayed_values import DelayedValue
 from torchspore.engine.core.in_place_versions import base_of
 from torchspore.engine.core.number import Number, is_large
 from torchspore.engine.core.sharded_value import RowShard, ShardedValue
@@ -34,7 +35,8 @@ from torchspore.engine.core.torch_private import (
     without_log_of_refusals,
     without_modes,
 )
-from torchspore.graph.capture import constant_arrays, dynamic_shapes, scalar_inputs, torch_draws
+from torchspore.engine.core.uninterrupted_import import UninterruptedImport
+from torchspore.graph.capture import constant_arrays, constant_values, dynamic_shapes, scalar_inputs, torch_draws
 from torchspore.graph.capture.ambiguous_tensors import is_undecided, may_be_number
 from torchspore.graph.capture.dynamic_shapes import Axes
 from torchspore.graph.capture.iterators import holds_iterator, settled
@@ -59,8 +61,9 @@ class Captured:
     write_backs: list[tuple[Any, str, Any]]    # (owner, attribute, value with Out and In in it) to be written after each run
     watch: TraceGuard
     fits: dynamic_shapes.Fits | None = None
-    spread: Any = None                     # how it is split over devices (`distributed.shard.sharded_capture.Spread`)
+    sharded_capture: Any = None                     # how it is split over devices (`distributed.shard.sharded_capture.ShardedCapture`)
     streams: tuple[Any, ...] = ()          # the streams of random numbers that its operators name by number
+    assumptions: tuple[Any, ...] = ()      # values of constants that the trace read (`constant_values.Assumption`)
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,10 @@ class In:
     index: int
 
 
+_TRACING_MODULES = UninterruptedImport("torch._dynamo", "torch._inductor.config")
+"""What `make_fx` imports at its first call."""
+
+
 class Capture(Frame):
     """The frame of a capture."""
 
@@ -92,7 +99,7 @@ class Capture(Frame):
         self.axes: dict[int, Axes] = {}             # by id of a Tensor, the axes whose lengths are symbols
         self.numbers: dict[Any, Any] = {}           # attributes whose Python numbers are inputs of the graph
         self.is_piece = False                       # some statements of a call that runs in parts
-        self.spread: Any = None                     # what knows of other devices, where the graph is to be split over them
+        self.sharded_capture: Any = None                     # what knows of other devices, where the graph is to be split over them
         self._input_index: dict[int, int] = {}           # id(Tensor) -> its place in `lifted`, which keeps it alive
         self._fakes: list[torch.Tensor] = []
         self._recorded_values: dict[int, tuple[torch.Tensor, int, Any]] = {}
@@ -101,6 +108,7 @@ class Capture(Frame):
         """Memory whose values are not known any more, and why."""
         self._last: Any = None
         self._streams: dict[int, Any] = {}
+        self.assumptions: list[Any] = []            # values of constants that the trace read, for a graph that is split
 
     # ---- what operators meet
 
@@ -111,9 +119,11 @@ class Capture(Frame):
                 self._check_is_defined(t)
             return t
         if isinstance(t, RowShard):
-            return t.gather_in(self.resolve)
+            return t.record_gather(self.resolve)
         index = self._input_index.get(id(tensor))
         if index is None:
+            if self.sharded_capture is None and isinstance(t, DelayedValue):
+                t = t.draw()
             index = self._input_index[id(tensor)] = self._lift(tensor, t)
         return self._fakes[index]
 
@@ -123,7 +133,7 @@ class Capture(Frame):
             raise self._unknown[id(base)][1]
 
     def measured(self, tensor: TensorBase) -> torch.Tensor:
-        return self.resolve(tensor) if self.spread is not None or id(tensor) in self.axes else tensor._t
+        return self.resolve(tensor) if self.sharded_capture is not None or id(tensor) in self.axes else tensor._t
 
     def _is_mine(self, t: torch.Tensor) -> bool:
         if isinstance(t, FakeTensor):
@@ -145,10 +155,14 @@ class Capture(Frame):
     def _stand_in(self, source: Any, t: torch.Tensor) -> torch.Tensor:
         """The fake for a new input."""
         axes = self.axes.get(id(source))
-        if self.spread is None and isinstance(t, ShardedValue):
-            raise t.refused("a graph of one device")
+        if self.sharded_capture is None and isinstance(t, ShardedValue):
+            raise t.error_for_operator("a graph of one device")
         with disable_proxy_modes_tracing(), torch.no_grad():
-            if self.spread is not None and ((shape := self.spread.full_shape(source, t)) != t.shape or self.spread.is_elsewhere(source)):
+            if self.sharded_capture is not None and (
+                (shape := self.sharded_capture.full_shape(source, t)) != t.shape
+                or self.sharded_capture.is_elsewhere(source)
+                or isinstance(t, DelayedValue)
+            ):
                 with self.mode:
                     return torch.empty(shape, dtype=t.dtype, device=t.device)
             if axes is not None:
@@ -201,7 +215,7 @@ class Capture(Frame):
     def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
         with torch.no_grad():
             if isinstance(tensor._t, RowShard):
-                tensor._t.write_in(self.resolve, value)
+                tensor._t.record_write(self.resolve, value)
                 return
             self.resolve(tensor).copy_(value)
 
@@ -230,7 +244,9 @@ class Capture(Frame):
 
     def known_out(self, tensor: TensorBase) -> Any:
         copy, version, number = self._recorded_values.get(id(tensor._t), (None, 0, None))
-        return number if copy is not None and copy._version == version else None
+        if copy is not None and copy._version == version:
+            return number
+        return None if self.sharded_capture is None else constant_values.constant_numbers(self, self.resolve(tensor))
 
     def keep_alive(self, stream: Any) -> None:
         self._streams[stream.number] = stream
@@ -249,6 +265,7 @@ class Capture(Frame):
 
     def run(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Captured:
         """Traces `function(*args, **kwargs)`. Raises Refusal for what a graph can't hold; all state is as before in either case."""
+        _TRACING_MODULES.finish()
         if self.axes:
             load_for_symbols()                     # sets a variable of the environment: once all is watched it would be the program's doing
         self.watch.learn(function)
@@ -261,7 +278,7 @@ class Capture(Frame):
         def body() -> list[torch.Tensor]:
             self.tracer, self.mode = current_trace()
             torch_draws.refuse_in(self.tracer, self.watch)
-            provenance.attach(self.tracer, self.spread is not None)
+            provenance.attach(self.tracer, self.sharded_capture is not None)
             stages.began(self)
             with self.open(), watching(self.watch):
                 self._lift_numbers()
@@ -292,7 +309,10 @@ class Capture(Frame):
         self.watch.narrow()
         open_ = [index for index, item in enumerate(self.lifted) if id(item) in self.axes]
         fits = dynamic_shapes.Fits(self.mode.shape_env, self._fakes, open_) if open_ else None
-        return Captured(module, self.lifted, self.result, self.write_backs, self.watch, fits, self.spread, tuple(self._streams.values()))
+        return Captured(
+            module, self.lifted, self.result, self.write_backs, self.watch, fits, self.sharded_capture, tuple(self._streams.values()),
+            tuple(self.assumptions),
+        )
 
     @staticmethod
     def _settled(result: Any, is_piece: bool) -> Any:
@@ -411,11 +431,11 @@ def _as_refusal(error: BaseException) -> BaseException:
     """Return the exception that ends the capture: a Refusal for everything but a stop from outside."""
     if isinstance(error, (Refusal, KeyboardInterrupt, SystemExit, GeneratorExit)) or getattr(error, "final", False):
         return error
-    from torchspore.base.frames import is_users
+    from torchspore.base.frames import is_user_file
 
     lines, step = [], error.__traceback__
     while step is not None:
-        if is_users(step.tb_frame.f_code.co_filename):
+        if is_user_file(step.tb_frame.f_code.co_filename):
             lines.append(f"{step.tb_frame.f_code.co_filename}:{step.tb_lineno}")
         step = step.tb_next
     line = lines[-1] if lines else None
@@ -424,6 +444,8 @@ def _as_refusal(error: BaseException) -> BaseException:
     refusal = Refusal(f"raises {type(error).__name__}{_of_ours(error)}", line or "<unknown>", Kind.RAISES)
     refusal.needs_room = isinstance(error, RecursionError)
     refusal.stack += lines if refusal.stack else []
+    if isinstance(error, Exception) and (tracebacks.is_refusal(error) or tracebacks.ends_in_user_code(error)):
+        refusal.error, refusal.trace = error, error.__traceback__
     return refusal
 
 

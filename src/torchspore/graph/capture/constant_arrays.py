@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.base.frames import is_users
+from torchspore.base.frames import is_user_file
 
 _CONSTRUCTORS = frozenset({
     "array", "asarray", "ascontiguousarray", "ones", "zeros", "full", "arange", "eye", "identity", "linspace", "logspace", "tri", "tril",
@@ -31,7 +31,7 @@ _MISSING = object()
 def is_constant() -> bool:
     """Return whether every `Tensor(...)` on the user's innermost line is computed from constants alone."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and not is_users(frame.f_code.co_filename):
+    while frame is not None and not is_user_file(frame.f_code.co_filename):
         frame = frame.f_back
     if frame is None:
         return False

@@ -25,8 +25,13 @@ class Fits:
 
     def __init__(self, environment: Any, fakes: Sequence[torch.Tensor], indices: Sequence[int]) -> None:
         """`indices` are the inputs that have open axes, `fakes` the stand-ins of all."""
-        code = environment.produce_guards_expression([fakes[index] for index in indices], ignore_static=False) or "True"
-        self._environment, self._indices, self._code = environment, indices, compile(code, "<lengths>", "eval")
+        self._environment, self._indices, self._fakes = environment, indices, [fakes[index] for index in indices]
+        self.renew()
+
+    def renew(self) -> None:
+        """Include the conditions that were added since the trace: a compiled kernel may have some."""
+        code = self._environment.produce_guards_expression(self._fakes, ignore_static=False) or "True"
+        self._code = compile(code, "<lengths>", "eval")
 
     def __call__(self, inputs: Sequence[torch.Tensor]) -> bool:
         return bool(self._environment.evaluate_guards_expression(self._code, [inputs[index] for index in self._indices]))

@@ -8,7 +8,7 @@ import types
 from types import CodeType
 from typing import Any
 
-from torchspore.base.frames import is_users
+from torchspore.base.frames import is_user_file
 from torchspore.engine.core.tensor import TensorBase
 from torchspore.graph.capture.code_names import names_of
 
@@ -38,7 +38,7 @@ def is_programs_module(module: types.ModuleType) -> bool:
     """Return whether a module is the program's own, or of a library that is neither Python's, nor torch's, nor ours."""
     file = vars(module).get("__file__")                           # a `__getattr__` of its own is not asked
     if file is not None:
-        return is_users(file)
+        return is_user_file(file)
     return vars(module).get("__spec__") is None
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchspore.base.frames import is_users
+from torchspore.base.frames import is_user_file
 from torchspore.engine.core.front_end import FRONT
 from torchspore.engine.core.tensor import TensorBase
 from torchspore.graph.capture import namespaces
@@ -91,7 +91,7 @@ class ReachableState:
         setting = SETTINGS.get(id(item))
         if setting is not None:
             self._read_settled(setting, "", setting.text())
-        self._tell_of(item)
+        self._record_queried_type(item)
         if isinstance(item, type):
             self._meet_class(item)
         elif isinstance(item, types.ModuleType):
@@ -142,12 +142,16 @@ class ReachableState:
         else:
             self._read({name: value}, name, value, False)
 
-    def _tell_of(self, item: Any) -> None:
+    def _record_queried_type(self, item: Any) -> None:
         """Record the properties of a class or function of the program that code which ran may read."""
         queried = [name for name in TypeFacts.NAMES if name in self._names]
         if not queried:
             return
-        if is_programs_class(item) if isinstance(item, type) else isinstance(item, FunctionType) and is_users(item.__code__.co_filename):
+        if (
+            is_programs_class(item)
+            if isinstance(item, type)
+            else isinstance(item, FunctionType) and is_user_file(item.__code__.co_filename)
+        ):
             facts = self._facts.setdefault(id(item), TypeFacts(item))
             for name in queried:
                 self._read(facts, name, facts.get(name), False)
@@ -196,7 +200,7 @@ class ReachableState:
     def _meet_function(self, function: FunctionType) -> None:
         code = original(function.__code__)
         self._functions.setdefault(code, []).append(function)
-        if not is_users(code.co_filename):                       # a wrapper, of ours or of the standard library
+        if not is_user_file(code.co_filename):                       # a wrapper, of ours or of the standard library
             for content in _contents(function):
                 if isinstance(content, (FunctionType, types.MethodType, functools.partial)):
                     self.meet(content)
@@ -280,7 +284,7 @@ class ReachableState:
                 self._look(space, name)
         if not TypeFacts.NAMES.isdisjoint(new):
             for item in list(self._met.values()):
-                self._tell_of(item)
+                self._record_queried_type(item)
 
     def note_query(self, name: str) -> None:
         """Is told that something is asked for an attribute, by a name that may have been computed."""
@@ -338,7 +342,7 @@ class ReachableState:
 
     def _open(self, function: FunctionType) -> None:
         """Record the free variables and defaults of a function that runs."""
-        if not is_users(original(function.__code__).co_filename):
+        if not is_user_file(original(function.__code__).co_filename):
             return
         if function.__closure__:
             cells = Cells(function.__code__.co_freevars, function.__closure__)

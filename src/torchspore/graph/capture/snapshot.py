@@ -140,7 +140,7 @@ _KINDS: list[tuple[Any, Callable[[Any, Callable[[Any], Node]], Node]]] = [
 
 
 class Walk:
-    """Takes one snapshot; `kept` collects its nodes by the ids of their values, the first one of each."""
+    """Takes one snapshot; `nodes` collects its nodes by the ids of their values, the first node of each."""
 
     def __init__(self, nodes: dict[int, Node], counts_by_name: Callable[[Any], bool] = lambda value: False) -> None:
         self._nodes, self._seen, self._depth, self._counts_by_name = nodes, dict[int, None](), 0, counts_by_name

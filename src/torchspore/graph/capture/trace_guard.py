@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
-from torchspore.base.frames import is_users, user_line
+from torchspore.base.frames import is_user_file, user_line
 from torchspore.engine.core.front_end import FRONT
 from torchspore.engine.core.tensor import TensorBase
 from torchspore.errors import CallsTooDeep
@@ -383,7 +383,7 @@ class TraceGuard:
         count = self._counted.get(code)
         if count is None:
             name = code.co_name
-            users = is_users(code.co_filename) and (name[0] != "<" or name == "<lambda>")
+            users = is_user_file(code.co_filename) and (name[0] != "<" or name == "<lambda>")
             if users and code.co_filename == "<string>":  # `python -c`; or a dataclass's methods, which Python makes of text
                 users = frame.f_globals.get("__name__") == "__main__"
             count = self._counted[code] = name == "construct" or (users and not self._is_torchs(frame.f_back))

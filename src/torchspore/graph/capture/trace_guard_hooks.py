@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from torchspore.base.frames import is_users
+from torchspore.base.frames import is_user_file
 from torchspore.engine.core.front_end import FRONT
 from torchspore.engine.core.torch_private import around_operators
 from torchspore.graph.capture.callers import is_ours
@@ -90,10 +90,10 @@ def _guarded(function: Any) -> Callable[..., Any]:
 def _listen() -> None:
     for name, function in TELL.items():
         if getattr(builtins, name) is function:
-            setattr(builtins, name, _telling(function))
+            setattr(builtins, name, _recording_names(function))
 
 
-def _telling(function: Any) -> Callable[..., Any]:
+def _recording_names(function: Any) -> Callable[..., Any]:
     """Return the replacement of `getattr` or `hasattr`: it records the name. For Cells `_noting` records it."""
 
     @functools.wraps(function)
@@ -101,7 +101,7 @@ def _telling(function: Any) -> Callable[..., Any]:
         watch = _TRACE.guard
         if (
             watch is not None and threading.get_ident() == _TRACE.thread and len(arguments) > 1 and isinstance(arguments[1], str)
-            and not isinstance(arguments[0], FRONT.cell) and is_users(sys._getframe(1).f_code.co_filename)
+            and not isinstance(arguments[0], FRONT.cell) and is_user_file(sys._getframe(1).f_code.co_filename)
         ):
             watch.note_query(arguments[1])
         return function(*arguments)
@@ -115,7 +115,7 @@ def _noting(self: Any, name: str) -> Any:
     if watch is None or threading.get_ident() != _TRACE.thread:
         return object.__getattribute__(self, name)
     if name[:2] == "__":
-        if name == "__dict__" and is_users(sys._getframe(1).f_code.co_filename):
+        if name == "__dict__" and is_user_file(sys._getframe(1).f_code.co_filename):
             watch.read_all(self)
         return object.__getattribute__(self, name)
     if name == "construct" and watch.converter is not None:

@@ -40,7 +40,7 @@ class Shape:
     """Stand-ins of the inputs, or the tensors themselves."""
     outputs: list[torch.Tensor]
     seeds: list[int] = field(default_factory=list)
-    """The outputs for which a gradient comes in, after the inputs; the flags of these gradients follow (`control.presence`)."""
+    """The outputs for which a gradient comes in, after the inputs; the flags of these gradients follow (`control.gradient_presence`)."""
     input_indices: list[int] = field(default_factory=list)
     """The inputs whose gradients go out, after the outputs; the flags of these gradients follow."""
     custom_gradient: str | None = None

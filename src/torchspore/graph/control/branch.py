@@ -15,6 +15,7 @@ from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.number import Number
 from torchspore.engine.core.tensor import raw
 from torchspore.engine.core.torch_private import make_fx, without_modes
+from torchspore.graph.capture import constant_values
 from torchspore.graph.capture.ambiguous_tensors import mark, mark_numbers
 from torchspore.graph.capture.capture import Capture
 from torchspore.graph.capture.profile_hook import quiet
@@ -149,7 +150,13 @@ def _outputs(module: torch.fx.GraphModule) -> list[Any]:
 
 
 def on_tensor(around: Capture, test: Any, then: Callable[[], Any], otherwise: Callable[[], Any], live: Iterable[str]) -> Any:
-    """The `if`: captures both ways, joins what they give and leave behind, and puts a branch into the trace."""
+    """The `if`: captures both ways, joins what they give and leave behind, and puts a branch into the trace.
+
+    In a graph that is split, a condition of constants alone is decided at once.
+    """
+    is_true = constant_values.decide(around, test)
+    if is_true is not None:
+        return then() if is_true else otherwise()
     with quiet():
         return _on_tensor(around, test, then, otherwise, live)
 
@@ -195,18 +202,11 @@ def _note_aliases(
         ] for slot in slots
     ]
     for i, (t, sides) in enumerate(zip(results, memory)):
-        for side, bases in zip(sides_of, sides):
-            for base in bases:
-                if not is_created_in(side, base):
-                    around.watch.aliases.add(t, base, line)
+        for base in (base for bases in sides for base in bases if subgraph.is_live_in(around, base)):
+            around.watch.aliases.add(t, base, line)
         for other, its_sides in zip(results[:i], memory[:i]):
             if any(first is two for here, there in zip(sides, its_sides) for first in here for two in there):
                 around.watch.aliases.add(t, other, line)
-
-
-def is_created_in(side: Outcome, base: torch.Tensor) -> bool:
-    """Return whether memory was made in a part, so that nothing names it any more."""
-    return side.part is not None and side.part._is_mine(base)
 
 
 def _forget(*sides: Outcome) -> None:
@@ -251,7 +251,7 @@ def _is_cheap(side: Outcome) -> bool:
 
 def acts(side: Outcome) -> bool:
     """Return whether the side does something besides giving values."""
-    from torchspore.graph.passes.cleanup import acts as node_acts
+    from torchspore.graph.passes.cleanup import has_effect as node_acts
 
     return side.module is None or any(node.op == "call_function" and node_acts(node) for node in side.module.graph.nodes)
 

@@ -11,7 +11,7 @@ from torchspore.engine.core.torch_private import is_operator
 from torchspore.graph import passes
 from torchspore.graph.control.assemble import SubGraph
 from torchspore.graph.fx.inputs import copied_input, new_input
-from torchspore.graph.passes.cleanup import acts, drop_dead
+from torchspore.graph.passes.cleanup import drop_dead, has_effect
 from torchspore.graph.refusal import Refusal
 
 
@@ -109,7 +109,7 @@ def _needed(nodes: list[Node], gradients: list[Node]) -> set[Node]:
     for node in reversed(nodes):
         if node_metadata.BACKWARD not in node.meta:
             continue
-        if node in gradients or any(user in needed for user in node.users) or (node.op == "call_function" and acts(node)):
+        if node in gradients or any(user in needed for user in node.users) or (node.op == "call_function" and has_effect(node)):
             needed.add(node)
     return needed
 

@@ -17,11 +17,11 @@ from torchspore.graph.capture.ambiguous_tensors import mark, mark_numbers
 from torchspore.graph.capture.capture import Capture
 from torchspore.graph.capture.profile_hook import quiet
 from torchspore.graph.control.assemble import Assembly, Shape
-from torchspore.graph.control.branch import derivative, is_created_in, leave, scalar, scattered
+from torchspore.graph.control.branch import derivative, leave, scalar, scattered
 from torchspore.graph.control.branch_join import NOTHING, Mismatch, Source, filled
 from torchspore.graph.control.loop_state import Retry, Slot, State
 from torchspore.graph.control.mutable_state import UNBOUND, Attribute, Local, MutableState, WrittenTensor
-from torchspore.graph.control.subgraph import Outcome, SubgraphCapture, memory_of, origin
+from torchspore.graph.control.subgraph import Outcome, SubgraphCapture, is_live_in, memory_of, origin
 from torchspore.graph.fx.control_flow import Flag, Gradients, Record, as_tensor, emit, flag_like, stand_in
 from torchspore.graph.refusal import Kind, Refusal
 
@@ -225,12 +225,16 @@ class _Tracing:
             self._note([[] if slot.before is None or not slot.has_name else memory_of(Outcome(), slot.before) for slot in slots])
 
     def _note(self, memory: list[list[torch.Tensor]]) -> bool:
-        """Notes that the state may show this memory; gives whether any of that is new."""
+        """Note which memory each slot may show, by slot. Return whether any of that is new.
+
+        Two slots may show memory that a round created: then only the pair of slots is noted, because the next capture of the body
+        creates that memory anew.
+        """
         starts, add = [slot.start._t for slot in self._state.slots], self._around.watch.aliases.add
         is_new = False
         for i, here in enumerate(memory):
             for base in here:
-                if not any(base is start for start in starts):
+                if is_live_in(self._around, base) and not any(base is start for start in starts):
                     is_new |= add(starts[i], base, self._line)
             for j, there in enumerate(memory[:i]):
                 if any(first is two for first in here for two in there):
@@ -255,7 +259,7 @@ class _Tracing:
     def _memory_after_round(slot: Slot, outcome: Outcome) -> list[torch.Tensor]:
         if slot.then is None or not slot.has_name or isinstance(slot.then, Number):
             return []
-        return [base for base in memory_of(outcome, slot.then) if not is_created_in(outcome, base)]
+        return memory_of(outcome, slot.then)
 
     def _note_results(self, results: list[torch.Tensor]) -> None:
         """Notes what the state may show after the loop."""

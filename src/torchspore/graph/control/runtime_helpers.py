@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from torchspore.base.frames import is_users
+from torchspore.base.frames import is_user_file
 from torchspore.engine.core.number import KINDS, Number, number
 from torchspore.engine.core.printing import print_values
 from torchspore.engine.core.tensor import TensorBase, raw, tensors
@@ -249,13 +249,13 @@ def call(function: Any) -> Any:
     function = support_binary.readable(function)
     kind = type(function)
     if kind is FunctionType:
-        is_convertible = is_users(function.__code__.co_filename) or getattr(function, "converts", False)
+        is_convertible = is_user_file(function.__code__.co_filename) or getattr(function, "converts", False)
         return function_conversion.converted(function) if is_convertible else function
     if kind is MethodType:
         if isinstance(function.__self__, TensorBase) and function.__name__ == "item":
             return item(function.__self__)
         inner = function.__func__
-        is_convertible = type(inner) is FunctionType and is_users(inner.__code__.co_filename)
+        is_convertible = type(inner) is FunctionType and is_user_file(inner.__code__.co_filename)
         return function_conversion.bound(function) if is_convertible else function
     if kind is functools.partial:
         return functools.partial(call(function.func), *function.args, **function.keywords)

@@ -342,7 +342,7 @@ class SubgraphCapture(Capture):
 
     def _writes(self, out: Outcome) -> list[tuple[Location, Any, Any]]:
         """The changes of the values of Tensors of the frames around."""
-        out.unknown = [(base, reason) for base, reason in self._versions.unknown() if self._is_around(base)]
+        out.unknown = [(base, reason) for base, reason in self._versions.unknown() if is_live_in(self.outer, base)]
         lost = {id(base) for base, _ in out.unknown}
         changes: list[tuple[Location, Any, Any]] = []
         for owner, key in self._write_backs:
@@ -353,15 +353,6 @@ class SubgraphCapture(Capture):
             if newest is not None and id(owner) not in self._state and id(key) not in lost:
                 changes.append((WrittenTensor(owner), owner, wrap(newest)))
         return changes
-
-    def _is_around(self, base: torch.Tensor) -> bool:
-        """Return whether memory belongs to a frame around; what other parts, or an earlier capture of this one, made is gone."""
-        around = self.outer
-        while around is not None and isinstance(base, FakeTensor):
-            if isinstance(around, Capture) and base.fake_mode is around.mode:
-                return True
-            around = around.outer
-        return not isinstance(base, FakeTensor)
 
     def _is_rewritten(self, tensor: TensorBase) -> bool:
         """Return whether `tensor`, of the frames around, shows memory that was written here to values that are known."""
@@ -395,6 +386,18 @@ class SubgraphCapture(Capture):
             fake = torch.empty(shape, dtype=dtype, device=device)
         track_tensor_tree(fake, torch.fx.Proxy(self._placeholder(name), self.tracer), constant=None, tracer=self.tracer)
         return fake
+
+
+def is_live_in(frame: engine.Frame | None, base: torch.Tensor) -> bool:
+    """True if memory belongs to `frame` or to a frame around it.
+
+    The capture of a branch, and an earlier capture of a loop's body, have ended: nothing names the memory that they created.
+    """
+    while frame is not None and isinstance(base, FakeTensor):
+        if isinstance(frame, Capture) and base.fake_mode is frame.mode:
+            return True
+        frame = frame.outer
+    return not isinstance(base, FakeTensor)
 
 
 def memory_of(side: Outcome, tensor: TensorBase) -> list[torch.Tensor]:
@@ -437,11 +440,11 @@ def _modes(modes: list[Any]) -> Iterator[None]:
 
 def _is_programs(error: Exception) -> bool:
     """Return whether the program itself raised `error`, by `raise` or by what it did with Python values; not an operator."""
-    from torchspore.base.frames import is_users
+    from torchspore.base.frames import is_user_file
 
     if getattr(error, "explained", False) or isinstance(error, Refusal):
         return False
     step = error.__traceback__
     while step is not None and step.tb_next is not None:
         step = step.tb_next
-    return step is not None and is_users(step.tb_frame.f_code.co_filename)
+    return step is not None and is_user_file(step.tb_frame.f_code.co_filename)

@@ -21,7 +21,7 @@ from typing import Any
 
 from torchspore.base import once
 from torchspore.base.files import write_atomically
-from torchspore.base.frames import is_users
+from torchspore.base.frames import is_user_file
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.graph.capture.converted_code import original
@@ -36,7 +36,7 @@ def keep(codes: Iterable[CodeType]) -> None:
     by_file: dict[str, list[CodeType]] = {}
     for code in map(original, codes):
         name = code.co_filename
-        if is_users(name) and name.endswith(".py") and "site-packages" not in name and os.path.isfile(name):
+        if is_user_file(name) and name.endswith(".py") and "site-packages" not in name and os.path.isfile(name):
             by_file.setdefault(name, []).append(code)
     outcome = Outcome.applied("each graph's source is at hand, or in its .py file")
     for name, functions in by_file.items():

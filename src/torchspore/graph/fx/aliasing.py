@@ -1,6 +1,8 @@
-"""Which values share memory, which operators write into it, and which memory may hold other values later on.
+"""Aliasing: which values of a graph share memory, and which operators write into it.
 
-Most of it comes from the operators' schemas; facts that a schema does not contain are listed here once."""
+Most facts come from the operators' schemas; the others are listed here. The *owner* of memory is the node that allocates it, or the
+input or constant that it belongs to.
+"""
 from __future__ import annotations
 
 import operator
@@ -18,7 +20,7 @@ _BATCH_NORM = torch.ops.aten.native_batch_norm.default
 
 
 def writes(node: Node) -> list[Node]:
-    """The values that an operator writes into; batch norm in training writes its running statistics, though its schema does not say so."""
+    """Return the values that an operator writes into. Batch norm in training writes its running statistics, contrary to its schema."""
     if node.op != "call_function" or not is_operator(node.target):
         return []
     if node.target is _BATCH_NORM:
@@ -33,7 +35,7 @@ def writes(node: Node) -> list[Node]:
 
 
 def inputs_written(module: torch.fx.GraphModule) -> dict[int, list[Node]]:
-    """For each input that is written into, by itself or through a view, the operators that do it."""
+    """Return by index of the input the operators that write into it, directly or through a view."""
     inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
     base: dict[Node, Node] = {node: node for node in inputs}
     index_of = {node: index for index, node in enumerate(inputs)}
@@ -49,7 +51,7 @@ def inputs_written(module: torch.fx.GraphModule) -> dict[int, list[Node]]:
             if isinstance(first, Node) and first in base and any(r.alias_info is not None for r in node.target._schema.returns):
                 base[node] = base[first]
         elif graphs_in(node):
-            for operand in node.all_input_nodes:                     # a branch or loop writes into what it is given
+            for operand in node.all_input_nodes:                     # a branch or loop may write into its operands
                 if operand in base and any(writes(inner) for graph in graphs_in(node) for inner in graph.graph.nodes):
                     writers.setdefault(index_of[base[operand]], []).append(node)
         elif node.target is operator.getitem and node.args[0] in base:
@@ -58,7 +60,7 @@ def inputs_written(module: torch.fx.GraphModule) -> dict[int, list[Node]]:
 
 
 def _only_reads(node: Node, name: str) -> bool:
-    """Return whether a fused optimizer reads these gradients, though its schema says that it writes them: it does where it scales them."""
+    """Return whether a fused optimizer only reads the gradients. Its schema declares a write, which happens only with `grad_scale`."""
     return name == "grads" and node.target._opname.startswith("_fused_") and node.kwargs.get("grad_scale") is None  # type: ignore[union-attr]
 
 
@@ -71,47 +73,47 @@ _VIEWS = {_aten.view.default, _aten._unsafe_view.default, _aten.permute.default,
           _aten.unsqueeze.default, _aten.squeeze.dim, _aten.slice.Tensor, _aten.select.int, _aten.split.Tensor, _aten.reshape.default}
 
 
-_UNSAID = frozenset({"_unsafe_view", "_reshape_alias", "wait_tensor"})
-"""Operators whose result shows their input though their schema does not say so."""
+_UNDECLARED_VIEWS = frozenset({"_unsafe_view", "_reshape_alias", "wait_tensor"})
+"""Operators whose result is a view of their input, although their schema does not declare it."""
 
 
 def is_view(node: Node) -> bool:
-    """Return whether it is a view that costs nothing; `shown` knows all others too."""
+    """Return whether the node calls a common view operator; `view_source` recognizes all of them."""
     return node.target in _VIEWS
 
 
-def root(node: Node) -> Node:
-    """The node whose memory a value shows: itself, or what it is a view of or was written into."""
-    source = shown(node)
+def owner_of(node: Node) -> Node:
+    """Return the owner of a value's memory: the node itself, or the first node of its chain of views and in-place operators."""
+    source = view_source(node)
     while source is not None:
-        node, source = source, shown(source)
+        node, source = source, view_source(source)
     return node
 
 
 def owners(graph: torch.fx.Graph) -> dict[Node, Node]:
-    """`root` of all values of a graph."""
+    """Return the owner of each value of a graph."""
     roots: dict[Node, Node] = {}
     for node in graph.nodes:
-        source = shown(node)
+        source = view_source(node)
         roots[node] = node if source is None else roots[source]
     return roots
 
 
-def shown(node: Node) -> Node | None:
-    """The value whose memory the result of a node shows; None where it has memory of its own."""
+def view_source(node: Node) -> Node | None:
+    """Return the value whose memory the result of a node shares; None if the result has separate memory."""
     if node.op != "call_function":
         return None
     if node.target is operator.getitem:
         return _item(node)
     if not is_operator(node.target):
         return None
-    if node.target._opname in _UNSAID:
+    if node.target._opname in _UNDECLARED_VIEWS:
         return _first(node.args)
     schema = node.target._schema
     sets = [set(info.before_set) for returned in schema.returns if (info := returned.alias_info) is not None]
     for index, argument in enumerate(schema.arguments):
         info = argument.alias_info
-        # `Tensor(a -> *)` is how a schema says that the items of a list show the argument.
+        # `Tensor(a -> *)` in a schema means that the items of the returned list are views of the argument.
         if info is not None and ("*" in info.after_set or any(info.before_set & alias_set for alias_set in sets)):
             value = node.args[index] if index < len(node.args) else node.kwargs.get(argument.name)
             return value if isinstance(value, Node) else None
@@ -125,31 +127,31 @@ def _item(node: Node) -> Node | None:
     if source.target is later:
         value = source.args[index]  # type: ignore[index]
         return value if isinstance(value, Node) else None
-    return shown(source)
+    return view_source(source)
 
 
 def _first(args: Any) -> Node | None:
     return args[0] if args and isinstance(args[0], Node) else None
 
 
-def changing(module: torch.fx.GraphModule) -> set[Node]:
-    """The nodes whose memory is written, or handed to what may write into it without saying so."""
+def mutated_owners(module: torch.fx.GraphModule) -> set[Node]:
+    """Return the owners of memory that an operator writes into, or that a function other than an operator receives and may write into."""
     nodes: set[Node] = set()
     for node in module.graph.nodes:
-        nodes.update(root(item) for item in writes(node))
+        nodes.update(owner_of(item) for item in writes(node))
         if node.op == "call_function" and not is_operator(node.target) and node.target is not operator.getitem:
-            nodes.update(root(item) for item in node.all_input_nodes)
+            nodes.update(owner_of(item) for item in node.all_input_nodes)
     return nodes
 
 
-def leaves(node: Node) -> bool:
-    """Return whether the value, or a view of it, is a result of the graph: the program may write into that later."""
+def is_result(node: Node) -> bool:
+    """Return whether the value or a view of it is a result of the graph. The program may write into results later."""
     waiting, seen = [node], {node}
     while waiting:
         for user in waiting.pop().users:
             if user.op == "output":
                 return True
-            if user not in seen and root(user) is not user:
+            if user not in seen and owner_of(user) is not user:
                 seen.add(user)
                 waiting.append(user)
     return False

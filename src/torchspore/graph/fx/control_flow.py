@@ -33,7 +33,7 @@ class Record:
     def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor], flags: list[Flag]) -> Gradients:
         """(The gradients of the inputs, their flags), computed by a further record. Raises Refusal where there are none.
 
-        A flag says whether a gradient is there on the way that is taken (`control.presence`).
+        A flag states whether the executed branch has a gradient (`control.gradient_presence`).
         """
         raise Refusal("takes a gradient of a higher order through a loop or branch than graphs hold")
 

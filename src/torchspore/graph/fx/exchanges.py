@@ -1,4 +1,7 @@
-"""Exchanges between processes in a graph: every rank runs each of them once, in the same order."""
+"""Exchanges in a graph: collectives, messages between two processes, and calls of the parameter server.
+
+Every rank runs each collective once, in the same order.
+"""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -9,35 +12,35 @@ from torch.fx.node import Node
 
 from torchspore.engine.core.torch_private import is_operator
 
-_OURS = frozenset({"scatter", "gather", "exchange", "barrier", "pass_on", "take_over"})
+_CUSTOM_OPERATORS = frozenset({"scatter", "gather", "exchange", "barrier", "send", "receive", "server_step", "server_rows", "server_any"})
 
 
 def is_exchange(node: Node) -> bool:
-    """Return whether the node is an exchange, or waits for one."""
+    """Return whether the node starts an exchange or waits for one."""
     target: Any = node.target
     if node.op != "call_function" or not is_operator(target):
         return False
-    return target.namespace == "_c10d_functional" or (target.namespace == "torchspore" and target._opname in _OURS)
+    return target.namespace == "_c10d_functional" or (target.namespace == "torchspore" and target._opname in _CUSTOM_OPERATORS)
 
 
 def is_wait(node: Node) -> bool:
-    """Return whether the node gives the value of an exchange when that is over."""
+    """Return whether the node waits for an exchange and returns its result."""
     return is_exchange(node) and node.target._opname == "wait_tensor"  # type: ignore[union-attr]
 
 
-def exchanges(module: torch.fx.GraphModule) -> bool:
-    """Return whether there is an exchange in a graph, or in a branch or loop of it."""
+def has_exchanges(module: torch.fx.GraphModule) -> bool:
+    """Return whether a graph, or a branch or loop of it, contains an exchange."""
     for inner in module.modules():
         if isinstance(inner, torch.fx.GraphModule) and any(map(is_exchange, inner.graph.nodes)):
             return True
     return any(
-        exchanges(item) for node in module.graph.nodes if node.op == "call_function" for item in node.args
+        has_exchanges(item) for node in module.graph.nodes if node.op == "call_function" for item in node.args
         if isinstance(item, torch.fx.GraphModule)
     )
 
 
-twins: dict[str, Callable[..., Any]] = {}
-"""By the names of torch's collective operators, the functions that a graph at O0 calls instead: they name a process that is missing.
+tracked_collectives: dict[str, Callable[..., Any]] = {}
+"""By the name of each of torch's collective operators, the function that a graph at O0 calls instead: its errors name a missing process.
 
-`distributed.comm.operators` enters them.
+`distributed.comm.operators` fills this table.
 """

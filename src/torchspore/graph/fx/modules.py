@@ -1,4 +1,4 @@
-"""Copies of graphs, and the graphs that a graph holds as arguments: branches and loop bodies."""
+"""Copies of graphs, and inner graphs: branches and loop bodies, which are arguments of nodes."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -9,8 +9,8 @@ import torch
 from torchspore.engine.core.torch_private import graph_module
 
 
-def copied(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """The same graph in new nodes; constants and sub-graphs are shared."""
+def copy_module(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    """Return a copy of the graph with new nodes; constants and inner graphs are shared."""
     graph = torch.fx.Graph()
     values: dict[torch.fx.Node, torch.fx.Node] = {}
     result = graph.graph_copy(module.graph, values, return_output_node=True)
@@ -24,17 +24,17 @@ Module = torch.fx.GraphModule
 
 
 def has_inner(module: Module) -> bool:
-    """Return whether the graph holds others."""
-    return any(isinstance(item, Module) for node in module.graph.nodes for item in _flat(node.args))
+    """Return whether the graph has inner graphs."""
+    return any(isinstance(item, Module) for node in module.graph.nodes for item in _flatten(node.args))
 
 
 def inner_of(module: Module) -> list[Module]:
-    """The graphs among the arguments of its nodes."""
-    return [item for node in module.graph.nodes for item in _flat(node.args) if isinstance(item, Module)]
+    """Return the inner graphs: the graphs among the arguments of its nodes."""
+    return [item for node in module.graph.nodes for item in _flatten(node.args) if isinstance(item, Module)]
 
 
 def nested_nodes(module: Module) -> dict[torch.fx.Node, list[torch.fx.Node]]:
-    """For each node of the graph, and of the graphs in it, the nodes of the graphs that it holds itself."""
+    """Return for each node of the graph, and of inner graphs at any depth, the nodes of the graphs in its arguments."""
     inner_nodes: dict[torch.fx.Node, list[torch.fx.Node]] = {}
     for node in module.graph.nodes:
         graphs = graphs_in(node)
@@ -45,12 +45,12 @@ def nested_nodes(module: Module) -> dict[torch.fx.Node, list[torch.fx.Node]]:
 
 
 def graphs_in(node: torch.fx.Node) -> list[Module]:
-    """The graphs among the arguments of one node: the sides of a branch, the body of a loop."""
-    return [item for item in _flat([node.args, list(node.kwargs.values())]) if isinstance(item, Module)]
+    """Return the graphs among the arguments of a node: the sides of a branch, or the body of a loop."""
+    return [item for item in _flatten([node.args, list(node.kwargs.values())]) if isinstance(item, Module)]
 
 
-def change_inner(module: Module, change: Callable[[Module], Module | None]) -> bool:
-    """Gives each graph inside to `change` and puts what comes back in its place, None leaves it; says whether one was replaced."""
+def transform_inner(module: Module, change: Callable[[Module], Module | None]) -> bool:
+    """Replace each inner graph by the result of `change`, unless that is None. Return whether a graph was replaced."""
     replaced = False
 
     def change_leaf(value: Any) -> Any:
@@ -62,10 +62,10 @@ def change_inner(module: Module, change: Callable[[Module], Module | None]) -> b
         return type(value)(change_leaf(item) for item in value) if type(value) in (list, tuple) else value
 
     for node in module.graph.nodes:
-        if any(isinstance(item, Module) for item in _flat(node.args)):
+        if any(isinstance(item, Module) for item in _flatten(node.args)):
             node.args = tuple(change_leaf(item) for item in node.args)
     return replaced
 
 
-def _flat(value: Any) -> list[Any]:
-    return [inner for item in value for inner in _flat(item)] if isinstance(value, (list, tuple)) else [value]
+def _flatten(value: Any) -> list[Any]:
+    return [inner for item in value for inner in _flatten(item)] if isinstance(value, (list, tuple)) else [value]

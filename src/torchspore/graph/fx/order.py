@@ -1,4 +1,4 @@
-"""In which order the operators of a graph may run, and `exec_order`."""
+"""The dependencies between the nodes of a graph, and the order of its operators (`exec_order`)."""
 from __future__ import annotations
 
 import heapq
@@ -21,21 +21,20 @@ _Unit = TypeVar("_Unit", bound=Hashable)
 def dependencies(
     nodes: list[Node], known_targets: frozenset[Any] = frozenset(), lane: Callable[[Node], Any] = lambda node: None,
 ) -> tuple[dict[Node, list[Node]], set[Node]]:
-    """For each node those that must run before it, and the owners (`views.root`) of all memory that is written.
+    """Return for each node the nodes that must run before it, and the owners (`aliasing.owner_of`) of all mutated memory.
 
-    In addition to data dependencies: who reads memory before a write stays before it, who reads it after stays after; random numbers
-    are drawn and exchanges begun in the old order; an exchange reads what it sends until it has been waited for; nothing moves across
-    control flow and what is unknown. Functions in `known_targets` only read their arguments. Draws of random numbers keep their order where
-    `lane` gives the same for them.
+    In addition to data dependencies, reads and writes of the same memory keep their order. So do exchanges, and random operators for which
+    `lane` returns the same value. An exchange reads its operand until its wait. No node moves across control flow or an unknown function;
+    functions in `known_targets` only read their arguments.
     """
-    root = owners(nodes[0].graph)
-    written_roots = {root[item] for node in nodes for item in writes(node)}
+    owner = owners(nodes[0].graph)
+    written_owners = {owner[item] for node in nodes for item in writes(node)}
     before: dict[Node, list[Node]] = {}
-    touched: dict[Node, list[Node]] = {item: [] for item in written_roots}
+    touched: dict[Node, list[Node]] = {item: [] for item in written_owners}
     writer: dict[Node, Node] = {}
     barrier: Node | None = None
-    drawn: dict[Any, Node] = {}
-    begun: Node | None = None
+    last_random: dict[Any, Node] = {}
+    last_exchange: Node | None = None
     for index, node in enumerate(nodes):
         needed = list(node.all_input_nodes)
         if _is_unknown(node) and node.target not in known_targets:
@@ -44,17 +43,17 @@ def dependencies(
             continue
         if barrier is not None and node.op != "placeholder":
             needed.append(barrier)
-        if _draws(node):
+        if _is_random(node):
             node_lane = lane(node)
-            needed += [drawn[node_lane]] if node_lane in drawn else []
-            drawn[node_lane] = node
+            needed += [last_random[node_lane]] if node_lane in last_random else []
+            last_random[node_lane] = node
         if is_exchange(node) and not is_wait(node):
-            needed += [begun] if begun is not None else []
-            begun = node
-        node_writes = {root[item] for item in writes(node)}
+            needed += [last_exchange] if last_exchange is not None else []
+            last_exchange = node
+        node_writes = {owner[item] for item in writes(node)}
         sent = [item for launch in node.all_input_nodes for item in launch.all_input_nodes] if is_wait(node) else []
-        roots = {r for r in (*(root[item] for item in (*node.all_input_nodes, *sent)), root[node]) if r in written_roots}
-        for item in roots:
+        accessed_owners = {r for r in (*(owner[item] for item in (*node.all_input_nodes, *sent)), owner[node]) if r in written_owners}
+        for item in accessed_owners:
             if item in node_writes:
                 needed += touched[item]
                 touched[item] = []
@@ -63,11 +62,11 @@ def dependencies(
                 needed.append(writer[item])
             touched[item].append(node)
         before[node] = needed
-    return before, written_roots
+    return before, written_owners
 
 
 def _is_unknown(node: Node) -> bool:
-    """Control flow, the end, what is not an operator of torch's: nothing moves across."""
+    """Return whether no node may move across this node: control flow, the output, or an unknown function."""
     if node.op == "output":
         return True
     if node.op != "call_function" or node.target is operator.getitem or node.meta.get(node_metadata.IS_KERNEL):
@@ -77,19 +76,19 @@ def _is_unknown(node: Node) -> bool:
     return not is_operator(node.target) or node.target.namespace == "torchspore"
 
 
-def _draws(node: Node) -> bool:
+def _is_random(node: Node) -> bool:
     return is_operator(node.target) and torch.Tag.nondeterministic_seeded in node.target.tags
 
 
-def in_order(units: Mapping[Node, _Unit], before: Mapping[Node, list[Node]], key: Callable[[_Unit], Any]) -> list[_Unit]:
-    """The units (nodes, or groups of them) so that `before` holds; of those that may run, the one with the least key is next."""
-    needs: dict[_Unit, set[_Unit]] = {unit: set() for unit in units.values()}
-    gives: dict[_Unit, set[_Unit]] = {unit: set() for unit in units.values()}
+def topological_order(units: Mapping[Node, _Unit], before: Mapping[Node, list[Node]], key: Callable[[_Unit], Any]) -> list[_Unit]:
+    """Return the units (nodes or groups of nodes) in an order that satisfies `before`; of the ready units the least by `key` is next."""
+    predecessors: dict[_Unit, set[_Unit]] = {unit: set() for unit in units.values()}
+    successors: dict[_Unit, set[_Unit]] = {unit: set() for unit in units.values()}
     for node, unit in units.items():
         for other in before[node]:
             if units[other] != unit:
-                needs[unit].add(units[other])
-                gives[units[other]].add(unit)
+                predecessors[unit].add(units[other])
+                successors[units[other]].add(unit)
     counted = 0
     ready: list[tuple[Any, int, _Unit]] = []
 
@@ -98,25 +97,26 @@ def in_order(units: Mapping[Node, _Unit], before: Mapping[Node, list[Node]], key
         counted += 1
         heapq.heappush(ready, (key(unit), counted, unit))
 
-    for unit, needed in needs.items():
+    for unit, needed in predecessors.items():
         if not needed:
             may_run(unit)
     order = []
     while ready:
         unit = heapq.heappop(ready)[2]
         order.append(unit)
-        for later in gives[unit]:
-            needs[later].discard(unit)
-            if not needs[later]:
+        for later in successors[unit]:
+            predecessors[later].discard(unit)
+            if not predecessors[later]:
                 may_run(later)
-    assert len(order) == len(needs), "groups of operators wait for each other"
+    assert len(order) == len(predecessors), "groups of operators depend on each other"
     return order
 
 
-def ordered(module: torch.fx.GraphModule, order: str) -> torch.fx.GraphModule:
-    """With the operators in the order 'bfs', layer by layer of the graph, or 'dfs', each branch to its end.
+def reorder(module: torch.fx.GraphModule, order: str) -> torch.fx.GraphModule:
+    """Return a graph with its operators in the order 'bfs' (layer by layer) or 'dfs' (each chain of operators to its end).
 
-    A layer is how many operators lie between a value and the inputs at most; within one the program's order holds. Inputs come first.
+    The layer of a value is the largest number of operators between the inputs and the value. Operators of a layer keep the program's order.
+    Inputs come first.
     """
     nodes = list(module.graph.nodes)
     before, _ = dependencies(nodes)
@@ -125,31 +125,33 @@ def ordered(module: torch.fx.GraphModule, order: str) -> torch.fx.GraphModule:
         layer: dict[Node, int] = {}
         for node in nodes:
             layer[node] = 0 if node.op == "placeholder" else 1 + max((layer[item] for item in before[node]), default=0)
-        ordered = in_order({node: node for node in nodes}, before, lambda node: (node.op != "placeholder", layer[node], index_of[node]))
+        ordered = topological_order(
+            {node: node for node in nodes}, before, lambda node: (node.op != "placeholder", layer[node], index_of[node])
+        )
     else:
-        ordered = _deep(nodes, before)
-    graph, names = torch.fx.Graph(), dict[Node, Node]()
+        ordered = _depth_first(nodes, before)
+    graph, copies = torch.fx.Graph(), dict[Node, Node]()
     for node in ordered:
-        names[node] = graph.node_copy(node, lambda n: names[n])
+        copies[node] = graph.node_copy(node, lambda n: copies[n])
     return torch.fx.GraphModule(module, graph)
 
 
-def _deep(nodes: list[Node], before: Mapping[Node, list[Node]]) -> list[Node]:
-    """Of the nodes that may run the one whose last input was ready last."""
+def _depth_first(nodes: list[Node], before: Mapping[Node, list[Node]]) -> list[Node]:
+    """Return the nodes in depth-first order: of the ready nodes, the one that became ready last is next."""
     waiting = {node: len(set(before[node])) for node in nodes}
-    gives: dict[Node, list[Node]] = {node: [] for node in nodes}
+    successors: dict[Node, list[Node]] = {node: [] for node in nodes}
     for node in nodes:
         for item in dict.fromkeys(before[node]):
-            gives[item].append(node)
+            successors[item].append(node)
     order = [node for node in nodes if node.op == "placeholder"]
     for node in order:
-        for later in gives[node]:
+        for later in successors[node]:
             waiting[later] -= 1
     stack = [node for node in reversed(nodes) if not waiting[node] and node.op != "placeholder"]
     while stack:
         node = stack.pop()
         order.append(node)
-        for later in gives[node]:
+        for later in successors[node]:
             waiting[later] -= 1
-        stack += [later for later in reversed(gives[node]) if not waiting[later]]
+        stack += [later for later in reversed(successors[node]) if not waiting[later]]
     return order

@@ -1,23 +1,26 @@
 """Clusters become compiled kernels: clusters that are alike share one, and one that was compiled in this process is not compiled again."""
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch.fx.node import Node
 
 from torchspore.engine.core import node_metadata
-from torchspore.engine.core.torch_private import without_modes
+from torchspore.engine.core.torch_private import FakeTensor, without_modes
 from torchspore.engine.random import operator_streams
 from torchspore.graph.backend import autotune_cache, eager_codegen, inductor, kernel_operators, measurement
+from torchspore.graph.fx import open_sizes
 from torchspore.graph.fx.fingerprint import of_text, signature
-from torchspore.graph.fx.modules import change_inner, copied
+from torchspore.graph.fx.modules import copy_module, transform_inner
 from torchspore.graph.fx.sample_inputs import filled
 from torchspore.graph.graph_kernels import partition, rematerialize
-from torchspore.graph.passes.clusters import Cluster, put_in, taken_out
+from torchspore.graph.passes.clusters import Cluster, extract, insert_kernels
 from torchspore.graph.report import stages
 from torchspore.graph.settings import Flags
 from torchspore.names.kernels import operator_name
@@ -41,20 +44,32 @@ class Kernels:
 
 
 _compiled: dict[str, inductor.Kernel | None] = {}
+_open: WeakKeyDictionary[Any, dict[str, inductor.Kernel | None]] = WeakKeyDictionary()
+"""Kernels for open lengths, by the fake mode of their trace: they hold under the conditions that its ShapeEnv has recorded."""
 
 
 def build(module: Module, flags: Flags) -> Kernels:
     """The graph with its clusters as kernels, in branches and loop bodies too; as it was where no compiler is there."""
-    kernels = Kernels(copied(module))
-    change_inner(kernels.module, lambda inner: _inside(kernels, inner, flags))
+    kernels = Kernels(copy_module(module))
+    flags = _with_open_lengths(module, flags)
+    transform_inner(kernels.module, lambda inner: _inside(kernels, inner, flags))
     kernels.module = _fused(kernels, kernels.module, flags)
     return kernels
 
 
+def _with_open_lengths(module: Module, flags: Flags) -> Flags:
+    """Return the flags with `open_lengths` set if the graph's open axes may be in kernels, otherwise without both switches."""
+    axes = open_sizes.open_axes(module)
+    if not axes:
+        return flags
+    is_allowed = flags.open_lengths or (flags.open_batch and axes == {0})
+    return dataclasses.replace(flags, open_lengths=is_allowed, open_batch=False)
+
+
 def _inside(kernels: Kernels, inner: Module, flags: Flags) -> Module | None:
     before = len(kernels.kernels)
-    change_inner(inner, lambda deeper: _inside(kernels, deeper, flags))
-    changed = _fused(kernels, copied(inner), flags)
+    transform_inner(inner, lambda deeper: _inside(kernels, deeper, flags))
+    changed = _fused(kernels, copy_module(inner), flags)
     return changed if len(kernels.kernels) > before else None
 
 
@@ -71,15 +86,16 @@ def _fused(kernels: Kernels, module: Module, flags: Flags) -> Module:
             name = name_of(cluster)
             replacements.append((cluster, _named(kernel, name)))
             kernels.kernels.append((name, cluster.nodes))
-    return put_in(module, replacements) if replacements else module
+    return insert_kernels(module, replacements) if replacements else module
 
 
 def _kernel(kernels: Kernels, cluster: Cluster, flags: Flags) -> inductor.Kernel | None:
-    part = taken_out(cluster)
+    part = extract(cluster)
     key = of_text("graph kernel", f"{options(flags)} {signature(part)}")
-    if key not in _compiled:
-        _compiled[key] = inductor.kernel(part, "O0", options(flags), REPORT_TEXT)
-    kernel = _compiled[key]
+    compiled = _compiled_for(part)
+    if key not in compiled:
+        compiled[key] = inductor.kernel(part, "O0", options(flags), REPORT_TEXT)
+    kernel = compiled[key]
     if kernel is None or not flags.measured:
         return kernel
     if _is_faster(part, kernel, key):
@@ -88,12 +104,18 @@ def _kernel(kernels: Kernels, cluster: Cluster, flags: Flags) -> inductor.Kernel
     return None
 
 
+def _compiled_for(part: Module) -> MutableMapping[str, inductor.Kernel | None]:
+    values = [node.meta["val"] for node in part.graph.nodes if node.op == "placeholder"]
+    modes = [value.fake_mode for value in values if isinstance(value, FakeTensor) and open_sizes.is_open(value)]
+    return _open.setdefault(modes[0], {}) if modes else _compiled
+
+
 def _is_faster(part: Module, kernel: inductor.Kernel, key: str) -> bool:
     """Return whether the kernel needs less time than its operators, measured once for clusters that are alike."""
     choice = autotune_cache.find(key)
     if choice is None:
         with without_modes(), torch.no_grad(), operator_streams.separate_generators():
-            inputs = [_values(node.meta["val"]) for node in part.graph.nodes if node.op == "placeholder"]
+            inputs = [_example(node.meta["val"]) for node in part.graph.nodes if node.op == "placeholder"]
             ways = {"operators": eager_codegen.compile(part), "kernel": kernel}
             for way in ways.values():
                 way(*inputs)
@@ -103,7 +125,12 @@ def _is_faster(part: Module, kernel: inductor.Kernel, key: str) -> bool:
     return choice == "kernel"
 
 
-def _values(fake: torch.Tensor) -> torch.Tensor:
+def _example(fake: Any) -> Any:
+    """Return a tensor with some values, or the number that a length had in the trace."""
+    if not isinstance(fake, torch.Tensor):
+        return open_sizes.hint_of(fake)
+    if open_sizes.is_open(fake):
+        fake = torch.empty_strided(open_sizes.shape_of(fake), open_sizes.stride_of(fake), dtype=fake.dtype, device=fake.device)
     return filled(fake, lambda t: t.uniform_(0.1, 1.1) if t.is_floating_point() else t.fill_(1))
 
 

@@ -9,8 +9,12 @@ from torch.fx.node import Node
 
 from torchspore.engine.core import tree
 from torchspore.graph.backend import kernel_operators
+from torchspore.graph.fx import open_sizes
 from torchspore.graph.fx.aliasing import is_view, writes
-from torchspore.graph.passes.clusters import Cluster, clusters, joined
+from torchspore.graph.fx.order import dependencies
+from torchspore.graph.fx.unit_graph import UnitGraph
+from torchspore.graph.passes.clusters import Cluster, build_clusters, cluster_of
+from torchspore.graph.passes.joined_products import MAX_OPEN_GROUPS
 from torchspore.graph.settings import Flags
 
 FEWEST = 2
@@ -21,13 +25,16 @@ SMALL = 1 << 16
 
 def groups(module: torch.fx.GraphModule, flags: Flags) -> list[Cluster]:
     """The clusters that become kernels, each of two operators or more."""
-    return [cluster for cluster in all_groups(module, flags) if cluster.outputs and work(cluster) >= FEWEST]
+    return [
+        cluster for cluster in all_groups(module, flags)
+        if cluster.outputs and work(cluster) >= FEWEST and open_sizes.are_symbols_bound(cluster.inputs, cluster.nodes)
+    ]
 
 
 def all_groups(module: torch.fx.GraphModule, flags: Flags) -> list[Cluster]:
     """The same with those that hold one operator or none."""
     nodes = list(module.graph.nodes)
-    groups = clusters(
+    groups = build_clusters(
         module, lambda node: kernel_operators.is_allowed(flags, node), kernel_operators.Apart(flags, nodes),
         (lambda node: may_wait(node, flags.extra_lifetime)) if flags.recompute else None,
     ) if flags.runs("graph_kernel_cluster", 1) else []
@@ -37,6 +44,8 @@ def all_groups(module: torch.fx.GraphModule, flags: Flags) -> list[Cluster]:
         groups = _together(groups, flags.limit, index_of, _readers)
     if flags.parallel:
         groups = _together(groups, flags.limit, index_of, _shapes)
+    if flags.parallel and flags.is_global:
+        groups = _joined_anywhere(groups, flags.limit, nodes, index_of)
     return groups
 
 
@@ -46,10 +55,9 @@ def work(cluster: Cluster) -> int:
 
 
 def bytes_of(node: Node) -> int:
-    """The size of a value."""
+    """The size of a value; with open lengths, the size that it had in the trace."""
     value = node.meta.get("val")
-    values = tree.listed(value)
-    return sum(v.numel() * v.element_size() for v in values if isinstance(v, torch.Tensor))
+    return sum(open_sizes.bytes_of(v) for v in tree.listed(value) if isinstance(v, torch.Tensor))
 
 
 def may_wait(node: Node, more: int) -> bool:
@@ -76,7 +84,7 @@ def _limited(cluster: Cluster, limit: int) -> list[Cluster]:
             count += 1
         piece_of[node] = piece
     # No layer: pieces wait for each other.
-    return [joined([node for node in cluster.nodes if piece_of[node] == at], -1) for at in range(piece + 1)]
+    return [cluster_of([node for node in cluster.nodes if piece_of[node] == at], -1) for at in range(piece + 1)]
 
 
 # ---- joining
@@ -92,16 +100,39 @@ def _together(groups: list[Cluster], limit: int, index_of: dict[Node, int], alik
             continue
         before = open_.get((cluster.layer, key))
         if before is not None and work(before) + work(cluster) <= limit:
-            cluster = joined(sorted([*before.nodes, *cluster.nodes], key=index_of.__getitem__), cluster.layer)
+            cluster = cluster_of(sorted([*before.nodes, *cluster.nodes], key=index_of.__getitem__), cluster.layer)
         elif before is not None:
             rest.append(before)
         open_[cluster.layer, key] = cluster
     return sorted([*rest, *open_.values()], key=lambda cluster: index_of[cluster.nodes[0]])
 
 
+def _joined_anywhere(groups: list[Cluster], limit: int, nodes: list[Node], index_of: dict[Node, int]) -> list[Cluster]:
+    """Join small clusters of one shape in all layers, where none waits for another."""
+    before, _ = dependencies(nodes)
+    units = UnitGraph(before, [cluster.nodes for cluster in groups])
+    rest: list[Cluster] = []
+    open_groups: dict[Hashable, list[Cluster]] = {}
+    for cluster in groups:
+        key = _shapes(cluster) if work(cluster) and cluster.outputs and not any(map(writes, cluster.nodes)) else None
+        if key is None:
+            rest.append(cluster)
+            continue
+        alike = open_groups.setdefault(key, [])
+        for at in range(max(0, len(alike) - MAX_OPEN_GROUPS), len(alike)):
+            first = alike[at].nodes[0]
+            if work(alike[at]) + work(cluster) <= limit and units.are_independent(first, cluster.nodes[0]):
+                units.join(first, cluster.nodes[0])
+                alike[at] = cluster_of(sorted([*alike[at].nodes, *cluster.nodes], key=index_of.__getitem__), -1)
+                break
+        else:
+            alike.append(cluster)
+    return sorted([*rest, *(item for alike in open_groups.values() for item in alike)], key=lambda cluster: index_of[cluster.nodes[0]])
+
+
 def _shapes(cluster: Cluster) -> Hashable | None:
     """The shape of all its results, where they are small."""
-    shapes = {(tuple(v.shape), v.device) for node in cluster.outputs for v in [node.meta.get("val")] if isinstance(v, torch.Tensor)}
+    shapes = {(open_sizes.shape_of(v), v.device) for node in cluster.outputs for v in [node.meta.get("val")] if isinstance(v, torch.Tensor)}
     (shape,) = shapes if len(shapes) == 1 else [None]
     if shape is None or torch.Size(shape[0]).numel() > SMALL or any(map(kernel_operators.is_reduction, cluster.nodes)):
         return None
@@ -110,6 +141,6 @@ def _shapes(cluster: Cluster) -> Hashable | None:
 
 def _readers(cluster: Cluster) -> Hashable | None:
     """The greatest value that it reads and the shapes of its results."""
-    shape = {(tuple(v.shape), v.device) for node in cluster.outputs for v in [node.meta.get("val")] if isinstance(v, torch.Tensor)}
+    shape = {(open_sizes.shape_of(v), v.device) for node in cluster.outputs for v in [node.meta.get("val")] if isinstance(v, torch.Tensor)}
     read = max(cluster.inputs, key=bytes_of, default=None)
     return (read, frozenset(shape)) if read is not None and len(shape) == 1 else None

@@ -6,8 +6,8 @@ from torch.fx.node import Node
 
 from torchspore.engine.core import node_metadata
 from torchspore.graph.backend import kernel_operators
-from torchspore.graph.fx.aliasing import changing, is_view, root
-from torchspore.graph.fx.modules import copied
+from torchspore.graph.fx.aliasing import is_view, mutated_owners, owner_of
+from torchspore.graph.fx.modules import copy_module
 from torchspore.graph.graph_kernels.partition import FEWEST, all_groups, bytes_of, work
 from torchspore.graph.passes.cleanup import drop_dead
 from torchspore.graph.passes.clusters import Cluster
@@ -21,11 +21,11 @@ LONGEST = 4
 
 def recomputed(module: torch.fx.GraphModule, flags: Flags) -> torch.fx.GraphModule:
     """With a copy of each cheap value for every kernel that reads it, where nothing else reads it; numbers are the same bits."""
-    module = copied(module)
+    module = copy_module(module)
     groups = all_groups(module, flags)
     home = {node: at for at, cluster in enumerate(groups) for node in cluster.nodes}
     index_of = {node: at for at, node in enumerate(module.graph.nodes)}
-    moving = changing(module)
+    moving = mutated_owners(module)
     changed = False
     for at, cluster in enumerate(groups):
         for node in cluster.outputs:
@@ -33,7 +33,7 @@ def recomputed(module: torch.fx.GraphModule, flags: Flags) -> torch.fx.GraphModu
             if not readers or -1 in readers or any(work(groups[reader]) + 1 < FEWEST for reader in readers):
                 continue
             chain = _chain(node, cluster, flags)
-            if chain is None or any(root(item) in moving for link in chain for item in link.all_input_nodes):
+            if chain is None or any(owner_of(item) in moving for link in chain for item in link.all_input_nodes):
                 continue
             if not _stays_in_memory(chain, [user for user in node.users if home[user] in readers], index_of, flags.extra_lifetime):
                 continue

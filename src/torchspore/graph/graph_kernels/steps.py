@@ -6,9 +6,9 @@ import torch
 from torchspore.engine.core import node_metadata
 from torchspore.graph.backend import inductor
 from torchspore.graph.backend.kernel_operators import is_work
-from torchspore.graph.fx.modules import copied, inner_of
+from torchspore.graph.fx.modules import copy_module, inner_of
 from torchspore.graph.graph_kernels import dump, kernel_build
-from torchspore.graph.passes import algebra, common_subexpressions
+from torchspore.graph.passes import algebra, common_subexpressions, joined_products
 from torchspore.graph.report import outcomes, stages
 from torchspore.graph.settings import Flags, Settings
 
@@ -20,13 +20,16 @@ def applied(module: Module, settings: Settings) -> Module:
     flags = settings.kernels
     assert flags is not None
     before = count(module)
-    module = copied(module)
+    module = copy_module(module)
     if flags.runs("arithmetic_simplify", 2):
-        module = algebra.simplified(module, rules(flags))
+        module = algebra.simplify(module, rules(flags))
         stages.keep_pass("arithmetic_simplify", module)
     if flags.runs("graph_kernel_cse", 2):
         module = common_subexpressions.common_subexpressions(module)
         stages.keep_pass("graph_kernel_cse", module)
+    if flags.combines:
+        module = joined_products.join_products(module, flags.is_global)
+        stages.keep_pass("parallel_op_combine", module)
     if settings.level != "O0" or settings.infer_boost or settings.tuning is not None:
         outcomes.report_level_kernels(settings, before, count(module))
         return module

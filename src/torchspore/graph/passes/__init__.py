@@ -1,11 +1,11 @@
-"""Passes: functions that take a captured graph and give it back, with equal numbers. None drops a write or a random operator."""
+"""Passes: functions from a captured graph to a graph that computes equal numbers. No pass removes a write or a random operator."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
 import torch
 
-from torchspore.graph.fx.modules import copied
+from torchspore.graph.fx.modules import copy_module
 from torchspore.graph.passes.cleanup import cancel_views, drop_copies, drop_dead, drop_idle_states, real_constants
 from torchspore.graph.passes.in_place import overwrite
 from torchspore.graph.passes.layout import pool_channels_last
@@ -22,19 +22,19 @@ CLEAN: tuple[Step, ...] = tuple(
 """The passes that every level runs first."""
 
 FINISH: tuple[Step, ...] = (("pool_channels_last", pool_channels_last), ("overwrite", overwrite))
-"""The last passes, when the form of the graph is settled."""
+"""The last passes: later steps do not change the graph."""
 
 
 def run(
     steps: Iterable[Step], module: torch.fx.GraphModule, copies: bool = False,
     keep: Callable[[str, torch.fx.GraphModule], None] | None = stages.keep,
 ) -> torch.fx.GraphModule:
-    """Run the steps in order and check the graph at the end; `keep`, if there is one, receives each graph.
+    """Run the steps in order, check the graph at the end and return it.
 
-    With `copies` the graph that is given stays as it is.
+    `keep`, if not None, receives the name of each step and its result. With `copies` the passes change a copy of `module`.
     """
     if copies:
-        module = copied(module)
+        module = copy_module(module)
     if stages.now.get() is None:
         keep = None                # nothing is saved
     for name, change in steps:

@@ -1,4 +1,4 @@
-"""Passes that every level runs first: constants, states and values that nobody reads, operators that give their input back."""
+"""Passes that every level runs first: constants, unused random states and values, operators that return their input."""
 from __future__ import annotations
 
 from typing import Any
@@ -16,15 +16,15 @@ from torchspore.graph.refusal import Refusal
 
 
 def drop_dead(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """Without pure operators whose result is unused; writes, random operators and inputs stay."""
+    """Remove pure operators with unused results; keep writes, random operators and inputs."""
     for node in reversed(list(module.graph.nodes)):
-        if node.op in ("call_function", "get_attr") and not node.users and not acts(node):
+        if node.op in ("call_function", "get_attr") and not node.users and not has_effect(node):
             module.graph.erase_node(node)
     return module
 
 
-def acts(node: Node) -> bool:
-    """Return whether the node does something besides giving a value: writes, draws random numbers, exchanges, or is unknown."""
+def has_effect(node: Node) -> bool:
+    """Return whether the node has an effect besides its result: it writes, draws random numbers, is an exchange, or is unknown."""
     target = node.target
     if node.op == "get_attr":
         return False
@@ -32,13 +32,15 @@ def acts(node: Node) -> bool:
         arguments: tuple[Any, ...] = node.args
         graphs = [argument for argument in arguments if isinstance(argument, torch.fx.GraphModule)]
         if graphs:
-            return any(acts(inner) for graph in graphs for inner in graph.graph.nodes if inner.op == "call_function")
+            return any(has_effect(inner) for graph in graphs for inner in graph.graph.nodes if inner.op == "call_function")
         return getattr(target, "__name__", "") != "getitem"
     if target in printing.OPERATORS:
         return True
     if target is torch.ops.torchspore.control.default:
         record = control_flow.RECORDS[node.args[1]]  # type: ignore[index]
-        return record.acts or any(acts(inner) for graph in record.graphs() for inner in graph.graph.nodes if inner.op == "call_function")
+        return record.acts or any(
+            has_effect(inner) for graph in record.graphs() for inner in graph.graph.nodes if inner.op == "call_function"
+        )
     return is_exchange(node) or target._schema.is_mutable or torch.Tag.nondeterministic_seeded in target.tags or bool(writes(node))
 
 
@@ -47,7 +49,7 @@ _COPIES = {torch.ops.aten.detach.default, torch.ops.aten.alias.default, torch.op
 
 
 def drop_copies(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """Without detach and alias: under no gradient they are their input."""
+    """Replace detach and alias by their input; without a gradient they do nothing."""
     for node in list(module.graph.nodes):
         if node.op == "call_function" and node.target in _COPIES:
             node.replace_all_uses_with(node.args[0])
@@ -56,7 +58,7 @@ def drop_copies(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
 
 
 def cancel_views(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """With `t(t(x))` as `x`: both name the same memory, so that writes stay where they were."""
+    """Replace `t(t(x))` by `x`. Both refer to the same memory, so writes have the same effect."""
     for node in list(module.graph.nodes):
         if node.op != "call_function" or node.target is not _T:
             continue
@@ -68,7 +70,7 @@ def cancel_views(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
 
 
 def real_constants(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """With real tensors where an operator's body made one from a Python number. Raises Refusal where the values are not known."""
+    """Replace fake constants that an operator created from a Python number by real tensors. Raises Refusal if the values are unknown."""
     for node in module.graph.nodes:
         if node.op != "get_attr":
             continue
@@ -81,11 +83,11 @@ def real_constants(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
 
 
 def drop_idle_states(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """Without pairs of `swap_state` that have no random operator between them, and `random_state` that nobody reads then."""
+    """Remove pairs of `swap_state` without a random operator between them, and then unused `random_state` nodes."""
     for node in reversed(list(module.graph.nodes)):
         if node.target is swap_state and node.users:
             (back,) = node.users
-            if not _draws_between(node, back):
+            if not _has_random_between(node, back):
                 module.graph.erase_node(back)
                 module.graph.erase_node(node)
         elif node.target is random_state and not node.users:
@@ -93,16 +95,16 @@ def drop_idle_states(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
     return module
 
 
-def _draws_between(first: Node, last: Node) -> bool:
+def _has_random_between(first: Node, last: Node) -> bool:
     node = first.next
     while node is not last:
-        if node.op == "call_function" and _may_draw(node):
+        if node.op == "call_function" and _may_be_random(node):
             return True
         node = node.next
     return False
 
 
-def _may_draw(node: Node) -> bool:
+def _may_be_random(node: Node) -> bool:
     target = node.target
     if is_operator(target):
         return torch.Tag.nondeterministic_seeded in target.tags

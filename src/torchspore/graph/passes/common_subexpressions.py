@@ -1,4 +1,4 @@
-"""Computes equal values once."""
+"""Elimination of common subexpressions: equal values are computed once."""
 from __future__ import annotations
 
 import operator
@@ -9,46 +9,46 @@ from torch.fx.node import Node
 
 from torchspore.engine.core import node_metadata
 from torchspore.engine.core.torch_private import is_operator
-from torchspore.graph.fx.aliasing import changing, leaves, root
-from torchspore.graph.fx.modules import change_inner
-from torchspore.graph.passes.cleanup import acts
+from torchspore.graph.fx.aliasing import is_result, mutated_owners, owner_of
+from torchspore.graph.fx.modules import transform_inner
+from torchspore.graph.passes.cleanup import has_effect
 
 
 def common_subexpressions(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """With one node for all that run the same operator on the same values; the numbers are the same bits.
+    """Replace nodes that run the same operator on the same values by one node, in place. The results have equal bits.
 
-    Writes, random numbers, reads of memory that changes, and values that are recomputed on purpose stay. Of two
-    equal results of the graph both stay, because the program may write into one of them; and so do those of two stages of a pipeline.
+    Writes, random operators, reads of mutated memory and intended recomputations are not merged. Two equal results of the graph are not
+    merged either, because the program may write into one of them, nor are nodes of different pipeline stages.
     """
-    change_inner(module, _changed)
-    return _changed(module)
+    transform_inner(module, _merge_equal_nodes)
+    return _merge_equal_nodes(module)
 
 
-def _changed(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    moving = changing(module)
+def _merge_equal_nodes(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    mutated = mutated_owners(module)
     seen: dict[Any, Node] = {}
     for node in list(module.graph.nodes):
-        if not _is_steady(node, moving):
+        if not _is_pure(node, mutated):
             continue
         key = (_key((node.target, node.args, node.kwargs)), node.meta.get(node_metadata.STAGE))
         first = seen.setdefault(key, node)
-        if first is node or (leaves(first) and leaves(node)):
+        if first is node or (is_result(first) and is_result(node)):
             continue
         node.replace_all_uses_with(first)
         module.graph.erase_node(node)
     return module
 
 
-def _is_steady(node: Node, moving: set[Node]) -> bool:
+def _is_pure(node: Node, mutated: set[Node]) -> bool:
     if node.op != "call_function" or node_metadata.RECOMPUTED in node.meta:
         return False
-    if node.target is not operator.getitem and (not is_operator(node.target) or acts(node)):
+    if node.target is not operator.getitem and (not is_operator(node.target) or has_effect(node)):
         return False
-    return root(node) not in moving and not any(root(item) in moving for item in node.all_input_nodes)
+    return owner_of(node) not in mutated and not any(owner_of(item) in mutated for item in node.all_input_nodes)
 
 
 def _key(value: Any) -> Any:
-    """The value as something that tells 1 from 1.0 and True, and 0.0 from -0.0."""
+    """Return a hashable key that distinguishes 1, 1.0 and True, and 0.0 and -0.0."""
     if isinstance(value, Node) or value is None:
         return value
     if isinstance(value, (list, tuple)):

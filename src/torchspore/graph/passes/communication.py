@@ -1,10 +1,17 @@
-"""Exchanges between processes that begin early and are waited for where their values are needed.
+"""Overlap of exchanges between processes with computation: exchanges begin early, and each wait comes before the first use.
 
-The order of the exchanges stays: it must be the same in all processes. Sums always move: they begin as soon as what is summed is there.
-The others do where a switch of `parallel_speed_up_json_path` says so, and begin beside the exchange before them, so that no more than two
-values wait at a time: to gather all weights first would take the memory of all.
+The order of the exchanges does not change, because it must be equal in all processes. An all-reduce begins when its operand is computed.
+Other exchanges move only if an option of `parallel_speed_up_json_path` requests it. They begin with the exchange before them, so that at
+most three values are in transit: gathering all weights first would need memory for all of them.
+
+The wait for a reduce-scatter or for the gather of a weight comes as late as memory allows: before the first use of its result, or before
+the next such exchange begins if both together are larger than the largest exchange of the graph.
 """
 from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch.fx.node import Node
@@ -14,7 +21,7 @@ from torchspore.context.effects import Outcome
 from torchspore.engine.core import node_metadata
 from torchspore.engine.core.torch_private import is_operator
 from torchspore.graph.fx.exchanges import is_exchange, is_wait
-from torchspore.graph.fx.order import dependencies, in_order
+from torchspore.graph.fx.order import dependencies, topological_order
 
 _KINDS = {
     "AllReduce": "all_reduce", "AllGather": "all_gather_into_tensor", "ReduceScatter": "reduce_scatter_tensor",
@@ -27,42 +34,90 @@ _SWITCHES = {
 }
 
 
-def overlapped(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """With exchanges beside what does not depend on them."""
+def overlap_exchanges(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    """Return a graph in which exchanges overlap with independent operators."""
     nodes = list(module.graph.nodes)
     starts = [node for node in nodes if is_exchange(node) and not is_wait(node)]
-    awaited = _awaited(starts)
-    if not any(_moves(node) for node in starts) and not awaited:
+    requested = _requested_exchanges(starts)
+    pending = [node for node in starts if _can_overlap(node) and node not in requested]
+    if not any(_is_all_reduce(node) for node in starts) and not requested and not pending:
         return module
     index_of = {node: at for at, node in enumerate(nodes)}
     before, _ = dependencies(nodes)
-    early: dict[Node, float] = {}
+    start_positions: dict[Node, float] = {}
     for last, start in zip([None, *starts], starts):
-        if _moves(start) or start in awaited:
-            at = -1.0 if _moves(start) or last is None else index_of[last] + 0.5
-            early.update(dict.fromkeys((start, *_only_for(start)), at))
+        if _is_all_reduce(start) or start in requested:
+            at = -1.0 if _is_all_reduce(start) or last is None else index_of[last] + 0.5
+            start_positions.update(dict.fromkeys((start, *packing_of(start)), at))
     first_use = {node: min((index_of[user] for user in node.users), default=index_of[node]) for node in nodes if is_wait(node)}
+    wait_positions = _wait_positions(pending, lambda node: start_positions.get(node, index_of[node]), index_of)
 
     def key(node: Node) -> tuple[float, float]:
         if node.op == "placeholder":
             return -2.0, index_of[node]
-        if node in early:
-            return early[node], index_of[node]
-        moves = node in first_use and all(_moves(start) or start in awaited for start in node.all_input_nodes)
+        if node in start_positions:
+            return start_positions[node], index_of[node]
+        if node in wait_positions:
+            return wait_positions[node], index_of[node]
+        moves = node in first_use and all(_is_all_reduce(start) or start in requested for start in node.all_input_nodes)
         return (first_use[node] - 0.5 if moves else index_of[node]), index_of[node]
 
-    graph, names = torch.fx.Graph(), dict[Node, Node]()
-    for node in in_order({node: node for node in nodes}, before, key):
-        names[node] = graph.node_copy(node, lambda n: names[n])
+    graph, copies = torch.fx.Graph(), dict[Node, Node]()
+    for node in topological_order({node: node for node in nodes}, before, key):
+        copies[node] = graph.node_copy(node, lambda n: copies[n])
     return torch.fx.GraphModule(module, graph)
 
 
-def _moves(node: Node) -> bool:
+def _is_all_reduce(node: Node) -> bool:
     return is_operator(node.target) and node.target._schema.name == "_c10d_functional::all_reduce"
 
 
-def _awaited(starts: list[Node]) -> set[Node]:
-    """The exchanges that switches name; says of each switch how many it has found."""
+def _can_overlap(start: Node) -> bool:
+    """Return whether the wait can be delayed: a reduce-scatter, or the gather of a weight of a split graph."""
+    target: Any = start.target
+    is_scatter = is_operator(target) and target._schema.name == "_c10d_functional::reduce_scatter_tensor"
+    return (is_scatter or bool(start.meta.get(node_metadata.SCHEDULED_EXCHANGE))) and len(start.users) == 1
+
+
+def _wait_positions(pending: list[Node], position_of: Callable[[Node], float], index_of: dict[Node, int]) -> dict[Node, float]:
+    """Return the positions of the waits for these exchanges, and of the operators that only unpack their results."""
+    positions: dict[Node, float] = {}
+    running: list[tuple[Node, int]] = []
+    limit = max(map(_size_of, pending), default=0)
+    for start in pending:
+        while running and sum(size for _, size in running) + _size_of(start) > limit:
+            wait, _ = running.pop(0)
+            positions[wait] = min(positions[wait], position_of(start) - 0.25)
+        wait = next(iter(start.users))
+        unpacking = _unpacking_of(wait)
+        uses = [position_of(user) for node in (wait, *unpacking) for user in node.users if user not in unpacking]
+        first = min(uses, default=float(index_of[wait]))
+        positions.update(dict.fromkeys((wait, *unpacking), first - 0.5))
+        running.append((wait, _size_of(start)))
+    return positions
+
+
+def _size_of(start: Node) -> int:
+    """Return the bytes of the operand or the result of an exchange, whichever is larger."""
+    values = [node.meta.get("val") for node in (start, *start.all_input_nodes)]
+    return max((t.numel() * t.element_size() for t in values if isinstance(t, torch.Tensor)), default=0)
+
+
+def _unpacking_of(wait: Node) -> list[Node]:
+    """Return the operators that only rearrange or scale the result of an exchange, in order."""
+    nodes: list[Node] = []
+    waiting = [wait]
+    while waiting:
+        for user in waiting.pop(0).users:
+            is_unpacking = user.target is operator.getitem or (is_operator(user.target) and user.target._schema.name in _UNPACKING)
+            if user not in nodes and is_unpacking and all(item is wait or item in nodes for item in user.all_input_nodes):
+                nodes.append(user)
+                waiting.append(user)
+    return nodes
+
+
+def _requested_exchanges(starts: list[Node]) -> set[Node]:
+    """Return the exchanges that options select, and report their number for each option."""
     from torchspore.context.store import STORE
 
     nodes: set[Node] = set()
@@ -73,7 +128,7 @@ def _awaited(starts: list[Node]) -> set[Node]:
         kinds = ("AllGather",) if name.startswith(("enable", "recompute_all")) else tuple(_KINDS) if value is True else value.split(",")
         operators = {f"_c10d_functional::{_KINDS[kind.strip()]}" for kind in kinds if kind.strip() in _KINDS}
         part_starts = {
-            node for node in starts if _part(node) == part and is_operator(node.target) and node.target._schema.name in operators
+            node for node in starts if _phase_of(node) == part and is_operator(node.target) and node.target._schema.name in operators
         }
         nodes |= part_starts
         what = " and ".join(kind.strip() for kind in kinds) if len(kinds) < 3 else "exchange"
@@ -86,20 +141,20 @@ def _awaited(starts: list[Node]) -> set[Node]:
     return nodes
 
 
-def _part(node: Node) -> str:
-    """Return the phase of an exchange: a gather for gradients alone, or for the optimizer, belongs to the backward pass."""
+def _phase_of(node: Node) -> str:
+    """Return the phase of an exchange. A gather that only gradients or the optimizer use belongs to the backward pass."""
     if node.meta.get(node_metadata.RECOMPUTED):
         return RECOMPUTED
     users = [user for wait in node.users for user in wait.users]
-    return BACKWARD if _is_late(node) or (users and all(map(_is_late, users))) else FORWARD
+    return BACKWARD if _is_backward_or_update(node) or (users and all(map(_is_backward_or_update, users))) else FORWARD
 
 
-def _is_late(node: Node) -> bool:
+def _is_backward_or_update(node: Node) -> bool:
     return node_metadata.is_backward(node.meta) or bool(node.meta.get(node_metadata.OPTIMIZER))
 
 
-def _only_for(start: Node) -> list[Node]:
-    """The operators that only put together what is sent."""
+def packing_of(start: Node) -> list[Node]:
+    """Return the operators that only pack the operand of an exchange."""
     ordered: list[Node] = []
     waiting = list(start.all_input_nodes)
     chain = {start}
@@ -120,3 +175,4 @@ _PACKING = frozenset({
     "aten::cat", "aten::view", "aten::_unsafe_view", "aten::reshape", "aten::_to_copy", "aten::clone", "aten::div", "aten::mul", "aten::t",
     "aten::permute", "aten::transpose",
 })
+_UNPACKING = _PACKING | {"aten::split", "aten::slice", "aten::unsqueeze", "aten::squeeze", "aten::detach", "aten::alias", "aten::expand"}

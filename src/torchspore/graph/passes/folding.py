@@ -1,4 +1,4 @@
-"""Values that depend on weights alone: batch norms folded into convolutions, and the part of a graph that is computed once."""
+"""Constant folding for inference: batch norms are folded into convolutions, and values of weights alone are computed once."""
 from __future__ import annotations
 
 import operator
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch.fx.node import Node
 
-from torchspore.graph.fx.aliasing import is_view, root, writes
+from torchspore.graph.fx.aliasing import is_view, owner_of, writes
 from torchspore.graph.fx.inputs import copied_input, new_input
-from torchspore.graph.passes.cleanup import acts
+from torchspore.graph.passes.cleanup import has_effect
 
 _aten = torch.ops.aten
 _CONVOLUTION = _aten.convolution.default
@@ -17,17 +17,18 @@ _NORM = _aten.native_batch_norm.default
 
 
 def fold_norms(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """With norm(conv(x, w, b)) as conv(x, w * s, (b - mean) * s + shift), s = gain / sqrt(variance + eps), where only the norm reads it.
+    """Replace norm(conv(x, w, b)) by conv(x, w * s, (b - mean) * s + shift) with s = gain / sqrt(variance + eps), in place.
 
-    Numbers are equal but for rounding. Transposed convolutions stay: their weights have the channels elsewhere.
+    Only the norm may read the convolution. The numbers are equal except for rounding. Transposed convolutions are not changed, because
+    the axes of their weights have another order.
     """
     for node in list(module.graph.nodes):
-        if node.op == "call_function" and node.target is _NORM and not node.args[5] and _is_fit(node):
+        if node.op == "call_function" and node.target is _NORM and not node.args[5] and _is_foldable(node):
             _fold(module, node)
     return module
 
 
-def _is_fit(norm: Node) -> bool:
+def _is_foldable(norm: Node) -> bool:
     conv = norm.args[0]
     return (
         isinstance(conv, Node) and conv.target is _CONVOLUTION and len(conv.users) == 1 and not conv.args[6]
@@ -68,63 +69,68 @@ def _fold(module: torch.fx.GraphModule, norm: Node) -> None:
 
 @dataclass
 class Hoisted:
-    """Two graphs: `first` takes the inputs at `taken` and gives new values, `rest` takes all inputs and then these."""
+    """Two graphs: `first` computes values from the inputs at `input_indices`; `rest` receives all inputs, followed by these values."""
 
     first: torch.fx.GraphModule
     rest: torch.fx.GraphModule
-    taken: list[int]
+    input_indices: list[int]
 
 
-def steady(module: torch.fx.GraphModule, persistent: frozenset[int]) -> set[Node]:
-    """The values that depend on nothing but the inputs at these places, none of which the graph writes into."""
-    written_roots = {root(item) for node in module.graph.nodes for item in writes(node)}
+def constant_nodes(module: torch.fx.GraphModule, persistent: frozenset[int]) -> set[Node]:
+    """Return the values that depend only on the inputs at the indices `persistent`, if the graph does not write into these inputs."""
+    written_owners = {owner_of(item) for node in module.graph.nodes for item in writes(node)}
     nodes: set[Node] = set()
     inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
     for node in module.graph.nodes:
         if node.op == "placeholder":
-            if inputs.index(node) in persistent and node not in written_roots:
+            if inputs.index(node) in persistent and node not in written_owners:
                 nodes.add(node)
         elif node.op == "get_attr":
-            if node not in written_roots:
+            if node not in written_owners:
                 nodes.add(node)
         elif node.op == "call_function" and all(item in nodes for item in node.all_input_nodes):
-            if node.target is operator.getitem or not acts(node):
+            if node.target is operator.getitem or not has_effect(node):
                 nodes.add(node)
     return nodes
 
 
-def hoist(module: torch.fx.GraphModule, persistent: frozenset[int]) -> Hoisted | None:
-    """The two graphs; None where nothing but views could be taken out."""
-    fixed = steady(module, persistent)
+def hoist(module: torch.fx.GraphModule, persistent: frozenset[int], only: set[Node] | None = None) -> Hoisted | None:
+    """Split the graph into a constant part and the rest; None if the constant part contains only views.
+
+    With `only`, the constant part contains only values that depend on one of these nodes.
+    """
+    constant = constant_nodes(module, persistent)
     inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
-    work = {node for node in fixed if node.op == "call_function" and node.all_input_nodes and not _is_cheap(node)}
-    computed = [node for node in module.graph.nodes if node in fixed and node.op == "call_function"
-             and any(user not in fixed for user in node.users) and _needs(node, work)]
+    work = {node for node in constant if node.op == "call_function" and node.all_input_nodes and not _is_cheap(node)}
+    if only is not None:
+        work &= only
+    computed = [node for node in module.graph.nodes if node in constant and node.op == "call_function"
+             and any(user not in constant for user in node.users) and _needs(node, work)]
     if not computed:
         return None
-    first, names = torch.fx.Graph(), dict[Node, Node]()
+    first, copies = torch.fx.Graph(), dict[Node, Node]()
     ancestors = _ancestors(computed)
     taken = [index for index, node in enumerate(inputs) if node in ancestors]
     for node in module.graph.nodes:
         if node in ancestors:
-            names[node] = first.node_copy(node, lambda n: names[n])
-    first.output([names[node] for node in computed])
+            copies[node] = first.node_copy(node, lambda n: copies[n])
+    first.output([copies[node] for node in computed])
     return Hoisted(torch.fx.GraphModule(module, first), _rest(module, computed, ancestors), taken)
 
 
-def _rest(module: torch.fx.GraphModule, computed: list[Node], gone: set[Node]) -> torch.fx.GraphModule:
-    graph, names = torch.fx.Graph(), dict[Node, Node]()
+def _rest(module: torch.fx.GraphModule, computed: list[Node], removed: set[Node]) -> torch.fx.GraphModule:
+    graph, copies = torch.fx.Graph(), dict[Node, Node]()
     for node in module.graph.nodes:
         if node.op == "placeholder":
-            names[node] = copied_input(graph, node)
+            copies[node] = copied_input(graph, node)
     for index, node in enumerate(computed):
-        names[node] = new_input(graph, f"held{index}")
-        names[node].meta = dict(node.meta)
+        copies[node] = new_input(graph, f"held{index}")
+        copies[node].meta = dict(node.meta)
     for node in module.graph.nodes:
-        if node not in names:
-            names[node] = graph.node_copy(node, lambda n: names[n])
-    for node in reversed(list(graph.nodes)):      # what was taken out and is read nowhere else
-        if node.op in ("call_function", "get_attr") and not node.users and not acts(node):
+        if node not in copies:
+            copies[node] = graph.node_copy(node, lambda n: copies[n])
+    for node in reversed(list(graph.nodes)):      # nodes of the constant part without other readers
+        if node.op in ("call_function", "get_attr") and not node.users and not has_effect(node):
             graph.erase_node(node)
     return torch.fx.GraphModule(module, graph)
 
@@ -138,11 +144,11 @@ def _needs(node: Node, work: set[Node]) -> bool:
 
 
 def _ancestors(nodes: list[Node]) -> set[Node]:
-    found: set[Node] = set()
+    ancestors: set[Node] = set()
     waiting = list(nodes)
     while waiting:
         node = waiting.pop()
-        if node not in found:
-            found.add(node)
+        if node not in ancestors:
+            ancestors.add(node)
             waiting += node.all_input_nodes
-    return found
+    return ancestors

@@ -1,4 +1,4 @@
-"""The order of images in memory: channels-last for convolutions and pooling, and the strides that really occur."""
+"""The memory format of images: channels-last for convolutions and pooling, and the strides of a real run."""
 from __future__ import annotations
 
 import json
@@ -20,7 +20,7 @@ _OPTIMIZERS = ("_fused_sgd_", "_fused_adam_", "_fused_adamw_")
 
 
 def has_images(module: torch.fx.GraphModule) -> bool:
-    """Return whether the graph has convolutions of images, and no operator whose meaning depends on strides or is unknown here."""
+    """Return whether the graph contains 2-D convolutions, and no unknown operator or operator whose result depends on strides."""
     if any(node.op == "call_function" and not is_operator(node.target) and node.target is not operator.getitem
            for node in module.graph.nodes):
         return False
@@ -31,36 +31,36 @@ def has_images(module: torch.fx.GraphModule) -> bool:
 
 
 def channels_last(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """With channels last wherever images begin; kernels hand the layout on. What leaves the graph has the strides that it had before."""
+    """Convert the images that enter the graph to channels-last, in place. Kernels preserve the format; results keep their strides."""
     for node in list(module.graph.nodes):
         if node.op == "output":
-            node.args = ([_back(module, node, item) for item in node.args[0]],)
+            node.args = ([_restore_strides(module, node, item) for item in node.args[0]],)
         elif node.op == "call_function":
-            _turn(module, node)
+            _convert_node(module, node)
     return module
 
 
-def _turn(module: torch.fx.GraphModule, node: Node) -> None:
+def _convert_node(module: torch.fx.GraphModule, node: Node) -> None:
     if node.target in _VIEWS:
         node.target = _aten.reshape.default
     if _is_image(node) and node.target in _FLAT:
-        _follow(module, node)
-    elif node.target is _aten.convolution.default and _is_image(node) and _begins(node.args[0]):
+        _convert_result(module, node)
+    elif node.target is _aten.convolution.default and _is_image(node) and _is_graph_input(node.args[0]):
         with module.graph.inserting_before(node):
-            node.args = (_last(module, node.args[0]), *node.args[1:])  # type: ignore[arg-type]
+            node.args = (_to_channels_last(module, node.args[0]), *node.args[1:])  # type: ignore[arg-type]
     elif node.target is _aten.convolution_backward.default:
         with module.graph.inserting_before(node):
-            node.args = tuple(_last(module, item) if index < 2 and _begins(item) and _is_image(item) else item  # type: ignore[arg-type]
+            node.args = tuple(_to_channels_last(module, item) if index < 2 and _is_graph_input(item) and _is_image(item) else item  # type: ignore[arg-type]
                               for index, item in enumerate(node.args))
     elif getattr(node.target, "_opname", "") in _OPTIMIZERS:
         parameters, gradients, *others = node.args
         node.args = (
-            parameters, [_like(module, node, p, g) for p, g in zip(parameters, gradients)], *others,  # type: ignore[arg-type]
+            parameters, [_match_parameter(module, node, p, g) for p, g in zip(parameters, gradients)], *others,  # type: ignore[arg-type]
         )
 
 
-def _begins(item: object) -> bool:
-    """Return whether an image comes from outside, not from an operator that hands the layout on."""
+def _is_graph_input(item: object) -> bool:
+    """Return whether a value is an input or a constant of the graph."""
     return isinstance(item, Node) and item.op in ("placeholder", "get_attr")
 
 
@@ -69,21 +69,21 @@ def _is_image(item: object) -> bool:
     return isinstance(value, torch.Tensor) and value.dim() == 4 and value.is_floating_point()
 
 
-def _last(module: torch.fx.GraphModule, item: Node) -> Node:
+def _to_channels_last(module: torch.fx.GraphModule, item: Node) -> Node:
     new = module.graph.call_function(_aten.contiguous.default, (item,), {"memory_format": torch.channels_last})
     new.meta["val"] = item.meta["val"]
     return new
 
 
-def _follow(module: torch.fx.GraphModule, node: Node) -> None:
-    """Puts channels last after an operator that does not hand the layout on."""
+def _convert_result(module: torch.fx.GraphModule, node: Node) -> None:
+    """Convert the result of an operator that does not preserve the format."""
     with module.graph.inserting_after(node):
-        new = _last(module, node)
+        new = _to_channels_last(module, node)
     node.replace_all_uses_with(new, delete_user_cb=lambda user: user is not new)
 
 
-def _back(module: torch.fx.GraphModule, before: Node, item: object) -> object:
-    """The value with the strides that the graph promised."""
+def _restore_strides(module: torch.fx.GraphModule, before: Node, item: object) -> object:
+    """Return the value with the strides that the captured graph has."""
     if not _is_image(item) or not isinstance(item, Node) or item.op == "placeholder" or not item.meta["val"].is_contiguous():
         return item
     with module.graph.inserting_before(before):
@@ -92,15 +92,15 @@ def _back(module: torch.fx.GraphModule, before: Node, item: object) -> object:
     return new
 
 
-def _like(module: torch.fx.GraphModule, before: Node, parameter: Node, gradient: Node) -> Node:
-    """A gradient laid out as its Parameter, which the fused optimizers expect."""
-    back = _back(module, before, gradient) if parameter.meta["val"].is_contiguous() else gradient
+def _match_parameter(module: torch.fx.GraphModule, before: Node, parameter: Node, gradient: Node) -> Node:
+    """Return a gradient with the strides of its Parameter, as the fused optimizers require."""
+    back = _restore_strides(module, before, gradient) if parameter.meta["val"].is_contiguous() else gradient
     assert isinstance(back, Node)
     return back
 
 
-class _Recorder(torch.fx.Interpreter):
-    """Runs the graph and keeps what comes out of each node, without its memory."""
+class _StrideRecorder(torch.fx.Interpreter):
+    """Runs the graph and records the shape and strides of each result, without its memory."""
 
     def __init__(self, module: torch.fx.GraphModule) -> None:
         super().__init__(module)
@@ -124,20 +124,20 @@ class _Recorder(torch.fx.Interpreter):
             return torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=t.device)
 
 
-def restrided(module: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> torch.fx.GraphModule:
-    """With `meta['val']` of each node as it comes out of a run on these inputs, which the graph may write to."""
+def record_strides(module: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> torch.fx.GraphModule:
+    """Run the graph on these inputs, which it may write to, and store the strides of each result in `meta['val']`."""
     with torch.no_grad():
-        _Recorder(module).run(*inputs)
+        _StrideRecorder(module).run(*inputs)
     return module
 
 
-def layouts(module: torch.fx.GraphModule) -> str:
-    """Return the result of `restrided` as text for the next process."""
+def dump_layouts(module: torch.fx.GraphModule) -> str:
+    """Return the result of `record_strides` as text for the next process."""
     return json.dumps([_layout(node.meta.get("val")) for node in module.graph.nodes], separators=(",", ":"))
 
 
-def with_layouts(module: torch.fx.GraphModule, text: str) -> bool:
-    """Gives `meta` what `layouts` told; whether the text belongs to this graph."""
+def load_layouts(module: torch.fx.GraphModule, text: str) -> bool:
+    """Set `meta['val']` of each node from the text of `dump_layouts`. Return whether the text belongs to this graph."""
     try:
         layouts_read = json.loads(text)
         nodes, mode = list(module.graph.nodes), FakeTensorMode()
@@ -170,36 +170,36 @@ def _value(document: Any, mode: Any) -> Any:
 
 _POOL = _aten.max_pool2d_with_indices.default
 
-FEWEST_CHANNELS, FEWEST_VALUES = 6, 20_000
-"""From here on it is faster: torch's CPU kernel computes the channels of a pixel at once, and one pixel after the other in NCHW. Measured
-2.4 to 3.4 times faster with both rearrangements included, 1.5 times with 6 channels (torch 2.13, AVX-512, one thread)."""
+MIN_CHANNELS, MIN_VALUES = 6, 20_000
+"""The least sizes for which channels-last is faster: torch's CPU kernel then computes the channels of a pixel together. Measured
+2.4 to 3.4 times faster including both conversions, 1.5 times with 6 channels (torch 2.13, AVX-512, one thread)."""
 
 
 def pool_channels_last(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """With the images of large max poolings on the CPU rearranged before, and what comes out rearranged back."""
+    """Convert the images of large max-pooling operators on the CPU to channels-last, and their results back, in place."""
     for node in list(module.graph.nodes):
-        if node.op == "call_function" and node.target is _POOL and _is_worth(node):
-            _turn_pool(module, node)
+        if node.op == "call_function" and node.target is _POOL and _is_worthwhile(node):
+            _convert_pool(module, node)
     return module
 
 
-def _is_worth(node: Node) -> bool:
+def _is_worthwhile(node: Node) -> bool:
     image = node.args[0].meta.get("val") if isinstance(node.args[0], Node) else None
     return (
         isinstance(image, torch.Tensor) and image.dim() == 4 and image.device.type == "cpu" and image.dtype is torch.float32
-        and all(isinstance(size, int) for size in image.shape) and image.is_contiguous() and image.shape[1] >= FEWEST_CHANNELS
-        and image.numel() >= FEWEST_VALUES and all(user.target is operator.getitem for user in node.users)
+        and all(isinstance(size, int) for size in image.shape) and image.is_contiguous() and image.shape[1] >= MIN_CHANNELS
+        and image.numel() >= MIN_VALUES and all(user.target is operator.getitem for user in node.users)
     )
 
 
-def _turn_pool(module: torch.fx.GraphModule, node: Node) -> None:
+def _convert_pool(module: torch.fx.GraphModule, node: Node) -> None:
     graph = module.graph
     with graph.inserting_before(node):
-        turned = graph.call_function(_aten.contiguous.default, (node.args[0],), {"memory_format": torch.channels_last})
-        turned.meta["val"] = node.args[0].meta["val"]  # type: ignore[union-attr]
-    node.args = (turned, *node.args[1:])
+        converted = graph.call_function(_aten.contiguous.default, (node.args[0],), {"memory_format": torch.channels_last})
+        converted.meta["val"] = node.args[0].meta["val"]  # type: ignore[union-attr]
+    node.args = (converted, *node.args[1:])
     for item in list(node.users):
         with graph.inserting_after(item):
-            back = graph.call_function(_aten.contiguous.default, (item,))
-        back.meta = dict(item.meta)
-        item.replace_all_uses_with(back, delete_user_cb=lambda user, back=back: user is not back)  # type: ignore[misc]
+            restored = graph.call_function(_aten.contiguous.default, (item,))
+        restored.meta = dict(item.meta)
+        item.replace_all_uses_with(restored, delete_user_cb=lambda user, back=restored: user is not back)  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""Products and convolutions as calls of oneDNN: activations computed on the way out, weights packed in its order."""
+"""Matrix products and convolutions as calls of oneDNN, with fused activations and packed weights."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -11,11 +11,11 @@ LINEAR = torch.ops.mkldnn._linear_pointwise.default
 _T = _aten.t.default
 
 Preference = Callable[[torch.Tensor, torch.Tensor, torch.Tensor | None], bool]
-"""Says for the operands of one product (fake tensors: left, right, added vector) whether oneDNN shall compute it."""
+"""A function of the operands of a product (fake tensors: left, right, bias) that returns whether oneDNN should compute it."""
 
 
 def onednn_linears(module: torch.fx.GraphModule, prefers_onednn: Preference) -> torch.fx.GraphModule:
-    """With `mm` and `addmm` of float32 on the CPU as oneDNN's linear: the same products, summed in another order."""
+    """Replace `mm` and `addmm` of float32 on the CPU by oneDNN's linear, in place. It sums the products in another order."""
     for node in list(module.graph.nodes):
         operands = _operands(node)
         if operands is None:
@@ -24,8 +24,10 @@ def onednn_linears(module: torch.fx.GraphModule, prefers_onednn: Preference) -> 
         if not prefers_onednn(a.meta["val"], right.meta["val"], None if added is None else added.meta["val"]):
             continue
         with module.graph.inserting_before(node):
-            turned = right.args[0] if right.target is _T else _with_meta(module.graph.call_function(_T, (right,)), right.meta["val"])
-            new = module.graph.call_function(LINEAR, (a, turned, added, "none", [], ""))
+            transposed = (
+                right.args[0] if right.target is _T else _with_transposed_meta(module.graph.call_function(_T, (right,)), right.meta["val"])
+            )
+            new = module.graph.call_function(LINEAR, (a, transposed, added, "none", [], ""))
         new.meta = dict(node.meta)
         node.replace_all_uses_with(new)
         module.graph.erase_node(node)
@@ -34,13 +36,13 @@ def onednn_linears(module: torch.fx.GraphModule, prefers_onednn: Preference) -> 
     return module
 
 
-def _with_meta(node: Node, source: torch.Tensor) -> Node:
+def _with_transposed_meta(node: Node, source: torch.Tensor) -> Node:
     node.meta["val"] = source.t()
     return node
 
 
 def _operands(node: Node) -> tuple[Node, Node, Node | None] | None:
-    """Left, right and the vector that is added, of a product that oneDNN's linear can compute."""
+    """Return left, right and bias of a product that oneDNN's linear can compute; None for other nodes."""
     if node.op != "call_function" or node.kwargs:
         return None
     if node.target is _aten.mm.default:
@@ -50,14 +52,14 @@ def _operands(node: Node) -> tuple[Node, Node, Node | None] | None:
     else:
         return None
     operands = [item for item in (a, right, added) if item is not None]
-    if not all(isinstance(item, Node) and _is_fit(item.meta.get("val")) for item in operands):
+    if not all(isinstance(item, Node) and _is_supported(item.meta.get("val")) for item in operands):
         return None
     if isinstance(added, Node) and added.meta["val"].dim() != 1:
         return None
     return a, right, added  # type: ignore[return-value]
 
 
-def _is_fit(value: object) -> bool:
+def _is_supported(value: object) -> bool:
     return (
         isinstance(value, torch.Tensor) and value.dtype is torch.float32 and value.device.type == "cpu"
         and all(isinstance(size, int) and size > 0 for size in value.shape)
@@ -68,7 +70,7 @@ _RELU = {_aten.relu.default, _aten.relu_.default}
 
 
 def fuse_activations(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """With relu, gelu or the addition of a like tensor computed by the linear before it, where nobody else reads the linear's result."""
+    """Fuse relu and gelu into the linear before them if they are the only reader of its result, in place."""
     for node in list(module.graph.nodes):
         if node.op == "call_function" and node.args and isinstance(node.args[0], Node):
             _fuse(module, node)
@@ -95,10 +97,10 @@ _PACKED = _mkldnn._convolution_pointwise.default
 _RELU = {_aten.relu.default, _aten.relu_.default}
 
 
-def pack(module: torch.fx.GraphModule, persistent: set[Node], images: bool = True) -> torch.fx.GraphModule:
-    """Pack the weights that depend on `persistent` alone; the convolution computes relu and the addition of a like image.
+def pack_weights(module: torch.fx.GraphModule, persistent: set[Node], images: bool = True) -> torch.fx.GraphModule:
+    """Pack the weights in `persistent`, in place, and fuse relu and the addition of an equally shaped image into the convolutions.
 
-    oneDNN's convolution with packed weights gives images with channels last; without `images` only linears are packed.
+    oneDNN's convolution with packed weights returns channels-last images. Without `images` only the weights of linears are packed.
     """
     for node in list(module.graph.nodes):
         if node.op != "call_function":
@@ -136,7 +138,7 @@ def _pack_linear(module: torch.fx.GraphModule, node: Node) -> None:
     node.args = (x, packed, *rest)
 
 
-# ---- what follows
+# ---- fusion of the operators after a convolution
 
 def _fuse_packed(module: torch.fx.GraphModule) -> None:
     index_of = {node: index for index, node in enumerate(module.graph.nodes)}
@@ -150,21 +152,21 @@ def _fuse_packed(module: torch.fx.GraphModule) -> None:
 
 
 def _fuse_relu(module: torch.fx.GraphModule, node: Node) -> None:
-    before = node.args[0]
-    if not isinstance(before, Node) or len(before.users) != 1:
+    producer = node.args[0]
+    if not isinstance(producer, Node) or len(producer.users) != 1:
         return
-    if before.target is _PACKED and before.args[7] == "none":
-        before.args = (*before.args[:7], "relu", [], "")
-    elif before.target is _mkldnn._convolution_pointwise.binary and before.args[10] is None:
-        before.args = (*before.args[:10], "relu", [], "")
+    if producer.target is _PACKED and producer.args[7] == "none":
+        producer.args = (*producer.args[:7], "relu", [], "")
+    elif producer.target is _mkldnn._convolution_pointwise.binary and producer.args[10] is None:
+        producer.args = (*producer.args[:10], "relu", [], "")
     else:
         return
-    node.replace_all_uses_with(before)
+    node.replace_all_uses_with(producer)
     module.graph.erase_node(node)
 
 
 def _fuse_add(module: torch.fx.GraphModule, node: Node, index_of: dict[Node, int]) -> None:
-    """conv(x) + other as one call, made where both are known: the later of two convolutions takes the addition."""
+    """Fuse conv(x) + other into one call. Of two convolutions, the later one computes the addition."""
     products = [item for item in node.args[:2] if isinstance(item, Node) and item.target is _PACKED and item.args[7] == "none"
              and len(item.users) == 1]
     if not products or node.args[0] is node.args[1]:

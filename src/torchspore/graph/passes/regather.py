@@ -1,7 +1,7 @@
-"""Weights that processes share: gathered where they are first used, so that they take no memory before.
+"""Gathers of sharded weights: each weight is gathered directly before its first use, so that it needs no memory earlier.
 
-In `data_parallel` (`optimizer_level` 3) they are also gathered a second time for the backward pass. For graphs that are split,
-`distributed.shard.weight_gathers` has decided that, as the level says.
+In `data_parallel` mode with `optimizer_level` 3 a weight is gathered again for the backward pass. In split graphs
+`distributed.shard.weight_gathers` has decided this by the level.
 """
 from __future__ import annotations
 
@@ -19,32 +19,35 @@ _VIEWS = frozenset({
     "aten::t", "aten::transpose", "aten::view", "aten::permute", "aten::unsqueeze", "aten::squeeze", "aten::detach", "aten::alias",
     "aten::_unsafe_view", "aten::expand",
 })
-_FAR = 16
-"""How many operators lie between two uses at least for a weight to be gathered again."""
+_MIN_DISTANCE = 16
+"""The least number of operators between two uses for which a weight is gathered again."""
 
 
-def regathered(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """With inputs that are gathered gathered before their first use, and again before uses that lie far behind the others."""
+def regather_weights(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    """Move the gathers of inputs before the first use, and gather again before a use after a long gap, in place."""
     nodes = list(module.graph.nodes)
     index_of = {node: at for at, node in enumerate(nodes)}
-    root = owners(module.graph)
-    first_write = {root[item]: index_of[node] for node in reversed(nodes) for item in writes(node)}     # where each is first written
+    owner = owners(module.graph)
+    first_write = {owner[item]: index_of[node] for node in reversed(nodes) for item in writes(node)}     # the first write to each value
     for wait in [node for node in nodes if is_wait(node) and _is_gathered_input(node)]:
-        if root[wait] in first_write:                     # an optimizer's step on whole values: what it wrote would be lost
+        start = wait.all_input_nodes[0]
+        if start.meta.get(node_metadata.SCHEDULED_EXCHANGE):
+            continue
+        if owner[wait] in first_write:                     # an optimizer writes into the full value; a second gather would lose the write
             continue
         views = views_of(wait)
         uses = sorted({user for view in views for user in view.users if user not in views}, key=index_of.__getitem__)
         if not uses:
             continue
         gap, at = max(((index_of[b] - index_of[a], i + 1) for i, (a, b) in enumerate(pairwise(uses))), default=(0, 0))
-        until = first_write.get(root[_source(wait)], len(nodes))
-        is_settled = bool(wait.all_input_nodes[0].meta.get(node_metadata.SETTLED_GATHER))
-        if not is_settled and gap >= _FAR and uses[at].op != "output" and index_of[uses[at]] < until:
-            _anew(module.graph, wait, views, uses[at:])
+        until = first_write.get(owner[_source(wait)], len(nodes))
+        is_settled = bool(start.meta.get(node_metadata.SETTLED_GATHER))
+        if not is_settled and gap >= _MIN_DISTANCE and uses[at].op != "output" and index_of[uses[at]] < until:
+            _gather_again(module.graph, wait, views, uses[at:])
             uses = uses[:at]
         if uses[0].op != "output" and index_of[uses[0]] < until:
-            _anew(module.graph, wait, views, uses)
-            _take_out(module.graph, [wait.all_input_nodes[0], *views])
+            _gather_again(module.graph, wait, views, uses)
+            _erase_unused(module.graph, [start, *views])
     return module
 
 
@@ -59,7 +62,7 @@ def _is_gathered_input(wait: Node) -> bool:
 
 
 def views_of(wait: Node) -> list[Node]:
-    """The weight, and what is nothing but a view of it, in their order."""
+    """Return the gathered weight and its views, in graph order."""
     group = [wait]
     for node in group:
         group += [
@@ -69,8 +72,8 @@ def views_of(wait: Node) -> list[Node]:
     return group
 
 
-def _anew(graph: torch.fx.Graph, wait: Node, views: list[Node], uses: list[Node]) -> None:
-    """Gathers a weight before the first of these uses, for all of them."""
+def _gather_again(graph: torch.fx.Graph, wait: Node, views: list[Node], uses: list[Node]) -> None:
+    """Gather a weight again before the first of these uses, for all of them."""
     copies: dict[Node, Node] = {}
     with graph.inserting_before(uses[0]):
         for node in (wait.all_input_nodes[0], *views):
@@ -78,11 +81,11 @@ def _anew(graph: torch.fx.Graph, wait: Node, views: list[Node], uses: list[Node]
     for user in uses:
         for view in views:
             user.replace_input_with(view, copies[view])
-    _take_out(graph, [copies[view] for view in views[1:]])
+    _erase_unused(graph, [copies[view] for view in views[1:]])
 
 
-def _take_out(graph: torch.fx.Graph, nodes: list[Node]) -> None:
-    """Takes out what nobody uses any longer."""
+def _erase_unused(graph: torch.fx.Graph, nodes: list[Node]) -> None:
+    """Erase the nodes that have no users."""
     for node in reversed(nodes):
         if not node.users:
             graph.erase_node(node)

@@ -20,13 +20,13 @@ def _nothing_fused() -> None:
     """Nothing is fused: said where the user spoke of it."""
     for name in NAMES:
         if STORE.source(name)[0] != DEFAULT:
-            tell_idle()
+            report_idle_flags()
             level = STORE.get("graph_kernel_flags.opt_level")
             why = "opt_level is 0" if level == 0 else "enable_graph_kernel is off and no opt_level is given"
             effects.report(name, Outcome.applied(f"{why}: nothing is fused"))
 
 
-def tell_idle() -> None:
+def report_idle_flags() -> None:
     """Notes each flag that is given and means nothing here; an error in strict mode."""
     for option in OPTIONS["graph_kernel_flags"].members.values():
         if option.idle and STORE.source(option.key)[0] != DEFAULT and STORE.get(option.key) != option.default:
@@ -75,7 +75,7 @@ def report_level_kernels(settings: Settings, before: int, after: int) -> None:
 
 
 def _report(text: str) -> None:
-    tell_idle()
+    report_idle_flags()
     for name in NAMES:
         if STORE.source(name)[0] != DEFAULT:
             effects.report(name, Outcome.applied(text))
@@ -92,7 +92,7 @@ def boost(norms: int, folded: int, packed: int) -> None:
         packed
     )
     _both("infer_boost", Outcome.applied(" and ".join(parts) + "; new weights are seen" if folded or packed else
-                                         "what hangs on weights alone is computed once; new weights are seen"))
+                                         "values that depend only on weights are computed once, and again when a weight changes"))
 
 
 def not_boosted(why: str) -> None:
@@ -134,7 +134,7 @@ def compiling(settings: Settings, requested: Settings, why: str) -> None:
     if requested.kernels is None:
         _nothing_fused()
     elif settings.kernels is None:
-        tell_idle()
+        report_idle_flags()
         _report_skipped(NAMES, Outcome.applied(f"nothing is fused: {why}"))
     if requested.tuning is None:
         _nothing_tuned()

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from torchspore.base.context_values import during
-from torchspore.base.frames import is_users
+from torchspore.base.frames import is_user_file
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
@@ -29,7 +29,7 @@ from torchspore.engine.memory import offload
 from torchspore.graph.report import stages
 
 ENTRIES = (node_metadata.LINE, node_metadata.COLUMNS, node_metadata.STACK, node_metadata.SCOPE, node_metadata.CALLED, node_metadata.CALL,
-           node_metadata.GRADIENT, node_metadata.MARKED,
+           node_metadata.GRADIENT, node_metadata.MARKED, node_metadata.PRIMITIVE,
            node_metadata.STAGE, node_metadata.PART, node_metadata.OFFLOADED)
 """The entries of `meta` that a node takes over when it replaces another."""
 
@@ -115,7 +115,7 @@ def stack_of(frame: FrameType | None) -> list[str]:
     """The user's lines from a frame outwards, outermost first."""
     lines = []
     while frame is not None:
-        if is_users(frame.f_code.co_filename):
+        if is_user_file(frame.f_code.co_filename):
             lines.append(f"{frame.f_code.co_filename}:{frame.f_lineno}")
         frame = frame.f_back
     return lines[::-1]
@@ -190,7 +190,7 @@ def _cells(frame: FrameType | None) -> tuple[list[Any], FrameType | None]:
 
 def _columns(frame: FrameType | None) -> tuple[int, int] | None:
     """Where in the user's innermost line the call stands; None where it takes several lines or Python does not know."""
-    while frame is not None and not is_users(frame.f_code.co_filename):
+    while frame is not None and not is_user_file(frame.f_code.co_filename):
         frame = frame.f_back
     if frame is None or not hasattr(frame.f_code, "co_positions"):
         return None

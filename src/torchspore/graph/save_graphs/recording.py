@@ -99,7 +99,7 @@ class Recording:
         from torchspore.graph.save_graphs.page import write  # what it reads from files is read once something is saved
 
         write(self.folder, self.compilation)
-        self._tell()
+        self._report_folder()
 
     # ---- files
 
@@ -143,7 +143,7 @@ class Recording:
         """The last stage of each half."""
         return list({stage.part: stage for stage in self.compilation.stages if stage.part or not self._part}.values())
 
-    def _tell(self) -> None:
+    def _report_folder(self) -> None:
         if not self.folder.usable:
             outcome = Outcome.no_effect(f"{self.folder.root} can't be written")
             effects.report("save_graphs", outcome)

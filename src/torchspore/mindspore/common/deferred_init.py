@@ -5,16 +5,31 @@ so no other Tensor becomes slower. Drawing restores the object's normal class.
 """
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from torchspore.context import effects
+from torchspore.context.effects import Outcome
+from torchspore.context.store import STORE
+from torchspore.distributed.parallel import settings
+from torchspore.distributed.server import roles
+from torchspore.engine.core import dtypes
 from torchspore.engine.core import tensor as engine
+from torchspore.engine.core.delayed_values import DelayedValue, is_delayed
+from torchspore.graph.splitter import SPLIT_MODES
 from torchspore.mindspore.common import tensor as front
 from torchspore.mindspore.common.seed import get_seed
 
+_NAME = "init_param_in_compile"
+OPTION = "auto_parallel." + _NAME
+SMALLEST = 1 << 14
+"""Bytes from which on values are delayed."""
+SMALLEST_IN_SERVER_JOB = 1 << 20
+"""Bytes from which on the values of matrices are delayed in a parameter server job: each server draws the rows that it stores."""
 _lock = threading.RLock()
 
 
@@ -36,6 +51,46 @@ def postpone(tensor: Any, shape: Sequence[int], dtype: Any) -> None:
         return
     tensor.__dict__["_shape_and_dtype_"] = tuple(shape), dtype
     tensor.__class__ = _Undrawn
+
+
+def is_delay_requested() -> bool:
+    """Return whether `init_param_in_compile` delays the values of Parameters until a graph is split over processes."""
+    if not settings.is_set(_NAME) or not STORE.get(OPTION) or settings.mode() not in SPLIT_MODES:
+        return False
+    if settings.processes() == 1:
+        effects.report(OPTION, Outcome.no_effect("there is one process"))
+        return False
+    return engine.frame() is None
+
+
+def initial_values(tensor: Any) -> Any:
+    """Return a torch tensor for a Parameter that gets the values of `tensor`: in its memory, or values that are delayed.
+
+    Delayed are the values of an Initializer that describes them, if the switch is on and they are large. The draw from NumPy's stream
+    happens now, so that all later draws are those of a program without the switch.
+    """
+    stored = tensor.__dict__.get("_shape_and_dtype_") if type(tensor) is _Undrawn else None
+    if stored is not None and _is_delayed_here(*stored):
+        described = tensor.init._describe_(*stored) if dtypes.to_torch(stored[1]).is_floating_point else None
+        if described is not None:
+            del tensor.__dict__["_shape_and_dtype_"]
+            tensor._t, tensor.__class__ = DelayedValue(described), front.Tensor
+            tensor._t.belongs_to(tensor)
+            tensor.__dict__.pop("init", None)
+    t = draw(tensor)._t
+    return DelayedValue(t.initial) if is_delayed(t) else t
+
+
+def is_table_of_server_job(shape: Sequence[int], dtype: Any) -> bool:
+    """Return whether values may be those of a table of which each server of a parameter server job draws its rows."""
+    if len(shape) != 2 or not roles.has_cluster() or engine.frame() is not None:
+        return False
+    return math.prod(shape) * dtypes.to_torch(dtype).itemsize >= SMALLEST_IN_SERVER_JOB
+
+
+def _is_delayed_here(shape: Sequence[int], dtype: Any) -> bool:
+    is_large = math.prod(shape) * dtypes.to_torch(dtype).itemsize >= SMALLEST
+    return is_table_of_server_job(shape, dtype) or (is_large and is_delay_requested())
 
 
 def draw(tensor: Any, slice_index: int | None = None, shape: Any = None) -> Any:

@@ -3,12 +3,13 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 from torchspore.base.text import message, short
 from torchspore.context import effects
-from torchspore.distributed.shard import split_records
+from torchspore.distributed.shard import graph_info, split_records
 from torchspore.engine.autograd import grad as grad_module
 from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.tensor import TensorBase, is_recording
@@ -95,8 +96,34 @@ class _PyNativeExecutor:
         return count > 1
 
 
+class _GraphQueries:
+    """The answers of MindSpore's compiled executor about a graph, by the phase that `_cell_graph_executor.compile` returned."""
+
+    def __init__(self) -> None:
+        self._compiled: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
+
+    def note(self, phase: str, owner: Any) -> None:
+        """Remember the Cell or function that was compiled under this name."""
+        self._compiled[phase] = owner
+
+    def get_strategy(self, phase: str) -> dict[str, list[list[int]]]:
+        """Return the strategies of operators in split graphs by the operators' names; empty for an unknown phase."""
+        return split_records.strategies(dispatch.graphs(self._compiled.get(phase)))
+
+    def get_parallel_graph_info(self, phase: str) -> dict[str, dict[str, dict[str, Any]]]:
+        """Return the operators of split graphs, as `graph_info.operators_by_graph` describes them; empty for an unknown phase."""
+        return graph_info.operators_by_graph(dispatch.graphs(self._compiled.get(phase)))
+
+    def get_num_parallel_ops(self, phase: str) -> int:
+        """Return the number of operators that have a strategy; 0 for an unknown phase."""
+        return len(self.get_strategy(phase))
+
+
 class _CellGraphExecutor:
     """The interface of MindSpore's graph executor; there is one instance, `_cell_graph_executor`."""
+
+    def __init__(self) -> None:
+        self._graph_executor = _GraphQueries()
 
     def compile(
         self, obj: Any, *args: Any, phase: str = "predict", do_convert: bool = True, jit_config_dict: dict[str, Any] | None = None,
@@ -115,11 +142,17 @@ class _CellGraphExecutor:
             obj.compile(*args, **kwargs)
         else:
             dispatch.compile(obj, obj, args, kwargs)
-        return f"{phase}.{type(obj).__name__}.{id(obj)}", True
+        name = f"{phase}.{type(obj).__name__}.{id(obj)}"
+        self._graph_executor.note(name, obj)
+        return name, True
 
     def _get_shard_strategy(self, obj: Any) -> dict[str, list[list[int]]]:
         """Return the strategies of operators in graphs of `obj` that were split over devices."""
         return split_records.strategies(dispatch.graphs(obj))
+
+    def _get_num_parallel_ops(self, obj: Any) -> int:
+        """Return the number of operators in graphs of `obj` that have a strategy."""
+        return len(self._get_shard_strategy(obj))
 
     def __call__(self, obj: Any, *args: Any, phase: str = "predict") -> Any:
         """Run a Cell as a captured graph, whatever the mode."""
@@ -151,8 +184,9 @@ _cell_graph_executor = _CellGraphExecutor()
 def flops_collection(phase: str = "train") -> tuple[float, float, float, float, bool]:
     """Count the operations of the last graph of the Cell with this `current_phase`: products, convolutions and attention.
 
-    Returns four numbers, of the model and of the hardware, total and of this process, and whether lengths are open. Raises TypeError for
-    a value that is not a str, RuntimeError if no Cell has such a phase or its graph is split among devices.
+    Returns four numbers, of the model and of the hardware, total and of this process, and whether lengths are open. A graph that is split
+    among devices has fewer operations on each of them. Raises TypeError for a value that is not a str, RuntimeError if no Cell has such a
+    phase.
     """
     if not isinstance(phase, str):
         raise TypeError(message(f"flops_collection({short(phase)})", f"a str, got {type(phase).__name__}"))
@@ -164,11 +198,9 @@ def flops_collection(phase: str = "train") -> tuple[float, float, float, float, 
         raise RuntimeError(message(f"flops_collection({short(phase)})", "the current_phase of a Cell that ran as a graph",
                                    hint="write flops_collection(net.current_phase) after a call of net in GRAPH_MODE"))
     ran = graphs[-1]
-    if ran.split is not None:
-        raise RuntimeError(message(f"flops_collection({short(phase)}) of a graph that is split among devices", "a graph of one device",
-                                   hint="torchspore plan shows what each device computes"))
-    counted = float(flops.of_graph(ran.module))
-    return counted, counted, counted, counted, ran.has_open_lengths
+    full = float(flops.of_graph(ran.unsplit_module))
+    own_share = full if ran.split is None else float(flops.of_graph(ran.split.local.module))
+    return full, full, own_share, own_share, ran.has_open_lengths
 
 
 cells_compile_cache: dict[int, set[Any]] = {}

@@ -11,7 +11,8 @@ from torchspore.base.text import message, short
 from torchspore.engine.core import creation, dtypes
 from torchspore.engine.core.tensor import write
 from torchspore.engine.random import philox
-from torchspore.mindspore.common.deferred_init import postpone
+from torchspore.engine.random.initial_values import InitialValues
+from torchspore.mindspore.common.deferred_init import is_delay_requested, is_table_of_server_job, postpone
 from torchspore.mindspore.common.seed import _get_graph_seed, get_seed
 from torchspore.mindspore.common.tensor import Tensor
 
@@ -47,6 +48,16 @@ class Initializer:
         """Draw the initial values for `shape` on the host; return them as a torch tensor on the device of the program."""
         return creation.from_filler(shape, dtype, self)
 
+    def _describe_(self, shape: Sequence[int], dtype: Any) -> InitialValues | None:
+        """Return what the values will be, with the seed that this use takes from NumPy's stream; None if only `_initialize` knows."""
+        if type(self) not in _DESCRIBED:
+            return None
+        recorder = _Recorder(tuple(shape))
+        self._initialize(recorder)                                # type: ignore[arg-type]
+        if recorder.distribution is None:
+            return None
+        return InitialValues(*recorder.distribution, tuple(shape), dtypes.to_torch(dtype))
+
     def _prepare_(self, tensor: Tensor, shape: Sequence[int], dtype: Any) -> None:
         """Give `tensor` its values, or postpone this until the first use, when MindSpore draws them."""
         postpone(tensor, shape, dtype)
@@ -56,7 +67,23 @@ class _Fixed(Initializer):
     """An Initializer that draws no random numbers: the Tensor has its values at once."""
 
     def _prepare_(self, tensor: Tensor, shape: Sequence[int], dtype: Any) -> None:
-        tensor._t = self._values_(shape, dtype)
+        if is_delay_requested() or is_table_of_server_job(shape, dtype):
+            postpone(tensor, shape, dtype)
+        else:
+            tensor._t = self._values_(shape, dtype)
+
+
+class _Recorder:
+    """Takes the place of an array in `Initializer._initialize`, and records the distribution that would fill it."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape, self.ndim = shape, len(shape)
+        self.distribution: tuple[str, int, tuple[float, ...]] | None = None
+        """The name of the distribution, its seed and its arguments."""
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if isinstance(value, (int, float, np.number)):
+            self.distribution = "constant", 0, (value,)            # type: ignore[assignment]
 
 
 fills = True
@@ -101,6 +128,12 @@ def _check_sigma(sigma: float) -> None:
         raise ValueError(f"normal initial values with sigma={sigma!r}: expected a number from 0 on.")
 
 
+def _check_truncation(sigma: float) -> None:
+    _check_sigma(sigma)
+    if sigma == 0:
+        raise ValueError("truncated normal initial values with sigma=0: expected a positive number.")
+
+
 def _init_random_normal(mean: float, sigma: float, shape: Sequence[int]) -> np.ndarray[Any, Any]:
     """Return normal numbers with deviation `sigma`, float32. Raises ValueError for a negative `sigma`."""
     _check_sigma(sigma)
@@ -133,9 +166,7 @@ def _init_random_uniform(a: float, b: float, shape: Sequence[int]) -> np.ndarray
 
 def _init_truncated_normal(a: float, b: float, mean: float, sigma: float, shape: Sequence[int]) -> np.ndarray[Any, Any]:
     """Return normal numbers with deviation `sigma` from `a` to `b`, float32. Raises ValueError for a `sigma` that is not positive."""
-    _check_sigma(sigma)
-    if sigma == 0:
-        raise ValueError("truncated normal initial values with sigma=0: expected a positive number.")
+    _check_truncation(sigma)
     values = np.empty(tuple(shape), np.float32)
     philox.fill_truncated_normal(values, _numpy_seed(), a, b, mean, sigma)
     return values
@@ -143,7 +174,10 @@ def _init_truncated_normal(a: float, b: float, mean: float, sigma: float, shape:
 
 def _init_random_normal_inplace(mean: float, sigma: float, arr: np.ndarray[Any, Any]) -> None:
     """Fill `arr` with normal numbers."""
-    if _is_plain(arr):
+    if isinstance(arr, _Recorder):
+        _check_sigma(sigma)
+        arr.distribution = "normal", _numpy_seed(), (mean, sigma)
+    elif _is_plain(arr):
         _check_sigma(sigma)
         philox.fill_normal(arr, _numpy_seed(), mean, sigma)
     else:
@@ -152,7 +186,9 @@ def _init_random_normal_inplace(mean: float, sigma: float, arr: np.ndarray[Any, 
 
 def _init_random_uniform_inplace(a: float, b: float, arr: np.ndarray[Any, Any]) -> None:
     """Fills `arr` with uniform numbers from `a` to `b`."""
-    if _is_plain(arr):
+    if isinstance(arr, _Recorder):
+        arr.distribution = "uniform", _numpy_seed(), (a, b)
+    elif _is_plain(arr):
         philox.fill_uniform(arr, _numpy_seed(), a, b)
     else:
         _assignment(arr, _init_random_uniform(a, b, arr.shape))
@@ -160,7 +196,11 @@ def _init_random_uniform_inplace(a: float, b: float, arr: np.ndarray[Any, Any]) 
 
 def _init_truncated_normal_inplace(a: float, b: float, mean: float, sigma: float, arr: np.ndarray[Any, Any]) -> None:
     """Fill `arr` with the numbers of `_init_truncated_normal`."""
-    _assignment(arr, _init_truncated_normal(a, b, mean, sigma, arr.shape))
+    if isinstance(arr, _Recorder):
+        _check_truncation(sigma)
+        arr.distribution = "truncated", _numpy_seed(), (a, b, mean, sigma)
+    else:
+        _assignment(arr, _init_truncated_normal(a, b, mean, sigma, arr.shape))
 
 
 def _is_plain(arr: np.ndarray[Any, Any]) -> bool:
@@ -314,11 +354,11 @@ class VarianceScaling(Initializer):
         fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
         scale = self.scale / max(1.0, fan)
         if self.distribution == "untruncated_normal":
-            _assignment(arr, _init_random_normal(0, math.sqrt(scale), arr.shape))
+            _init_random_normal_inplace(0, math.sqrt(scale), arr)
         else:
             # MindSpore 2.10 also draws "truncated_normal" uniformly, because it compares with another spelling (docs/differences.md).
             limit = math.sqrt(3.0 * scale)
-            _assignment(arr, _init_random_uniform(-limit, limit, arr.shape))
+            _init_random_uniform_inplace(-limit, limit, arr)
 
 
 class Orthogonal(Initializer):
@@ -383,6 +423,11 @@ class Identity(_Fixed):
             raise ValueError(f"Identity for shape {arr.shape}: expected two axes.")
         arr[...] = np.eye(*arr.shape)
 
+
+_DESCRIBED = frozenset({
+    Zero, One, Constant, Uniform, Normal, TruncatedNormal, XavierUniform, XavierNormal, HeUniform, HeNormal, VarianceScaling,
+})
+"""The Initializers whose values a distribution and a seed describe. Others, also subclasses of these, may do anything."""
 
 _INITIALIZER_ALIAS: dict[str, type[Initializer]] = {
     "zero": Zero, "zeros": Zero, "one": One, "ones": One, "uniform": Uniform, "normal": Normal, "truncatednormal": TruncatedNormal,

@@ -8,9 +8,11 @@ from typing import Any
 
 from torchspore.engine.core import allocator, change_counters, creation, dtypes, memory_owners
 from torchspore.engine.core import tensor as engine
+from torchspore.engine.core.delayed_values import DelayedValue, draw_in, is_delayed
 from torchspore.engine.core.sharded_value import RowShard
 from torchspore.engine.core.tensor import TensorBase, raw, rebind, write
-from torchspore.mindspore.common.tensor import Tensor, check_device, copied_attributes, holding
+from torchspore.mindspore.common import deferred_init
+from torchspore.mindspore.common.tensor import Tensor, check_device, copied_attributes, description_of_part
 
 DEFAULT_NAME = "Parameter"
 _unnamed = itertools.count()
@@ -62,10 +64,13 @@ class Parameter(Tensor):
         if device is not None:
             check_device("Parameter", device)
         if isinstance(default_input, TensorBase):
-            if default_input.has_init:
-                default_input.init_data()
             with engine.outside():
-                self._t = default_input._t.detach().clone()
+                t = deferred_init.initial_values(default_input) if default_input.has_init else default_input._t
+                if is_delayed(t):
+                    self._t = DelayedValue(t.initial)
+                    self._t.belongs_to(self)
+                else:
+                    self._t = t.detach().clone()
         else:
             if isinstance(default_input, bool):
                 raise ValueError(
@@ -80,7 +85,7 @@ class Parameter(Tensor):
             memory_owners.born(self)
 
     def init_data(self, layout: Any = None, set_sliced: bool = False) -> Parameter:
-        """Return the Parameter with its initial values, which here exist from the start.
+        """Return the Parameter with its initial values, which exist from the start unless `init_param_in_compile` delays them.
 
         One process stores all of it, so `layout`, a tuple, has no effect; `set_sliced` marks it as split. Raises TypeError otherwise.
         """
@@ -88,7 +93,17 @@ class Parameter(Tensor):
             raise TypeError(f"Parameter.init_data(layout={layout!r:.40}): expected a tuple or None, got {type(layout).__name__}.")
         if set_sliced:
             self.sliced = True
+        draw_in(self)
         return self
+
+    def set_param_ps(self, init_in_server: bool = False) -> None:
+        """Let the servers of `set_ps_context` store this Parameter; with `init_in_server` they draw its initial values too.
+
+        Raises RuntimeError in a process without a parameter server.
+        """
+        from torchspore.mindspore.common import server_session
+
+        server_session.mark(self, init_in_server)
 
     def register_hook(self, hook_fn: Any) -> Any:
         """As `Tensor.register_hook`: calls `hook_fn(gradient)` when a gradient of this Parameter is computed."""
@@ -165,32 +180,32 @@ class Parameter(Tensor):
         if isinstance(self._t, RowShard) and source.shape == self._t.shape:
             write(self, source)
             return self
-        cut = self.__dict__.get("_cut") or getattr(self._t, "cut", None)      # an optimizer's state that processes share
-        if cut is not None and hasattr(source, "cut"):
+        layout = self.__dict__.get("_sharded_layout") or getattr(self._t, "sharded_layout", None)      # a shared optimizer state
+        if layout is not None and hasattr(source, "sharded_layout"):
             from torchspore.distributed.shard import gather
 
-            source = gather.alike(source, cut)
-        elif cut is not None and (source.shape != self._t.shape or tuple(source.shape) == cut.shape):
+            source = gather.equally_split_part(source, layout)
+        elif layout is not None and (source.shape != self._t.shape or tuple(source.shape) == layout.shape):
             from torchspore.distributed.shard import gather
 
-            source = gather.refitted(self, source, cut)
-            if gather.is_absent(cut):
+            source = gather.local_part_of_data(self, source, layout)
+            if gather.is_absent(layout):
                 rebind(self, source)
                 return self
         if source.shape == self._t.shape and engine.frame() is not None:
             write(self, source)
         else:
-            is_part = "_cut" in self.__dict__ or source.shape == self._t.shape
+            is_part = "_sharded_layout" in self.__dict__ or source.shape == self._t.shape
             rebind(self, source.detach().clone())
-            self._keep_cut(cut if is_part else None)
+            self._store_sharded_layout(layout if is_part else None)
         return self
 
-    def _keep_cut(self, cut: Any) -> None:
+    def _store_sharded_layout(self, layout: Any) -> None:
         """Make new values of a split Parameter the local part of the full value."""
-        if cut is not None and engine.frame() is None:
+        if layout is not None and engine.frame() is None:
             from torchspore.distributed.shard import gather
 
-            self._t = gather.stored_value(self._t, cut)
+            self._t = gather.stored_value(self._t, layout)
 
     def clone(self, init: Any = "same") -> Parameter:
         """A Parameter of the same name, shape and flags: with the same values, or filled by the initializer `init`."""
@@ -198,8 +213,10 @@ class Parameter(Tensor):
             return copy.copy(self)
         from torchspore.mindspore.common.initializer import initializer
 
-        clone = self._with(initializer(init, self.shape, self.dtype)._t)
-        clone._keep_cut(self.__dict__.get("_cut"))
+        clone = self._with(deferred_init.initial_values(initializer(init, self.shape, self.dtype)))
+        if is_delayed(clone._t):
+            clone._t.belongs_to(clone)
+        clone._store_sharded_layout(self.__dict__.get("_sharded_layout"))
         return clone
 
     def copy(self) -> Parameter:
@@ -219,11 +236,35 @@ class Parameter(Tensor):
         return parameter
 
     def __repr__(self) -> str:
-        holding_text = holding(self)
+        holding_text = description_of_part(self)
         facts = f"name={self.name}, shape={self.shape}, dtype={self.dtype}, requires_grad={self.requires_grad}"
         return f"Parameter ({facts}, {holding_text})" if holding_text else f"Parameter ({facts})"
 
     __str__ = __repr__
+
+
+class _BufferMeta(type(Tensor)):  # type: ignore[misc]
+    """Makes `isinstance(tensor, _Buffer)` True for a Tensor that `_Buffer` returned."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Tensor) and bool(instance.__dict__.get("_is_buffer", False))
+
+
+class _Buffer(Tensor, metaclass=_BufferMeta):
+    """A Tensor that becomes a buffer of the Cell of which it is made an attribute: state, but not a Parameter.
+
+    Without `persistent` it is not in the Cell's state_dict. Raises ValueError without data, TypeError for data that is not a Tensor.
+    """
+
+    def __new__(cls, data: Any, *, persistent: bool = True) -> Any:  # type: ignore[misc]
+        """Return a Tensor that shares the memory of `data`."""
+        if data is None:
+            raise ValueError("_Buffer(None): expected a Tensor.\n\nhint: input data should not be None.")
+        if not isinstance(data, Tensor):
+            raise TypeError(f"_Buffer({data!r:.40}): type of input data should be Tensor, got {type(data).__name__}.")
+        tensor = engine.wrap(raw(data).detach())
+        tensor.__dict__.update(_is_buffer=True, persistent=bool(persistent))
+        return tensor
 
 
 def _is_parameter_generated(param_name: str | None) -> bool:

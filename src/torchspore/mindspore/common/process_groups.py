@@ -10,9 +10,10 @@ from typing import Any
 
 from torchspore.base.arguments import is_int
 from torchspore.base.text import list_choices, message, short
-from torchspore.distributed.comm import environment, groups
-from torchspore.distributed.comm.environment import ProcessPlace
+from torchspore.distributed.comm import environment, groups, rendezvous
+from torchspore.distributed.comm.environment import ProcessInfo
 from torchspore.distributed.comm.groups import Group
+from torchspore.distributed.server import roles as server_roles
 from torchspore.engine.core.device import home
 
 HCCL_WORLD_COMM_GROUP = "hccl_world_group"
@@ -46,18 +47,39 @@ def init(backend_name: str | None = None) -> None:
     begin(backend_name)
 
 
-def begin(backend_name: str | None, location: ProcessPlace | None = None, seconds: float | None = None, store: Any = None) -> None:
-    """Run `init` for a location and a torch store from the caller."""
-    groups.start(process_place=location, seconds=seconds, store=store)
+def begin(backend_name: str | None, location: ProcessInfo | None = None, seconds: float | None = None, store: Any = None) -> None:
+    """Run `init` for a location and a torch store from the caller. In a parameter server job, the workers form the group."""
+    if server_roles.has_cluster() and location is None:
+        location, store = _in_server_job()
+    groups.start(process_info=location, seconds=seconds, store=store)
     GlobalComm.BACKEND = backend_name or _OF_DEVICES[home()]
     GlobalComm.WORLD_COMM_GROUP = _BACKENDS[GlobalComm.BACKEND]
     GlobalComm.INITED = True
+
+
+def _in_server_job() -> tuple[ProcessInfo, Any]:
+    """Join the parameter server job; return the location and store of a worker. The scheduler serves the job here and ends its process."""
+    from torchspore.mindspore.common import server_session
+
+    cluster = server_roles.read()
+    if cluster.role == server_roles.SCHEDULER:
+        server_session.run_scheduler(cluster)
+    if cluster.role == server_roles.SERVER or cluster.workers == 1:
+        return environment.ALONE, None
+    membership = server_session.join(cluster)
+    rank, port = membership.rank, membership.store_port
+    location = ProcessInfo(rank, cluster.workers, rank, -1, cluster.host, port, "MS_ROLE, MS_WORKER_NUM")
+    return location, rendezvous.open_store(cluster.host, port, None, False, cluster.timeout, False)
 
 
 def release() -> None:
     """Ends communication and removes all groups. `init` may be called again."""
     GlobalComm.INITED = False
     groups.stop()
+    if server_roles.has_cluster():
+        from torchspore.mindspore.common import server_session
+
+        server_session.leave()
 
 
 def find_group(call: str, group: Any) -> Group:

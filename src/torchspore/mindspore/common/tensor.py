@@ -300,14 +300,14 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     def __repr__(self) -> str:
         try:
-            text, holding_text = shown(creation.to_print(self), str(self.dtype)), holding(self)
+            text, holding_text = shown(creation.to_print(self), str(self.dtype)), description_of_part(self)
             return f"{text[:-1]}, {holding_text})" if holding_text else text
         except ValueElsewhere:
             return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value=<{self._t}>)"
 
     def __str__(self) -> str:
         try:
-            text, holding_text = str(creation.to_print(self)), holding(self)
+            text, holding_text = str(creation.to_print(self)), description_of_part(self)
             return f"{text} ({holding_text})" if holding_text else text
         except ValueElsewhere:
             return f"<{self._t}>"
@@ -432,9 +432,9 @@ def _hint(dtype: Any) -> str:
         return "float32"
 
 
-def holding(tensor: Tensor) -> str:
+def description_of_part(tensor: Tensor) -> str:
     """Describe which part of a full value this process stores, or who stores it; empty if it stores all."""
-    return getattr(tensor._t, "holding", "")
+    return getattr(tensor._t, "description", "")
 
 
 def copied_attributes(tensor: Tensor) -> dict[str, Any]:

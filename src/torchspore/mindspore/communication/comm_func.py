@@ -17,4 +17,4 @@ from torchspore.mindspore.ops.distributed.comm_func import (  # noqa: F401  Mind
     send,
 )
 from torchspore.mindspore.ops.distributed.exchange import all_to_all_v_c  # noqa: F401
-from torchspore.mindspore.ops.distributed.pairs import P2POp, batch_isend_irecv  # noqa: F401
+from torchspore.mindspore.ops.distributed.point_to_point import P2POp, batch_isend_irecv  # noqa: F401

@@ -1,6 +1,6 @@
 """Encrypted MindRecord files and their indexes.
 
-A file: blocks of an encrypted checkpoint (`train/encryption.py`), each after its length in 4 bytes, big-endian; then a length of 0, the
+A file: blocks of an encrypted checkpoint (`base/encryption.py`), each after its length in 4 bytes, big-endian; then a length of 0, the
 mode in 7 bytes and `ENCRYPT`. The output of a program's encryption function is stored unchanged, with the mode `UDF-ENC`. For reading, the
 decrypted content is written into a private folder of this user, which is removed with the process.
 """

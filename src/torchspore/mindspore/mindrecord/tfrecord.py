@@ -15,6 +15,7 @@ from array import array
 from pathlib import Path
 from typing import IO, Any
 
+import google_crc32c
 import numpy as np
 
 from torchspore.base.messages import messages
@@ -36,23 +37,9 @@ def _example() -> Any:
     return messages("tf_example", _MESSAGES, packed=True)["Example"]
 
 
-@functools.cache
-def _table() -> list[int]:
-    """Return the bytewise table of CRC-32C, whose reversed polynomial is 0x82F63B78."""
-    table = []
-    for n in range(256):
-        for _ in range(8):
-            n = n >> 1 ^ (0x82F63B78 if n & 1 else 0)
-        table.append(n)
-    return table
-
-
 def masked_crc(content: bytes) -> int:
     """Return the masked checksum of a record."""
-    table, crc = _table(), 0xFFFFFFFF
-    for byte in content:
-        crc = table[(crc ^ byte) & 255] ^ crc >> 8
-    crc ^= 0xFFFFFFFF
+    crc = google_crc32c.value(content)
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 

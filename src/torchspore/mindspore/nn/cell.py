@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import inspect
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
 from torchspore.context.store import STORE
+from torchspore.distributed.shard import split_records, strategy_calls
 from torchspore.engine.core import change_counters, thread_state
 from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.front_end import FRONT
@@ -130,6 +132,8 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
                     f"self.{name} = (module,) to keep a Module that is not trained and whose training mode you set yourself."
                 )
             state[name] = value
+            if isinstance(value, Tensor) and "_is_buffer" in value.__dict__:
+                state.setdefault("_buffers", OrderedDict())[name] = value.__dict__["persistent"]
             if isinstance(value, Primitive) and hasattr(type(self), name):
                 self._part_assigned_(name)
 
@@ -295,6 +299,9 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Capture the graph for these arguments without running it."""
         dispatch.compile(self, self._run_, args, kwargs)
+        if strategy_calls.has_single_device():
+            inputs = [item for graph in dispatch.graphs(self) for item in graph.inputs]
+            self.parameter_layout_dict = split_records.unsplit_layouts([*args, *kwargs.values(), *inputs])
 
     def compile_and_run(self, *args: Any, **kwargs: Any) -> Any:
         """Run the Cell as a captured graph, whatever the mode."""

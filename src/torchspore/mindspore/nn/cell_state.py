@@ -36,9 +36,9 @@ class CellState:
         Raises TypeError if it is not a Tensor or None, KeyError for a name that is taken, empty or has a dot.
         """
         if not isinstance(name, str):
-            raise TypeError(f"register_buffer(name={name!r:.40}): expected a str, got {type(name).__name__}.")
+            raise TypeError(f"register_buffer(name={name!r:.40}): buffer name should be a string, got {type(name).__name__}.")
         if not name or "." in name:
-            raise NameRefused(f"register_buffer({name!r}): expected a name without a dot.")
+            raise NameRefused(f"register_buffer({name!r}): " + ('buffer name cannot contain ".".' if name else "expected a name."))
         buffers = self.__dict__.setdefault("_buffers", OrderedDict())
         if name not in buffers and (name in self._params or name in self._cells or hasattr(type(self), name) or name in self.__dict__):
             raise NameRefused(f"register_buffer({name!r}): {type(self).__name__}.{name} exists already.\n\nhint: give it another name.")

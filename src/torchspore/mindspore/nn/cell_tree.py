@@ -133,6 +133,16 @@ class CellTree:
         """Return {parameter: itself}, because Parameters are initialized at creation here."""
         return {parameter: parameter for parameter in self.get_parameters()}
 
+    def set_param_ps(self, recurse: bool = True, init_in_server: bool = False) -> None:
+        """Let the servers of `set_ps_context` store the trainable Parameters; with `init_in_server` they draw the initial values too.
+
+        Raises RuntimeError in a process without a parameter server.
+        """
+        from torchspore.mindspore.common import server_session
+
+        for parameter in self.trainable_params(recurse):
+            server_session.mark(parameter, init_in_server)
+
     def set_comm_fusion(self, fusion_type: int, recurse: bool = True) -> Any:
         """Set the communication group of each Parameter; return the Cell."""
         for parameter in self.trainable_params(recurse):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
-from torchspore.base.frames import is_users
+from torchspore.base.frames import is_user_file
 from torchspore.engine.core.tensor import TensorBase
 
 _DEFECTS = (NameError, AssertionError, ImportError)
@@ -23,7 +23,7 @@ def is_users_error(error: Exception) -> bool:
     step = error.__traceback__
     while step is not None:
         filename = step.tb_frame.f_code.co_filename
-        if is_users(filename) and not any(library in filename for library in _LIBRARIES):
+        if is_user_file(filename) and not any(library in filename for library in _LIBRARIES):
             return True
         step = step.tb_next
     return False

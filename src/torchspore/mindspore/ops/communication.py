@@ -29,7 +29,7 @@ from torchspore.mindspore.ops.distributed import (
     is_available,
     is_initialized,
     new_group,
-    pairs,
+    point_to_point,
 )
 from torchspore.mindspore.ops.distributed.arguments import CommHandle, group_of, rank_in_group
 
@@ -94,12 +94,12 @@ def reduce_scatter_tensor(output: Any, input: Any, op: str = "sum", group: str |
 
 def recv(tensor: Any, src: int = 0, group: str | None = None, tag: int = 0) -> Any:
     """Receive a Tensor from process `src` into `tensor` and return 0, or return a new Tensor."""
-    return (pairs if _writes("recv") else comm_func).recv(tensor, src, group, tag)
+    return (point_to_point if _writes("recv") else comm_func).recv(tensor, src, group, tag)
 
 
 def irecv(tensor: Any, src: int = 0, group: str | None = None, tag: int = 0) -> Any:
     """Start to receive a Tensor from process `src` into `tensor` and return a handle, or return (new Tensor, handle)."""
-    return (pairs if _writes("irecv") else comm_func).irecv(tensor, src, group, tag)
+    return (point_to_point if _writes("irecv") else comm_func).irecv(tensor, src, group, tag)
 
 
 def scatter_tensor(

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from torchspore.base.text import message, short
-from torchspore.engine.core import dtypes
+from torchspore.engine.core import dtypes, thread_state
 from torchspore.engine.core.front_end import FRONT
 from torchspore.engine.core.precision import changed, lowered_to
 from torchspore.engine.core.structured_types import TensorType
@@ -80,6 +80,7 @@ class HyperMap:
 
     def _map(self, operation: Any, structures: list[Any]) -> Any:
         if all(isinstance(s, (tuple, list)) for s in structures):
+            _check_equal_structures("HyperMap", structures)
             items = [self._map(operation, list(parts)) for parts in zip(*structures)]
             return tuple(items) if isinstance(structures[0], tuple) else items
         return operation(*structures)
@@ -93,7 +94,20 @@ class Map:
 
     def __call__(self, *args: Any) -> Any:
         operation, *structures = (self.ops, *args) if self.ops is not None else args
+        _check_equal_structures("Map", structures)
         return tuple(operation(*parts) for parts in zip(*structures))
+
+
+def _check_equal_structures(name: str, structures: list[Any]) -> None:
+    """Raise ValueError for tuples of different lengths, TypeError for a tuple beside a list; PyNative mode allows both, as in MindSpore."""
+    if not thread_state.is_in_graph():
+        return
+    if len({isinstance(structure, list) for structure in structures}) > 1:
+        raise TypeError(f"{name}: the types of arguments in {name} must be consistent, got a tuple and a list.")
+    lengths = [len(structure) for structure in structures]
+    if len(set(lengths)) > 1:
+        kind = "lists" if isinstance(structures[0], list) else "tuples"
+        raise ValueError(f"{name}: The {kind} in {name} should have the same length. Got {', '.join(map(str, lengths))}.")
 
 
 class Partial(Primitive):

@@ -128,7 +128,9 @@ def _csr_add(
     first = Matrix(x1_dense_shape, x1_batch_pointers, x1_row_pointers, x1_col_indices, x1_values)
     second = Matrix(x2_dense_shape, x2_batch_pointers, x2_row_pointers, x2_col_indices, x2_values)
     if first.lengths != second.lengths:
-        raise ValueError(f"expected x2_dense_shape to be {tuple(sizes(x1_dense_shape))}, got {tuple(sizes(x2_dense_shape))}.")
+        raise RuntimeError(
+            f"The inputs dense shape should be same, got {tuple(sizes(x1_dense_shape))} and {tuple(sizes(x2_dense_shape))}."
+        )
     total = alpha.reshape(()) * first.dense() + beta.reshape(()) * second.dense()
     return tuple(_of_dense(total, _counted(first) + _counted(second), x1_dense_shape))
 

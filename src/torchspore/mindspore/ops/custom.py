@@ -10,11 +10,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import torch
 
 from torchspore.blackbox import marks
+from torchspore.distributed.shard import strategy_calls
 from torchspore.engine.autograd.bprop import with_gradient
-from torchspore.engine.core import creation, dtypes
-from torchspore.engine.core.tensor import TensorBase, wrap
+from torchspore.engine.core import creation, dtypes, python_calls, tree
+from torchspore.engine.core.tensor import TensorBase, raw, wrap
 from torchspore.graph.capture import trace_guard_hooks
 from torchspore.graph.refusal import Kind
 from torchspore.mindspore.ops.primitive import Primitive
@@ -303,6 +305,8 @@ class Custom(Primitive):
         return with_gradient(self._computed_, self._gradient_, "Custom")(*inputs)
 
     def _computed_(self, *inputs: Any) -> Any:
+        if strategy_calls.split_now() is not None and self.out_shape is not None and self.out_dtype is not None:
+            return self._in_split_graph_(inputs)
         trace_guard_hooks.ends_trace("calls a function on NumPy arrays", Kind.READS_VALUES)
         function = marks.with_mark(self.func, f"Custom {getattr(self.func, '__name__', 'function')}") if marks.is_enabled else self.func
         result = function(*[creation.to_numpy(value) if isinstance(value, TensorBase) else value for value in inputs])
@@ -317,6 +321,34 @@ class Custom(Primitive):
                 raise ValueError(f"Custom: expected a result of shape {tuple(shape)}, as in out_shape, got {array.shape}.")
             tensors.append(wrap(creation.from_array(np.ascontiguousarray(array), None if kind is None else dtypes.to_torch(kind))))
         return tuple(tensors) if isinstance(result, tuple) else tensors[0]
+
+    def _in_split_graph_(self, inputs: tuple[Any, ...]) -> Any:
+        """Return results of the declared shapes and dtypes, which the function computes when the split graph runs."""
+        inner = [leaf for leaf in tree.leaves(inputs) if isinstance(leaf, TensorBase)]
+        described = [
+            tree.mapped(inputs, lambda leaf, of=of: of(leaf) if isinstance(leaf, TensorBase) else leaf)
+            for of in (lambda t: tuple(t._t.shape), lambda t: dtypes.FROM_TORCH[t._t.dtype])
+        ]
+        shapes, kinds = (
+            declared(*values) if callable(declared) else declared for declared, values in zip((self.out_shape, self.out_dtype), described)
+        )
+        is_several = isinstance(kinds, (tuple, list))
+        results = python_calls.declared_results(
+            self._call_on_tensors_(inputs), [raw(t) for t in inner], list(shapes) if is_several else [shapes],
+            [dtypes.to_torch(kind) for kind in (kinds if is_several else [kinds])],
+        )
+        return tuple(map(wrap, results)) if is_several else wrap(results[0])
+
+    def _call_on_tensors_(self, inputs: tuple[Any, ...]) -> Callable[..., list[torch.Tensor]]:
+        """Return the function of torch tensors, those of `inputs` in order; other inputs keep their values."""
+
+        def call(*tensors: torch.Tensor) -> list[torch.Tensor]:
+            remaining = iter(tensors)
+            arrays = tree.mapped(inputs, lambda leaf: creation.array_of(next(remaining)) if isinstance(leaf, TensorBase) else leaf)
+            result = self.func(*arrays)
+            return [creation.from_array(np.ascontiguousarray(part)) for part in (result if isinstance(result, tuple) else (result,))]
+
+        return call
 
     def _declared_per_result_(self, declaration: Any, of_inputs: list[Any], count: int) -> list[Any]:
         """Return the declared `out_shape` or `out_dtype` for each of `count` results; None where nothing is declared."""

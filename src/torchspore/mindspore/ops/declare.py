@@ -305,7 +305,7 @@ def _without_kernel(operator: Callable[..., Any], arguments: tuple[Any, ...], ke
         out = operator(*unsupported_dtypes.widened(arguments), **unsupported_dtypes.widened(keywords))
     except Exception:                      # float32 is refused too, so the dtype is not the cause
         raise explain(operator, arguments, keywords, error) from None
-    unsupported_dtypes.tell([f"{name_of(operator)} in {unsupported_dtypes.kind(dtype)}"])
+    unsupported_dtypes.report_operators([f"{name_of(operator)} in {unsupported_dtypes.kind(dtype)}"])
     return unsupported_dtypes.narrowed(out, dtype)
 
 

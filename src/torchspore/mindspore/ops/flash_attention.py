@@ -5,6 +5,8 @@ from typing import Any
 
 import torch
 
+from torchspore.base.text import message
+from torchspore.engine.eager import attention_blocks
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor
@@ -25,6 +27,42 @@ def rotary_position_embedding(x: T, cos: T, sin: T, mode: int = 0) -> T:
     return x * cos + _turned(x, mode) * sin
 
 
+@op(primitive="RotaryPositionEmbedding")
+def _rotary_position_embedding(x: T, cos: T, sin: T, mode: int = 0) -> T:
+    """Compute `rotary_position_embedding`; it raises the same errors."""
+    return x * cos + _turned(x, mode) * sin
+
+
+@op(primitive="ApplyRotaryPosEmb", init=("cos_format",))
+def _apply_rotary_pos_emb(query: T, key: T, cos: T, sin: T, position_ids: T, cos_format: int = 0) -> tuple[T, T]:
+    """Rotate the halves of the last axis of queries and keys (B, S, N, D) or (n, N * D): x * cos + rotated(x) * sin.
+
+    `cos` and `sin` have D numbers for each position of the queries, (B, S, 1, D) or (n, D). Raises ValueError for tables that are yet to
+    be looked up by `position_ids`, and for another `cos_format` than 0 and 1, which compute the same.
+    """
+    if cos_format not in (0, 1):
+        hint = "use rotary_position_embedding"
+        raise ValueError(message(f"ApplyRotaryPosEmb(cos_format={cos_format!r})", "0 or 1", hint=hint))
+    del position_ids                       # the tables have a row for each position already
+    width = cos.shape[-1]
+
+    def rotated(x: T) -> T:
+        by_heads = x.reshape(*x.shape[:-1], x.shape[-1] // width, width) if x.dim() == cos.dim() and x.shape[-1] != width else x
+        factors = [t.unsqueeze(-2) if by_heads.dim() == t.dim() + 1 else t for t in (cos, sin)]
+        try:
+            is_fitting = torch.broadcast_shapes(by_heads.shape, factors[0].shape) == by_heads.shape
+        except RuntimeError:
+            is_fitting = False
+        if not is_fitting or cos.shape != sin.shape:
+            wrote = f"ApplyRotaryPosEmb of {list(x.shape)} with cos {list(cos.shape)} and sin {list(sin.shape)}"
+            raise ValueError(message(wrote, "cos and sin of each position", hint="look them up first: ops.gather(cos, position_ids, 0)"))
+        return (by_heads * factors[0] + _turned(by_heads, 0) * factors[1]).reshape(x.shape)
+
+    return rotated(query), rotated(key)
+
+
+_ALL = 2147483647
+"""A number of positions that no sequence has."""
 LAYOUTS = ("BSH", "BNSD", "SBH", "BSND")
 
 
@@ -53,11 +91,6 @@ def heads_together(t: T, layout: str) -> T:
 def for_each_query(t: T, query: T) -> T:
     """Repeat keys or values (B, kvN, S, D) to the number of the queries' heads; each serves a group of them."""
     return t if t.shape[1] == query.shape[1] else t.repeat_interleave(query.shape[1] // t.shape[1], 1)
-
-
-def finite(largest: T) -> T:
-    """Return the largest product of each query, which is subtracted before exponentials; 0 for a query that sees nothing."""
-    return largest.masked_fill(largest == -torch.inf, 0)
 
 
 @op()
@@ -114,10 +147,18 @@ def _flash(
     q = heads_apart(query, input_layout, head_num)
     heads = key.shape[-1] // q.shape[-1] if input_layout in ("BSH", "SBH") else head_num
     k, v = (for_each_query(heads_apart(t, input_layout, heads), q) for t in (key, value))
+    before, behind = {0: (pre_tokens, next_tokens), 2: (_ALL, 0), 3: (_ALL, k.shape[2] - q.shape[2])}[sparse_mode]
+    if attention_blocks.is_in_blocks():
+        if real_shift is not None or keep_prob < 1.0:
+            raise ValueError("enable_ring_attention: expected neither real_shift nor keep_prob below 1.")
+        mask = _mask_of_all_keys(attn_mask, q, k) if attn_mask is not None and sparse_mode == 0 else None
+        out, largest, total = attention_blocks.attention(q, k, v, mask, scalar_value, before, behind)
+        out = heads_together(out.to(value.dtype), input_layout)
+        return largest.expand(*largest.shape[:-1], 8), total.expand(*total.shape[:-1], 8), query.new_empty(0), out
     scores = (q.float() @ k.float().mT) * scalar_value
     if real_shift is not None:
         scores = scores + real_shift
-    hidden = _hidden(scores, pre_tokens, next_tokens, sparse_mode)
+    hidden = attention_blocks.hidden(*scores.shape[-2:], before, behind, scores.device)
     if attn_mask is not None and sparse_mode == 0:
         hidden = hidden | attn_mask.to(torch.bool)
     scores, weights = weighed(scores, hidden)
@@ -128,21 +169,17 @@ def _flash(
     out = heads_together((weights @ v.float()).to(value.dtype), input_layout)
     scores = scores.detach()
     largest = scores.amax(-1, keepdim=True) if scores.shape[-1] else scores.new_full((*scores.shape[:-1], 1), -torch.inf)
-    total = torch.exp(scores - finite(largest)).sum(-1, keepdim=True)
+    total = torch.exp(scores - attention_blocks.finite(largest)).sum(-1, keepdim=True)
     return largest.expand(*largest.shape[:-1], 8), total.expand(*total.shape[:-1], 8), query.new_empty(0), out
+
+
+def _mask_of_all_keys(mask: T, query: T, key: T) -> T:
+    """Return the mask with a column for each key: devices read the columns of their keys. Raises RuntimeError for shapes that don't fit."""
+    mask.expand(*query.shape[:3], key.shape[2])                  # torch compares all axes
+    return mask.expand(*mask.shape[:-1], key.shape[2])
 
 
 def weighed(scores: T, hidden: T) -> tuple[T, T]:
     """Exclude hidden products and return them with their softmax; rows that see nothing are zeros."""
     scores = scores.masked_fill(hidden, -torch.inf)
     return scores, torch.where(hidden.all(-1, keepdim=True), 0, torch.softmax(scores, -1))
-
-
-def _hidden(scores: T, before: int, behind: int, mode: int) -> T:
-    rows, columns = scores.shape[-2:]
-    offset = torch.arange(columns, device=scores.device) - torch.arange(rows, device=scores.device).unsqueeze(-1)
-    if mode == 3:
-        offset = offset - (columns - rows)
-    if mode in (2, 3):
-        return offset > 0
-    return (offset > behind) | (offset < -before)

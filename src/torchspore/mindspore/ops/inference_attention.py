@@ -10,8 +10,9 @@ import torch
 from torch.nn.functional import grid_sample
 
 from torchspore.base.text import message
-from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.flash_attention import finite, for_each_query, heads_apart, heads_together, weighed
+from torchspore.engine.eager.attention_blocks import finite
+from torchspore.mindspore.ops.declare import OPERATORS, op
+from torchspore.mindspore.ops.flash_attention import for_each_query, heads_apart, heads_together, weighed
 
 T = torch.Tensor
 Lengths = Any
@@ -59,13 +60,14 @@ def incre_flash_attention(
     """Attention of one new token, (B, 1, H) or (B, N, 1, D), over keys and values (B, S, kvH) or (B, kvN, S, D), or lists of one of these.
 
     The first `actual_seq_lengths` keys count, or with `kv_padding_size` the last ones before the padding. With a `block_table`
-    (B, blocks), keys and values are blocks, (number, block_size, kvH) or (number, kvN, block_size, D). Raises ValueError for quantized
-    forms and a `block_size` that differs from theirs.
+    (B, blocks), keys and values are blocks, (number, block_size, kvH) or (number, kvN, block_size, D). Keys and values are
+    (stored + antiquant_offset) * antiquant_scale; these have a number, or a number for each feature, for keys first and values second.
+    Raises ValueError for other quantized forms and a `block_size` that differs from theirs.
     """
     call = "incre_flash_attention"
     _no_quantized(
         call, query, dequant_scale1=dequant_scale1, quant_scale1=quant_scale1, dequant_scale2=dequant_scale2, quant_scale2=quant_scale2,
-        quant_offset2=quant_offset2, antiquant_scale=antiquant_scale, antiquant_offset=antiquant_offset,
+        quant_offset2=quant_offset2,
     )
     _check(call, inner_precise, (0, 1), "inner_precise")
     key, value = (_only(call, name, tensor) for name, tensor in (("key", key), ("value", value)))
@@ -75,6 +77,7 @@ def incre_flash_attention(
     if q.shape[2] != 1:
         hint = "use prompt_flash_attention or fused_infer_attention_score"
         raise ValueError(message(f"{call}(query: {list(query.shape)}) in {input_layout}", "one query of each sequence", hint=hint))
+    k, v = (_dequantized(call, t, antiquant_scale, antiquant_offset, at, num_key_value_heads) for at, t in enumerate((k, v)))
     hidden = _beyond(k, _lengths(call, "actual_seq_lengths", actual_seq_lengths, k), kv_padding_size)
     if attn_mask is not None:
         hidden = hidden | attn_mask.to(torch.bool).reshape(attn_mask.shape[0], 1, 1, -1)
@@ -174,8 +177,84 @@ def _paged_attention(
     caches = [_from_blocks(call, t.flatten(2), block_tables, "BSH", 0) for t in (key_cache, value_cache)]
     k, v = (for_each_query(heads_apart(t, "BSH", kv_head_num), q) for t in caches)
     shift = None if alibi_mask is None else alibi_mask.reshape(len(query), -1, 1, alibi_mask.shape[-1])[..., : k.shape[2]]
-    hidden = _beyond(k, context_lens.reshape(-1).long())
+    lengths = context_lens.reshape(-1).long()
+    if len(lengths) < len(query):
+        raise ValueError(message(f"{call}(context_lens of {len(lengths)} lengths)", f"{len(query)}, one for each token"))
+    hidden = _beyond(k, lengths[: len(query)])
     return _attention(q, k, v, scale_value, shift, hidden)[0].reshape(query.shape).to(query.dtype)
+
+
+@op(primitive="PagedAttentionMask", init=("head_num", "scale_value", "kv_head_num", "kv_cache_quant_mode"))
+def _paged_attention_mask(
+    query: T, key_cache: T, value_cache: T, block_tables: T, context_lens: T, antiquant_scale: T | None = None,
+    antiquant_offset: T | None = None, alibi_mask: T | None = None, *, head_num: int, scale_value: float, kv_head_num: int,
+    kv_cache_quant_mode: str = "DEFAULT",
+) -> T:
+    """PagedAttention with an `alibi_mask` (n, N, 1, keys), which is added to the scaled products.
+
+    A sixth argument of four axes is the mask, as in releases before 2.4. Raises the errors of PagedAttention.
+    """
+    if antiquant_scale is not None and antiquant_scale.dim() == 4 and antiquant_offset is None and alibi_mask is None:
+        antiquant_scale, alibi_mask = None, antiquant_scale
+    result: T = OPERATORS["_paged_attention"].body(
+        query, key_cache, value_cache, block_tables, context_lens, antiquant_scale, antiquant_offset, alibi_mask=alibi_mask,
+        head_num=head_num, scale_value=scale_value, kv_head_num=kv_head_num, kv_cache_quant_mode=kv_cache_quant_mode,
+    )
+    return result
+
+
+@op(primitive="FusedInferAttentionScore", init=(
+    "num_heads", "scale_value", "pre_tokens", "next_tokens", "input_layout", "num_key_value_heads", "sparse_mode", "inner_precise",
+    "block_size", "antiquant_mode", "softmax_lse_flag", "key_antiquant_mode", "value_antiquant_mode",
+))
+def _fused_infer_attention_score(
+    query: T, key: Any, value: Any, pse_shift: T | None = None, attn_mask: T | None = None, actual_seq_lengths: Lengths = None,
+    actual_seq_lengths_kv: Lengths = None, dequant_scale1: T | None = None, quant_scale1: T | None = None, dequant_scale2: T | None = None,
+    quant_scale2: T | None = None, quant_offset2: T | None = None, antiquant_scale: T | None = None, antiquant_offset: T | None = None,
+    block_table: T | None = None, query_padding_size: T | None = None, kv_padding_size: T | None = None,
+    key_antiquant_scale: T | None = None, key_antiquant_offset: T | None = None, value_antiquant_scale: T | None = None,
+    value_antiquant_offset: T | None = None, key_shared_prefix: T | None = None, value_shared_prefix: T | None = None,
+    actual_shared_prefix_len: Lengths = None, num_heads: int = 1, scale_value: float = 1.0, pre_tokens: int = 2147483647,
+    next_tokens: int = 2147483647, input_layout: str = "BSH", num_key_value_heads: int = 0, sparse_mode: int = 0, inner_precise: int = 1,
+    block_size: int = 0, antiquant_mode: int = 0, softmax_lse_flag: bool = False, key_antiquant_mode: int = 0,
+    value_antiquant_mode: int = 0,
+) -> tuple[T, T]:
+    """Compute `fused_infer_attention_score`, with its arguments in another order; it raises the same errors."""
+    result: tuple[T, T] = OPERATORS["fused_infer_attention_score"].body(
+        query, key, value, pse_shift=pse_shift, atten_mask=attn_mask, actual_seq_lengths=actual_seq_lengths,
+        actual_seq_lengths_kv=actual_seq_lengths_kv, dequant_scale1=dequant_scale1, quant_scale1=quant_scale1,
+        dequant_scale2=dequant_scale2, quant_scale2=quant_scale2, quant_offset2=quant_offset2, antiquant_scale=antiquant_scale,
+        antiquant_offset=antiquant_offset, block_table=block_table, query_padding_size=query_padding_size,
+        kv_padding_size=kv_padding_size, key_antiquant_scale=key_antiquant_scale, key_antiquant_offset=key_antiquant_offset,
+        value_antiquant_scale=value_antiquant_scale, value_antiquant_offset=value_antiquant_offset, key_shared_prefix=key_shared_prefix,
+        value_shared_prefix=value_shared_prefix, actual_shared_prefix_len=actual_shared_prefix_len, num_heads=num_heads,
+        scale=scale_value, pre_tokens=pre_tokens, next_tokens=next_tokens, input_layout=input_layout,
+        num_key_value_heads=num_key_value_heads, sparse_mode=sparse_mode, inner_precise=inner_precise, block_size=block_size,
+        antiquant_mode=antiquant_mode, softmax_lse_flag=softmax_lse_flag, key_antiquant_mode=key_antiquant_mode,
+        value_antiquant_mode=value_antiquant_mode,
+    )
+    return result
+
+
+@op(primitive="KVCacheScatterUpdate", states=("var",))
+def _kv_cache_scatter_update(var: T, indices: T, updates: T, axis: int, reduce: str = "none") -> T:
+    """Write `updates` (B, N, s, D) into the cache `var` (B, N, S, D) from position `indices[row]` on along `axis` (-2, or -1 for S last).
+
+    Returns `var`. Raises ValueError for another axis, another `reduce` and shapes that do not fit.
+    """
+    call = "KVCacheScatterUpdate"
+    _check(call, reduce, ("none", "update"), "reduce")
+    if var.dim() != 4 or axis not in (-1, -2, 2, 3):
+        raise ValueError(message(f"{call}(axis={axis}) of {list(var.shape)}", "four axes, and axis -1 or -2"))
+    at = axis % 4
+    if updates.dim() != 4 or any(var.shape[i] != updates.shape[i] for i in range(4) if i != at) or len(indices) != len(var):
+        wrote = f"{call} of {list(var.shape)} with indices {list(indices.shape)} and updates {list(updates.shape)}"
+        raise ValueError(message(wrote, f"an index for each row, and updates of the cache's shape but for axis {axis}"))
+    positions = indices.long().reshape(-1, 1) + torch.arange(updates.shape[at], device=var.device)
+    shape = [len(var), 1, 1, 1]
+    shape[at] = updates.shape[at]
+    var.scatter_(at, positions.reshape(shape).expand(updates.shape), updates.detach().to(var.dtype))
+    return var
 
 
 @op(primitive="RingAttentionUpdate")
@@ -309,6 +388,29 @@ def _only(call: str, name: str, tensor: Any) -> T:
             raise ValueError(message(f"{call}({name} of {len(tensor)} Tensors)", "one", hint="join them along the batch"))
         return tensor[0]  # type: ignore[no-any-return]
     return tensor  # type: ignore[no-any-return]
+
+
+def _dequantized(call: str, stored: T, scale: T | None, offset: T | None, at: int, kv_heads: int) -> T:
+    """Return (stored + offset[at]) * scale[at] of keys or values (B, N, S, D); `stored` itself without a scale.
+
+    The parts have one number, or one for each feature: of `kv_heads` heads, or of the N heads of the queries. Raises ValueError for other
+    shapes, and for an offset without a scale.
+    """
+    if scale is None and offset is None:
+        return stored
+    heads, width = stored.shape[1], stored.shape[-1]
+    counts = {1: 1, heads * width: heads, (kv_heads or heads) * width: kv_heads or heads}
+    if scale is None or len(scale) != 2 or scale[0].numel() not in counts or (offset is not None and offset.shape != scale.shape):
+        shapes = [None if t is None else list(t.shape) for t in (scale, offset)]
+        wrote = f"{call} with antiquant_scale {shapes[0]} and antiquant_offset {shapes[1]}"
+        raise ValueError(message(wrote, f"equal shapes (2, features) with {' or '.join(map(str, sorted(counts)))} features"))
+
+    def of_heads(numbers: T) -> T:
+        count = counts[numbers.numel()]
+        return numbers.float().reshape(count, 1, -1).repeat_interleave(heads // count if count > 1 else 1, 0)
+
+    values = stored.float() if offset is None else stored.float() + of_heads(offset[at])
+    return values * of_heads(scale[at])
 
 
 def _no_quantized(call: str, query: T, **quantization: Any) -> None:

@@ -419,7 +419,7 @@ def _copy_with_slice(x: T, y: T) -> T:
     return y.expand(x.shape).clone()
 
 
-@op(primitive="FillV2")
+@op(primitive="FillV2", numbers=("shape",))
 def _fill_v2(shape: Any, value: T) -> T:
     """`value` in `shape`, in its dtype."""
     return value.expand(sizes(shape)).clone()

@@ -2,15 +2,18 @@
 from __future__ import annotations
 
 import builtins
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from torchspore.context.store import STORE
 from torchspore.engine.autograd.bprop import with_gradient
-from torchspore.engine.core import creation, dtypes
+from torchspore.engine.core import creation, dtypes, thread_state
 from torchspore.engine.core.tensor import TensorBase, wrap
 from torchspore.graph.capture import trace_guard_hooks
+from torchspore.graph.capture.capture import current
 from torchspore.graph.refusal import Kind
 from torchspore.mindspore.ops.primitive import Primitive
 
@@ -88,7 +91,7 @@ class Morph(Primitive):
     """A function of operators as a primitive, with the gradient `bprop_fn(*inputs, out, dout)` if present.
 
     `infer_shape` and `infer_dtype`, functions of the inputs' shapes and dtypes, are compared with the function's result. Raises ValueError
-    and TypeError if they differ.
+    and TypeError if they differ, RuntimeError for a call in PYNATIVE_MODE outside of `jit`.
     """
 
     def __init__(self, fn: Callable[..., Any], infer_shape: Any, infer_dtype: Any, bprop_fn: Any = None) -> None:
@@ -98,7 +101,13 @@ class Morph(Primitive):
         self.fn, self.infer_shape, self.infer_dtype = fn, infer_shape, infer_dtype
         self.run = fn if bprop_fn is None else with_gradient(fn, bprop_fn, "Morph")
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not STORE.graph_mode and current() is None and not thread_state.local.breaks:
+            raise RuntimeError("Morph is only supported in GRAPH_MODE.\n\nhint: write set_context(mode=GRAPH_MODE), or call the function.")
+        if kwargs:
+            bound = inspect.signature(self.fn).bind(*args, **kwargs)
+            bound.apply_defaults()
+            args = bound.args
         out = self.run(*args)
         if isinstance(out, TensorBase):
             inputs = [value._t for value in args if isinstance(value, TensorBase)]

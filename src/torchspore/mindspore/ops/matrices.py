@@ -294,6 +294,18 @@ def _matrix_solve_ls(matrix: T, rhs: T, l2_regularizer: T, fast: bool = True) ->
     return L.solve(damped, matrix.mH @ rhs)
 
 
+@op(primitive="LstsqV2")
+def _lstsq_v2(A: T, B: T, driver: str | None = None) -> tuple[T, T, T, T]:
+    """Return (x that minimizes |A @ x - B|, squared residuals, ranks of A, its singular values).
+
+    The shapes are A (..., m, n) and B (..., m, k) or (..., m).
+
+    `driver` is 'gels', 'gelsy', 'gelsd' or 'gelss'; what it does not compute is empty.
+    """
+    found = L.lstsq(A, B, driver=driver)
+    return found.solution, found.residuals, found.rank, found.singular_values
+
+
 @op(methods=("lstsq",))
 def lstsq(input: T, A: T) -> T:
     """The x that minimizes |input @ x - A|: shapes (m, n) and (m, k) or (m,) give (n, k)."""

@@ -63,7 +63,7 @@ def mirror_pad(input_x: T, paddings: Any, mode: str = "REFLECT") -> T:
     return input_x
 
 
-@op(primitive="PadV3", init=("mode", "paddings_contiguous"))
+@op(primitive="PadV3", init=("mode", "paddings_contiguous"), numbers=("paddings",))
 def _pad_v3(x: T, paddings: Any, constant_value: Any = 0, mode: str = "constant", paddings_contiguous: bool = True) -> T:
     """Pad the ends of the last axes first, as `pad`; if not `paddings_contiguous`, `paddings` lists all beginnings, then all ends.
 

@@ -33,6 +33,13 @@ class Primitive:
         self.instance_name = self.name
         self.primitive_target: str | None = None
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__call__" in cls.__dict__ and not cls.__module__.startswith("torchspore."):
+            from torchspore.mindspore.ops import user_primitives
+
+            cls.__call__ = user_primitives.with_inferred_result(cls.__dict__["__call__"])  # type: ignore[method-assign]
+
     def __call__(self, *args: Any) -> Any:
         raise NotImplementedError(
             f"{type(self).__name__}: expected a subclass with a __call__.\n\nhint: define __call__(self, *inputs) on {type(self).__name__}."
@@ -65,11 +72,13 @@ class Primitive:
     def set_device(self, device_target: str) -> Primitive:
         """Request a device for this operator. Return the primitive.
 
-        Operators run on the device of the context; `torchspore explain` reports a request for another one.
+        Operators run on the device of the context, which '' and 'DEVICE' name; `torchspore explain` reports a request for another one.
 
         Raises:
             ValueError: `device_target` is not 'CPU', 'GPU' or 'Ascend'.
         """
+        if isinstance(device_target, str) and device_target.upper() in ("", "DEVICE"):
+            device_target = str(STORE.get("device_target"))
         if device_target not in ("CPU", "GPU", "Ascend"):
             raise ValueError(f"{self.name}.set_device({short(device_target)}): expected {list_choices(('CPU', 'GPU', 'Ascend'))}.")
         if device_target != STORE.get("device_target"):
@@ -100,8 +109,10 @@ class Primitive:
         """Set how the inputs, and the results, are split among devices; return the primitive.
 
         A strategy is a tuple with a tuple of numbers for each Tensor, the number of parts per dimension, or a Layout for each
-        Tensor. Raises TypeError and ValueError for other values; a call of the primitive checks whether the strategy fits.
+        Tensor; an input that is a tuple of Tensors may have a tuple of these. Raises TypeError and ValueError for other values; a
+        call of the primitive checks whether the strategy fits.
         """
+        in_strategy, out_strategy = map(strategy_checks.flattened, (in_strategy, out_strategy))
         strategy_checks.check(self.name, in_strategy, out_strategy)
         self.out_strategy = out_strategy
         if in_strategy is not None:

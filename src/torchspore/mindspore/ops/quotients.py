@@ -1,6 +1,6 @@
 """Quotients and remainders of integers: the smallest integer divided by -1 wraps. The processor would trap and end the process.
 
-torch's kernels handle this except for 'trunc'; compiled ones (`engine.active`) never do.
+torch's kernels handle this except for 'trunc'; compiled ones (`engine.core.tensor.active`) never do.
 """
 from __future__ import annotations
 

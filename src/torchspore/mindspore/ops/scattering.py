@@ -17,15 +17,15 @@ T = torch.Tensor
 _REDUCTIONS = {"mul": "prod", "max": "amax", "min": "amin"}
 
 
-def _rows(t: T, positions: T, values: T, how: str) -> T:
+def _combine_rows(t: T, positions: T, values: T, operation: str) -> T:
     """Combine `values` (n, ...) into the slices of `t` at `positions` (n,) along axis 0, which may repeat."""
     values = values.to(t.dtype).expand(positions.shape[0], *t.shape[1:])
-    if how == "update":
+    if operation == "update":
         return t.index_copy(0, positions, values)
-    if how in ("add", "sub"):
-        return t.index_add(0, positions, values, alpha=1 if how == "add" else -1)
+    if operation in ("add", "sub"):
+        return t.index_add(0, positions, values, alpha=1 if operation == "add" else -1)
     at = positions.reshape(-1, *[1] * (t.ndim - 1)).expand(values.shape)
-    if how == "div":
+    if operation == "div":
         if t.dtype in wide.WIDE:
             products = torch.ones_like(t, dtype=torch.int64).scatter_reduce(0, at, values.long(), "prod")
             if t.dtype is torch.uint64:
@@ -33,18 +33,18 @@ def _rows(t: T, positions: T, values: T, how: str) -> T:
             return quotients.truncate_divide(t.long(), products).to(t.dtype)
         divisors = torch.ones_like(t).scatter_reduce(0, at, values, "prod")
         return t / divisors if t.is_floating_point() or t.is_complex() else quotients.truncate_divide(t, divisors)
-    return t.scatter_reduce(0, at, values, _REDUCTIONS[how])
+    return t.scatter_reduce(0, at, values, _REDUCTIONS[operation])
 
 
-def _by_row(t: T, indices: T, updates: T, how: str) -> T:
+def _scatter_rows(t: T, indices: T, updates: T, operation: str) -> T:
     """Combine `updates` (indices.shape + t.shape[1:]) into the slices of `t` at `indices`."""
     if tuple(updates.shape) != (*indices.shape, *t.shape[1:]):
         raise ValueError(f"expected updates of shape {(*indices.shape, *t.shape[1:])}, got {tuple(updates.shape)}.")
-    return _rows(t, _integers(indices).reshape(-1), updates.reshape(-1, *t.shape[1:]), how)
+    return _combine_rows(t, _integers(indices).reshape(-1), updates.reshape(-1, *t.shape[1:]), operation)
 
 
-def _by_point(t: T, indices: T, updates: T, how: str) -> T:
-    """Combine `updates` into the parts of `t` at the rows of `indices` (..., k), indexes along the first k axes."""
+def _scatter_points(t: T, indices: T, updates: T, operation: str) -> T:
+    """Combine `updates` into the slices of `t` that the rows of `indices` (..., k) select along the first k axes."""
     depth = indices.shape[-1] if indices.ndim else 0
     if not 0 < depth <= t.ndim:
         raise ValueError(f"expected indices of shape (..., k) with k from 1 to {t.ndim}, got {tuple(indices.shape)}.")
@@ -56,7 +56,7 @@ def _by_point(t: T, indices: T, updates: T, how: str) -> T:
     for axis in range(1, depth):
         position = position * t.shape[axis] + points[:, axis]
     flat = t.reshape(math.prod(t.shape[:depth]), *rest)
-    return _rows(flat, position, updates.reshape(-1, *rest), how).reshape(t.shape)
+    return _combine_rows(flat, position, updates.reshape(-1, *rest), operation).reshape(t.shape)
 
 
 def _integers(indices: T) -> T:
@@ -65,7 +65,7 @@ def _integers(indices: T) -> T:
     return indices.long()
 
 
-_HOW = {
+_DESCRIPTIONS = {
     "update": "The values of `updates` at", "add": "`updates` added to", "sub": "`updates` subtracted from", "mul": "`updates` times",
     "div": "The quotients by `updates` of", "max": "The larger of `updates` and", "min": "The smaller of `updates` and",
 }
@@ -73,27 +73,29 @@ _WIDE = {**dict.fromkeys(("update", "add", "sub", "mul"), Widening()), **dict.fr
 """Division has its own rule in `_rows`."""
 
 
-def _parameters(how: str) -> None:
-    """Build the operators that write into a Parameter: `scatter_*`, `Scatter*`, `scatter_nd_*` and `ScatterNd*`."""
-    spelled = how.title()
-    locks = how == "update"
-    widening = _WIDE.get(how)
+def _declare_in_place(operation: str) -> None:
+    """Declare the operators that write into a Parameter: `scatter_*`, `Scatter*`, `scatter_nd_*` and `ScatterNd*`."""
+    spelled = operation.title()
+    locks = operation == "update"
+    widening = _WIDE.get(operation)
 
     def function(input_x: T, indices: T, updates: T) -> T:
-        return _by_row(input_x, indices, updates, how)
+        return _scatter_rows(input_x, indices, updates, operation)
 
     def primitive(input_x: T, indices: T, updates: T, use_locking: bool = locks) -> T:
-        return _by_row(input_x, indices, updates, how)
+        return _scatter_rows(input_x, indices, updates, operation)
 
     def function_nd(input_x: T, indices: T, updates: T, use_locking: bool = locks) -> T:
-        return _by_point(input_x, indices, updates, how)
+        return _scatter_points(input_x, indices, updates, operation)
 
-    rows = f"{_HOW[how]} the rows of a Parameter at `indices`, in place; returns it."
-    points = f"{_HOW[how]} the parts of a Parameter at the rows of `indices` (..., k), in place; returns it."
-    updating("input_x", name="_scatter_sub" if how == "sub" else f"scatter_{how}", wide=widening)(_documented(function, rows))
-    declare = updating("input_x", primitive=f"Scatter{spelled}", init=("use_locking",), name=f"_scatter_{how}_primitive", wide=widening)
+    rows = f"{_DESCRIPTIONS[operation]} the rows of a Parameter at `indices`, in place; returns it."
+    points = f"{_DESCRIPTIONS[operation]} the parts of a Parameter at the rows of `indices` (..., k), in place; returns it."
+    updating("input_x", name="_scatter_sub" if operation == "sub" else f"scatter_{operation}", wide=widening)(_documented(function, rows))
+    declare = updating(
+        "input_x", primitive=f"Scatter{spelled}", init=("use_locking",), name=f"_scatter_{operation}_primitive", wide=widening
+    )
     declare(_documented(primitive, rows))
-    declare = updating("input_x", primitive=f"ScatterNd{spelled}", init=("use_locking",), name=f"scatter_nd_{how}", wide=widening)
+    declare = updating("input_x", primitive=f"ScatterNd{spelled}", init=("use_locking",), name=f"scatter_nd_{operation}", wide=widening)
     declare(_documented(function_nd, points))
 
 
@@ -102,27 +104,29 @@ def _documented(function: Callable[..., T], doc: str) -> Callable[..., T]:
     return function
 
 
-def _copies(how: str) -> None:
-    """Build the operators that return a changed copy: `tensor_scatter_*` and `TensorScatter*`."""
+def _declare_copies(operation: str) -> None:
+    """Declare the operators that return a changed copy: `tensor_scatter_*` and `TensorScatter*`."""
 
     def function(input_x: T, indices: T, updates: T) -> T:
-        return _by_point(input_x, indices, updates, how)
+        return _scatter_points(input_x, indices, updates, operation)
 
-    function.__name__ = f"tensor_scatter_{how}"
-    function.__doc__ = f"{_HOW[how]} the parts at the rows of `indices` (..., k), in a copy."
-    op(primitive=f"TensorScatter{how.title()}", methods=(function.__name__, f"scatter_{how}"), wide=_WIDE.get(how))(function)
+    function.__name__ = f"tensor_scatter_{operation}"
+    function.__doc__ = f"{_DESCRIPTIONS[operation]} the parts at the rows of `indices` (..., k), in a copy."
+    op(primitive=f"TensorScatter{operation.title()}", methods=(function.__name__, f"scatter_{operation}"), wide=_WIDE.get(operation))(
+        function
+    )
 
 
-for _how in _HOW:
-    _parameters(_how)
+for _how in _DESCRIPTIONS:
+    _declare_in_place(_how)
 for _how in ("sub", "mul", "div", "max", "min"):
-    _copies(_how)
+    _declare_copies(_how)
 
 
 @updating("input_x", primitive="ScatterNonAliasingAdd", wide=Widening())
 def _scatter_non_aliasing_add(input_x: T, indices: T, updates: T) -> T:
     """Add `updates` to the parts of a Parameter at the rows of `indices` (..., k), in place; return it."""
-    return _by_point(input_x, indices, updates, "add")
+    return _scatter_points(input_x, indices, updates, "add")
 
 
 @op(methods=("scatter",))
@@ -131,7 +135,7 @@ def scatter(input: T, axis: int, index: T, src: Any) -> T:
     return input.scatter(axis, _integers(index), src if not isinstance(src, T) else src.to(input.dtype))
 
 
-def _elements(data: T, indices: T, updates: T, axis: int, reduction: str) -> T:
+def _scatter_elements(data: T, indices: T, updates: T, axis: int, reduction: str) -> T:
     if reduction not in ("none", "add"):
         raise ValueError(f"reduction={reduction!r}: expected 'none' or 'add'.")
     at = _integers(indices)
@@ -142,41 +146,41 @@ def _elements(data: T, indices: T, updates: T, axis: int, reduction: str) -> T:
 @op(wide=Widening())
 def tensor_scatter_elements(input_x: T, indices: T, updates: T, axis: int = 0, reduction: str = "none") -> T:
     """A copy with `updates` at the positions `indices` along `axis`, set or (reduction 'add') added."""
-    return _elements(input_x, indices, updates, axis, reduction)
+    return _scatter_elements(input_x, indices, updates, axis, reduction)
 
 
 @op(primitive="TensorScatterElements", init=("axis", "reduction"), wide=Widening())
 def _tensor_scatter_elements(data: T, indices: T, updates: T, axis: int = 0, reduction: str = "none") -> T:
     """A copy with `updates` at the positions `indices` along `axis`, set or (reduction 'add') added."""
-    return _elements(data, indices, updates, axis, reduction)
+    return _scatter_elements(data, indices, updates, axis, reduction)
 
 
 @op(primitive="ScatterAddWithAxis", init=("axis",))
 def _scatter_add_with_axis(input_x: T, indices: T, updates: T, axis: int = 0) -> T:
     """A copy with `updates` added at the positions `indices` along `axis`."""
-    return _elements(input_x, indices, updates, axis, "add")
+    return _scatter_elements(input_x, indices, updates, axis, "add")
 
 
-def _added(x: T, indices: T, values: T, axis: int, sign: int = 1) -> T:
+def _add_to_slices(x: T, indices: T, values: T, axis: int, sign: int = 1) -> T:
     return x.index_add(axis, _integers(indices), values.to(x.dtype), alpha=sign)
 
 
 @updating("x")
 def index_add(x: T, indices: T, y: T, axis: int, use_lock: bool = True, check_index_bound: bool = True) -> T:
     """Add y to the slices of a Parameter at `indices` along `axis`, in place; return it."""
-    return _added(x, indices, y, axis)
+    return _add_to_slices(x, indices, y, axis)
 
 
 @updating("x", primitive="IndexAdd", init=("axis", "use_lock", "check_index_bound"))
 def _index_add_primitive(x: T, indices: T, y: T, axis: int, use_lock: bool = True, check_index_bound: bool = True) -> T:
     """Add y to the slices of a Parameter at `indices` along `axis`, in place; return it."""
-    return _added(x, indices, y, axis)
+    return _add_to_slices(x, indices, y, axis)
 
 
 @updating("var", primitive="InplaceIndexAdd", init=("axis",), name="inplace_index_add")
 def _inplace_index_add(var: T, indices: T, updates: T, axis: int) -> T:
     """Add `updates` to the slices of a Parameter at `indices` along `axis`, in place; return it."""
-    return _added(var, indices, updates, axis)
+    return _add_to_slices(var, indices, updates, axis)
 
 
 @op(methods=("index_add",))
@@ -199,10 +203,10 @@ def _index_put(x1: T, x2: T, indices: Any, accumulate: int = 0) -> T:
     return x1.index_put(tuple(_integers(i) for i in indices), x2, accumulate=bool(accumulate))
 
 
-def _at_rows(x: T, v: T, indices: Any, how: str) -> T:
+def _at_rows(x: T, v: T, indices: Any, operation: str) -> T:
     if not isinstance(indices, (int, tuple)):
         raise TypeError(f"expected an int or a tuple of ints as indices, got {type(indices).__name__}.")
-    return _rows(x, constant(sizes(indices), x.device), v, how)
+    return _combine_rows(x, constant(sizes(indices), x.device), v, operation)
 
 
 @op()

@@ -33,12 +33,24 @@ def _take(params: T, indices: T, axis: Any, batch_dims: int) -> T:
     indices = as_index(indices)
     batch_dims = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
     if batch_dims:
-        flat = indices.reshape(*indices.shape[:batch_dims], -1)
-        taken = [_take(p, i, axis - 1, batch_dims - 1) for p, i in zip(params, indices)]
-        return torch.stack(taken) if flat.numel() else params.new_empty(indices.shape)
+        return _take_of_each(params, indices, axis, batch_dims)
     flat = indices.reshape(-1)
     out = counted(lambda at: torch.index_select(params, axis, at) if axis else sparse.rows(params, at), flat, params.shape[axis])
     return out.reshape((*params.shape[:axis], *indices.shape, *params.shape[axis + 1:]))
+
+
+def _take_of_each(params: T, indices: T, axis: int, batch_dims: int) -> T:
+    """`_take` for each index of the first `batch_dims` axes, which both have. Raises ValueError for other shapes, and a smaller axis."""
+    batch, numbers = indices.shape[:batch_dims], indices.shape[batch_dims:]
+    if params.shape[:batch_dims] != batch or axis < batch_dims or batch_dims > indices.ndim:
+        shapes = f"params {list(params.shape)} and indices {list(indices.shape)} with batch_dims={batch_dims} and axis={axis}"
+        raise ValueError(f"expected {batch_dims} equal first axes, and an axis behind them, got {shapes}.")
+    before, behind = params.shape[batch_dims:axis], params.shape[axis + 1:]
+    joined = indices if len(numbers) == 1 else indices.reshape(*batch, -1)
+    count = joined.shape[-1]
+    index = joined.reshape(*batch, *[1] * len(before), count, *[1] * len(behind)).expand(*batch, *before, count, *behind)
+    out = counted(lambda at: torch.gather(params, axis, at), index, params.shape[axis])
+    return out if len(numbers) == 1 else out.reshape(*batch, *before, *numbers, *behind)
 
 
 @op(primitive="GatherD", methods=("gather_elements",), wide=Widening())

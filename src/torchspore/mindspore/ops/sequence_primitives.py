@@ -80,6 +80,14 @@ _python("SequenceSlice", "seq start stop step", lambda x, a, b, c: _sequence(x)[
 _python("SequenceMax", "sequence", lambda x: max(_sequence(x)), "The largest element.")
 _python("SequenceMin", "sequence", lambda x: min(_sequence(x)), "The smallest element.")
 _python("sequence_len", "sequence", lambda x: len(_sequence(x)), "The number of elements.")
+for _kind, _type in (("tuple", "tuples"), ("list", "lists")):
+    for _suffix, _compare, _sign in (
+        ("greater_than", operator.gt, ">"), ("greater_equal", operator.ge, ">="), ("lt", operator.lt, "<"), ("le", operator.le, "<="),
+    ):
+        _python(f"{_kind}_{_suffix}", "x y", _compare, f"Tests x {_sign} y for two {_type}, as Python orders them.")
+    _python(f"_{_kind}_equal", "x y", operator.eq, f"Tests whether two {_type} are equal.")
+_python("_shape_mul", "shape", math.prod, "The product of the lengths of a shape.")
+_python("SequenceAddOffset", "shape_0 shape_1", lambda x, _: [0, len(_sequence(x))], "Where each of two joined sequences begins.")
 _python("ListAppend", "input_data target", lambda x, y: [*_sequence(x), y], "A copy of a list with an element appended.")
 
 

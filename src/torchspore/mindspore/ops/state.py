@@ -14,8 +14,8 @@ from torchspore.mindspore.ops.explain import explain
 
 def _values(variable: TensorBase, value: Any) -> torch.Tensor:
     source = raw(value) if isinstance(value, TensorBase) else creation.from_data(value)
-    cut = getattr(variable._t, "cut", None)
-    if source.shape != variable._t.shape and (cut is None or tuple(source.shape) != cut.shape):      # a full value: one part is used
+    layout = getattr(variable._t, "sharded_layout", None)
+    if source.shape != variable._t.shape and (layout is None or tuple(source.shape) != layout.shape):      # a full value: one part is used
         raise ValueError(f"expected a value of the variable's shape {tuple(variable._t.shape)}, got {tuple(source.shape)}.")
     return source.to(variable._t.dtype)
 

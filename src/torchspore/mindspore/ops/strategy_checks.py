@@ -16,6 +16,17 @@ def check(name: str, in_strategy: Any, out_strategy: Any) -> None:
         raise ValueError(message(wrote, "both as tuples of numbers, or both as Layouts"))
 
 
+def flattened(strategy: Any) -> Any:
+    """Return a strategy with one entry for each Tensor: that of an input that is a tuple of Tensors is a tuple with an entry for each."""
+    if not isinstance(strategy, tuple) or not any(map(_is_of_several, strategy)):
+        return strategy
+    return tuple(entry for part in strategy for entry in (part if _is_of_several(part) else (part,)))
+
+
+def _is_of_several(part: Any) -> bool:
+    return isinstance(part, tuple) and bool(part) and all(isinstance(entry, tuple) or is_layout(entry) for entry in part)
+
+
 def is_layout(value: Any) -> bool:
     """Return whether a value is a Layout."""
     return hasattr(value, "to_dict") and not isinstance(value, type)

@@ -53,6 +53,8 @@ def _report(setting: str) -> None:
 
 
 def _switch(name: str, value: Any, kind: type) -> None:
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
     if not isinstance(value, kind):
         raise TypeError(message(f"_set_{name}({short(value)})", f"a {kind.__name__}, got {type(value).__name__}"))
     _switches[name] = value

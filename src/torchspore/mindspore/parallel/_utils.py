@@ -1,8 +1,20 @@
 """Queries of the model zoo's training cells: mode, mean, number of devices, all from the options of parallel execution."""
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
 from torchspore.base.text import message
 from torchspore.context.public import get_auto_parallel_context
+from torchspore.mindspore import log as logger
+from torchspore.mindspore.parallel._auto_parallel_context import (  # noqa: F401
+    _reset_auto_parallel_context,
+    _set_auto_parallel_context,
+    auto_parallel_context,
+)
 
 
 def _get_parallel_mode() -> str:
@@ -81,3 +93,57 @@ def _is_in_hybrid_parallel_mode() -> bool:
 def _need_to_full() -> bool:
     """Return whether a batch is a part of the network's batch."""
     return _is_in_auto_parallel_mode() and not _get_full_batch()
+
+
+def _reset_op_id() -> None:
+    """Let the numbers of operators in the next graph begin at 0, as they do in every graph here."""
+
+
+Layout = Sequence[Any]
+"""A device matrix and a tensor map, then more that is not read here."""
+
+
+def _check_same_layout(tensor_layout1: Layout, tensor_layout2: Layout) -> bool:
+    """Return whether two layouts have the same device matrix and the same tensor map."""
+    return bool(tensor_layout1[0] == tensor_layout2[0] and tensor_layout1[1] == tensor_layout2[1])
+
+
+def _check_similar_layout(tensor_layout1: Layout, tensor_layout2: Layout) -> bool:
+    """Return whether two layouts have the same tensor map, and as many devices along each axis that splits a dimension."""
+    if tensor_layout1[1] != tensor_layout2[1]:
+        return False
+    return all(tensor_layout1[0][-1 - axis] == tensor_layout2[0][-1 - axis] for axis in tensor_layout1[1] if axis != -1)
+
+
+def _remove_repeated_slices(tensor_layout: Layout) -> list[Any]:
+    """Return a copy of a layout whose device matrix has 1 along each axis that splits no dimension."""
+    matrix, tensor_map = list(tensor_layout[0]), tensor_layout[1]
+    return [[size if len(matrix) - 1 - at in tensor_map else 1 for at, size in enumerate(matrix)], *tensor_layout[1:]]
+
+
+def _infer_rank_list(train_map: dict[str, Layout], predict_map: dict[str, Layout] | None = None) -> dict[str, tuple[Any, bool]]:
+    """For each Parameter by name, return the ranks whose files hold different slices of it, and whether one slice is loaded as it is.
+
+    `train_map` and `predict_map` give the layouts of training and of the present network; a name that `predict_map` lacks is left out.
+    """
+    ranks_by_name: dict[str, tuple[Any, bool]] = {}
+    for name, layout in train_map.items():
+        matrix = _remove_repeated_slices(layout)[0]
+        ranks = np.arange(math.prod(layout[0])).reshape(layout[0])[tuple(slice(size) for size in matrix)].flatten()
+        target = predict_map.get(name) if predict_map else None
+        if not predict_map:
+            ranks_by_name[name] = ranks, False
+        elif target is None:
+            logger.warning("predict_map does not contain %s", name)
+        elif _check_same_layout(layout, target):
+            ranks_by_name[name] = [_rank_in_stage()], True
+        elif not _check_similar_layout(layout, target) or len(ranks) not in (1, math.prod(target[0])):
+            ranks_by_name[name] = ranks, False
+        else:
+            ranks_by_name[name] = (ranks if len(ranks) == 1 else [ranks[_rank_in_stage()]]), True
+    return ranks_by_name
+
+
+def _rank_in_stage() -> int:
+    """Return the rank of this process within its pipeline stage."""
+    return _get_global_rank() % _get_stage_device_num() if _get_pipeline_stages() > 1 else _get_global_rank()

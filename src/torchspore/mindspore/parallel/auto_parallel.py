@@ -10,8 +10,8 @@ from torchspore.base.arguments import check_int_type
 from torchspore.base.text import list_choices, message, short
 from torchspore.context import effects
 from torchspore.context.store import STORE
+from torchspore.context.strategy_files import op_strategies
 from torchspore.distributed import device_count
-from torchspore.distributed.shard import strategy_io
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.names import missing
 
@@ -62,18 +62,18 @@ class AutoParallel(Cell):
     def _acting(self) -> Iterator[None]:
         """A block in which the context has these settings."""
         token = STORE.open_scope()
-        files, settings = dict(strategy_io.op_strategies), self._settings
+        files, settings = dict(op_strategies), self._settings
         try:
             STORE.change("auto_parallel", self._context(), "AutoParallel")
             if "transformer_opt.file_path" in settings:
                 path = settings["transformer_opt.file_path"]
                 STORE.change("context", {"ascend_config": {"parallel_speed_up_json_path": path}}, "AutoParallel.transformer_opt")
             if self._parallel_mode == "sharding_propagation":        # elsewhere MindSpore ignores them too
-                strategy_io.op_strategies.update({mode: settings[name] for name, mode in _OPERATOR_FILES.items() if name in settings})
+                op_strategies.update({mode: settings[name] for name, mode in _OPERATOR_FILES.items() if name in settings})
             yield
         finally:
-            strategy_io.op_strategies.clear()
-            strategy_io.op_strategies.update(files)
+            op_strategies.clear()
+            op_strategies.update(files)
             STORE.close_scope(token)
 
     def _context(self) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from torchspore.base.text import message, short
-from torchspore.distributed.shard import strategy_io
+from torchspore.context.strategy_files import op_strategies
 from torchspore.names import missing
 
 
@@ -23,12 +23,13 @@ def set_op_strategy_config(mode: str = "SAVE", path: str = "") -> None:
         raise KeyError(message(call_text, "'SAVE' or 'LOAD'"))
     if not Path(path).is_absolute() or Path(path).suffix != ".json":
         raise KeyError(message(call_text, "an absolute path that ends with .json"))
-    strategy_io.op_strategies[mode] = path
+    op_strategies.clear()                      # as in MindSpore, one mode at a time
+    op_strategies[mode] = path
 
 
 def op_strategy_config() -> dict[str, str]:
     """The paths by mode."""
-    return dict(strategy_io.op_strategies)
+    return dict(op_strategies)
 
 
 __getattr__ = missing(__name__)

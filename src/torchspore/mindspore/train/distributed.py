@@ -15,9 +15,9 @@ from torchspore.distributed.shard import strategy_file
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.train import recut, unified_files
+from torchspore.mindspore.train import resharding, unified_files
 from torchspore.mindspore.train.serialization import load_checkpoint, load_param_into_net, to_entry, to_value
-from torchspore.mindspore.train.slices import Cut, cuts_of
+from torchspore.mindspore.train.slices import ParameterSharding, shardings_of
 
 
 def build_searched_strategy(strategy_filename: str) -> dict[str, Any]:
@@ -61,12 +61,12 @@ def merge_sliced_parameter(sliced_parameters: list[Parameter], strategy: dict[st
 
 
 def _joined(name: str, slices: list[np.ndarray], layout: Any) -> np.ndarray:
-    cut = cut_of(name, layout)
-    if cut.layout.rows:
+    sharding = sharding_of(name, layout)
+    if sharding.layout.rows:
         return np.concatenate(slices)
-    if len(slices) != cut.devices:
-        raise ValueError(message(f"{len(slices)} slices of {name!r}", f"{cut.devices}, one for each process of its strategy"))
-    return cut.merged(name, dict(enumerate(slices)))
+    if len(slices) != sharding.devices:
+        raise ValueError(message(f"{len(slices)} slices of {name!r}", f"{sharding.devices}, one for each process of its strategy"))
+    return sharding.merged(name, dict(enumerate(slices)))
 
 
 def _lists(part: Any) -> list[list[int]]:
@@ -79,8 +79,8 @@ def _lists(part: Any) -> list[list[int]]:
     return []
 
 
-def cut_of(name: str, layout: Any) -> Cut:
-    """Return the cut of a layout of `build_searched_strategy`, or of a list [dev_matrix, tensor_map, ...]. Raises ValueError for others."""
+def sharding_of(name: str, layout: Any) -> ParameterSharding:
+    """Return the sharding of a result of `build_searched_strategy` or a list [dev_matrix, tensor_map, ...]. Raises ValueError otherwise."""
     if isinstance(layout, (list, tuple)) and len(layout) == 1 and hasattr(layout[0], "dev_matrix"):
         layout = layout[0]
     try:
@@ -96,7 +96,7 @@ def cut_of(name: str, layout: Any) -> Cut:
         raise ValueError(message(f"the strategy of {name!r}, {short(layout)}", "a layout that build_searched_strategy returned")) from None
     nested = tuple(tuple(number for number in part if number != -1) for part in tensor_map) if len(tensor_map) > 1 else None
     flat = tuple(number for part in tensor_map for number in part)
-    return Cut(strategy_file.StoredLayout(tuple((devices or [[]])[0]), flat, None, step, size, nested, tuple(rows)))
+    return ParameterSharding(strategy_file.StoredLayout(tuple((devices or [[]])[0]), flat, None, step, size, nested, tuple(rows)))
 
 
 def load_distributed_checkpoint(
@@ -107,7 +107,7 @@ def load_distributed_checkpoint(
 ) -> Any:
     """Loads the Parameters of several processes' checkpoint files, in order of the processes, into the network of one process.
 
-    `train_strategy_filename`, or the context's strategy file, defines the cuts; one file needs none. A Parameter without an entry comes
+    `train_strategy_filename`, or the context's strategy file, defines the sharding; one file needs none. A Parameter without an entry comes
     from the first file. `predict_strategy`, a strategy file or the result of `build_searched_strategy`, defines the part of each Parameter
     on this process (`rank_id`, by default its rank); None: all. `name_map` renames the Parameters of the files. Instead of files,
     `unified_safetensors_dir` may name a folder that `unified_safetensors` wrote; then, if `network` is None, the parts of process `rank_id`
@@ -125,32 +125,32 @@ def load_distributed_checkpoint(
         raise ValueError(message(f"{call}({short(network)})", f"{expected}, got {type(network).__name__}"))
     if network is None and (unified_safetensors_dir is None or rank_id is None):
         raise ValueError(message(f"{call}(None, dst_safetensors_dir={dst_safetensors_dir!r})", "unified_safetensors_dir and rank_id, too"))
-    cuts = _predicted(call, predict_strategy)
-    rank = _rank_of(call, rank_id) if cuts or rank_id is not None else 0
+    shardings = _predicted(call, predict_strategy)
+    rank = _rank_of(call, rank_id) if shardings or rank_id is not None else 0
     if unified_safetensors_dir is not None:
         names = network and [parameter.name for parameter in network.get_parameters()]
         entries = dict(unified_files.entries(call, unified_safetensors_dir, names, name_map))
     else:
         entries = _from_files(call, checkpoint_filenames, train_strategy_filename, format, (dec_key, dec_mode), name_map or {})
-    parts = {name: recut.part_of(entry, cuts.get(name), rank) for name, entry in entries.items()}
+    parts = {name: resharding.part_of(entry, shardings.get(name), rank) for name, entry in entries.items()}
     if network is None:
         target = Path(dst_safetensors_dir or "") / f"rank_{rank}" / f"net.{output_format}"
-        recut.write_all({target: lambda: list(parts.values())})
+        resharding.write_all({target: lambda: list(parts.values())})
         return True
     values = {name: to_value(entry) for name, entry in parts.items()}
     unloaded = load_param_into_net(network, {name: p for name, p in values.items() if isinstance(p, Parameter)}, strict_load)
     return values if return_param_dict else unloaded if unified_safetensors_dir is not None else None
 
 
-def _predicted(call: str, strategy: Any) -> dict[str, Cut]:
-    """Return the cuts of a strategy for this process; empty without a strategy."""
+def _predicted(call: str, strategy: Any) -> dict[str, ParameterSharding]:
+    """Return the shardings of a strategy for this process; empty without a strategy."""
     if strategy is None:
         return {}
     if isinstance(strategy, str):
-        return cuts_of(strategy_file.read(_file(call, strategy)))
+        return shardings_of(strategy_file.read(_file(call, strategy)))
     if not isinstance(strategy, dict):
         raise ValueError(message(f"{call}(predict_strategy={short(strategy)})", f"a dict or a file, got {type(strategy).__name__}"))
-    return {name: cut_of(name, layout) for name, layout in strategy.items()}
+    return {name: sharding_of(name, layout) for name, layout in strategy.items()}
 
 
 def _rank_of(call: str, rank_id: Any) -> int:
@@ -168,14 +168,14 @@ def _from_files(
 ) -> dict[str, Entry]:
     """Return the full Parameters from the files of all processes."""
     files = _files(call, names, format)
-    cuts = _trained(call, strategy, len(files))
+    shardings = _trained(call, strategy, len(files))
     loaded = {
         rank: {
             key: to_entry(key, value) for key, value in load_checkpoint(name, dec_key=secret[0], dec_mode=secret[1], format=format).items()
         }
         for rank, name in enumerate(files)
     }
-    return {renamed.get(entry.name, entry.name): entry for entry in recut.Recut(cuts, None).entries(0, loaded)}
+    return {renamed.get(entry.name, entry.name): entry for entry in resharding.Resharding(shardings, None).entries(0, loaded)}
 
 
 def _files(call: str, names: Any, format: str) -> list[str]:
@@ -187,13 +187,13 @@ def _files(call: str, names: Any, format: str) -> list[str]:
     return list(names)
 
 
-def _trained(call: str, file: Any, count: int) -> dict[str, Cut]:
+def _trained(call: str, file: Any, count: int) -> dict[str, ParameterSharding]:
     path = file if file is not None else get_auto_parallel_context("strategy_ckpt_load_file")
     if not path:
         if count > 1:
-            raise ValueError(message(f"{call} of {count} files", "train_strategy_filename, which says how they were cut"))
+            raise ValueError(message(f"{call} of {count} files", "train_strategy_filename, which says how they were split"))
         return {}
-    return cuts_of(strategy_file.read(_file(call, path)))
+    return shardings_of(strategy_file.read(_file(call, path)))
 
 
 def restore_group_info_list(group_info_file_name: str) -> list[int]:

@@ -12,11 +12,13 @@ from torchspore.base.text import message
 from torchspore.context.store import STORE
 from torchspore.distributed.parallel import parameter_broadcast, settings
 from torchspore.engine.core import tree
+from torchspore.engine.core.training_start import TRAINING_START
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.wrap.cell_wrapper import WithEvalCell
 from torchspore.mindspore.train import progress
 from torchspore.mindspore.train.callback._callback import CallbackManager, InternalCallbackParam, RunContext, _handle_loss, set_cur_net
+from torchspore.mindspore.train.callback._checkpoint_counters import counters_of
 from torchspore.mindspore.train.callback._loss_monitor import LossMonitor
 from torchspore.mindspore.train.dataset_helper import DatasetHelper
 from torchspore.mindspore.train.metrics import Loss
@@ -45,6 +47,8 @@ class ModelLoops:
         initial_epoch: int = 0, valid_dataset: Any = None, valid_frequency: Any = 1, valid_dataset_sink_mode: bool = True,
     ) -> None:
         """Trains with checked arguments."""
+        if TRAINING_START.hook is not None:
+            TRAINING_START.hook()
         steps = train_dataset.get_dataset_size()
         if steps == 0:
             raise ValueError(message("Model.train(train_dataset=...)", "a dataset with rows; this one has none"))
@@ -113,6 +117,7 @@ class ModelLoops:
         for batch in helper:
             self._check_batch_("train_dataset", batch)
             state.cur_step_num += 1
+            self._store_training_step_info(state)
             state.train_dataset_element = batch
             called.on_train_step_begin(run)
             state.net_outputs = self._train_network(*batch)
@@ -121,6 +126,12 @@ class ModelLoops:
                 bar.step(state)
             if run.get_stop_requested():
                 break
+
+    def _store_training_step_info(self, cb_params: Any) -> None:
+        """Publish the number of the step in the context, if the training has a ModelCheckpoint."""
+        counters = counters_of(cb_params.list_callback)
+        if counters is not None:
+            counters.begin_step(cb_params.cur_step_num)
 
     def _check_batch_(self, name: str, batch: Any) -> None:
         if self._loss_fn is not None and len(batch) != 2:
@@ -235,8 +246,8 @@ def _sinks(is_requested: bool) -> bool:
 
 def _from_all_stages(outputs: Any) -> Any:
     """Return the values for metrics and callbacks: every stage of a pipeline gets the results of one stage."""
-    if not any(isinstance(leaf, Tensor) and "_cut" in leaf.__dict__ for leaf in tree.listed(outputs)):
+    if not any(isinstance(leaf, Tensor) and "_sharded_layout" in leaf.__dict__ for leaf in tree.listed(outputs)):
         return outputs
     from torchspore.distributed.shard import gather
 
-    return tree.mapped(outputs, gather.from_its_stage)
+    return tree.mapped(outputs, gather.broadcast_from_stage)

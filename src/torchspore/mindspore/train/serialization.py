@@ -16,9 +16,10 @@ from torchspore.base.suggest import closest
 from torchspore.base.text import list_choices, message, short, with_hint
 from torchspore.distributed.parallel import optimizer_shards, settings
 from torchspore.distributed.shard import gather
-from torchspore.engine.core.sharded_layout import cut_of
+from torchspore.engine.core.sharded_layout import sharded_layout_of
 from torchspore.engine.core.tensor import raw, wrap
 from torchspore.mindspore.common import dtype as mstype
+from torchspore.mindspore.common import remote_parameters, server_session
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.experimental.map_parameter import MapParameter
@@ -163,17 +164,30 @@ def _entries(
             chosen.setdefault(name, value)
     values = chosen | (append_dict or {})
     if is_gathered:
-        gather.meet("save_checkpoint", values.values())
+        gather.wait_for_holders("save_checkpoint", values.values())
     for name, value in values.items():
         if isinstance(value, MapParameter):
             raise TypeError(message(
                 f"save_checkpoint of the MapParameter {name!r}", "Tensors: a checkpoint has no place for its keys",
                 hint="write choice_func=... to leave it out, and save table.export_data() separately",
             ))
-        if is_gathered or not isinstance(value, Tensor):
+        if remote_parameters.is_remote(value):
+            yield _remote_entry(name, value)
+        elif is_gathered or not isinstance(value, Tensor):
             yield to_entry(name, _gathered(value))
         elif not gather.is_elsewhere(value):
             yield to_entry(name, gather.local_value(value))
+
+
+def _remote_entry(name: str, value: Any) -> Entry:
+    """Return the entry of a Parameter whose values servers store; its rows are fetched in blocks when the file is written."""
+    if value.ndim == 0:
+        return to_entry(name, value.value())
+    like = to_entry(name, Tensor(np.zeros(1, np.float32)).astype(value.dtype))
+    values = checkpoint_file.BlockedValues(
+        lambda: (to_entry(name, block).values for block in value.row_blocks()), tuple(value.shape), like.values.dtype,
+    )
+    return Entry(name, like.type_name, tuple(value.shape), values)
 
 
 def _gathered(value: Any) -> Any:
@@ -181,7 +195,7 @@ def _gathered(value: Any) -> Any:
     share = getattr(value, "__dict__", {}).get(optimizer_shards.MARK)
     if share is not None:
         return wrap(optimizer_shards.full_value(raw(value), share))
-    cut = cut_of(value)
+    cut = sharded_layout_of(value)
     return value if cut is None else wrap(gather.full_value(raw(value), cut))
 
 
@@ -223,7 +237,11 @@ def _write(path: Path, entries: list[Entry], format: str, secret: tuple[Any, Any
         checkpoint_file.write(path, iter(entries), *secret)
         return
     with files.atomic_file(path, files.READ_ONLY, durable=True) as file:
-        tensor_files.write(file.name, (tensor_files.Stored(*entry) for entry in entries))
+        tensor_files.write(file.name, (tensor_files.Stored(*_unblocked(entry)) for entry in entries))
+
+
+def _unblocked(entry: Entry) -> Entry:
+    return entry._replace(values=np.asarray(entry.values)) if isinstance(entry.values, checkpoint_file.BlockedValues) else entry
 
 
 def async_ckpt_thread_status() -> bool:
@@ -389,10 +407,11 @@ def load_param_into_net(
     for parameter, value in pairs:
         if optimizer_shards.MARK in parameter.__dict__:
             value = wrap(optimizer_shards.local_rows(raw(value), parameter.__dict__[optimizer_shards.MARK]))
-        cut = cut_of(parameter)
+        cut = sharded_layout_of(parameter)
         if cut is not None and tuple(value.shape) == cut.shape:
             value = wrap(gather.part_of(raw(value), cut))
         parameter.set_data(value if tuple(value.shape) == tuple(parameter.shape) else value.reshape(parameter.shape))
+    server_session.load([parameter for parameter, _ in pairs])
     names = {parameter.name for parameter in parameters}
     filled = set[str]()
     if remove_redundancy and settings.processes() > 1:
@@ -422,7 +441,7 @@ def _check_fits(parameter: Parameter, value: Any, strict: bool) -> None:
     if current != required and (strict or not is_convertible):
         raise RuntimeError(message(f"{subject} has the type {current} in the checkpoint", f"{required}, as in the net"))
     share = parameter.__dict__.get(optimizer_shards.MARK)
-    cut = cut_of(parameter)
+    cut = sharded_layout_of(parameter)
     full_shape = share.full_shape if share is not None else cut.shape if cut is not None else tuple(parameter.shape)
     if cut is not None and tuple(value.shape) == tuple(parameter.shape):
         full_shape = tuple(parameter.shape)                      # a part that was saved without gathering

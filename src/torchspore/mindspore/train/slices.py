@@ -1,4 +1,4 @@
-"""Parameters cut among processes by strategy files: the part of each process, merging of parts, cutting of full values."""
+"""Parameters that strategy files split among processes: the part of each process, merging of parts, splitting of full values."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -18,8 +18,8 @@ Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Cut:
-    """The cut of a Parameter among the processes of its pipeline stages."""
+class ParameterSharding:
+    """The sharding of a Parameter among the processes of its pipeline stages."""
 
     layout: StoredLayout
     stages: tuple[int, ...] = (0,)
@@ -54,7 +54,7 @@ class Cut:
 
     @property
     def is_shared_out(self) -> bool:
-        """True if the optimizer additionally cuts axis 0."""
+        """True if the optimizer additionally splits axis 0."""
         return self.layout.opt_weight_shard_size > 1 and self.layout.opt_weight_shard_step > 0
 
     def merged(self, name: str, parts: Mapping[int, np.ndarray]) -> np.ndarray:
@@ -84,7 +84,7 @@ class Cut:
         return array
 
     def part(self, name: str, full: np.ndarray, rank: int) -> np.ndarray:
-        """Return the part of one process. Raises ValueError if the cuts do not divide the shape."""
+        """Return the part of one process. Raises ValueError if the sharding does not divide the shape."""
         self._check_even(name)
         layout = self.tensor(full.shape)
         cuts = layout.cuts()
@@ -102,7 +102,7 @@ def _describe(parts: Mapping[int, object]) -> str:
 
 def _nested(layout: StoredLayout, shape: Shape) -> tuple[int | tuple[int, ...], ...]:
     """Return the tensor map with one entry for each axis of a Tensor or of its part of this shape."""
-    if not shape:                                # files have one entry for a scalar, which is not cut
+    if not shape:                                # files have one entry for a scalar, which is not split
         return ()
     if layout.nested is not None and len(layout.nested) == len(shape):
         return tuple(group or -1 for group in layout.nested)
@@ -146,23 +146,23 @@ def _grouped(tensor_map: tuple[int, ...], lengths: Shape, shape: Shape) -> tuple
     return tuple(nested) if at == len(lengths) else None
 
 
-def cuts_of(file: StrategyFile) -> dict[str, Cut]:
-    """Return the cut of each Parameter of a strategy file by its name.
+def shardings_of(file: StrategyFile) -> dict[str, ParameterSharding]:
+    """Return the sharding of each Parameter of a strategy file by its name.
 
     In a file of several stages, which `merge_pipeline_strategys` writes, a name has its stage before it: '1-weight'.
     """
-    cuts: dict[str, Cut] = {}
+    shardings: dict[str, ParameterSharding] = {}
     for key, layout in file.layouts.items():
         stage, name = stage_of(key)
         if stage is None:
-            cuts[key] = Cut(layout)
-        elif name in cuts:
-            cuts[name] = replace(cuts[name], stages=tuple(sorted({*cuts[name].stages, stage})))
+            shardings[key] = ParameterSharding(layout)
+        elif name in shardings:
+            shardings[name] = replace(shardings[name], stages=tuple(sorted({*shardings[name].stages, stage})))
         else:
-            cuts[name] = Cut(layout, (stage,))
-    return cuts
+            shardings[name] = ParameterSharding(layout, (stage,))
+    return shardings
 
 
-def processes(cuts: Mapping[str, Cut]) -> int:
-    """Return the number of processes in all stages; 1 without cuts."""
-    return max((cut.devices * (cut.stages[-1] + 1) for cut in cuts.values()), default=1)
+def processes(shardings: Mapping[str, ParameterSharding]) -> int:
+    """Return the number of processes in all stages; 1 without shardings."""
+    return max((sharding.devices * (sharding.stages[-1] + 1) for sharding in shardings.values()), default=1)

@@ -11,29 +11,31 @@ from torchspore.base.text import list_choices, message, short
 from torchspore.distributed.shard import strategy_file
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.train.recut import Recut, read_entries, write_all
+from torchspore.mindspore.train.resharding import Resharding, read_entries, write_all
 from torchspore.mindspore.train.serialization import load_checkpoint, load_param_into_net
-from torchspore.mindspore.train.slices import Cut, cuts_of, processes
+from torchspore.mindspore.train.slices import ParameterSharding, processes, shardings_of
 
 FORMATS = ("ckpt", "safetensors")
 
 
-def _cuts(call: str, key: str, file: Any) -> dict[str, Cut] | None:
-    """Return the cuts of a strategy file; None without one. Raises TypeError and ValueError for any other file."""
+def _read_shardings(call: str, key: str, file: Any) -> dict[str, ParameterSharding] | None:
+    """Return the shardings of a strategy file; None without one. Raises TypeError and ValueError for any other file."""
     if file is None:
         return None
     if not isinstance(file, str):
         raise TypeError(message(f"{call}({key}={short(file)})", f"a file name or None, got {type(file).__name__}"))
     if not Path(file).is_file():
         raise ValueError(message(f"{call}({key}={file!r})", "an existing file"))
-    return cuts_of(strategy_file.read(Path(file)))
+    return shardings_of(strategy_file.read(Path(file)))
 
 
-def _read_cuts(call: str, source: Any, target: Any) -> tuple[dict[str, Cut] | None, dict[str, Cut] | None]:
-    return _cuts(call, "src_strategy_file", source), _cuts(call, "dst_strategy_file", target)
+def _read_both_shardings(
+    call: str, source: Any, target: Any
+) -> tuple[dict[str, ParameterSharding] | None, dict[str, ParameterSharding] | None]:
+    return _read_shardings(call, "src_strategy_file", source), _read_shardings(call, "dst_strategy_file", target)
 
 
-def _check_rank(call: str, rank: Any, target: dict[str, Cut] | None) -> None:
+def _check_rank(call: str, rank: Any, target: dict[str, ParameterSharding] | None) -> None:
     if not is_int(rank):
         raise TypeError(message(f"{call}({short(rank)})", f"an int, got {type(rank).__name__}"))
     count = processes(target or {})
@@ -48,11 +50,11 @@ def rank_list_for_transform(rank_id: int, src_strategy_file: str | None = None, 
     Raises TypeError and ValueError for invalid arguments.
     """
     call = "rank_list_for_transform"
-    source, target = _read_cuts(call, src_strategy_file, dst_strategy_file)
+    source, target = _read_both_shardings(call, src_strategy_file, dst_strategy_file)
     if source is None and not isinstance(rank_id, bool) and isinstance(rank_id, int):
         return [0]
     _check_rank(call, rank_id, target)
-    return sorted(Recut(source, target).needed(rank_id), reverse=True)
+    return sorted(Resharding(source, target).needed(rank_id), reverse=True)
 
 
 def transform_checkpoint_by_rank(
@@ -65,7 +67,7 @@ def transform_checkpoint_by_rank(
     TypeError and ValueError for invalid arguments and if a part is missing; nothing is written then.
     """
     call = "transform_checkpoint_by_rank"
-    source, target = _read_cuts(call, src_strategy_file, dst_strategy_file)
+    source, target = _read_both_shardings(call, src_strategy_file, dst_strategy_file)
     _check_rank(call, rank_id, target)
     if not isinstance(checkpoint_files_map, dict) or not checkpoint_files_map:
         raise TypeError(message(f"{call}(checkpoint_files_map={short(checkpoint_files_map)})", "a dict from numbers to file names"))
@@ -77,7 +79,7 @@ def transform_checkpoint_by_rank(
     if not isinstance(name, str) or Path(name).suffix[1:] not in FORMATS:
         raise ValueError(message(f"{call}(save_checkpoint_file_name={short(name)})", "a name that ends with .ckpt or .safetensors"))
     files = {rank: read_entries(Path(file)) for rank, file in checkpoint_files_map.items()}
-    write_all({Path(name): lambda: Recut(source, target).entries(rank_id, files)})
+    write_all({Path(name): lambda: Resharding(source, target).entries(rank_id, files)})
 
 
 def transform_checkpoints(
@@ -86,7 +88,7 @@ def transform_checkpoints(
 ) -> None:
     """Writes rank_N/`ckpt_prefix`N.ckpt into `dst_checkpoints_dir` for each process N of the target's strategy, or for one without it.
 
-    The last .ckpt or .safetensors file of each folder rank_N in `src_checkpoints_dir` is read, with the cuts of `src_strategy_file`.
+    The last .ckpt or .safetensors file of each folder rank_N in `src_checkpoints_dir` is read, with the shardings of `src_strategy_file`.
     `output_format` is 'ckpt' or 'safetensors'. One process does all the work, for any `process_num`. Raises TypeError and ValueError for
     invalid arguments and if a part is missing; nothing is written then.
     """
@@ -100,12 +102,12 @@ def transform_checkpoints(
         raise ValueError(message(f"{call}(process_num={short(process_num)})", "an int from 1 on"))
     if output_format not in FORMATS:
         raise ValueError(message(f"{call}(output_format={short(output_format)})", list_choices(FORMATS)))
-    source, target = _read_cuts(call, src_strategy_file, dst_strategy_file)
-    recut = Recut(source, target)
+    source, target = _read_both_shardings(call, src_strategy_file, dst_strategy_file)
+    resharding = Resharding(source, target)
     files = {rank: read_entries(file) for rank, file in files_of_ranks(call, Path(src_checkpoints_dir)).items()}
     folder = Path(dst_checkpoints_dir)
     write_all({
-        folder / f"rank_{rank}" / f"{ckpt_prefix}{rank}.{output_format}": functools.partial(recut.entries, rank, files)
+        folder / f"rank_{rank}" / f"{ckpt_prefix}{rank}.{output_format}": functools.partial(resharding.entries, rank, files)
         for rank in range(processes(target or {}))
     })
 

@@ -15,8 +15,8 @@ from torchspore.base.files import write_atomically
 from torchspore.base.text import message, short
 from torchspore.distributed.shard import strategy_file
 from torchspore.errors import FileFormatError
-from torchspore.mindspore.train.recut import Recut, read_entries, write_all
-from torchspore.mindspore.train.slices import cuts_of
+from torchspore.mindspore.train.resharding import Resharding, read_entries, write_all
+from torchspore.mindspore.train.slices import shardings_of
 
 NAMES = "param_name_map.json"
 _LARGEST = 4 * 2**30
@@ -29,10 +29,10 @@ def unified_safetensors(
 ) -> None:
     """Writes the full Parameters of the .safetensors files in `src_dir`/rank_N as part0.safetensors, ... and param_name_map.json.
 
-    `src_strategy_file` has the cuts. `file_suffix` is the end of the files' names, before their suffix. `choice_func(name)` returns whether
-    a Parameter is included, or its new name. `split_dst_file=(k, n)` writes the k-th (from 1) of n shares of the files. Files without
-    redundant Parameters (`merge_with_redundancy=False`) are merged like others. One process does all the work, for any `max_process_num`.
-    Raises TypeError and ValueError for invalid arguments and if a part is missing.
+    `src_strategy_file` has the shardings. `file_suffix` is the end of the files' names, before their suffix. `choice_func(name)` returns
+    whether a Parameter is included, or its new name. `split_dst_file=(k, n)` writes the k-th (from 1) of n shares of the files. Files
+    without redundant Parameters (`merge_with_redundancy=False`) are merged like others. One process does all the work, for any
+    `max_process_num`. Raises TypeError and ValueError for invalid arguments and if a part is missing.
     """
     from torchspore.mindspore.train.transform import files_of_ranks
 
@@ -48,8 +48,8 @@ def unified_safetensors(
     share, shares = _share(call, split_dst_file)
     paths = files_of_ranks(call, Path(src_dir), ("safetensors",), file_suffix or "")
     files = {rank: read_entries(path) for rank, path in paths.items()}
-    recut = Recut(cuts_of(strategy_file.read(Path(src_strategy_file))), None)
-    renamed = [_chosen(call, entry, choice_func) for entry in recut.entries(0, files)]
+    resharding = Resharding(shardings_of(strategy_file.read(Path(src_strategy_file))), None)
+    renamed = [_chosen(call, entry, choice_func) for entry in resharding.entries(0, files)]
     chosen = [entry for entry in renamed if entry is not None]
     parts = list(_parts(chosen))
     folder = Path(dst_dir)

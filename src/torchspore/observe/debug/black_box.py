@@ -119,18 +119,18 @@ class Box:
             faulthandler.enable(file=self._open["deaths"], all_threads=True)
             if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
                 faulthandler.register(signal.SIGTERM, file=self._open["terminated"], all_threads=True, chain=True)
-            self.tell_facts()
+            self.write_facts()
         else:
             faulthandler.disable()
             if self.had_faulthandler:
                 faulthandler.enable()
             faulthandler.unregister(signal.SIGTERM)
 
-    def tell_facts(self) -> None:
+    def write_facts(self) -> None:
         """Writes down what the watcher must know to write a record without this process."""
         self._replace("facts", json.dumps(self._facts()).encode())
 
-    def tell_graphs(self, lines: list[bytes]) -> None:
+    def write_graphs(self, lines: list[bytes]) -> None:
         """Writes down the last graphs, a line of JSON each."""
         self._replace("graphs", b"\n".join(lines))
 
@@ -154,7 +154,7 @@ class Box:
             wait = _REFRESH
             if not ready:
                 if self.records:
-                    self.tell_facts()
+                    self.write_facts()
                 continue
             pending += os.read(self._read, 65536)
             *lines, pending = pending.split(b"\n")

@@ -52,7 +52,7 @@ _ACTIVE = _Active()
 # ---- switches
 
 def switch(is_on: bool) -> Outcome:
-    """Makes `enable_dump` act: every operator of every iteration goes to `save_dump_path`, unless a file of settings says what does."""
+    """Apply `enable_dump`: every operator of every iteration goes to `save_dump_path`, unless a file of settings says what does."""
     _settings.pop("enable_dump", None)
     if is_on and "environment" not in _settings:
         _settings["enable_dump"] = Settings(os.path.abspath(STORE.get("save_dump_path") or "."), statistics=True)
@@ -65,7 +65,7 @@ def switch(is_on: bool) -> Outcome:
 
 
 def select_folder(path: str) -> Outcome:
-    """Makes `save_dump_path` act."""
+    """Apply `save_dump_path`."""
     if "enable_dump" in _settings or "exception_dump" in _settings:
         for who in ("enable_dump", "exception_dump"):
             if who in _settings:
@@ -76,7 +76,7 @@ def select_folder(path: str) -> Outcome:
 
 
 def on_exception(level: str) -> Outcome:
-    """Makes `exception_dump` act: inputs ('2'), or inputs and outputs ('1'), of an operator that fails."""
+    """Apply `exception_dump`: inputs ('2'), or inputs and outputs ('1'), of an operator that fails."""
     _settings.pop("exception_dump", None)
     if STORE.source("exception_dump")[0] == DEFAULT:
         level = "0"                        # operators are followed only where the program asks for it

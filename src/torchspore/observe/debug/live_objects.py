@@ -66,7 +66,7 @@ def operator_of(error: BaseException) -> str:
     at: BaseException | None = error
     while at is not None:
         for frame, _ in traceback.walk_tb(at.__traceback__):
-            if frames.is_ours(frame.f_code.co_filename):
+            if frames.is_torchspore_file(frame.f_code.co_filename):
                 text = FRONT.operator_of(frame) or text
         at = at.__context__ if not text else None
     return text

@@ -44,6 +44,6 @@ def _keep(compilation: Compilation, texts: list[tuple[str, str]]) -> None:
     while sum(len(line) for _, line in _last) > _BYTES:
         _last.pop(0)
     if boxes.RECORDER.box is not None:
-        boxes.RECORDER.box.tell_graphs([line for _, line in _last])
+        boxes.RECORDER.box.write_graphs([line for _, line in _last])
 
 

@@ -43,7 +43,7 @@ _requested_records: set[int] = set()
 
 
 def limit(seconds: int) -> Outcome:
-    """Makes `op_timeout` act: where the program set it, an operator or a step of the data pipeline that runs longer ends the program."""
+    """Apply `op_timeout`: where the program set it, an operator or a step of the data pipeline that runs longer ends the program."""
     if STORE.source("op_timeout")[0] == "default" or not seconds:
         if boxes.RECORDER.box is not None:
             boxes.RECORDER.box.limit(0)
@@ -70,7 +70,7 @@ def _by_marks() -> str:
 
 
 def configure(path: str) -> Outcome:
-    """Makes `rdr.enable`, `rdr.mode` and `rdr.path` act, which the file `path` or the environment gives."""
+    """Apply `rdr.enable`, `rdr.mode` and `rdr.path`, which the file `path` or the environment gives."""
     enable, mode, where, every = (STORE.get(_RDR + name) for name in _MEMBERS)
     if not enable or is_off:
         _off()
@@ -130,7 +130,7 @@ def _failed(error: BaseException) -> None:
         return
     _requested_records.add(id(error))
     trace = traceback.TracebackException.from_exception(error)
-    line = next((f"{at.filename}:{at.lineno}" for at in reversed(trace.stack) if frames.is_users(at.filename)), "")
+    line = next((f"{at.filename}:{at.lineno}" for at in reversed(trace.stack) if frames.is_user_file(at.filename)), "")
     head = "".join(trace.format_exception_only()).strip()
     at = f" at {line}" if line and line not in head else ""
     memory = isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "allocate memory" in str(error)
@@ -176,12 +176,12 @@ def record(cause: dict[str, Any]) -> None:
     box.board.state = RECORDED
     if wrong:
         if once.first_time("rdr can't be written"):
-            _say(wrong)
+            _print_message(wrong)
     elif cause["kind"] != "normal end":
-        _say(f"what happened is recorded: torchspore rdr show {frames.near(f'{folder()}:1')[:-2]}")
+        _print_message(f"what happened is recorded: torchspore rdr show {frames.relative_line(f'{folder()}:1')[:-2]}")
 
 
-def _say(text: str) -> None:
+def _print_message(text: str) -> None:
     with contextlib.suppress(OSError, ValueError, AttributeError):
         print(f"torchspore: {text}", file=sys.stderr)
 

@@ -14,7 +14,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from torchspore.base.frames import is_users
+from torchspore.base.frames import is_user_file
 from torchspore.engine.core.torch_private import TELLS_PYTHON
 from torchspore.engine.eager import flops
 from torchspore.observe.profiling import annotations as marks
@@ -117,7 +117,7 @@ def _is_users_line(path: str) -> bool:
     """Return whether a file is the user's; torch removes its folder of sys.path from the name."""
     if not path.endswith(".py") or path.startswith(_OTHERS) or os.path.exists(os.path.join(sysconfig.get_paths()["stdlib"], path)):
         return False
-    return is_users(path)
+    return is_user_file(path)
 
 
 def _thread(reader: _Reader, rows: list[tuple[int, int, Any, str]]) -> None:

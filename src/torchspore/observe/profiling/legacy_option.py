@@ -43,7 +43,7 @@ _SESSION = _Session()
 
 
 def enable(is_on: bool) -> Outcome:
-    """Makes `enable_profiling` act; False ends what True began, and the files are written then."""
+    """Apply `enable_profiling`; False ends what True began, and the files are written then."""
     before, _SESSION.switched = _SESSION.switched, is_on
     if before and not is_on:
         _finish()
@@ -52,7 +52,7 @@ def enable(is_on: bool) -> Outcome:
 
 
 def configure(_: str) -> Outcome:
-    """Makes `profiling_options` act; given without `enable_profiling` they ask for the times of steps alone."""
+    """Apply `profiling_options`; given without `enable_profiling` they ask for the times of steps alone."""
     if _SESSION.switched is False and _SESSION.running is None and _SESSION.has_ended:
         return Outcome.no_effect("enable_profiling was switched off")
     is_enabled = bool(STORE.get("enable_profiling"))

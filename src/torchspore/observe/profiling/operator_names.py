@@ -27,7 +27,7 @@ _KINDS = {
     "sigmoid_backward": "SigmoidGrad", "fill_": "Fill", "zeros_like": "ZerosLike", "ones_like": "OnesLike", "zero_": "ZerosLike",
     "expand": "BroadcastTo", "rsub": "Sub",
 }
-_UPDATES = ("_fused_", "_foreach_")
+_UPDATES = ("_fused_adam", "_fused_adagrad", "_fused_sgd", "_foreach_")
 _EXCHANGES = ("c10d::", "nccl:", "gloo:", "hccl:")
 _COLLECTIVE = {"AllReduce", "AllGather", "ReduceScatter", "Broadcast", "AlltoAll", "AllToAllv"}
 

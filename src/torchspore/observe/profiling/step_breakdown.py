@@ -77,8 +77,8 @@ def _explicit(marked: list[tuple[int, int]], segments: list[_Segment]) -> list[t
 
 
 def _bounds(segments: list[_Segment], calls: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """(Start, end) of each step."""
-    start, until = segments[0][0], 0
+    """(Start, end) of each step. An update makes a step only if something was computed before it."""
+    start, until, has_computed = segments[0][0], 0, False
     waits = any(phase == DATA for _, _, phase in segments)
     opens = (DATA,) if waits else (DATA, FORWARD)
     updates = any(phase == UPDATE for _, _, phase in segments)
@@ -89,14 +89,15 @@ def _bounds(segments: list[_Segment], calls: list[tuple[int, int]]) -> Iterator[
                 start = end
         return
     for begin, end, phase in segments:
-        if until and phase in opens:
+        if until and phase in opens and has_computed:
             yield start, until
-            start, until = until, 0
+            start, until, has_computed = until, 0, False
+        has_computed = has_computed or phase in (FORWARD, BACKWARD)
         if phase == UPDATE:
             until = max(until, end)
         elif until and begin >= until and phase != UPDATE:
             continue
-    if until:
+    if until and has_computed:
         yield start, until
 
 

@@ -237,6 +237,23 @@ class InPlaceWriter(Writer):
         )))
 
 
+class LoopAliasWriter(InPlaceWriter):
+    """The same with loops that write, read, and end with two names on one Tensor: the next round writes into memory that both show."""
+
+    def _body(self, depth: int, around: tuple[str, ...]) -> None:
+        first, second = self._random.sample((*NAMES, "d"), 2)
+        writes = (f"{first}[0] = {first}[1] + 1", f"{first}.mul_(0.5)", f"{second}.add_(x)", "v[0] = 0.25")
+        self._put(depth + 1, self._random.choice(writes))
+        self._put(depth + 1, f"{self._random.choice(NAMES)} = {self._random.choice((first, second))} * 0.5 + x")
+        self._block(depth + 1, (*around, "loop"))
+        is_conditional = self._random.random() < 0.3
+        if is_conditional:
+            self._put(depth + 1, f"if {self._test()}:")
+        inner = depth + 1 + is_conditional
+        self._put(inner, f"{first} = {self._random.choice((f'{first} * 1.5', f'ops.sin({second})', f'{first} + x'))}")
+        self._put(inner, self._random.choice((f"{second} = {first}", f"{second} = {first}", f"v = {first}[1:]", f"{second} = {first}[:]")))
+
+
 def text(seed: int, kind: type[Writer] = Writer) -> str:
     """The source of the function of `seed`."""
     return kind(seed).text(f"generated_{seed}")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.unit.graph.control.generator import NAMES, InPlaceWriter, features, function, text
+from tests.unit.graph.control.generator import NAMES, InPlaceWriter, LoopAliasWriter, features, function, text
 from tests.unit.graph.control.running import compiled, expect_equal, expected
 
 QUICK = range(80)
@@ -62,6 +62,12 @@ def test_the_hard_cases_occur() -> None:
 def test_a_generated_function_that_writes_in_place(seed: int) -> None:
     found, _ = compiled(function(seed, InPlaceWriter), 1, "LAX")
     expect_equal(found, expected(function(seed, InPlaceWriter), 1))
+
+
+@pytest.mark.parametrize("seed", [pytest.param(seed, marks=[] if seed < 16 else [pytest.mark.slow]) for seed in range(COUNT // 2)])
+def test_loops_that_end_with_two_names_on_one_tensor(seed: int) -> None:
+    call, _ = compiled(function(seed, LoopAliasWriter), 1, "LAX")
+    expect_equal(call, expected(function(seed, LoopAliasWriter), 1))
 
 
 @pytest.mark.slow

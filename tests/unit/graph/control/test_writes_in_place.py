@@ -333,39 +333,6 @@ def test_a_training_step_learns_what_pynative_learns() -> None:
             np.testing.assert_allclose(a, b, rtol=1e-5)
 
 
-def an_alias_made_in_a_loop(x):
-    a, b, i = x * 1, x * 2, Tensor(0)
-    while i < 3:
-        if x.sum() > 0:
-            b = a
-        b[0] = b[1] * 0.5
-        a = a * 1.5
-        i = i + 1
-    return (a * a).sum() + (b * b * b).sum()
-
-
-def a_view_taken_on_one_way(x):
-    b = x * 1
-    if x.sum() > 0:
-        v = b[1:]
-        v[0] = 9
-    else:
-        b = b * 2
-    return (b * b).sum()
-
-
-@pytest.mark.parametrize("function", [an_alias_made_in_a_loop, a_view_taken_on_one_way], ids=lambda f: f.__name__)
-def test_what_no_graph_holds_runs_in_parts(function: Callable[[Any], Any]) -> None:
-    call = ms.jit(first(function))
-    for x in INPUTS:
-        for ours, its in zip(flat(call(tensor(x))), flat(first(function)(tensor(x)))):
-            np.testing.assert_allclose(ours, its, rtol=1e-5)
-    ms.set_context(jit_syntax_level=LEVELS["STRICT"])
-    inner = first(function)
-    with pytest.raises(RuntimeError, match=r"(writes in place into a Tensor that may be another one|and writes in place into it)"):
-        ms.jit(lambda x: inner(x))(tensor(INPUTS[0]))
-
-
 def adds(b, x):
     b.add_(x)
 

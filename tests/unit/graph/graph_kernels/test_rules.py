@@ -11,9 +11,9 @@ import torch
 from torchspore.engine.core import node_metadata
 from torchspore.engine.core.torch_private import make_fx
 from torchspore.graph.backend import eager_codegen, measurement
-from torchspore.graph.fx.modules import copied
+from torchspore.graph.fx.modules import copy_module
 from torchspore.graph.graph_kernels.rematerialize import recomputed
-from torchspore.graph.passes.algebra import RULES, simplified
+from torchspore.graph.passes.algebra import RULES, simplify
 from torchspore.graph.passes.cleanup import drop_dead
 from torchspore.graph.passes.common_subexpressions import common_subexpressions
 from torchspore.graph.settings import Flags
@@ -35,7 +35,7 @@ def names(module: torch.fx.GraphModule) -> list[str]:
 def run(module: torch.fx.GraphModule) -> list[torch.Tensor]:
     own = [measurement.copy(t) for t in (X, Y)]
     torch.manual_seed(0)
-    return [*eager_codegen.compile(copied(module))(*own), *own]
+    return [*eager_codegen.compile(copy_module(module))(*own), *own]
 
 
 def same(before: torch.fx.GraphModule, after: torch.fx.GraphModule) -> bool:
@@ -62,12 +62,12 @@ def same(before: torch.fx.GraphModule, after: torch.fx.GraphModule) -> bool:
 ])  # fmt: skip
 def test_a_rule(rule: str, function: Function, left: list[str]) -> None:
     module = traced(function)
-    before = copied(module)
-    after = simplified(module, [rule] if rule != "abs_abs" else [rule, "neg_neg"])
+    before = copy_module(module)
+    after = simplify(module, [rule] if rule != "abs_abs" else [rule, "neg_neg"])
     if rule == "view_view":
         after = drop_dead(after)
     assert names(after) == left and same(before, after)
-    assert names(simplified(copied(before), [name for name in RULES if name != rule])) != left
+    assert names(simplify(copy_module(before), [name for name in RULES if name != rule])) != left
 
 
 def test_every_rule_is_explained_and_none_beside() -> None:
@@ -86,8 +86,8 @@ def test_every_rule_is_explained_and_none_beside() -> None:
 ])  # fmt: skip
 def test_what_rules_leave(function: Function) -> None:
     module = traced(function)
-    before = copied(module)
-    after = simplified(module, list(RULES))
+    before = copy_module(module)
+    after = simplify(module, list(RULES))
     assert same(before, after)
     assert all(out.data_ptr() not in (before_in.data_ptr(),) for before_in, out in zip(*fresh(after)))
 
@@ -99,19 +99,19 @@ def test_a_rule_sees_that_what_it_would_read_has_changed() -> None:
         return [torch.neg(negated) + 1]
 
     module = traced(function)
-    before = copied(module)
-    after = simplified(module, list(RULES))
+    before = copy_module(module)
+    after = simplify(module, list(RULES))
     assert names(after).count("neg") == 2 and same(before, after)
 
 
 def fresh(module: torch.fx.GraphModule) -> tuple[list[torch.Tensor], list[Any]]:
     own = [X.clone(), Y.clone()]
-    return own, eager_codegen.compile(copied(module))(*own)
+    return own, eager_codegen.compile(copy_module(module))(*own)
 
 
 def test_equal_values_are_computed_once() -> None:
     module = traced(lambda x, y: [torch.exp(x + 1) + torch.exp(x + 1) * torch.exp(x + 1.0)])
-    before = copied(module)
+    before = copy_module(module)
     after = common_subexpressions(module)
     assert names(after).count("exp") == 2 and names(after).count("add") == 3 and same(before, after)   # 1 is not 1.0
 
@@ -124,7 +124,7 @@ def test_equal_values_are_computed_once() -> None:
 ])  # fmt: skip
 def test_what_is_not_computed_once(function: Function, stays: str) -> None:
     module = traced(function)
-    before = copied(module)
+    before = copy_module(module)
     after = common_subexpressions(module)
     assert names(after).count(stays) == 2 and same(before, after)
 
@@ -199,7 +199,7 @@ def test_values_are_computed_again_under_every_limit(limit: int) -> None:
     copies = 0
     for seed in range(LIMITED):
         before = traced(random_graph(seed))
-        after = recomputed(copied(before), Flags(3, recompute=True, stitch=True, horizontal=True, parallel=True, limit=limit))
+        after = recomputed(copy_module(before), Flags(3, recompute=True, stitch=True, horizontal=True, parallel=True, limit=limit))
         copies += sum(node_metadata.RECOMPUTED in node.meta for node in after.graph.nodes)
         after.graph.lint()
         assert same(before, after)

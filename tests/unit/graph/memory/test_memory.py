@@ -121,9 +121,9 @@ def test_the_outcome_is_of_all_graphs(tmp_path: Path) -> None:
 
 def test_nothing_random_and_no_statistics_twice(tmp_path: Path) -> None:
     def count(step: Any, name: str) -> int:
-        return str(torchspore.graphs(step)[0]).count(f"aten.{name}")
+        return str(torchspore.graphs(step)[0]).count(name)
 
-    for block, name in ((Rows, "bernoulli"), (Images, "native_batch_norm.")):
+    for block, name in ((Rows, "torchspore.keep_mask."), (Images, "aten.native_batch_norm.")):
         plain = count(trained(block, tmp_path, memory_optimize_level="O0")[3], name)
         assert plain > 0 and count(trained(block, tmp_path, memory_optimize_level="O1")[3], name) == plain
 
@@ -152,8 +152,9 @@ def test_without_reuse_each_value_keeps_its_memory(tmp_path: Path) -> None:
         kept_losses, kept_bits, more, step = trained(Rows, tmp_path, env_config_path=str(path))
         assert kept_losses == losses and kept_bits == bits
         assert more > 1.5 * memory
-        made = sum(lifetimes.size_of(storage.node) for storage in lifetimes.Lifetimes(torchspore.graphs(step)[0].module).storages)
-        assert more >= made
+        storages = lifetimes.Lifetimes(torchspore.graphs(step)[0].module).storages
+        # NumPy allocates the masks of dropout, which torch's profiler does not see.
+        assert more >= sum(storage.size for storage in storages if "keep_mask" not in f"{storage.node.target} {storage.node.args}")
 
 
 def test_with_reuse_again_it_is_as_before(tmp_path: Path) -> None:
@@ -190,8 +191,8 @@ def test_recomputation_before_and_after() -> None:
     module = traced(chain, x, w)
     names = [node.name for node in module.graph.nodes]
     peak, expected = lifetimes.peak(module), eager_codegen.compile(module)(x, w)
-    count, share = rematerialize.recomputed(module)
-    assert count > 0 and share <= rematerialize.PRICE and lifetimes.peak(module) < peak
+    count, share = rematerialize.recompute_values(module)
+    assert count > 0 and share <= rematerialize.COST_SHARE and lifetimes.peak(module) < peak
     added = [node for node in module.graph.nodes if node.meta.get(node_metadata.RECOMPUTED)]
     assert len(added) == count and [n.name for n in module.graph.nodes if n not in added] == names
     assert torch.equal(eager_codegen.compile(module)(x, w)[0], expected[0])
@@ -207,7 +208,7 @@ def early_and_late(value: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
 def test_cheap_values_that_lie_idle_over_the_peak_are_computed_again() -> None:
     x = torch.rand(64, 64)
     module = traced(lambda x: [early_and_late(x.cos(), x)], x)
-    assert rematerialize.recomputed(module)[0] == 1
+    assert rematerialize.recompute_values(module)[0] == 1
     assert [str(n.target) for n in module.graph.nodes if n.meta.get(node_metadata.RECOMPUTED)] == ["aten.cos.default"]
 
 
@@ -219,7 +220,7 @@ def test_random_values_and_values_that_are_written_are_kept(make: Any) -> None:
     x, state = torch.rand(64, 64), torch.zeros(64, 64)
     module = traced(lambda x, state: [early_and_late(make(x, state), x)], x, state)
     values = []
-    rematerialize.recomputed(module)
+    rematerialize.recompute_values(module)
     assert not any(n.meta.get(node_metadata.RECOMPUTED)
                    and ("rand" in str(n.target) or "bernoulli" in str(n.target) or "add_" in str(n.target))
                    for n in module.graph.nodes)
@@ -239,7 +240,7 @@ def test_what_reads_a_value_before_it_is_written_is_kept() -> None:
 
     x, state = torch.rand(64, 64), torch.zeros(64, 64)
     module = traced(function, x, state)
-    rematerialize.recomputed(module)
+    rematerialize.recompute_values(module)
     assert torch.equal(eager_codegen.compile(module)(x, state.clone())[0], function(x, state.clone())[0])
 
 
@@ -257,7 +258,7 @@ def test_steps_of_an_optimizer_run_when_their_gradients_are_there() -> None:
     module = traced(lambda *inputs: step(*inputs), *given)
     plain, changed = [t.clone() for t in given], [t.clone() for t in given]
     expected = eager_codegen.compile(module)(*plain)
-    early_updates.updated_early(module)
+    early_updates.move_updates_early(module)
     module.graph.lint()
     names = [str(node.target) for node in module.graph.nodes if node.op == "call_function"]
     assert sum("_fused_sgd_" in name for name in names) == 2

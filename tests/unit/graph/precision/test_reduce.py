@@ -59,7 +59,7 @@ def test_the_graph_shows_the_casts() -> None:
     module = make_fx(lambda x: [torch.cdist(x, x) * 2], tracing_mode="fake")(torch.rand(3, 4).half())
     before = str(module.graph)
     assert "_to_copy" not in before
-    reduce.supported(module, True)
+    reduce.cast_unsupported(module, True)
     kinds = [str(node.meta["val"].dtype) for node in module.graph.nodes if node.target is torch.ops.aten._cdist_forward.default or
              node.target is torch.ops.aten._euclidean_dist.default]
     assert kinds and set(kinds) == {"torch.float32"}
@@ -87,7 +87,7 @@ def test_the_graph_refuses_before_it_runs() -> None:
 
     module = make_fx(lambda x: [torch.cdist(x, x)], tracing_mode="fake")(torch.rand(3, 4).half())
     with pytest.raises(LacksKernel, match="this device has no kernel for Float16"):
-        reduce.supported(module, False)
+        reduce.cast_unsupported(module, False)
 
 
 def test_other_errors_stay_as_they_are() -> None:

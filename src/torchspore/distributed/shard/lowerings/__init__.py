@@ -1,5 +1,20 @@
 """Operators whose parts are put together by more than terms: each writes its own nodes into the local graph."""
-from torchspore.distributed.shard.lowerings import ctc, losses, norms, pools, products, random_numbers, recurrent, row_tables, windows
+from torchspore.distributed.shard.lowerings import (
+    attention,
+    ctc,
+    lookups,
+    losses,
+    norms,
+    pools,
+    products,
+    random_numbers,
+    recurrent,
+    row_tables,
+    windows,
+)
 from torchspore.distributed.shard.lowerings.registry import LOWERINGS
 
-__all__ = ["LOWERINGS", "ctc", "losses", "norms", "pools", "products", "random_numbers", "recurrent", "row_tables", "windows"]
+__all__ = [
+    "LOWERINGS", "attention", "ctc", "lookups", "losses", "norms", "pools", "products", "random_numbers", "recurrent",
+    "row_tables", "windows",
+]

@@ -1,4 +1,4 @@
-"""The loss of connectionist temporal classification: the batch may be cut, times and classes are whole."""
+"""The loss of connectionist temporal classification (CTC): only the batch axis is split."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,31 +9,31 @@ from torchspore.distributed.shard.lowerings.registry import lowers
 from torchspore.engine.core.device_layout import Axes, Layout
 
 
-def _by_rows(to: Any, node: Node, layouts: list[Layout]) -> Node:
-    """The call on the rows of each device."""
-    moved = iter([to.move(value, layout) for value, layout in zip(to.operands(node), layouts, strict=True)])
-    args, kwargs = to.replaced(node, lambda _: next(moved).node)
-    result: Node = to.call(node.target, args, kwargs, node)
+def _by_rows(partitioner: Any, node: Node, layouts: list[Layout]) -> Node:
+    """Write the call on each device's rows of the batch, with the operands moved to `layouts`."""
+    moved = iter([partitioner.move(value, layout) for value, layout in zip(partitioner.operands(node), layouts, strict=True)])
+    args, kwargs = partitioner.replaced(node, lambda _: next(moved).node)
+    result: Node = partitioner.call(node.target, args, kwargs, node)
     return result
 
 
 def _inputs(rows: Axes) -> list[Layout]:
-    """How scores (time, N, classes), labels (N, S) and the lengths of both lie."""
+    """Return the layouts of scores (time, N, classes), labels (N, S) and both lengths (N,), with N split along the axes `rows`."""
     return [Layout(((), rows, ())), Layout((rows, ())), Layout((rows,)), Layout((rows,))]
 
 
 @lowers("ctc_losses")
-def losses(to: Any, node: Node) -> Any:
-    """(log probabilities, labels, lengths of both) -> (losses, log alpha)."""
-    scores, labels = to.operands(node)[:2]
+def losses(partitioner: Any, node: Node) -> Any:
+    """Split (log probabilities, labels, both lengths) -> (losses, log alpha)."""
+    scores, labels = partitioner.operands(node)[:2]
     rows = () if scores.layout.partial else scores.layout.cuts[1] or labels.layout.cuts[0]
-    return to.wrapped(_by_rows(to, node, _inputs(rows)), node, [Layout((rows,)), Layout((rows, (), ()))])
+    return partitioner.wrapped(_by_rows(partitioner, node, _inputs(rows)), node, [Layout((rows,)), Layout((rows, (), ()))])
 
 
 @lowers("ctc_gradient")
-def gradient(to: Any, node: Node) -> Any:
-    """(gradient of the losses, what the losses were given, losses, log alpha) -> the gradient of the log probabilities."""
-    alphas = to.operands(node)[6].layout
+def gradient(partitioner: Any, node: Node) -> Any:
+    """Split (gradient of the losses, the four inputs, losses, log alpha) -> gradient of the log probabilities."""
+    alphas = partitioner.operands(node)[6].layout
     rows = alphas.cuts[0]
-    result = _by_rows(to, node, [Layout((rows,)), *_inputs(rows), Layout((rows,)), alphas])
-    return to.wrapped(result, node, [Layout(((), rows, ()))])
+    result = _by_rows(partitioner, node, [Layout((rows,)), *_inputs(rows), Layout((rows,)), alphas])
+    return partitioner.wrapped(result, node, [Layout(((), rows, ()))])

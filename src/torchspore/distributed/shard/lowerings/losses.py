@@ -16,39 +16,42 @@ _aten = torch.ops.aten
 
 
 @lowers("nll_loss_forward")
-def nll_loss(to: Any, node: Node) -> Any:
+def nll_loss(partitioner: Any, node: Node) -> Any:
     """The mean over all rows that count: sums of each device's, divided once."""
-    operands = to.operands(node)
+    operands = partitioner.operands(node)
     scores = operands[0]
     rows = scores.layout.cuts[0] if len(scores.layout.cuts) == 2 else ()
     reduction = arguments(node)[3]
     if len(scores.shape) == 2 and scores.layout.cuts[1] and not scores.layout.partial and arguments(node)[2] is None:
-        return _classes_cut(to, node)
+        return _classes_cut(partitioner, node)
     if not rows or reduction == 0 or scores.layout.partial or scores.layout.cuts[1]:
-        return _rows_alone(to, node) if reduction == 0 else None
-    target = to.move(operands[1], Layout((rows,)))
-    weight = None if arguments(node)[2] is None else to.move(operands[2], unsplit(1)).node
-    result = to.call(_aten.nll_loss_forward.default, (scores.node, target.node, weight, 2, arguments(node)[4]), {})
-    total, count = to.item(result, 0), to.item(result, 1)
+        return _rows_alone(partitioner, node) if reduction == 0 else None
+    target = partitioner.move(operands[1], Layout((rows,)))
+    weight = None if arguments(node)[2] is None else partitioner.move(operands[2], unsplit(1)).node
+    result = partitioner.call(_aten.nll_loss_forward.default, (scores.node, target.node, weight, 2, arguments(node)[4]), {})
+    total, count = partitioner.item(result, 0), partitioner.item(result, 1)
     if reduction == 1:
         # The operator gives how much the rows weigh for a mean only.
-        mean = to.call(_aten.nll_loss_forward.default, (scores.node, target.node, weight, 1, arguments(node)[4]), {})
-        count = reduced(to, to.item(mean, 1), rows)
-        total = to.call(_aten.div.Tensor, (reduced(to, total, rows), count), {})
+        mean = partitioner.call(_aten.nll_loss_forward.default, (scores.node, target.node, weight, 1, arguments(node)[4]), {})
+        count = reduced(partitioner, partitioner.item(mean, 1), rows)
+        total = partitioner.call(_aten.div.Tensor, (reduced(partitioner, total, rows), count), {})
     else:
-        total = reduced(to, total, rows)
-    return [to.value(total, unsplit(0), ()), to.value(count, unsplit(0), ())]
+        total = reduced(partitioner, total, rows)
+    return [partitioner.value(total, unsplit(0), ()), partitioner.value(count, unsplit(0), ())]
 
 
-def _rows_alone(to: Any, node: Node) -> Any:
+def _rows_alone(partitioner: Any, node: Node) -> Any:
     """Without a reduction each row has its own loss, and lies where its scores lie."""
-    scores, target = to.operands(node)[:2]
+    scores, target = partitioner.operands(node)[:2]
     rows = scores.layout.cuts[0]
     if len(scores.shape) != 2 or not rows or scores.layout.partial or scores.layout.cuts[1]:
         return None
-    target = to.move(target, Layout((rows,)))
-    result = to.call(_aten.nll_loss_forward.default, (scores.node, target.node, *_others(to, node)), {})
-    return [to.value(to.item(result, 0), Layout((rows,)), scores.shape[:1]), to.value(to.item(result, 1), unsplit(0), ())]
+    target = partitioner.move(target, Layout((rows,)))
+    result = partitioner.call(_aten.nll_loss_forward.default, (scores.node, target.node, *_others(partitioner, node)), {})
+    return [
+        partitioner.value(partitioner.item(result, 0), Layout((rows,)), scores.shape[:1]),
+        partitioner.value(partitioner.item(result, 1), unsplit(0), ()),
+    ]
 
 
 @dataclass(frozen=True)
@@ -64,131 +67,137 @@ class _Targets:
     """The rows whose target another device stores or that does not count."""
 
 
-def _targets(to: Any, node: Node, scores: Any, target: Any) -> _Targets:
-    target = to.move(target, Layout(scores.layout.cuts[:1]))
-    ignored = to.call(_aten.eq.Scalar, (target.node, arguments(node)[_IGNORED[node.target._opname]]), {})  # type: ignore[union-attr]
-    index, outside = local_positions(to, target.node, scores.layout.cuts[1], scores.node.meta["val"].shape[1])
-    return _Targets(target.node, ignored, index, to.call(_aten.logical_or.default, (outside, ignored), {}))
+def _targets(partitioner: Any, node: Node, scores: Any, target: Any) -> _Targets:
+    target = partitioner.move(target, Layout(scores.layout.cuts[:1]))
+    ignored = partitioner.call(_aten.eq.Scalar, (target.node, arguments(node)[_IGNORED[node.target._opname]]), {})  # type: ignore[union-attr]
+    index, outside = local_positions(partitioner, target.node, scores.layout.cuts[1], scores.node.meta["val"].shape[1])
+    return _Targets(target.node, ignored, index, partitioner.call(_aten.logical_or.default, (outside, ignored), {}))
 
 
 _IGNORED = {"nll_loss_forward": 4, "nll_loss_backward": 5}
 
 
-def _classes_cut(to: Any, node: Node) -> Any:
+def _classes_cut(partitioner: Any, node: Node) -> Any:
     """Each device picks the scores of targets among its own classes; the sum over devices is the loss of a row."""
-    scores, target = to.operands(node)[:2]
+    scores, target = partitioner.operands(node)[:2]
     rows, classes = scores.layout.cuts
     reduction = arguments(node)[3]
-    targets = _targets(to, node, scores, target)
-    picked = to.call(_aten.gather.default, (scores.node, 1, to.call(_aten.unsqueeze.default, (targets.index, 1), {})), {})
-    picked = to.call(_aten.masked_fill.Scalar, (to.call(_aten.squeeze.dim, (picked, 1), {}), targets.outside, 0), {})
-    each = to.call(_aten.neg.default, (reduced(to, picked, classes),), {})
-    count = reduced(to, to.call(_aten.sum.default, (_counted(to, targets, scores),), {}), rows)
+    targets = _targets(partitioner, node, scores, target)
+    picked = partitioner.call(_aten.gather.default, (scores.node, 1, partitioner.call(_aten.unsqueeze.default, (targets.index, 1), {})), {})
+    picked = partitioner.call(_aten.masked_fill.Scalar, (partitioner.call(_aten.squeeze.dim, (picked, 1), {}), targets.outside, 0), {})
+    each = partitioner.call(_aten.neg.default, (reduced(partitioner, picked, classes),), {})
+    count = reduced(partitioner, partitioner.call(_aten.sum.default, (_counted(partitioner, targets, scores),), {}), rows)
     if reduction == 0:
-        return [to.value(each, Layout((rows,)), scores.shape[:1]), to.value(count, unsplit(0), ())]
-    total = reduced(to, to.call(_aten.sum.default, (each,), {}), rows)
-    total = total if reduction == 2 else to.call(_aten.div.Tensor, (total, count), {})
-    return [to.value(total, unsplit(0), ()), to.value(count, unsplit(0), ())]
+        return [partitioner.value(each, Layout((rows,)), scores.shape[:1]), partitioner.value(count, unsplit(0), ())]
+    total = reduced(partitioner, partitioner.call(_aten.sum.default, (each,), {}), rows)
+    total = total if reduction == 2 else partitioner.call(_aten.div.Tensor, (total, count), {})
+    return [partitioner.value(total, unsplit(0), ()), partitioner.value(count, unsplit(0), ())]
 
 
-def _counted(to: Any, targets: _Targets, scores: Any) -> Node:
+def _counted(partitioner: Any, targets: _Targets, scores: Any) -> Node:
     """A one for each row that counts; looked up among all classes, so that a target beyond them is refused as on one device."""
-    index = to.call(_aten.masked_fill.Scalar, (targets.target, targets.ignored, 0), {})
-    return to.call(_aten.masked_fill.Scalar, (looked_up(to, index, scores.shape[1], scores.node), targets.ignored, 0), {})
+    index = partitioner.call(_aten.masked_fill.Scalar, (targets.target, targets.ignored, 0), {})
+    return partitioner.call(_aten.masked_fill.Scalar, (looked_up(partitioner, index, scores.shape[1], scores.node), targets.ignored, 0), {})
 
 
 @lowers("nll_loss_backward")
-def nll_loss_gradient(to: Any, node: Node) -> Any:
+def nll_loss_gradient(partitioner: Any, node: Node) -> Any:
     """Over classes that are cut: each device writes the gradient at targets among its own."""
-    located = _at_targets(to, node)
+    located = _at_targets(partitioner, node)
     if located is None:
         return None
     targets, each, scores = located
-    zeros = to.call(_aten.zeros_like.default, (scores.node,), {})
-    return to.wrapped(_scatter_at_targets(to, zeros, targets, each), node, [scores.layout])
+    zeros = partitioner.call(_aten.zeros_like.default, (scores.node,), {})
+    return partitioner.wrapped(_scatter_at_targets(partitioner, zeros, targets, each), node, [scores.layout])
 
 
-def _at_targets(to: Any, node: Node) -> tuple[_Targets, Node, Any] | None:
+def _at_targets(partitioner: Any, node: Node) -> tuple[_Targets, Node, Any] | None:
     """The targets, each row's gradient at its own, and the scores; None where classes are not cut."""
-    grad, scores, target = to.operands(node)[:3]
+    grad, scores, target = partitioner.operands(node)[:3]
     _, _, _, weight, reduction, _, total = arguments(node)
     if len(scores.shape) != 2 or not scores.layout.cuts[1] or scores.layout.partial or weight is not None:
         return None
-    targets = _targets(to, node, scores, target)
-    each = to.move(grad, Layout(scores.layout.cuts[:1]) if reduction == 0 else unsplit(0)).node
+    targets = _targets(partitioner, node, scores, target)
+    each = partitioner.move(grad, Layout(scores.layout.cuts[:1]) if reduction == 0 else unsplit(0)).node
     if reduction == 1:
-        each = to.call(_aten.div.Tensor, (each, to.move(to.values[total], unsplit(0)).node), {})
-    each = to.call(_aten.neg.default, (each,), {})
-    return targets, to.call(_aten.expand.default, (each, list(targets.index.meta["val"].shape)), {}), scores
+        each = partitioner.call(_aten.div.Tensor, (each, partitioner.move(partitioner.values[total], unsplit(0)).node), {})
+    each = partitioner.call(_aten.neg.default, (each,), {})
+    return targets, partitioner.call(_aten.expand.default, (each, list(targets.index.meta["val"].shape)), {}), scores
 
 
-def _scatter_at_targets(to: Any, source: Node, targets: _Targets, each: Node) -> Node:
+def _scatter_at_targets(partitioner: Any, source: Node, targets: _Targets, each: Node) -> Node:
     """The source with each row's number added at its target, where that is one of the own classes."""
-    at = to.call(_aten.masked_fill.Scalar, (each, targets.outside, 0), {})
-    index, at = (to.call(_aten.unsqueeze.default, (node, 1), {}) for node in (targets.index, at))
-    return to.call(_aten.scatter_add.default, (source, 1, index, at), {})
+    at = partitioner.call(_aten.masked_fill.Scalar, (each, targets.outside, 0), {})
+    index, at = (partitioner.call(_aten.unsqueeze.default, (node, 1), {}) for node in (targets.index, at))
+    return partitioner.call(_aten.scatter_add.default, (source, 1, index, at), {})
 
 
-def _others(to: Any, node: Node) -> tuple[Any, ...]:
+def _others(partitioner: Any, node: Node) -> tuple[Any, ...]:
     weight = arguments(node)[2]
-    local_weight = to.move(to.values[weight], unsplit(1)).node if isinstance(weight, Node) else None
+    local_weight = partitioner.move(partitioner.values[weight], unsplit(1)).node if isinstance(weight, Node) else None
     return local_weight, arguments(node)[3], arguments(node)[4]
 
 
 
 @lowers("_log_softmax", "_softmax")
-def softmax(to: Any, node: Node) -> Any:
+def softmax(partitioner: Any, node: Node) -> Any:
     """Along an axis that is cut: the greatest of all devices, the sum of all devices."""
-    x = to.operands(node)[0]
+    x = partitioner.operands(node)[0]
     axis = int(arguments(node)[1]) % max(len(x.shape), 1)
     axes = x.layout.cuts[axis] if x.shape else ()
     if not axes or x.layout.partial or arguments(node)[2]:
         return None
-    highest = reduced(to, to.call(_aten.amax.default, (x.node, [axis], True), {}), axes, "max")
-    shifted = to.call(_aten.sub.Tensor, (x.node, highest), {})
-    powers = to.call(_aten.exp.default, (shifted,), {})
-    total = reduced(to, to.call(_aten.sum.dim_IntList, (powers, [axis], True), {}), axes)
+    highest = reduced(partitioner, partitioner.call(_aten.amax.default, (x.node, [axis], True), {}), axes, "max")
+    shifted = partitioner.call(_aten.sub.Tensor, (x.node, highest), {})
+    powers = partitioner.call(_aten.exp.default, (shifted,), {})
+    total = reduced(partitioner, partitioner.call(_aten.sum.dim_IntList, (powers, [axis], True), {}), axes)
     if node.target._opname == "_softmax":  # type: ignore[union-attr]
-        return to.wrapped(to.call(_aten.div.Tensor, (powers, total), {}), node, [x.layout])
-    return to.wrapped(to.call(_aten.sub.Tensor, (shifted, to.call(_aten.log.default, (total,), {})), {}), node, [x.layout])
+        return partitioner.wrapped(partitioner.call(_aten.div.Tensor, (powers, total), {}), node, [x.layout])
+    return partitioner.wrapped(
+        partitioner.call(_aten.sub.Tensor, (shifted, partitioner.call(_aten.log.default, (total,), {})), {}), node, [x.layout]
+    )
 
 
 @lowers("_log_softmax_backward_data", "_softmax_backward_data")
-def softmax_gradient(to: Any, node: Node) -> Any:
+def softmax_gradient(partitioner: Any, node: Node) -> Any:
     """The gradient needs one sum along the axis that is cut."""
-    grad, out = to.operands(node)[:2]
+    grad, out = partitioner.operands(node)[:2]
     axis = int(arguments(node)[2]) % max(len(out.shape), 1)
     axes = out.layout.cuts[axis] if out.shape else ()
     if not axes or out.layout.partial:
         return None
     source: Any = node.args[0]
-    if axis == 1 and getattr(source.target, "_opname", "") == "nll_loss_backward" and (located := _at_targets(to, source)) is not None:
+    if (
+        axis == 1
+        and getattr(source.target, "_opname", "") == "nll_loss_backward"
+        and (located := _at_targets(partitioner, source)) is not None
+    ):
         if len(source.users) == 1:
-            _drop_unread_scatter(to, grad.node)
-        return to.wrapped(_of_picked(to, out, *located[:2]), node, [out.layout])
-    grad = to.move(grad, out.layout)
+            _drop_unread_scatter(partitioner, grad.node)
+        return partitioner.wrapped(_of_picked(partitioner, out, *located[:2]), node, [out.layout])
+    grad = partitioner.move(grad, out.layout)
     if node.target._opname == "_softmax_backward_data":  # type: ignore[union-attr]
-        product = to.call(_aten.mul.Tensor, (grad.node, out.node), {})
-        total = reduced(to, to.call(_aten.sum.dim_IntList, (product, [axis], True), {}), axes)
-        rest = to.call(_aten.mul.Tensor, (out.node, total), {})
-        return to.wrapped(to.call(_aten.sub.Tensor, (product, rest), {}), node, [out.layout])
-    total = reduced(to, to.call(_aten.sum.dim_IntList, (grad.node, [axis], True), {}), axes)
-    share = to.call(_aten.mul.Tensor, (to.call(_aten.exp.default, (out.node,), {}), total), {})
-    return to.wrapped(to.call(_aten.sub.Tensor, (grad.node, share), {}), node, [out.layout])
+        product = partitioner.call(_aten.mul.Tensor, (grad.node, out.node), {})
+        total = reduced(partitioner, partitioner.call(_aten.sum.dim_IntList, (product, [axis], True), {}), axes)
+        rest = partitioner.call(_aten.mul.Tensor, (out.node, total), {})
+        return partitioner.wrapped(partitioner.call(_aten.sub.Tensor, (product, rest), {}), node, [out.layout])
+    total = reduced(partitioner, partitioner.call(_aten.sum.dim_IntList, (grad.node, [axis], True), {}), axes)
+    share = partitioner.call(_aten.mul.Tensor, (partitioner.call(_aten.exp.default, (out.node,), {}), total), {})
+    return partitioner.wrapped(partitioner.call(_aten.sub.Tensor, (grad.node, share), {}), node, [out.layout])
 
 
-def _drop_unread_scatter(to: Any, result: Node) -> None:
+def _drop_unread_scatter(partitioner: Any, result: Node) -> None:
     """Takes out what was written for a gradient that nobody reads now: a whole value of the scores' size, and the zeros below it."""
     for unread in (result, result.args[0] if result.target is _aten.scatter_add.default else None):
         if isinstance(unread, Node) and unread.target in (_aten.scatter_add.default, _aten.zeros_like.default) and not unread.users:
-            for placed in to.placed:
+            for placed in partitioner.split_operators:
                 placed.nodes = [placed_node for placed_node in placed.nodes if placed_node is not unread]
-            to.graph.erase_node(unread)
+            partitioner.graph.erase_node(unread)
 
 
-def _of_picked(to: Any, out: Any, targets: _Targets, each: Node) -> Node:
+def _of_picked(partitioner: Any, out: Any, targets: _Targets, each: Node) -> Node:
     """The gradient of scores of which one in each row was picked: along the classes its sum is what is at the target."""
-    total = to.call(_aten.masked_fill.Scalar, (each, targets.ignored, 0), {})
-    share = to.call(_aten.unsqueeze.default, (to.call(_aten.neg.default, (total,), {}), 1), {})
-    rest = to.call(_aten.mul.Tensor, (to.call(_aten.exp.default, (out.node,), {}), share), {})
-    return _scatter_at_targets(to, rest, targets, each)
+    total = partitioner.call(_aten.masked_fill.Scalar, (each, targets.ignored, 0), {})
+    share = partitioner.call(_aten.unsqueeze.default, (partitioner.call(_aten.neg.default, (total,), {}), 1), {})
+    rest = partitioner.call(_aten.mul.Tensor, (partitioner.call(_aten.exp.default, (out.node,), {}), share), {})
+    return _scatter_at_targets(partitioner, rest, targets, each)

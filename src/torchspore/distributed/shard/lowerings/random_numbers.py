@@ -13,43 +13,45 @@ _aten = torch.ops.aten
 
 
 @lowers("native_dropout")
-def dropout(to: Any, node: Node) -> Any:
+def dropout(partitioner: Any, node: Node) -> Any:
     """The mask of the whole value, of which each device takes its part; the input stays where it lies."""
-    x = to.operands(node)[0]
+    x = partitioner.operands(node)[0]
     _, share, training = arguments(node)
     if x.layout.is_unsplit or x.layout.partial or not training:
         return None
-    ones = to.call(_aten.full.default, (list(x.shape), 1), {"dtype": x.dtype, "device": x.node.meta["val"].device})
-    result = to.call(_aten.native_dropout.default, (ones, share, training), {})
+    ones = partitioner.call(_aten.full.default, (list(x.shape), 1), {"dtype": x.dtype, "device": x.node.meta["val"].device})
+    result = partitioner.call(_aten.native_dropout.default, (ones, share, training), {})
     cut = Layout(x.layout.cuts)
-    scaled, mask = (to.move(to.value(to.item(result, at), unsplit(len(x.shape)), x.shape), cut) for at in range(2))
-    out = to.call(_aten.mul.Tensor, (x.node, scaled.node), {})
-    return [to.value(out, cut, x.shape), mask]
+    scaled, mask = (
+        partitioner.move(partitioner.value(partitioner.item(result, at), unsplit(len(x.shape)), x.shape), cut) for at in range(2)
+    )
+    out = partitioner.call(_aten.mul.Tensor, (x.node, scaled.node), {})
+    return [partitioner.value(out, cut, x.shape), mask]
 
 
 @lowers("rand_like", "randn_like", "bernoulli", "randint_like")
-def like(to: Any, node: Node) -> Any:
+def like(partitioner: Any, node: Node) -> Any:
     """What is drawn in the shape of another value: its values do not count, but for those of probabilities."""
-    x = to.operands(node)[0]
+    x = partitioner.operands(node)[0]
     if x.layout.is_unsplit or x.layout.partial or (node.target._opname == "bernoulli" and len(arguments(node)) < 2):  # type: ignore[union-attr]
         return None
-    shaped = to.call(_aten.full.default, (list(x.shape), 0), {"dtype": x.dtype, "device": x.node.meta["val"].device})
-    kwargs = {key: to.drawn_with.get(value, value) for key, value in node.kwargs.items()}
+    shaped = partitioner.call(_aten.full.default, (list(x.shape), 0), {"dtype": x.dtype, "device": x.node.meta["val"].device})
+    kwargs = {key: partitioner.random_sources.get(value, value) for key, value in node.kwargs.items()}
     if any(isinstance(argument, Node) for argument in arguments(node)[1:]):
         return None
-    result = to.call(node.target, (shaped, *arguments(node)[1:]), kwargs, node, node.meta["val"])
-    return to.move(to.value(result, unsplit(len(x.shape)), x.shape), Layout(x.layout.cuts))
+    result = partitioner.call(node.target, (shaped, *arguments(node)[1:]), kwargs, node, node.meta["val"])
+    return partitioner.move(partitioner.value(result, unsplit(len(x.shape)), x.shape), Layout(x.layout.cuts))
 
 
 @lowers("bernoulli_", "uniform_", "normal_", "exponential_", "random_", "geometric_", "cauchy_", "log_normal_")
-def filled(to: Any, node: Node) -> Any:
+def filled(partitioner: Any, node: Node) -> Any:
     """Memory that is filled: what is in it does not count."""
-    x = to.operands(node)[0]
+    x = partitioner.operands(node)[0]
     node_arguments = [*arguments(node)[1:], *node.kwargs.values()]
     if x.layout.is_unsplit or x.layout.partial or any(isinstance(argument, Node) for argument in node_arguments):
         return None
-    fresh = to.call(_aten.full.default, (list(x.shape), 0), {"dtype": x.dtype, "device": x.node.meta["val"].device})
-    result = to.call(node.target, (fresh, *arguments(node)[1:]), dict(node.kwargs), node)
-    part = to.move(to.value(result, unsplit(len(x.shape)), x.shape), x.layout, fresh=True)
-    to.call(_aten.copy_.default, (x.node, part.node), {})
+    fresh = partitioner.call(_aten.full.default, (list(x.shape), 0), {"dtype": x.dtype, "device": x.node.meta["val"].device})
+    result = partitioner.call(node.target, (fresh, *arguments(node)[1:]), dict(node.kwargs), node)
+    part = partitioner.move(partitioner.value(result, unsplit(len(x.shape)), x.shape), x.layout, fresh=True)
+    partitioner.call(_aten.copy_.default, (x.node, part.node), {})
     return x

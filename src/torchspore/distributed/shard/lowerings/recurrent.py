@@ -15,7 +15,7 @@ from torchspore.engine.core.device_layout import Axes, Layout, unsplit
 _aten = torch.ops.aten
 
 
-def _rows(to: Any, x: Any, dim: int) -> Axes:
+def _rows(partitioner: Any, x: Any, dim: int) -> Axes:
     """The axes that cut the batch, where it comes out even."""
     return () if x.layout.partial else tuple(x.layout.cuts[dim])
 
@@ -27,8 +27,8 @@ def _by_batch(rank: int, dim: int, rows: Axes) -> Layout:
 class _Call:
     """One call, its operands moved: a sequence is cut along `batch`, a state along its last dimension but one, weights are whole."""
 
-    def __init__(self, to: Any, rows: Axes, batch: int) -> None:
-        self.to, self.rows, self.batch = to, rows, batch
+    def __init__(self, partitioner: Any, rows: Axes, batch: int) -> None:
+        self.to, self.rows, self.batch = partitioner, rows, batch
 
     def sequence(self, item: Any) -> Any:
         """A value of each time and row."""
@@ -67,13 +67,13 @@ class _Call:
 
 
 @lowers("mkldnn_rnn_layer")
-def layer(to: Any, node: Node) -> Any:
+def layer(partitioner: Any, node: Node) -> Any:
     """oneDNN's layer: (input, four weights, two states, settings) -> (output, two states, what it keeps)."""
-    x = to.operands(node)[0]
+    x = partitioner.operands(node)[0]
     batch = 0 if arguments(node)[14] else 1
-    call = _Call(to, _rows(to, x, batch), batch)
+    call = _Call(partitioner, _rows(partitioner, x, batch), batch)
     node_arguments = arguments(node)
-    result = to.call(
+    result = partitioner.call(
         node.target,
         (
             call.sequence(node_arguments[0]),
@@ -90,11 +90,11 @@ def layer(to: Any, node: Node) -> Any:
 
 
 @lowers("mkldnn_rnn_layer_backward")
-def layer_gradient(to: Any, node: Node) -> Any:
+def layer_gradient(partitioner: Any, node: Node) -> Any:
     """Its gradient, of the batch as it was cut before; those of weights are sums over it."""
     node_arguments = arguments(node)
     batch = 0 if node_arguments[21] else 1
-    call = _Call(to, to.values[node_arguments[22]].layout.cuts[0], batch)
+    call = _Call(partitioner, partitioner.values[node_arguments[22]].layout.cuts[0], batch)
     operands = [
         call.sequence(node_arguments[0]),
         *map(call.weight, node_arguments[1:5]),
@@ -102,7 +102,7 @@ def layer_gradient(to: Any, node: Node) -> Any:
         call.sequence(node_arguments[7]),
     ]
     operands += [*map(call.state, node_arguments[8:10]), call.sequence(node_arguments[10]), *map(call.state, node_arguments[11:13])]
-    result = to.call(node.target, (*operands, *node_arguments[13:22], to.values[node_arguments[22]].node), {}, node)
+    result = partitioner.call(node.target, (*operands, *node_arguments[13:22], partitioner.values[node_arguments[22]].node), {}, node)
     outs = node.meta["val"]
     ways = (batch, None, None, None, None, -2, -2)
     return [call.result(result, at, out, way) if isinstance(out, torch.Tensor) else None for at, (out, way) in enumerate(zip(outs, ways))]

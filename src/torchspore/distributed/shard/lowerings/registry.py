@@ -25,11 +25,11 @@ def lowers(*names: str) -> Callable[[Lowering], Lowering]:
     return enter
 
 
-def reduced(to: Any, x: Node, axes: Axes, kind: str = "sum") -> Node:
+def reduced(partitioner: Any, x: Node, axes: Axes, kind: str = "sum") -> Node:
     """The terms along some axes made one; nothing where there are none."""
     val = x.meta["val"]
     terms = Layout(((),) * val.ndim, tuple((axis, kind) for axis in sorted(axes)))
-    settled: Node = to.move(to.value(x, terms, val.shape), terms.settled()).node
+    settled: Node = partitioner.move(partitioner.value(x, terms, val.shape), terms.settled()).node
     return settled
 
 

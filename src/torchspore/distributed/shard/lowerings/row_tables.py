@@ -14,133 +14,137 @@ _aten = torch.ops.aten
 
 
 
-def local_positions(to: Any, indices: Node, axes: Axes, rows: int) -> tuple[Node, Node]:
+def local_positions(partitioner: Any, indices: Node, axes: Axes, rows: int) -> tuple[Node, Node]:
     """The indices within the own rows, and which lie outside of them."""
-    start = to.call(nodes.position, (axes, rows, to.mesh), {})
-    index = to.call(_aten.sub.Tensor, (indices, start), {}, val=indices.meta["val"])
-    low, high = to.call(_aten.lt.Scalar, (index, 0), {}), to.call(_aten.ge.Scalar, (index, rows), {})
-    outside = to.call(_aten.logical_or.default, (low, high), {})
-    return to.call(_aten.masked_fill.Scalar, (index, outside, 0), {}), outside
+    start = partitioner.call(nodes.position, (axes, rows, partitioner.mesh), {})
+    index = partitioner.call(_aten.sub.Tensor, (indices, start), {}, val=indices.meta["val"])
+    low, high = partitioner.call(_aten.lt.Scalar, (index, 0), {}), partitioner.call(_aten.ge.Scalar, (index, rows), {})
+    outside = partitioner.call(_aten.logical_or.default, (low, high), {})
+    return partitioner.call(_aten.masked_fill.Scalar, (index, outside, 0), {}), outside
 
 
-def looked_up(to: Any, indices: Node, rows: int, like: Node) -> Node:
+def looked_up(partitioner: Any, indices: Node, rows: int, like: Node) -> Node:
     """A one for each index, looked up among all rows: an index beyond them is refused as on one device, where it would be nobody's own."""
-    ones = to.call(_aten.expand.default, (to.call(_aten.new_ones.default, (like, [1]), {}), [rows]), {})
+    ones = partitioner.call(_aten.expand.default, (partitioner.call(_aten.new_ones.default, (like, [1]), {}), [rows]), {})
     shape = list(indices.meta["val"].shape)
-    flat = indices if len(shape) == 1 else to.call(_aten.reshape.default, (indices, [-1]), {})
-    found = to.call(_aten.index_select.default, (ones, 0, flat), {})
-    return found if len(shape) == 1 else to.call(_aten.reshape.default, (found, shape), {})
+    flat = indices if len(shape) == 1 else partitioner.call(_aten.reshape.default, (indices, [-1]), {})
+    found = partitioner.call(_aten.index_select.default, (ones, 0, flat), {})
+    return found if len(shape) == 1 else partitioner.call(_aten.reshape.default, (found, shape), {})
 
 
-def _keep_local_rows(to: Any, rows: Node, outside: Node, indices: Node, table: Any) -> Node:
+def keep_local_rows(partitioner: Any, rows: Node, outside: Node, indices: Node, table: Any) -> Node:
     """Return the rows, with zeros for indexes of other devices."""
-    nowhere = to.call(_aten.logical_not.default, (looked_up(to, indices, table.shape[0], rows),), {})
-    return _zeroed(to, rows, to.call(_aten.logical_or.default, (outside, nowhere), {}))
+    nowhere = partitioner.call(_aten.logical_not.default, (looked_up(partitioner, indices, table.shape[0], rows),), {})
+    return zeroed(partitioner, rows, partitioner.call(_aten.logical_or.default, (outside, nowhere), {}))
 
 
-def _zeroed(to: Any, rows: Node, outside: Node) -> Node:
+def zeroed(partitioner: Any, rows: Node, outside: Node) -> Node:
     """The rows, zeros where `outside` says so of an index."""
     for _ in range(rows.meta["val"].ndim - outside.meta["val"].ndim):
-        outside = to.call(_aten.unsqueeze.default, (outside, -1), {})
-    return to.call(_aten.masked_fill.Scalar, (rows, outside, 0), {})
+        outside = partitioner.call(_aten.unsqueeze.default, (outside, -1), {})
+    return partitioner.call(_aten.masked_fill.Scalar, (rows, outside, 0), {})
 
 
 @lowers("embedding")
-def embedding(to: Any, node: Node) -> Any:
+def embedding(partitioner: Any, node: Node) -> Any:
     """A table (v, d) split along v: rows of other devices are zeros here, and the sum over devices is the row."""
-    table, indices = to.operands(node)[:2]
+    table, indices = partitioner.operands(node)[:2]
     axes = table.layout.cuts[0]
     if not axes or table.layout.partial:
         return None
     lies = Layout(tuple(tuple(axis for axis in axes_of_dim if axis not in table.layout.axes) for axes_of_dim in indices.layout.cuts))
-    indices = to.move(indices, lies)
-    index, outside = local_positions(to, indices.node, axes, table.node.meta["val"].shape[0])
-    rows = to.call(_aten.embedding.default, (table.node, index), {})
-    local_rows = _keep_local_rows(to, rows, outside, indices.node, table)
+    indices = partitioner.move(indices, lies)
+    index, outside = local_positions(partitioner, indices.node, axes, table.node.meta["val"].shape[0])
+    rows = partitioner.call(_aten.embedding.default, (table.node, index), {})
+    local_rows = keep_local_rows(partitioner, rows, outside, indices.node, table)
     layout = Layout((*lies.cuts, table.layout.cuts[1]), tuple((axis, "sum") for axis in sorted(axes)))
-    return to.wrapped(local_rows, node, [layout])
+    return partitioner.wrapped(local_rows, node, [layout])
 
 
 @lowers("embedding_dense_backward")
-def embedding_gradient(to: Any, node: Node) -> Any:
+def embedding_gradient(partitioner: Any, node: Node) -> Any:
     """The gradient of a table that is cut along its rows: each device sums those of its own."""
-    axes = _required_rows(to, node)
+    axes = required_rows(partitioner, node)
     if not axes:
         return None
-    grad, indices = to.operands(node)[:2]
-    grad = to.move(grad, Layout(tuple(tuple(axis for axis in axes_of_dim if axis not in axes) for axes_of_dim in grad.layout.cuts)))
-    indices = to.move(indices, Layout(grad.layout.cuts[:-1]))
+    grad, indices = partitioner.operands(node)[:2]
+    grad = partitioner.move(
+        grad, Layout(tuple(tuple(axis for axis in axes_of_dim if axis not in axes) for axes_of_dim in grad.layout.cuts))
+    )
+    indices = partitioner.move(indices, Layout(grad.layout.cuts[:-1]))
     count, padding, by_frequency = arguments(node)[2:5]
     if by_frequency:
         return None
-    rows = count // to.mesh.product(axes)
-    index, outside = local_positions(to, indices.node, axes, rows)
-    local_rows = _zeroed(to, grad.node, outside)
-    result = to.call(_aten.embedding_dense_backward.default, (local_rows, index, rows, -1, False), {})
+    rows = count // partitioner.mesh.product(axes)
+    index, outside = local_positions(partitioner, indices.node, axes, rows)
+    local_rows = zeroed(partitioner, grad.node, outside)
+    result = partitioner.call(_aten.embedding_dense_backward.default, (local_rows, index, rows, -1, False), {})
     terms = tuple((axis, "sum") for axes_of_dim in grad.layout.cuts[:-1] for axis in axes_of_dim)
     if padding >= 0:
         return None
-    return to.wrapped(result, node, [Layout((axes, grad.layout.cuts[-1]), tuple(sorted(terms)))])
+    return partitioner.wrapped(result, node, [Layout((axes, grad.layout.cuts[-1]), tuple(sorted(terms)))])
 
 
-def _required_rows(to: Any, node: Node) -> Axes:
+def required_rows(partitioner: Any, node: Node) -> Axes:
     """Along which axes the one who uses a gradient wants its rows cut."""
-    layout = to.layout_of(node)
+    layout = partitioner.layout_of(node)
     return layout.cuts[0] if layout is not None else ()
 
 
 
 
 @lowers("index_select")
-def rows_taken(to: Any, node: Node) -> Any:
+def rows_taken(partitioner: Any, node: Node) -> Any:
     """Rows (n) of a table (v, ..) that is cut along v: as an embedding."""
-    table, indices = to.operands(node)[:2]
+    table, indices = partitioner.operands(node)[:2]
     axes = table.layout.cuts[0] if table.layout.cuts else ()
     if not axes or table.layout.partial or arguments(node)[1] != 0:
         return None
-    indices = to.move(
+    indices = partitioner.move(
         indices, Layout(tuple(tuple(axis for axis in axes_of_dim if axis not in table.layout.axes) for axes_of_dim in indices.layout.cuts))
     )
-    index, outside = local_positions(to, indices.node, axes, table.node.meta["val"].shape[0])
-    rows = to.call(_aten.index_select.default, (table.node, 0, index), {})
-    local_rows = _keep_local_rows(to, rows, outside, indices.node, table)
+    index, outside = local_positions(partitioner, indices.node, axes, table.node.meta["val"].shape[0])
+    rows = partitioner.call(_aten.index_select.default, (table.node, 0, index), {})
+    local_rows = keep_local_rows(partitioner, rows, outside, indices.node, table)
     layout = Layout((*indices.layout.cuts, *table.layout.cuts[1:]), tuple((axis, "sum") for axis in sorted(axes)))
-    return to.wrapped(local_rows, node, [layout])
+    return partitioner.wrapped(local_rows, node, [layout])
 
 
 @lowers("new_zeros", "new_ones", "new_full", "new_empty")
-def new_full(to: Any, node: Node) -> Any:
+def new_full(partitioner: Any, node: Node) -> Any:
     """An operator that takes only the dtype of another value."""
-    x, (_, shape, *rest) = to.operands(node)[0], arguments(node)
+    x, (_, shape, *rest) = partitioner.operands(node)[0], arguments(node)
     if tuple(shape) == x.shape or x.layout.is_unsplit:
         return None
     number = {"new_ones": 1, "new_full": rest[0] if rest else 0}.get(node.target._opname, 0)  # type: ignore[union-attr]
     val = node.meta["val"]
-    result = to.call(_aten.full.default, (list(shape), number), {"dtype": val.dtype, "device": val.device}, node)
-    return to.wrapped(result, node, [Layout(((),) * len(shape))])
+    result = partitioner.call(_aten.full.default, (list(shape), number), {"dtype": val.dtype, "device": val.device}, node)
+    return partitioner.wrapped(result, node, [Layout(((),) * len(shape))])
 
 
 _ZEROS = frozenset({"new_zeros", "zeros", "zeros_like"})
 
 
 @lowers("index_add")
-def rows_added(to: Any, node: Node) -> Any:
+def rows_added(partitioner: Any, node: Node) -> Any:
     """Rows (n, d) added to a table of zeros (v, d): each device adds its own; the sum over devices is the table."""
     node_arguments = arguments(node)
     zeros, axis = node_arguments[0], node_arguments[1]
     if getattr(zeros.target, "_opname", "") not in _ZEROS or axis != 0 or len(node_arguments) > 4 or node.kwargs:
         return None
-    table, indices, source = to.operands(node)[:3]
-    axes = _required_rows(to, node)
-    source = to.move(source, Layout(tuple(tuple(axis for axis in axes_of_dim if axis not in axes) for axes_of_dim in source.layout.cuts)))
-    indices = to.move(indices, Layout(source.layout.cuts[:1]))
+    table, indices, source = partitioner.operands(node)[:3]
+    axes = required_rows(partitioner, node)
+    source = partitioner.move(
+        source, Layout(tuple(tuple(axis for axis in axes_of_dim if axis not in axes) for axes_of_dim in source.layout.cuts))
+    )
+    indices = partitioner.move(indices, Layout(source.layout.cuts[:1]))
     index, rows, source_node = indices.node, table.shape[0], source.node
     if axes:
-        rows //= to.mesh.product(axes)
-        index, outside = local_positions(to, indices.node, axes, rows)
-        source_node = _zeroed(to, source_node, outside)
-    shape = [rows, *source.layout.local(to.mesh, source.shape)[1:]]
-    empty = to.call(_aten.full.default, (shape, 0), {"dtype": table.dtype, "device": table.node.meta["val"].device})
-    result = to.call(_aten.index_add.default, (empty, 0, index, source_node), {})
+        rows //= partitioner.mesh.product(axes)
+        index, outside = local_positions(partitioner, indices.node, axes, rows)
+        source_node = zeroed(partitioner, source_node, outside)
+    shape = [rows, *source.layout.local(partitioner.mesh, source.shape)[1:]]
+    empty = partitioner.call(_aten.full.default, (shape, 0), {"dtype": table.dtype, "device": table.node.meta["val"].device})
+    result = partitioner.call(_aten.index_add.default, (empty, 0, index, source_node), {})
     terms = tuple((axis, "sum") for axis in sorted(source.layout.cuts[0]))
-    return to.wrapped(result, node, [Layout((axes, *source.layout.cuts[1:]), terms)])
+    return partitioner.wrapped(result, node, [Layout((axes, *source.layout.cuts[1:]), terms)])

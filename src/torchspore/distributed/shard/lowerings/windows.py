@@ -25,7 +25,7 @@ class Side:
 
 
 def sides(
-    to: Any, x: Any, out: tuple[int, ...], window: list[int], step: list[int], edge: list[int], spacing: list[int],
+    partitioner: Any, x: Any, out: tuple[int, ...], window: list[int], step: list[int], edge: list[int], spacing: list[int],
 ) -> list[Side] | None:
     """The dimensions behind the second that are cut; None where the parts of the result would not be equal, or windows reach too far."""
     found_sides = []
@@ -33,19 +33,19 @@ def sides(
         dim, axes = at + 2, x.layout.cuts[at + 2]
         if not axes:
             continue
-        count = to.mesh.product(axes)
+        count = partitioner.mesh.product(axes)
         local_size, reach = x.shape[dim] // count, (window[at] - 1) * spacing[at] + 1
         behind = reach - step[at] - edge[at]
         if out[dim] % count or out[dim] // count * step[at] != local_size or edge[at] >= reach or max(edge[at], behind) > local_size:
             why = f"{x.shape[dim]} places in {count} parts give no equal parts of {out[dim]}, or windows reach too far"
-            to.placed[-1].why = f"{why}: they are gathered"
+            partitioner.split_operators[-1].why = f"{why}: they are gathered"
             return None
         found_sides.append(Side(dim, axes, edge[at], max(0, behind)))
     return found_sides
 
 
 def sides_of_wider(
-    to: Any, x: Any, out: tuple[int, ...], window: list[int], step: list[int], edge: list[int], spacing: list[int],
+    partitioner: Any, x: Any, out: tuple[int, ...], window: list[int], step: list[int], edge: list[int], spacing: list[int],
 ) -> list[Side] | None:
     """The same of a transposed convolution: how far what a part computes reaches beyond that part of the result."""
     found_sides = []
@@ -53,30 +53,32 @@ def sides_of_wider(
         dim, axes = at + 2, x.layout.cuts[at + 2]
         if not axes:
             continue
-        count = to.mesh.product(axes)
+        count = partitioner.mesh.product(axes)
         behind = (window[at] - 1) * spacing[at] + 1 - step[at] - edge[at]
         if out[dim] != x.shape[dim] * step[at] or behind < 0 or max(edge[at], behind) > out[dim] // count:
-            to.placed[-1].why = f"{x.shape[dim]} places in {count} parts give no equal parts of {out[dim]}: they are gathered"
+            partitioner.split_operators[
+                -1
+            ].why = f"{x.shape[dim]} places in {count} parts give no equal parts of {out[dim]}: they are gathered"
             return None
         found_sides.append(Side(dim, axes, edge[at], behind))
     return found_sides
 
 
-def extended(to: Any, x: Node, found_sides: list[Side]) -> Node:
+def extended(partitioner: Any, x: Node, found_sides: list[Side]) -> Node:
     """The own part with the borders of the neighbours around it; zeros where there is none."""
     for side in found_sides:
         if side.before or side.behind:
-            to.noted("borders", x, side.axes, side.dim, side.before + side.behind)
-            x = to.call(nodes.borders, (x, side.axes, side.dim, side.before, side.behind, to.mesh), {})
+            partitioner.record_exchange("borders", x, side.axes, side.dim, side.before + side.behind)
+            x = partitioner.call(nodes.borders, (x, side.axes, side.dim, side.before, side.behind, partitioner.mesh), {})
     return x
 
 
-def returned(to: Any, grad: Node, found_sides: list[Side]) -> Node:
+def returned(partitioner: Any, grad: Node, found_sides: list[Side]) -> Node:
     """The way back: what was computed of borders is added where they came from."""
     for side in reversed(found_sides):
         if side.before or side.behind:
-            to.noted("borders", grad, side.axes, side.dim, side.before + side.behind)
-            grad = to.call(nodes.borders_sum, (grad, side.axes, side.dim, side.before, side.behind, to.mesh), {})
+            partitioner.record_exchange("borders", grad, side.axes, side.dim, side.before + side.behind)
+            grad = partitioner.call(nodes.borders_sum, (grad, side.axes, side.dim, side.before, side.behind, partitioner.mesh), {})
     return grad
 
 
@@ -114,13 +116,13 @@ class _Window:
         return (rest[0], padding, *rest[2:4], more, rest[5])
 
 
-def _window(to: Any, x: Any, weight: Any, out: tuple[int, ...], rest: tuple[Any, ...]) -> _Window | None:
+def _window(partitioner: Any, x: Any, weight: Any, out: tuple[int, ...], rest: tuple[Any, ...]) -> _Window | None:
     stride, padding, dilation, transposed, _, groups = rest
     count = len(x.shape) - 2
     if x.layout.partial or weight.layout.partial or not any(x.layout.cuts[2:]) or (groups != 1 and x.layout.cuts[1]):
         return None
     settings = (each_of(setting, count) for setting in (stride, padding, dilation))
-    found_sides = (sides_of_wider if transposed else sides)(to, x, out, list(weight.shape[2:]), *settings)
+    found_sides = (sides_of_wider if transposed else sides)(partitioner, x, out, list(weight.shape[2:]), *settings)
     if found_sides is None:
         return None
     after = tuple(axis for axis in weight.layout.cuts[1 if transposed else 0] if axis not in x.layout.axes) if groups == 1 else ()
@@ -128,53 +130,61 @@ def _window(to: Any, x: Any, weight: Any, out: tuple[int, ...], rest: tuple[Any,
 
 
 @lowers("convolution")
-def convolution(to: Any, node: Node) -> Any:
+def convolution(partitioner: Any, node: Node) -> Any:
     """On each device over its part and the borders of the neighbours; a transposed one gives the neighbours what it computed for them."""
-    operands, rest = to.operands(node), tuple(arguments(node)[3:])
+    operands, rest = partitioner.operands(node), tuple(arguments(node)[3:])
     x, weight = operands[:2]
-    window = _window(to, x, weight, tuple(node.meta["val"].shape), rest)
+    window = _window(partitioner, x, weight, tuple(node.meta["val"].shape), rest)
     if window is None:
         return None
-    weight = to.move(weight, window.weight)
+    weight = partitioner.move(weight, window.weight)
     bias = None
     if len(operands) > 2:
-        bias = to.move(operands[2], Layout((window.after,))).node
+        bias = partitioner.move(operands[2], Layout((window.after,))).node
         if window.before:                      # each device adds its share
-            bias = to.call(_aten.mul.Tensor, (bias, 1 / to.mesh.product(window.before)), {})
+            bias = partitioner.call(_aten.mul.Tensor, (bias, 1 / partitioner.mesh.product(window.before)), {})
     if window.transposed:                      # the summand after the borders, which would get it twice
-        result = to.call(_aten.convolution.default, (x.node, weight.node, None, *window.settings(rest)), {})
-        result = returned(to, result, window.sides)
+        result = partitioner.call(_aten.convolution.default, (x.node, weight.node, None, *window.settings(rest)), {})
+        result = returned(partitioner, result, window.sides)
         if bias is not None:
-            result = to.call(_aten.add.Tensor, (result, to.call(_aten.view.default, (bias, [1, -1, *[1] * len(window.spatial)]), {})), {})
+            result = partitioner.call(
+                _aten.add.Tensor, (result, partitioner.call(_aten.view.default, (bias, [1, -1, *[1] * len(window.spatial)]), {})), {}
+            )
     else:
-        result = to.call(_aten.convolution.default, (extended(to, x.node, window.sides), weight.node, bias, *window.settings(rest)), {})
+        result = partitioner.call(
+            _aten.convolution.default, (extended(partitioner, x.node, window.sides), weight.node, bias, *window.settings(rest)), {}
+        )
     terms = tuple((axis, "sum") for axis in sorted(window.before))
-    return to.wrapped(result, node, [Layout((window.rows, window.after, *window.spatial), terms)])
+    return partitioner.wrapped(result, node, [Layout((window.rows, window.after, *window.spatial), terms)])
 
 
 @lowers("convolution_backward")
-def convolution_gradient(to: Any, node: Node) -> Any:
+def convolution_gradient(partitioner: Any, node: Node) -> Any:
     """The gradient of the borders goes back to the neighbours; those of the kernel are sums over all parts."""
-    grad, x, weight = to.operands(node)[:3]
+    grad, x, weight = partitioner.operands(node)[:3]
     _, *rest, mask = arguments(node)[3:]
-    window = _window(to, x, weight, grad.shape, tuple(rest))
+    window = _window(partitioner, x, weight, grad.shape, tuple(rest))
     if window is None:
         return None
-    grad = to.move(grad, Layout((window.rows, window.after, *window.spatial)))
-    weight = to.move(weight, window.weight)
+    grad = partitioner.move(grad, Layout((window.rows, window.after, *window.spatial)))
+    weight = partitioner.move(weight, window.weight)
     edges = (grad.node, x.node)
-    edges = (extended(to, edges[0], window.sides), edges[1]) if window.transposed else (edges[0], extended(to, edges[1], window.sides))
+    edges = (
+        (extended(partitioner, edges[0], window.sides), edges[1])
+        if window.transposed
+        else (edges[0], extended(partitioner, edges[1], window.sides))
+    )
     call_arguments = (*edges, weight.node, None, *window.settings(tuple(rest)), [*mask[:2], False])
-    result = to.call(_aten.convolution_backward.default, call_arguments, {})
+    result = partitioner.call(_aten.convolution_backward.default, call_arguments, {})
     terms = tuple((axis, "sum") for axis in sorted(window.after))
     every = tuple((axis, "sum") for axis in sorted((*window.rows, *(axis for axes in window.spatial for axis in axes))))
     results: list[Any] = [None, None, None]
     if mask[0]:
-        back = to.item(result, 0) if window.transposed else returned(to, to.item(result, 0), window.sides)
-        results[0] = to.value(back, Layout(x.layout.cuts, terms), x.shape)
+        back = partitioner.item(result, 0) if window.transposed else returned(partitioner, partitioner.item(result, 0), window.sides)
+        results[0] = partitioner.value(back, Layout(x.layout.cuts, terms), x.shape)
     if mask[1]:
-        results[1] = to.value(to.item(result, 1), Layout(weight.layout.cuts, every), weight.shape)
+        results[1] = partitioner.value(partitioner.item(result, 1), Layout(weight.layout.cuts, every), weight.shape)
     if mask[2]:
-        total = to.call(_aten.sum.dim_IntList, (grad.node, [0, *range(2, len(grad.shape))]), {})
-        results[2] = to.value(total, Layout((window.after,), every), grad.shape[1:2])
+        total = partitioner.call(_aten.sum.dim_IntList, (grad.node, [0, *range(2, len(grad.shape))]), {})
+        results[2] = partitioner.value(total, Layout((window.after,), every), grad.shape[1:2])
     return results

@@ -1,5 +1,5 @@
-"""Pipelines: the graph of a step is cut by stages, each of which has its own devices, and parts of a batch pass from one to the next.
+"""Pipelines: the graph of a step is split into stages, each on separate devices; micro batches pass from stage to stage.
 
-`assigning` says which stage runs each operator, `passing` puts a transfer wherever a value goes to another stage, `scheduling` says in
-which order the stages compute the parts, `ordering` puts the graph into that order, and `cutting` gives the graph of one stage.
+`stage_assignment` assigns each operator to a stage, `transfers` inserts a transfer where a value goes to another stage, `schedule` orders
+the micro batches on the stages, `step_order` puts the graph into that order, and `stage_graph` returns the graph of one stage.
 """

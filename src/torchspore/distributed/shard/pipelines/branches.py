@@ -15,7 +15,7 @@ from torchspore.base.text import message
 from torchspore.distributed.shard.pipelines.dead_code import prune
 from torchspore.engine.core import node_metadata
 from torchspore.graph.control import execution
-from torchspore.graph.fx.aliasing import changing
+from torchspore.graph.fx.aliasing import mutated_owners
 
 _DONE = "is_of_one_stage"
 Assign = Callable[[torch.fx.GraphModule, Sequence[int | None], Sequence[bool]], None]
@@ -94,7 +94,7 @@ class _Parting:
 
     def _written_inputs(self, side: torch.fx.GraphModule) -> list[int]:
         """The places of the inputs that a graph writes."""
-        changed = changing(side)
+        changed = mutated_owners(side)
         return [
             at for at, node in enumerate(side_input for side_input in side.graph.nodes if side_input.op == "placeholder") if node in changed
         ]

@@ -8,12 +8,13 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
+from torchspore.base.text import message
 from torchspore.context.store import STORE
 from torchspore.distributed.shard.collective_nodes import passed
 from torchspore.distributed.shard.partitioner import LocalGraph
 from torchspore.distributed.shard.pipelines import micro_batch_dependencies, random_numbers, stage_assignment, step_order
 from torchspore.distributed.shard.pipelines import transfers as passing
-from torchspore.distributed.shard.pipelines.schedule import Schedule
+from torchspore.distributed.shard.pipelines.schedule import FORWARD, Schedule
 from torchspore.distributed.shard.pipelines.stage_assignment import ALL, stage_of
 from torchspore.engine.core import node_metadata
 from torchspore.engine.core.tensor import TensorBase
@@ -63,6 +64,16 @@ def note_common(local: LocalGraph, lifted: Sequence[Any]) -> None:
             item.__dict__[EVERYWHERE] = True
 
 
+def _check_segments(schedule: Schedule, stages: int, segments: int) -> None:
+    """Raise ValueError if no stage runs as many segments of the network as `pipeline_segments` says."""
+    turns = [len({block.hop for block in schedule.starts if block.stage == stage and block.kind == FORWARD}) for stage in range(stages)]
+    if max(turns) != segments:
+        raise ValueError(message(
+            f"pipeline_segments={segments} with {stages} stages that run {', '.join(map(str, turns))} segments",
+            f"a network whose Cells have the stages 0 to {stages * segments - 1}, in the order in which they are called",
+        ))
+
+
 def arranged(local: LocalGraph, stages: int) -> Pipeline:
     """Puts transfers into a graph whose operators have stages, and its parts into order. Raises ValueError for what can't be sent."""
     get = STORE.get
@@ -80,8 +91,12 @@ def arranged(local: LocalGraph, stages: int) -> Pipeline:
     micro_batch_dependencies.by_parts(local.module)
     draws = random_numbers.noted(local.module.graph)
     passing.put(local.module.graph, everywhere)
-    rule = step_order.Rule(str(get("auto_parallel.pipeline_scheduler")), bool(get("auto_parallel.pipeline_interleave")), stages)
+    segments = int(get("auto_parallel.pipeline_segments"))
+    is_interleaved = segments > 1 or bool(get("auto_parallel.pipeline_interleave"))
+    rule = step_order.Rule(str(get("auto_parallel.pipeline_scheduler")), is_interleaved, stages)
     local.module, schedule = step_order.ordered(local.module, rule)
+    if segments > 1 and schedule is not None:
+        _check_segments(schedule, stages, segments)
     random_numbers.put(local.module, draws)
     transfers = [node for node in local.module.graph.nodes if node.target is passed]
     return Pipeline(stages, transfers, schedule, homes)

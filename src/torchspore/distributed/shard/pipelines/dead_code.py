@@ -9,7 +9,7 @@ from torch.fx.node import Node
 from torchspore.distributed.shard import collective_nodes as nodes
 from torchspore.distributed.shard.alias_conflicts import nodes_written_by
 from torchspore.graph.fx.aliasing import owners
-from torchspore.graph.passes.cleanup import acts
+from torchspore.graph.passes.cleanup import has_effect
 
 
 def prune(module: torch.fx.GraphModule, may_go: Callable[[Node], bool] = lambda node: True) -> None:
@@ -21,7 +21,7 @@ def prune(module: torch.fx.GraphModule, may_go: Callable[[Node], bool] = lambda 
         if targets:
             is_idle = not any(target_node.op == "placeholder" or target_node in read for target_node in targets)
         else:
-            is_idle = not acts(node) or node.target in nodes.LOCAL
+            is_idle = not has_effect(node) or node.target in nodes.LOCAL
         if node.op == "call_function" and not node.users and is_idle and may_go(node):
             module.graph.erase_node(node)
         else:

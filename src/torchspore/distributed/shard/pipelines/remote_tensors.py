@@ -8,7 +8,7 @@ import torch
 from torchspore.base.frames import user_line
 from torchspore.base.text import message
 from torchspore.engine.core import torch_private
-from torchspore.engine.core.sharded_value import is_by_elements
+from torchspore.engine.core.sharded_value import is_elementwise
 from torchspore.engine.core.torch_private import tree_flatten, tree_map
 from torchspore.errors import ValueElsewhere
 
@@ -45,12 +45,12 @@ class RemoteTensor(torch.Tensor):
         raise self.unreadable("the values")
 
     @property
-    def holding(self) -> str:
+    def description(self) -> str:
         """Who holds it, for people."""
         return f"held by stage {self.stage} of the pipeline"
 
     def __repr__(self) -> str:  # type: ignore[override]
-        return self.holding
+        return self.description
 
     def data_ptr(self) -> int:
         """Raises ValueElsewhere."""
@@ -90,7 +90,7 @@ class RemoteTensor(torch.Tensor):
         """Return whether each element is computed of what is elsewhere: of one number beside it, or of one for each element."""
         if all(t.numel() == 1 for t in here):
             return True
-        return is_by_elements(function, name.partition(".")[0]) and all(fits(t.shape, self.shape) for t in here)
+        return is_elementwise(function, name.partition(".")[0]) and all(fits(t.shape, self.shape) for t in here)
 
     def _computed(self, function: Any, name: str, args: Any, kwargs: Any) -> Any:
         """Return the results of an operator on such tensors, which are in another stage too."""

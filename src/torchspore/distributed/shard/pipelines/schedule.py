@@ -76,8 +76,8 @@ def scheduled(blocks: Mapping[Block, Iterable[Block]], stages: int, name: str, i
     'gpipe': all forward blocks first. '1f1b': a backward block as soon as there is one, and no more forward blocks begun than the stages
     that follow can hold; where stages run several segments each, in the order of "Efficient Large-Scale Language Model Training on GPU
     Clusters" (Narayanan et al., 2021). 'zero_bubble_v': the same, and what only gradients of the stage's own Parameters wait for fills the
-    gaps ("Zero Bubble Pipeline Parallelism", Qi et al., 2023). 'seqpipe' and its kin: as `cycles` says. Raises ValueError for another name,
-    and for a pipeline that the schedule is not for.
+    gaps ("Zero Bubble Pipeline Parallelism", Qi et al., 2023). 'seqpipe' and its variants: see `cyclic_schedules`. Raises ValueError for
+    another name, and for a pipeline that the schedule does not support.
     """
     if name not in SCHEDULES:
         raise ValueError(message(f"pipeline_scheduler={name!r}", list_choices(SCHEDULES)))

@@ -1,8 +1,10 @@
 """Which stage runs each operator of a step.
 
-An operator in a Cell that has a `pipeline_stage` belongs to that stage, with its gradient. All else follows: what a Parameter is read by,
-what writes into memory, what an operator computes with, the operator whose gradient it is. What needs no stage (cutting the batch, a
-counter of steps) runs on each of them.
+An operator in a Cell that has a `pipeline_stage` belongs to that stage, with its gradient. With `pipeline_segments` these are virtual
+stages: stage s runs the virtual stages s, s + pipeline_stages, s + 2 pipeline_stages and so on.
+All else follows: what a Parameter is read by, what writes into memory, what an operator computes with, the operator whose gradient it is.
+Operators that need no stage
+(cutting the batch, a counter of steps) run on each of them.
 """
 from __future__ import annotations
 
@@ -14,6 +16,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.base.text import message
+from torchspore.context.store import STORE
 from torchspore.distributed.shard.alias_conflicts import nodes_written_by
 from torchspore.distributed.shard.pipelines import branches, list_operators
 from torchspore.engine.core import node_metadata, tree
@@ -35,6 +38,7 @@ class _Assigner:
         self, graph: torch.fx.Graph, input_stages: Sequence[int | None], is_state: Sequence[bool], is_trained: Sequence[bool], count: int,
     ) -> None:
         self.graph, self.count = graph, count
+        self.segments = int(STORE.get("auto_parallel.pipeline_segments"))
         self.owners = owners(graph)
         self.stages: dict[Node, int] = {}
         self.calls: dict[Any, int] = {}                        # of the operators of mindspore that no Cell gives a stage
@@ -55,12 +59,14 @@ class _Assigner:
         self.fixed.add(node)
         if stage == ALL:
             return
-        if not 0 <= stage < self.count:
+        virtual_stages = self.count * self.segments
+        if not 0 <= stage < virtual_stages:
             line = node.meta.get(node_metadata.LINE, "")
+            segments = f", pipeline_segments={self.segments}" if self.segments > 1 else ""
             raise ValueError(message(
-                f"{line}: pipeline_stage = {stage} with pipeline_stages={self.count}", f"a stage from 0 to {self.count - 1}",
+                f"{line}: pipeline_stage = {stage} with pipeline_stages={self.count}{segments}", f"a stage from 0 to {virtual_stages - 1}",
             ))
-        self.stages[node] = stage
+        self.stages[node] = stage % self.count
 
     def run(self) -> dict[Node, int]:
         """The stage of every node."""
@@ -171,7 +177,7 @@ def _behind_gradients(graph: torch.fx.Graph) -> set[Node]:
 def assign(
     module: torch.fx.GraphModule, input_stages: Sequence[int | None], is_state: Sequence[bool], is_trained: Sequence[bool], count: int,
 ) -> None:
-    """Notes in each node's `marks.RUNS_IN` the stage that runs it, or ALL.
+    """Store the stage that runs each node, or ALL, in its metadata (`node_metadata.RUNS_IN`).
 
     `input_stages` has the stages of inputs that have one, `is_state` marks inputs that the program stores (Parameters), `is_trained`
     which of them an optimizer may write in another graph. Operators on lists, and branches, whose items belong to several stages become one

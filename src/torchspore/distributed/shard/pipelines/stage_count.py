@@ -79,10 +79,10 @@ def cheapest(trace: Callable[[int], _Trace], parts: Parts[_Trace]) -> _Trace:
     for count in numbers():
         try:
             attempt = trace(count)
-            module, spread, lifted = parts(attempt)
-            if _others_hold(spread, lifted):
+            module, sharded_capture, lifted = parts(attempt)
+            if _others_hold(sharded_capture, lifted):
                 continue
-            costs[count] = _cost(module, spread, lifted)
+            costs[count] = _cost(module, sharded_capture, lifted)
         except (ValueError, StrategyRefused) as error:
             first = first or error
             refused[count] = str(error).splitlines()[0]
@@ -90,32 +90,32 @@ def cheapest(trace: Callable[[int], _Trace], parts: Parts[_Trace]) -> _Trace:
         if best is None or costs[count].order() <= costs[best[1].stages].order():
             if best is not None:
                 best[1].was_cut = None
-            best = attempt, spread
+            best = attempt, sharded_capture
         else:
-            spread.was_cut = None
+            sharded_capture.was_cut = None
     if best is None:
         raise first or StrategyRefused(message(f"pipeline_stages={STORE.get(_STAGES)}", "a number of stages that fits"))
     best[1].chosen = Chosen(best[1].stages, costs, refused)
-    _tell(best[1].chosen)
+    _report_choice(best[1].chosen)
     return best[0]
 
 
-def _cost(module: torch.fx.GraphModule, spread: ShardedCapture, lifted: list[Any]) -> Cost:
+def _cost(module: torch.fx.GraphModule, sharded_capture: ShardedCapture, lifted: list[Any]) -> Cost:
     from torchspore.distributed.shard import execution
     from torchspore.distributed.shard.pipelines import step_time
 
-    spread.was_cut = execution.cut(module, spread, lifted)
-    return step_time.of(spread.was_cut[0], spread.stages, machine())
+    sharded_capture.was_cut = execution.cut(module, sharded_capture, lifted)
+    return step_time.of(sharded_capture.was_cut[0], sharded_capture.stages, machine())
 
 
-def _others_hold(spread: ShardedCapture, lifted: list[Any]) -> bool:
+def _others_hold(sharded_capture: ShardedCapture, lifted: list[Any]) -> bool:
     """Return whether Parameters lie as another number of stages has left them."""
-    from torchspore.engine.core.sharded_layout import cut_of
+    from torchspore.engine.core.sharded_layout import sharded_layout_of
 
-    return any(prod(cut.matrix) != spread.count for cut in map(cut_of, lifted) if cut is not None)
+    return any(prod(cut.matrix) != sharded_capture.count for cut in map(sharded_layout_of, lifted) if cut is not None)
 
 
-def _tell(chosen: Chosen) -> None:
+def _report_choice(chosen: Chosen) -> None:
     from torchspore.distributed.shard import consistency
 
     if device_count.devices()[1] == device_count.RANKS:

@@ -27,7 +27,7 @@ def of(local: LocalGraph, stages: int, machine: Machine) -> Cost:
         clock.run(node)
     peak_bytes = max(_peak_bytes(local, stage, stages) for stage in range(stages))
     excess = max(0.0, peak_bytes / machine.capacity - 1)
-    return Cost(max(clock.received), max(clock.messages), max(clock.computing), peak_bytes, max(clock.free), excess)
+    return Cost(max(clock.received), max(clock.messages), max(clock.computing), peak_bytes, max(clock.free), excess=excess)
 
 
 class _Clock:

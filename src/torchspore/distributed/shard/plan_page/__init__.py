@@ -33,7 +33,7 @@ def data(split: Any, machine: Machine) -> dict[str, Any]:
     remaining = len(seen) - MOST
     return {
         "about": cost_estimate.about(split),
-        "devices": split.spread.count * split.spread.stages,
+        "devices": split.sharded_capture.count * split.sharded_capture.stages,
         "sizes": list(mesh.sizes),
         "notes": [f"{remaining:,} of {len(seen):,} operators are left out of this page, the last ones."] if remaining > 0 else [],
         "speeds": f"at {machine.describe()}, one after the other{total.joined}",
@@ -91,7 +91,7 @@ def _parameters(split: Any) -> Iterator[dict[str, Any]]:
     """The Parameters: how each is cut, and what one device holds of it."""
     mesh = split.local.mesh
     sizes = {str(item.name): item._t.element_size() for item in split.lifted if hasattr(item, "name")}
-    names = split.spread.parameters
+    names = split.sharded_capture.parameters
     for name, (matrix, tensor_map, shape, trained) in names.items():
         counts = from_matrix(mesh, matrix, tensor_map).counts(mesh) if math.prod(matrix) == mesh.count else (1,) * len(shape)
         local = [size // count for size, count in zip(shape, counts)]

@@ -170,4 +170,4 @@ table(section("Parameters and the state of optimizers", true), [
   ["name", "name", null, "name"], ["shape", "shape", null, "name"], ["split", "split", null, "name"], ["own", "a device's part", null, "name"],
   ["bytes", "bytes of a device", bytes, "number"], ["kind", "kind"],
 ], data.parameters, 400).id = "parameters";
-document.body.dataset.ready = "1";
+markReady();

@@ -100,3 +100,25 @@ def batch_norm(call: OperatorCall) -> Rule | None:
     outputs = [dims(t) for t in call.outputs if t is not None]
     terms = {factor: "sum" for dim in others for factor in dim} if name.endswith("backward") else {}
     return naming.rule([dims(t) for t in call.inputs], outputs, reduced=terms)
+
+
+@splits("native_group_norm", "native_group_norm_backward")
+def group_norm(call: OperatorCall) -> Rule | None:
+    """The rows of a batch may be cut: groups of channels are normalized together, row by row."""
+    naming = Naming()
+    rows, channels, groups = int(call["N"]), int(call["C"]), int(call["group"])
+    row, channel, group = naming.new(rows), naming.new(channels, locked=True), naming.new(groups, locked=True)
+
+    def dims(t: Any) -> Dims:
+        if t.ndim == 2 and tuple(t.shape) == (rows, groups):
+            return (row, group)
+        return (channel,) if t.ndim == 1 else (row, channel, *naming.all(t.shape[2:], True))
+
+    def arguments(args: list[Any], kwargs: dict[str, Any], local: Local) -> None:
+        args[position] = local.inputs[0].local(local.mesh, tuple(call.inputs[0].shape))[0]
+
+    is_gradient = call.target._opname.endswith("backward")
+    position = 5 if is_gradient else 3
+    inputs, outputs = [dims(t) for t in call.inputs], [dims(t) for t in call.outputs if t is not None]
+    each = tuple({row[0]: "sum"} if is_gradient and out == (channel,) else {} for out in outputs)
+    return naming.rule(inputs, outputs, reduced_each=each, arguments=arguments)

@@ -40,7 +40,10 @@ def embedding_gradient(call: OperatorCall) -> Rule | None:
 
 @splits("gather", "scatter", "scatter_add")
 def gather(call: OperatorCall) -> Rule | None:
-    """Along the dimension that is indexed nothing is cut, along the others all operands are cut alike where they are as long."""
+    """Along the dimension that is indexed the input stays whole, along the others all operands are cut alike where they are as long.
+
+    The places and the result of a gather may be cut along the indexed dimension, too.
+    """
     shapes = [tuple(t.shape) for t in call.inputs]
     out = call.outputs[0]
     if out is None:
@@ -54,6 +57,9 @@ def gather(call: OperatorCall) -> Rule | None:
     gathered_dims = [
         tuple(dim or naming.new(shape[axis], locked=True) for axis, dim in enumerate(dims)) for shape in (*shapes, tuple(out.shape))
     ]
+    if len(shapes) == 2 and rank and out.shape[at] == shapes[1][at]:
+        index_dim = naming.new(out.shape[at])
+        gathered_dims[1:] = [(*operand_dims[:at], index_dim, *operand_dims[at + 1:]) for operand_dims in gathered_dims[1:]]
     return naming.rule(gathered_dims[:-1], gathered_dims[-1:])
 
 

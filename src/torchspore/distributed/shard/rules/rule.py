@@ -5,6 +5,7 @@ a reshape joins of several. (The idea of sharding rules made of factors is that 
 """
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,6 +37,11 @@ class Rule:
     arguments: Callable[[list[Any], dict[str, Any], Local], None] | None = None
     linear: bool = False
     """True if a sum of terms may go through: the operator of the sum is the sum of the operators of the terms."""
+
+    @functools.cached_property
+    def nested_factors(self) -> frozenset[tuple[int, int]]:
+        """Pairs of factors that follow each other in a dimension, the outer one first."""
+        return frozenset(pair for dims in (*self.inputs, *self.outputs) for dim in dims for pair in itertools.pairwise(dim))
 
 
 @dataclass(frozen=True)
@@ -126,12 +132,9 @@ def splits_evenly(rule: Rule, mesh: Mesh, split: Split) -> bool:
     for factor, axes in split.items():
         if rule.sizes[factor] % mesh.product(axes):
             return False
-    for dims in (*rule.inputs, *rule.outputs):
-        for dim in dims:
-            for major, minor in itertools.pairwise(dim):
-                if split.get(minor) and rule.sizes[major] != mesh.product(split.get(major, ())):
-                    return False
-    return True
+    return all(
+        not split.get(minor) or rule.sizes[major] == mesh.product(split.get(major, ())) for major, minor in rule.nested_factors
+    )
 
 
 def results(rule: Rule, split: Split, partial: Mapping[int, str]) -> tuple[Layout, ...]:

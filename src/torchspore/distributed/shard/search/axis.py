@@ -3,8 +3,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,8 +21,7 @@ NEVER = 1e6
 """Seconds for what can't be."""
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(NamedTuple):
     """The split of an operator along one axis: a factor, or none; with `terms` it lets terms of that kind through."""
 
     factor: int | None = None
@@ -57,30 +55,33 @@ def state(dims: Dims, choice: Choice, terms: dict[int, str] | None = None) -> in
 
 
 class Axis:
-    """The choices along one axis where those along the others are known; `others[axis][variable]`, None for an axis still open."""
+    """The choices along one axis where those along the others are solved; `others[axis][variable]`, None for an axis still open."""
 
     def __init__(self, model: Model, mesh: Mesh, axis: int, others: Sequence[Sequence[Choice] | None], exchanges: bool,
                  price: float = 0.0, shares: bool = True) -> None:
         self.model, self.mesh, self.axis, self.exchanges, self.price, self.shares = model, mesh, axis, exchanges, price, shares
         self.size = mesh.sizes[axis]
-        fixed_choices = [(at, choice) for at, choice in enumerate(others) if choice is not None and at != axis]
+        self.solved_axes = [at for at, choice in enumerate(others) if choice is not None and at != axis]
+        choices_by_axis = [others[at] or () for at in self.solved_axes]
+        self.solved_choices: list[tuple[Choice, ...]] = list(zip(*choices_by_axis)) or [()] * len(model.variables)
+        """By variable its choices along the other axes that have been solved for."""
         self.splits: list[Split] = []
-        self.kinds: list[tuple[Any, ...]] = []
-        """Of each variable its form and its choices along the other axes: where they are alike all that is asked here is alike."""
+        self.kinds: list[int] = []
+        """The same number for variables of one form with the same choices along the other axes: their choices here cost the same."""
         self.choices: list[list[Choice]] = []
-        groups: dict[Any, tuple[Split, list[Choice]]] = {}
-        for number, variable in enumerate(model.variables):
-            factors = tuple(choice[number].factor for _, choice in fixed_choices)
-            self.kinds.append((variable.form, factors))
-            if self.kinds[-1] not in groups:
+        numbers: dict[Any, int] = {}
+        groups: list[tuple[Split, list[Choice]]] = []
+        for variable, solved in zip(model.variables, self.solved_choices):
+            kind = numbers.setdefault((variable.form, solved), len(numbers))
+            if kind == len(groups):
                 split: Split = {}
-                for (at, _), factor in zip(fixed_choices, factors):
-                    if factor is not None:
-                        split[factor] = (*split.get(factor, ()), at)
-                groups[self.kinds[-1]] = split, self._choices(variable, split)
-            split, choices = groups[self.kinds[-1]]
-            self.splits.append(split)
-            self.choices.append(choices)
+                for at, choice in zip(self.solved_axes, solved):
+                    if choice.factor is not None:
+                        split[choice.factor] = (*split.get(choice.factor, ()), at)
+                groups.append((split, self._choices(variable, split)))
+            self.kinds.append(kind)
+            self.splits.append(groups[kind][0])
+            self.choices.append(groups[kind][1])
 
     # ---- what can be chosen
 
@@ -132,7 +133,8 @@ class Axis:
         sent = 0.0
         if wide is not None and wide.messages and choice.factor in wide.seen:
             share_bytes = wide.share * max(variable.bytes, default=0) / share
-            sent = self.model.machine.transfer_seconds(2 * share_bytes * wide.messages * (self.size - 1) / self.size, wide.messages)
+            received = 2 * share_bytes * wide.messages * (self.size - 1) / self.size
+            sent = self.model.machine.transfer_seconds(received, wide.messages, self.mesh.extent((self.axis,)))
         return seconds + sent
 
     def _working(self, variable: Variable, choice: Choice, share: int, split: Split) -> float:
@@ -156,55 +158,115 @@ class Axis:
         return sum(variable.bytes) / share / cut
 
     def edges(self) -> list[tuple[int, int, np.ndarray]]:
-        """Seconds of exchanges between what gives a value and what uses it, by both their choices."""
+        """Seconds of exchanges between what gives a value and what uses it, by both their choices.
+
+        Sets `seconds_before`: what all exchanges take without a choice along this axis.
+        """
         terms = []
-        tables: dict[Any, np.ndarray] = {}
+        tables: dict[Any, tuple[np.ndarray, float]] = {}
+        self.seconds_before = 0.0
         for number, variable in enumerate(self.model.variables):
             for at, use in enumerate(variable.operands):
                 kind = self.kinds[use.source], self.kinds[number], at
                 if kind not in tables:
                     tables[kind] = self._edge(number, use)
-                terms.append((use.source, number, tables[kind]))
+                table, before = tables[kind]
+                self.seconds_before += before
+                terms.append((use.source, number, table))
         return terms
 
-    def _edge(self, number: int, use: Operand) -> np.ndarray:
-        variable, giver = self.model.variables[number], self.model.variables[use.source]
-        source_bytes = giver.bytes[use.result] / self._parts(use.source, giver.results[use.result])
-        source_states = [state(giver.results[use.result], choice, dict(giver.terms[use.result])) for choice in self.choices[use.source]]
-        target_states = [state(use.dims, choice) for choice in self.choices[number]]
-        return np.array(
-            [
-                [self._between(variable, use.stays, use.is_late, source_bytes, one, other) for other in target_states]
-                for one in source_states
-            ]
-        )
+    def _edge(self, number: int, use: Operand) -> tuple[np.ndarray, float]:
+        """Return by how many seconds each pair of choices prolongs the exchanges of a value, and what these take without a choice."""
+        variable, source = self.model.variables[number], self.model.variables[use.source]
+        dims, terms = source.results[use.result], dict(source.terms[use.result])
+        moves = [
+            Move(state(dims, before, terms), state(use.dims, after), at)
+            for at, before, after in zip(self.solved_axes, self.solved_choices[use.source], self.solved_choices[number])
+        ]
+        starts = [state(dims, choice, terms) for choice in self.choices[use.source]]
+        ends = [state(use.dims, choice) for choice in self.choices[number]]
+        others = self._seconds(variable, use, source.bytes[use.result], moves)
+        rows = [
+            [self._seconds(variable, use, source.bytes[use.result], [*moves, Move(start, end, self.axis)]) - others for end in ends]
+            for start in starts
+        ]
+        return np.array(rows), others
 
-    def _parts(self, number: int, dims: Dims) -> int:
-        """Into how many parts a value is cut along the other axes."""
-        split = self.splits[number]
-        return self.mesh.product(axis for dim in dims for factor in dim for axis in split.get(factor, ()))
-
-    def _between(self, variable: Variable, stays: bool, is_late: bool, source_bytes: float, before: int, after: int) -> float:
-        if stays:
-            return 0.0 if before == after else NEVER
-        if variable.kind == END and variable.is_settled and before >= UNSPLIT and after == UNSPLIT:
-            return 0.0                         # a result may lie as it does
-        return _moved(before, after, source_bytes, self.size, self.model.machine, self.exchanges, is_late)
+    def _seconds(self, variable: Variable, use: Operand, full_bytes: int, moves: Sequence[Move]) -> float:
+        """Seconds of the exchanges along several axes together."""
+        if use.stays:
+            return NEVER * any(move.before != move.after for move in moves)
+        if variable.kind == END and variable.is_settled:                    # a result of the graph may keep its layout
+            moves = [Move(move.before, move.before, move.axis) if move.is_gather else move for move in moves]
+        changes = tuple(move for move in moves if move.before != move.after or move.before >= 0)
+        return exchange_seconds(changes, full_bytes, self.mesh, self.model.machine, self.exchanges, use.is_late)
 
 
-@functools.lru_cache(1 << 16)
-def _moved(before: int, after: int, source_bytes: float, size: int, machine: Machine, exchanges: bool, is_late: bool) -> float:
-    """Seconds from one way to lie along an axis to another."""
-    if before == after or (before == UNSPLIT and after >= 0):
-        return 0.0
-    if after < UNSPLIT:
+class Move(NamedTuple):
+    """The state of a value along one axis of the grid, before and after a redistribution."""
+
+    before: int
+    after: int
+    axis: int
+
+    @property
+    def is_gather(self) -> bool:
+        """True if a dimension that is cut along the axis becomes whole."""
+        return self.before >= 0 and self.after == UNSPLIT
+
+
+@functools.lru_cache(1 << 17)
+def exchange_seconds(moves: tuple[Move, ...], full_bytes: int, mesh: Mesh, machine: Machine, exchanges: bool, is_late: bool) -> float:
+    """Return the seconds of the redistribution of a value of `full_bytes` bytes.
+
+    Moves of one kind along several axes are one exchange, so that a sum over two axes costs less than two sums. Values are cut first and
+    gathered last. An axis that cuts a dimension before and after is gathered too if an axis outside of it joins or leaves the dimension.
+    Messages of a sum that only the optimizer waits for (`is_late`) are not counted, because they travel with others.
+    """
+    if any(move.after < UNSPLIT and move.before != move.after for move in moves):
         return NEVER
-    messages = 0 if is_late and before < UNSPLIT and after == UNSPLIT else 1
-    if before < UNSPLIT:
-        return machine.transfer_seconds((2 if after == UNSPLIT else 1) * source_bytes * (size - 1) / size, messages)
-    if after >= 0 and exchanges:
-        return machine.transfer_seconds(source_bytes / size * (size - 1) / size, messages)
-    return machine.transfer_seconds(source_bytes * (size - 1) / size, messages)
+    scattered: list[int] = []
+    turned: list[int] = []
+    summed: list[int] = []
+    gathered: list[int] = []
+    held = float(full_bytes)
+    moved = _moved_axes(moves)
+    for before, after, axis in moves:
+        if before >= 0 or (after >= 0 and before == UNSPLIT):
+            held /= mesh.sizes[axis]
+        if before < UNSPLIT:
+            (scattered if after >= 0 else summed).append(axis)
+        elif before >= 0 and after >= 0 and before != after:
+            turned.append(axis)
+        elif before >= 0 and axis in moved:
+            gathered.append(axis)
+    seconds = 0.0
+    if scattered:
+        count = mesh.product(scattered)
+        seconds += machine.transfer_seconds(held * (count - 1) / count, 1, mesh.extent(scattered))
+        held /= count
+    if turned:
+        count = mesh.product(turned)
+        seconds += machine.transfer_seconds(held * (count - 1) / (count if exchanges else 1), 1, mesh.extent(turned))
+    if summed:
+        count = mesh.product(summed)
+        seconds += machine.transfer_seconds(2 * held * (count - 1) / count, 0 if is_late else 1, mesh.extent(summed))
+    if gathered:
+        seconds += machine.transfer_seconds(held * (mesh.product(gathered) - 1), 1, mesh.extent(gathered))
+    return seconds
+
+
+def _moved_axes(moves: tuple[Move, ...]) -> set[int]:
+    """Return the axes that cut a dimension before, and do not stay where they are: those behind the first that joins or leaves it."""
+    moved: set[int] = set()
+    for dim in {move.before for move in moves if move.before >= 0}:
+        before = sorted(move.axis for move in moves if move.before == dim)
+        after = sorted(move.axis for move in moves if move.after == dim)
+        same = 0
+        while same < min(len(before), len(after)) and before[same] == after[same]:
+            same += 1
+        moved.update(before[same:])
+    return moved
 
 
 def layout_on(dims: Dims, choices: Sequence[Choice], terms: dict[int, str] | None = None) -> Layout:

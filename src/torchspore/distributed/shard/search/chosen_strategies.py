@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from torchspore.distributed.shard.sharded_capture import ShardedCapture
 
 
-def strategies(spread: ShardedCapture, local: LocalGraph, lifted: Sequence[Any]) -> dict[str, tuple[tuple[int, ...], ...]]:
+def strategies(sharded_capture: ShardedCapture, local: LocalGraph, lifted: Sequence[Any]) -> dict[str, tuple[tuple[int, ...], ...]]:
     """By MindSpore's name for it the strategy of each operator with a Parameter that the forward pass calls."""
-    holders = [node for node in local.placed[0].node.graph.nodes if node.op == "placeholder"] if local.placed else []
+    holders = [node for node in local.split_operators[0].node.graph.nodes if node.op == "placeholder"] if local.split_operators else []
     names = {node: str(item.name) for node, item in zip(holders, lifted) if hasattr(item, "name")}
     calls: dict[Any, list[Any]] = {}
-    for placed in local.placed:
+    for placed in local.split_operators:
         meta = placed.node.meta
         if meta.get(node_metadata.CALLED) and not meta.get(node_metadata.GRADIENT) and not meta.get(node_metadata.OPTIMIZER):
             calls.setdefault(meta.get(node_metadata.CALL), []).append(placed)
@@ -37,7 +37,7 @@ def strategies(spread: ShardedCapture, local: LocalGraph, lifted: Sequence[Any])
             cuts = {source: layout.counts(local.mesh) for source, layout in used.items()}
             for primitive_name, strategy in _named(called, name, cuts, names).items():
                 strategies.setdefault(primitive_name, strategy)
-    return {name: strategy for name, strategy in strategies.items() if name not in spread.strategies}
+    return {name: strategy for name, strategy in strategies.items() if name not in sharded_capture.strategies}
 
 
 def _named(called: str, name: str, cuts: dict[Node, Any], names: dict[Node, str]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.fx.node import Node
 
+from torchspore.base.user_threads import garbage_collection_paused
 from torchspore.context.store import STORE
 from torchspore.distributed.shard import strategy_marker
 from torchspore.distributed.shard.local_graph import LocalGraph
@@ -17,7 +18,7 @@ from torchspore.distributed.shard.search.costs import Cost
 from torchspore.distributed.shard.search.strategy_search import Problem, Tally
 from torchspore.engine.core.device_layout import Layout
 from torchspore.engine.core.device_mesh import Mesh
-from torchspore.engine.core.sharded_layout import cut_of
+from torchspore.engine.core.sharded_layout import sharded_layout_of
 from torchspore.engine.core.tensor import TensorBase
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class Searched:
 
     def describe(self) -> str:
         """For people."""
-        speed = f"{self.machine.bandwidth / 1e9:g} GB/s, {self.machine.latency * 1e6:g} us an exchange"
+        speed = self.machine.describe_exchanges()
         if self.mode == strategy_search.PROPAGATION:
             return f"the program's strategies are spread: {_describe_cost(self.search_cost)} at {speed}"
         tally = self.tally
@@ -58,8 +59,9 @@ def _describe_cost(cost: Cost) -> str:
     return cost.describe(f" ({cost.received:,} bytes in {cost.messages} exchanges)")
 
 
+@garbage_collection_paused()              # a search creates no cycles, and a collection visits all graphs of the process
 def better(
-    spread: ShardedCapture, module: torch.fx.GraphModule, lifted: Sequence[Any], base: Mesh, plain: Attempt,
+    sharded_capture: ShardedCapture, module: torch.fx.GraphModule, lifted: Sequence[Any], base: Mesh, plain: Attempt,
 ) -> tuple[Attempt, Searched]:
     """The attempt that costs least, `plain` where nothing costs less."""
     mode = strategy_search.PROPAGATION if STORE.get("auto_parallel.sharding_propagation") else str(STORE.get(MODE))
@@ -68,11 +70,11 @@ def better(
     tally = Tally()
     if mode == strategy_search.PROPAGATION:
         return plain, Searched(mode, assumed_machine, tally, before, before, False)
-    problem = _problem(spread, module, lifted, base, plain.local)
+    problem = _problem(sharded_capture, module, lifted, base, plain.local)
     best, least = plain, before
     for price in strategy_search.PRICES:
         for candidate in strategy_search.candidates(problem, assumed_machine, mode, tally, price)[:_compared(module)]:
-            attempt = spread.attempt(module, lifted, candidate.mesh, candidate.plan)
+            attempt = sharded_capture.attempt(module, lifted, candidate.mesh, candidate.plan)
             tally.compared += 1
             cost = costs.of(attempt.local, assumed_machine)
             if cost.order() < least.order():
@@ -80,7 +82,7 @@ def better(
         if not least.excess:
             break
     if best is not plain:
-        spread.strategies.update(chosen_strategies.strategies(spread, best.local, lifted))
+        sharded_capture.strategies.update(chosen_strategies.strategies(sharded_capture, best.local, lifted))
     return best, Searched(mode, assumed_machine, tally, before, least, best is not plain)
 
 
@@ -89,20 +91,27 @@ def _compared(module: torch.fx.GraphModule) -> int:
     return strategy_search.COMPARED if len(module.graph.nodes) < 3000 else 1
 
 
-def _problem(spread: ShardedCapture, module: torch.fx.GraphModule, lifted: Sequence[Any], base: Mesh, plain: LocalGraph) -> Problem:
+def _problem(
+    sharded_capture: ShardedCapture, module: torch.fx.GraphModule, lifted: Sequence[Any], base: Mesh, plain: LocalGraph
+) -> Problem:
     holders = [node for node in module.graph.nodes if node.op == "placeholder"]
     free = {
-        node for node, item in zip(holders, lifted)
-        if isinstance(item, TensorBase) and hasattr(item, "name") and cut_of(item) is None and strategy_marker.first_mark(node) is None
-        and str(item.name) not in spread.stored_layouts and "_planned" not in item.__dict__
+        node
+        for node, item in zip(holders, lifted)
+        if isinstance(item, TensorBase)
+        and hasattr(item, "name")
+        and sharded_layout_of(item) is None
+        and strategy_marker.first_mark(node) is None
+        and str(item.name) not in sharded_capture.stored_layouts
+        and "_planned" not in item.__dict__
     }
 
     def fixed(mesh: Mesh) -> dict[Node, Layout]:
-        return {node: layout for node, layout in spread.inputs(module, lifted, mesh).items() if node not in free}
+        return {node: layout for node, layout in sharded_capture.inputs(module, lifted, mesh).items() if node not in free}
 
     def marked(mesh: Mesh) -> dict[Node, Layout]:
         marked = [node for node in module.graph.nodes if node.target is strategy_marker.laid]
         return {node: strategy_marker.layout_in(mesh, str(node.args[1])) for node in marked}
 
     exchanges = bool(STORE.get("auto_parallel.enable_alltoall"))
-    return Problem(module, base, fixed, marked, spread.keeps, exchanges, plain=plain)
+    return Problem(module, base, fixed, marked, sharded_capture.keeps, exchanges, plain=plain)

@@ -22,7 +22,7 @@ FREE = frozenset({
     "alias", "detach", "split", "split_with_sizes", "unbind", "chunk", "numpy_T", "narrow", "laid", "mirror", "mirrored",
 })
 """Views, which compute nothing."""
-ROWS = frozenset({"embedding", "index_select", "gather"})
+ROWS = frozenset({"embedding", "index_select", "gather", "look_up"})
 """Operators that read as much of their first operand as they return."""
 _ATTENTION = "_scaled_dot_product"
 PRODUCTS = frozenset({
@@ -41,7 +41,9 @@ class Cost:
     peak_bytes: int
     """Bytes at the peak."""
     seconds: float
-    """Of exchanges and operators, one after the other."""
+    """Of a step: an exchange runs beside the operators that come after it and do not wait for its result."""
+    sending: float = 0.0
+    """Seconds of the exchanges alone."""
     excess: float = 0.0
     """How many times the bytes that a device can hold are held, beyond them."""
 
@@ -91,28 +93,50 @@ def seconds(name: str, args: dict[str, Any], outputs: Sequence[Any], machine: Ma
     moved = touched(list(tree.leaves(list(args.values())))) + touched(outputs)
     if name in ROWS:
         moved = 2 * touched(outputs)
-    return max(additions(name, args, outputs) / machine.operations, moved / machine.memory)
+    return max(machine.launch, additions(name, args, outputs) / machine.operations, moved / machine.memory)
 
 
 def of(local: LocalGraph, machine: Machine) -> Cost:
-    """The cost of a local graph. Sums that only the optimizer waits for go as one message over each group of devices."""
+    """Return the cost of a local graph.
+
+    The operators run in the order of the graph, and the exchanges beside them in the same order: an exchange begins after the operators in
+    front of it and the exchange before it, and an operator waits for the exchanges whose results it reads. Sums that only the optimizer
+    waits for begin as soon as their gradients are computed, and go as one message over each group of devices.
+    """
     total = 0
-    spent = 0.0
+    spent = sending = computed_until = exchanged_until = 0.0
     single, late = 0, set[Any]()
+    ends: dict[Node, float] = {}
     for node in local.module.graph.nodes:
+        ready = max((ends.get(source, 0.0) for source in node.all_input_nodes), default=0.0)
         if node.target in nodes.SENDING:
-            total += received(node, local)
+            node_bytes = received(node, local)
+            total += node_bytes
+            is_first, begin = True, max(exchanged_until, computed_until, ready)
             if node.target is nodes.all_reduce and node.users and all(user.meta.get(node_metadata.OPTIMIZER) for user in node.users):
+                is_first = node.args[1:3] not in late
                 late.add(node.args[1:3])
+                begin = max(exchanged_until, ready)
             else:
                 single += 1
+            axes: Any = node.args[1]
+            seconds_here = machine.transfer_seconds(node_bytes, int(is_first), local.mesh.extent(axes))
+            sending += seconds_here
+            exchanged_until = begin + seconds_here
+            ends[node] = exchanged_until
         else:
-            spent += computing(node, machine)
+            seconds_here = computing(node, machine)
+            spent += seconds_here
+            if seconds_here:
+                computed_until = max(computed_until, ready) + seconds_here
+                ends[node] = computed_until
+            else:
+                ends[node] = ready
     holders = [node for node in local.module.graph.nodes if node.op == "placeholder"]
     total_bytes = touched([node.meta.get("val") for node in holders]) + sum(memory_model.peak(local.module).values())
     messages = single + len(late)
     excess = max(0.0, total_bytes / machine.capacity - 1)
-    return Cost(total, messages, spent, total_bytes, machine.transfer_seconds(total, messages) + spent, excess)
+    return Cost(total, messages, spent, total_bytes, max(computed_until, exchanged_until), sending=sending, excess=excess)
 
 
 def computing(node: Node, machine: Machine) -> float:
@@ -131,6 +155,8 @@ def received(node: Node, local: LocalGraph) -> int:
     if node.target in (nodes.borders, nodes.borders_sum):
         dim, *ends = (int(bound) for bound in node.args[2:5])  # type: ignore[arg-type]
         return part_bytes // max(1, int(source.meta["val"].shape[dim])) * sum(ends)
+    if node.target is nodes.rotated:
+        return part_bytes
     if node.target is nodes.all_gather:
         return part_bytes * (size - 1)
     return (2 if node.target is nodes.all_reduce else 1) * part_bytes * (size - 1) // size

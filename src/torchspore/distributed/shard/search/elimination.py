@@ -1,72 +1,142 @@
-"""The least sum of tables over variables, exactly: variables go one after the other, what is left of each is a table of its neighbours.
+"""Exact minimization of a sum of tables over variables, by variable elimination.
 
-Where such a table would be too wide a variable is given a value that is known to be good; the result is then no worse than that.
+Each step removes one variable: its tables become one table over its neighbours that holds the least sum for each of their values. The
+neighbours with the smallest product of domain sizes go first. Layers of a network repeat, and so do their tables: a step whose tables all
+occurred before in the same arrangement takes its result from the earlier step.
+
+A variable whose step would need more than `LIMIT` entries gets the value of a known solution; the result is then no worse than that
+solution, but need not be the least.
 """
 from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 import numpy as np
 
-LIMIT = 1 << 15
-"""The most entries that a table may have."""
+LIMIT = 1 << 22
+"""The most entries of a table: 32 MiB."""
 _SMALL = 8192
-"""A table of fewer entries is made at once; of a wider one each value of the variable by itself, which stays in the processor's memory."""
+"""A smaller table is computed at once; a larger one value by value of the variable, so that the intermediate sums fit into the cache."""
+
+Scope = tuple[int, ...]
+"""The variables of a table, in ascending order: one for each axis of the array."""
 
 
 @dataclass(frozen=True)
-class Solved:
-    """A value for each variable, their sum, how many entries tables had, and how many variables were given a value beforehand."""
+class Solution:
+    """A value for each variable, the sum of the tables for these values, and how many variables kept a known value."""
 
     values: list[int]
     total: float
     entries: int
+    """The number of entries of all tables that were computed."""
     guessed: int
 
 
+@dataclass
+class _Arrays:
+    """The arrays of all tables by number: equal numbers mean equal arrays, so that the results of steps can be reused."""
+
+    arrays: list[np.ndarray] = field(default_factory=list)
+    contents: dict[tuple[tuple[int, ...], bytes], int] = field(default_factory=dict)
+    numbers: dict[tuple[int, bool], int] = field(default_factory=dict)
+    """By `id` of an array of the problem, which `Elimination` keeps alive, and whether it is transposed."""
+    sums: dict[tuple[int, int], int] = field(default_factory=dict)
+    steps: dict[tuple[object, ...], tuple[np.ndarray, int]] = field(default_factory=dict)
+
+    def add(self, array: np.ndarray) -> int:
+        """Return the number of an array: that of an equal one, if it is small."""
+        if array.size > _SMALL:
+            self.arrays.append(array)
+            return len(self.arrays) - 1
+        number = self.contents.setdefault((array.shape, array.tobytes()), len(self.arrays))
+        if number == len(self.arrays):
+            self.arrays.append(array)
+        return number
+
+    def number(self, source: np.ndarray, is_transposed: bool = False) -> int:
+        """Return the number of an array of the problem, or of its transpose."""
+        key = (id(source), is_transposed)
+        if key not in self.numbers:
+            array = np.asarray(source, dtype=np.float64)
+            self.numbers[key] = self.add(array.T if is_transposed else array)
+        return self.numbers[key]
+
+    def sum(self, first: int, other: int) -> int:
+        """Return the number of the sum of two arrays of one shape."""
+        key = (first, other) if first < other else (other, first)
+        if key not in self.sums:
+            self.sums[key] = self.add(self.arrays[first] + self.arrays[other])
+        return self.sums[key]
+
+    def step(self, parts: Sequence[tuple[int, tuple[int, ...]]], count: int, shape: Sequence[int]) -> tuple[np.ndarray, int]:
+        """Return the best value for each entry of the neighbours' table, and the number of the table of least sums.
+
+        Each part is an array and, for each of its axes, the position of the neighbour; -1 is the variable with `count` values itself.
+        """
+        key = (count, *shape, *parts)
+        if key not in self.steps:
+            views = []
+            for number, positions in parts:
+                array = self.arrays[number]
+                at = positions.index(-1)
+                if at:
+                    array = array.transpose([at, *(axis for axis in range(array.ndim) if axis != at)])
+                views.append(array.reshape([count, *(size if axis in positions else 1 for axis, size in enumerate(shape))]))
+            best, least = _least(views, count, shape)
+            self.steps[key] = best, self.add(least)
+        return self.steps[key]
+
+
 class Elimination:
-    """Tables over variables, solved once or for several known values: work that depends on none of these is done once."""
+    """A problem that is solved once, or for several known solutions: steps that depend on none of them are done once."""
 
     def __init__(self, unary: Sequence[np.ndarray], edges: Sequence[tuple[int, int, np.ndarray]], limit: int = LIMIT) -> None:
         self.unary, self.edges, self.limit = unary, edges, limit
         self.sizes = [len(costs) for costs in unary]
-        self.tables: list[dict[tuple[int, ...], np.ndarray]] = [{} for _ in unary]
+        self._arrays = _Arrays()
+        self.tables: list[dict[Scope, int]] = [{} for _ in unary]
         self.neighbours: list[set[int]] = [set() for _ in unary]
         self.entries = 0
-        for at, one in enumerate(unary):
-            self._put((at,), np.asarray(one, dtype=np.float64))
-        for first, other_at, costs in edges:
-            if first == other_at:
-                self._put((first,), np.diagonal(costs))
-            elif first < other_at:
-                self._put((first, other_at), costs)
+        for at, costs in enumerate(unary):
+            self._put((at,), self._arrays.number(costs))
+        for first, other, costs in edges:
+            if first == other:
+                self._put((first,), self._arrays.add(np.diagonal(costs).astype(np.float64)))
             else:
-                self._put((other_at, first), costs.T)
+                self._put((min(first, other), max(first, other)), self._arrays.number(costs, first > other))
         self.remaining = set(range(len(self.sizes)))
-        self.steps: list[tuple[int, tuple[int, ...], np.ndarray]] = []
+        self.steps: list[tuple[int, Scope, np.ndarray]] = []
         self.now = [self._width(at) for at in range(len(self.sizes))]
         self.waiting = [(width, at) for at, width in enumerate(self.now)]
         heapq.heapify(self.waiting)
         self._go_on(None, [])
 
-    def solved(self, start: Sequence[int]) -> Solved:
-        """The values with the least sum; `start` are values whose sum is known to be finite."""
+    @property
+    def is_exact(self) -> bool:
+        """True if every step stays below the limit."""
+        return not self.remaining
+
+    def solved(self, start: Sequence[int]) -> Solution:
+        """Return the values with the least sum; `start` are values whose sum is finite, and is read if a table is too large."""
         before = (self.tables, self.neighbours, self.remaining, self.steps, self.now, self.waiting, self.entries)
-        self.tables, self.neighbours = [dict(table) for table in self.tables], [set(table) for table in self.neighbours]
-        self.remaining, self.steps, self.now, self.waiting = set(self.remaining), list(self.steps), list(self.now), list(self.waiting)
+        if not self.is_exact:
+            self.tables, self.neighbours = [dict(table) for table in self.tables], [set(table) for table in self.neighbours]
+            self.remaining, self.steps = set(self.remaining), list(self.steps)
+            self.now, self.waiting = list(self.now), list(self.waiting)
         values = [-1] * len(self.sizes)
         guessed = self._go_on(start, values)
         for at, scope, best in reversed(self.steps):
-            values[at] = int(best[tuple(values[other] for other in scope)])
-        solution = Solved(values, total_of(self.unary, self.edges, values), self.entries, guessed)
+            values[at] = int(best[tuple([values[other] for other in scope])])
+        solution = Solution(values, total_of(self.unary, self.edges, values), self.entries, guessed)
         self.tables, self.neighbours, self.remaining, self.steps, self.now, self.waiting, self.entries = before
         return solution
 
     def _go_on(self, start: Sequence[int] | None, values: list[int]) -> int:
-        """Takes variables out, and gives some their value of `start`; without one up to where the first must be. Gives how many were."""
+        """Remove all variables; return how many got their value of `start`. Without `start`, stop at the first that needs one."""
         guessed = 0
         while self.remaining:
             width, at = self.waiting[0]
@@ -91,18 +161,22 @@ class Elimination:
         return guessed
 
     def _note(self, changed: Iterable[int]) -> None:
-        """Lets variables wait with the width that they have now."""
+        """Let variables wait with their present width."""
         for other in changed:
             width = self._width(other)
             if width != self.now[other]:
                 self.now[other] = width
                 heapq.heappush(self.waiting, (width, other))
 
-    def _put(self, scope: tuple[int, ...], table: np.ndarray) -> None:
+    def _put(self, scope: Scope, number: int) -> None:
+        tables = self.tables[scope[0]]
+        if scope in tables:
+            number = self._arrays.sum(tables[scope], number)
         for at in scope:
-            unary_table = self.tables[at]
-            unary_table[scope] = unary_table[scope] + table if scope in unary_table else table
-            self.neighbours[at].update(other for other in scope if other != at)
+            self.tables[at][scope] = number
+            if len(scope) > 1:
+                self.neighbours[at].update(scope)
+                self.neighbours[at].discard(at)
 
     def _width(self, at: int) -> int:
         width = self.sizes[at]
@@ -112,41 +186,43 @@ class Elimination:
                 break
         return width
 
-    def _eliminate(self, at: int) -> tuple[tuple[int, ...], np.ndarray]:
-        """Takes a variable out; gives its best value for each of its neighbours' values."""
+    def _eliminate(self, at: int) -> tuple[Scope, np.ndarray]:
+        """Remove a variable; return its neighbours and its best value for each of their values."""
         scope = tuple(sorted(self.neighbours[at]))
-        shape = [self.sizes[variable] for variable in scope]
+        position = {variable: axis for axis, variable in enumerate(scope)}
+        position[at] = -1
         parts = []
-        for scope_key, table in list(self.tables[at].items()):
-            if scope_key[0] != at:                               # its own axis comes first, so that each of its values is one table
-                table = np.moveaxis(table, scope_key.index(at), 0)
-            parts.append(table.reshape([self.sizes[at], *(size if variable in scope_key else 1 for variable, size in zip(scope, shape))]))
-            for other in scope_key:
-                del self.tables[other][scope_key]
+        for table_scope, number in self.tables[at].items():
+            parts.append((number, tuple([position[variable] for variable in table_scope])))
+            for other in table_scope:
+                if other != at:
+                    del self.tables[other][table_scope]
+        self.tables[at] = {}
+        shape = [self.sizes[variable] for variable in scope]
         self.entries += prod(shape) * self.sizes[at]
         for other in scope:
             self.neighbours[other].discard(at)
-        best, least = _least(parts, self.sizes[at], shape)
+        best, least = self._arrays.step(sorted(parts), self.sizes[at], shape)
         if scope:
             self._put(scope, least)
         return scope, best
 
     def _guess(self, at: int, value: int) -> list[int]:
-        """Gives a variable a value; gives its neighbours."""
+        """Give a variable a value; return its neighbours."""
         touched = sorted(self.neighbours[at])
-        for scope_key, table in list(self.tables[at].items()):
-            for other in scope_key:
-                del self.tables[other][scope_key]
-            rest = tuple(variable for variable in scope_key if variable != at)
+        for scope, number in list(self.tables[at].items()):
+            for other in scope:
+                del self.tables[other][scope]
+            rest = tuple(variable for variable in scope if variable != at)
             if rest:
-                self._put(rest, table.take(value, axis=scope_key.index(at)))
+                self._put(rest, self._arrays.add(self._arrays.arrays[number].take(value, axis=scope.index(at))))
         for other in touched:
             self.neighbours[other].discard(at)
         return touched
 
 
 def _least(parts: Sequence[np.ndarray], count: int, shape: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    """For each place of a table the first value of a variable whose sum is the least, and that sum."""
+    """For each entry of a table, return the first value of a variable whose sum is the least, and that sum."""
     if prod(shape) * count < _SMALL:
         sums = np.zeros([count, *shape])
         for part in parts:
@@ -167,13 +243,13 @@ def _least(parts: Sequence[np.ndarray], count: int, shape: Sequence[int]) -> tup
 
 
 def total_of(unary: Sequence[np.ndarray], edges: Sequence[tuple[int, int, np.ndarray]], values: Sequence[int]) -> float:
-    """The sum for given values."""
+    """Return the sum for these values."""
     total = sum(float(costs[value]) for costs, value in zip(unary, values))
     return total + sum(float(costs[values[first], values[other]]) for first, other, costs in edges)
 
 
 def solve(
     unary: Sequence[np.ndarray], edges: Sequence[tuple[int, int, np.ndarray]], start: Sequence[int], limit: int = LIMIT,
-) -> Solved:
-    """The values with the least sum; `start` are values whose sum is known to be finite."""
+) -> Solution:
+    """Return the values with the least sum; `start` are values whose sum is finite."""
     return Elimination(unary, edges, limit).solved(start)

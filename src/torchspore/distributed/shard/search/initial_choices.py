@@ -12,7 +12,7 @@ from torchspore.engine.core.device_layout import Layout
 
 def choices_of(model: Model, local: LocalGraph) -> list[Choice]:
     """The choice of each variable along the only axis of the local graph's grid."""
-    placed = {placed_node.node: placed_node for placed_node in local.placed}
+    placed = {placed_node.node: placed_node for placed_node in local.split_operators}
     holders = [node for node in model.module.graph.nodes if node.op == "placeholder"]
     inputs = {node: layout for node, (layout, _) in zip(holders, local.inputs)}
     choices = []

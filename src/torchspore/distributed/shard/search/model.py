@@ -16,7 +16,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.distributed.shard import strategy_marker
-from torchspore.distributed.shard.alias_conflicts import nodes_written_by, tangles
+from torchspore.distributed.shard.alias_conflicts import find_alias_conflicts, nodes_written_by
 from torchspore.distributed.shard.machine_model import Machine
 from torchspore.distributed.shard.rules import OperatorCall
 from torchspore.distributed.shard.rules.rule import Dims, Naming, Rule
@@ -96,7 +96,7 @@ class Model:
         """By node the variable and the result that each of its values is."""
         self.of_nodes: dict[Node, list[int]] = {}
         self.owners = owners(module.graph)
-        self.tangles = tangles(module.graph, ())
+        self.alias_conflicts = find_alias_conflicts(module.graph, ())
         self._shared: dict[tuple[int, int], int] = {}
         self._uses: dict[tuple[Node, int], int] = {}
         self._forms: dict[Any, int] = {}
@@ -125,7 +125,7 @@ class Model:
     def _fixed_layout(self, variable: Variable) -> Layout | None:
         if variable.kind == OPERATOR and variable.node.target is strategy_marker.laid:
             return self.marked[variable.node]
-        is_unsplit = variable.node.op == "get_attr" or variable.node in self.tangles.unsplit
+        is_unsplit = variable.node.op == "get_attr" or variable.node in self.alias_conflicts.unsplit
         return variable.fixed if variable.kind != HOLDER or is_unsplit else self.fixed.get(variable.node)
 
     def _number(self) -> None:
@@ -156,7 +156,7 @@ class Model:
         dims = naming.all(val.shape)
         rule = naming.rule([], [dims])
         fixed = self.fixed.get(node)
-        if node.op == "get_attr" or node in self.tangles.unsplit:
+        if node.op == "get_attr" or node in self.alias_conflicts.unsplit:
             fixed = Layout(((),) * val.ndim)
         self._add(node, Variable(HOLDER, node, rule, [], [dims], [{}], [_size(val)], factors=tuple(rule.sizes), fixed=fixed))
         self.result_positions[node] = [(len(self.variables) - 1, 0)]
@@ -257,7 +257,7 @@ class Model:
                 result_position is not None
                 and self._uses.get((node, at), 0) > 1
                 and out.ndim
-                and self.owners[node] not in self.tangles.written
+                and self.owners[node] not in self.alias_conflicts.written
             ):
                 naming = Naming()
                 dims = naming.all(out.shape)
@@ -285,7 +285,9 @@ class Model:
         self.variables.append(variable)
 
     def _is_tangled(self, node: Node) -> bool:
-        return any(self.owners[item] in self.tangles.unsplit and self.owners[item] is not node for item in (node, *nodes_written_by(node)))
+        return any(
+            self.owners[item] in self.alias_conflicts.unsplit and self.owners[item] is not node for item in (node, *nodes_written_by(node))
+        )
 
 
 def _form(variable: Variable, sources: Sequence[Variable]) -> Any:

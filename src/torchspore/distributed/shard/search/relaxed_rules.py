@@ -88,6 +88,27 @@ def _rows_added(call: OperatorCall) -> Wide | None:
     return Wide(rule, frozenset(rows))
 
 
+@_widens("look_up")
+def _looked_up(call: OperatorCall) -> Wide:
+    shape = call.shape("x")
+    naming, dim = Naming(), call.axis("dim", len(shape))
+    dims, index_dims = naming.all(shape), naming.all(call.shape("index"))
+    if dim:
+        naming.locked.update(dims[dim])
+    reduced = {} if dim else _reduced(dims[:1])
+    return Wide(naming.rule([dims, index_dims], [(*dims[:dim], *index_dims, *dims[dim + 1:])], reduced=reduced))
+
+
+@_widens("add_rows")
+def _rows_added_to_zeros(call: OperatorCall) -> Wide:
+    shape, count = call.shape("source"), len(call.shape("index"))
+    naming, dim = Naming(), call.axis("dim", len(shape) - count + 1)
+    dims, rows = naming.all(shape), naming.new(call["length"], locked=bool(dim))
+    index_dims = dims[dim:dim + count]
+    rule = naming.rule([dims, index_dims], [(*dims[:dim], rows, *dims[dim + count:])], reduced=_reduced(index_dims))
+    return Wide(rule, frozenset() if dim else frozenset(rows))
+
+
 @_widens("new_zeros", "new_ones", "new_full", "new_empty")
 def _new_full(call: OperatorCall) -> Wide | None:
     out = call.outputs[0]

@@ -1,9 +1,9 @@
 """`auto_parallel`: the strategies that a search finds for the operators of a captured graph.
 
-For each grid of the devices one axis after the other is solved for. The operators that cost most choose first; from there
-`dynamic_programming` finds the best choices exactly, and `recursive_programming`, which halves the devices again and again, with narrow
-tables. The best are made local graphs, and the cheapest of these counts, beside the one that the program's own strategies give. Nothing
-depends on time or chance, so that all processes find the same.
+For a grid of the devices, the search solves one axis after the other, each exactly. `dynamic_programming` solves many grids of up to
+three axes. `recursive_programming` halves the devices again and again, joins the levels that came out alike, and solves the grid that
+results. The best plans become local graphs, and the cheapest of these is taken, or that of the program's own strategies if it is cheaper.
+Nothing depends on time or chance, so that all processes find the same plan.
 """
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch.fx.node import Node
 
@@ -26,10 +27,12 @@ from torchspore.engine.core.device_mesh import Mesh
 DYNAMIC, RECURSIVE, PROPAGATION = "dynamic_programming", "recursive_programming", "sharding_propagation"
 GRIDS, COMPARED, WORK = 12, 3, 60_000
 """The most grids that are solved for, the most that become local graphs, the most variables over all of them."""
-HALVINGS = 6
-"""The most axes that halving makes."""
-QUICK = 256
-"""The most entries of a table in a quick search."""
+LEVELS = 12
+"""The most levels of a recursive search."""
+ALIKE = (0.9, 0.7, 0.5)
+"""The shares of the products, by time, that two levels cut alike if they become one axis: one grid for each share."""
+FEW_AXES = 4
+"""The most axes of such a grid, if there is one with as few."""
 PRICES = (1e-15, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8)
 """Seconds that a held byte counts for: hardly any, more where the graph does not fit into a device."""
 
@@ -73,22 +76,49 @@ class Tally:
 
 
 def candidates(problem: Problem, machine: Machine, mode: str, tally: Tally, price: float = 0.0) -> list[Candidate]:
-    """Plans for grids of the devices, the cheapest first."""
-    candidates: list[Candidate] = []
-    work_left, first = WORK, None
-    for mesh in (halved(problem.base) if mode == RECURSIVE else grids(problem.base)):
-        if first is None:
-            model = first = Model(problem.module, problem.fixed(mesh), problem.marked(mesh), machine, problem.keeps)
-        else:
-            model = first.on(problem.fixed(mesh), problem.marked(mesh))
-        work = len(model.variables) * len(mesh.sizes)
-        if candidates and work_left < work:
-            break
-        work_left -= work
-        tally.grids += 1
-        chosen, seconds = _solved(model, mesh, mode, problem, tally, price)
-        candidates.append(Candidate(mesh, plan_of(model, chosen), seconds, price))
-    return sorted(candidates, key=lambda candidate: (candidate.seconds, len(candidate.mesh.sizes), candidate.mesh.sizes))
+    """Return plans for grids of the devices, the cheapest first."""
+    solver = _Solver(problem, machine, tally, price)
+    if mode == RECURSIVE:
+        solver.solve(problem.base)
+        fine = halved(problem.base)
+        if fine != problem.base:
+            levels = solver.solve(fine)
+            joined = {joined_levels(problem.base, fine, solver.model, levels, share): None for share in ALIKE}
+            few = max(FEW_AXES, min(len(mesh.sizes) for mesh in joined))
+            for mesh in joined:
+                if mesh not in (fine, problem.base) and len(mesh.sizes) <= few:
+                    solver.solve(mesh, is_refined=True)
+            if len(solver.candidates) > 2:                      # the levels showed which grid to use
+                solver.candidates = [candidate for candidate in solver.candidates if candidate.mesh != fine]
+    else:
+        for mesh in grids(problem.base):
+            work = len(solver.model.variables) * len(mesh.sizes)
+            if solver.candidates and solver.work + work > WORK:
+                break
+            solver.solve(mesh, is_refined=work < WORK // 12)
+    return sorted(solver.candidates, key=lambda candidate: (candidate.seconds, len(candidate.mesh.sizes), candidate.mesh.sizes))
+
+
+class _Solver:
+    """Solves one graph for several grids."""
+
+    def __init__(self, problem: Problem, machine: Machine, tally: Tally, price: float) -> None:
+        self.problem, self.tally, self.price = problem, tally, price
+        base = problem.base
+        self.model = Model(problem.module, problem.fixed(base), problem.marked(base), machine, problem.keeps)
+        self.candidates: list[Candidate] = []
+        self.work = 0
+        """The variables of all axes that have been solved."""
+
+    def solve(self, mesh: Mesh, is_refined: bool = False) -> list[list[Choice]]:
+        """Add the plan for a grid to the candidates; return the choices of all variables by axis."""
+        problem = self.problem
+        model = self.model if mesh == problem.base else self.model.on(problem.fixed(mesh), problem.marked(mesh))
+        self.tally.grids += 1
+        self.work += len(model.variables) * len(mesh.sizes)
+        chosen, seconds = _solved(model, mesh, problem, self.tally, self.price, is_refined)
+        self.candidates.append(Candidate(mesh, plan_of(model, chosen), seconds, self.price))
+        return chosen
 
 
 def grids(base: Mesh) -> Iterator[Mesh]:
@@ -105,14 +135,43 @@ def grids(base: Mesh) -> Iterator[Mesh]:
         yield Mesh(sizes)
 
 
-def halved(base: Mesh) -> Iterator[Mesh]:
-    """The base, and that with each axis halved again and again, until there are HALVINGS axes; primes that are left stay."""
+def halved(base: Mesh) -> Mesh:
+    """Return the base with each axis divided into its prime factors, up to LEVELS axes; the last factors of long axes stay joined."""
+    return Mesh(tuple(size for factoring in _levels(base) for size in factoring))
+
+
+def _levels(base: Mesh) -> list[list[int]]:
+    """The sizes of the levels into which each axis is divided."""
     sizes = [list(_primes(size)) for size in base.sizes]
-    while sum(map(len, sizes)) > HALVINGS and any(len(factoring) > 1 for factoring in sizes):
+    while sum(map(len, sizes)) > LEVELS and any(len(factoring) > 1 for factoring in sizes):
         longest = max(sizes, key=len)
         longest[-2:] = [longest[-2] * longest[-1]]
-    fine = Mesh(tuple(size for factoring in sizes for size in factoring))
-    yield from (base, fine) if base != fine else (base,)
+    return sizes
+
+
+def joined_levels(base: Mesh, fine: Mesh, model: Model, chosen: list[list[Choice]], share: float) -> Mesh:
+    """Return the grid in which levels of one axis of the base that cut this share of the products alike are one axis.
+
+    Levels are solved one after the other, each without knowing the next; an axis that stands for several of them is solved as one.
+    """
+    products = [(at, variable.products) for at, variable in enumerate(model.variables) if variable.products]
+    least = share * sum(seconds for _, seconds in products)
+
+    def is_alike(first: list[Choice], other: list[Choice]) -> bool:
+        return sum(seconds for number, seconds in products if first[number] == other[number]) >= least
+
+    sizes: list[int] = []
+    level = 0
+    for factoring in _levels(base):
+        groups: list[tuple[list[Choice], int]] = []
+        for size in factoring:
+            at = next((at for at, (choices, _) in enumerate(groups) if is_alike(choices, chosen[level])), len(groups))
+            if at == len(groups):
+                groups.append((chosen[level], 1))
+            groups[at] = groups[at][0], groups[at][1] * size
+            level += 1
+        sizes += [size for _, size in groups]
+    return Mesh(tuple(sizes))
 
 
 def factorings(count: int, length: int) -> Iterator[tuple[int, ...]]:
@@ -136,34 +195,48 @@ def _primes(count: int) -> Iterator[int]:
         prime += 1
 
 
-def _solved(model: Model, mesh: Mesh, mode: str, problem_given: Problem, tally: Tally, price: float) -> tuple[list[list[Choice]], float]:
-    """The choices of all variables along each axis, and what they cost along the last one that was solved for."""
+def _solved(
+    model: Model, mesh: Mesh, problem_given: Problem, tally: Tally, price: float, is_refined: bool,
+) -> tuple[list[list[Choice]], float]:
+    """Return the choices of all variables along each axis, and the seconds of a step.
+
+    One axis after the other is solved for, given the choices along those before it; `is_refined` solves each again, given all others.
+    """
     axes = range(len(mesh.sizes))
     chosen: list[list[Choice] | None] = [None for _ in axes]
-    order = sorted(range(len(model.variables)), key=lambda at: (-model.variables[at].seconds, at))
-    sent = [0.0 for _ in axes]
-    alone = 0.0
-    small = len(model.variables) * len(mesh.sizes) < WORK // 12
-    rounds = [*axes, *axes[:-1]] if mode == DYNAMIC and small and len(mesh.sizes) > 1 else [*axes]
-    for axis in rounds:
+    seconds = 0.0
+    for axis in [*axes, *axes[:-1]] if is_refined else axes:
         problem = Axis(model, mesh, axis, chosen, problem_given.exchanges, price, problem_given.shares)
         unary, edges = problem.unary(), problem.edges()
         tally.choices += sum(map(len, problem.choices))
-        values = greedy.solve(unary, edges, order)
-        tables = elimination.Elimination(unary, edges, elimination.LIMIT if mode == DYNAMIC else QUICK)
-        values = _improved(tables, values, tally)
-        if tally.guessed and problem_given.plain is not None and problem_given.plain.mesh == mesh and len(mesh.sizes) == 1:
-            start = [
-                axis_choices.index(choice) if choice in axis_choices else value
-                for axis_choices, choice, value in zip(problem.choices, initial_choices.choices_of(model, problem_given.plain), values)
-            ]
-            other = _improved(tables, start, tally)
-            if elimination.total_of(unary, edges, other) < elimination.total_of(unary, edges, values):
-                values = other
+        values = _least(problem, unary, edges, problem_given, tally)
         chosen[axis] = [axis_choices[value] for axis_choices, value in zip(problem.choices, values)]
-        alone = elimination.total_of(unary, (), values)
-        sent[axis] = elimination.total_of((), edges, values)
-    return [choice for choice in chosen if choice is not None], alone + sum(sent)
+        seconds = problem.seconds_before + elimination.total_of(unary, edges, values)
+    return [choice for choice in chosen if choice is not None], seconds
+
+
+def _least(
+    axis: Axis, unary: list[np.ndarray], edges: list[tuple[int, int, np.ndarray]], problem: Problem, tally: Tally,
+) -> list[int]:
+    """Return the values of all variables with the least sum along an axis.
+
+    A graph whose tables are too large for an exact search starts from a greedy solution, and from the program's own strategies.
+    """
+    tables = elimination.Elimination(unary, edges)
+    if tables.is_exact:
+        return tables.solved([]).values
+    variables = axis.model.variables
+    order = sorted(range(len(variables)), key=lambda at: (-variables[at].seconds, at))
+    values = _improved(tables, greedy.solve(unary, edges, order), tally)
+    if problem.plain is not None and problem.plain.mesh == axis.mesh and len(axis.mesh.sizes) == 1:
+        start = [
+            axis_choices.index(choice) if choice in axis_choices else value
+            for axis_choices, choice, value in zip(axis.choices, initial_choices.choices_of(axis.model, problem.plain), values)
+        ]
+        other = _improved(tables, start, tally)
+        if elimination.total_of(unary, edges, other) < elimination.total_of(unary, edges, values):
+            values = other
+    return values
 
 
 def _improved(tables: elimination.Elimination, start: list[int], tally: Tally) -> list[int]:

@@ -18,7 +18,10 @@ def _families() -> Mapping[str, Family]:
     from torchspore.distributed.shard.strategies import (
         attention,
         elementwise,
+        independent_axes,
+        inference,
         lookups,
+        more_axes,
         normalization,
         products,
         reductions,
@@ -26,13 +29,26 @@ def _families() -> Mapping[str, Family]:
         windows,
     )
 
-    rooms = (elementwise, products, reductions, normalization, shapes, lookups, windows, attention)
+    rooms = (elementwise, products, reductions, normalization, shapes, lookups, windows, attention, independent_axes, inference, more_axes)
     return {name: family for room in rooms for name, family in room.FAMILIES.items()}
 
 
 def has_rules(name: str) -> bool:
     """Return whether there is a rule for the primitive; MindSpore runs one without on every device, whatever its strategy says."""
     return name in _families()
+
+
+def is_valid_call(name: str, attributes: Mapping[str, Any], shapes: Iterable[Iterable[int]]) -> bool:
+    """Return False for a call that the operator itself refuses: shapes that do not broadcast, or an axis that the Tensor does not have."""
+    from torchspore.distributed.shard.strategies import elementwise
+
+    call = Call(name, {}, tuple(map(tuple, shapes)))
+    if not call.shapes:
+        return True
+    rank = len(call.shapes[0])
+    if any(type(axis := attributes.get(key)) is int and not -rank - 1 <= axis <= rank for key in ("axis", "dim")):
+        return False
+    return name not in elementwise.FAMILIES or elementwise.broadcasts(call)
 
 
 def forms_of(name: str, attributes: Mapping[str, Any], shapes: Iterable[Iterable[int]]) -> tuple[Form, ...]:

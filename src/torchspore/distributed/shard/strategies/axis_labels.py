@@ -18,10 +18,10 @@ UNCUT = ""
 class Form:
     """The axes of one call of an operator.
 
-    A label that no output has is summed over (or reduced otherwise): splitting it costs a collective. `order` is the order of the
-    grid's axes, the major first. `whole` names labels that must not be cut and says why; `check` looks at all cuts together and at the
-    number of devices, and gives the reason why they do not fit. `scatters` is a label that is summed over, along which rows of the
-    output may be cut, too.
+    A label that no output has is summed over (or reduced otherwise): splitting it costs a collective. `order` is the order of the grid's
+    axes, the major first. `uncut` maps each label that must not be split to the reason; `check` looks at all cuts together and at the
+    number of devices, and gives the reason why they do not fit. `scatters` is a label that is summed over, along which rows of the output
+    may be cut, too.
     """
 
     inputs: tuple[Labels, ...]

@@ -91,7 +91,7 @@ def read(layout: Any) -> TensorLayout:
     if isinstance(layout, TensorLayout):
         return layout
     facts = layout.to_dict()
-    devices, tensor_map = tuple(facts["device_matrix"]), tuple(facts["tensor_map"])
+    devices, tensor_map = tuple(facts["device_matrix"]), tuple(map(_without_none, facts["tensor_map"]))
     if not facts.get("interleaved_parallel"):
         return TensorLayout(devices, tensor_map)
     dropped = len(devices) - 1 - tuple(facts["alias_name"]).index("interleaved_parallel")
@@ -102,6 +102,14 @@ def read(layout: Any) -> TensorLayout:
         return remaining_axes[0] if len(remaining_axes) == 1 else remaining_axes or -1
 
     return TensorLayout(sizes, tuple(map(renamed, tensor_map)))
+
+
+def _without_none(entry: MapEntry) -> MapEntry:
+    """The entry without the -1 that 'None' stands for in a tuple of names."""
+    if isinstance(entry, int):
+        return entry
+    axes = _entries_of(entry)
+    return axes[0] if len(axes) == 1 else axes or -1
 
 
 def _without(entries: Iterable[int], dropped: int) -> Iterator[int]:

@@ -1,6 +1,7 @@
 """Operators that read or write rows by their numbers."""
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 from torchspore.distributed.shard.strategies.axis_labels import UNCUT, Call, Cuts, Family, Form, Labels, labels, on_all_devices
@@ -56,6 +57,11 @@ def _cut_rows(rows: Labels, index_labels: Labels, numbers: tuple[int, ...]) -> t
             return "a table cut along its first axis alone where numbers have several axes"
         return on_all_devices(cuts, devices)
 
+    def cut_rows_of_numbers(cuts: Cuts, devices: int) -> str | None:
+        if numbers[0] % (cuts[index_labels[0]] * cuts[rows[0]]):
+            return "rows that a sum can be scattered along"
+        return cut_numbers(cuts, devices)
+
     forms = [
         Form(inputs=(rows, uncut), outputs=((rows[0], *uncut[1:], *others),), order=rows, check=scattered,
              repeats_first=True, is_chosen_by_output=True),
@@ -67,7 +73,17 @@ def _cut_rows(rows: Labels, index_labels: Labels, numbers: tuple[int, ...]) -> t
             Form(inputs=(rows, index_labels), outputs=((*index_labels, *others),), order=(*index_labels, *rows), check=cut_numbers,
                  is_chosen_by_output=True)
         )
+        forms.append(
+            Form(inputs=(rows, index_labels), outputs=(("both", *index_labels[1:], *others),), order=(*index_labels, *rows),
+                 check=cut_rows_of_numbers, is_chosen_by_output=True, joined={"both": (index_labels[0], rows[0])})
+        )
     return tuple(forms)
+
+
+def embedding(call: Call) -> tuple[Form, ...]:
+    """Rows of a table by an array of numbers, which come first: the forms of `gather`."""
+    numbers, table = call.shapes[:2]
+    return tuple(replace(form, inputs=(form.inputs[1], form.inputs[0])) for form in gather(Call(call.name, {}, (table, numbers))))
 
 
 def gather_along(call: Call) -> Form:
@@ -117,12 +133,12 @@ def segments(call: Call) -> Form:
 
 FAMILIES: dict[str, Family] = {
     **dict.fromkeys(
-        ("Gather", "EmbeddingLookup", "SparseGatherV2", "Embedding"), gather,
-    ), "GatherD": gather_along, "GatherNd": gather_nd_rows,
+        ("Gather", "EmbeddingLookup", "SparseGatherV2", "IndexSelect"), gather,
+    ), "GatherD": gather_along, "Embedding": embedding, "GatherNd": gather_nd_rows,
     **dict.fromkeys(("ScatterUpdate", "ScatterAdd", "ScatterSub", "ScatterMul", "ScatterDiv", "ScatterMax", "ScatterMin"), scatter),
     **dict.fromkeys((
         "TensorScatterUpdate", "TensorScatterAdd", "TensorScatterSub", "TensorScatterMax", "TensorScatterMin", "TensorScatterMul",
         "TensorScatterDiv", "ScatterNdUpdate", "ScatterNdAdd", "ScatterNdSub",
     ), scatter_nd_rows),
-    **dict.fromkeys(("UnsortedSegmentSum", "UnsortedSegmentMin", "UnsortedSegmentMax"), segments),
+    **dict.fromkeys(("UnsortedSegmentSum", "UnsortedSegmentMin", "UnsortedSegmentMax", "UnsortedSegmentProd"), segments),
 }

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torchspore.distributed.shard.strategies.axis_labels import UNCUT, Call, Family, Form, labels
+from torchspore.distributed.shard.strategies.axis_labels import UNCUT, Call, Cuts, Family, Form, labels
 
 
 def _axes(call: Call, axes_given: int | Iterable[int]) -> set[int]:
@@ -65,7 +65,19 @@ def batch_norm(call: Call) -> Form:
     axes = ("n", "c", *labels(len(call.shapes[0]) - 2, "s"))
     if call.get("data_format", "format", default="NCHW") == "NHWC":
         axes = ("n", *labels(len(call.shapes[0]) - 2, "s"), "c")
-    return Form(inputs=(axes, *[("c",)] * (len(call.shapes) - 1)), outputs=(axes, *[("c",)] * 4), order=axes)
+    size = call.get("group_size", default=0)
+
+    def check_group(cuts: Cuts, devices: int) -> str | None:
+        """Why statistics over groups of devices do not allow these cuts."""
+        if size and (size & (size - 1) or size > devices):
+            return f"group_size a power of two up to {devices}, got {size}"
+        if size and cuts["c"] > 1 and cuts["n"] > 1:
+            return f"only one of n and c cut, as group_size is {size}"
+        return None
+
+    return Form(
+        inputs=(axes, *[("c",)] * (len(call.shapes) - 1)), outputs=(axes, *[("c",)] * 4), order=axes, check=check_group,
+    )
 
 
 def group_norm(call: Call) -> Form:

@@ -38,6 +38,21 @@ def dense(call: Call) -> Form:
     return Form(inputs=inputs, outputs=((*batch, "j"),), order=(*batch, "k", "j"), scatters="k", lenient=True)
 
 
+def feed_forward(call: Call) -> Form:
+    """x (..., h), weights ([e], h, f) and ([e], f, h), numbers of tokens (e,), biases ([e], f) and ([e], h): rows and f may be cut."""
+    rows = labels(len(call.shapes[0]) - 1, "i")
+    experts = (UNCUT,) * (len(call.shapes[1]) - 2)
+    width, hidden = call.shapes[0][-1], call.shapes[1][-1]
+    rest: list[Labels] = []
+    for shape in call.shapes[3:]:
+        is_tokens = bool(experts) and len(shape) == 1
+        is_inner = not is_tokens and shape[-1] == hidden and (hidden != width or ("f",) not in [item[-1:] for item in rest])
+        rest.append((UNCUT,) * len(shape) if not is_inner else (*experts, "f"))
+    inputs = ((*rows, UNCUT), (*experts, UNCUT, "f"), (*experts, "f", UNCUT), *rest)
+    return Form(inputs=inputs, outputs=((*rows, UNCUT),), order=(*rows, "f"))
+
+
 FAMILIES: dict[str, Family] = {
     **dict.fromkeys(("MatMul", "BatchMatMul", "MatMulExt", "BatchMatMulExt", "matmul"), matrix_product), "Dense": dense, "linear": dense,
+    "FFN": feed_forward, "FFNExt": feed_forward,
 }

@@ -17,6 +17,12 @@ def reduction(call: Call) -> Form:
     return Form(inputs=(axes,), outputs=(remaining_axes,), order=axes)
 
 
+def square_sums(call: Call) -> Form:
+    """Two inputs of one shape: the sum of the squares of each."""
+    axes = labels(len(call.shapes[0]))
+    return Form(inputs=(axes, axes), outputs=((), ()), order=axes)
+
+
 def arg_reduction(call: Call) -> Form:
     """The largest or smallest along one axis, and where it is: two outputs."""
     axis = call.axis("axis", default=0)
@@ -25,6 +31,14 @@ def arg_reduction(call: Call) -> Form:
     if not call.get("keep_dims", default=False):
         remaining_axes = remaining_axes[:axis] + remaining_axes[axis + 1:]
     return Form(inputs=(axes,), outputs=(remaining_axes, remaining_axes), order=axes)
+
+
+def arg_reduction_along(call: Call) -> Form:
+    """The largest or smallest along `dim`, which stays uncut, and where it is."""
+    axes = labels(len(call.shapes[0]))
+    axis = call.axis("dim", default=0)
+    form = arg_reduction(Call(call.name, {"axis": axis, "keep_dims": call.get("keepdim", default=False)}, call.shapes))
+    return Form(inputs=form.inputs, outputs=form.outputs, order=form.order, uncut={axes[axis]: f"axis {axis} is reduced"})
 
 
 def arg_reduction_value(call: Call) -> Form:
@@ -36,8 +50,9 @@ def arg_reduction_value(call: Call) -> Form:
 FAMILIES: dict[str, Family] = {
     **dict.fromkeys((
         "ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceAny", "ReduceAll", "SumExt", "MeanExt", "ProdExt",
-        "SquareSumAll", "L2Loss", "ReduceStd", "LogSumExp",
-    ), reduction),
+        "L2Loss", "ReduceStd", "LogSumExp",
+    ), reduction), "SquareSumAll": square_sums,
+    **dict.fromkeys(("MaxDim", "MinDim"), arg_reduction_along),
     **dict.fromkeys(("ArgMaxWithValue", "ArgMinWithValue"), arg_reduction), **dict.fromkeys(
         ("Argmax", "Argmin", "ArgMaxExt", "ArgMinExt"), arg_reduction_value,
     ),

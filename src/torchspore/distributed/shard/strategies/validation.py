@@ -7,6 +7,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from torchspore.base.text import message
+from torchspore.distributed.shard.strategies import elementwise
 from torchspore.distributed.shard.strategies.axis_labels import UNCUT, Call, Cuts, Form, Labels, Shape
 from torchspore.distributed.shard.strategies.layout import MapEntry, TensorLayout, read, replicated_layout
 
@@ -26,6 +27,10 @@ class Fit(NamedTuple):
 
 
 _OUTPUT = "out_strategy "
+_WITHOUT_OUT_LAYOUTS = elementwise.FAMILIES.keys() - {"Cast", "Select", "AddN", "Assign", "AssignAdd", "AssignSub", "Accumulate"} | {
+    "Softmax", "LogSoftmax", "LayerNorm", "RmsNorm", "Split", "ExpandDims", "CumSum", "Squeeze",
+}
+"""Operators for which MindSpore 2.10 refuses a Layout of the result, even if it is the only possible one."""
 
 
 class Misfit(Exception):
@@ -34,6 +39,9 @@ class Misfit(Exception):
 
 def fit(call: Call, forms: tuple[Form, ...], in_strategy: Any, out_strategy: Any, devices: int) -> Fit:
     """The layouts of a strategy of numbers or of Layouts. Raises ValueError for one that does not fit, with the nearest one that does."""
+    if call.name in _WITHOUT_OUT_LAYOUTS and out_strategy is not None and is_of_layouts(out_strategy):
+        description = f"{call} with out_strategy {_shown(out_strategy)}"
+        raise ValueError(message(description, "no out_strategy, as the layouts of its inputs say it"))
     reasons = []
     for form in _that_count(call, forms, in_strategy):
         try:
@@ -247,7 +255,7 @@ def by_layouts(call: Call, form: Form, layouts_given: tuple[TensorLayout, ...], 
     for position, (shape, layout) in enumerate(zip(call.shapes, layouts_given)):
         _check_layout(layout, shape, position)
         for axis, label in enumerate(form.inputs[position]):
-            here = layout.axes(axis)
+            here = tuple(device_axis for device_axis in layout.axes(axis) if matrix[device_axis] > 1)
             if label == UNCUT and here:
                 raise Misfit(f"'None' at axis {axis} of input {position}, which can't be cut")
             if axes.setdefault(label, here) != here:
@@ -290,10 +298,25 @@ def _map(axes: Iterable[int], rank: int) -> int | tuple[int, ...]:
     return map_entry[0] if len(map_entry) == 1 else map_entry or -1
 
 
+def _cuts_repeats(form: Form, usual: TensorLayout, requested: TensorLayout) -> bool:
+    """Return whether a Layout of the result differs from the usual one only in axes that the operator repeats, and divides the repeats."""
+    written = form.written or ()
+    if requested.device_matrix != usual.device_matrix or len(requested.tensor_map) != len(usual.tensor_map) or not written:
+        return False
+    of_inputs = {label for labels in form.inputs for label in labels}
+    labels, sizes = written[0]
+    if tuple(form.outputs[0]) != tuple(labels):
+        return False
+    return all(
+        before == now or (label not in of_inputs and size % cut == 0)
+        for label, size, before, now, cut in zip(labels, sizes, usual.tensor_map, requested.tensor_map, requested.cuts())
+    )
+
+
 def _requested_layout(call: Call, form: Form, axes: dict[str, tuple[int, ...]], usual: TensorLayout, out_strategy: Any) -> TensorLayout:
     requested = read(out_strategy[0] if isinstance(out_strategy, (tuple, list)) else out_strategy)
-    if requested == usual:
-        return usual
+    if requested == usual or (form.written is not None and _cuts_repeats(form, usual, requested)):
+        return requested
     if form.scatters is not None:
         tensor_map = list(usual.tensor_map)
         first = form.outputs[0].index(_row(form))

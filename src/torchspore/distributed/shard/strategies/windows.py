@@ -3,15 +3,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.distributed.shard.strategies.axis_labels import UNCUT, Call, Cuts, Family, Form
+from torchspore.distributed.shard.strategies.axis_labels import UNCUT, Call, Cuts, Family, Form, Labels
 
 
-def _pair(value: Any) -> tuple[int, int]:
-    """The last two numbers of an argument that is one number, or one for each axis."""
+def _pair(value: Any, count: int = 2) -> tuple[int, ...]:
+    """The last two (or `count`) numbers of an argument that is one number, or one for each axis."""
     if isinstance(value, int):
-        return value, value
+        return (value,) * count
     numbers = tuple(value)
-    return (numbers[0], numbers[0]) if len(numbers) == 1 else numbers[-2:]
+    return numbers * count if len(numbers) == 1 else numbers[-count:]
 
 
 def convolution(call: Call) -> Form:
@@ -24,6 +24,16 @@ def convolution(call: Call) -> Form:
     spatial = _Spatial(call, call.shapes[0][x.index("h"):x.index("w") + 1], window)
     return Form(
         inputs=(x, ("o", "i", UNCUT, UNCUT)), outputs=(result,), order=("n", "i", "h", "w", "o"), uncut=uncut, check=spatial.of_convolution,
+    )
+
+
+def convolution_of_volumes(call: Call) -> Form:
+    """x (n, i, d, h, w) and weight (o, i, window): as for images."""
+    x = ("n", "i", "d", "h", "w")
+    spatial = _Spatial(call, call.shapes[0][2:], call.shapes[1][2:], ("d", "h", "w"))
+    return Form(
+        inputs=(x, ("o", "i", UNCUT, UNCUT, UNCUT)), outputs=(("n", "o", "d", "h", "w"),), order=("n", "i", "d", "h", "w", "o"),
+        check=spatial.of_convolution,
     )
 
 
@@ -43,9 +53,9 @@ def pooling(call: Call) -> Form:
 class _Spatial:
     """Which cuts of heights and widths a window allows."""
 
-    def __init__(self, call: Call, sizes: tuple[int, ...], window: tuple[int, ...]) -> None:
+    def __init__(self, call: Call, sizes: tuple[int, ...], window: tuple[int, ...], axes: Labels = ("h", "w")) -> None:
         self._mode = str(call.get("pad_mode", default="valid")).lower()
-        self._sides = tuple(zip(("h", "w"), sizes, window, _pair(call.get("stride", "strides", default=1))))
+        self._sides = tuple(zip(axes, sizes, window, _pair(call.get("stride", "strides", default=1), len(axes))))
 
     def of_convolution(self, cuts: Cuts, devices: int) -> str | None:
         """Why a convolution does not allow these cuts."""
@@ -81,6 +91,7 @@ def bias(call: Call) -> Form:
 
 
 FAMILIES: dict[str, Family] = {
-    **dict.fromkeys(("Conv2D", "Convolution"), convolution), **dict.fromkeys(("Conv2DTranspose", "Conv2DBackpropInput"), transposed),
+    "Conv3D": convolution_of_volumes, **dict.fromkeys(("Conv2D", "Convolution"), convolution),
+    **dict.fromkeys(("Conv2DTranspose", "Conv2DBackpropInput"), transposed),
     **dict.fromkeys(("MaxPool", "AvgPool", "MaxPoolV2"), pooling), **dict.fromkeys(("BiasAdd", "PReLU"), bias),
 }

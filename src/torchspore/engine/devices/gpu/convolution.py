@@ -47,17 +47,17 @@ _requested = dict.fromkeys((side.option for side in DIRECTIONS), "normal")
 
 
 def forward(name: str) -> Outcome:
-    """Makes `conv_fprop_algo` act."""
+    """Apply `conv_fprop_algo`."""
     return _choose(FORWARD, name)
 
 
 def data(name: str) -> Outcome:
-    """Makes `conv_dgrad_algo` act."""
+    """Apply `conv_dgrad_algo`."""
     return _choose(DATA, name)
 
 
 def filter(name: str) -> Outcome:
-    """Makes `conv_wgrad_algo` act."""
+    """Apply `conv_wgrad_algo`."""
     return _choose(FILTER, name)
 
 
@@ -278,7 +278,7 @@ def _plan(job: Job, name: str) -> Plan:
     plan = _plans.get((job, name))
     if plan is None:
         if job.ordered and name in job.direction.unordered:
-            _tell_unordered(job.direction, name)
+            _warn_unordered(job.direction, name)
         with _lock:
             if len(_plans) >= cudnn.most_plans():
                 _plans.clear()
@@ -298,7 +298,7 @@ def _refusal(job: Job, name: str, reason: str) -> str:
     return f"{text}.\n\nhint: {option} may be {list_choices([*able, 'normal'])} here"
 
 
-def _tell_unordered(side: Direction, name: str) -> None:
+def _warn_unordered(side: Direction, name: str) -> None:
     """Warns once of an algorithm by name that works against `deterministic`."""
     if once.first_time(("unordered", side.option, name)):
         text = f"{side.option}={name!r} adds in any order: another run may give other bits, whatever deterministic='ON' says"

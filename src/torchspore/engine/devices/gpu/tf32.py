@@ -14,12 +14,12 @@ _CUDNN: Any = torch.backends.cudnn
 
 
 def conv(may_round: bool) -> Outcome:
-    """Makes `conv_allow_tf32` act on convolutions."""
+    """Apply `conv_allow_tf32` to convolutions."""
     return _set(_CUDNN.conv, may_round, "convolutions")
 
 
 def matmul(may_round: bool) -> Outcome:
-    """Makes `matmul_allow_tf32` act on matrix products."""
+    """Apply `matmul_allow_tf32` to matrix products."""
     return _set(torch.backends.cuda.matmul, may_round, "matrix products")
 
 

@@ -35,7 +35,7 @@ def precision(value: str) -> Outcome | None:
 
 
 def jit_compile(value: str) -> Outcome | None:
-    """Makes `jit_compile` act: '1' has the device's operators compiled, '0' takes ready-made ones; None elsewhere, where graphs read it."""
+    """Apply `jit_compile`: '1' has the device's operators compiled, '0' takes ready-made ones; None elsewhere, where graphs read it."""
     if not is_ascend() or not value:
         return None
     device.npu().set_compile_mode(jit_compile=value == "1")
@@ -43,7 +43,7 @@ def jit_compile(value: str) -> Outcome | None:
 
 
 def matmul_hf32(value: str) -> Outcome:
-    """Makes `matmul_allow_hf32` act."""
+    """Apply `matmul_allow_hf32`."""
     if not is_ascend():
         return elsewhere("HF32 is a format of Ascend's matrix unit")
     device.npu().matmul.allow_hf32 = value == "1"
@@ -51,7 +51,7 @@ def matmul_hf32(value: str) -> Outcome:
 
 
 def conv_hf32(value: str) -> Outcome:
-    """Makes `conv_allow_hf32` act; HF32 is what the device uses where nothing is set."""
+    """Apply `conv_allow_hf32`; HF32 is what the device uses where nothing is set."""
     if not is_ascend():
         return elsewhere("HF32 is a format of Ascend's matrix unit")
     device.npu().conv.allow_hf32 = value != "0"
@@ -64,7 +64,7 @@ def of_graph_engine(value: str) -> Outcome | None:
 
 
 def hccl_watchdog(is_on: bool) -> Outcome:
-    """Makes `hccl_watchdog` act on process groups that are made from now on."""
+    """Apply `hccl_watchdog` to process groups that are made from now on."""
     if not is_ascend():
         return elsewhere("HCCL carries the collectives of Ascend devices")
     os.environ[_WATCHDOG] = "1" if is_on else "0"

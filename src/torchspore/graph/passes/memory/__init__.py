@@ -1,8 +1,8 @@
-"""Memory: what the switches do to the values of a captured graph, whose lifetimes are known before it runs.
+"""Memory passes: the effects of memory options on a captured graph. The lifetimes of all values are known before the graph runs.
 
-`memory_optimize_level` O1 lets an optimizer's steps run as soon as their gradients are there, and computes forward values again in the
-backward half instead of keeping them, where that lowers the peak most for the time it takes. `sys.mem_reuse` off keeps every value.
-`memory_offload` moves values out that lie idle over the peak.
+`memory_optimize_level` O1 runs an optimizer's steps as soon as their gradients are computed, and recomputes forward values in the backward
+pass where that lowers the peak most for its cost. `sys.mem_reuse` off keeps every value until the end of the call. `memory_offload` moves
+values out of memory that are not used during the peak.
 """
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from torchspore.graph.settings import Settings
 
 _NAME = "memory_optimize_level"
 _peaks: list[tuple[int, int, int, float]] = []
-"""For each graph: its peak before and after, the operators that run again, and how much more arithmetic they are."""
+"""For each graph: the peak before and after, the number of recomputed operators, and their share of the arithmetic."""
 _NO_REUSE = Outcome.applied("each value of a graph keeps its memory until the end of the call")
 
 
 def apply(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.GraphModule:
-    """The graph with what the switches ask for, in place."""
+    """Apply the memory options to the graph, in place."""
     from torchspore.graph.passes.memory import early_updates, lifetimes, no_reuse, rematerialize
 
     if settings.saves_memory and lifetimes.has_known_sizes(module):
         before = lifetimes.peak(module)
-        early_updates.updated_early(module)
-        count, share = rematerialize.recomputed(module)
-        _tell(before, lifetimes.peak(module), count, share)
+        early_updates.move_updates_early(module)
+        count, share = rematerialize.recompute_values(module)
+        _report_recomputation(before, lifetimes.peak(module), count, share)
     if not settings.reuses_memory:
         no_reuse.extend_lifetimes(module)
         effects.report("env_config_path.sys.mem_reuse", _NO_REUSE)
@@ -38,83 +38,85 @@ def apply(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.GraphMod
 
 
 def is_requested(module: torch.fx.GraphModule) -> bool:
-    """Return whether the graph holds values of Cells that are offloaded."""
+    """Return whether the graph contains values of Cells on which the program called `Cell.offload`."""
     if not moving.is_requested_by_cell():
         return False
     from torchspore.graph.passes.memory import offload
 
-    return any(map(offload.asks, module.graph.nodes))
+    return any(map(offload.is_requested, module.graph.nodes))
 
 
-def offloaded(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.GraphModule:
-    """The graph that moves idle values out of the device's memory and back, in place."""
+def offload_values(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.GraphModule:
+    """Insert moves of idle values out of the device's memory and back, in place."""
     from torchspore.graph.passes.memory import early_updates, lifetimes, offload
 
     is_program_wide = settings.offloads is not None or settings.offloads_state
     if settings.level != "O0" or settings.infer_boost or settings.tuning is not None:
-        _not_offloaded(
+        _report_not_offloaded(
             is_program_wide,
             "values move between operators that run one by one, and jit_level O1 and O2, infer_boost and tuning compile them",
         )
     elif not settings.reuses_memory:
-        _not_offloaded(is_program_wide, "sys.mem_reuse is off: every value keeps its memory")
+        _report_not_offloaded(is_program_wide, "sys.mem_reuse is off: every value keeps its memory")
     elif not lifetimes.has_known_sizes(module):
-        _tell_of_graph(is_program_wide, " moves nothing, for lengths are open")
+        _note_graph(is_program_wide, " moves nothing, for lengths are open")
     else:
         before = lifetimes.peak(module)
-        early_updates.updated_early(module)
+        early_updates.move_updates_early(module)
         if settings.offloads is not None or not is_program_wide:
-            count, size, after = offload.moved(module, moving.goal(settings.offloads or 0), only_requested=not is_program_wide)
+            count, size, after = offload.insert_moves(
+                module, moving.limit_for_values(settings.offloads or 0), only_requested=not is_program_wide
+            )
             if count:
-                _tell_moved(is_program_wide, before, after, count, size)
+                _report_offload(is_program_wide, before, after, count, size)
             elif not is_program_wide:
-                _tell_of_graph(is_program_wide, " moves nothing: none of its values lies idle over the peak")
+                _note_graph(is_program_wide, " moves nothing: none of its values lies idle over the peak")
         if settings.offloads_state:
             offload.put_away_states(module)
     return module
 
 
-def _tell_of_graph(is_program_wide: bool, text: str) -> None:
+def _note_graph(is_program_wide: bool, text: str) -> None:
     effects.note("memory of graphs", f"{user_line()}: {'memory_offload' if is_program_wide else 'Cell.offload'}{text}")
 
 
-def _tell_moved(is_program_wide: bool, before: int, after: int, count: int, size: int) -> None:
+def _report_offload(is_program_wide: bool, before: int, after: int, count: int, size: int) -> None:
     moved = f"{count} of them move out, {format_bytes(size)} a call"
     text = f"values of a graph take {format_bytes(after)} at most instead of {format_bytes(before)}; {moved}"
-    _tell_of_graph(is_program_wide, f": {text}")
+    _note_graph(is_program_wide, f": {text}")
     event_log.event("memory", text)
     if is_program_wide:
-        moving.tell(text)
+        moving.report_graph(text)
     else:
         effects.note(moving.NOTES, moving.figures)
 
 
-def _not_offloaded(is_program_wide: bool, reason: str) -> None:
+def _report_not_offloaded(is_program_wide: bool, reason: str) -> None:
     if is_program_wide:
         effects.report("memory_offload", Outcome.no_effect(reason))
     else:
-        _tell_of_graph(is_program_wide, f" moves nothing: {reason}")
+        _note_graph(is_program_wide, f" moves nothing: {reason}")
 
 
-def _tell(before: int, after: int, count: int, share: float) -> None:
-    text = f"values of a graph take {format_bytes(after)} at most{_instead(before, after)}{_describe_recomputed(count, share)}"
+def _report_recomputation(before: int, after: int, count: int, share: float) -> None:
+    text = f"values of a graph take {format_bytes(after)} at most{_compare_peaks(before, after)}{_describe_recomputed(count, share)}"
     effects.note("memory of graphs", f"{user_line()}: O1: {text}")
     event_log.event("memory", f"O1: {text}")
     if not effects.has_outcome(_NAME):
         _peaks.clear()
     _peaks.append((before, after, count, share))
-    effects.report(_NAME, Outcome.applied(f"O1: {text}" if len(_peaks) == 1 else _of_all()))
+    effects.report(_NAME, Outcome.applied(f"O1: {text}" if len(_peaks) == 1 else _summarize_graphs()))
 
 
-def _of_all() -> str:
+def _summarize_graphs() -> str:
     """Return the result of O1 over all graphs. Their peaks do not coincide, so the largest one counts, not their sum."""
     before, after, count, share = max(_peaks)
     smaller = sum(now < then for then, now, *_ in _peaks)
-    largest = f"the largest takes {format_bytes(after)} at most{_instead(before, after)}{_describe_recomputed(count, share)}"
+    largest = f"the largest takes {format_bytes(after)} at most{_compare_peaks(before, after)}{_describe_recomputed(count, share)}"
     return f"O1: values of {smaller} of {len(_peaks)} graphs take less memory; {largest}"
 
 
-def _instead(before: int, after: int) -> str:
+def _compare_peaks(before: int, after: int) -> str:
     return ", as before" if format_bytes(after) == format_bytes(before) else f" instead of {format_bytes(before)}"
 
 

@@ -1,4 +1,4 @@
-"""An optimizer's steps run as soon as their gradients are there, so that gradients do not wait for each other."""
+"""Early optimizer updates: each update runs as soon as its gradient is computed, so that the gradient can be freed."""
 from __future__ import annotations
 
 import operator
@@ -13,31 +13,31 @@ from torchspore.graph.fx.order import dependencies
 from torchspore.graph.passes.memory.lifetimes import size_of
 
 _SMALL = 4096
-"""Bytes of a value that may be computed long before it is needed, such as a rate."""
+"""The largest size in bytes of a value that may be computed long before its use, such as a learning rate."""
 
 
-def updated_early(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """The graph with optimizers' operators on lists as one for each Parameter, each at the earliest place; in place, with equal bits."""
+def move_updates_early(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    """Split fused updates into one update per Parameter and run each as early as possible, in place. The results have equal bits."""
     for node in list(module.graph.nodes):
-        if _is_step(node) or _is_on_lists(node):
+        if _is_fused_update(node) or _is_elementwise_on_lists(node):
             _split(module.graph, node)
-    steps = [node for node in module.graph.nodes if _is_step(node)]
+    steps = [node for node in module.graph.nodes if _is_fused_update(node)]
     if steps:
         _reorder(module, steps)
     return module
 
 
-def _is_step(node: Node) -> bool:
+def _is_fused_update(node: Node) -> bool:
     return is_operator(node.target) and node.target._opname.startswith("_fused_") and node.target._schema.is_mutable
 
 
-def _is_on_lists(node: Node) -> bool:
-    """Return whether the operator treats each item of its lists by itself, and gives a list."""
+def _is_elementwise_on_lists(node: Node) -> bool:
+    """Return whether the operator computes each item of its lists independently and returns a list."""
     return is_operator(node.target) and node.target._opname.startswith("_foreach_") and not node.target._opname.endswith("norm")
 
 
 def _split(graph: torch.fx.Graph, node: Node) -> None:
-    """One operator for each item in the place of one on lists."""
+    """Replace an operator on lists by one operator for each item."""
     count = max((len(a) for a in node.args if isinstance(a, (list, tuple))), default=0)
     if count < 2 or any(isinstance(a, (list, tuple)) and len(a) not in (0, count) for a in node.args):
         return
@@ -61,10 +61,10 @@ def _split(graph: torch.fx.Graph, node: Node) -> None:
 
 
 def _reorder(module: torch.fx.GraphModule, steps: list[Node]) -> None:
-    """Puts the steps, and what only they wait for, at the earliest places."""
+    """Move the updates, and the nodes that only they need, to their earliest positions."""
     nodes = list(module.graph.nodes)
     before, _ = dependencies(nodes)
-    hasty = _hasty(steps, before)
+    early = _early_nodes(steps, before)
     waits = {node: len(set(before[node])) for node in nodes}
     after: dict[Node, list[Node]] = {node: [] for node in nodes}
     for node in nodes:
@@ -72,7 +72,7 @@ def _reorder(module: torch.fx.GraphModule, steps: list[Node]) -> None:
             after[other].append(node)
     order: list[Node] = []
     done: set[Node] = set()
-    ready = [node for node in nodes if node in hasty and not waits[node]]
+    ready = [node for node in nodes if node in early and not waits[node]]
 
     def run(node: Node) -> None:
         waiting = [node]
@@ -82,7 +82,7 @@ def _reorder(module: torch.fx.GraphModule, steps: list[Node]) -> None:
             order.append(step)
             for other in after[step]:
                 waits[other] -= 1
-                if not waits[other] and other in hasty:
+                if not waits[other] and other in early:
                     waiting.append(other)
 
     for node in nodes:
@@ -94,16 +94,16 @@ def _reorder(module: torch.fx.GraphModule, steps: list[Node]) -> None:
     _rebuild(module, order)
 
 
-def _hasty(steps: list[Node], before: dict[Node, list[Node]]) -> set[Node]:
-    """The steps, the optimizer's other operators before them, and small values that these wait for and that need no large one."""
-    ordered, waiting = set(steps), list(steps)
+def _early_nodes(steps: list[Node], before: dict[Node, list[Node]]) -> set[Node]:
+    """Return the updates, the optimizer's other operators before them, and their small operands that depend on small values only."""
+    early, waiting = set(steps), list(steps)
     ancestors: set[Node] = set()
     while waiting:
         for other in before[waiting.pop()]:
             if other not in ancestors:
                 ancestors.add(other)
                 waiting.append(other)
-    ordered |= {node for node in ancestors if node.meta.get(node_metadata.OPTIMIZER) and node.op == "call_function"}
+    early |= {node for node in ancestors if node.meta.get(node_metadata.OPTIMIZER) and node.op == "call_function"}
     free: set[Node] = set()
     for node in before:
         if node.op == "placeholder":
@@ -111,13 +111,13 @@ def _hasty(steps: list[Node], before: dict[Node, list[Node]]) -> set[Node]:
         elif node in ancestors and node.op in ("call_function", "get_attr") and node.target is not operator.getitem \
                 and size_of(node) <= _SMALL and all(other in free for other in before[node]):
             free.add(node)
-            ordered.add(node)
-    # One of several results goes with the operator that gives it.
-    return ordered | {node for node in ancestors if node.target is operator.getitem and node.args[0] in ordered}
+            early.add(node)
+    # A `getitem` node moves with the operator whose result it reads.
+    return early | {node for node in ancestors if node.target is operator.getitem and node.args[0] in early}
 
 
 def _rebuild(module: torch.fx.GraphModule, order: list[Node]) -> None:
-    graph, names = torch.fx.Graph(), dict[Node, Node]()
+    graph, copies = torch.fx.Graph(), dict[Node, Node]()
     for node in order:
-        names[node] = graph.node_copy(node, lambda n: names[n])
+        copies[node] = graph.node_copy(node, lambda n: copies[n])
     module.graph = graph

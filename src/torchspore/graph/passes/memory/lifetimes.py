@@ -1,6 +1,6 @@
-"""When each value of a graph is born and dies, and how much memory values take at each operator.
+"""The lifetimes of a graph's values, and the memory in use at each operator.
 
-Level O0 runs a graph's nodes in their order and frees each value after its last use; inputs and constants belong to the caller.
+Level O0 runs a graph's nodes in order and frees each value after its last use. Inputs and constants belong to the caller.
 """
 from __future__ import annotations
 
@@ -11,63 +11,63 @@ from dataclasses import dataclass, field
 import torch
 from torch.fx.node import Node
 
-from torchspore.graph.fx.aliasing import shown
+from torchspore.graph.fx.aliasing import view_source
 from torchspore.graph.passes.in_place import overwrites
 
 
 @dataclass
 class Storage:
-    """The memory of one value: its size, the operator that makes it, the values that show it, and at which operators they are read."""
+    """The memory of a value: its size in bytes, the operator that creates it, its views, and the operators that read them."""
 
     node: Node
     size: int
-    born: int
-    shows: list[Node] = field(default_factory=list)
+    created_at: int
+    views: list[Node] = field(default_factory=list)
     uses: list[int] = field(default_factory=list)
 
     @property
-    def dies(self) -> int:
-        """The operator after which it is freed."""
-        return self.uses[-1] if self.uses else self.born
+    def freed_at(self) -> int:
+        """The index of the operator after which it is freed."""
+        return self.uses[-1] if self.uses else self.created_at
 
 
 class Lifetimes:
-    """The memory of all values of a graph in its order."""
+    """The storages of all values of a graph, in graph order."""
 
     def __init__(self, module: torch.fx.GraphModule) -> None:
         self.nodes = list(module.graph.nodes)
         self.index_of = {node: index for index, node in enumerate(self.nodes)}
-        self.of: dict[Node, Storage] = {}
+        self.storage_of: dict[Node, Storage] = {}
         self.storages: list[Storage] = []
         for index, node in enumerate(self.nodes):
-            self._enter(node, index)
+            self._add_value(node, index)
         for index, node in enumerate(self.nodes):
             for item in node.all_input_nodes:
-                storage = self.of.get(item)
+                storage = self.storage_of.get(item)
                 if storage is not None and node.target is not operator.getitem:
                     storage.uses.append(index)
 
-    def _enter(self, node: Node, index: int) -> None:
-        source = shown(node)
+    def _add_value(self, node: Node, index: int) -> None:
+        source = view_source(node)
         if source is None and overwrites(node):
             source = node.args[0]  # type: ignore[assignment]
-        if source is not None and source in self.of:
-            storage = self.of[source]
+        if source is not None and source in self.storage_of:
+            storage = self.storage_of[source]
         elif node.op == "call_function" and isinstance(node.meta.get("val"), torch.Tensor) and source is None:
             born = self.index_of[node.args[0]] if node.target is operator.getitem else index
             storage = Storage(node, size_of(node), born)
             self.storages.append(storage)
         else:
             return
-        self.of[node] = storage
-        storage.shows.append(node)
+        self.storage_of[node] = storage
+        storage.views.append(node)
 
     def timeline(self) -> list[int]:
-        """For each operator the bytes of all values that are there while it runs."""
+        """Return for each operator the bytes of all values that exist while it runs."""
         change = [0] * (len(self.nodes) + 1)
         for storage in self.storages:
-            change[storage.born] += storage.size
-            change[storage.dies + 1] -= storage.size
+            change[storage.created_at] += storage.size
+            change[storage.freed_at + 1] -= storage.size
         total, entries = 0, []
         for step in change[:-1]:
             total += step
@@ -76,24 +76,24 @@ class Lifetimes:
 
 
 def size_of(node: Node) -> int:
-    """The bytes of a value with memory of its own."""
+    """Return the bytes of a value; 0 if it is not a tensor."""
     value = node.meta.get("val")
     return int(value.numel()) * value.element_size() if isinstance(value, torch.Tensor) else 0
 
 
 def peak(module: torch.fx.GraphModule) -> int:
-    """The most bytes that the graph's values take at a time."""
+    """Return the largest number of bytes that the graph's values need at the same time."""
     return max(Lifetimes(module).timeline(), default=0)
 
 
 def has_known_sizes(module: torch.fx.GraphModule) -> bool:
-    """Return whether all lengths are numbers, so that sizes are."""
-    return all(_is_fixed(node.meta.get("val")) for node in module.graph.nodes)
+    """Return whether all shapes consist of numbers, so that all sizes are known."""
+    return all(_has_fixed_shape(node.meta.get("val")) for node in module.graph.nodes)
 
 
-def _is_fixed(value: object) -> bool:
+def _has_fixed_shape(value: object) -> bool:
     if isinstance(value, (list, tuple)):
-        return all(_is_fixed(item) for item in value)
+        return all(_has_fixed_shape(item) for item in value)
     return not isinstance(value, torch.Tensor) or _are_numbers(value.shape)
 
 

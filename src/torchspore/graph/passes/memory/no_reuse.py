@@ -5,7 +5,7 @@ import torch
 
 
 def extend_lifetimes(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """The graph that gives all its values after its results, so that none is freed and none is written over; in place."""
+    """Append all values to the results of the graph, in place, so that no value is freed or overwritten."""
     nodes = list(module.graph.nodes)
     output = nodes[-1]
     results = list(output.args[0])

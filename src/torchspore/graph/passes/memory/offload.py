@@ -1,7 +1,7 @@
-"""`memory_offload`: values of a graph that lie idle over its peak move out after their last use before it, and come back after it.
+"""`memory_offload`: a value that is not used during the peak moves out of memory before the peak and back after it.
 
-The lifetimes of all values are known, so that nothing moves that would not lower the peak. A value begins to come back as early as it does
-not raise the peak, and as late as it is there in time.
+The lifetimes of all values are known, so only values whose move lowers the peak are moved. The transfer back begins as late as it can
+complete in time, unless it would raise the peak.
 """
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from torchspore.graph.fx.aliasing import writes
 from torchspore.graph.passes.memory.lifetimes import Lifetimes, Storage, size_of
 from torchspore.graph.passes.memory.rematerialize import seconds, writes_of
 
-_LEAST = 4
-"""Operators for which a value must lie idle."""
-_SPEED = 1e9
-"""Bytes that come back in a second."""
+_MIN_IDLE_OPERATORS = 4
+"""The least number of operators between two uses of a value that moves."""
+_BYTES_PER_SECOND = 1e9
+"""The assumed rate of the transfer back."""
 
 
 def put_away_states(module: torch.fx.GraphModule) -> None:
-    """Lets the state of optimizers leave memory after the last operator of the step that reads it, in place."""
+    """Move optimizer states out of memory after the last operator of the step that reads them, in place."""
     for node in list(module.graph.nodes):
         if node.op != "placeholder" or size_of(node) < SMALL or not node.users:
             continue
@@ -40,13 +40,13 @@ def put_away_states(module: torch.fx.GraphModule) -> None:
 
 
 def _is_state_of(user: Node, node: Node) -> bool:
-    """Return whether the operator writes its input, and not as the weight of a fused step, which comes first."""
+    """Return whether the operator writes into its input `node` as a state, not as the weight of a fused update."""
     return node in writes(user) and not (user.target._opname.startswith("_fused_") and node in user.args[0])  # type: ignore
 
 
 @dataclass
 class Move:
-    """The memory of one value that is out from after the operator at `start` to before the one at `back`."""
+    """The memory of a value that moves out after the operator at index `start` and back before the operator at index `back`."""
 
     storage: Storage
     targets: list[Node]
@@ -54,79 +54,83 @@ class Move:
     back: int
 
 
-def asks(node: Node) -> bool:
-    """Return whether a value is a forward one of a Cell that is offloaded."""
+def is_requested(node: Node) -> bool:
+    """Return whether a value belongs to the forward pass of a Cell on which the program called `Cell.offload`."""
     return node_metadata.OFFLOADED in node.meta and not node_metadata.is_backward(node.meta)
 
 
-def moved(module: torch.fx.GraphModule, goal: int = 0, only_requested: bool = False) -> tuple[int, int, int]:
-    """Puts the moves in, in place, until the peak is at most `goal`. Gives how many they are, their bytes, and the peak.
+def insert_moves(module: torch.fx.GraphModule, goal: int = 0, only_requested: bool = False) -> tuple[int, int, int]:
+    """Insert moves, in place, until the peak is at most `goal` bytes. Return the number of moves, their bytes, and the peak.
 
-    With `only_requested`, nothing moves but what Cells are offloaded for.
+    With `only_requested`, only values of Cells on which the program called `Cell.offload` move.
     """
-    lives = Lifetimes(module)
-    line = lives.timeline()
-    moves = _moves(lives, line, goal, [storage for storage in lives.storages if not only_requested or asks(storage.node)])
-    top = max(line, default=0)
-    # The later a value is needed, the later in the graph its nodes are put in: places before stay what they are.
+    lifetimes = Lifetimes(module)
+    timeline = lifetimes.timeline()
+    moves = _choose_moves(
+        lifetimes, timeline, goal, [storage for storage in lifetimes.storages if not only_requested or is_requested(storage.node)]
+    )
+    peak = max(timeline, default=0)
+    # `lifetimes` keeps the original nodes, so that indices stay valid while nodes are inserted.
     for move in moves:
-        _insert(module.graph, lives, line, move, top)
-    return len(moves), sum(move.storage.size for move in moves), top
+        _insert(module.graph, lifetimes, timeline, move, peak)
+    return len(moves), sum(move.storage.size for move in moves), peak
 
 
-def _moves(lives: Lifetimes, line: list[int], goal: int, among: list[Storage]) -> list[Move]:
-    """Return the moves `among` these; update `line`, the bytes in use at each operator."""
-    writes_by_root = writes_of(lives)
+def _choose_moves(lifetimes: Lifetimes, timeline: list[int], goal: int, storages: list[Storage]) -> list[Move]:
+    """Choose moves of these storages; update `timeline`, the bytes in use at each operator."""
+    writes_by_root = writes_of(lifetimes)
     done: set[int] = set()
     moves: list[Move] = []
-    while line and max(line) > goal:
-        at = line.index(max(line))
-        candidates = [move for storage in among if id(storage) not in done and (move := _move(lives, writes_by_root, storage, at))]
+    while timeline and max(timeline) > goal:
+        at = timeline.index(max(timeline))
+        candidates = [
+            move for storage in storages if id(storage) not in done and (move := _possible_move(lifetimes, writes_by_root, storage, at))
+        ]
         if not candidates:
             break
         candidates.sort(key=lambda move: move.start - move.back)
-        # All that lie idle here, as long as this is the peak: the longest out of use first.
+        # The values that are longest out of use move first, until this operator is not the peak any more.
         for move in candidates:
-            if line[at] < max(line) or line[at] <= goal:
+            if timeline[at] < max(timeline) or timeline[at] <= goal:
                 break
             done.add(id(move.storage))
             moves.append(move)
             for index in range(move.start + 1, move.back):
-                line[index] -= move.storage.size
+                timeline[index] -= move.storage.size
     return moves
 
 
-def _move(lives: Lifetimes, writes_by_root: dict[Node, list[int]], storage: Storage, at: int) -> Move | None:
-    """How a value could move that lies idle at the operator `at`; None where it can't, or should not."""
-    if storage.size < SMALL or storage.born >= at or storage.dies <= at:
+def _possible_move(lifetimes: Lifetimes, writes_by_root: dict[Node, list[int]], storage: Storage, at: int) -> Move | None:
+    """Return a move of a value that the operator `at` does not use; None if it is impossible or not worthwhile."""
+    if storage.size < SMALL or storage.created_at >= at or storage.freed_at <= at:
         return None
     index = bisect_right(storage.uses, at)
     back = storage.uses[index]
-    if lives.nodes[back].op == "output":
+    if lifetimes.nodes[back].op == "output":
         return None
-    # A view that is made later is one of what came back.
-    shows = [node for node in storage.shows if lives.index_of[node] < back]
-    targets = [node for node in shows if any(lives.index_of[user] >= back for user in node.users)]
-    start = max([storage.born, *storage.uses[:index], *(lives.index_of[node] for node in targets)])
-    if start >= at or back - start < _LEAST or not targets:
+    # Later views are views of the value after its transfer back.
+    shows = [node for node in storage.views if lifetimes.index_of[node] < back]
+    targets = [node for node in shows if any(lifetimes.index_of[user] >= back for user in node.users)]
+    start = max([storage.created_at, *storage.uses[:index], *(lifetimes.index_of[node] for node in targets)])
+    if start >= at or back - start < _MIN_IDLE_OPERATORS or not targets:
         return None
-    if any(write > start for node in storage.shows for write in writes_by_root.get(node, ())):
-        return None                                     # who writes into it must write into the one memory that there is
+    if any(write > start for node in storage.views for write in writes_by_root.get(node, ())):
+        return None                                     # a later write must reach the original memory
     return Move(storage, targets, start, back)
 
 
-def _insert(graph: torch.fx.Graph, lives: Lifetimes, line: list[int], move: Move, top: int) -> None:
-    nodes, size = lives.nodes, move.storage.size
+def _insert(graph: torch.fx.Graph, lifetimes: Lifetimes, timeline: list[int], move: Move, peak: int) -> None:
+    nodes, size = lifetimes.nodes, move.storage.size
     keys = (node_metadata.LINE, node_metadata.SCOPE, node_metadata.STACK, node_metadata.CALLED)
     meta = {key: value for key, value in move.storage.node.meta.items() if key in keys}
     with graph.inserting_before(nodes[move.start + 1]):
         out = graph.call_function(moved_out, tuple(move.targets))
-    early = _early(nodes, line, move, top)
+    early = _fetch_index(nodes, timeline, move, peak)
     if early < move.back:
         with graph.inserting_before(nodes[early]):
-            _noted(graph.call_function(fetched, (out,)), meta)
+            _add_meta(graph.call_function(fetched, (out,)), meta)
         for index in range(early, move.back):
-            line[index] += size
+            timeline[index] += size
     with graph.inserting_before(nodes[move.back]):
         back = graph.call_function(brought_back, (out,))
         values: list[Node] = []
@@ -134,23 +138,23 @@ def _insert(graph: torch.fx.Graph, lives: Lifetimes, line: list[int], move: Move
             value = graph.call_function(operator.getitem, (back, index))
             value.meta = dict(target.meta)
             values.append(value)
-    _noted(out, meta)
-    _noted(back, meta)["val"] = [target.meta.get("val") for target in move.targets]
+    _add_meta(out, meta)
+    _add_meta(back, meta)["val"] = [target.meta.get("val") for target in move.targets]
     for target, value in zip(move.targets, values):
         for user in list(target.users):
-            if user is not out and lives.index_of.get(user, -1) >= move.back:
+            if user is not out and lifetimes.index_of.get(user, -1) >= move.back:
                 user.replace_input_with(target, value)
 
 
-def _noted(node: Node, meta: dict[str, Any]) -> dict[str, Any]:
+def _add_meta(node: Node, meta: dict[str, Any]) -> dict[str, Any]:
     node.meta.update(meta)
     return node.meta
 
 
-def _early(nodes: list[Node], line: list[int], move: Move, top: int) -> int:
-    """Before which operator the value begins to come back."""
-    index, remaining = move.back, 2 * move.storage.size / _SPEED
-    while remaining > 0 and index - 1 > move.start + 1 and line[index - 1] + move.storage.size <= top:
+def _fetch_index(nodes: list[Node], timeline: list[int], move: Move, peak: int) -> int:
+    """Return the index of the operator before which the transfer back begins."""
+    index, remaining = move.back, 2 * move.storage.size / _BYTES_PER_SECOND
+    while remaining > 0 and index - 1 > move.start + 1 and timeline[index - 1] + move.storage.size <= peak:
         index -= 1
         remaining -= seconds(nodes[index])
     return index

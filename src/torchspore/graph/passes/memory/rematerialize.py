@@ -1,4 +1,4 @@
-"""Forward values that the backward half computes again instead of keeping them, and what that costs."""
+"""Rematerialization: forward values that the backward pass recomputes instead of keeping them, and their cost."""
 from __future__ import annotations
 
 import operator
@@ -11,26 +11,26 @@ from torch.fx.node import Node
 
 from torchspore.engine.core import node_metadata
 from torchspore.engine.core.torch_private import is_operator
-from torchspore.graph.fx.aliasing import owners, shown, writes
-from torchspore.graph.passes.cleanup import acts
+from torchspore.graph.fx.aliasing import owners, view_source, writes
+from torchspore.graph.passes.cleanup import has_effect
 from torchspore.graph.passes.memory.lifetimes import Lifetimes, Storage
 
-_BYTES, _STEPS = 1e10, 5e10
-"""Bytes moved and arithmetic done in a second."""
-_LEAST = 2e-6
+_BYTES_PER_SECOND, _FLOPS_PER_SECOND = 1e10, 5e10
+"""The assumed memory bandwidth and arithmetic rate."""
+_MIN_SECONDS = 2e-6
 _PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm", "mv", "dot", "addmv"})
 
 
 def seconds(node: Node) -> float:
-    """An estimate for one operator; views are free."""
-    if node.op != "call_function" or node.target is operator.getitem or shown(node) is not None:
+    """Estimate the run time of an operator in seconds; views take none."""
+    if node.op != "call_function" or node.target is operator.getitem or view_source(node) is not None:
         return 0.0
     moved = sum(t.numel() * t.element_size() for n in (node, *node.all_input_nodes) for t in _tensors(n.meta.get("val")))
-    return _LEAST + moved / _BYTES + _arithmetic(node) / _STEPS
+    return _MIN_SECONDS + moved / _BYTES_PER_SECOND + _arithmetic(node) / _FLOPS_PER_SECOND
 
 
 def _arithmetic(node: Node) -> float:
-    """Multiplications and additions of products and convolutions; the others are bound by memory."""
+    """Return the multiplications and additions of products and convolutions; other operators are bound by memory."""
     name = node.target._opname if is_operator(node.target) else ""
     values = [_tensors(n.meta.get("val")) for n in node.args if isinstance(n, Node)]
     shapes = [value[0].shape for value in values if value]
@@ -51,57 +51,57 @@ def _tensors(value: object) -> list[torch.Tensor]:
     return [t for t in value if isinstance(t, torch.Tensor)] if isinstance(value, (list, tuple)) else []
 
 
-PRICE = 0.25
-"""The share of the graph's own cost that may be spent in all."""
-_STRIDE = 0.05
-"""The share of the peak that is freed before lifetimes are looked at again."""
-_DEAREST = 1.0
-"""A value must free this share of the peak for each share of the graph's cost that it takes: the last few bytes would be dear."""
-_LONGEST = 24
-"""The most operators that are run again for one value."""
-_WORTH = 1e-3
-"""The least share of the peak that a value must free."""
+COST_SHARE = 0.25
+"""The maximum total cost of recomputation, as a share of the graph's cost."""
+_BATCH_SHARE = 0.05
+"""The share of the peak that is freed before the lifetimes are computed again."""
+_MIN_GAIN = 1.0
+"""The least ratio of the freed share of the peak to the added share of the graph's cost."""
+_MAX_OPERATORS = 24
+"""The maximum number of operators that are recomputed for a value."""
+_MIN_SHARE = 1e-3
+"""The least share of the peak that recomputing a value must free."""
 _aten = torch.ops.aten
 _NORM = _aten.native_batch_norm.default
 
 
-def recomputed(module: torch.fx.GraphModule) -> tuple[int, float]:
-    """Puts the second computations in, in place. Gives how many operators they are, and their cost as a share of the graph's."""
+def recompute_values(module: torch.fx.GraphModule) -> tuple[int, float]:
+    """Insert recomputations, in place. Return the number of added operators, and their cost as a share of the graph's cost."""
     total_seconds = sum(seconds(node) for node in module.graph.nodes) or 1.0
-    spent, count, stride = 0.0, 0, _STRIDE
-    hopeless: set[Node] = set()
-    lives = Lifetimes(module)
-    line = lives.timeline()
-    while line:
-        top = max(line)
-        budget_left = PRICE * total_seconds - spent
+    spent, count, share = 0.0, 0, _BATCH_SHARE
+    rejected: set[Node] = set()
+    lifetimes = Lifetimes(module)
+    timeline = lifetimes.timeline()
+    while timeline:
+        peak = max(timeline)
+        budget_left = COST_SHARE * total_seconds - spent
         candidates = [
             candidate
-            for candidate in _candidates(lives, line.index(top), top, hopeless, budget_left)
-            if candidate.frees / top >= _DEAREST * candidate.price / total_seconds
+            for candidate in _candidates(lifetimes, timeline.index(peak), peak, rejected, budget_left)
+            if candidate.freed_bytes / peak >= _MIN_GAIN * candidate.seconds / total_seconds
         ]
-        batch = _batch(candidates, stride * top, budget_left)
+        batch = _batch(candidates, share * peak, budget_left)
         if not batch:
             break
-        insertions = [_Insertion(module.graph, lives, candidate) for candidate in batch]
+        insertions = [_Insertion(module.graph, lifetimes, candidate) for candidate in batch]
         after = Lifetimes(module)
-        next_line = after.timeline()
-        if max(next_line) > top:
+        next_timeline = after.timeline()
+        if max(next_timeline) > peak:
             for insertion in reversed(insertions):
                 insertion.undo()
-            # Together they raise it: one by one it shows which one does.
-            hopeless |= {batch[0].storage.node} if len(batch) == 1 else set()
-            stride = 0.0
+            # The batch raises the peak. Smaller batches show which candidate raises it.
+            rejected |= {batch[0].storage.node} if len(batch) == 1 else set()
+            share = 0.0
             continue
-        spent, count = spent + sum(candidate.price for candidate in batch), count + sum(len(candidate.chain) for candidate in batch)
-        lives, line, stride = after, next_line, _STRIDE
+        spent, count = spent + sum(candidate.seconds for candidate in batch), count + sum(len(candidate.chain) for candidate in batch)
+        lifetimes, timeline, share = after, next_timeline, _BATCH_SHARE
     return count, spent / total_seconds
 
 
 @dataclass
 class Candidate:
-    """A value that could be computed again before the operator at `back`: by which operators, in order, which values these read,
-    and what that frees and costs.
+    """A value that can be recomputed before the operator at index `back`: the operators in order, the storages that they read (by id),
+    the freed bytes and the cost in seconds.
     """
 
     storage: Storage
@@ -109,147 +109,147 @@ class Candidate:
     targets: list[Node]
     chain: list[Node] = field(default_factory=list)
     reads: set[int] = field(default_factory=set)
-    frees: int = 0
-    price: float = 0.0
+    freed_bytes: int = 0
+    seconds: float = 0.0
 
 
-def _candidates(lives: Lifetimes, at: int, top: int, hopeless: set[Node], budget: float) -> list[Candidate]:
-    """Return the values that can be recomputed to free memory while the operator `at` runs, the most memory for its price first."""
-    writes_at = writes_of(lives)
+def _candidates(lifetimes: Lifetimes, at: int, peak: int, rejected: set[Node], budget: float) -> list[Candidate]:
+    """Return the values whose recomputation frees memory at the operator `at`, sorted by the cost for each freed byte."""
+    writes_at = writes_of(lifetimes)
     candidates = []
-    for storage in lives.storages:
-        if storage.size < _WORTH * top or storage.node in hopeless or node_metadata.RECOMPUTED in storage.node.meta:
+    for storage in lifetimes.storages:
+        if storage.size < _MIN_SHARE * peak or storage.node in rejected or node_metadata.RECOMPUTED in storage.node.meta:
             continue
         back = _next_use(storage, at)
         if back is not None:
-            candidate = _Closure(lives, writes_at, storage, back, at).candidate()
-            if candidate is not None and candidate.price <= budget and candidate.frees >= _WORTH * top:
+            candidate = _Recomputation(lifetimes, writes_at, storage, back, at).candidate()
+            if candidate is not None and candidate.seconds <= budget and candidate.freed_bytes >= _MIN_SHARE * peak:
                 candidates.append(candidate)
-    return sorted(candidates, key=lambda candidate: candidate.price / candidate.frees)
+    return sorted(candidates, key=lambda candidate: candidate.seconds / candidate.freed_bytes)
 
 
 def _batch(candidates: list[Candidate], goal: float, budget: float) -> list[Candidate]:
-    """The first candidates that together free as many bytes as wanted, at least one; none reads what another one would not keep."""
+    """Return the first candidates that together free `goal` bytes, at least one. No candidate reads a value that another frees."""
     chosen: list[Candidate] = []
-    gone: set[int] = set()
+    freed: set[int] = set()
     read: set[int] = set()
     for candidate in candidates:
-        if id(candidate.storage) in read or candidate.reads & gone or candidate.price > budget:
+        if id(candidate.storage) in read or candidate.reads & freed or candidate.seconds > budget:
             continue
         chosen.append(candidate)
-        gone.add(id(candidate.storage))
+        freed.add(id(candidate.storage))
         read |= candidate.reads
-        goal, budget = goal - candidate.frees, budget - candidate.price
+        goal, budget = goal - candidate.freed_bytes, budget - candidate.seconds
         if goal <= 0:
             break
     return chosen
 
 
 def _next_use(storage: Storage, at: int) -> int | None:
-    """Where a value that lies idle at a place is read next; None for one that is in use there, or gone."""
-    if storage.born >= at or storage.dies <= at:
+    """Return the index of the next use after the operator `at`; None if this operator uses the value, or if it does not exist there."""
+    if storage.created_at >= at or storage.freed_at <= at:
         return None
     index = bisect_right(storage.uses, at)
     return None if index and storage.uses[index - 1] == at else storage.uses[index]
 
 
-def writes_of(lives: Lifetimes) -> dict[Node, list[int]]:
-    """Where each value's memory is written into."""
-    owner = owners(lives.nodes[0].graph)
+def writes_of(lifetimes: Lifetimes) -> dict[Node, list[int]]:
+    """Return for each value the indices of the operators that write into its memory."""
+    owner = owners(lifetimes.nodes[0].graph)
     writes_by_node: dict[Node, list[int]] = {}
-    for index, node in enumerate(lives.nodes):
+    for index, node in enumerate(lifetimes.nodes):
         for item in writes(node):
             writes_by_node.setdefault(owner[item], []).append(index)
-    return {node: writes_by_node[owner[node]] for node in lives.nodes if owner[node] in writes_by_node}
+    return {node: writes_by_node[owner[node]] for node in lifetimes.nodes if owner[node] in writes_by_node}
 
 
 class _Impossible(Exception):
-    """The value can't be computed again there."""
+    """The value cannot be recomputed at this position."""
 
 
-class _Closure:
-    """The operators that must run again for one value: its own, and before it those of inputs that are freed by then."""
+class _Recomputation:
+    """The operators that recompute a value: its operator, after those of its inputs that are freed earlier."""
 
     def __init__(self, lives: Lifetimes, writes_at: dict[Node, list[int]], storage: Storage, back: int, at: int) -> None:
         self._lives, self._writes_at, self._storage, self._back, self._at = lives, writes_at, storage, back, at
         self._chain: dict[Node, None] = {}
-        self._longer: dict[int, Storage] = {}
+        self._kept_longer: dict[int, Storage] = {}
         self._reads: set[int] = set()
 
     def candidate(self) -> Candidate | None:
-        """Return the cost of recomputing; None if it is impossible."""
-        if any(n in self._writes_at for n in self._storage.shows):
-            return None                    # what was written into it would be lost
-        targets = [n for n in self._storage.shows if any(self._lives.index_of[user] >= self._back for user in n.users)]
+        """Return the candidate; None if recomputation is impossible."""
+        if any(n in self._writes_at for n in self._storage.views):
+            return None                    # recomputation would lose the write
+        targets = [n for n in self._storage.views if any(self._lives.index_of[user] >= self._back for user in n.users)]
         try:
             for target in targets:
-                self._need(target)
+                self._make_available(target)
         except _Impossible:
             return None
-        longer = sum(s.size for s in self._longer.values() if s.dies < self._at)
+        longer = sum(s.size for s in self._kept_longer.values() if s.freed_at < self._at)
         price = sum(seconds(node) for node in self._chain)
         frees = self._storage.size - longer
         return Candidate(self._storage, self._back, targets, list(self._chain), self._reads, frees, max(price, 1e-9))
 
-    def _need(self, node: Node) -> None:
-        """Has the value of a node at hand at `back`."""
-        if node in self._chain or self._is_there(node):
+    def _make_available(self, node: Node) -> None:
+        """Make the value of a node available at `back`: it exists there, is recomputed, or is kept longer. Raises _Impossible."""
+        if node in self._chain or self._is_available(node):
             return
         if not _can_rerun(node):
             self._keep_longer(node)
             return
-        if len(self._chain) >= _LONGEST:
+        if len(self._chain) >= _MAX_OPERATORS:
             raise _Impossible
-        for item in _reads(node):
-            self._need(item)
+        for item in _inputs_read(node):
+            self._make_available(item)
             if any(self._lives.index_of[node] < index < self._back for index in self._writes_at.get(item, ())):
                 raise _Impossible
         self._chain[node] = None
 
-    def _is_there(self, node: Node) -> bool:
+    def _is_available(self, node: Node) -> bool:
         if node.op in ("placeholder", "get_attr"):
             return True
-        storage = self._lives.of.get(node)
-        if storage is None or storage is self._storage or storage.dies < self._back:
+        storage = self._lives.storage_of.get(node)
+        if storage is None or storage is self._storage or storage.freed_at < self._back:
             return False
         self._reads.add(id(storage))
         return True
 
     def _keep_longer(self, node: Node) -> None:
-        storage = self._lives.of.get(node)
+        storage = self._lives.storage_of.get(node)
         if storage is None or storage is self._storage:
             raise _Impossible
-        self._longer[id(storage)] = storage
+        self._kept_longer[id(storage)] = storage
         self._reads.add(id(storage))
 
 
 def _can_rerun(node: Node) -> bool:
-    """Return whether a second run of the operator changes nothing and gives the same: no write, no random numbers, and known to us."""
+    """Return whether the operator may run twice with equal results: a known operator without writes and random numbers."""
     if node.target is operator.getitem:
         return _can_rerun(node.args[0])  # type: ignore[arg-type]
     if node.op != "call_function" or not is_operator(node.target) or node.target.namespace != "aten":
         return False
-    return not acts(node) or _is_training_norm(node)
+    return not has_effect(node) or _is_training_norm(node)
 
 
 def _is_training_norm(node: Node) -> bool:
     return node.target is _NORM and bool(node.args[5])
 
 
-def _reads(node: Node) -> Iterator[Node]:
-    """Yield the inputs that a second run of the operator reads: a batch norm does without its running statistics."""
+def _inputs_read(node: Node) -> Iterator[Node]:
+    """Yield the inputs that a second run of the operator reads. A batch norm in training does not read its running statistics."""
     yield from (n for n in node.args[:3] if isinstance(n, Node)) if _is_training_norm(node) else node.all_input_nodes
 
 
 class _Insertion:
-    """The second computation of one value, put into the graph."""
+    """An inserted recomputation of a value."""
 
     def __init__(self, graph: torch.fx.Graph, lives: Lifetimes, candidate: Candidate) -> None:
         self._copies: dict[Node, Node] = {}
         self._replaced: list[tuple[Node, Node, Node]] = []
         with graph.inserting_before(lives.nodes[candidate.back]):
             for node in candidate.chain:
-                self._copies[node] = _copied(graph, node, self._copies)
+                self._copies[node] = _copy_node(graph, node, self._copies)
         for target in candidate.targets:
             for user in list(target.users):
                 if user not in self._copies.values() and lives.index_of[user] >= candidate.back:
@@ -257,14 +257,14 @@ class _Insertion:
                     self._replaced.append((user, target, self._copies[target]))
 
     def undo(self) -> None:
-        """Takes it out again."""
+        """Remove the inserted nodes."""
         for user, target, copy in self._replaced:
             user.replace_input_with(copy, target)
         for copy in reversed(self._copies.values()):
             copy.graph.erase_node(copy)
 
 
-def _copied(graph: torch.fx.Graph, node: Node, copies: dict[Node, Node]) -> Node:
+def _copy_node(graph: torch.fx.Graph, node: Node, copies: dict[Node, Node]) -> Node:
     if _is_training_norm(node):
         operands = [copies.get(n, n) if isinstance(n, Node) else n for n in node.args[:3]]
         copy = graph.call_function(_aten._native_batch_norm_legit.no_stats, (*operands, *node.args[5:]))

@@ -1,4 +1,4 @@
-"""The report of `torchspore explain` about casts."""
+"""The outcome of precision options, for `torchspore explain`."""
 from __future__ import annotations
 
 from collections import Counter
@@ -10,15 +10,15 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.engine.core import event_log
 from torchspore.engine.core.torch_private import is_operator
-from torchspore.graph.fx.modules import change_inner
+from torchspore.graph.fx.modules import transform_inner
 from torchspore.graph.passes.precision.casts import CAST
 from torchspore.graph.settings import Settings
 
-_SHORT = {torch.float16: "float16", torch.bfloat16: "bfloat16", torch.float32: "float32", torch.float64: "float64"}
+_DTYPE_NAMES = {torch.float16: "float16", torch.bfloat16: "bfloat16", torch.float32: "float32", torch.float64: "float64"}
 
 
-def computed_in(module: torch.fx.GraphModule) -> Counter[str]:
-    """How many operators compute in each floating-point dtype, that of their first such input; casts count by themselves as `cast`."""
+def count_dtypes(module: torch.fx.GraphModule) -> Counter[str]:
+    """Count the operators by the dtype of their first floating-point input, and the casts as `cast`."""
     counts: Counter[str] = Counter()
 
     def look(graph: torch.fx.GraphModule) -> None:
@@ -27,17 +27,17 @@ def computed_in(module: torch.fx.GraphModule) -> Counter[str]:
                 counts["cast"] += 1
             elif node.op == "call_function" and is_operator(node.target):
                 kinds = [t.dtype for n in node.all_input_nodes if isinstance(t := n.meta.get("val"), torch.Tensor)]
-                kind = next((k for k in kinds if k in _SHORT), None)
+                kind = next((k for k in kinds if k in _DTYPE_NAMES), None)
                 if kind is not None:
-                    counts[_SHORT[kind]] += 1
-        change_inner(graph, look)
+                    counts[_DTYPE_NAMES[kind]] += 1
+        transform_inner(graph, look)
 
     look(module)
     return counts
 
 
-def casts(settings: Settings, before: Counter[str], after: Counter[str]) -> None:
-    """Says what a policy came to in one graph."""
+def report_casts(settings: Settings, before: Counter[str], after: Counter[str]) -> None:
+    """Report the operators and casts of a graph under a policy."""
     counts = ", ".join(f"{after[kind]} operators in {kind}" for kind in ("float16", "bfloat16", "float32", "float64") if after[kind])
     text = f"{settings.precision}: {counts}, {after['cast'] - before['cast']} casts put in"
     effects.note("precision", f"{user_line()}: {text}")
@@ -46,7 +46,7 @@ def casts(settings: Settings, before: Counter[str], after: Counter[str]) -> None
 
 
 def report(settings: Settings, outcome: Outcome) -> None:
-    """Keeps what came of the switch that asked for a policy."""
+    """Report the outcome of the option that requested a policy."""
     if settings.is_auto_mixed:
         effects.report("enable_auto_mixed_precision", outcome)
     else:

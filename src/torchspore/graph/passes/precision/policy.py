@@ -1,4 +1,4 @@
-"""Which dtype each operator computes in under a policy, and which dtypes the kernels of a device have."""
+"""Precision policies: the dtype in which each operator computes, and the dtypes that a device's kernels support."""
 from __future__ import annotations
 
 import warnings
@@ -17,10 +17,10 @@ from torchspore.graph.fx.sample_inputs import filled
 CUBE = frozenset({
     "mm", "bmm", "addmm", "baddbmm", "addbmm", "mv", "addmv", "dot", "linear", "convolution", "convolution_backward",
 })
-"""Products and convolutions, and their gradients: what a matrix unit computes."""
+"""Matrix products, convolutions and their gradients: the operators of a matrix unit (Ascend's cube unit)."""
 
 ALLOWED = CUBE | {"relu", "threshold_backward", "prelu", "_prelu_kernel", "_prelu_kernel_backward"}
-"""The operators that the mixed policies compute in 16 bits: products gain most, and relu only picks."""
+"""The operators that the mixed policies compute in 16 bits: products are fastest there, and relu does not round."""
 
 DENIED = frozenset({
     "acos", "asin", "cosh", "sinh", "tan", "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "pow", "reciprocal", "rsqrt", "erfinv",
@@ -41,30 +41,30 @@ STATEFUL = frozenset({
     "native_batch_norm", "native_batch_norm_backward", "_native_batch_norm_legit", "_native_batch_norm_legit_no_training",
     "_native_batch_norm_legit_functional", "as_strided",
 })
-"""Operators that no policy changes: batch norms, whose statistics are state, and views that count in elements of the memory behind them."""
+"""Operators that no policy changes: batch norms, which write their statistics, and `as_strided`, whose strides count elements."""
 
 
 _supports: dict[Any, bool] = {}
 _FLOATS = frozenset({torch.float16, torch.bfloat16, torch.float32})
 
 
-def has(node: Node, sources: frozenset[torch.dtype] = frozenset(), dtype: torch.dtype | None = None) -> bool:
-    """Return whether the device has a kernel for the node's operator, with inputs in one of the `sources` in `dtype` instead.
+def has_kernel(node: Node, sources: frozenset[torch.dtype] = frozenset(), dtype: torch.dtype | None = None) -> bool:
+    """Return whether the device has a kernel for the node's operator if inputs whose dtypes are in `sources` are cast to `dtype`.
 
-    Unknown cases (open lengths, random numbers, operators outside torch) count as supported: their kernel will report an error.
+    Unknown cases (unknown lengths, random operators, operators outside torch) count as supported; their kernels report errors.
     """
     if not is_operator(node.target) or node.target.namespace == "torchspore" or torch.Tag.nondeterministic_seeded in node.target.tags:
         return True
     if is_exchange(node):
-        return True                    # the other ranks do not ask
+        return True                    # the ranks must not decide differently
     inputs = [t for n in node.all_input_nodes if isinstance(t := n.meta.get("val"), torch.Tensor)]
     if len(inputs) < len(node.all_input_nodes) or not all(type(length) is int for t in inputs for length in t.shape):
         return True
-    if _misreads(node, dtype):
+    if _has_wrong_kernel(node, dtype):
         return False
     kinds = tuple(dtype if t.dtype in sources and dtype is not None else t.dtype for t in inputs)
     if node.target._opname in ALLOWED and set(kinds) <= _FLOATS:
-        return True                    # every device has these; to ask a convolution would take as long as to run it
+        return True                    # every device has these kernels, and a test run of a convolution is slow
     key = (node.target, kinds, inputs[0].device.type if inputs else "", len(node.args))
     is_supported = _supports.get(key)
     if is_supported is None:
@@ -72,10 +72,10 @@ def has(node: Node, sources: frozenset[torch.dtype] = frozenset(), dtype: torch.
     return is_supported
 
 
-def _misreads(node: Node, dtype: torch.dtype | None) -> bool:
-    """Return whether it is the gradient of a convolution in bfloat16 whose stride is longer than its input.
+def _has_wrong_kernel(node: Node, dtype: torch.dtype | None) -> bool:
+    """Return whether the kernel gives wrong numbers: the gradient of a bfloat16 convolution whose stride is longer than its input.
 
-    oneDNN, as torch 2.13 has it for the CPU, leaves parts of the weight's gradient unwritten there, so that they hold what lay in memory.
+    On the CPU, oneDNN in torch 2.13 leaves parts of the weight's gradient uninitialized there.
     """
     if node.target is not torch.ops.aten.convolution_backward.default or dtype is not torch.bfloat16:
         return False
@@ -100,73 +100,73 @@ def _is_supported(node: Node, sources: frozenset[torch.dtype], dtype: torch.dtyp
 
 
 def with_dtype(node: Node, args: Any, sources: frozenset[torch.dtype], dtype: torch.dtype | None) -> Any:
-    """The arguments of a softmax's gradient with the dtype among them replaced: it names the dtype of the softmax's input."""
+    """Replace the dtype argument of a softmax gradient, which is the dtype of the softmax's input."""
     if dtype is None or getattr(node.target, "_opname", "") not in ("_softmax_backward_data", "_log_softmax_backward_data"):
         return args
     return tuple(dtype if isinstance(a, torch.dtype) and a in sources else a for a in args)
 
 
-HALF, BRAIN, SINGLE = torch.float16, torch.bfloat16, torch.float32
+FLOAT16, BFLOAT16, FLOAT32 = torch.float16, torch.bfloat16, torch.float32
 
 
 @dataclass(frozen=True)
 class Policy:
-    """Which operators take another dtype.
+    """The operators that compute in another dtype.
 
-    `sources` are the dtypes that may be replaced; everything else in a graph stays as it is. `inside` (by names of operators) compute in
-    `dtype`; with `inside` None all do that can. `outside` compute in their own dtype. What is in neither follows its inputs where
-    `spreads`: in `dtype` where all of them are, else in the wider one; otherwise it gets the dtypes that the program gave.
+    Only the dtypes in `sources` are replaced. The operators named in `operators` compute in `dtype`; None selects all operators that can.
+    The operators in `excluded` compute in the program's dtypes. With `follows_inputs`, other operators compute in `dtype` if all their
+    inputs have it (for float32: if any input has it); without it, in the program's dtypes.
     """
 
     dtype: torch.dtype
     sources: frozenset[torch.dtype]
-    inside: frozenset[str] | None
-    outside: frozenset[str] = frozenset()
-    spreads: bool = False
-    rounds = False
+    operators: frozenset[str] | None
+    excluded: frozenset[str] = frozenset()
+    follows_inputs: bool = False
+    casts_back = False
 
     def dtype_of(self, node: Node, operands: Sequence[torch.Tensor], now: Sequence[torch.dtype]) -> torch.dtype | None:
-        """The dtype in which `node` computes; None for the dtypes that the program gave.
+        """Return the dtype in which `node` computes; None for the program's dtypes.
 
-        `operands` are its inputs in one of the `sources`, as the program has them; `now` their dtypes as the graph has them by now.
+        `operands` are its inputs whose dtypes are in `sources`, `now` the current dtypes of these inputs.
         """
         name = node.target._opname if is_operator(node.target) else ""
-        if name in self.outside:
+        if name in self.excluded:
             return None
-        dtype = self.dtype if self.inside is None or name in self.inside else self._followed(operands, now)
-        if dtype is None or dtype in self.sources or has(node, self.sources, dtype):
+        dtype = self.dtype if self.operators is None or name in self.operators else self._dtype_of_inputs(operands, now)
+        if dtype is None or dtype in self.sources or has_kernel(node, self.sources, dtype):
             return dtype
         return None
 
-    def _followed(self, operands: Sequence[torch.Tensor], now: Sequence[torch.dtype]) -> torch.dtype | None:
-        if not self.spreads:
+    def _dtype_of_inputs(self, operands: Sequence[torch.Tensor], now: Sequence[torch.dtype]) -> torch.dtype | None:
+        if not self.follows_inputs:
             return None
-        # A 0-d value takes the dtype of the others, as it does in torch's promotion.
-        voices = [dtype for t, dtype in zip(operands, now) if t.ndim] or list(now)
-        agreed = any if self.dtype is SINGLE else all
-        return self.dtype if agreed(dtype is self.dtype for dtype in voices) else None
+        # A 0-d value does not count, as in torch's promotion.
+        dtypes = [dtype for t, dtype in zip(operands, now) if t.ndim] or list(now)
+        agreed = any if self.dtype is FLOAT32 else all
+        return self.dtype if agreed(dtype is self.dtype for dtype in dtypes) else None
 
 
 def _cube(dtype: torch.dtype) -> Policy:
-    return Policy(dtype, frozenset({SINGLE}), CUBE)
+    return Policy(dtype, frozenset({FLOAT32}), CUBE)
 
 
 def _mixed(dtype: torch.dtype) -> Policy:
-    return Policy(dtype, frozenset({SINGLE}), ALLOWED, DENIED | STATEFUL, spreads=True)
+    return Policy(dtype, frozenset({FLOAT32}), ALLOWED, DENIED | STATEFUL, follows_inputs=True)
 
 
 _POLICIES: dict[str, Policy | None] = {
     "must_keep_origin_dtype": None,
-    "force_fp16": Policy(HALF, frozenset({SINGLE}), None, STATEFUL),
-    "force_fp32": Policy(SINGLE, frozenset({HALF, BRAIN}), CUBE, STATEFUL, spreads=True),
-    "allow_fp32_to_fp16": _cube(HALF),
-    "allow_fp32_to_bf16": _cube(BRAIN),
-    "allow_mix_precision": _mixed(HALF),
-    "allow_mix_precision_fp16": _mixed(HALF),
-    "allow_mix_precision_bf16": _mixed(BRAIN),
+    "force_fp16": Policy(FLOAT16, frozenset({FLOAT32}), None, STATEFUL),
+    "force_fp32": Policy(FLOAT32, frozenset({FLOAT16, BFLOAT16}), CUBE, STATEFUL, follows_inputs=True),
+    "allow_fp32_to_fp16": _cube(FLOAT16),
+    "allow_fp32_to_bf16": _cube(BFLOAT16),
+    "allow_mix_precision": _mixed(FLOAT16),
+    "allow_mix_precision_fp16": _mixed(FLOAT16),
+    "allow_mix_precision_bf16": _mixed(BFLOAT16),
 }
 
 
-def named(mode: str) -> Policy | None:
-    """The policy of this name; None where nothing is cast."""
+def policy_named(mode: str) -> Policy | None:
+    """Return the policy of a `precision_mode`; None if it casts nothing."""
     return _POLICIES.get(mode)

@@ -1,4 +1,4 @@
-"""`enable_reduce_precision` in graphs: operators that the device lacks in the dtype that they are asked in."""
+"""`enable_reduce_precision` in graphs: operators whose dtype the device does not support."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -8,56 +8,56 @@ from torch.fx.node import Node
 
 from torchspore.base.frames import user_line
 from torchspore.engine.core import node_metadata
-from torchspore.engine.core.unsupported_dtypes import HINT, NARROW, kind, sentence, tell
+from torchspore.engine.core.unsupported_dtypes import HINT, NARROW, kind, report_operators, sentence
 from torchspore.errors import LacksKernel
-from torchspore.graph.fx.modules import change_inner
+from torchspore.graph.fx.modules import transform_inner
 from torchspore.graph.passes.precision import policy
-from torchspore.graph.passes.precision.casts import Module, rewritten
+from torchspore.graph.passes.precision.casts import Module, insert_casts
 
 
-class Lacking:
-    """The rule: what has no kernel in its dtype computes in float32, and its result is cast back at once."""
+class MissingKernelRule:
+    """The rule for operators without a kernel in their dtype: they compute in float32, and their results are cast back."""
 
     sources = NARROW
-    rounds = True
+    casts_back = True
 
     def __init__(self) -> None:
         self.names: list[str] = []
 
     def dtype_of(self, node: Node, operands: Sequence[torch.Tensor], now: Sequence[torch.dtype]) -> torch.dtype | None:
-        """float32 for an operator whose kernel is missing."""
-        if policy.has(node) or not policy.has(node, NARROW, torch.float32):
+        """Return float32 for an operator whose kernel is missing, else None."""
+        if policy.has_kernel(node) or not policy.has_kernel(node, NARROW, torch.float32):
             return None
         self.names.append(f"{node.target._opname} in {kind(operands[0].dtype)}")  # type: ignore[union-attr]
         return torch.float32
 
 
-def supported(module: Module, reduces: bool) -> Module:
-    """The graph in which each operator has a kernel. Raises LacksKernel for one that has none unless `reduces`."""
-    lacking = _lacking(module)
-    if lacking is None:
+def cast_unsupported(module: Module, reduces: bool) -> Module:
+    """Insert casts so that each operator has a kernel, in place. Raises LacksKernel for an operator without one unless `reduces`."""
+    unsupported = _first_unsupported(module)
+    if unsupported is None:
         return module
     if not reduces:
-        value = next(n.meta["val"] for n in lacking.all_input_nodes if n.meta["val"].dtype in NARROW)
-        line = lacking.meta.get(node_metadata.LINE) or user_line()
-        raise LacksKernel(f"{line}: {lacking.target._opname}: {sentence(value.dtype)}\n\nhint: {HINT}")  # type: ignore[union-attr]
-    rule = Lacking()
-    rewritten(module, rule)
-    tell(rule.names)
+        value = next(n.meta["val"] for n in unsupported.all_input_nodes if n.meta["val"].dtype in NARROW)
+        line = unsupported.meta.get(node_metadata.LINE) or user_line()
+        raise LacksKernel(f"{line}: {unsupported.target._opname}: {sentence(value.dtype)}\n\nhint: {HINT}")  # type: ignore[union-attr]
+    rule = MissingKernelRule()
+    insert_casts(module, rule)
+    report_operators(rule.names)
     return module
 
 
-def _lacking(module: Module) -> Node | None:
-    """The first operator that has no kernel in its dtype and would have one in float32."""
+def _first_unsupported(module: Module) -> Node | None:
+    """Return the first operator that has a kernel in float32 but not in its dtype; None if there is none."""
     names: list[Node] = []
 
     def look(graph: Module) -> None:
         for node in graph.graph.nodes:
             if node.op == "call_function" and any(
                 isinstance(t := n.meta.get("val"), torch.Tensor) and t.dtype in NARROW for n in node.all_input_nodes
-            ) and not policy.has(node) and policy.has(node, NARROW, torch.float32):
+            ) and not policy.has_kernel(node) and policy.has_kernel(node, NARROW, torch.float32):
                 names.append(node)
-        change_inner(graph, look)
+        transform_inner(graph, look)
 
     look(module)
     return names[0] if names else None

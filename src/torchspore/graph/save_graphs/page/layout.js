@@ -1,13 +1,28 @@
 "use strict";
 /* Where boxes and edges go: dagre lays out what is open, groups as clusters around their members. */
 
-const CHARACTER = 7.3, SMALL = 6.7, LEAST_WIDTH = 84, MOST_WIDTH = 260, HEAD = 22;
+const LEAST_WIDTH = 84, MOST_WIDTH = 260, HEAD = 22;
+const BOLD = "600 12.5px ", CODE = "400 11px ";      // the fonts of drawing.css
 const MANY = 8;         // edges into one box that are drawn at most
 
+const pen = document.createElement("canvas").getContext("2d"), families = {};
+
+/** The width of a text in a font: BOLD has the page's sans family, CODE its mono family. */
+function widthOf(text, font) {
+  if (!families[font]) families[font] = getComputedStyle(document.documentElement).getPropertyValue(font === BOLD ? "--sans" : "--mono").trim();
+  pen.font = font + families[font];
+  return pen.measureText(text).width;
+}
+
 /** The text of a box, cut so that it fits. */
-function fitting(text, width, character) {
-  const most = Math.floor(width / character);
-  return text.length <= most ? text : text.slice(0, Math.max(1, most - 1)) + "…";
+function fitting(text, width, font) {
+  if (widthOf(text, font) <= width) return text;
+  let low = 1, high = text.length;
+  while (low < high) {
+    const most = Math.ceil((low + high) / 2);
+    if (widthOf(text.slice(0, most) + "…", font) <= width) low = most; else high = most - 1;
+  }
+  return text.slice(0, low) + "…";
 }
 
 function linesOf(box) {
@@ -20,7 +35,7 @@ function linesOf(box) {
 
 function sizeOf(box) {
   const lines = linesOf(box);
-  const wide = Math.max((lines[0].length + (box.kind === "group" ? 2 : 0)) * CHARACTER, ...lines.slice(1).map((line) => line.length * SMALL)) + 30;
+  const wide = Math.max(widthOf((box.kind === "group" ? "+ " : "") + lines[0], BOLD), ...lines.slice(1).map((line) => widthOf(line, CODE))) + 26;
   return { width: Math.min(MOST_WIDTH, Math.max(LEAST_WIDTH, wide)), height: 12 + 16 * lines.length + (box.kind === "group" ? 4 : 0) };
 }
 

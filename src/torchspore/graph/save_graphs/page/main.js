@@ -53,7 +53,7 @@ const app = {
     const trees = this.places.map((place) => treeOf(this.compilation, place));
     const marks = trees.length > 1 ? differences(trees[0], trees[1]) : null;
     this.panes.forEach((pane, n) => pane.draw(this.compilation, this.places[n], this.open, marks));
-    this.panes.forEach((pane) => (fits || !pane.wasFit ? pane.fit() : pane.apply(), (pane.wasFit = true)));
+    this.panes.forEach((pane) => (fits || !pane.wasFit ? pane.frame() : pane.apply(), (pane.wasFit = true)));
     document.getElementById("compare").setAttribute("aria-pressed", String(this.panes.length > 1));
     listStages(this);
     this.note(leftOut(this.compilation, this.places));
@@ -148,6 +148,8 @@ function listStages(app) {
     if (stage.same === undefined) difference(button, app.compilation, place);
     button.onclick = () => app.show(app.panes[app.panes.length - 1], place);
   });
+  const shown = host.querySelector(".shown");
+  if (shown) host.scrollLeft = shown.offsetLeft - host.offsetLeft - (host.clientWidth - shown.offsetWidth) / 2;   // stages are in a row on a phone
 }
 
 /** How many operators a stage adds, takes away and changes. */
@@ -225,4 +227,5 @@ const choice = document.getElementById("compilation");
 app.data.compilations.forEach((made, place) => choice.add(new Option(made.name + "  ·  " + made.line.split("/").pop(), place)));
 choice.onchange = () => app.choose(Number(choice.value));
 app.choose(0);
+addEventListener("resize", () => app.panes.forEach((pane) => pane.frame()));
 requestAnimationFrame(() => { document.body.dataset.ready = String(Math.round(performance.now())); });

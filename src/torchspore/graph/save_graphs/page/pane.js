@@ -9,6 +9,8 @@ function svg(name, attributes, parent, text) {
   return made;
 }
 
+const READABLE = 0.85;    // the scale below which the texts of boxes are too small to read
+
 class Pane {
   /** `app` is told of selections and of groups that open and shut. */
   constructor(host, app) {
@@ -29,6 +31,9 @@ class Pane {
     this.view = { x: 0, y: 0, scale: 1 };
     this.canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     this.canvas.addEventListener("pointerdown", (event) => this.down(event));
+    this.fingers = new Map();
+    for (const name of ["pointerup", "pointercancel"]) window.addEventListener(name, (event) => this.fingers.delete(event.pointerId));
+    window.addEventListener("pointermove", (event) => this.pinch(event));
     host.appendChild(this.element);
   }
 
@@ -66,7 +71,7 @@ class Pane {
   cluster(around) {
     const shape = svg("g", { class: "cluster" }, this.world);
     svg("rect", { x: around.x, y: around.y, width: around.width, height: around.height, rx: 10 }, shape);
-    const label = svg("text", { x: around.x + 11, y: around.y + 17 }, shape, "− " + fitting(around.group.label, around.width - 20, CHARACTER));
+    const label = svg("text", { x: around.x + 11, y: around.y + 17 }, shape, "− " + fitting(around.group.label, around.width - 36, BOLD));
     svg("title", {}, label, around.group.id.slice(1) + "\nclick to shut");
     label.addEventListener("click", () => this.app.toggle(around.group.id, this));
     this.shapes.set(around.group.id, shape);
@@ -82,10 +87,10 @@ class Pane {
     svg("rect", { class: "side", x: 0.5, y: 6, width: 4, height: height - 12, rx: 2 }, shape);
     const lines = linesOf(box);
     const first = (box.kind === "group" ? "+ " : "") + lines[0];
-    svg("text", { x: 13, y: 19 }, shape, fitting(first, width - 22, CHARACTER));
+    svg("text", { x: 13, y: 19 }, shape, fitting(first, width - 22, BOLD));
     lines.slice(1).forEach((line, n) => {
       const isWeight = n === 1 || (box.kind !== "group" && !box.type);
-      svg("text", { class: isWeight ? "weight" : "kind", x: 13, y: 35 + 16 * n }, shape, fitting(line, width - 22, SMALL));
+      svg("text", { class: isWeight ? "weight" : "kind", x: 13, y: 35 + 16 * n }, shape, fitting(line, width - 22, CODE));
     });
     if (box.cost) svg("rect", { class: "heat", x: 8, y: height - 4, width: Math.max(1, (width - 16) * (box.cost / worst)), height: 2.5, rx: 1 }, shape);
     svg("title", {}, shape, box.kind === "group" ? box.id.slice(1) + "\nclick to open" : (box.record ? box.record.f : box.label) + "\n" + (box.type || ""));
@@ -121,12 +126,26 @@ class Pane {
 
   apply() { this.world.setAttribute("transform", `translate(${this.view.x},${this.view.y}) scale(${this.view.scale})`); }
 
+  /** Shows the whole graph. */
   fit() {
     const width = this.canvas.clientWidth || 800, height = this.canvas.clientHeight || 600;
-    const whole = Math.min(width / this.laid.width, height / this.laid.height, 1.15) * 0.98;
-    const scale = Math.max(whole, Math.min(0.62, (width / this.laid.width) * 0.98));
-    const tall = this.laid.height * scale > height;
-    this.view = { scale, x: (width - this.laid.width * scale) / 2, y: tall ? 6 : (height - this.laid.height * scale) / 2 };
+    const scale = Math.min(width / this.laid.width, height / this.laid.height, 1.15) * 0.98;
+    this.view = { scale, x: (width - this.laid.width * scale) / 2, y: (height - this.laid.height * scale) / 2 };
+    this.apply();
+  }
+
+  /** Shows as much of the graph as can be read: all of it, or the part around the first operator that differs, otherwise its beginning. */
+  frame() {
+    const width = this.canvas.clientWidth || 800, height = this.canvas.clientHeight || 600;
+    if (Math.min(width / this.laid.width, height / this.laid.height) >= READABLE) { this.fit(); return; }
+    const inOrder = [...this.laid.boxes].sort((a, b) => a.y - b.y);
+    const marked = inOrder.find(({ box }) => this.shapes.get(box.id).classList.value.includes("is-"));
+    const first = marked || inOrder.find(({ box }) => box.kind !== "input") || inOrder[0];
+    const room = (size, seen, at) => (size * READABLE <= seen ? (seen - size * READABLE) / 2 : Math.min(6, Math.max(seen - size * READABLE - 6, at)));
+    this.view = {
+      scale: READABLE, x: room(this.laid.width, width, width / 2 - (first.x + first.width / 2) * READABLE),
+      y: room(this.laid.height, height, (marked ? height / 2 : 60) - first.y * READABLE),
+    };
     this.apply();
   }
 
@@ -146,8 +165,24 @@ class Pane {
 
   wheel(event) {
     event.preventDefault();
-    const at = this.canvas.getBoundingClientRect(), x = event.clientX - at.left, y = event.clientY - at.top;
-    const scale = Math.min(4, Math.max(0.03, this.view.scale * Math.exp(-event.deltaY * 0.0016)));
+    this.zoom(event.clientX, event.clientY, Math.exp(-event.deltaY * 0.0016));
+  }
+
+  /** Two fingers zoom: by as much as they move apart. */
+  pinch(event) {
+    if (!this.fingers.has(event.pointerId)) return;
+    const apart = () => { const [a, b] = [...this.fingers.values()]; return Math.hypot(a.x - b.x, a.y - b.y) || 1; };
+    const before = this.fingers.size === 2 ? apart() : 0;
+    this.fingers.set(event.pointerId, { x: event.clientX, y: event.clientY });
+    if (!before) return;
+    const [a, b] = [...this.fingers.values()];
+    this.zoom((a.x + b.x) / 2, (a.y + b.y) / 2, apart() / before);
+  }
+
+  /** Zooms by a factor; what is at (left, top) of the window stays there. */
+  zoom(left, top, factor) {
+    const at = this.canvas.getBoundingClientRect(), x = left - at.left, y = top - at.top;
+    const scale = Math.min(4, Math.max(0.03, this.view.scale * factor));
     const ratio = scale / this.view.scale;
     this.view = { scale, x: x - (x - this.view.x) * ratio, y: y - (y - this.view.y) * ratio };
     this.apply();
@@ -155,8 +190,10 @@ class Pane {
 
   down(event) {
     const start = { x: event.clientX, y: event.clientY }, before = { ...this.view };
+    this.fingers.set(event.pointerId, start);
     this.moved = false;
     const move = (now) => {
+      if (this.fingers.size > 1) { this.moved = true; return; }
       const x = now.clientX - start.x, y = now.clientY - start.y;
       if (Math.abs(x) + Math.abs(y) > 4) { this.moved = true; this.canvas.classList.add("moving"); }
       this.view = { ...before, x: before.x + x, y: before.y + y };

@@ -1,4 +1,4 @@
-"""Measurements of audio: differences, sliding means, pitch, and the start of speech."""
+"""Analysis of audio: differences, sliding means, pitch, and the start of speech."""
 from __future__ import annotations
 
 import math

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchspore.base import user_threads
-from torchspore.base.frames import is_users
+from torchspore.base.frames import is_user_file
 
 
 class PipelineError(RuntimeError):
@@ -26,7 +26,11 @@ def failed(where: str, error: BaseException) -> PipelineError:
     if isinstance(error, PipelineError):
         return error
     location = next(
-        (f"{frame.filename}:{frame.lineno}: " for frame in reversed(traceback.extract_tb(error.__traceback__)) if is_users(frame.filename)),
+        (
+            f"{frame.filename}:{frame.lineno}: "
+            for frame in reversed(traceback.extract_tb(error.__traceback__))
+            if is_user_file(frame.filename)
+        ),
         "",
     )
     text = str(error) or "no message"

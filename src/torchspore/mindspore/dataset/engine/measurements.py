@@ -10,7 +10,7 @@ import threading
 from collections import Counter
 from typing import Any
 
-from torchspore.base.frames import near, user_line
+from torchspore.base.frames import relative_line, user_line
 from torchspore.context import effects
 from torchspore.mindspore.dataset.engine import descriptions
 from torchspore.mindspore.dataset.engine.dataset import Dataset
@@ -96,7 +96,7 @@ class _Line:
         if not rows or seconds <= 0:
             return ""
         chain = self.open[-1].chain() if self.open else self._chain
-        head = f"{near(self._where)}: {chain}: {rows / seconds:,.0f} rows/s"
+        head = f"{relative_line(self._where)}: {chain}: {rows / seconds:,.0f} rows/s"
         if self._is_inline or any(reading.is_inline for reading in self.open):
             return f"{head}; debug mode reads in the program's own thread"
         programs, datas = waited / seconds, 1 - busy / seconds

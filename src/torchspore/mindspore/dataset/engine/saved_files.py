@@ -17,7 +17,7 @@ from torchspore.mindspore.dataset.engine.failures import PipelineError
 from torchspore.mindspore.dataset.engine.rows import Row
 from torchspore.mindspore.mindrecord import tfrecord
 
-_MOST_FILES = 1000
+_MAX_FILES = 1000
 _ROWS = 512
 _TYPES = {
     **dict.fromkeys(("bool", "int8", "uint8", "int16", "uint16", "int32"), "int32"),
@@ -30,8 +30,8 @@ def save(dataset: Any, file_name: Any, num_files: Any, file_type: Any) -> None:
     """Write all rows of one epoch alternately to `num_files` files. See `Dataset.save`."""
     check_type("save", "file_name", file_name, str, "a path")
     check_int_type("save", "num_files", num_files)
-    if not 1 <= num_files <= _MOST_FILES:
-        raise ValueError(message(f"save(num_files={num_files})", f"a number from 1 to {_MOST_FILES}"))
+    if not 1 <= num_files <= _MAX_FILES:
+        raise ValueError(message(f"save(num_files={num_files})", f"a number from 1 to {_MAX_FILES}"))
     writers = {"mindrecord": _to_mindrecord, "tfrecord": _to_tfrecord}
     if file_type not in writers:
         raise ValueError(message(f"save(file_type={short(file_type)})", list_choices(writers)))
@@ -59,8 +59,8 @@ def _to_mindrecord(name: str, files: int, columns: list[str], rows: Iterator[Row
             if schema is None:
                 schema = {column: _field(column, value) for column, value in zip(columns, chunk[0])}
                 writer.add_schema(schema, "saved by mindspore.dataset")
-            turns = [row for number in range(files) for row in chunk[number::files]]
-            writer.write_raw_data([{column: _value(value) for column, value in zip(columns, row)} for row in turns])
+            interleaved = [row for number in range(files) for row in chunk[number::files]]
+            writer.write_raw_data([{column: _value(value) for column, value in zip(columns, row)} for row in interleaved])
         if schema is None:
             raise PipelineError(message(f"save({name!r}) of no rows", "a pipeline with rows"))
         writer.commit()
@@ -70,7 +70,7 @@ def _to_mindrecord(name: str, files: int, columns: list[str], rows: Iterator[Row
 
 
 def _field(column: str, value: np.ndarray) -> dict[str, Any]:
-    """Return a column's schema: the type, and the shape, whose first length is open."""
+    """Return a column's schema: the type, and the shape with an unknown first length (-1)."""
     if value.dtype.kind in "SU":
         if value.ndim:
             raise PipelineError(message(f"save: column {column!r} of text and shape {list(value.shape)}", "one text a row"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 import sys
 from types import FrameType
 
-from torchspore.base.frames import is_ours, is_users
+from torchspore.base.frames import is_torchspore_file, is_user_file
 from torchspore.mindspore import log
 from torchspore.mindspore.dataset.core import config
 from torchspore.mindspore.dataset.engine import descriptions
@@ -46,7 +46,7 @@ def _owner(frame: FrameType | None, kind: type) -> object:
     """Return the innermost `self` of one of these classes."""
     while frame is not None:
         code = frame.f_code
-        if code.co_varnames[:1] == ("self",) and is_ours(code.co_filename):
+        if code.co_varnames[:1] == ("self",) and is_torchspore_file(code.co_filename):
             owner = frame.f_locals.get("self")
             if isinstance(owner, kind):
                 return owner
@@ -56,7 +56,7 @@ def _owner(frame: FrameType | None, kind: type) -> object:
 
 def _users_line(frame: FrameType | None) -> str | None:
     while frame is not None:
-        if is_users(frame.f_code.co_filename):
+        if is_user_file(frame.f_code.co_filename):
             return f"{frame.f_code.co_filename}:{frame.f_lineno} ({frame.f_code.co_name})"
         frame = frame.f_back
     return None

@@ -4,18 +4,21 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.arguments import check_int_type
+from torchspore.context.store import STORE
 from torchspore.engine.core import dtypes
 from torchspore.engine.random.operator_streams import OperatorStream
 from torchspore.errors import NameRefused
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import HeUniform, Uniform, initializer
 from torchspore.mindspore.common.parameter import Parameter
+from torchspore.mindspore.common.remote_parameters import is_remote
 from torchspore.mindspore.common.seed import _get_graph_seed
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops import dropouts
 from torchspore.mindspore.ops.linear_algebra import dense_layer
 from torchspore.mindspore.ops.primitive import check_kinds
+from torchspore.mindspore.ops.remote_tables import remote_rows
 
 
 class Dense(Cell):
@@ -133,9 +136,13 @@ class Embedding(Cell):
                 raise ValueError(f"Embedding(padding_idx={padding_idx}): expected a row from 0 to {vocab_size - 1}.")
             table[padding_idx] = 0
         self.embedding_table = Parameter(table, name="embedding_table")
+        if not use_one_hot:
+            self.embedding_table.__dict__["server_table"] = 0, bool(STORE.get("enable_sparse"))
 
     def construct(self, ids: Any) -> Any:
         """The rows at `ids`."""
+        if is_remote(self.embedding_table):
+            return remote_rows(self.embedding_table, ids)
         if self.use_one_hot:
             return ops.matmul(ops.one_hot(ids, self.vocab_size, 1.0, 0.0).astype(self.dtype), self.embedding_table)
         return ops.gather(self.embedding_table, ids, 0)

@@ -9,6 +9,7 @@ from torchspore.engine.core import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import HeUniform, Uniform, initializer
 from torchspore.mindspore.common.parameter import Parameter
+from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops import conv
@@ -58,6 +59,8 @@ class _Conv(Cell):
         self.data_format, self.weight_init, self.bias_init = data_format, weight_init, bias_init
         first, second = (in_channels, out_channels) if self._transposed_ else (out_channels, in_channels)
         shape = [first, second // group, *self._kernel_of_weight_()]
+        if self._axes_ == 1 and isinstance(weight_init, Tensor) and weight_init.ndim == 3:
+            weight_init = weight_init.expand_dims(2)         # as Conv1d stores it: (out, in, 1, length)
         self.weight = Parameter(initializer(HeUniform(math.sqrt(5)) if weight_init is None else weight_init, shape, dtype), name="weight")
         self.bias = None
         if has_bias:

@@ -7,10 +7,13 @@ from torchspore.base.arguments import check_int_type, is_int
 from torchspore.base.text import list_choices, message, short
 from torchspore.engine.core import dtypes
 from torchspore.mindspore import ops
+from torchspore.mindspore.common import server_session
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter
+from torchspore.mindspore.common.remote_parameters import is_remote
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.ops import layer_math
+from torchspore.mindspore.ops.remote_tables import remote_rows
 
 _TARGETS = ("CPU", "DEVICE")
 _SLICES = ("batch_slice", "field_slice", "table_row_slice", "table_column_slice")
@@ -19,7 +22,8 @@ _SLICES = ("batch_slice", "field_slice", "table_row_slice", "table_column_slice"
 class EmbeddingLookup(Cell):
     """An embedding table: indexes (...) give (..., embedding_size); with `sparse`, its gradient has only the rows that were used.
 
-    With target 'CPU' an index outside the table gives zeros. `max_norm` clips the norm of each vector. `slice_mode` sets how devices
+    With target 'CPU' an index outside the table gives zeros. In a parameter server job, `vocab_cache_size` stores the table on the servers
+    and that many recently used rows here. `max_norm` clips the norm of each vector. `slice_mode` sets how devices
     share the table. Raises TypeError and ValueError for arguments that do not fit, such as `sparse=False` with target 'CPU'.
     """
 
@@ -28,8 +32,13 @@ class EmbeddingLookup(Cell):
     def __init__(
         self, vocab_size: int, embedding_size: int, param_init: Any = "normal", target: str = "CPU", slice_mode: str = "batch_slice",
         manual_shapes: Any = None, max_norm: float | None = None, sparse: bool = True, dtype: Any = dtypes.float32,
+        vocab_cache_size: int = 0,
     ) -> None:
         super().__init__()
+        if is_int(dtype):                                  # up to 2.7, vocab_cache_size was the ninth argument
+            dtype, vocab_cache_size = dtypes.float32, dtype
+        if not is_int(vocab_cache_size) or vocab_cache_size < 0:
+            raise ValueError(message(f"EmbeddingLookup(vocab_cache_size={short(vocab_cache_size)})", "an int from 0 on"))
         for key, value in (("vocab_size", vocab_size), ("embedding_size", embedding_size)):
             check_int_type("EmbeddingLookup", key, value)
             if value < 1:
@@ -47,12 +56,19 @@ class EmbeddingLookup(Cell):
         self.vocab_size, self.embedding_size, self.target, self.sparse = vocab_size, embedding_size, target, sparse
         self.max_norm, self.forward_unique = max_norm, False
         self.embedding_table = Parameter(initializer(param_init, [vocab_size, embedding_size], dtype), name="embedding_table")
+        if sparse:
+            self.embedding_table.__dict__["server_table"] = vocab_cache_size, True
+        if vocab_cache_size and server_session.has_cluster():
+            server_session.mark(self.embedding_table, True)
+        self.vocab_cache_size = vocab_cache_size
         self.gatherv2 = ops.SparseGatherV2() if sparse else ops.Gather()
         self.embeddinglookup = ops.EmbeddingLookup()
 
     def construct(self, indices: Any) -> Any:
         """The rows at `indices`."""
-        if self.target == "CPU":
+        if is_remote(self.embedding_table):
+            out = remote_rows(self.embedding_table, indices, self.target == "CPU")
+        elif self.target == "CPU":
             out = self.embeddinglookup(self.embedding_table, indices, 0)
         else:
             out = self.gatherv2(self.embedding_table, indices, 0)

@@ -8,6 +8,7 @@ import numpy as np
 from torchspore.engine.core import dtypes
 from torchspore.engine.core.tensor import raw
 from torchspore.engine.eager import optimizers, row_gradients
+from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.nn.optim.optimizer import Group, Optimizer, opt_init_args_register
@@ -62,6 +63,7 @@ class Adam(Optimizer):
         self.beta2_power = Parameter(initializer(1, self._power_shape_, dtypes.float32), name="beta2_power")
         self.moment1, self.moment2 = self._moments_("moment1"), self._moments_("moment2")
         self.vhat = self._moments_("vhat") if use_amsgrad else None
+        self.sparse_opt = (ops.FusedSparseLazyAdam if self.is_lazy else ops.FusedSparseAdam)(use_locking, use_nesterov)
 
     def construct(self, gradients: Any) -> bool:
         """Update the Parameters by their gradients."""

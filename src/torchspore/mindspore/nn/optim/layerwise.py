@@ -60,6 +60,8 @@ class LARS(Optimizer):
     an optimizer.
     """
 
+    _updates_by_group_ = False
+
     @opt_init_args_register
     def __init__(
         self, optimizer: Optimizer, epsilon: float = 1e-5, coefficient: float = 0.001, use_clip: bool = False,

@@ -15,17 +15,19 @@ from torchspore.distributed.comm import groups as comm
 from torchspore.distributed.parallel import optimizer_shards
 from torchspore.engine.core import dtypes
 from torchspore.engine.core.front_end import FRONT
-from torchspore.engine.core.tensor import TensorBase, raw, wrap
+from torchspore.engine.core.tensor import TensorBase, frame, raw, wrap
+from torchspore.engine.core.training_start import TRAINING_START
 from torchspore.engine.eager import optimizers
 from torchspore.engine.eager.row_gradients import RowsBase
 from torchspore.engine.memory import malloc, optimizer_states
 from torchspore.graph.passes.precision import casts
+from torchspore.mindspore.common import server_session
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.sparse_tensor import COOTensor
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.nn.optim import overridden_steps
+from torchspore.mindspore.nn.optim import overridden_steps, server_updates
 from torchspore.mindspore.nn.optim.arguments import (
     check_decay,
     groups_of,
@@ -118,6 +120,19 @@ class Optimizer(Cell):
         self.is_group_lr = self.is_group and any("lr" in g for g in group_arguments)
         self.is_group_params_ordered = any("order_params" in g for g in group_arguments)
         _newest[id(ordered[0])] = self
+        server_session.register(self)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if TRAINING_START.hook is not None:
+            server_session.start_before_update(frame() is not None)
+        if server_session.SESSION.client is None or not args:
+            return super().__call__(*args, **kwargs)
+        return server_updates.run(self, functools.partial(super().__call__, *args, **kwargs), args[0])
+
+    _server_refusal_ = ""
+    """The requirements of this optimizer that servers cannot meet; empty if they can run it."""
+    _updates_by_group_ = True
+    """True if `construct` updates the Parameters by `_updates_`."""
 
     def _insert_tuple_(self, name: str, parameters: ParameterTuple) -> None:
         # The second name of the same tuple adds no Parameters; the network's Parameters keep their names, as in checkpoints.
@@ -149,11 +164,11 @@ class Optimizer(Cell):
 
     def _moments_(self, prefix: str, init: Any = "zeros") -> ParameterTuple:
         """Return one Parameter of state for each Parameter, named `prefix.name`; for one that processes share, only its local rows."""
-        if not self._shares_:
-            return self.parameters.clone(prefix, init)
         moments = []
-        for parameter, share in zip(self.parameters, self._shares_):
+        for parameter, share in zip(self.parameters, self._shares_ or (None,) * len(self.parameters)):
             state = optimizer_shards.cut_moment(parameter.clone(init), share)
+            if share is None and isinstance(init, str) and init == "zeros":
+                optimizer_shards.reserve_moment(state)
             state.name = f"{prefix}.{parameter.name}"
             moments.append(state)
         return ParameterTuple(moments)
@@ -181,8 +196,9 @@ class Optimizer(Cell):
         The gradients are divided by the loss scale, decayed if the decay is `coupled`, then centralized, in MindSpore's order.
         """
         self._check_gradients_(gradients)
-        with casts.marked():
-            yield from self._by_group_(*overridden_steps.taken(self, gradients, coupled), coupled)
+        with casts.mark_optimizer_nodes():
+            gradients, groups, scale = overridden_steps.taken(self, gradients, coupled)
+            yield from self._by_group_(gradients, server_updates.groups_here(self, groups), scale, coupled)
 
     def _by_group_(
         self, gradients: Any, groups: list[Group], loss_scale: float, coupled: bool,
@@ -274,7 +290,7 @@ class Optimizer(Cell):
         return optimizers.centralized(values) if group.centralize else values
 
     _takes_rows_ = False
-    """True if `_update_rows` handles sparse gradients; otherwise they become dense ones."""
+    """True if `_update_rows_` handles sparse gradients; otherwise they become dense ones."""
 
     def _update_rows_(self, index: int, indices: Any, values: Any, rate: Any, group: Group) -> None:
         """Update the Parameter number `index` by rows of its gradient."""

@@ -6,6 +6,7 @@ from typing import Any
 from torchspore.base.arguments import check_bools
 from torchspore.engine.core.tensor import raw
 from torchspore.engine.eager import row_gradients as formulas
+from torchspore.mindspore import ops
 from torchspore.mindspore.nn.optim.arguments import check_floats, number
 from torchspore.mindspore.nn.optim.optimizer import Group, Optimizer, opt_init_args_register
 from torchspore.mindspore.ops.limits import check_real
@@ -38,6 +39,7 @@ class FTRL(Optimizer):
         self._decay_all_(weight_decay)
         self.l1, self.l2, self.lr, self.lr_power = l1, l2, learning_rate, lr_power
         self.moments_, self.linear = self._moments_("moments", initial_accum), self._moments_("linear")
+        self.sparse_opt = ops.SparseApplyFtrl(learning_rate, l1, l2, lr_power, use_locking)
 
     def construct(self, grads: Any) -> bool:
         """Update the Parameters by their gradients."""
@@ -77,6 +79,7 @@ class ProximalAdagrad(Optimizer):
         check_bools("ProximalAdagrad", use_locking=use_locking)
         self.l1, self.l2 = number("ProximalAdagrad", "l1", l1), number("ProximalAdagrad", "l2", l2)
         self.accum = self._moments_("accum", accum)
+        self.sparse_opt = ops.SparseApplyProximalAdagrad(use_locking)
 
     def construct(self, grads: Any) -> bool:
         """Update the Parameters by their gradients."""

@@ -24,7 +24,8 @@ class Thor(Optimizer):
     While its flag `thor` is set, the matrices are inverted again; otherwise the last inverses are used.
     """
 
-    _updates_by_rows_ = False
+    _updates_by_rows_ = _updates_by_group_ = False
+    _server_refusal_ = "another optimizer: THOR reads statistics of the layers, which are on the workers"
 
     def __init__(self, net: Cell, learning_rate: Tensor, damping: Tensor, momentum: float, options: dict[str, Any]) -> None:
         params = [p for p in net.get_parameters() if p.requires_grad]

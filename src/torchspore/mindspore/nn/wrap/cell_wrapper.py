@@ -136,11 +136,13 @@ class TrainOneStepCell(Cell):
         sums = self.weights.clone("accu_grads", "zeros")
         self.accu_grads = ParameterTuple(map(optimizer_shards.cut_state, sums, cut)) if cut else sums
         self._is_last_, self._steps_ = False, 0
-        parallel.tell("grad_accumulation_step", Outcome.applied(f"nn.TrainOneStepCell updates at each {self._accumulation_}th step"))
+        parallel.report_option(
+            "grad_accumulation_step", Outcome.applied(f"nn.TrainOneStepCell updates at each {self._accumulation_}th step")
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.reducer_flag and "_has_said_" not in self.__dict__:
-            setting_reports.say(self)
+            setting_reports.report_step(self)
         if self._accumulation_ > 1:
             self.__dict__["_steps_"] += 1
             is_last = self._steps_ % self._accumulation_ == 0
@@ -206,6 +208,17 @@ class TrainOneStepCell(Cell):
             lambda *batch: sum_and_scale(self.network(*batch), sens), None, self.weights, has_aux=True,
         )(*inputs)
         return loss, grads
+
+
+class _TrainGradAccuStepCell(TrainOneStepCell):
+    """The training step that MindSpore uses for a network that computes its batch in parts, such as a GradAccumulationCell.
+
+    The loss and the gradients are those of the sum over the parts, as in TrainOneStepCell.
+    """
+
+    def __init__(self, network: Cell, optimizer: Any, sens: Any = None) -> None:
+        super().__init__(network, optimizer, sens)
+
 
 
 def sum_and_scale(loss: Any, sens: Any) -> tuple[Any, Any]:
@@ -283,10 +296,12 @@ class _VirtualDatasetCell(Cell):
     def __init__(self, backbone: Any) -> None:
         super().__init__(auto_prefix=False)
         self._backbone = backbone
+        self._virtual_dataset = ops._VirtualDataset()
 
     def construct(self, *inputs: Any) -> Any:
         """The network's result."""
-        return self._backbone(*inputs)
+        marked = self._virtual_dataset(*inputs)
+        return self._backbone(*marked) if isinstance(marked, tuple) else self._backbone(marked)
 
 
 class VirtualDatasetCellTriple(Cell):
@@ -295,10 +310,11 @@ class VirtualDatasetCellTriple(Cell):
     def __init__(self, backbone: Any) -> None:
         super().__init__(auto_prefix=False)
         self._backbone = backbone
+        self._virtual_dataset = ops._VirtualDataset()
 
     def construct(self, a: Any, b: Any, c: Any) -> Any:
         """The network's result."""
-        return self._backbone(a, b, c)
+        return self._backbone(*self._virtual_dataset(a, b, c))
 
 
 class _BroadCastCell(Cell):

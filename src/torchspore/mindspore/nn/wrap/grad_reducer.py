@@ -75,7 +75,7 @@ class DistributedGradReducer(Cell):
         self.__dict__["_has_said"] = True
         optimizer = optimizer_of(self.__dict__["_reduced"])
         if optimizer is not None:
-            setting_reports.say_update(self._plan.group, optimizer)
+            setting_reports.report_update(self._plan.group, optimizer)
 
     def construct(self, grads: Any) -> Any:
         """Return the gradients, each reduced over all processes."""
@@ -89,7 +89,7 @@ class DistributedGradReducer(Cell):
             error.final = True  # type: ignore[attr-defined]  # PyNative, in which no graph is split, would run it
             raise error
         if self._is_several:
-            groups.say(self._plan.group, "gradients over processes", self._description)
+            groups.report_terms(self._plan.group, "gradients over processes", self._description)
             return self._summed_(tuple(grads))
         if not self.mean or self._is_alone:
             return grads

@@ -14,6 +14,7 @@ from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.sparse_tensor import RowTensorInner
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.nn.optim import server_updates
 from torchspore.mindspore.nn.wrap.cell_wrapper import TrainOneStepCell, sum_and_scale
 
 _grad_scale = ops.MultitypeFuncGraph("grad_scale")
@@ -191,6 +192,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
 
     def _of_all_(self, overflow: Tensor) -> Tensor:
         """Return whether the gradients overflowed on any process: all processes must skip the same steps."""
+        overflow = server_updates.is_true_anywhere(overflow)
         if not self.is_distributed or not (
             getattr(self.optimizer, "_shares_", ()) or not all(self.grad_reducer.allreduce_filter)
         ):

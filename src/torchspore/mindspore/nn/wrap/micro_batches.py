@@ -8,6 +8,7 @@ from torchspore.base.text import message, short
 from torchspore.context.store import STORE
 from torchspore.engine.autograd import grad
 from torchspore.graph.report import provenance
+from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.container import CellList
 
@@ -26,9 +27,10 @@ class _MicroBatch(Cell):
     def __init__(self, micro_size: int) -> None:
         super().__init__(auto_prefix=False)
         self.micro_size = micro_size
+        self.strided_slice = ops.StridedSlice()
 
     def construct(self, i: int, *inputs: Any) -> Any:
-        """Return the part of each input."""
+        """Return the part of each input; `strided_slice` cuts it out if it has a strategy."""
         return tuple(self._part(i, value) for value in inputs)
 
     def _part(self, i: int, value: Any) -> Any:
@@ -37,6 +39,10 @@ class _MicroBatch(Cell):
             raise ValueError(
                 message(f"{self.micro_size} micro batches of an input of shape {value.shape}", "a first length that they divide")
             )
+        if self.strided_slice.attrs.get("in_strategy") is not None:
+            rest_of_shape = tuple(value.shape[1:])
+            start, end = (i * length, *(0,) * len(rest_of_shape)), ((i + 1) * length, *rest_of_shape)
+            return self.strided_slice(value, start, end, (1,) * len(end))
         if not STORE.get("auto_parallel.parallel_mode").endswith("auto_parallel"):
             return value[i * length:(i + 1) * length]
         from torchspore.distributed.shard import function_strategies

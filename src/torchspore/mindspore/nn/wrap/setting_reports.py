@@ -13,7 +13,7 @@ from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.wrap.grad_reducer import DistributedGradReducer
 
 
-def say(step: Any) -> None:
+def report_step(step: Any) -> None:
     """Report the settings in the first call of a training step; in a step captured inside another one, do nothing."""
     step.__dict__["_has_said_"] = True
     if settings.mode() != "data_parallel" or settings.processes() == 1 or is_traced():
@@ -25,12 +25,14 @@ def say(step: Any) -> None:
     from torchspore.distributed.comm import groups
 
     name = type(step.optimizer).__name__
-    groups.say(group, f"an update by {name}", "at every step" if step._accumulation_ == 1 else f"at one step of {step._accumulation_}")
-    groups.say(group, f"the scale of the loss of {name}", _describe(getattr(step, "scale_sense", step.sens)))
-    say_update(group, step.optimizer)
+    groups.report_terms(
+        group, f"an update by {name}", "at every step" if step._accumulation_ == 1 else f"at one step of {step._accumulation_}"
+    )
+    groups.report_terms(group, f"the scale of the loss of {name}", _describe(getattr(step, "scale_sense", step.sens)))
+    report_update(group, step.optimizer)
 
 
-def say_update(group: Any, optimizer: Any) -> None:
+def report_update(group: Any, optimizer: Any) -> None:
     """Report the settings of an optimizer whose gradients a group sums, in a step of MindSpore's or a user-defined one."""
     if settings.mode() != "data_parallel" or settings.processes() == 1:
         return
@@ -43,7 +45,7 @@ def say_update(group: Any, optimizer: Any) -> None:
         ("the optimizer's scale of the loss", _stored_attribute(optimizer, "loss_scale")),
     ):
         if value is not None:
-            groups.say(group, f"{subject} of {name}", _describe(value))
+            groups.report_terms(group, f"{subject} of {name}", _describe(value))
 
 
 def _stored_attribute(cell: Any, name: str) -> Any:

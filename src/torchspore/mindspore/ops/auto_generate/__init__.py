@@ -47,7 +47,7 @@ _FORMS: dict[str, str] = {
         "less LessScalar less_scalar; linspace LinSpaceExt lin_space_ext -; log10 Log10 log10 log10_ext; log2 Log2 log2 log2_ext; "
         "logaddexp LogAddExp logaddexp logaddexp_ext; logaddexp2 LogAddExp2 logaddexp2; logsumexp LogSumExp logsumexp logsumexp_ext; "
         "matmul MatMulExt matmul_ext; inverse MatrixInverseExt matrix_inverse_ext; max Max max max_; min Min min min_; "
-        "max MaxDim max_dim -; min MinDim min_dim -; mean MeanExt mean_ext; median MedianExt median_ext -; mm Mm mm_ext; mul Muls muls; "
+        "mean MeanExt mean_ext; median MedianExt median_ext -; mm Mm mm_ext; mul Muls muls; "
         "mv Mv mv; nansum Nansum nansum -; narrow Narrow narrow; narrow NarrowView narrow_view; nonzero NonZeroExt non_zero_ext -; "
         "norm Norm norm -; npu_gelu NpuGelu npu_gelu; ones_like OnesLikeExt ones_like_ext -; outer Outer outer outer_ext; "
         "pow PowScalarTensor pow_scalar_tensor -; pow PowTensorScalar pow_tensor_scalar -; prod ProdExt prod_ext; "
@@ -150,6 +150,16 @@ def _upsampling(mode: str, aligns: bool) -> Callable[..., Any]:
     return upsample_aligned if aligns else upsample
 
 
+def max_dim(input: Any, dim: int, keepdim: bool = False) -> Any:
+    """Return (largest numbers along an axis, their indexes)."""
+    return _mint.max(input, dim, keepdim)
+
+
+def min_dim(input: Any, dim: int, keepdim: bool = False) -> Any:
+    """Return (smallest numbers along an axis, their indexes)."""
+    return _mint.min(input, dim, keepdim)
+
+
 def median_dim(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
     """Return (medians along an axis, their indexes)."""
     return _mint.median(input, dim, keepdim)
@@ -172,6 +182,18 @@ def _of_tensor(method: Callable[..., Any], name: str) -> Callable[..., Any]:
     return function
 
 
+@functools.partial(_of_tensor, name="index")
+def _index(input: Any, indices: Any) -> Any:
+    """Return input[indices[0], indices[1], ...] for a tuple of index Tensors, one for each of the first axes."""
+    return input[tuple(indices)]
+
+
+@functools.partial(_of_tensor, name="slice_ext")
+def _slice_ext(input: Any, dim: int, start: int, end: int, step: int) -> Any:
+    """Return each `step`-th element from `start` to before `end` along the axis `dim`."""
+    return input[(slice(None),) * (dim % input.ndim) + (slice(start, end, step),)]
+
+
 @functools.partial(_of_tensor, name="inplace_add_ext")
 def inplace_add_ext(input: Any, other: Any, alpha: float = 1) -> Any:
     """Add `other` times `alpha` to `input` in place."""
@@ -186,7 +208,9 @@ def inplace_sub_ext(input: Any, other: Any, alpha: float = 1) -> Any:
 
 _EXTRA_PRIMITIVES: dict[str, tuple[str, Callable[..., Any]]] = {
     "GroupNorm": ("group_norm", group_norm_ext), "LayerNormExt": ("layer_norm_ext", layer_norm_ext),
+    "MaxDim": ("max_dim", max_dim), "MinDim": ("min_dim", min_dim),
     "MedianDim": ("median_dim", median_dim), "ConstantPadND": ("constant_pad_nd", constant_pad_nd),
+    "Index": ("index", _index), "SliceExt": ("slice_ext", _slice_ext),
     "InplaceAddExt": ("inplace_add_ext", inplace_add_ext), "InplaceAddsExt": ("inplace_adds_ext", inplace_add_ext),
     "InplaceSubExt": ("inplace_sub_ext", inplace_sub_ext), "InplaceSubScalar": ("inplace_sub_scalar", inplace_sub_ext),
     **{f"ReflectionPad{n}D": (f"reflection_pad_{n}d", _padding("reflect")) for n in (1, 2, 3)},

@@ -31,7 +31,7 @@ from torchspore.mindspore.ops.distributed.groups import (
     is_initialized,
     new_group,
 )
-from torchspore.mindspore.ops.distributed.pairs import (
+from torchspore.mindspore.ops.distributed.point_to_point import (
     P2POp,
     all_gather_object,
     batch_isend_irecv,

@@ -8,7 +8,7 @@ from torchspore.engine.core.tensor import raw, wrap
 from torchspore.mindspore.common.process_groups import HCCL_WORLD_COMM_GROUP
 from torchspore.mindspore.ops.collective import Broadcast, CollectiveGather, CollectiveScatter, Reduce
 from torchspore.mindspore.ops.declare import part_of
-from torchspore.mindspore.ops.distributed import arguments, exchange, pairs
+from torchspore.mindspore.ops.distributed import arguments, exchange, point_to_point
 from torchspore.mindspore.ops.distributed.arguments import CommHandle, group_of, rank_in_group
 
 WORLD = HCCL_WORLD_COMM_GROUP
@@ -81,7 +81,7 @@ def barrier(group: str = WORLD) -> None:
 
 def send(tensor: Any, dst: int = 0, group: str = WORLD, tag: int = 0) -> None:
     """Sends a Tensor to the process `dst`. Raises ValueError if there is no other process."""
-    pairs.send(tensor, dst, group, tag)
+    point_to_point.send(tensor, dst, group, tag)
 
 
 def recv(tensor: Any, src: int = 0, group: str = WORLD, tag: int = 0) -> Any:
@@ -94,13 +94,13 @@ def recv(tensor: Any, src: int = 0, group: str = WORLD, tag: int = 0) -> Any:
 
 def isend(tensor: Any, dst: int = 0, group: str = WORLD, tag: int = 0) -> CommHandle | None:
     """Sends a Tensor to the process `dst` and does not wait. Raises ValueError if there is no other process."""
-    return pairs.isend(tensor, dst, group, tag)
+    return point_to_point.isend(tensor, dst, group, tag)
 
 
 def irecv(tensor: Any, src: int = 0, group: str = WORLD, tag: int = 0) -> ResultAndHandle:
     """Returns (a Tensor that receives the data of the process `src`, a handle to wait for it). Raises ValueError as `recv` does."""
     out = arguments.tensor("tensor", tensor).copy()
-    return out, pairs.irecv(out, src, group, tag)
+    return out, point_to_point.irecv(out, src, group, tag)
 
 
 def all_to_all_with_output_shape(

@@ -8,7 +8,7 @@ from typing import Any
 from torchspore.base.arguments import check_int_type
 from torchspore.base.text import list_choices, message, short
 from torchspore.distributed.comm import environment
-from torchspore.distributed.comm.environment import ALONE, ProcessPlace
+from torchspore.distributed.comm.environment import ALONE, ProcessInfo
 from torchspore.mindspore.common import process_groups
 from torchspore.mindspore.ops.distributed.store import TCPStore
 
@@ -45,7 +45,7 @@ def is_initialized() -> bool:
     return process_groups.GlobalComm.INITED
 
 
-def _explicit_rank(init_method: str | None, world_size: int, rank: int) -> ProcessPlace | None:
+def _explicit_rank(init_method: str | None, world_size: int, rank: int) -> ProcessInfo | None:
     """Return the rank and address from the arguments, or None if the environment has them."""
     for key, value in (("world_size", world_size), ("rank", rank)):
         check_int_type("init_process_group", key, value)
@@ -60,7 +60,7 @@ def _explicit_rank(init_method: str | None, world_size: int, rank: int) -> Proce
             f"init_process_group(world_size={world_size}, rank={rank})", "a rank among world_size processes", hint=hint,
         ))
     host, _, port = (init_method or f"tcp://{environment.HOST}:{environment.PORT}").removeprefix("tcp://").rpartition(":")
-    return ProcessPlace(rank, world_size, -1, -1, host.strip("[]"), int(port), "init_process_group(world_size, rank)")
+    return ProcessInfo(rank, world_size, -1, -1, host.strip("[]"), int(port), "init_process_group(world_size, rank)")
 
 
 def init_process_group(

@@ -38,7 +38,7 @@ class TCPStore:
             raise ValueError(message(f"TCPStore(world_size={size})", "at least 1"))
         from torchspore.distributed.comm import rendezvous
 
-        self._store = rendezvous.opened(host_name, port, size, is_master, timeout.total_seconds(), wait_for_workers)
+        self._store = rendezvous.open_store(host_name, port, size, is_master, timeout.total_seconds(), wait_for_workers)
         self.host, self.port = host_name, int(self._store.port)
 
     def add(self, key: str, amount: int) -> int:

@@ -14,6 +14,7 @@ from torchspore.base.text import message, short
 from torchspore.distributed.parallel import optimizer_shards, settings
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.train.callback._callback import Callback, RunContext, state_of
+from torchspore.mindspore.train.callback._checkpoint_counters import Counters, counters_of
 from torchspore.mindspore.train.serialization import save_and_then
 
 
@@ -101,6 +102,8 @@ class ModelCheckpoint(Callback):
     """Saves the training step (network and optimizer) as `directory`/`prefix`-`epoch`_`step in epoch`.ckpt, depending on `config`.
 
     If files with this prefix exist already, a number follows it: `prefix`_1-.... `prefix` and `directory` may be functions of cb_params.
+    While it trains, `ascend_config` of the context has its counters, which a callback may change: `need_ckpt`, `save_checkpoint_steps`,
+    `cur_step_num`, `last_triggered_step`.
     Raises ValueError for an invalid prefix, TypeError for another config.
     """
 
@@ -124,11 +127,16 @@ class ModelCheckpoint(Callback):
         self._offsets_ = {name: self._append_.get(name, 0) for name in ("epoch_num", "step_num") if name in self._append_}
         self._is_named_ = False
         self._state_: Any = None
+        self._counters_ = Counters()
 
     @property
     def latest_ckpt_file_name(self) -> str:
         """The path of the last saved file, '' before the first."""
         return self._latest_ckpt_file_name
+
+    @property
+    def _get_last_trigger_step(self) -> int:
+        return self._last_triggered_step
 
     @property
     def _get_save_checkpoint_steps(self) -> int | None:
@@ -139,6 +147,8 @@ class ModelCheckpoint(Callback):
         self._last_time = self._last_time_for_keep = time.time()
         self._last_triggered_step = 0
         self._state_ = state_of(self, run_context)
+        if counters_of(self._state_.get("list_callback")) in (None, self._counters_):
+            self._counters_.begin(self._config.save_checkpoint_steps)
         self._settle_names_(self._state_)
         if self._config.save_checkpoint_seconds and not self._config.save_checkpoint_steps:
             network = self._config.saved_network or self._state_.train_network
@@ -163,6 +173,7 @@ class ModelCheckpoint(Callback):
         """Saves the last step, and waits until all files have been written."""
         self._state_ = state_of(self, run_context)
         self._save_ckpt(self._state_, True)
+        self._counters_.end()
         from torchspore.mindspore.train.serialization import wait_for_writers
 
         wait_for_writers()
@@ -196,9 +207,12 @@ class ModelCheckpoint(Callback):
         """Return whether it is time to save, or `force_to_save` is set."""
         if force_to_save:
             return True
-        steps, seconds = self._config.save_checkpoint_steps, self._config.save_checkpoint_seconds
+        counters, current_step = self._counters_, self._counters_.current_step(cb_params.cur_step_num)
+        if counters.is_suspended():
+            return False
+        steps, seconds = counters.steps(self._config.save_checkpoint_steps), self._config.save_checkpoint_seconds
         if steps and steps > 0:
-            return cb_params.cur_step_num >= self._last_triggered_step + steps
+            return current_step >= counters.last_step(self._last_triggered_step) + steps
         if seconds and seconds > 0:
             return time.time() - self._last_time > seconds
         return False
@@ -222,6 +236,7 @@ class ModelCheckpoint(Callback):
         save_and_then(network, str(path), config.async_save, self._append_ or None, secret, config.format,
                       lambda: [_remove(path_to_remove) for path_to_remove in old], config.integrated_save, self._names_to_save_(network))
         self._last_triggered_step = state.cur_step_num
+        self._counters_.saved(state.cur_step_num)
         self._latest_ckpt_file_name = str(path)
         state.latest_ckpt_file, state.last_save_ckpt_step = str(path), state.cur_step_num
         self._last_time = time.time()

@@ -59,7 +59,7 @@ class SummaryCollector(Callback):
         self._record: SummaryRecord | None = None
 
     def __enter__(self) -> SummaryCollector:
-        if self._record is None:                    # a training enters its callbacks in addition to the program's `with`
+        if self._record is None:                    # the training also enters its callbacks, after the program's `with`
             self._record = SummaryRecord(**self._arguments)
         return self
 
@@ -185,7 +185,7 @@ def _specified(specified: Any, keeps: Any) -> dict[str, Any]:
         if name not in ("histogram_regular", "collect_landscape") and not isinstance(value, bool):
             raise TypeError(message(call_text, f"a bool, got {type(value).__name__}"))
     if specified.get("collect_landscape"):
-        effects.note("summaries", "SummaryCollector: loss landscapes are not drawn; they want hundreds of evaluations of the trained net")
+        effects.note("summaries", "SummaryCollector: loss landscapes are not drawn, which needs hundreds of evaluations of the net")
     selection: dict[str, Any] = dict.fromkeys([name for name in COLLECTED if name not in ("histogram_regular", "collect_landscape")], keeps)
     selection["histogram_regular"] = None if keeps or "histogram_regular" in specified else False
     return {**selection, **{name: value for name, value in specified.items() if name in selection}}

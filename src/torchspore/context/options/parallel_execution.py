@@ -25,7 +25,7 @@ def _many(size: int) -> int:
 
 enable_parallel_optimizer = Option(
     read_by="distributed.parallel.optimizer_shards",
-    unread={False: "each process has the full state of its optimizer"},
+    fixed_outcomes={False: "each process has the full state of its optimizer"},
     kind=Bool(), default=False, example="set_auto_parallel_context(enable_parallel_optimizer=True)",
     since="0.7",
     doc="Shards the optimizer's state and its work across the processes that have the same parameters.",
@@ -126,10 +126,12 @@ pipeline_stages = Option(
     doc="The number of stages into which the devices are divided; each Cell names its stage.",
 )
 pipeline_segments = Option(
-    idle="how often a stage takes its turn follows from the order in which its Cells are called",
+    read_by="distributed.shard.outcomes",
     kind=Int(1, INT32, bools=False), default=1, example="set_auto_parallel_context(pipeline_segments=2)",
     since="2.2",
-    doc="The number of segments into which each stage of a pipeline is divided.",
+    doc="The number of segments of the network that each stage of a pipeline runs by turns. With more than 1, the `pipeline_stage` of a "
+        "Cell is a virtual stage from 0 to `pipeline_stages` * `pipeline_segments` - 1; stage s runs the virtual stages s, "
+        "s + `pipeline_stages` and so on, in the order of `pipeline_interleave`. Results do not change.",
 )
 pipeline_result_broadcast = Option(
     read_by="distributed.shard.pipelines.construction",
@@ -139,7 +141,7 @@ pipeline_result_broadcast = Option(
 )
 auto_pipeline = Option(
     read_by="distributed.shard.pipelines.stage_count",
-    unread={False: "pipeline_stages sets the number of stages"},
+    fixed_outcomes={False: "pipeline_stages sets the number of stages"},
     kind=Bool(), default=False, example="set_auto_parallel_context(auto_pipeline=True)",
     since="2.3",
     doc="Chooses the number of stages, up to `pipeline_stages`.",

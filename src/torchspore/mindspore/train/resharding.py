@@ -1,4 +1,4 @@
-"""Conversion of checkpoint entries from the cuts of one strategy to those of another."""
+"""Conversion of checkpoint entries from the sharding of one strategy to that of another."""
 from __future__ import annotations
 
 import contextlib
@@ -14,15 +14,15 @@ from torchspore.base import checkpoint_file
 from torchspore.base.checkpoint_file import Entry
 from torchspore.base.text import message
 from torchspore.mindspore.train.serialization import read_file, write_file
-from torchspore.mindspore.train.slices import Cut
+from torchspore.mindspore.train.slices import ParameterSharding
 
 Files = Mapping[int, Mapping[str, Entry]]
 
 
-class Recut:
-    """A conversion from the cuts of a source to those of a target; None is one process with all Parameters."""
+class Resharding:
+    """A conversion from the shardings of a source to those of a target; None stands for one process with all Parameters."""
 
-    def __init__(self, source: Mapping[str, Cut] | None, target: Mapping[str, Cut] | None) -> None:
+    def __init__(self, source: Mapping[str, ParameterSharding] | None, target: Mapping[str, ParameterSharding] | None) -> None:
         self._source, self._target = source or {}, target
 
     def _is_on(self, name: str, rank: int) -> bool:
@@ -31,18 +31,18 @@ class Recut:
 
     def needed(self, rank: int) -> set[int]:
         """Return the processes of the source whose parts a process of the target needs."""
-        stages = {stage for cut in self._source.values() for stage in cut.stages}
+        stages = {stage for sharding in self._source.values() for stage in sharding.stages}
         if len(stages) > 1:
             return {
-                source_rank for cut in self._source.values() for stage in cut.stages for source_rank in range(
-                    stage * cut.devices, (stage + 1) * cut.devices,
+                source_rank for sharding in self._source.values() for stage in sharding.stages for source_rank in range(
+                    stage * sharding.devices, (stage + 1) * sharding.devices,
                 )
             }
         ranks: set[int] = set()
-        for name, cut in self._source.items():
+        for name, sharding in self._source.items():
             if self._is_on(name, rank):
-                ranks |= set(_holders(cut, rank))
-        return ranks or {rank if rank in range(max((cut.devices for cut in self._source.values()), default=1)) else 0}
+                ranks |= set(_holders(sharding, rank))
+        return ranks or {rank if rank in range(max((sharding.devices for sharding in self._source.values()), default=1)) else 0}
 
     def entries(self, rank: int, files: Files) -> list[Entry]:
         """Return the entries of one target process's file. Raises ValueError if a part is missing or does not fit."""
@@ -78,27 +78,27 @@ class Recut:
         lacking = sorted(set(required) - set(names))
         if lacking:
             raise ValueError(
-                message(f"{lacking[0]!r}, which the strategy of the source cuts", "it in the checkpoints"),
+                message(f"{lacking[0]!r}, which the strategy of the source splits", "it in the checkpoints"),
             )
 
 
-def part_of(entry: Entry, cut: Cut | None, rank: int) -> Entry:
-    """Return one process's part of a full Parameter. Raises ValueError if the cuts do not divide its shape."""
-    if cut is None or entry.type_name == checkpoint_file.TEXT:
+def part_of(entry: Entry, sharding: ParameterSharding | None, rank: int) -> Entry:
+    """Return one process's part of a full Parameter. Raises ValueError if the sharding does not divide its shape."""
+    if sharding is None or entry.type_name == checkpoint_file.TEXT:
         return entry
-    part = cut.part(entry.name, np.asarray(entry.values).reshape(entry.shape), rank)
+    part = sharding.part(entry.name, np.asarray(entry.values).reshape(entry.shape), rank)
     return Entry(entry.name, entry.type_name, part.shape, np.ascontiguousarray(part))
 
 
-def _holders(cut: Cut, rank: int) -> Iterable[int]:
+def _holders(sharding: ParameterSharding, rank: int) -> Iterable[int]:
     """Return the processes that together have all of a Parameter; of several such sets, the one with this process."""
-    layout = cut.layout
-    cutting = {len(layout.dev_matrix) - 1 - device_axis for device_axis in layout.tensor_map if device_axis != -1}
+    layout = sharding.layout
+    split_axes = {len(layout.dev_matrix) - 1 - device_axis for device_axis in layout.tensor_map if device_axis != -1}
     sizes = layout.dev_matrix or (1,)
-    at = np.unravel_index(rank % cut.devices, sizes)
-    for candidate in cut.ranks():
-        coordinates = np.unravel_index(candidate % cut.devices, sizes)
-        if all(axis in cutting or int(coordinates[axis]) == int(at[axis]) for axis in range(len(sizes))) or cut.is_shared_out:
+    at = np.unravel_index(rank % sharding.devices, sizes)
+    for candidate in sharding.ranks():
+        coordinates = np.unravel_index(candidate % sharding.devices, sizes)
+        if all(axis in split_axes or int(coordinates[axis]) == int(at[axis]) for axis in range(len(sizes))) or sharding.is_shared_out:
             yield candidate
 
 
@@ -112,7 +112,7 @@ def write_all(files: Mapping[Path, Callable[[], list[Entry]]]) -> None:
     staged: dict[Path, Path] = {}
     first = next(iter(files))
     top = next(folder for folder in first.absolute().parents if folder.is_dir())
-    staging = Path(tempfile.mkdtemp(dir=top, prefix=".recut-"))
+    staging = Path(tempfile.mkdtemp(dir=top, prefix=".resharding-"))
     try:
         for number, (path, make) in enumerate(files.items()):
             staged[path] = staging / f"{number}{path.suffix}"

@@ -16,7 +16,7 @@ from torchspore.distributed.shard import strategy_file
 from torchspore.distributed.shard.strategies import TensorLayout as On
 from torchspore.distributed.shard.strategy_file import StrategyFile, stored
 from torchspore.errors import FileFormatError
-from torchspore.mindspore.train.slices import cuts_of
+from torchspore.mindspore.train.slices import shardings_of
 
 SOURCE = np.random.default_rng(0)
 WHOLE = {name: SOURCE.normal(size=shape).astype(np.float32) for name, shape in (
@@ -90,7 +90,7 @@ def test_both_forms_of_a_strategy_file_say_the_same(tmp_path: Path, count: int) 
     read = {suffix: strategy_file.read(Path(strategy(tmp_path, count, suffix))) for suffix in ("ckpt", "json")}
     assert read["ckpt"].strategies == read["json"].strategies == {"MatMul_w": (0, [[2, 4], [4, 1]])}
     for file in read.values():
-        for name, cut in cuts_of(file).items():
+        for name, cut in shardings_of(file).items():
             for rank in range(count):
                 np.testing.assert_array_equal(cut.part(name, WHOLE[name], rank), held(rank, count)[name])
     assert (tmp_path / f"{count}.json").stat().st_mode & 0o777 == 0o600
@@ -106,14 +106,14 @@ MINDSPORES = (
 
 def test_a_file_of_mindspore_is_read(tmp_path: Path) -> None:
     (tmp_path / "s.ckpt").write_bytes(MINDSPORES)
-    cuts = cuts_of(strategy_file.read(tmp_path / "s.ckpt"))
+    cuts = shardings_of(strategy_file.read(tmp_path / "s.ckpt"))
     assert cuts["a"].tensor((16, 16)) == On((2, 2, 2), ((2, 1), (0,)))
     assert cuts["b"].tensor((16, 16)) == On((2, 2, 2), (0, -1))
     again = StrategyFile(
         {"b": stored(cuts["b"].tensor((16, 16)), (32, 16)), "a": stored(On((2, 2, 2), ((2, 1), 0)), (64, 32))}, {"MatMul_a": (0, [[]])}, 8,
     )
     strategy_file.write(tmp_path / "t.ckpt", again)
-    assert cuts_of(strategy_file.read(tmp_path / "t.ckpt"))["a"].tensor((16, 16)).cuts() == (4, 2)
+    assert shardings_of(strategy_file.read(tmp_path / "t.ckpt"))["a"].tensor((16, 16)).cuts() == (4, 2)
 
 
 def test_json_is_written_as_mindspore_writes_it(tmp_path: Path) -> None:
@@ -271,7 +271,7 @@ def test_a_missing_part_is_named_and_nothing_is_written(tmp_path: Path) -> None:
     (folder / "rank_3" / "c.ckpt").unlink()
     with pytest.raises(ValueError, match=r"'w' of processes 0, 1, 2, 4, 5, 6, 7: expected the parts of all 8 processes that hold it"):
         ms.transform_checkpoints(str(folder), str(tmp_path / "out"), "net", strategy(tmp_path, 8), strategy(tmp_path, 4))
-    assert not (tmp_path / "out").exists() and not list(tmp_path.glob(".recut-*"))
+    assert not (tmp_path / "out").exists() and not list(tmp_path.glob(".resharding-*"))
 
 
 def test_a_file_cut_short_is_named_and_nothing_is_written(tmp_path: Path) -> None:
@@ -331,5 +331,5 @@ def test_a_number_is_whole_in_every_process(tmp_path: Path, places: tuple[int, .
     path = tmp_path / "s.ckpt"
     strategy_file.write(path, StrategyFile({"power": stored(On((2, 4), ()), ())._replace(tensor_map=places)}, {}, 1))
     assert [one.dim for one in strategy_file.layouts(path)["power"].tensor_map] == [list(places)]
-    cut = cuts_of(strategy_file.read(path))["power"]
+    cut = shardings_of(strategy_file.read(path))["power"]
     assert cut.merged("power", dict.fromkeys(range(8), np.array(0.5))) == 0.5 and cut.part("power", np.array(0.5), 7) == 0.5

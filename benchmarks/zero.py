@@ -1,0 +1,163 @@
+"""Memory and time of a step of semi_auto_parallel with the parallel optimizer (ZeRO 1 to 3) beside FSDP2; the exchanges of each graph.
+
+    python benchmarks/zero.py [--ranks 2,4,8] [--who FSDP2,level1,level2,level3] [--layers 16] [--width 768]
+
+Each row is a run of its own. Memory is what a process holds at most beyond what it held after steps of a tiny net: weights, Adam's state,
+gradients, activations, and what the first step takes to compile. The allocator returns freed blocks at once.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from parallel_memory import resident, torch_step
+
+ROWS, STEPS = 64, 3
+CONTENDERS = ("FSDP2", "level1", "level2", "level3")
+
+
+def by_torchspore(layers: int, width: int) -> Any:
+    """Return the same step as a Cell in semi_auto_parallel, and its input."""
+    import mindspore as ms
+    import numpy as np
+    from mindspore import nn
+
+    net = nn.SequentialCell([nn.SequentialCell([nn.Dense(width, width, has_bias=False), nn.ReLU()]) for _ in range(layers)])
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.Adam(net.trainable_params(), 1e-3)).set_train()
+    return step, ms.Tensor(np.ones((ROWS, width), np.float32))
+
+
+def exchanges_of(orders: list[list[str]]) -> str:
+    """The exchanges and products of the last graph, in the order in which a process begins them; equal runs are counted."""
+    parts: list[list[Any]] = []
+    for name in orders[-1]:
+        if parts and parts[-1][0] == name:
+            parts[-1][1] += 1
+        else:
+            parts.append([name, 1])
+    return " ".join(name if count == 1 else f"{count} {name}" for name, count in parts)
+
+
+def serve(how: str, layers: int, width: int) -> None:
+    """One rank: prints its memory, the seconds of its steps, and the exchanges of its graph."""
+    orders: list[list[str]] = []
+    if how == "FSDP2":
+        import torch
+
+        torch.distributed.init_process_group("gloo")
+
+        def make(layers: int, width: int) -> Callable[[], float]:
+            return torch_step(layers, width, ROWS, is_sharded=True)
+    else:
+        import torchspore
+
+        torchspore.install()
+        import mindspore as ms
+        from mindspore.communication import init
+
+        from torchspore.graph import pipeline
+
+        init()
+        ms.set_context(mode=ms.GRAPH_MODE)
+        ms.set_auto_parallel_context(
+            parallel_mode="semi_auto_parallel", dataset_strategy="data_parallel", gradients_mean=True, enable_parallel_optimizer=True,
+            parallel_optimizer_config={"optimizer_level": how, "parallel_optimizer_threshold": 0}, init_param_in_compile=True,
+        )
+        ordered = pipeline.overlap_exchanges
+        shown = {"all_gather_into_tensor": "G", "reduce_scatter_tensor": "R", "all_reduce": "A", "mm": "m"}
+
+        def recorded(module: Any) -> Any:
+            module = ordered(module)
+            names = [getattr(node.target, "_opname", "") for node in module.graph.nodes]
+            orders.append([shown[name] for name in names if name in shown])
+            return module
+
+        pipeline.overlap_exchanges = recorded
+
+        def make(layers: int, width: int) -> Callable[[], float]:
+            step, x = by_torchspore(layers, width)
+            return lambda: float(step(x, x).asnumpy())
+
+    small = make(layers, 16)
+    for _ in range(STEPS):
+        small()
+    Path("/proc/self/clear_refs").write_text("5")                 # the peak begins anew
+    before = resident("VmRSS")
+    step = make(layers, width)
+    step()
+    seconds = []
+    for _ in range(STEPS):
+        started = time.perf_counter()
+        step()
+        seconds.append(time.perf_counter() - started)
+    answer = {"memory": resident("VmHWM") - before, "seconds": min(seconds), "exchanges": exchanges_of(orders) if orders else ""}
+    print("answer " + json.dumps(answer), flush=True)
+
+
+def run(how: str, ranks: int, layers: int, width: int) -> dict[str, Any]:
+    """The largest memory and the time of the slowest rank of a run."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    base = {**os.environ, "WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
+            "OMP_NUM_THREADS": "1", "MALLOC_MMAP_THRESHOLD_": "65536"}
+    command = [sys.executable, __file__, "serve", how, str(layers), str(width)]
+    started = [
+        subprocess.Popen(command, env={**base, "RANK": str(rank), "LOCAL_RANK": str(rank)}, stdout=subprocess.PIPE,
+                         stderr=subprocess.DEVNULL, text=True)
+        for rank in range(ranks)
+    ]
+    answers = []
+    for process in started:
+        lines = [line for line in process.communicate()[0].splitlines() if line.startswith("answer ")]
+        if not lines:
+            raise SystemExit(f"{how} on {ranks} ranks: a rank ended with status {process.returncode}")
+        answers.append(json.loads(lines[-1].removeprefix("answer ")))
+    return {
+        "memory": statistics.median(answer["memory"] for answer in answers), "seconds": max(answer["seconds"] for answer in answers),
+        "exchanges": answers[0]["exchanges"],
+    }
+
+
+def main() -> None:
+    """Prints the tables."""
+    if sys.argv[1:2] == ["serve"]:
+        serve(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+        return
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--ranks", default="2,4,8")
+    parser.add_argument("--who", default=",".join(CONTENDERS), help="FSDP2 comes first")
+    parser.add_argument("--layers", type=int, default=16)
+    parser.add_argument("--width", type=int, default=768)
+    options = parser.parse_args()
+    size = options.width**2 * 4 / 2**20
+    print(f"\n### ZeRO in semi_auto_parallel beside FSDP2: {options.layers} weights of {size:.3g} MiB with Adam\n")
+    print("The median of the ranks' peaks; the fastest of three steps on the slowest rank. All ranks share the cores of one machine.")
+    print(f"Load of the machine: {' '.join(f'{load:.1f}' for load in os.getloadavg())}.\n")
+    print("| ranks | who | MiB at the peak | to FSDP2's | ms a step | to FSDP2's |\n|---:|---|---:|---:|---:|---:|")
+    graphs: dict[tuple[str, str], list[str]] = {}
+    for ranks in map(int, options.ranks.split(",")):
+        answers = {how: run(how, ranks, options.layers, options.width) for how in options.who.split(",")}
+        base = answers["FSDP2"]
+        for how, answer in answers.items():
+            print(f"| {ranks} | {how} | {answer['memory']:.0f} | {answer['memory'] / base['memory']:.2f} | {answer['seconds'] * 1000:.0f} "
+                  f"| {answer['seconds'] / base['seconds']:.2f} |", flush=True)
+            if answer["exchanges"]:
+                graphs.setdefault((how, answer["exchanges"]), []).append(str(ranks))
+    print("\nThe exchanges of each executed graph in the order in which a process begins them, between its products (m):")
+    print("G gathers a weight, R sums a gradient by reduce-scatter, A sums the loss.\n\n| graph | ranks | exchanges |\n|---|---|---|")
+    for (how, text), counts in graphs.items():
+        print(f"| {how} | {', '.join(counts)} | {text} |")
+
+
+if __name__ == "__main__":
+    main()

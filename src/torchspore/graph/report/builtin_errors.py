@@ -1,0 +1,75 @@
+"""Errors of Python's operators and built-in functions in graph mode, in the words and of the types of MindSpore's compiler."""
+from __future__ import annotations
+
+import ast
+import linecache
+import re
+from types import TracebackType
+
+from torchspore.base.tracebacks import ends_in_user_code
+
+_ROWS: tuple[tuple[type[Exception], str, type[Exception], str], ...] = (
+    (ZeroDivisionError, r"(float )?(division|floor division|integer division or modulo) by zero|float floor division.*",
+     ZeroDivisionError, "The divisor could not be zero."),
+    (ZeroDivisionError, r".*modulo.*zero|float modulo", ZeroDivisionError, "Cannot perform modulo operation on zero."),
+    (TypeError, r"range expected at (?:least|most) \d arguments?, got (\d+)", RuntimeError,
+     "For 'make_range', the input size should within [1, 3] but got{0}"),
+    (ValueError, r"range\(\) arg 3 must not be zero", ValueError, "For 'range', the argument 'step' could not be 0."),
+    (TypeError, r"map\(\) must have at least two arguments\.", TypeError, "The Map operator must have at least two arguments."),
+    (TypeError, r"typeof\(\) takes 1 positional argument but (\d+) were given", TypeError,
+     "The Typeof operator must requires 1 argument, but the size of arguments is {0}."),
+)
+"""A type, a pattern of Python's text, the type that MindSpore raises, and its text."""
+_CALLS: tuple[tuple[str, str, str], ...] = (
+    (r"'(\w+)' object cannot be interpreted as an integer", "range",
+     "For 'make_range', the {position}th input should be a int scalar but got AbstractScalar"),
+    (r"'\w+' object is not iterable", "map", "Map can only be applied to list, tuple"),
+)
+"""A pattern of a TypeError's text, the function that the user's line calls, and MindSpore's text."""
+
+
+def translated(error: Exception) -> Exception | None:
+    """Return the error with MindSpore's text and type, and Python's text behind it; None for any other error."""
+    text = str(error)
+    if not ends_in_user_code(error) and "typeof()" not in text:
+        return None
+    for kind, pattern, new_kind, words in _ROWS:
+        match = re.fullmatch(pattern, text) if type(error) is kind else None
+        if match is not None:
+            return _changed(error, new_kind, words.format(*match.groups()))
+    if type(error) is TypeError:
+        for pattern, function, words in _CALLS:
+            calls = _calls(error.__traceback__, function) if re.fullmatch(pattern, text) else []
+            if calls:
+                return _changed(error, TypeError, words.format(position=_position_of_float(calls[0])))
+    return None
+
+
+def _changed(error: Exception, kind: type[Exception], words: str) -> Exception:
+    changed = kind(f"{words} ({error})").with_traceback(error.__traceback__)
+    notes = getattr(error, "__notes__", None)
+    if notes:
+        changed.__dict__["__notes__"] = list(notes)     # `add_note` exists since Python 3.11
+    return changed
+
+
+def _calls(trace: TracebackType | None, function: str) -> list[ast.Call]:
+    """Return the calls of a built-in function in the innermost line of a traceback."""
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return []
+    line = linecache.getline(trace.tb_frame.f_code.co_filename, trace.tb_lineno).strip()
+    for source in (line, f"{line} pass", f"{line}\n    pass"):
+        try:
+            nodes = list(ast.walk(ast.parse(source)))
+        except SyntaxError:
+            continue
+        return [node for node in nodes if isinstance(node, ast.Call) and getattr(node.func, "id", "") == function]
+    return []
+
+
+def _position_of_float(call: ast.Call) -> int:
+    """Return the position of the first argument that is a float; 0 if the line shows none."""
+    floats = (at for at, item in enumerate(call.args) if isinstance(item, ast.Constant) and isinstance(item.value, float))
+    return next(floats, 0)

@@ -1,0 +1,149 @@
+"""Every kind of page on a phone and on a desktop: nothing is wider than the screen, and each label lies inside its container."""
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from browser import chromium, nets
+from browser.test_figures import events
+from browser.test_plan import PROGRAM
+
+from torchspore.graph.save_graphs import page
+from torchspore.graph.save_graphs.page import data
+from torchspore.view import html, trace
+from torchspore.view.curves import Curves
+
+pytestmark = chromium.needed
+SIZES = {"phone": (390, 844), "desktop": (1280, 800)}
+LONG = "a/long/name/of/a/training/loss_of_the_second_network_with_a_very_long_tag"
+
+OUTSIDE = """(() => {
+  const found = [], near = 1.5, say = (what, text) => found.push(what + ": " + text.slice(0, 60));
+  const isIn = (inner, outer) => inner.left >= outer.left - near && inner.right <= outer.right + near && inner.top >= outer.top - near &&
+    inner.bottom <= outer.bottom + near;
+  if (document.documentElement.scrollWidth > innerWidth) say("document", document.documentElement.scrollWidth + " > " + innerWidth);
+  for (const text of document.querySelectorAll("section svg text")) {
+    const card = text.closest(".card"), cluster = text.closest(".cluster"), holder = card ? card.querySelector(".body") : cluster
+      ? cluster.querySelector("rect") : text.closest("svg");
+    const kind = card ? "card" : cluster ? "group" : "chart";
+    if (!isIn(text.getBoundingClientRect(), holder.getBoundingClientRect())) say(kind, text.textContent);
+  }
+  for (const chart of document.querySelectorAll("section > svg, section > div:not(.pane) > svg")) {
+    const labels = [...chart.querySelectorAll("text")];
+    const scale = (one) => one.getBoundingClientRect().height / one.getBBox().height;
+    if (labels.some((one) => parseFloat(getComputedStyle(one).fontSize) * scale(one) < 9)) say("small", labels[0].textContent);
+    labels.forEach((one, n) => labels.slice(n + 1).forEach((other) => {
+      const a = one.getBoundingClientRect(), b = other.getBoundingClientRect();
+      const meet = a.left < b.right && b.left < a.right && a.top + 3 < b.bottom && b.top + 3 < a.bottom;
+      if (meet) say("over", one.textContent + " / " + other.textContent);
+    }));
+  }
+  for (const one of document.querySelectorAll("h1, h2, h3, p, td, th, pre, b, small, button, .cards span, .tag")) {
+    const isClipped = one.offsetParent && one.scrollWidth > one.clientWidth + 2 && getComputedStyle(one).display !== "inline";
+    if (isClipped) say(one.tagName, one.textContent);
+  }
+  return found;
+})()"""
+
+
+def _report() -> str:
+    options = [{"option": "parameter_broadcast_and_more", "value": "{'jit_level': 'O0'}", "source": "a_program_with_a_name.py:41",
+                "outcome": "applied: calls run as captured graphs; what a graph can't hold runs in parts"}] * 3
+    losses = [(step, 1e-7 / step) for step in range(1, 5)]
+    return html("Run", {
+        "about": "torchspore run " + LONG, "code": 0, "seconds": 3.5, "device": "CPU (64 cores)", "started": "2026-01-01T00:00:00+00:00",
+        "steps": 4, "losses": losses, "every": 1, "peak": 2**31, "devicePeaks": {}, "options": options,
+        "sections": [{"name": LONG, "lines": [LONG * 3]}], "error": "",
+        "facts": [{"section": "environment", "name": "TORCHINDUCTOR_CACHE_DIR", "value": "/a/folder/with/a/long/name" * 3}],
+    }, "charts", "report")
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A page of each kind."""
+    folder = tmp_path_factory.mktemp("pages")
+    (folder / "trace_view.json").write_text(json.dumps(events(2000)))
+    curves = Curves("Curves", str(folder))
+    for step in range(1, 60):
+        curves.scalar(LONG, step, -1.2345e-9 * step)
+        curves.scalar("accuracy", step, 1 - 1 / step)
+        curves.histogram("weights", step, np.random.RandomState(step).randn(50))
+    curves.image("picture", 3, np.ones((3, 8, 8)))
+    curves.text("lineage", LONG * 4)
+    curves.graph([(f"Default/net-Net/block{n}/{LONG}", "LayerNorm", ["x", "w"], "(2, 16)") for n in range(3)], "the Cells")
+    curves.write(folder / "curves.html")
+    texts = {
+        "graph": page.html({"root": str(folder), "compilations": [data.of(nets.compilation(60))]}),
+        "trace": trace.page(trace.read(folder / "trace_view.json"), folder / "trace_view.json"), "report": _report(),
+    }
+    for name, text in texts.items():
+        (folder / f"{name}.html").write_text(text, encoding="utf-8")
+    (folder / "net.py").write_text(PROGRAM.replace("EVIL", "'inner'"))
+    subprocess.run([sys.executable, "-m", "torchspore", "plan", "--devices", "8", "--html", "plan.html", "net.py"], cwd=folder, check=True,
+                   capture_output=True, env=dict(os.environ))
+    return {name: folder / f"{name}.html" for name in ("graph", "trace", "report", "curves", "plan")}
+
+
+@pytest.fixture(scope="module", params=list(SIZES))
+def screen(request: pytest.FixtureRequest) -> Iterator[chromium.Browser]:
+    program = chromium.executable()
+    assert program is not None
+    with chromium.browser(program, *SIZES[request.param]) as browser:
+        yield browser
+
+
+@pytest.mark.parametrize("name", ["graph", "trace", "report", "curves", "plan"])
+def test_nothing_is_clipped(screen: chromium.Browser, pages: dict[str, Path], name: str) -> None:
+    screen.errors.clear()
+    screen.open(pages[name].as_uri(), chromium.READY)
+    assert screen.evaluate(OUTSIDE) == [] and screen.errors == []
+
+
+def test_the_graph_can_be_seen_and_read(screen: chromium.Browser, pages: dict[str, Path]) -> None:
+    screen.open(pages["graph"].as_uri(), chromium.READY)
+    in_view = """[...document.querySelectorAll(".pane")].map((pane) => {
+      const seen = pane.querySelector("svg").getBoundingClientRect();
+      return [...pane.querySelectorAll(".card text")].filter((text) => {
+        const box = text.getBoundingClientRect();
+        return box.height >= 9 && box.left >= seen.left && box.right <= seen.right && box.top >= seen.top && box.bottom <= seen.bottom;
+      }).length;
+    })"""
+    assert screen.evaluate(in_view)[0] >= 4
+    screen.evaluate("app.compare()")
+    counts = screen.evaluate(in_view)
+    assert len(counts) == 2 and min(counts) >= 4
+    marked = """[...document.querySelectorAll(".pane")].map((pane) => {
+      const seen = pane.querySelector("svg").getBoundingClientRect();
+      return [...pane.querySelectorAll("[class*='is-']")].some((card) => {
+        const box = card.getBoundingClientRect();
+        return box.left >= seen.left && box.right <= seen.right && box.top >= seen.top && box.bottom <= seen.bottom;
+      });
+    })"""
+    assert screen.evaluate(marked) == [True, True]
+    assert screen.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    screen.evaluate("app.panes[0].fit()")
+    assert screen.evaluate("""(() => {
+      const seen = app.panes[0].canvas.getBoundingClientRect(), box = app.panes[0].world.getBoundingClientRect();
+      return box.left >= seen.left - 1 && box.right <= seen.right + 1 && box.top >= seen.top - 1 && box.bottom <= seen.bottom + 1; })()""")
+
+
+def test_two_fingers_zoom(screen: chromium.Browser, pages: dict[str, Path]) -> None:
+    screen.open(pages["graph"].as_uri(), chromium.READY)
+    before = screen.evaluate("app.panes[0].view.scale")
+    screen.evaluate("""(() => {
+      const pane = app.panes[0], box = pane.canvas.getBoundingClientRect(), y = box.top + 80;
+      const touch = (kind, id, x, target) => target.dispatchEvent(
+        new PointerEvent(kind, { pointerId: id, clientX: box.left + x, clientY: y, bubbles: true }));
+      touch("pointerdown", 1, 100, pane.canvas);
+      touch("pointerdown", 2, 140, pane.canvas);
+      touch("pointermove", 2, 180, window);
+      touch("pointerup", 1, 100, window);
+      touch("pointerup", 2, 180, window);
+    })()""")
+    assert screen.evaluate("app.panes[0].view.scale") == pytest.approx(2 * before)

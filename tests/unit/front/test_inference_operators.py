@@ -1,0 +1,153 @@
+"""Operators of inference that MindSpore has on Ascend alone: routing of experts, quantized products, caches, rotated positions."""
+from __future__ import annotations
+
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Tensor
+from mindspore.ops.auto_generate import (
+    ApplyRotaryPosEmb,
+    MoeComputeExpertTokens,
+    MoeFinalizeRouting,
+    MoeInitRouting,
+    PagedAttention,
+    PagedAttentionMask,
+    RotaryPositionEmbedding,
+)
+from mindspore.ops.operations._infer_ops import (
+    DynamicQuantExt,
+    FusedInferAttentionScore,
+    KVCacheScatterUpdate,
+    MoeGatingTopKSoftmax,
+    QuantBatchMatmul,
+    QuantV2,
+    WeightQuantBatchMatmul,
+)
+
+_RANDOM = np.random.default_rng(0)
+
+
+def _random(*shape: int) -> Any:
+    return _RANDOM.normal(size=shape).astype(np.float32)
+
+
+def test_experts_of_tokens_and_back() -> None:
+    x, logits = _random(5, 4), _random(5, 3)
+    scales, experts, rows = MoeGatingTopKSoftmax()(Tensor(logits), None, 2)
+    softmax = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+    order = np.argsort(-softmax, -1, kind="stable")[:, :2]
+    assert np.array_equal(experts.asnumpy(), order) and np.allclose(scales.asnumpy(), np.take_along_axis(softmax, order, -1), rtol=1e-6)
+    assert np.array_equal(rows.asnumpy(), np.arange(10).reshape(2, 5).T)
+    sorted_x, positions, sorted_experts = MoeInitRouting()(Tensor(x), rows, experts, 5)
+    counts = MoeComputeExpertTokens()(sorted_experts, 3).asnumpy()
+    assert np.array_equal(counts, np.cumsum(np.bincount(order.ravel(), minlength=3)))
+    bias, skip = _random(3, 4), _random(5, 4)
+    result = MoeFinalizeRouting()(sorted_x, Tensor(x), Tensor(skip), Tensor(bias), scales, positions, experts)
+    expected = x + skip + sum(scales.asnumpy()[:, k, None] * (x + bias[order[:, k]]) for k in range(2))
+    assert np.allclose(result.asnumpy(), expected, atol=1e-5)
+
+
+def test_finished_tokens_belong_to_no_expert() -> None:
+    experts = MoeGatingTopKSoftmax()(Tensor(_random(2, 3)), Tensor([True, False]), 2)[1].asnumpy()
+    assert experts[0].tolist() == [3, 3] and experts[1].max() < 3
+
+
+def test_the_example_of_mindspore() -> None:
+    rows = np.array([[0.1] * 4, [0.2] * 4, [0.3] * 4] * 2, np.float16)
+    bias = np.array([[0.1] * 4, [0.2] * 4, [0.3] * 4, [0.4] * 4], np.float16)
+    result = MoeFinalizeRouting()(
+        Tensor(rows), Tensor(np.array([[1] * 4, [0.2] * 4, [0.3] * 4], np.float16)), None, Tensor(bias),
+        Tensor(np.array([[0.7, 0.3], [0.8, 0.2], [0.8, 0.2]], np.float16)), Tensor([2, 3, 1, 0, 5, 4], ms.int32),
+        Tensor([[0, 1], [0, 2], [1, 3]], ms.int32),
+    )
+    assert np.allclose(result.asnumpy()[:, 0], [1.37, 0.48, 0.74], atol=1e-3)
+
+
+def test_quantized_numbers() -> None:
+    assert QuantV2()(Tensor([100.0, 1.5]), Tensor([80.0, 4.0]), Tensor([0.0, 2.0]), False, "Round", ms.int8).asnumpy().tolist() == [127, 8]
+    values, scales = DynamicQuantExt()(Tensor([[1.0, -2.0], [0.0, 0.0]]))
+    assert values.asnumpy().tolist() == [[64, -127], [0, 0]] and np.allclose(scales.asnumpy(), [2 / 127, 0])
+
+
+@pytest.mark.parametrize("shape,groups", [((3,), 1), ((2, 3), 2), ((1,), 1)])
+def test_product_with_a_quantized_matrix(shape: tuple[int, ...], groups: int) -> None:
+    x, weight = _random(2, 4), _RANDOM.integers(-9, 9, (4, 3)).astype(np.int8)
+    scale, offset = np.abs(_random(*shape)), _random(*shape)
+    rows = [np.repeat(t.reshape(groups, -1), 4 // groups, 0) for t in (scale, offset)]
+    expected = x @ ((weight + rows[1]) * rows[0])
+    for flag in (False, True):
+        matrix = weight.T.copy() if flag else weight
+        result = WeightQuantBatchMatmul(False, flag)(Tensor(x), Tensor(matrix), Tensor(scale), Tensor(offset))
+        assert np.allclose(result.asnumpy(), expected, atol=1e-4)
+
+
+def test_product_of_integers() -> None:
+    x, y = (_RANDOM.integers(-9, 9, shape).astype(np.int8) for shape in ((2, 4), (4, 3)))
+    scale, bias, token = np.float32([0.5, 1, 2]), np.int32([1, 2, 3]), np.float32([1, 3])
+    result = QuantBatchMatmul(dtype=ms.float16)(Tensor(x), Tensor(y), Tensor(scale), None, Tensor(bias), Tensor(token))
+    assert np.array_equal(result.asnumpy(), ((x.astype(int) @ y + bias) * scale * token[:, None]).astype(np.float16))
+
+
+def test_cache_written_at_positions() -> None:
+    cache, new = np.zeros((2, 1, 4, 3), np.float32), _random(2, 1, 2, 3)
+    var = Tensor(cache)
+    result = KVCacheScatterUpdate()(var, Tensor([1, 2]), Tensor(new), -2, "update")
+    cache[0, :, 1:3], cache[1, :, 2:4] = new[0], new[1]
+    assert np.array_equal(result.asnumpy(), cache) and np.array_equal(var.asnumpy(), cache)
+
+
+def test_rotated_queries_and_keys() -> None:
+    q, angles = _random(2, 3, 2, 4), _random(2, 3, 1, 4)
+    cos, sin = np.cos(angles), np.sin(angles)
+    turned = np.concatenate([-q[..., 2:], q[..., :2]], -1)
+    expected = q * cos + turned * sin
+    got = ApplyRotaryPosEmb(1)(Tensor(q), Tensor(q), Tensor(cos), Tensor(sin), Tensor([3, 3], ms.int32))
+    assert all(np.allclose(t.asnumpy(), expected, atol=1e-6) for t in got)
+    assert np.allclose(RotaryPositionEmbedding()(Tensor(q), Tensor(cos), Tensor(sin), 0).asnumpy(), expected, atol=1e-6)
+
+
+def test_attention_over_blocks_with_a_mask() -> None:
+    query, keys, values = _random(1, 2, 4), _random(2, 3, 2, 4), _random(2, 3, 2, 4)
+    blocks, lengths, mask = Tensor([[1, 0]], ms.int32), Tensor([5, 9], ms.int32), Tensor(_random(1, 2, 1, 6))
+    arguments = [*map(Tensor, (query, keys, values)), blocks, lengths]
+    expected = PagedAttention(2, 0.5, 2)(*arguments, alibi_mask=mask).asnumpy()
+    assert np.allclose(PagedAttentionMask(2, 0.5, 2)(*arguments, None, None, mask).asnumpy(), expected)
+    assert np.allclose(PagedAttentionMask(2, 0.5, 2)(*arguments, mask).asnumpy(), expected)      # in the order before 2.4
+
+
+def test_fused_attention_as_a_primitive() -> None:
+    q, k, v = (Tensor(_random(1, 2, 4, 8)) for _ in range(3))
+    result = FusedInferAttentionScore(2, 0.3, input_layout="BNSD")(q, [k], [v])
+    expected = ms.ops.fused_infer_attention_score(q, [k], [v], num_heads=2, scale=0.3, input_layout="BNSD")
+    assert np.array_equal(result[0].asnumpy(), expected[0].asnumpy())
+
+
+def test_quantized_keys() -> None:
+    q, k = _random(1, 2, 1, 4), _RANDOM.integers(-9, 9, (1, 2, 3, 4)).astype(np.int8)
+    scale, offset = np.abs(_random(2, 2, 1, 4)), _random(2, 2, 1, 4)
+    real = [Tensor(((k + offset[at]) * scale[at]).astype(np.float32)) for at in (0, 1)]
+    options = {"num_heads": 2, "input_layout": "BNSD"}
+    result = ms.ops.incre_flash_attention(
+        Tensor(q), [Tensor(k)], [Tensor(k)], antiquant_scale=Tensor(scale), antiquant_offset=Tensor(offset), **options,
+    )
+    expected = ms.ops.incre_flash_attention(Tensor(q), [real[0]], [real[1]], **options)
+    assert np.allclose(result.asnumpy(), expected.asnumpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize("call,expected", [
+    (lambda: MoeGatingTopKSoftmax()(Tensor(_random(2, 3)), None, 4), r"\(k=4\) of 3 experts: expected a number from 0 to 3"),
+    (lambda: MoeComputeExpertTokens()(Tensor([0, 1]), 0), "expected one axis, and a number of experts from 1"),
+    (lambda: MoeFinalizeRouting()(Tensor(_random(4, 2)), Tensor(_random(2, 2))), "expected expanded_row_idx, and expanded_expert_idx"),
+    (lambda: QuantV2()(Tensor([1.0]), Tensor([1.0]), Tensor([1.0]), False, "FLOOR"), "expected rounding_mode='ROUND'"),
+    (lambda: QuantBatchMatmul(dtype=ms.float32)(*[Tensor(np.ones((2, 2), np.int8))] * 2, Tensor([1.0])), "float16, bfloat16 or int8"),
+    (lambda: KVCacheScatterUpdate()(Tensor(_random(1, 1, 4, 2)), Tensor([0]), Tensor(_random(1, 1, 1, 2)), 0), "axis -1 or -2"),
+    (lambda: ApplyRotaryPosEmb(2)(*[Tensor(_random(2, 3, 2, 4))] * 4, Tensor([1])), r"ApplyRotaryPosEmb\(cos_format=2\): expected 0 or 1"),
+    (lambda: ApplyRotaryPosEmb(0)(*[Tensor(_random(2, 3, 2, 4))] * 2, *[Tensor(_random(9, 4))] * 2, Tensor([1])), "look them up first"),
+    (lambda: PagedAttention(2, 0.5, 2)(
+        Tensor(_random(2, 2, 4)), *[Tensor(_random(2, 3, 2, 4))] * 2, Tensor([[0], [1]]), Tensor([1])), r"2, one for each token"),
+])
+def test_refusals(call: Any, expected: str) -> None:
+    with pytest.raises(ValueError, match=expected):
+        call()

@@ -1,0 +1,77 @@
+"""Errors of Python's operators and built-in functions in graph mode have MindSpore's texts and types, and Python's text behind them."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import mindspore as ms
+import pytest
+from mindspore import Tensor, nn, ops
+
+
+@pytest.fixture(autouse=True)
+def graph_mode() -> Iterator[None]:
+    ms.set_context(mode=ms.GRAPH_MODE)
+    yield
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+class _Net(nn.Cell):
+    def __init__(self, body: Callable[..., Any]) -> None:
+        super().__init__()
+        self.body = body
+
+    def construct(self, x: Tensor) -> Any:
+        return self.body(x)
+
+
+def _floor(x: Tensor) -> Tensor:
+    return x + 5 // 0
+
+
+def _steps(x: Tensor) -> Tensor:
+    for _ in range(1, 2, 0):
+        x = x + 1
+    return x
+
+
+def _float_end(x: Tensor) -> Tensor:
+    for _ in range(1, 0.5):  # type: ignore[arg-type]
+        x = x + 1
+    return x
+
+
+@pytest.mark.parametrize("body,kind,text", [
+    (lambda x: x + 5 / 0, ZeroDivisionError, r"The divisor could not be zero\. \(division by zero\)"),
+    (lambda x: x + 5 % 0, ZeroDivisionError, r"zero\. \(.*modulo by zero\)"),
+    (_floor, ZeroDivisionError, r"The divisor could not be zero\. \(integer division or modulo by zero\)"),
+    (lambda x: list(range()), RuntimeError, r"For 'make_range', the input size should within \[1, 3\] but got0"),
+    (lambda x: list(range(1, 2, 3, 4)), RuntimeError, r"should within \[1, 3\] but got4"),
+    (_steps, ValueError, "For 'range', the argument 'step' could not be 0."),
+    (_float_end, TypeError, "For 'make_range', the 1th input should be a int scalar but got AbstractScalar"),
+    (lambda x: list(range(2.0)), TypeError, "the 0th input should be a int scalar"),  # type: ignore[arg-type]
+    (lambda x: map(abs), TypeError, "The Map operator must have at least two arguments."),
+    (lambda x: map(abs, 3), TypeError, "Map can only be applied to list, tuple"),
+    (lambda x: ops.typeof(x, x), TypeError, "The Typeof operator must requires 1 argument, but the size of arguments is 2."),
+])
+def test_texts(body: Any, kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind, match=text):
+        _Net(body)(Tensor([1.0]))
+
+
+def test_errors_of_the_program_itself_stay() -> None:
+    def raises(x: Tensor) -> Tensor:
+        raise ValueError("range() arg 3 must not be zero, says the program")
+
+    with pytest.raises(ValueError, match=r"^range.. arg 3 must not be zero, says the program"):
+        _Net(raises)(Tensor([1.0]))
+
+
+def test_a_program_that_catches_the_error_goes_on() -> None:
+    def catches(x: Tensor) -> Tensor:
+        try:
+            return x + 1 / 0
+        except ZeroDivisionError:
+            return x - 1
+
+    assert _Net(catches)(Tensor([1.0])).asnumpy().tolist() == [0.0]
