@@ -122,6 +122,8 @@ class Handshake:
         """The exchanges that have not started. Those of one line start in order."""
         self._claims: queue.SimpleQueue[PendingExchange | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
+        self._failure: RuntimeError | None = None
+        """The error that ended the thread."""
 
     # ---- new claims
 
@@ -166,21 +168,35 @@ class Handshake:
 
     def start(self, line: str, claims: list[tuple[str, int]] | None, start: Callable[[], Any]) -> Any:
         """Start an exchange now if it has no claims and no exchange of its line waits, otherwise later. Return its handle."""
+        if self._failure is not None:
+            raise self._failure
         if not claims and line not in self._lines:
             return start()
         pending = PendingExchange(start, claims or [])
         with self._lock:
             if not claims and line not in self._lines:
                 return start()
-            self._lines.setdefault(line, collections.deque()).append(pending)
+            queued = self._lines.get(line)
+            if queued is None:
+                self._lines[line] = collections.deque([pending])   # the thread reads a line without the lock, so no line is ever empty
+            else:
+                queued.append(pending)
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="torchspore handshake", daemon=True)
             self._thread.start()
         self._claims.put(pending)
         return pending
 
-    @torch.no_grad()
     def _run(self) -> None:
+        try:
+            self._begin_agreed_exchanges()
+        except BaseException as error:                        # without this, `wait` would never return
+            self._failure = RuntimeError(f"the thread that starts exchanges failed: {type(error).__name__}: {error}")
+            self._fail_waiting(self._failure)
+            raise
+
+    @torch.no_grad()
+    def _begin_agreed_exchanges(self) -> None:
         pause = SOON
         while True:
             try:
@@ -234,9 +250,12 @@ class Handshake:
             return
         self._claims.put(None)
         self._thread.join(1.0)
-        for line in self._lines.values():
-            for pending in line:
-                pending.give_up(RuntimeError("not all ranks have started it"))
+        self._fail_waiting(RuntimeError("not all ranks have started it"))
+
+    def _fail_waiting(self, error: RuntimeError) -> None:
+        for line in list(self._lines.values()):
+            for pending in list(line):
+                pending.give_up(error)
 
 
 _NONE = PendingExchange(_nothing, [])

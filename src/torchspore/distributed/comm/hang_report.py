@@ -28,11 +28,11 @@ class HangReports:
         self._exchange, self._count = exchange, count
         return count > reported
 
-    def report_wait(self, waiting: Waiting, line: str | None, seconds: float, absences: dict[int, str], limit: float) -> None:
-        """Report that this rank has waited `seconds` at `line`. `absences` describes each rank that has not begun the exchange."""
+    def report_wait(self, waiting: Waiting, line: str | None, seconds: float, description: str, limit: float) -> None:
+        """Report that this rank has waited `seconds` at `line`. `description` names the ranks that the exchange lacks."""
         _print(
             f"{line}: rank {self._rank} has waited {seconds:.0f} s in {waiting.what} over {waiting.group} (its number {waiting.number}); "
-            f"{'; '.join(absences.values()) or 'all ranks are in it'}. The wait fails after {limit:g} s (MS_TOPO_TIMEOUT), "
+            f"{description}. The wait fails after {limit:g} s (MS_TOPO_TIMEOUT), "
             "or at the limit that set_context(op_timeout=SECONDS) sets."
         )
 

@@ -133,7 +133,7 @@ class Watchdog:
 
     def _diagnose(self, waiting: Waiting, *works: Any) -> None:
         """Read the states of the others. Raise CommunicationError if they will not join the exchange."""
-        waited, where = time.monotonic() - waiting.since, self._exchange_states(self._local_state(waiting), waiting)
+        waited, where = time.monotonic() - waiting.since, self._exchange_states(self._local_state(waiting, works), waiting)
         for rank, other in where.items():
             contradiction = self._contradicted(waiting, other)
             if contradiction is not None:
@@ -165,20 +165,21 @@ class Watchdog:
         if not self._reports.passes_limit(waiting, waited):
             return
         line, absences = user_line(), self._absences(waiting, where)
-        self._reports.report_wait(waiting, line, waited, absences, self.seconds)
+        description = "; ".join(absences.values()) or "all ranks are in it" + self._describe_unstarted(waiting, where)
+        self._reports.report_wait(waiting, line, waited, description, self.seconds)
         notice = json.dumps({"rank": self.rank, "what": waiting.what, "group": waiting.group, "line": line, "waited": round(waited)})
         with contextlib.suppress(RuntimeError):
             for rank in absences:
                 self._shared_store.set(f"awaited/{rank}", notice)
             self._shared_store.add("asked", 1)
 
-    def _local_state(self, waiting: Waiting) -> dict[str, Any]:
+    def _local_state(self, waiting: Waiting, works: tuple[Any, ...]) -> dict[str, Any]:
         """Return the state of this rank for the others."""
         return {
             "key": waiting.key, "number": waiting.number, "what": waiting.what, "line": user_line(), "numbers": dict(self._numbers),
             "ranks": sorted({self.rank, *(waiting.others or waiting.ranks)}), "names": list(waiting.facts(self.rank)),
             "facts": {name: (fact, owner.number, owner.what) for name, (fact, owner) in self._facts(waiting).items()},
-            "ways": self.handshake.ways(), "terms": self.terms.statements,
+            "ways": self.handshake.ways(), "terms": self.terms.statements, "has_begun": _have_begun(works),
         }
 
     def _facts(self, waiting: Waiting) -> dict[str, tuple[str, Waiting]]:
@@ -274,7 +275,18 @@ class Watchdog:
         return state or None
 
     def _describe_absent(self, waiting: Waiting, where: dict[int, dict[str, Any]]) -> str:
-        return "; ".join(self._absences(waiting, where).values()) or "All ranks are in it: the network does not carry it"
+        description = "; ".join(self._absences(waiting, where).values())
+        unstarted = self._describe_unstarted(waiting, where)
+        return description or f"All ranks are in it{unstarted or ': the network does not carry it'}"
+
+    def _describe_unstarted(self, waiting: Waiting, where: dict[int, dict[str, Any]]) -> str:
+        """Name the ranks that are in the exchange and still wait for the agreement of the others."""
+        states = {self.rank: self._published, **where}
+        ranks = [
+            str(rank) for rank, state in sorted(states.items())
+            if state and (state.get("key"), state.get("number")) == (waiting.key, waiting.number) and not state["has_begun"]
+        ]
+        return f", but rank {', '.join(ranks)} waits for the agreement of the others" if ranks else ""
 
     def _absences(self, waiting: Waiting, where: dict[int, dict[str, Any]]) -> dict[int, str]:
         """Describe each rank that has not begun the exchange."""

@@ -90,7 +90,7 @@ class Client:
         self._line = user_line()
         membership.lost_listeners.append(self._cancel)
         for server in self._servers:
-            self._retried(server, lambda server=server: self._register(server))  # type: ignore[misc]
+            self._register(server)
 
     @property
     def rank(self) -> int:
@@ -175,7 +175,7 @@ class Client:
                 cache.clear()
         try:
             self._open(server, self._membership.servers[server.rank])
-            self._register(server)
+            self._send_plans(server)
             for sent in [sent for sent in server.history if sent is not server.pending]:
                 self._answer(self._call(server, sent.method, sent.again(), 0), 0)
             if server.rank == 0 and self._flag is not None:
@@ -188,6 +188,10 @@ class Client:
     # ---- calls
 
     def _register(self, server: _Server) -> dict[str, Any]:
+        """Send the plans to a server, which may be lost and come back; return its answer."""
+        return self._retried(server, lambda: self._send_plans(server))
+
+    def _send_plans(self, server: _Server) -> dict[str, Any]:
         message = Message({"plans": [plan.describe() for plan in self.plans.values()]})
         return self._answer(self._call(server, "Register", message, 0), 0).facts
 
