@@ -116,7 +116,7 @@ class ParameterStore:
         self._loads: dict[str, int] = (counts or {}).get("loads", {})
         """By plan, index and state the number of the last load from worker 0 that all workers take part in."""
         self._loaded = threading.Condition()
-        self._jobs: queue.SimpleQueue[tuple[str, int] | None] = queue.SimpleQueue()
+        self._jobs: queue.Queue[tuple[str, int] | None] = queue.Queue()
         self._lock = threading.Lock()
         self._is_loaded = threading.Event()
         if counts is not None:
