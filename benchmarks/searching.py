@@ -104,19 +104,22 @@ def work(name: str, devices: int, mode: str) -> None:
     import mindspore as ms
     from mindspore import nn
 
-    from torchspore.distributed.shard.search import comparison, strategy_search
+    from torchspore.distributed.shard.search import strategy_search
 
     spent = {"search": 0.0, "memory": 0.0}
-    search = strategy_search.candidates
 
-    def timed(*arguments: Any) -> Any:
-        memory, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
-        result = search(*arguments)
-        spent["search"] += time.process_time() - started
-        spent["memory"] += (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory) / 1024
-        return result
+    def timed(function: Any) -> Any:
+        def call(*arguments: Any) -> Any:
+            memory, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+            result = function(*arguments)
+            spent["search"] += time.process_time() - started
+            spent["memory"] += (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory) / 1024
+            return result
 
-    comparison.strategy_search.candidates = timed
+        return call
+
+    search: Any = strategy_search.Search
+    search.__init__, search.candidates = timed(search.__init__), timed(search.candidates)
     ms.set_auto_parallel_context(parallel_mode="auto_parallel", search_mode=mode, device_num=devices, dataset_strategy="full_batch",
                                  init_param_in_compile=True)
     net, inputs = networks()[name](devices)

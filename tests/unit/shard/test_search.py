@@ -249,7 +249,8 @@ def test_nothing_that_can_be_counted_is_cheaper(sizes: tuple[int, ...]) -> None:
     ]
     problem = strategy_search.Problem(module, Mesh((8,)), lambda mesh: {holders[0]: unsplit(2)}, lambda mesh: {}, True, False, False)
     tally = strategy_search.Tally()
-    candidates = strategy_search.candidates(problem, machine, "dynamic_programming", tally)[:strategy_search.COMPARED]
+    search = strategy_search.Search(problem, machine, "dynamic_programming", tally)
+    candidates = search.candidates()[:strategy_search.COMPARED]
     least = min(cost(one.mesh, [unsplit(2), *(one.plan.inputs[node] for node in holders[1:])], one.plan) for one in candidates)
     assert least <= min(every) and tally.guessed == 0
 

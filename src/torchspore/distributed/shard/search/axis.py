@@ -94,9 +94,7 @@ class Axis:
         ):  # told: it is cut as that, or not at all
             choices.pop(0)
         if variable.is_linear:
-            choices += [Choice(terms=SUM), Choice(terms=AVG)]
-            if variable.kind == VALUE:
-                choices += [Choice(terms=MAX), Choice(terms=MIN)]
+            choices += [Choice(terms=KINDS[kind]) for kind in KINDS if kind in variable.term_kinds]
         return choices
 
     def _fixed(self, variable: Variable) -> list[Choice]:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -38,6 +38,8 @@ class Searched:
     """Of the program's own strategies; without any, of plain data parallel."""
     search_cost: Cost
     is_better: bool
+    rows: tuple[Compared, ...] = ()
+    """The plans that were compared, the program's first."""
 
     def describe(self) -> str:
         """For people."""
@@ -59,6 +61,65 @@ def _describe_cost(cost: Cost) -> str:
     return cost.describe(f" ({cost.received:,} bytes in {cost.messages} exchanges)")
 
 
+@dataclass(frozen=True)
+class Compared:
+    """One of the plans that a search compared."""
+
+    name: str
+    """The program's own plan, or a searched one."""
+    mesh: Mesh
+    cost: Cost
+    is_taken: bool = False
+
+
+PROGRAM, FOUND = "the program's strategies", "searched"
+
+
+class _Comparison:
+    """The plans of a search as local graphs, and the cheapest of them."""
+
+    def __init__(self, sharded_capture: ShardedCapture, module: torch.fx.GraphModule, lifted: Sequence[Any], plain: Attempt,
+                 search: strategy_search.Search, assumed_machine: Machine) -> None:
+        self._capture, self._module, self._lifted, self._search, self._machine = sharded_capture, module, lifted, search, assumed_machine
+        self.best, self.least = plain, costs.of(plain.local, assumed_machine)
+        self.rows = [Compared(PROGRAM, plain.local.mesh, self.least)]
+        self._attempts: dict[Any, bool] = {}
+        """By plan whether it fits into a device."""
+
+    def compare_at(self, price: float) -> bool:
+        """Write the best plans at a price of memory as local graphs; return whether one fits into a device."""
+        fits = False
+        for candidate in self._search.candidates(price)[:_compared(self._module)]:
+            key = candidate.mesh.sizes, tuple(map(tuple, candidate.chosen))
+            if key not in self._attempts:
+                self._attempts[key] = self._attempt(candidate)
+            fits = fits or self._attempts[key]
+        return fits
+
+    def _attempt(self, candidate: strategy_search.Candidate) -> bool:
+        attempt = self._capture.attempt(self._module, self._lifted, candidate.mesh, candidate.plan)
+        self._search.tally.compared += 1
+        cost = costs.of(attempt.local, self._machine)
+        self.rows.append(Compared(FOUND, candidate.mesh, cost))
+        if cost.order() < self.least.order():
+            self.best, self.least = attempt, cost
+        return not cost.excess
+
+
+def _compare_prices(comparison: _Comparison) -> None:
+    """Compare plans at the lowest price of memory at which one fits into a device, or at several prices if none fits."""
+    prices = strategy_search.PRICES
+    if comparison.compare_at(prices[0]):
+        return
+    low, high = 0, len(prices) - 1
+    if not comparison.compare_at(prices[high]):
+        comparison.compare_at(prices[high // 2])
+        return
+    while high - low > 1:                                       # a higher price gives a plan that holds less
+        middle = (low + high) // 2
+        low, high = (low, middle) if comparison.compare_at(prices[middle]) else (middle, high)
+
+
 @garbage_collection_paused()              # a search creates no cycles, and a collection visits all graphs of the process
 def better(
     sharded_capture: ShardedCapture, module: torch.fx.GraphModule, lifted: Sequence[Any], base: Mesh, plain: Attempt,
@@ -66,24 +127,18 @@ def better(
     """The attempt that costs least, `plain` where nothing costs less."""
     mode = strategy_search.PROPAGATION if STORE.get("auto_parallel.sharding_propagation") else str(STORE.get(MODE))
     assumed_machine = machine()
-    before = costs.of(plain.local, assumed_machine)
     tally = Tally()
     if mode == strategy_search.PROPAGATION:
+        before = costs.of(plain.local, assumed_machine)
         return plain, Searched(mode, assumed_machine, tally, before, before, False)
-    problem = _problem(sharded_capture, module, lifted, base, plain.local)
-    best, least = plain, before
-    for price in strategy_search.PRICES:
-        for candidate in strategy_search.candidates(problem, assumed_machine, mode, tally, price)[:_compared(module)]:
-            attempt = sharded_capture.attempt(module, lifted, candidate.mesh, candidate.plan)
-            tally.compared += 1
-            cost = costs.of(attempt.local, assumed_machine)
-            if cost.order() < least.order():
-                best, least = attempt, cost
-        if not least.excess:
-            break
+    search = strategy_search.Search(_problem(sharded_capture, module, lifted, base, plain.local), assumed_machine, mode, tally)
+    comparison = _Comparison(sharded_capture, module, lifted, plain, search, assumed_machine)
+    _compare_prices(comparison)
+    best, least = comparison.best, comparison.least
     if best is not plain:
         sharded_capture.strategies.update(chosen_strategies.strategies(sharded_capture, best.local, lifted))
-    return best, Searched(mode, assumed_machine, tally, before, least, best is not plain)
+    rows = tuple(replace(row, is_taken=row.cost is least) for row in comparison.rows)
+    return best, Searched(mode, assumed_machine, tally, comparison.rows[0].cost, least, best is not plain, rows)
 
 
 def _compared(module: torch.fx.GraphModule) -> int:

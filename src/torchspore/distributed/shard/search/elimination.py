@@ -2,7 +2,8 @@
 
 Each step removes one variable: its tables become one table over its neighbours that holds the least sum for each of their values. The
 neighbours with the smallest product of domain sizes go first. Layers of a network repeat, and so do their tables: a step whose tables all
-occurred before in the same arrangement takes its result from the earlier step.
+occurred before in the same arrangement takes its result from the earlier step. Most variables have one or two neighbours; these are removed
+first, in lists that hold nothing but pairs.
 
 A variable whose step would need more than `LIMIT` entries gets the value of a known solution; the result is then no worse than that
 solution, but need not be the least.
@@ -42,9 +43,12 @@ class _Arrays:
 
     arrays: list[np.ndarray] = field(default_factory=list)
     contents: dict[tuple[tuple[int, ...], bytes], int] = field(default_factory=dict)
-    numbers: dict[tuple[int, bool], int] = field(default_factory=dict)
-    """By `id` of an array of the problem, which `Elimination` keeps alive, and whether it is transposed."""
+    numbers: dict[int, int] = field(default_factory=dict)
+    """By `id` of an array of the problem, which `Elimination` keeps alive."""
     sums: dict[tuple[int, int], int] = field(default_factory=dict)
+    transposes: dict[int, int] = field(default_factory=dict)
+    ends: dict[tuple[int, int], tuple[np.ndarray, int]] = field(default_factory=dict)
+    chains: dict[tuple[int, int, int], tuple[np.ndarray, int]] = field(default_factory=dict)
     steps: dict[tuple[object, ...], tuple[np.ndarray, int]] = field(default_factory=dict)
 
     def add(self, array: np.ndarray) -> int:
@@ -57,13 +61,11 @@ class _Arrays:
             self.arrays.append(array)
         return number
 
-    def number(self, source: np.ndarray, is_transposed: bool = False) -> int:
-        """Return the number of an array of the problem, or of its transpose."""
-        key = (id(source), is_transposed)
-        if key not in self.numbers:
-            array = np.asarray(source, dtype=np.float64)
-            self.numbers[key] = self.add(array.T if is_transposed else array)
-        return self.numbers[key]
+    def number(self, source: np.ndarray) -> int:
+        """Return the number of an array of the problem."""
+        if id(source) not in self.numbers:
+            self.numbers[id(source)] = self.add(np.asarray(source, dtype=np.float64))
+        return self.numbers[id(source)]
 
     def sum(self, first: int, other: int) -> int:
         """Return the number of the sum of two arrays of one shape."""
@@ -71,6 +73,32 @@ class _Arrays:
         if key not in self.sums:
             self.sums[key] = self.add(self.arrays[first] + self.arrays[other])
         return self.sums[key]
+
+    def transpose(self, number: int) -> int:
+        """Return the number of the transpose of an array."""
+        if number not in self.transposes:
+            transposed = self.transposes[number] = self.add(np.ascontiguousarray(self.arrays[number].T))
+            self.transposes[transposed] = number
+        return self.transposes[number]
+
+    def end(self, costs: int, pair: int) -> tuple[np.ndarray, int]:
+        """Remove a variable with one neighbour: return its best value for each of the neighbour's, and the number of the least sums.
+
+        `costs` is the variable's table, `pair` the table of the variable (axis 0) and the neighbour (axis 1).
+        """
+        key = (costs, pair)
+        if key not in self.ends:
+            sums = self.arrays[costs][:, None] + self.arrays[pair]
+            self.ends[key] = sums.argmin(0), self.add(sums.min(0))
+        return self.ends[key]
+
+    def chain(self, costs: int, first: int, other: int) -> tuple[np.ndarray, int]:
+        """Remove a variable with two neighbours: return its best value for each pair of values of theirs, and the least sums."""
+        key = (costs, first, other)
+        if key not in self.chains:
+            sums = (self.arrays[costs][:, None] + self.arrays[first])[:, :, None] + self.arrays[other][:, None, :]
+            self.chains[key] = sums.argmin(0), self.add(sums.min(0))
+        return self.chains[key]
 
     def step(self, parts: Sequence[tuple[int, tuple[int, ...]]], count: int, shape: Sequence[int]) -> tuple[np.ndarray, int]:
         """Return the best value for each entry of the neighbours' table, and the number of the table of least sums.
@@ -98,22 +126,64 @@ class Elimination:
         self.unary, self.edges, self.limit = unary, edges, limit
         self.sizes = [len(costs) for costs in unary]
         self._arrays = _Arrays()
+        self.steps: list[tuple[int, Scope, np.ndarray]] = []
+        self.entries = 0
+        costs_of, pairs = self._reduced()
         self.tables: list[dict[Scope, int]] = [{} for _ in unary]
         self.neighbours: list[set[int]] = [set() for _ in unary]
-        self.entries = 0
-        for at, costs in enumerate(unary):
-            self._put((at,), self._arrays.number(costs))
-        for first, other, costs in edges:
-            if first == other:
-                self._put((first,), self._arrays.add(np.diagonal(costs).astype(np.float64)))
-            else:
-                self._put((min(first, other), max(first, other)), self._arrays.number(costs, first > other))
-        self.remaining = set(range(len(self.sizes)))
-        self.steps: list[tuple[int, Scope, np.ndarray]] = []
-        self.now = [self._width(at) for at in range(len(self.sizes))]
-        self.waiting = [(width, at) for at, width in enumerate(self.now)]
+        for at in self.remaining:
+            self._put((at,), costs_of[at])
+            for other, number in pairs[at].items():
+                if at < other:
+                    self._put((at, other), number)
+        self.now = [self._width(at) if at in self.remaining else 0 for at in range(len(self.sizes))]
+        self.waiting = [(self.now[at], at) for at in self.remaining]
         heapq.heapify(self.waiting)
         self._go_on(None, [])
+
+    def _reduced(self) -> tuple[list[int], list[dict[int, int]]]:
+        """Remove variables with at most two neighbours until every other has more; `remaining` are those.
+
+        Return the number of each variable's table, and by variable and neighbour that of their common table, whose axis 0 is the variable.
+        """
+        arrays = self._arrays
+        costs_of = [arrays.number(costs) for costs in self.unary]
+        pairs: list[dict[int, int]] = [{} for _ in self.unary]
+
+        def join(first: int, other: int, number: int) -> None:
+            if other in pairs[first]:
+                number = arrays.sum(pairs[first][other], number)
+            pairs[first][other] = number
+            pairs[other][first] = arrays.transpose(number)
+
+        for first, other, costs in self.edges:
+            if first == other:
+                diagonal = arrays.add(np.diagonal(costs).astype(np.float64))
+                costs_of[first] = arrays.sum(costs_of[first], diagonal)
+            else:
+                join(first, other, arrays.number(costs))
+        self.remaining = set(range(len(self.sizes)))
+        small = [at for at in range(len(pairs)) if len(pairs[at]) < 3]
+        while small:
+            at = small.pop()
+            if at not in self.remaining or len(pairs[at]) > 2 or prod([self.sizes[each] for each in (at, *pairs[at])]) > self.limit:
+                continue
+            self.remaining.discard(at)
+            scope = tuple(sorted(pairs[at]))
+            for other in scope:
+                del pairs[other][at]
+            if len(scope) == 2:
+                best, number = arrays.chain(costs_of[at], pairs[at][scope[0]], pairs[at][scope[1]])
+                join(*scope, number)
+            elif scope:
+                best, number = arrays.end(costs_of[at], pairs[at][scope[0]])
+                costs_of[scope[0]] = arrays.sum(costs_of[scope[0]], number)
+            else:
+                best = arrays.arrays[costs_of[at]].argmin()
+            self.steps.append((at, scope, best))
+            self.entries += best.size * self.sizes[at]
+            small += [other for other in scope if len(pairs[other]) < 3]
+        return costs_of, pairs
 
     @property
     def is_exact(self) -> bool:

@@ -71,6 +71,8 @@ class Variable:
     wide: Wide | None = None
     is_product: bool = False
     is_linear: bool = False
+    term_kinds: frozenset[str] = frozenset()
+    """The kinds of terms that all operands can have, so that a linear operator or a value can let them through."""
     fixed: Layout | None = None
     """How it lies whatever is found: an input, what a strategy of the program says."""
     keeps_terms: bool = False
@@ -110,6 +112,7 @@ class Model:
                 self._call(node)
         for variable in self.variables:
             sources = [self.variables[use.source] for use in variable.operands]
+            variable.term_kinds = _term_kinds(variable, sources)
             variable.is_fixed_by_program = any(source.fixed is not None and source.kind == OPERATOR for source in sources)
             variable.unfixed = self._forms.setdefault(_form(variable, sources), len(self._forms))
         self._number()
@@ -290,6 +293,17 @@ class Model:
         )
 
 
+def _term_kinds(variable: Variable, sources: Sequence[Variable]) -> frozenset[str]:
+    """Return the kinds of terms that all operands can have. Sources come first in the graph, so that theirs are known."""
+    kinds: list[frozenset[str]] = []
+    for use, source in zip(variable.operands, sources):
+        passed = source.term_kinds if source.is_linear else frozenset[str]()
+        kept = frozenset({"sum"}) if source.keeps_terms else frozenset[str]()
+        kinds.append(passed | kept | frozenset(source.terms[use.result].values()))
+    shared = frozenset.intersection(*kinds) if kinds else frozenset[str]()
+    return shared if variable.kind == VALUE else shared & {"sum", "avg"}       # -max(a, b) is not max(-a, -b)
+
+
 def _form(variable: Variable, sources: Sequence[Variable]) -> Any:
     """Return everything of a variable, and of the values that it uses, that choices and their costs depend on, except fixed layouts."""
     rule, wide = variable.rule, variable.wide
@@ -313,6 +327,7 @@ def _form(variable: Variable, sources: Sequence[Variable]) -> Any:
         variable.writes,
         variable.is_product,
         variable.is_linear,
+        tuple(sorted(variable.term_kinds)),
         variable.is_settled,
         variable.is_fixed_by_program,
         None if wide is None else (wide.messages, wide.seen, wide.share),

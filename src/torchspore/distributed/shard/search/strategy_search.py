@@ -59,9 +59,15 @@ class Candidate:
     """A plan for one grid, and what the search thinks that it costs."""
 
     mesh: Mesh
-    plan: Plan
     seconds: float
-    price: float
+    chosen: list[list[Choice]]
+    """By axis of the grid, by variable."""
+    model: Model
+
+    @property
+    def plan(self) -> Plan:
+        """The layouts that the choices mean."""
+        return plan_of(self.model, self.chosen)
 
 
 @dataclass
@@ -75,50 +81,59 @@ class Tally:
     """Local graphs that were written and counted, that without a search among them."""
 
 
-def candidates(problem: Problem, machine: Machine, mode: str, tally: Tally, price: float = 0.0) -> list[Candidate]:
-    """Return plans for grids of the devices, the cheapest first."""
-    solver = _Solver(problem, machine, tally, price)
-    if mode == RECURSIVE:
-        solver.solve(problem.base)
-        fine = halved(problem.base)
-        if fine != problem.base:
-            levels = solver.solve(fine)
-            joined = {joined_levels(problem.base, fine, solver.model, levels, share): None for share in ALIKE}
-            few = max(FEW_AXES, min(len(mesh.sizes) for mesh in joined))
-            for mesh in joined:
-                if mesh not in (fine, problem.base) and len(mesh.sizes) <= few:
-                    solver.solve(mesh, is_refined=True)
-            if len(solver.candidates) > 2:                      # the levels showed which grid to use
-                solver.candidates = [candidate for candidate in solver.candidates if candidate.mesh != fine]
-    else:
-        for mesh in grids(problem.base):
-            work = len(solver.model.variables) * len(mesh.sizes)
-            if solver.candidates and solver.work + work > WORK:
-                break
-            solver.solve(mesh, is_refined=work < WORK // 12)
-    return sorted(solver.candidates, key=lambda candidate: (candidate.seconds, len(candidate.mesh.sizes), candidate.mesh.sizes))
+class Search:
+    """The search for plans of one graph; it can be repeated with another price of memory.
 
+    `candidates(price)` returns plans for grids of the devices, the cheapest first. `price` is in seconds for each byte that a device holds.
+    """
 
-class _Solver:
-    """Solves one graph for several grids."""
-
-    def __init__(self, problem: Problem, machine: Machine, tally: Tally, price: float) -> None:
-        self.problem, self.tally, self.price = problem, tally, price
+    def __init__(self, problem: Problem, machine: Machine, mode: str, tally: Tally) -> None:
+        self.problem, self.tally, self._mode = problem, tally, mode
         base = problem.base
-        self.model = Model(problem.module, problem.fixed(base), problem.marked(base), machine, problem.keeps)
-        self.candidates: list[Candidate] = []
-        self.work = 0
-        """The variables of all axes that have been solved."""
+        self._models = {base: Model(problem.module, problem.fixed(base), problem.marked(base), machine, problem.keeps)}
 
-    def solve(self, mesh: Mesh, is_refined: bool = False) -> list[list[Choice]]:
-        """Add the plan for a grid to the candidates; return the choices of all variables by axis."""
+    def candidates(self, price: float = 0.0) -> list[Candidate]:
+        """Return the plans at a price of memory."""
+        if self._mode == RECURSIVE:
+            plans = self._halve(price)
+        else:
+            plans = self._solve_grids(price)
+        return sorted(plans, key=lambda candidate: (candidate.seconds, len(candidate.mesh.sizes), candidate.mesh.sizes))
+
+    def _halve(self, price: float) -> list[Candidate]:
+        base = self.problem.base
+        plans = [self._solve(base, price)]
+        fine = halved(base)
+        if fine == base:
+            return plans
+        plans.append(self._solve(fine, price))
+        joined = {joined_levels(base, fine, self._models[base], plans[-1].chosen, share): None for share in ALIKE}
+        few = max(FEW_AXES, min(len(mesh.sizes) for mesh in joined))
+        better = [
+            self._solve(mesh, price, is_refined=True) for mesh in joined if mesh not in (fine, base) and len(mesh.sizes) <= few
+        ]
+        return [plans[0], *better] if better else plans         # the levels showed which grid to use
+
+    def _solve_grids(self, price: float) -> list[Candidate]:
+        plans: list[Candidate] = []
+        total_work = 0
+        for mesh in grids(self.problem.base):
+            work = len(self._models[self.problem.base].variables) * len(mesh.sizes)
+            if plans and total_work + work > WORK:
+                break
+            total_work += work
+            plans.append(self._solve(mesh, price, is_refined=work < WORK // 12))
+        return plans
+
+    def _solve(self, mesh: Mesh, price: float, is_refined: bool = False) -> Candidate:
+        """Return the plan for a grid."""
         problem = self.problem
-        model = self.model if mesh == problem.base else self.model.on(problem.fixed(mesh), problem.marked(mesh))
+        model = self._models.get(mesh)
+        if model is None:
+            model = self._models[mesh] = self._models[problem.base].on(problem.fixed(mesh), problem.marked(mesh))
         self.tally.grids += 1
-        self.work += len(model.variables) * len(mesh.sizes)
-        chosen, seconds = _solved(model, mesh, problem, self.tally, self.price, is_refined)
-        self.candidates.append(Candidate(mesh, plan_of(model, chosen), seconds, self.price))
-        return chosen
+        chosen, seconds = _solved(model, mesh, problem, self.tally, price, is_refined)
+        return Candidate(mesh, seconds, chosen, model)
 
 
 def grids(base: Mesh) -> Iterator[Mesh]:
@@ -275,4 +290,4 @@ def plan_of(model: Model, chosen: list[list[Choice]]) -> Plan:
     return Plan(inputs, rows, results, requested)
 
 
-__all__ = ["COMPARED", "DYNAMIC", "PRICES", "PROPAGATION", "RECURSIVE", "Candidate", "Problem", "Tally", "candidates", "costs"]
+__all__ = ["COMPARED", "DYNAMIC", "PRICES", "PROPAGATION", "RECURSIVE", "Candidate", "Problem", "Search", "Tally", "costs"]
