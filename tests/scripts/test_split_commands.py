@@ -97,3 +97,46 @@ def test_plan_of_a_program_that_only_compiles(tmp_path: Path) -> None:
     lines = completed.stdout.splitlines()
     assert lines[:2] == ["compiled", "4 devices, a grid of 2 x 2"]
     assert "parameters 544," in lines[-1], lines[-1]                  # half of a weight of 32 x 8, and the bias
+
+
+SEARCHED = """
+import numpy as np
+import mindspore as ms
+from mindspore import Tensor, nn
+
+ms.set_context(mode=ms.GRAPH_MODE)
+ms.set_auto_parallel_context(parallel_mode="auto_parallel", search_mode="recursive_programming", dataset_strategy="full_batch")
+net = nn.SequentialCell([nn.Dense(64, 512), nn.ReLU(), nn.Dense(512, 64)])
+step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.Adam(net.trainable_params(), 1e-3)).set_train()
+x = Tensor(np.ones((64, 64), np.float32))
+step(x, x)
+"""
+
+
+def searched_plan(tmp_path: Path, *words: str) -> list[str]:
+    path = tmp_path / "program.py"
+    path.write_text(SEARCHED)
+    command = [sys.executable, "-m", "torchspore", "plan", "--devices", "2", *words, str(path)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout.splitlines()
+
+
+def test_a_searched_plan_is_compared_with_others(tmp_path: Path) -> None:
+    lines = searched_plan(tmp_path)
+    start = next(at for at, line in enumerate(lines) if line.startswith("plans that the search compared"))
+    heads, *rows = lines[start + 1:]
+    assert heads.split("  ")[-1] == "memory of a device" and rows[0].split("  ")[1].strip() == "the program's strategies"
+    assert sum(line.startswith("*") for line in rows) == 1 and rows[-1].split("  ")[1].endswith("enable_parallel_optimizer=True")
+    assert not any(line.startswith("it does not fit") for line in lines)
+
+
+def test_a_plan_that_does_not_fit_names_what_fills_the_memory_and_how_many_devices_suffice(tmp_path: Path) -> None:
+    lines = searched_plan(tmp_path, "--capacity", "0.0004")
+    text = next(line for line in lines if line.startswith("it does not fit"))
+    assert "a device has 400,000 bytes; most of the memory are the state of optimizers (" in text
+    devices = int(text.split("devices are too few, ")[1].split()[0])
+    needed = int(text.split("suffice (")[1].split()[0].replace(",", ""))
+    assert devices == 4 and needed <= 400_000
+    lines = searched_plan(tmp_path, "--capacity", "0.00001")
+    assert "no number up to 4096 suffices" in next(line for line in lines if line.startswith("it does not fit"))

@@ -12,16 +12,18 @@ from torchspore.context import machines, plan_request
 from torchspore.context.plan_request import Machine, Request
 
 USAGE = """usage: torchspore plan [--devices N] [--html FILE] [--machine NAME] [--bandwidth GB/s] [--latency US] [--tflops N]
-                       [--memory GB/s] script.py [words …]
+                       [--memory GB/s] [--capacity GB] script.py [words …]
 
 Runs the program up to the first call that is split over N devices (semi_auto_parallel or auto_parallel), compiles it for them and
 prints, instead of running it: for each operator how its result is sharded, what is sent, how many bytes and how long that takes at these
 speeds, and the memory of one device. If the program only compiles (`net.compile`), the last compiled graph is shown. With --html the
-same as a page: the graph with its splits in colour. No device is needed. --machine names the assumed speeds: h100, a100, ascend910,
-measured (by torchspore calibrate), or a JSON file; options after it change single speeds.
+same as a page: the graph with its splits in colour. For auto_parallel it also compares the plans of the search, and if none fits into the
+memory of a device (--capacity) it looks for the number of devices that suffices. No device is needed. --machine names the assumed speeds:
+h100, a100, ascend910, measured (by torchspore calibrate), or a JSON file; options after it change single speeds.
 """
 USAGE_ERROR = 2
-_SPEEDS = {"--bandwidth": ("bandwidth", 1e9), "--latency": ("latency", 1e-6), "--tflops": ("operations", 1e12), "--memory": ("memory", 1e9)}
+_SPEEDS = {"--bandwidth": ("bandwidth", 1e9), "--latency": ("latency", 1e-6), "--tflops": ("operations", 1e12), "--memory": ("memory", 1e9),
+           "--capacity": ("capacity", 1e9)}
 """The speed of the machine that each option sets, and its unit."""
 
 

@@ -121,7 +121,7 @@ class Handshake:
         self._lines: dict[str, collections.deque[PendingExchange]] = {}
         """The exchanges that have not started. Those of one line start in order."""
         self._claims: queue.Queue[PendingExchange | None] = queue.Queue()
-        """New exchanges. Not a SimpleQueue: its `get` waits without a limit if its time runs out just before it takes the lock (CPython)."""
+        """New exchanges. Not a SimpleQueue, whose `get` waits forever if its time runs out just before it takes the lock (CPython)."""
         self._thread: threading.Thread | None = None
         self._failure: RuntimeError | None = None
         """The error that ended the thread."""

@@ -50,7 +50,47 @@ def text(split: Any, machine: Machine) -> Iterator[str]:
     step_seconds = costs.of(split.local, machine).seconds
     yield f"a step takes {step_seconds * 1e3:.3f} ms where exchanges run beside operators that do not wait for them"
     yield f"at {machine.describe()}{total.joined}"
-    yield f"memory of a device: {_describe_memory(memory(split))}"
+    device_memory = memory(split)
+    yield f"memory of a device: {_describe_memory(device_memory)}"
+    if device_memory.total > machine.capacity:
+        yield _describe_excess(device_memory, machine, searched)
+    if searched is not None and searched.rows:
+        yield ""
+        yield from _compared(searched)
+
+
+def _describe_excess(device_memory: Memory, machine: Machine, searched: Any) -> str:
+    """Name what fills the memory of a device, and how many devices would suffice."""
+    kinds = {
+        "parameters": device_memory.parameters, "the state of optimizers": device_memory.states, "inputs": device_memory.inputs,
+        "gradients": device_memory.gradients, "activations": device_memory.activations, "the optimizer's work": device_memory.work,
+    }
+    largest = sorted(kinds, key=lambda kind: -kinds[kind])[:2]
+    shares = " and ".join(f"{kind} ({kinds[kind] / device_memory.total:.0%})" for kind in largest)
+    text = f"it does not fit: a device has {machine.capacity:,.0f} bytes; most of the memory are {shares}"
+    sufficient = getattr(searched, "sufficient", "")
+    if not sufficient:
+        return text
+    if isinstance(sufficient, str):
+        return f"{text}; {sufficient}"
+    too_few = " and ".join(map(str, sufficient.too_few))
+    cost = f"{sufficient.cost.peak_bytes:,} bytes and {sufficient.cost.seconds * 1e3:.3f} ms"
+    return f"{text}; {too_few} devices are too few, {sufficient.devices} suffice ({cost})"
+
+
+def _compared(searched: Any) -> Iterator[str]:
+    """Yield a table of the plans that a search compared. An asterisk marks the plan that is taken."""
+    yield "plans that the search compared, before the order of their exchanges is improved (* is taken):"
+    heads = ("", "plan", "grid", "step ms", "exchange ms", "bytes received", "memory of a device")
+    table = [
+        ("*" if row.is_taken else "", row.name, " x ".join(map(str, row.mesh.sizes)), f"{row.cost.seconds * 1e3:.3f}",
+         f"{row.cost.sending * 1e3:.3f}", f"{row.cost.received:,}", f"{row.cost.peak_bytes:,}" + (" (too much)" if row.cost.excess else ""))
+        for row in searched.rows
+    ]
+    table = [line for at, line in enumerate(table) if line[1:] not in [other[1:] for other in table[:at]]]     # equal plans at two prices
+    widths = [max(len(line[at]) for line in (heads, *table)) for at in range(len(heads))]
+    for line in (heads, *table):
+        yield "  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip()
 
 
 def _of_stages(split: Any, machine: Machine) -> Iterator[str]:

@@ -71,6 +71,7 @@ class ShardedCapture:
         total, self.kind = device_count.devices()
         self.stages = device_count.stages() if stages is None else stages
         self.count = total // self.stages
+        self.splits_optimizer = bool(STORE.get("auto_parallel.enable_parallel_optimizer"))
         self.arguments = {id(t): at for at, t in enumerate(arguments) if not hasattr(t, "name")}
         self.strategies: dict[str, Any] = {}
         """Of each call that had one, by MindSpore's name for it."""
@@ -187,14 +188,14 @@ class ShardedCapture:
         if STORE.get("auto_parallel.parallel_mode") == "auto_parallel":
             self.stored_layouts = strategy_io.found_layouts()
         is_free = not any(node.target is strategy_marker.laid for node in module.graph.nodes)
-        mesh = self._grid(module, lifted, is_free)
+        mesh = self.grid(module, lifted, is_free)
         attempt = self.attempt(module, lifted, mesh, is_free=is_free)
         if STORE.get("auto_parallel.parallel_mode") == "auto_parallel" and self.count > 1:
-            attempt, self.searched = comparison.better(self, module, lifted, self._grid(module, lifted, False), attempt)
+            attempt, self.searched = comparison.better(self, module, lifted, self.grid(module, lifted, False), attempt)
         self.bases, self.parameters = attempt.bases, attempt.parameters
         return attempt.local
 
-    def _grid(self, module: torch.fx.GraphModule, lifted: Sequence[Any], is_free: bool) -> Mesh:
+    def grid(self, module: torch.fx.GraphModule, lifted: Sequence[Any], is_free: bool) -> Mesh:
         """The coarsest grid in which the strategies of the program and the cuts of its inputs lie."""
         matrices = [strategy_marker.parsed(str(node.args[1]))[0] for node in module.graph.nodes if node.target is strategy_marker.laid]
         matrices += [cut.matrix for cut in map(sharded_layout_of, lifted) if cut is not None]
@@ -242,7 +243,7 @@ class ShardedCapture:
         named = [(node, item, layout) for node, item, layout in zip(holders, lifted, layouts) if hasattr(item, "name")]
         shares = {str(item.name): layout for node, item, layout in named if node in stored}
         local = partitioner.partition(module, mesh, layouts, output, replace(_policy(), shares=shares), taken, stored, copies, plan)
-        if _gathers_twice():
+        if self.splits_optimizer and STORE.get(_CONFIG + "optimizer_level") == "level3":       # the backward pass gathers weights again
             weight_gathers.gather_for_backward(local)
         return Attempt(local, bases, parameters)
 
@@ -259,7 +260,7 @@ class ShardedCapture:
         Gives how they lie where they are computed with.
         """
         found: dict[Node, Layout] = {}
-        if not STORE.get("auto_parallel.enable_parallel_optimizer"):
+        if not self.splits_optimizer:
             return found
         least = int(STORE.get(_CONFIG + "parallel_optimizer_threshold")) * 1024
         most = int(STORE.get("auto_parallel.optimizer_weight_shard_size"))
@@ -349,11 +350,6 @@ def _policy() -> partitioner.Policy:
         bool(get("auto_parallel.enable_alltoall")), bool(get("auto_parallel.force_fp32_communication")),
         bool(get("auto_parallel.gradient_fp32_sync")), bool(get("auto_parallel.gradients_mean")), gradient_norms.is_requested(),
     )
-
-
-def _gathers_twice() -> bool:
-    """Return whether weights are gathered a second time for the backward pass."""
-    return bool(STORE.get("auto_parallel.enable_parallel_optimizer")) and STORE.get(_CONFIG + "optimizer_level") == "level3"
 
 
 def _check_distinct_names(lifted: Sequence[Any]) -> None:

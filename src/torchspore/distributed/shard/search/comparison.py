@@ -1,6 +1,7 @@
 """Compares a search with the program's own strategies: the cheaper of both counts, and the report about it."""
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -9,11 +10,14 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.base.user_threads import garbage_collection_paused
+from torchspore.context import plan_request
 from torchspore.context.store import STORE
 from torchspore.distributed.shard import strategy_marker
 from torchspore.distributed.shard.local_graph import LocalGraph
 from torchspore.distributed.shard.machine_model import Machine, machine
-from torchspore.distributed.shard.search import chosen_strategies, costs, strategy_search
+from torchspore.distributed.shard.plan import Plan
+from torchspore.distributed.shard.search import alternatives, chosen_strategies, costs, strategy_search
+from torchspore.distributed.shard.search.alternatives import Sufficient
 from torchspore.distributed.shard.search.costs import Cost
 from torchspore.distributed.shard.search.strategy_search import Problem, Tally
 from torchspore.engine.core.device_layout import Layout
@@ -40,6 +44,8 @@ class Searched:
     is_better: bool
     rows: tuple[Compared, ...] = ()
     """The plans that were compared, the program's first."""
+    sufficient: Sufficient | str = ""
+    """The devices that would suffice if no plan fits into the memory of these, or why that is unknown; only for `torchspore plan`."""
 
     def describe(self) -> str:
         """For people."""
@@ -72,7 +78,7 @@ class Compared:
     is_taken: bool = False
 
 
-PROGRAM, FOUND = "the program's strategies", "searched"
+PROGRAM, SEARCHED = "the program's strategies", "searched"
 
 
 class _Comparison:
@@ -82,6 +88,7 @@ class _Comparison:
                  search: strategy_search.Search, assumed_machine: Machine) -> None:
         self._capture, self._module, self._lifted, self._search, self._machine = sharded_capture, module, lifted, search, assumed_machine
         self.best, self.least = plain, costs.of(plain.local, assumed_machine)
+        self._best_plan: tuple[Mesh, Plan | None] = plain.local.mesh, None
         self.rows = [Compared(PROGRAM, plain.local.mesh, self.least)]
         self._attempts: dict[Any, bool] = {}
         """By plan whether it fits into a device."""
@@ -100,24 +107,48 @@ class _Comparison:
         attempt = self._capture.attempt(self._module, self._lifted, candidate.mesh, candidate.plan)
         self._search.tally.compared += 1
         cost = costs.of(attempt.local, self._machine)
-        self.rows.append(Compared(FOUND, candidate.mesh, cost))
+        self.rows.append(Compared(SEARCHED, candidate.mesh, cost))
         if cost.order() < self.least.order():
-            self.best, self.least = attempt, cost
+            self.best, self.least, self._best_plan = attempt, cost, (candidate.mesh, candidate.plan)
         return not cost.excess
 
+    def with_optimizer_switched(self) -> Compared:
+        """Return the best plan with the other value of `enable_parallel_optimizer`."""
+        capture, (mesh, plan) = copy.copy(self._capture), self._best_plan
+        capture.splits_optimizer = not capture.splits_optimizer
+        is_free = plan is None and not any(node.target is strategy_marker.laid for node in self._module.graph.nodes)
+        attempt = capture.attempt(self._module, self._lifted, mesh, plan, is_free=is_free)
+        name = SEARCHED if plan is not None else PROGRAM
+        return Compared(f"{name}, enable_parallel_optimizer={capture.splits_optimizer}", mesh, costs.of(attempt.local, self._machine))
 
-def _compare_prices(comparison: _Comparison) -> None:
+
+def _compared_plans(
+    sharded_capture: ShardedCapture, module: torch.fx.GraphModule, lifted: Sequence[Any], plain: Attempt, search: strategy_search.Search,
+    assumed_machine: Machine,
+) -> _Comparison:
     """Compare plans at the lowest price of memory at which one fits into a device, or at several prices if none fits."""
+    comparison = _Comparison(sharded_capture, module, lifted, plain, search, assumed_machine)
     prices = strategy_search.PRICES
     if comparison.compare_at(prices[0]):
-        return
+        return comparison
     low, high = 0, len(prices) - 1
     if not comparison.compare_at(prices[high]):
         comparison.compare_at(prices[high // 2])
-        return
+        return comparison
     while high - low > 1:                                       # a higher price gives a plan that holds less
         middle = (low + high) // 2
         low, high = (low, middle) if comparison.compare_at(prices[middle]) else (middle, high)
+    return comparison
+
+
+def _least_cost(
+    sharded_capture: ShardedCapture, module: torch.fx.GraphModule, lifted: Sequence[Any], mode: str, assumed_machine: Machine,
+) -> Cost:
+    """Return the cost of the cheapest plan of a graph without strategies of the program."""
+    plain = sharded_capture.attempt(module, lifted, sharded_capture.grid(module, lifted, True), is_free=True)
+    problem = _problem(sharded_capture, module, lifted, sharded_capture.grid(module, lifted, False), plain.local)
+    search = strategy_search.Search(problem, assumed_machine, mode, Tally())
+    return _compared_plans(sharded_capture, module, lifted, plain, search, assumed_machine).least
 
 
 @garbage_collection_paused()              # a search creates no cycles, and a collection visits all graphs of the process
@@ -132,13 +163,19 @@ def better(
         before = costs.of(plain.local, assumed_machine)
         return plain, Searched(mode, assumed_machine, tally, before, before, False)
     search = strategy_search.Search(_problem(sharded_capture, module, lifted, base, plain.local), assumed_machine, mode, tally)
-    comparison = _Comparison(sharded_capture, module, lifted, plain, search, assumed_machine)
-    _compare_prices(comparison)
+    comparison = _compared_plans(sharded_capture, module, lifted, plain, search, assumed_machine)
     best, least = comparison.best, comparison.least
     if best is not plain:
         sharded_capture.strategies.update(chosen_strategies.strategies(sharded_capture, best.local, lifted))
-    rows = tuple(replace(row, is_taken=row.cost is least) for row in comparison.rows)
-    return best, Searched(mode, assumed_machine, tally, comparison.rows[0].cost, least, best is not plain, rows)
+    rows = [replace(row, is_taken=row.cost is least) for row in comparison.rows]
+    sufficient: Sufficient | str = ""
+    if plan_request.pending is not None:
+        rows.append(comparison.with_optimizer_switched())
+        if least.excess:
+            sufficient = alternatives.sufficient_devices(
+                sharded_capture, module, lambda capture: _least_cost(capture, module, lifted, mode, assumed_machine),
+            )
+    return best, Searched(mode, assumed_machine, tally, rows[0].cost, least, best is not plain, tuple(rows), sufficient)
 
 
 def _compared(module: torch.fx.GraphModule) -> int:

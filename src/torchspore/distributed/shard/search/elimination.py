@@ -179,7 +179,7 @@ class Elimination:
                 best, number = arrays.end(costs_of[at], pairs[at][scope[0]])
                 costs_of[scope[0]] = arrays.sum(costs_of[scope[0]], number)
             else:
-                best = arrays.arrays[costs_of[at]].argmin()
+                best = np.asarray(arrays.arrays[costs_of[at]].argmin())
             self.steps.append((at, scope, best))
             self.entries += best.size * self.sizes[at]
             small += [other for other in scope if len(pairs[other]) < 3]

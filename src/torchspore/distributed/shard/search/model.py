@@ -102,6 +102,7 @@ class Model:
         self._shared: dict[tuple[int, int], int] = {}
         self._uses: dict[tuple[Node, int], int] = {}
         self._forms: dict[Any, int] = {}
+        self._fixed_forms: dict[Any, int] = {}
         self._count_uses()
         for node in module.graph.nodes:
             if node.op == "placeholder" or node.op == "get_attr":
@@ -121,7 +122,10 @@ class Model:
         """Return the same graph in another grid: layouts that the program sets change, everything else stays."""
         model = copy.copy(self)
         model.fixed, model.marked = fixed, marked
-        model.variables = [dataclasses.replace(variable, fixed=model._fixed_layout(variable)) for variable in self.variables]
+        model.variables = []
+        for variable in self.variables:
+            layout = model._fixed_layout(variable)
+            model.variables.append(variable if layout == variable.fixed else dataclasses.replace(variable, fixed=layout))
         model._number()
         return model
 
@@ -132,8 +136,8 @@ class Model:
         return variable.fixed if variable.kind != HOLDER or is_unsplit else self.fixed.get(variable.node)
 
     def _number(self) -> None:
-        """Gives variables that are alike the same number."""
-        numbers: dict[Any, int] = {}
+        """Give variables that are alike the same number, which is the same in all grids."""
+        numbers = self._fixed_forms
         for variable in self.variables:
             variable.form = numbers.setdefault((variable.unfixed, variable.fixed), len(numbers))
 
