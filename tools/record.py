@@ -20,7 +20,7 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tools")]
 from recorders import oracle  # noqa: E402  (the path is set just above)
 
 SUBJECTS = ("communication", "context", "name_uses", "names", "older_calls", "older_programs", "parallel", "parity", "private_names",
-            "programs", "promotion", "release_signatures", "signatures", "strategies", "torch_npu")
+            "programs", "promotion", "release_signatures", "searches", "signatures", "strategies", "torch_npu")
 
 
 def main(words: Sequence[str]) -> int:

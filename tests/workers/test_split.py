@@ -208,14 +208,17 @@ def _searched(strategy: str, mode: str) -> tuple[list[float], dict[str, tuple[in
     )
 
 
-@pytest.mark.parametrize("mode", ["recursive_programming", "dynamic_programming"])
-def test_processes_find_the_same_and_train_as_one(mode: str, workers: Any) -> None:
+@pytest.mark.parametrize("count, mode", [(2, "recursive_programming"), (2, "dynamic_programming"), (4, "recursive_programming")])
+def test_processes_find_the_same_and_train_as_one(count: int, mode: str, workers: Any) -> None:
     (alone, shapes, _, _), = workers(1, _searched, "full_batch", "")
-    found = workers(2, _searched, "full_batch", mode)
-    assert found[0][2:] == found[1][2:] and found[0][2]["MatMul_up.weight"] == [[1, 1], [2, 1]]
-    for losses, parts, _, _ in found:
+    results = workers(count, _searched, "full_batch", mode)
+    strategies, description = results[0][2:]
+    assert strategies["MatMul_up.weight"] == [[1, 1], [count, 1]]
+    for losses, parts, *plan in results:
         np.testing.assert_allclose(losses, alone, rtol=2e-6)
-        assert parts["up.weight"] == (2048, 64) and parts["moments.down.weight"] == (16, 2048) and shapes["up.weight"] == (4096, 64)
+        assert parts["up.weight"] == (4096 // count, 64) and parts["moments.down.weight"] == (16, 4096 // count)
+        assert plan == [strategies, description]
+    assert shapes["up.weight"] == (4096, 64)
 
 
 def _convolved(devices: int) -> tuple[Any, ...]:

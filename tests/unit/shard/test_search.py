@@ -120,6 +120,11 @@ def test_much_weight_is_cut(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert split.sharded_capture.strategies_by_operator()["MatMul_up.weight"] == [[1, 1], [8, 1]]
 
 
+def test_sixteen_devices_train_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    split = found(monkeypatch, "wide", "recursive_programming", devices=16)
+    assert (cuts(split, "up.weight"), cuts(split, "down.weight")) == ((16, 1), (1, 16))
+
+
 @pytest.mark.parametrize("mode", MODES[:1])
 def test_much_batch_is_cut(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     split = found(monkeypatch, "images", mode)
