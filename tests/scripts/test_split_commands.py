@@ -140,3 +140,19 @@ def test_a_plan_that_does_not_fit_names_what_fills_the_memory_and_how_many_devic
     assert devices == 4 and needed <= 400_000
     lines = searched_plan(tmp_path, "--capacity", "0.00001")
     assert "no number up to 4096 suffices" in next(line for line in lines if line.startswith("it does not fit"))
+
+
+def test_exported_strategies_give_the_searched_plan(tmp_path: Path) -> None:
+    lines = searched_plan(tmp_path, "--strategies", str(tmp_path / "strategies.json"))
+    assert lines[-1].startswith(f"the strategies are in {tmp_path / 'strategies.json'}")
+    searched = next(line for line in lines if line.startswith("memory of a device"))
+    path = tmp_path / "semi_auto.py"
+    files = f"strategy_ckpt_config={{'load_file': {str(tmp_path / 'strategies.json')!r}}}"
+    path.write_text(SEARCHED.replace('parallel_mode="auto_parallel", search_mode="recursive_programming"',
+                                     f'parallel_mode="semi_auto_parallel", {files}'))
+    command = [sys.executable, "-m", "torchspore", "plan", "--devices", "2", str(path)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 0, ended.stderr
+    assert searched in ended.stdout.splitlines() and " parameters 132,368, state of optimizers 264,704," in searched
+    seconds = [float(text.split("a step takes ")[1].split()[0]) for text in ("\n".join(lines), ended.stdout)]
+    assert seconds[1] <= seconds[0]

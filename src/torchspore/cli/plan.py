@@ -11,15 +11,16 @@ from torchspore.cli import program
 from torchspore.context import machines, plan_request
 from torchspore.context.plan_request import Machine, Request
 
-USAGE = """usage: torchspore plan [--devices N] [--html FILE] [--machine NAME] [--bandwidth GB/s] [--latency US] [--tflops N]
-                       [--memory GB/s] [--capacity GB] script.py [words …]
+USAGE = """usage: torchspore plan [--devices N] [--html FILE] [--strategies FILE.json] [--machine NAME] [--bandwidth GB/s] [--latency US]
+                       [--tflops N] [--memory GB/s] [--capacity GB] script.py [words …]
 
 Runs the program up to the first call that is split over N devices (semi_auto_parallel or auto_parallel), compiles it for them and
 prints, instead of running it: for each operator how its result is sharded, what is sent, how many bytes and how long that takes at these
 speeds, and the memory of one device. If the program only compiles (`net.compile`), the last compiled graph is shown. With --html the
 same as a page: the graph with its splits in colour. For auto_parallel it also compares the plans of the search, and if none fits into the
-memory of a device (--capacity) it looks for the number of devices that suffices. No device is needed. --machine names the assumed speeds:
-h100, a100, ascend910, measured (by torchspore calibrate), or a JSON file; options after it change single speeds.
+memory of a device (--capacity) it looks for the number of devices that suffices. --strategies writes the strategies to a file that
+semi_auto_parallel and MindSpore read. No device is needed. --machine names the assumed speeds: h100, a100, ascend910, measured (by
+torchspore calibrate), or a JSON file; options after it change single speeds.
 """
 USAGE_ERROR = 2
 _SPEEDS = {"--bandwidth": ("bandwidth", 1e9), "--latency": ("latency", 1e-6), "--tflops": ("operations", 1e12), "--memory": ("memory", 1e9),
@@ -66,7 +67,7 @@ def _report_refusal(text: str, hint: str) -> int:
 
 
 def _expected(option: str) -> str:
-    if option == "--html":
+    if option in ("--html", "--strategies"):
         return "a file in an existing folder"
     if option == "--devices":
         return "a number from 1 to 4096"
@@ -74,14 +75,15 @@ def _expected(option: str) -> str:
         return f"{', '.join((*machines.NAMED, machines.MEASURED))} (after torchspore calibrate), or a JSON file"
     if option in _SPEEDS:
         return "a number above 0"
-    return f"{', '.join(('--devices', *_SPEEDS))} with a number, --machine NAME, or --html FILE"
+    return f"{', '.join(('--devices', *_SPEEDS))} with a number, --machine NAME, --html FILE, or --strategies FILE"
 
 
 def _set_option(request: Request, option: str, value: str) -> bool:
     """Set an option of the request; return whether the option exists and the value is valid."""
-    if option == "--html":
-        request.page = os.path.abspath(value) if value else ""
-        return bool(value) and os.path.isdir(os.path.dirname(request.page)) and not os.path.isdir(request.page)
+    if option in ("--html", "--strategies"):
+        path = os.path.abspath(value) if value else ""
+        setattr(request, "page" if option == "--html" else "strategies", path)
+        return bool(value) and os.path.isdir(os.path.dirname(path)) and not os.path.isdir(path)
     if option == "--devices":
         request.devices = int(value) if value.isdigit() else 0
         return 1 <= request.devices <= 4096

@@ -76,6 +76,8 @@ class Request:
     devices: int = 8
     page: str = ""
     """The file for the page, or "" for no page."""
+    strategies: str = ""
+    """The strategy file to write, or ""."""
     is_answered: bool = False
     compiled: Any = None
     """The last split graph that the program compiled (`net.compile(...)`); the end of the program answers with it if no call is split."""

@@ -10,7 +10,8 @@ from torchspore.cli import plan
     ("--devices 5000", "a number from 1 to 4096"),
     ("--html none/plan.html", "a file in an existing folder"),
     ("--latency fast", "a number above 0"),
-    ("--wide 3", "--devices, --bandwidth, --latency, --tflops, --memory, --capacity with a number, --machine NAME, or --html FILE"),
+    ("--wide 3", "--devices, --bandwidth, --latency, --tflops, --memory, --capacity with a number, --machine NAME, --html FILE, "
+                 "or --strategies FILE"),
 ])
 def test_an_option_that_it_can_not_take(
     words: str, expected: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from torchspore.base.files import write_atomically
 from torchspore.base.text import with_hint
 from torchspore.context.plan_request import Machine, Request
-from torchspore.distributed.shard import plan_page
+from torchspore.distributed.shard import plan_page, strategy_io
 from torchspore.distributed.shard.cost_estimate import about, rows, totals
 from torchspore.distributed.shard.memory_model import Memory, memory
 from torchspore.distributed.shard.pipelines import stage_graph
@@ -115,15 +115,22 @@ def _describe_memory(peak_memory: Memory) -> str:
 
 
 def answer(split: Any, request: Request) -> None:
-    """Prints the plan, and writes the page where one is wanted."""
+    """Print the plan, and write the page and the strategy file that the request names."""
     print("\n".join(text(split, request.machine)))
     request.is_answered = True
-    if not request.page:
-        return
+    if request.strategies:
+        _write("--strategies", request.strategies, lambda path: strategy_io.export(split.sharded_capture, path))
+        print(f"the strategies are in {request.strategies}; set_auto_parallel_context(strategy_ckpt_config={{'load_file': ..}}) reads it")
+    if request.page:
+        _write("--html", request.page, lambda path: write_atomically(Path(path), plan_page.html(split, request.machine)))
+        print(f"the page is {request.page}")
+
+
+def _write(option: str, path: str, write: Callable[[str], None]) -> None:
+    """Write a file; end the process with a message if that fails."""
     try:
-        write_atomically(Path(request.page), plan_page.html(split, request.machine))
+        write(path)
     except OSError as problem:
-        error_text = f"torchspore plan --html: {request.page} can't be written ({problem.strerror or type(problem).__name__})."
+        error_text = f"torchspore plan {option}: {path} can't be written ({problem.strerror or type(problem).__name__})."
         print(with_hint(error_text, "name another file"), file=sys.stderr)
         raise SystemExit(1) from None
-    print(f"the page is {request.page}")

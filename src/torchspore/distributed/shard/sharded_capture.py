@@ -84,7 +84,7 @@ class ShardedCapture:
         self.bases: dict[int, Layout] = {}
         """By index of the input, the layout in the step of a weight that the optimizer splits once more."""
         self.stored_layouts: dict[str, StoredLayout] = {}
-        """By name of a Parameter how a strategy file says that it lies; only where strategies are searched."""
+        """By name of a Parameter how a strategy file says that it lies."""
         self.searched: Any = None
         """The result of a search (`search.comparison.Searched`); None if there was none."""
         self.chosen: Any = None
@@ -185,9 +185,9 @@ class ShardedCapture:
         _check_distinct_names(lifted)
         module = multi_axis_lookups.separated(batched_products.widened(vmap_reshapes.as_views(module)))
         _settle_parts(module, self.strategy == "full_batch")
-        if STORE.get("auto_parallel.parallel_mode") == "auto_parallel":
-            self.stored_layouts = strategy_io.found_layouts()
-        is_free = not any(node.target is strategy_marker.laid for node in module.graph.nodes)
+        self.stored_layouts = strategy_io.found_layouts()
+        has_strategies = any(node.target is strategy_marker.laid for node in module.graph.nodes)
+        is_free = not (has_strategies or (self.stored_layouts and STORE.get("auto_parallel.parallel_mode") == "semi_auto_parallel"))
         mesh = self.grid(module, lifted, is_free)
         attempt = self.attempt(module, lifted, mesh, is_free=is_free)
         if STORE.get("auto_parallel.parallel_mode") == "auto_parallel" and self.count > 1:

@@ -38,6 +38,11 @@ def keep(sharded_capture: ShardedCapture) -> None:
         effects.report(_GROUPS, Outcome.applied(f"groups of the last graph that was compiled are in {groups}"))
 
 
+def export(sharded_capture: ShardedCapture, path: str) -> None:
+    """Write the strategies and the layouts of trained Parameters to a strategy file. Raises OSError."""
+    strategy_file.write(Path(path), _file(sharded_capture, True))
+
+
 def _writes_file(sharded_capture: ShardedCapture, path: str) -> bool:
     """Return whether this process writes this file: the first does, and one whose rank is in the name, as in 'rank_3/strategy.ckpt'."""
     if sharded_capture.kind != device_count.RANKS or device_count.rank() == 0:
