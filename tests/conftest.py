@@ -30,7 +30,7 @@ def failed_graphs(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def own_key(tmp_path_factory: pytest.TempPathFactory) -> None:
+def private_cache_key(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Lets the compile cache keep its key elsewhere than in the home folder."""
     os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
 
@@ -57,19 +57,19 @@ def restored_state() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def nothing_left_on() -> Iterator[None]:
+def no_watcher_stays_on() -> Iterator[None]:
     """Names the test that leaves something on that watches every operator: a recorder, a dump, a profiler."""
-    before = _left_on()
+    before = _active_watchers()
     yield
-    left = _left_on() - before
+    left = _active_watchers() - before
     assert not left, f"this test leaves on: {', '.join(left)}"
 
 
-def _left_on() -> set[str]:
+def _active_watchers() -> set[str]:
     loaded = {name: sys.modules.get(f"torchspore.{name}") for name in (
         "engine.core.tensor", "engine.eager.pynative", "engine.core.torch_private", "observe.debug.black_box",
         "engine.core.current_operator", "observe.debug.recorded_steps", "graph.save_graphs.session")}
-    found = {
+    results = {
         # who waits for the first operator is no leftover, where this test was the first to load torch and ran none
         "a frame or a follower of operators": (
             getattr(loaded["engine.core.tensor"], "active", 0) - getattr(loaded["engine.eager.pynative"], "awaits_first", False)),
@@ -79,7 +79,7 @@ def _left_on() -> set[str]:
         "a keeper of steps": getattr(getattr(loaded["observe.debug.recorded_steps"], "ACTIVE", None), "runner", None),
         "a keeper of graphs": getattr(loaded["graph.save_graphs.session"], "keeper", None),
     }
-    return {name for name, value in found.items() if value}
+    return {name for name, value in results.items() if value}
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 
 def executable() -> str | None:
     """The browser: what CHROMIUM names, or the first of the usual names on the path."""
-    return os.environ.get("CHROMIUM") or next((found for name in NAMES if (found := shutil.which(name))), None)
+    return os.environ.get("CHROMIUM") or next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
 READY = "document.body && document.body.dataset.ready"
@@ -68,9 +68,9 @@ class Browser:
 
     def evaluate(self, expression: str) -> Any:
         """The value of an expression in the page. Raises AssertionError where it throws."""
-        found = self._send("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
-        assert "exceptionDetails" not in found, found["exceptionDetails"].get("exception", {}).get("description", found)
-        return found["result"].get("value")
+        result = self._send("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in result, result["exceptionDetails"].get("exception", {}).get("description", result)
+        return result["result"].get("value")
 
     def click(self, x: float, y: float) -> None:
         """Clicks at a place of the window."""
@@ -124,16 +124,16 @@ class Browser:
             if not part:
                 raise EOFError("the browser has ended")
             self._held += part
-        found, _, self._held = self._held.partition(b"\0")
-        return json.loads(found)  # type: ignore[no-any-return]
+        result, _, self._held = self._held.partition(b"\0")
+        return json.loads(result)  # type: ignore[no-any-return]
 
 
 @contextmanager
 def browser(program: str, width: int = 1440, height: int = 900) -> Iterator[Browser]:
     """A browser for the block."""
     with tempfile.TemporaryDirectory(prefix="torchspore-chromium-", ignore_cleanup_errors=True) as folder:
-        made = Browser(program, folder, width, height)
+        opened = Browser(program, folder, width, height)
         try:
-            yield made
+            yield opened
         finally:
-            made.close()
+            opened.close()

@@ -11,5 +11,5 @@ from browser import chromium
 def browser() -> Iterator[chromium.Browser]:
     program = chromium.executable()
     assert program is not None
-    with chromium.browser(program) as made:
-        yield made
+    with chromium.browser(program) as opened:
+        yield opened

@@ -37,8 +37,8 @@ def net(count: int, changes: bool = False) -> Snapshot:
         for operator, called, cell in reversed(_OPERATORS):
             scope = f"Default/net-Net/blocks-SequentialCell/{block}-Block" + (f"/{cell}" if cell else "")
             name = f"{operator}_back_{block}"
-            kept = f"{operator}_{block}" if not (changes and operator == "mul" and block % 10 == 0) else last
-            calls.append(call(name, f"{operator}_backward", called, (last, kept), scope, True))
+            input_name = f"{operator}_{block}" if not (changes and operator == "mul" and block % 10 == 0) else last
+            calls.append(call(name, f"{operator}_backward", called, (last, input_name), scope, True))
             last = name
     return Snapshot("Net", inputs, calls, (Reference(last),))
 

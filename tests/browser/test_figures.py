@@ -24,15 +24,15 @@ def opened(browser: chromium.Browser, path: Path, text: str) -> None:
 
 
 def events(count: int) -> list[dict[str, object]]:
-    found: list[dict[str, object]] = [{"ph": "M", "name": "process_name", "pid": 2, "tid": 0, "args": {"name": "CPU OP"}}]
+    trace_events: list[dict[str, object]] = [{"ph": "M", "name": "process_name", "pid": 2, "tid": 0, "args": {"name": "CPU OP"}}]
     for number in range(count):
-        found.append({"ph": "X", "name": f"Default/fc-Dense/op{number % 50}", "pid": 2, "tid": 0, "ts": str(number * 10), "dur": "8",
+        trace_events.append({"ph": "X", "name": f"Default/fc-Dense/op{number % 50}", "pid": 2, "tid": 0, "ts": str(number * 10), "dur": "8",
                       "cat": "", "args": {"op_type": "MatMul", "phase": "backward" if number % 2 else "forward", "flops": 1000}})
     split = {"data_us": 10, "forward_us": 20, "backward_us": 30, "sync_us": 5, "update_us": 15}
-    found += [{"ph": "X", "name": f"step {n}", "cat": "step", "pid": 1, "tid": 0, "ts": str(n * 80), "dur": "80",
+    trace_events += [{"ph": "X", "name": f"step {n}", "cat": "step", "pid": 1, "tid": 0, "ts": str(n * 80), "dur": "80",
                "args": {"step": n, **split}} for n in range(3)]
-    found += [{"ph": "C", "name": "memory CPU", "pid": 1, "tid": 0, "ts": str(n), "args": {"bytes": n * 1000}} for n in range(20)]
-    return found
+    trace_events += [{"ph": "C", "name": "memory CPU", "pid": 1, "tid": 0, "ts": str(n), "args": {"bytes": n * 1000}} for n in range(20)]
+    return trace_events
 
 
 def test_a_trace(browser: chromium.Browser, tmp_path: Path) -> None:
@@ -48,8 +48,8 @@ def test_a_trace(browser: chromium.Browser, tmp_path: Path) -> None:
     # A click on the timeline tells of the event there; the wheel zooms.
     browser.evaluate("timeline.show(0, 100)")
     browser.evaluate("document.getElementById('timeline').scrollIntoView()")
-    place = "const b = document.getElementById('timeline').getBoundingClientRect();"
-    box = browser.evaluate(f"(() => {{ {place} return [b.left, b.top, b.width]; }})()")
+    place_script = "const b = document.getElementById('timeline').getBoundingClientRect();"
+    box = browser.evaluate(f"(() => {{ {place_script} return [b.left, b.top, b.width]; }})()")
     top = browser.evaluate("timeline.rows[[...timeline.found.threads].findIndex((t) => t.name.startsWith('CPU OP'))].top")
     browser.click(box[0] + box[2] * 0.14, box[1] + top + 17 + 5)
     assert browser.evaluate("document.getElementById('event').textContent").startswith("Default/fc-Dense/op1\n8.00 us, backward")
@@ -70,14 +70,14 @@ def test_a_hostile_trace_runs_nothing(browser: chromium.Browser, tmp_path: Path)
 
 
 def test_curves_and_a_run(browser: chromium.Browser, tmp_path: Path) -> None:
-    made = Curves(about=EVIL)
+    curves = Curves(about=EVIL)
     for step in range(50):
-        made.scalar("loss" + EVIL, step, 1 / (step + 1) if step != 7 else float("nan"))
-    made.histogram("weights", 1, np.arange(100.0))
-    made.image("input", 1, np.random.rand(3, 300, 200))
-    made.text("lineage", EVIL)
-    made.graph([(EVIL, EVIL, [EVIL], EVIL)], EVIL)
-    made.write(tmp_path / "c.html")
+        curves.scalar("loss" + EVIL, step, 1 / (step + 1) if step != 7 else float("nan"))
+    curves.histogram("weights", 1, np.arange(100.0))
+    curves.image("input", 1, np.random.rand(3, 300, 200))
+    curves.text("lineage", EVIL)
+    curves.graph([(EVIL, EVIL, [EVIL], EVIL)], EVIL)
+    curves.write(tmp_path / "c.html")
     opened(browser, tmp_path / "curves.html", (tmp_path / "c.html").read_text(encoding="utf-8"))
     kinds = browser.evaluate("[...document.querySelectorAll('section[data-kind]')].map((one) => one.dataset.kind)")
     assert kinds == ["scalar", "histogram", "image", "graph"]

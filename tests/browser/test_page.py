@@ -43,18 +43,18 @@ def test_a_graph_of_20000_operators_opens_and_says_what_is_left_out(browser: chr
 
 
 def test_compilations_beyond_the_limit_are_told(browser: chromium.Browser, tmp_path: Path) -> None:
-    written: list[str] = []
+    entries: list[str] = []
 
     class Folder:
         root = tmp_path
 
         def replace(self, name: str, text: str, mode: int) -> bool:
-            written.append(name)
+            entries.append(name)
             return bool((tmp_path / name).write_text(text, encoding="utf-8"))
 
     for _ in range(6):
         page.write(Folder(), nets.compilation(200), most=500)  # type: ignore[arg-type]
-    assert len(written) == 3                                   # two graphs, and once that the others are left out
+    assert len(entries) == 3                                   # two graphs, and once that the others are left out
     browser.open((tmp_path / "index.html").as_uri(), chromium.READY)
     browser.evaluate("app.choose(2)")
     note = browser.evaluate("document.getElementById('note').textContent")
@@ -65,19 +65,19 @@ def test_compilations_beyond_the_limit_are_told(browser: chromium.Browser, tmp_p
 
 def test_stages_are_listed_with_what_they_changed(browser: chromium.Browser, tmp_path: Path) -> None:
     opened(browser, tmp_path, 400)
-    told = browser.evaluate("[...document.querySelectorAll('.stage')].map((one) => one.innerText.replace(/\\s+/g, ' '))")
-    assert told[0] == "00_bootstrap 400 the trace"
-    assert told[1] == "01_type_inference same as 00_bootstrap"
-    assert told[2] == "04_optimize 400 after the passes +5−5~15"
+    stages = browser.evaluate("[...document.querySelectorAll('.stage')].map((one) => one.innerText.replace(/\\s+/g, ' '))")
+    assert stages[0] == "00_bootstrap 400 the trace"
+    assert stages[1] == "01_type_inference same as 00_bootstrap"
+    assert stages[2] == "04_optimize 400 after the passes +5−5~15"
 
 
 def test_a_click_shows_line_shape_scope_and_share(browser: chromium.Browser, tmp_path: Path) -> None:
     opened(browser, tmp_path, 16)
-    place = browser.evaluate(
+    centre = browser.evaluate(
         "(() => { const r = document.querySelector('[data-name=mm_1] .body').getBoundingClientRect();"
         " return [r.x + r.width / 2, r.y + 9]; })()",
     )
-    browser.click(*place)
+    browser.click(*centre)
     text = browser.evaluate(DETAILS)
     assert "MatMul" in text and "aten.mm" in text and "Float32 [32, 64]" in text
     assert nets.LINE in text and "Default/net-Net/blocks-SequentialCell/1-Block/dense-Dense/MatMul-op0" in text
@@ -107,22 +107,22 @@ def test_groups_open_and_shut_and_the_search_finds(browser: chromium.Browser, tm
     assert browser.evaluate("document.querySelectorAll('.card').length") > shut
     browser.evaluate("document.getElementById('search').focus()")
     browser.evaluate("document.getElementById('search').value = '137-block/act'; document.getElementById('search').oninput()")
-    found = browser.evaluate("[...document.querySelectorAll('#found li')].map((one) => one.innerText)")
-    assert len(found) == 2 and "137-Block/act-ReLU/ReLU-op0" in found[0]
+    names_listed = browser.evaluate("[...document.querySelectorAll('#found li')].map((one) => one.innerText)")
+    assert len(names_listed) == 2 and "137-Block/act-ReLU/ReLU-op0" in names_listed[0]
     browser.evaluate("document.querySelector('#found li').dispatchEvent(new MouseEvent('mousedown'))")
     assert browser.evaluate("app.selected") == "relu_137"
     assert browser.evaluate("document.querySelector('.card.selected').dataset.name") == "relu_137"
 
 
 def test_measured_times_are_told_from_estimates(browser: chromium.Browser, tmp_path: Path) -> None:
-    made = nets.compilation(16)
-    made.stages[-1].title = "08_execute"
-    made.times = {call.name: 1e-3 if call.name == "relu_1" else 1e-5 for call in made.stages[-1].snapshot.calls}
-    (tmp_path / "timed.html").write_text(page.html({"root": "", "compilations": [data.of(made)]}), encoding="utf-8")
+    compilation = nets.compilation(16)
+    compilation.stages[-1].title = "08_execute"
+    compilation.times = {call.name: 1e-3 if call.name == "relu_1" else 1e-5 for call in compilation.stages[-1].snapshot.calls}
+    (tmp_path / "timed.html").write_text(page.html({"root": "", "compilations": [data.of(compilation)]}), encoding="utf-8")
     browser.open((tmp_path / "timed.html").as_uri(), chromium.READY)
     browser.evaluate("app.select('relu_1')")
-    told = browser.evaluate(DETAILS)
-    assert "TIME SHARE, MEASURED" in told and "1.00 ms, run by itself" in told
+    details = browser.evaluate(DETAILS)
+    assert "TIME SHARE, MEASURED" in details and "1.00 ms, run by itself" in details
     browser.press("ArrowUp")                                   # another graph, of which nothing was measured
     assert "not measured" in browser.evaluate(DETAILS)
 

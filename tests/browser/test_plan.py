@@ -100,14 +100,14 @@ def test_the_table_sorts_and_finds(opened: chromium.Browser) -> None:
     assert largest[0].endswith("KiB") and largest[-1] == ""
     opened.evaluate("document.querySelectorAll('#operators th')[3].click()")
     assert opened.evaluate(received)[0] == ""
-    found = "box.value = 'RELU'; box.dispatchEvent(new Event('input'));"
-    opened.evaluate(f"(() => {{ const box = document.querySelector('.bar input'); {found} }})()")
+    script = "box.value = 'RELU'; box.dispatchEvent(new Event('input'));"
+    opened.evaluate(f"(() => {{ const box = document.querySelector('.bar input'); {script} }})()")
     names = opened.evaluate("[...document.querySelectorAll('#operators tbody tr')].map((row) => row.children[0].textContent)")
     assert sorted(names) == ["ReLU", "gradient of ReLU"]
 
 
 def test_memory_is_told_by_kind(opened: chromium.Browser) -> None:
     rows = "[...document.querySelectorAll('#memory tbody tr')]"
-    told = dict(opened.evaluate(rows + ".map((row) => [row.children[0].textContent, row.children[1].textContent])"))
-    assert told["parameters"] == "32.0 KiB" and set(told) >= {"gradients", "activations", "state of optimizers"}
-    assert told["state of optimizers"].startswith("64.0 KiB")           # two moments, and a few numbers
+    memory_by_kind = dict(opened.evaluate(rows + ".map((row) => [row.children[0].textContent, row.children[1].textContent])"))
+    assert memory_by_kind["parameters"] == "32.0 KiB" and set(memory_by_kind) >= {"gradients", "activations", "state of optimizers"}
+    assert memory_by_kind["state of optimizers"].startswith("64.0 KiB")           # two moments, and a few numbers

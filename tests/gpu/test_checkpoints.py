@@ -37,8 +37,8 @@ results["loss"] = float(step(*batches(3)[2]))
 @pytest.mark.parametrize("mode", [1, 0])
 @pytest.mark.parametrize(("writer", "reader"), [("GPU", "CPU"), ("CPU", "GPU"), ("GPU", "GPU")])
 def test_a_checkpoint_moves_between_devices(run_program: Callable[[str], Any], writer: str, reader: str, mode: int) -> None:
-    written = run_program(SAVE.format(device=writer, mode=mode))
+    output = run_program(SAVE.format(device=writer, mode=mode))
     loaded = run_program(LOAD.format(device=reader, mode=mode))
-    assert loaded["values"] == written["values"] and loaded["safetensors"] and not loaded["missing"]
-    assert loaded["loss"] == pytest.approx(written["loss"], rel=1e-3)
+    assert loaded["values"] == output["values"] and loaded["safetensors"] and not loaded["missing"]
+    assert loaded["loss"] == pytest.approx(output["loss"], rel=1e-3)
     assert (loaded["device"] == "CPU") == (reader == "CPU")

@@ -55,9 +55,9 @@ def numbers() -> Any:
 @cache
 def folder(maker: Callable[[Path], object]) -> Path:
     """A folder with what a maker puts into it."""
-    place = Path(tempfile.mkdtemp(dir=".")).absolute()
-    maker(place)
-    return place
+    folder_path = Path(tempfile.mkdtemp(dir=".")).absolute()
+    maker(folder_path)
+    return folder_path
 
 
 def source(name: str) -> Any:
@@ -66,30 +66,30 @@ def source(name: str) -> Any:
     return dataset_sources.call(name, folder(maker), {**({} if "dataset_file" in str(options[0]) else dataset_sources.HERE), **options[0]})
 
 
-def records(place: Path) -> None:
+def records(path: Path) -> None:
     """A file of records with an index."""
-    writer = mindrecord.FileWriter(str(place / "a.mindrecord"), overwrite=True)
+    writer = mindrecord.FileWriter(str(path / "a.mindrecord"), overwrite=True)
     writer.add_schema({"n": {"type": "int32"}, "t": {"type": "string"}})
     writer.add_index(["n"])
     writer.write_raw_data([{"n": n, "t": str(n)} for n in range(5)])
     writer.commit()
 
 
-def lines(place: Path) -> None:
+def lines(path: Path) -> None:
     """A table, and words."""
-    (place / "a.csv").write_text("a,b\n1,2\n3,4\n")
+    (path / "a.csv").write_text("a,b\n1,2\n3,4\n")
 
 
-def animals(place: Path) -> None:
+def animals(path: Path) -> None:
     """Pictures in folders of their classes."""
-    tiny.put(place, {f"{kind}/{n}.png": tiny.png(n) for kind in ("cat", "dog") for n in range(2)})
-    (place / "map.txt").write_text("cat 0\ndog 1\n")
+    tiny.put(path, {f"{kind}/{n}.png": tiny.png(n) for kind in ("cat", "dog") for n in range(2)})
+    (path / "map.txt").write_text("cat 0\ndog 1\n")
 
 
-def digits(place: Path) -> None:
+def digits(path: Path) -> None:
     """MNIST, small."""
     for name in ("train", "t10k"):
-        tiny.put(place, {
+        tiny.put(path, {
             f"{name}-images-idx3-ubyte.gz": gzip.compress(tiny.idx(tiny.digits(2))),
             f"{name}-labels-idx1-ubyte.gz": gzip.compress(tiny.idx(np.arange(2))),
         })
@@ -110,7 +110,7 @@ def node() -> Any:
     return list(SymbolTree.create(nn.SequentialCell(nn.Dense(3, 2), nn.ReLU())).nodes())[1]
 
 
-def written() -> Any:
+def content() -> Any:
     """A record of summaries that is thrown away."""
     return train.SummaryRecord(fresh("summary"))
 
@@ -167,7 +167,7 @@ OF: dict[str, Callable[[], Any]] = {
     "SymbolTree": lambda: SymbolTree.create(nn.SequentialCell(nn.Dense(3, 2), nn.ReLU())),
     "ScopedValue": lambda: ScopedValue(ValueType.ConstantValue, "", 3),
     "RunContext": lambda: train.RunContext({"epoch_num": 2, "cur_step_num": 1}),
-    "SummaryRecord": written,
+    "SummaryRecord": content,
     "SummaryCollector": lambda: train.SummaryCollector(fresh("collected")),
     "TFRecordToMR": lambda: mindrecord.TFRecordToMR(
         str(folder(lambda path: tfrecord_files.write(path / "a.tfrecord", [1, 2])) / "a.tfrecord"),

@@ -39,24 +39,24 @@ def lines_of(first: int, step: int, tries: int, folder: Path) -> list[dict[str, 
 
 def tried(first: int, step: int, tries: int, folder: Path) -> list[dict[str, Any]]:
     """What the workers say that together try FIRST, FIRST + STEP, ...: after one that died, the next begins behind the call that did it."""
-    said: list[dict[str, Any]] = []
+    problems: list[dict[str, Any]] = []
     while True:
         lines = lines_of(first, step, tries, folder)
-        said += lines
+        problems += lines
         begun = [line for line in lines if "begin" in line]
         if any("end" in line for line in lines):
-            return said
+            return problems
         assert begun, (folder / f"stderr{first}").read_text()[-3000:]
         code = lines[-1]["code"]
-        said.append({"path": begun[-1]["begin"], "wrong": "hangs" if code == -9 else "crash", "said": f"the process ended with {code}"})
+        problems.append({"path": begun[-1]["begin"], "wrong": "hangs" if code == -9 else "crash", "said": f"the process ended with {code}"})
         first = begun[-1]["number"] + step
 
 
-def report(said: list[dict[str, Any]]) -> list[str]:
+def report(problems: list[dict[str, Any]]) -> list[str]:
     """The findings, one a line; prints what was tried."""
-    wrong = [f"{line['wrong']}: {line['path']}: {line['said']}" for line in said if "wrong" in line]
-    over = [line["path"] for line in said if "passed_over" in line]
-    names = sum("begin" in line for line in said)
+    wrong = [f"{line['wrong']}: {line['path']}: {line['said']}" for line in problems if "wrong" in line]
+    over = [line["path"] for line in problems if "passed_over" in line]
+    names = sum("begin" in line for line in problems)
     print(f"{names} names tried, {len(wrong)} findings; no object to call: {', '.join(over) or 'none'}")
     print("\n".join(wrong))
     return wrong
@@ -65,14 +65,14 @@ def report(said: list[dict[str, Any]]) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_every_public_name(part: int, tmp_path: Path) -> None:
-    said = tried(part, 4, 40, tmp_path)
-    assert not report(said)
-    assert sum("begin" in line for line in said) > 400
+    problems = tried(part, 4, 40, tmp_path)
+    assert not report(problems)
+    assert sum("begin" in line for line in problems) > 400
 
 
 @pytest.mark.slow
 @pytest.mark.sample
 def test_a_sample_of_the_names(tmp_path: Path) -> None:
-    said = tried(3, 60, 12, tmp_path)
-    assert not report(said)
-    assert sum("begin" in line for line in said) > 25
+    problems = tried(3, 60, 12, tmp_path)
+    assert not report(problems)
+    assert sum("begin" in line for line in problems) > 25

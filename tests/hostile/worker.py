@@ -153,21 +153,21 @@ def targets() -> Iterator[tuple[str, Callable[[], Callable[..., Any]]]]:
 
 def methods(cls: type) -> list[str]:
     """The names of the public methods of a class that are its own, or its bases' where these are not offered themselves."""
-    found = []
+    results = []
     for name in sorted(dir(cls)):
         if (name.startswith("_") and name not in ("__call__", "__getitem__", "__setitem__", "__floordiv__", "__pow__")) or name == "construct":  # noqa: E501
             continue
         owner = next((base for base in cls.__mro__ if name in vars(base)), object)
         shared = owner is not cls and cls.__name__ != "Parameter" and not owner.__name__.startswith("_") and name != "__call__"
         if callable(getattr(cls, name, None)) and not shared and owner is not type:
-            found.append(name)
-    return found
+            results.append(name)
+    return results
 
 
 def instance(cls: type) -> Any:
     """An object of a class, by the first arguments that it takes. Raises NoObject where there are none."""
-    if cls.__name__ in objects.OF and isinstance(made := objects.OF[cls.__name__](), cls):
-        return made
+    if cls.__name__ in objects.OF and isinstance(instance_of_class := objects.OF[cls.__name__](), cls):
+        return instance_of_class
     for beginning in BEGINNINGS:
         try:
             return cls(*[make() for make in beginning])
@@ -221,7 +221,7 @@ def attempt(path: str, function: Callable[..., Any], draw: random.Random) -> dic
         if isinstance(out, Dataset):
             next(out.create_tuple_iterator(num_epochs=1, output_numpy=True), None)
     except TimeoutError:
-        return {"wrong": "hangs", "said": f"{len(values)} arguments: {told(values)}"}
+        return {"wrong": "hangs", "said": f"{len(values)} arguments: {shorten(values)}"}
     except Exception as error:
         return judged(path, error, [*values, *keywords.items()])
     return None
@@ -233,21 +233,21 @@ def judged(path: str, error: Exception, values: list[Any]) -> dict[str, str] | N
         text = str(error)
     except Exception as another:
         text, error = "", another
-    said = f"{type(error).__name__}: {text[:300]} <- {told(values)}"
+    problem = f"{type(error).__name__}: {text[:300]} <- {shorten(values)}"
     if not is_promised(path, error):
-        return {"wrong": "kind", "said": said}
+        return {"wrong": "kind", "said": problem}
     if FOREIGN.search(text.replace(".torch(", "(").replace(".from_torch", "")):
-        return {"wrong": "torch's words", "said": said}
+        return {"wrong": "torch's words", "said": problem}
     if isinstance(error, (StopIteration, NotImplementedError, KeyError)):
         return None
     if not text.strip():
-        return {"wrong": "empty", "said": said}
+        return {"wrong": "empty", "said": problem}
     if not CALL.match(text) and not set(path.split(".")[-2:]) & set(re.findall(r"\w+", text)):
-        return {"wrong": "names no call", "said": said}
+        return {"wrong": "names no call", "said": problem}
     return None
 
 
-def told(values: list[Any]) -> str:
+def shorten(values: list[Any]) -> str:
     """Values in a few words."""
     words = []
     for value in values:
@@ -258,9 +258,9 @@ def told(values: list[Any]) -> str:
     return ", ".join(words)
 
 
-def tell(**said: Any) -> None:
+def tell(**fields: Any) -> None:
     """One line of JSON."""
-    OUT.write(json.dumps(said) + "\n")
+    OUT.write(json.dumps(fields) + "\n")
     OUT.flush()
 
 
@@ -285,7 +285,7 @@ def main() -> None:
         if len(sys.argv) > 4 and sys.argv[4] not in path:
             continue
         tell(begin=path, number=number)
-        draw, found, told_kinds = random.Random(path + os.environ.get("HOSTILE", "")), 0, set()
+        draw, count, reported_kinds = random.Random(path + os.environ.get("HOSTILE", "")), 0, set()
         try:
             come_by()
             objects.tidy()
@@ -301,9 +301,9 @@ def main() -> None:
                 signal.setitimer(signal.ITIMER_PROF, 0)
                 objects.tidy()
             if finding is not None:
-                found += 1
-                if finding["wrong"] not in told_kinds:
-                    told_kinds.add(finding["wrong"])
+                count += 1
+                if finding["wrong"] not in reported_kinds:
+                    reported_kinds.add(finding["wrong"])
                     tell(path=path, **finding)
                 if finding["wrong"] == "hangs":
                     break

@@ -30,7 +30,7 @@ def offers() -> Iterator[None]:
         yield
 
 
-def found(text: str) -> list[tuple[str, int]]:
+def names_and_lines(text: str) -> list[tuple[str, int]]:
     return [(use.name, use.line) for use in uses(ast.parse(text))]
 
 
@@ -48,7 +48,7 @@ ms.Tensor.shape
 c.set_context(mode=0)
 P.Add()(os.path)
 """
-    assert found(text) == [
+    assert names_and_lines(text) == [
         ("mindspore", 2),
         ("mindspore.nn", 3),
         ("mindspore.Tensor", 5),
@@ -83,7 +83,7 @@ except OSError:
     pass
 from mindspore.nn import _private
 """
-    assert found(text) == [("mindspore.nn.Conv2d", 5), ("mindspore.nn.Conv8d", 7), ("mindspore.nn._private", 10)]
+    assert names_and_lines(text) == [("mindspore.nn.Conv2d", 5), ("mindspore.nn.Conv8d", 7), ("mindspore.nn._private", 10)]
 
 
 def test_whole_report(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,10 +148,10 @@ def test_stars_attributes_of_bases_and_private_names(
     assert lines[lines.index("missing, by the number of files that use it") + 1] == "     2 mindspore.ops.GreaterEqual"
     assert not any("mine" in line or ".learning_rate" in line or ".network" in line for line in lines)
     assert check.run(["--json", "b.py"]) == 1
-    found = json.loads(capsys.readouterr().out)
-    assert found["files"] == 1 and found["ranked"] == [{"name": "mindspore.ops.GreaterEqual", "files": 1}]
-    (one,) = found["missing"]
-    assert (one["file"], one["cell"], one["line"], one["name"]) == ("b.py", None, 1, "mindspore.ops.GreaterEqual")
+    record = json.loads(capsys.readouterr().out)
+    assert record["files"] == 1 and record["ranked"] == [{"name": "mindspore.ops.GreaterEqual", "files": 1}]
+    (entry,) = record["missing"]
+    assert (entry["file"], entry["cell"], entry["line"], entry["name"]) == ("b.py", None, 1, "mindspore.ops.GreaterEqual")
 
 
 ERRORS = {
@@ -212,9 +212,9 @@ x.split(2, axis=1)
 
 
 def test_calls_of_older_releases_are_named_with_their_lines() -> None:
-    found = [(use.line, text) for use, text in calls.older_call_problems(ast.parse(OLDER))]
+    results = [(use.line, text) for use, text in calls.older_call_problems(ast.parse(OLDER))]
     install = 'or install NumPy 1.26: pip install "numpy==1.26.4"'
-    assert found == [
+    assert results == [
         (7, "dot(...): x1= is input= today, x2= is other= today; the older name, of MindSpore 1.2.1 to 1.10, is accepted here."),
         (8, "logsumexp(...): axis= is dim= today; the older name, of MindSpore 2.0 to 2.5, is accepted here."),
         (9, "split(...): positional argument 2 was axis in MindSpore 1.8.1 to 1.10 and is split_size_or_sections today; "

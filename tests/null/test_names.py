@@ -83,10 +83,10 @@ def test_text_of_a_missing_name(path: str, text: str) -> None:
 
 def test_every_home_is_known() -> None:
     """A home is a module or name of MindSpore 2.10's, or one of 1.x that is offered here: no row leads nowhere."""
-    known = listing.mindspore()
+    known_names = listing.mindspore()
     targets = [*homes.NAMES.values(), *(home for row in homes.MODULES.values() for home in row)]
     public = {path for path in targets if not any(part.startswith("_") for part in path.split("."))}
-    unknown = {path for path in public if not listing.has(known, path) and not listing.has(listing.offered(), path)}
+    unknown = {path for path in public if not listing.has(known_names, path) and not listing.has(listing.offered(), path)}
     assert not {path for path in unknown if not is_there(path)}
 
 

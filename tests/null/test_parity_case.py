@@ -11,7 +11,7 @@ BASE = np.array([1.0, 2.0], np.float32)
 
 
 @pytest.mark.parametrize(
-    ("expected", "found", "problem"),
+    ("expected", "result", "problem"),
     [
         (BASE, BASE + np.float32(1e-7), None),
         (BASE, np.array([1.0, 2.1], np.float32), "x: at (1,): float32(2.0) expected, float32(2.1) found"),
@@ -25,8 +25,8 @@ BASE = np.array([1.0, 2.0], np.float32)
         ("a", "b", "x: 'a' expected, 'b' found"),
     ],
 )
-def test_differences(expected: object, found: object, problem: str | None) -> None:
-    lines = case.differences({"x": expected}, {"x": found}, 1e-6, 0.0)
+def test_differences(expected: object, result: object, problem: str | None) -> None:
+    lines = case.differences({"x": expected}, {"x": result}, 1e-6, 0.0)
     assert lines == [] if problem is None else lines[0].startswith(problem)
 
 

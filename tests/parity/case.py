@@ -100,19 +100,19 @@ def load(path: Path) -> list[Case]:
         specification.loader.exec_module(module)
     finally:
         _collecting = None
-    names = [one.name for one in collected.cases]
+    names = [test_case.name for test_case in collected.cases]
     assert len(set(names)) == len(names), f"{path}: two cases have one name"
     return collected.cases
 
 
-def run(one: Case, graph: bool = False) -> dict[str, Any]:
+def run(test_case: Case, graph: bool = False) -> dict[str, Any]:
     """Runs a case from the same state each time: PyNative (or Graph) mode, and known NumPy random numbers."""
     import mindspore
 
     mindspore.set_context(mode=mindspore.GRAPH_MODE if graph else mindspore.PYNATIVE_MODE)
     numpy.random.seed(20)
     try:
-        return dict(one.call())
+        return dict(test_case.call())
     finally:
         mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
 
@@ -158,37 +158,37 @@ def tolerances(expected: Any, rtol: float, atol: float) -> tuple[float, float]:
     return max(rtol, limit), max(atol, limit * largest)
 
 
-def differences(expected: Answer, found: Answer, rtol: float, atol: float, on_accelerator: bool = False) -> list[str]:
+def differences(expected: Answer, result: Answer, rtol: float, atol: float, on_accelerator: bool = False) -> list[str]:
     """What differs, one line for each key; empty where the answers agree. On an accelerator `tolerances` widens `rtol` and `atol`."""
     lines = []
-    for key in sorted({*expected, *found}):
-        if key not in found:
+    for key in sorted({*expected, *result}):
+        if key not in result:
             lines.append(f"{key}: not answered")
         elif key not in expected:
             lines.append(f"{key}: not in the record (record it: tools/record.py parity)")
         else:
             limits = tolerances(expected[key], rtol, atol) if on_accelerator else (rtol, atol)
-            if problem := _difference(expected[key], found[key], *limits):
+            if problem := _difference(expected[key], result[key], *limits):
                 lines.append(f"{key}: {problem}")
     return lines
 
 
-def _difference(expected: Any, found: Any, rtol: float, atol: float) -> str | None:
+def _difference(expected: Any, result: Any, rtol: float, atol: float) -> str | None:
     if not isinstance(expected, numpy.ndarray):
-        plain = json.loads(json.dumps(found)) if not isinstance(found, (numpy.ndarray, numpy.generic)) else found
-        return None if type(plain) is type(expected) and plain == expected else f"{expected!r} expected, {found!r} found"
-    found = numpy.asarray(found)
-    if expected.dtype != found.dtype or expected.shape != found.shape:
-        return f"{expected.dtype}{list(expected.shape)} expected, {found.dtype}{list(found.shape)} found"
+        plain = json.loads(json.dumps(result)) if not isinstance(result, (numpy.ndarray, numpy.generic)) else result
+        return None if type(plain) is type(expected) and plain == expected else f"{expected!r} expected, {result!r} found"
+    result = numpy.asarray(result)
+    if expected.dtype != result.dtype or expected.shape != result.shape:
+        return f"{expected.dtype}{list(expected.shape)} expected, {result.dtype}{list(result.shape)} found"
     if expected.dtype.kind not in "fc":
-        return None if (expected == found).all() else f"{expected.tolist()!r} expected, {found.tolist()!r} found"
-    if numpy.allclose(found, expected, rtol=rtol, atol=atol, equal_nan=True):
+        return None if (expected == result).all() else f"{expected.tolist()!r} expected, {result.tolist()!r} found"
+    if numpy.allclose(result, expected, rtol=rtol, atol=atol, equal_nan=True):
         return None
     with numpy.errstate(invalid="ignore", over="ignore"):
-        distance = numpy.abs(found.astype(numpy.complex128) - expected.astype(numpy.complex128))
+        distance = numpy.abs(result.astype(numpy.complex128) - expected.astype(numpy.complex128))
     # A number where NaN is expected, or the other way round, is as far apart as can be; NaN beside NaN is equal.
-    one_is_nan = numpy.isnan(found) != numpy.isnan(expected)
-    distance = numpy.where(one_is_nan, numpy.inf, numpy.nan_to_num(distance, nan=0.0))
+    nan_differs = numpy.isnan(result) != numpy.isnan(expected)
+    distance = numpy.where(nan_differs, numpy.inf, numpy.nan_to_num(distance, nan=0.0))
     worst = numpy.unravel_index(int(distance.argmax()), distance.shape)
-    texts = [f"{value.dtype}({value!s})" for value in (expected[worst], found[worst])]       # NumPy 1 and 2 have two forms of repr
+    texts = [f"{value.dtype}({value!s})" for value in (expected[worst], result[worst])]       # NumPy 1 and 2 have two forms of repr
     return f"at {tuple(int(index) for index in worst)}: {texts[0]} expected, {texts[1]} found"

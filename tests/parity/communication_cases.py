@@ -182,8 +182,8 @@ def all_to_all() -> Any:
 @case()
 def all_to_all_uneven() -> Any:
     counts = [[1, 2], [3, 1]]
-    own = get_rank()
-    return ops.AlltoAllV()(_x(sum(counts[own])), counts[own], [counts[0][own], counts[1][own]])
+    rank = get_rank()
+    return ops.AlltoAllV()(_x(sum(counts[rank])), counts[rank], [counts[0][rank], counts[1][rank]])
 
 
 @case()
@@ -310,9 +310,9 @@ def mint_all_to_all_single() -> Any:
 
 @case()
 def mint_objects() -> Any:
-    found: list[Any] = [None, None]
-    distributed.all_gather_object(found, {"rank": get_rank()})
-    return found
+    results: list[Any] = [None, None]
+    distributed.all_gather_object(results, {"rank": get_rank()})
+    return results
 
 
 @case()
@@ -324,16 +324,16 @@ def mint_broadcast_objects() -> Any:
 
 @case()
 def mint_gather_objects() -> Any:
-    found: list[Any] = [None, None]
-    distributed.gather_object(("rank", get_rank()), found if get_rank() == 0 else None, 0)
-    return found
+    results: list[Any] = [None, None]
+    distributed.gather_object(("rank", get_rank()), results if get_rank() == 0 else None, 0)
+    return results
 
 
 @case()
 def mint_scatter_objects() -> Any:
-    found: list[Any] = [None]
-    distributed.scatter_object_list(found, ["a", {"b": 1}], 0, WORLD)
-    return found
+    results: list[Any] = [None]
+    distributed.scatter_object_list(results, ["a", {"b": 1}], 0, WORLD)
+    return results
 
 
 @case()

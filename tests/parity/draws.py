@@ -32,7 +32,7 @@ def summary(value: Any) -> list[Any]:
 def functions(ms: Any) -> dict[str, Callable[..., Any]]:
     """Each function by its name: called with a shape, and with a seed of its own or None."""
     ops, tensor = ms.ops, ms.Tensor
-    single, whole = ms.float32, ms.int32
+    single, integer = ms.float32, ms.int32
     return {
         "standard_normal": lambda shape, seed: ops.standard_normal(shape, seed),
         "randn": lambda shape, seed: ops.randn(*shape, seed=seed),
@@ -45,11 +45,11 @@ def functions(ms: Any) -> dict[str, Callable[..., Any]]:
         "rand_float64": lambda shape, seed: ops.rand(*shape, seed=seed, dtype=ms.float64),
         "rand_like": lambda shape, seed: ops.rand_like(ops.ones(shape, single), seed),
         "uniform": lambda shape, seed: ops.uniform(shape, tensor(-1.5, single), tensor(0.3, single), seed),
-        "uniform_int": lambda shape, seed: ops.uniform(shape, tensor(-15, whole), tensor(2**30, whole), seed, whole),
+        "uniform_int": lambda shape, seed: ops.uniform(shape, tensor(-15, integer), tensor(2**30, integer), seed, integer),
         "randint": lambda shape, seed: ops.randint(-5, 1000, shape, seed),
         "randint_wide": lambda shape, seed: ops.randint(-2**30, 2**30 + 12345, shape, seed),
-        "randint_int32": lambda shape, seed: ops.randint(0, 3, shape, seed, dtype=whole),
-        "randint_like": lambda shape, seed: ops.randint_like(ops.ones(shape, whole), 0, 3 * 2**29, seed),
+        "randint_int32": lambda shape, seed: ops.randint(0, 3, shape, seed, dtype=integer),
+        "randint_like": lambda shape, seed: ops.randint_like(ops.ones(shape, integer), 0, 3 * 2**29, seed),
         "multinomial": lambda shape, seed: ops.multinomial(weights(ms, shape[0]), 20, True, seed),
         "multinomial_rows": lambda shape, seed: ops.multinomial(weights(ms, shape[0] * 3).reshape(3, shape[0]), 15, True, seed),
         "multinomial_once": lambda shape, seed: ops.multinomial(weights(ms, shape[0]), min(shape[0], 5), False, seed),
@@ -138,8 +138,8 @@ def cases(ms: Any) -> dict[str, Callable[[], list[Any]]]:
 def together(ms: Any) -> list[Any]:
     """Different functions in a row: each kind counts its seeds apart."""
     ms.set_seed(1)
-    made = functions(ms)
-    return [summary(made[name]((4, 3), seed)) for seed in (None, 2, None) for name in sorted(made)]
+    functions_of = functions(ms)
+    return [summary(functions_of[name]((4, 3), seed)) for seed in (None, 2, None) for name in sorted(functions_of)]
 
 
 if __name__ == "__main__":

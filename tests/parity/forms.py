@@ -31,13 +31,13 @@ def probe(function: Any, *arguments: Any, by: tuple[int, ...] | None = None, **k
         def construct(self, *tensors):
             return call(*tensors)
 
-    found = dict(_outputs(Net()(*[ms.Tensor(array) for array in arrays])))
+    results = dict(_outputs(Net()(*[ms.Tensor(array) for array in arrays])))
     real = tuple(i for i, array in enumerate(arrays) if array.dtype.kind == "f") if by is None else by
-    if not real or not any(value.dtype.kind in "fc" for value in found.values() if isinstance(value, np.ndarray)):
-        return found
+    if not real or not any(value.dtype.kind in "fc" for value in results.values() if isinstance(value, np.ndarray)):
+        return results
     gradients = ms.grad(lambda *tensors: _weighed(call(*tensors)), real)(*[ms.Tensor(array) for array in arrays])
     gradients = gradients if isinstance(gradients, tuple) else (gradients,)
-    return found | {f"gradient{i}": value.asnumpy() for i, value in enumerate(gradients)}
+    return results | {f"gradient{i}": value.asnumpy() for i, value in enumerate(gradients)}
 
 
 class _At:
@@ -61,7 +61,7 @@ def _with(value: Any, tensors: Any) -> Any:
 
 
 def _flat(value: Any) -> list[Any]:
-    return [one for item in value for one in _flat(item)] if isinstance(value, (list, tuple)) else [value]
+    return [element for item in value for element in _flat(item)] if isinstance(value, (list, tuple)) else [value]
 
 
 def _outputs(value: Any) -> Any:
@@ -81,7 +81,7 @@ def _weighed(value: Any) -> Any:
     return total
 
 
-def written(make: Any, *values: np.ndarray, arguments: tuple[Any, ...] = (), times: int = 1) -> dict[str, Any]:
+def apply_writing(make: Any, *values: np.ndarray, arguments: tuple[Any, ...] = (), times: int = 1) -> dict[str, Any]:
     """What an operator that writes into Parameters leaves in them: `make()` is called with Parameters of `values` and then `arguments`."""
     parameters = [ms.Parameter(ms.Tensor(value.copy()), name=f"p{i}") for i, value in enumerate(values)]
     operator = make()
@@ -95,7 +95,7 @@ def written(make: Any, *values: np.ndarray, arguments: tuple[Any, ...] = (), tim
             return operator(*self.all, *rest)
 
     net = Net()
-    rest = [ms.Tensor(one) if isinstance(one, np.ndarray) else one for one in arguments]
+    rest = [ms.Tensor(argument) if isinstance(argument, np.ndarray) else argument for argument in arguments]
     for _ in range(times):
         net(*rest)
     return {f"parameter{i}": parameter.asnumpy() for i, parameter in enumerate(parameters)}

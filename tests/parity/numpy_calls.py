@@ -27,8 +27,8 @@ def run(call):
 
 
 def answer(value):
-    if isinstance(value, (tuple, list)) and any(isinstance(one, (T, tuple, list)) for one in value):
-        parts = {f"{i}{key}": part for i, one in enumerate(value) for key, part in answer(one).items()}
+    if isinstance(value, (tuple, list)) and any(isinstance(element, (T, tuple, list)) for element in value):
+        parts = {f"{i}{key}": part for i, element in enumerate(value) for key, part in answer(element).items()}
         return {**parts, "kind": type(value).__name__, "length": len(value)}
     return {"": value.asnumpy() if isinstance(value, T) else str(value)}
 

@@ -32,9 +32,9 @@ def groups() -> list[tuple[str, str]]:
 
 def names(symbol: str, left: str) -> list[str]:
     """The cases of one group."""
-    own = [f"{left} {symbol} {zero}{right}" for right in DTYPES for zero in ("", "0d ")]
-    own += [f"{left} {symbol} {text}" for text in SCALARS]
-    return own + [f"{text} {symbol} {left}" for text in SCALARS if not text.startswith("np.")]
+    other = [f"{left} {symbol} {zero}{right}" for right in DTYPES for zero in ("", "0d ")]
+    other += [f"{left} {symbol} {text}" for text in SCALARS]
+    return other + [f"{text} {symbol} {left}" for text in SCALARS if not text.startswith("np.")]
 
 
 def answers(ms: Any, symbol: str, left: str, only: str | None = None) -> dict[str, str]:

@@ -25,12 +25,12 @@ MODULES = (
 
 def of_module(module: ModuleType, names: Iterable[str]) -> dict[str, str]:
     """The signatures of those `names` of `module` that have one. Asking for a name may import it, or fail: then it is left out."""
-    found = {}
+    results = {}
     for name in sorted(names):
         signature = of(getattr(module, name, None))
         if signature is not None:
-            found[name] = signature
-    return found
+            results[name] = signature
+    return results
 
 
 def of(value: object) -> str | None:
@@ -41,7 +41,7 @@ def of(value: object) -> str | None:
         parameters = list(inspect.signature(undecorated(value.__init__ if isinstance(value, type) else value)).parameters.values())
     except (TypeError, ValueError):
         return None
-    return written(parameters[1:] if isinstance(value, type) else parameters)
+    return signature_text(parameters[1:] if isinstance(value, type) else parameters)
 
 
 def undecorated(function: Any) -> Any:
@@ -53,15 +53,15 @@ def undecorated(function: Any) -> Any:
     return function
 
 
-def written(parameters: Iterable[inspect.Parameter]) -> str:
+def signature_text(parameters: Iterable[inspect.Parameter]) -> str:
     """The parameters as text: `x, y=1, *, z=None`."""
     words, starred = [], False
-    for one in parameters:
-        if one.kind is one.KEYWORD_ONLY and not starred:
+    for parameter in parameters:
+        if parameter.kind is parameter.KEYWORD_ONLY and not starred:
             words.append("*")
-        starred = starred or one.kind in (one.KEYWORD_ONLY, one.VAR_POSITIONAL)
-        stars = {one.VAR_POSITIONAL: "*", one.VAR_KEYWORD: "**"}.get(one.kind, "")
-        words.append(stars + one.name + ("" if one.default is one.empty else f"={plain(one.default)}"))
+        starred = starred or parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_POSITIONAL)
+        stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+        words.append(stars + parameter.name + ("" if parameter.default is parameter.empty else f"={plain(parameter.default)}"))
     return ", ".join(words)
 
 

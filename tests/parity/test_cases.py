@@ -22,27 +22,27 @@ def marks(name: str, graph: bool) -> list[pytest.MarkDecorator]:
 
 def parameters() -> list[object]:
     """One parameter for each case and mode; a file that can't be imported is one that fails."""
-    found: list[object] = []
+    results: list[object] = []
     for path in FILES:
         try:
             cases = parity.load(path)
         except Exception as error:
-            found.append(pytest.param(path, error, False, id=path.stem))
+            results.append(pytest.param(path, error, False, id=path.stem))
             continue
-        for one in cases:
-            for graph in {False, one.graph}:
-                name = f"{path.stem}:{one.name}" + ":graph" * graph
-                found.append(pytest.param(path, one, graph, id=name, marks=marks(name, graph)))
-    return found
+        for case in cases:
+            for graph in {False, case.graph}:
+                name = f"{path.stem}:{case.name}" + ":graph" * graph
+                results.append(pytest.param(path, case, graph, id=name, marks=marks(name, graph)))
+    return results
 
 
-@pytest.mark.parametrize(("path", "one", "graph"), parameters())
-def test_case(path: Path, one: parity.Case | Exception, graph: bool, records: dict[str, dict[str, object]]) -> None:
-    if isinstance(one, Exception):
-        raise one
-    assert one.name in records, f"not recorded yet: tools/record.py parity --python ORACLE {path.stem}"
-    found = parity.run(one, graph)
-    assert not parity.differences(records[one.name], found, one.rtol, one.atol, ON_ACCELERATOR)
+@pytest.mark.parametrize(("path", "case", "graph"), parameters())
+def test_case(path: Path, case: parity.Case | Exception, graph: bool, records: dict[str, dict[str, object]]) -> None:
+    if isinstance(case, Exception):
+        raise case
+    assert case.name in records, f"not recorded yet: tools/record.py parity --python ORACLE {path.stem}"
+    result = parity.run(case, graph)
+    assert not parity.differences(records[case.name], result, case.rtol, case.atol, ON_ACCELERATOR)
 
 
 @pytest.fixture
@@ -60,4 +60,4 @@ def test_every_record_has_its_case() -> None:
     for path in FILES:
         record = parity.RECORDS / f"{path.stem}.npz"
         if record.exists():
-            assert set(parity.read(record)) == {one.name for one in parity.load(path)}, f"stale: {record.name}"
+            assert set(parity.read(record)) == {case.name for case in parity.load(path)}, f"stale: {record.name}"

@@ -70,18 +70,18 @@ class Noisy(nn.Cell):
 
     def construct(self, x: Any) -> Any:
         y = self.layer(x) * ops.rand(4, 6) + ops.randn_like(x) * x + self.normal((4, 6)) * ops.randint(0, 9, (6,)).astype(ms.float32)
-        places, _ = self.choice(x > 0)
-        return ops.shuffle(y) * ops.tanh(y) + places.sum() * x
+        indices, _ = self.choice(x > 0)
+        return ops.shuffle(y) * ops.tanh(y) + indices.sum() * x
 
 
 @pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
 def test_recomputation_draws_the_numbers_of_the_first_run(mode: int) -> None:
     ms.set_context(mode=mode)
 
-    def run(again: bool) -> list[bytes]:
+    def run(recompute: bool) -> list[bytes]:
         ms.set_seed(2)
         cell = nn.SequentialCell(Noisy(), Noisy())
-        if again:
+        if recompute:
             cell.recompute()
         x = Tensor(np.ones((4, 6), np.float32))
         return [ms.grad(lambda x: cell(x).sum())(x).asnumpy().tobytes() for _ in range(3)] + [cell(x).asnumpy().tobytes()]

@@ -158,19 +158,19 @@ class Noisy(nn.Cell):
 
     def construct(self, x: Any) -> Any:
         y = self.layer(x) * self.gamma(self.shape, ops.abs(x[0]) + 0.5)
-        places = self.weighted(ops.abs(x) + 1.0, Tensor(3, ms.int64), Tensor(4, ms.int64))
+        indices = self.weighted(ops.abs(x) + 1.0, Tensor(3, ms.int64), Tensor(4, ms.int64))
         classes, _, expected = self.even(Tensor([[1]], ms.int64))
-        return ops.tanh(y) + places * x + classes * expected * y + ops.random_poisson(self.shape, ops.abs(y[0])) * x
+        return ops.tanh(y) + indices * x + classes * expected * y + ops.random_poisson(self.shape, ops.abs(y[0])) * x
 
 
 @pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
 def test_recomputation_draws_the_numbers_of_the_first_run(mode: int) -> None:
     ms.set_context(mode=mode)
 
-    def run(again: bool) -> list[bytes]:
+    def run(recompute: bool) -> list[bytes]:
         ms.set_seed(2)
         cell = nn.SequentialCell(Noisy(), Noisy())
-        if again:
+        if recompute:
             cell.recompute()
         x = Tensor(np.ones((4, 6), np.float32))
         return [ms.grad(lambda x: cell(x).sum())(x).asnumpy().tobytes() for _ in range(3)] + [cell(x).asnumpy().tobytes()]

@@ -56,9 +56,9 @@ def _mixes_wide(left: str, right: str) -> bool:
 @pytest.mark.parametrize(("symbol", "left"), promotion.groups())
 def test_dtypes_are_those_of_2_10(symbol: str, left: str) -> None:
     """Every case has one answer: the recorded one, or in a difference that is meant the one that its reason gives."""
-    found = promotion.answers(ms, symbol, left)
+    result = promotion.answers(ms, symbol, left)
     wrong = {}
-    for case, answer in found.items():
+    for case, answer in result.items():
         reason = intended(case, EXPECTED[case])
         if answer != EXPECTED[case] and (reason is None or answer != reason[1]):
             wrong[case] = (EXPECTED[case], reason, answer)

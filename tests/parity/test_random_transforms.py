@@ -20,19 +20,20 @@ NEAR = 0.01
 
 def distance(left: np.ndarray, right: np.ndarray) -> float:
     """The largest difference of the shares up to any value, where values may be off by NEAR."""
-    def above(one: np.ndarray, other: np.ndarray) -> float:
-        at, own = np.sort(one), np.sort(other)
-        return float((np.searchsorted(at, at, side="right") / len(at) - np.searchsorted(own, at + NEAR, side="right") / len(own)).max())
+    def above(array: np.ndarray, other: np.ndarray) -> float:
+        at, theirs = np.sort(array), np.sort(other)
+        share_above = np.searchsorted(at, at, side="right") / len(at)
+        return float((share_above - np.searchsorted(theirs, at + NEAR, side="right") / len(theirs)).max())
 
     return max(above(left, right), above(right, left))
 
 
 @pytest.mark.parametrize("name", sorted(RECORD))
 def test_draws_are_distributed_as_in_2_10(name: str) -> None:
-    found = ours.drawn(ms, ours.transforms(ms)[name], 3)
+    result = ours.drawn(ms, ours.transforms(ms)[name], 3)
     apart = {
         number: (distance(values, np.array(recorded)), np.quantile(values, (0, 0.5, 1)).round(2).tolist(), recorded[::50])
-        for number, values, recorded in zip(NUMBERS, found.T, RECORD[name])
+        for number, values, recorded in zip(NUMBERS, result.T, RECORD[name])
     }
     assert max(measured[0] for measured in apart.values()) < APART, apart
 

@@ -28,7 +28,7 @@ def agrees(ours: str | None, theirs: str) -> bool:
     """Whether our parameters are MindSpore's, with none but optional ones after them."""
     if ours is None or not ours.startswith(theirs):
         return False
-    return all("=" in one or "*" in one for one in ours[len(theirs) :].split(", ") if one)
+    return all("=" in word or "*" in word for word in ours[len(theirs) :].split(", ") if word)
 
 
 @pytest.mark.parametrize("module", signatures.MODULES)
@@ -37,8 +37,8 @@ def test_signatures(module: str) -> None:
         pytest.skip(f"{module} is not offered yet")
     home = importlib.import_module(module)
     names = [name.rpartition(".")[2] for name in OFFERED if name.rpartition(".")[0] == module]
-    found = {f"{module}.{name}": signatures.of(getattr(home, name)) for name in names}
-    wrong = [f"{name}({text})  MindSpore: ({RECORDED[name]})" for name, text in found.items() if not agrees(text, RECORDED[name])]
+    results = {f"{module}.{name}": signatures.of(getattr(home, name)) for name in names}
+    wrong = [f"{name}({text})  MindSpore: ({RECORDED[name]})" for name, text in results.items() if not agrees(text, RECORDED[name])]
     wrong = [line for line in wrong if line.partition("(")[0] not in DIFFERENT]
     assert not wrong, "\n".join(["", *wrong])
 

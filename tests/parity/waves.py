@@ -12,5 +12,5 @@ def of(*shape, start=0.5):
     return t((np.sin(np.arange(count) * 1.7 + start) * 3).reshape(shape))
 
 
-def numbered(*found):
-    return {str(at): one.asnumpy() for at, one in enumerate(found)}
+def numbered(*result):
+    return {str(at): array.asnumpy() for at, array in enumerate(result)}

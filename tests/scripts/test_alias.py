@@ -79,10 +79,10 @@ def test_version_of_choice(warm: Callable[..., Run], tmp_path: Path) -> None:
     ],
 )
 def test_moved_homes(old: str, new: str) -> None:
-    found: dict[str, object] = {}
-    exec(f"import mindspore\n{old}", found)
+    namespaces: dict[str, object] = {}
+    exec(f"import mindspore\n{old}", namespaces)
     module, _, name = new.rpartition(".")
-    assert found["found"] is getattr(importlib.import_module(module), name)
+    assert namespaces["found"] is getattr(importlib.import_module(module), name)
 
 
 def test_moved_module_by_attribute() -> None:
@@ -157,8 +157,8 @@ def test_real_mindspore_is_not_shadowed_unless_asked(real_mindspore: dict[str, s
     ask = "import mindspore; print(mindspore.__version__)"
     plain = processes.python("-c", f"import torchspore; {ask}", cwd=tmp_path, extra=real_mindspore)
     assert plain == Run(0, "9.9\n", "")
-    asked = processes.torchspore("run", "-c", ask, cwd=tmp_path, extra=real_mindspore)
-    assert asked == Run(0, "2.10.0\n", "")
+    completed = processes.torchspore("run", "-c", ask, cwd=tmp_path, extra=real_mindspore)
+    assert completed == Run(0, "2.10.0\n", "")
 
 
 def test_a_module_of_real_mindspore_is_not_mixed_in(real_mindspore: dict[str, str], tmp_path: Path) -> None:

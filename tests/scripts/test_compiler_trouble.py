@@ -48,14 +48,14 @@ def compiler(folder: Path, text: str) -> str:
     return str(path)
 
 
-def said(err: str) -> list[str]:
+def our_lines(err: str) -> list[str]:
     return [line for line in err.splitlines() if line.startswith("torchspore: ")]
 
 
 def test_without_a_compiler_it_is_said_once_and_graphs_run(folder: Path) -> None:
     ended = python("program.py", cwd=folder, extra=settings(folder, CXX="/nowhere/g++"))
     assert ended.code == 0 and len(set(ended.out.split()[1:])) == 1, ended.err
-    assert said(ended.err) == [
+    assert our_lines(ended.err) == [
         f"torchspore: {folder}/program.py:18: jit_level O1 and O2 write kernels of their own, and no C++ compiler is found (g++ or what "
         "CXX names); graphs run without them.",
     ]
@@ -68,13 +68,13 @@ def test_without_a_compiler_it_is_said_once_and_graphs_run(folder: Path) -> None
 def test_a_compiler_that_breaks_is_said_once_and_leaves_nothing(folder: Path, text: str) -> None:
     ended = python("program.py", cwd=folder, extra=settings(folder, CXX=compiler(folder, text)))
     assert ended.code == 0 and len(set(ended.out.split()[1:])) == 1, ended.err
-    assert len(said(ended.err)) == 1 and "the C++ compiler failed" in said(ended.err)[0]
+    assert len(our_lines(ended.err)) == 1 and "the C++ compiler failed" in our_lines(ended.err)[0]
     assert not [path for path in (folder / "kernels").rglob("*.so*") if path.is_file()]
 
 
 def _below(pid: int) -> list[int]:
     """The processes whose command line names our folder's compiler, or that descend from `pid`."""
-    found = []
+    results = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
@@ -82,8 +82,8 @@ def _below(pid: int) -> list[int]:
             except OSError:
                 continue
             if int(text.rpartition(")")[2].split()[1]) == pid and text.rpartition(")")[2].split()[0] != "Z":
-                found += [int(entry.name), *_below(int(entry.name))]
-    return found
+                results += [int(entry.name), *_below(int(entry.name))]
+    return results
 
 
 @pytest.mark.slow

@@ -20,10 +20,10 @@ def blocks(folder: Path) -> list[tuple[str, str]]:
     return re.findall(r"^```(\w+)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
-def is_said(line: str, printed: list[str]) -> bool:
+def is_printed(line: str, printed: list[str]) -> bool:
     """Whether a line was printed; `…` stands for anything."""
-    wanted = re.compile(".*".join(map(re.escape, line.strip().split("…"))))
-    return any(wanted.fullmatch(one.strip()) for one in printed)
+    expected = re.compile(".*".join(map(re.escape, line.strip().split("…"))))
+    return any(expected.fullmatch(text.strip()) for text in printed)
 
 
 @pytest.mark.slow
@@ -45,6 +45,6 @@ def test_the_guide_finds_the_fault(tmp_path: Path) -> None:
             printed = ran.stdout + ran.stderr
         else:
             for line in text.splitlines():
-                assert is_said(line, printed.splitlines()), f"{line}\n--- in ---\n{printed}"
+                assert is_printed(line, printed.splitlines()), f"{line}\n--- in ---\n{printed}"
                 seen += 1
     assert seen == 12

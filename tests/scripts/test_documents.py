@@ -14,12 +14,12 @@ from support.processes import Run
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md")), *sorted((ROOT / "docs" / "concept").glob("*.md"))]
-OWN = {"docs/guides/debugging.md", "docs/guides/parameter-server.md"}
+CHECKED_ELSEWHERE = {"docs/guides/debugging.md", "docs/guides/parameter-server.md"}
 """Pages with a test of their own: a program that fails, as it should, and one of several processes."""
 PAGES = {
     name: blocks
     for path in DOCUMENTS
-    if (name := str(path.relative_to(ROOT))) not in OWN
+    if (name := str(path.relative_to(ROOT))) not in CHECKED_ELSEWHERE
     and (blocks := re.findall(r"^```python\n(.*?)^```", path.read_text(encoding="utf-8"), re.S | re.M))
 }
 

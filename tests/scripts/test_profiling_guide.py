@@ -15,12 +15,12 @@ def test_the_commands_of_the_page(run: Callable[..., Run], tmp_path: Path) -> No
     (program,) = re.findall(r"^```python\n(.*?)^```", text, re.S | re.M)
     (commands,) = re.findall(r"^```sh\n(.*?)^```", text, re.S | re.M)
     (tmp_path / "train.py").write_text(program)
-    said = []
+    outputs = []
     for line in commands.splitlines():
-        found = run(*line.split()[1:])
-        assert found.code == 0, found.err
-        said.append(found.out)
-    assert "16 steps" in said[1] and "backward" in said[1]
+        result = run(*line.split()[1:])
+        assert result.code == 0, result.err
+        outputs.append(result.out)
+    assert "16 steps" in outputs[1] and "backward" in outputs[1]
     assert (tmp_path / "report" / "report.html").exists() and (tmp_path / "summary" / "curves.html").exists()
     assert list((tmp_path / "profile").glob("*_ascend_ms/ASCEND_PROFILER_OUTPUT/trace_view.html"))
     for image in re.findall(r"\]\((images/[^)]+)\)", text):

@@ -204,16 +204,16 @@ except ZeroDivisionError:
 
 def test_calls_of_ours_are_folded_and_a_fault_has_one_hint(run: Callable[..., Run], tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(FAULT)
-    found = run("run", "train.py")
-    lines = found.err.splitlines()
-    assert found.code == 1 and found.err.count("hint:") == 1
+    result = run("run", "train.py")
+    lines = result.err.splitlines()
+    assert result.code == 1 and result.err.count("hint:") == 1
     assert lines[0] == "Traceback (most recent call last):" and '"train.py", line 14' in lines[1]
     assert sum("calls in torchspore" in line or "call in torchspore" in line for line in lines) == 1
     assert lines[-3:] == [
         "KeyError: 'key'", "", "hint: this may be a bug in torchspore: `torchspore env` prints what a report needs.",
     ]
-    whole = run("run", "train.py", extra={"TORCHSPORE_TRACEBACK": "full"})
-    assert "cell.py" in whole.err and "cell.py" not in found.err
+    full_traceback = run("run", "train.py", extra={"TORCHSPORE_TRACEBACK": "full"})
+    assert "cell.py" in full_traceback.err and "cell.py" not in result.err
 
 
 @pytest.mark.parametrize("words", [["run", "-c", "for i in range(99999): print(i)"], ["explain", "-c", "print('x' * 99999)"]])

@@ -50,8 +50,8 @@ def lines(file: str, **special: dict[str, Any]) -> list[Sample]:
     """A sample for each statement of a block whose lines are independent. `special` says what is expected where an option is set."""
     statements = ast.parse((SAMPLES / file).read_text(encoding="utf-8")).body
     texts = [ast.unparse(statement) for statement in statements]
-    known = [next((more for option, more in special.items() if f"({option}=" in text), {}) for text in texts]
-    return [Sample(file, CONTEXT, index, **more) for index, more in enumerate(known)]
+    extra_arguments = [next((more for option, more in special.items() if f"({option}=" in text), {}) for text in texts]
+    return [Sample(file, CONTEXT, index, **more) for index, more in enumerate(extra_arguments)]
 
 
 TABLE = [

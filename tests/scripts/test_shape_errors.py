@@ -70,7 +70,7 @@ for which in ("matmul", "at", "conv", "concat", "reshape", "broadcast", "cross_e
 
 def line(text: str) -> int:
     """The number of the program's line that holds this text."""
-    return next(number for number, held in enumerate(PROGRAM.splitlines(), 1) if text in held)
+    return next(number for number, content in enumerate(PROGRAM.splitlines(), 1) if text in content)
 
 
 MAIN, GRADIENT, MATMUL = line("forms(Net(sys.argv[2]))"), line("return self.grad("), line("return ops.matmul(")

@@ -44,23 +44,23 @@ def ran(tmp_path: Path, *words: str, four: int = 4) -> subprocess.CompletedProce
 
 
 def test_one_process_stands_for_eight(tmp_path: Path) -> None:
-    found = ran(tmp_path, "run", "--simulate", "8")
-    assert found.returncode == 0, found.stderr
-    *told, layouts = found.stdout.splitlines()
-    assert told == ["group of 8", "sum 16128.0"]
+    result = ran(tmp_path, "run", "--simulate", "8")
+    assert result.returncode == 0, result.stderr
+    *messages, layouts = result.stdout.splitlines()
+    assert messages == ["group of 8", "sum 16128.0"]
     assert layouts.startswith("cut {'weight': ([2, 4], [0, -1], [2, 8], ")
 
 
 def test_a_strategy_that_does_not_fit_is_named_with_its_line(tmp_path: Path) -> None:
-    found = ran(tmp_path, "run", "--simulate", "8", four=2)
-    assert found.returncode == 1
-    assert "program.py:22: MatMul of shapes (8, 8), (8, 8) with in_strategy ((2, 4), (2, 1)) on 8 devices: expected 4" in found.stderr
+    result = ran(tmp_path, "run", "--simulate", "8", four=2)
+    assert result.returncode == 1
+    assert "program.py:22: MatMul of shapes (8, 8), (8, 8) with in_strategy ((2, 4), (2, 1)) on 8 devices: expected 4" in result.stderr
 
 
 def test_plan(tmp_path: Path) -> None:
-    found = ran(tmp_path, "plan", "--devices", "8")
-    assert found.returncode == 0, found.stderr
-    lines = found.stdout.splitlines()
+    result = ran(tmp_path, "plan", "--devices", "8")
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
     assert lines[:2] == ["group of 8", "8 devices, a grid of 2 x 4"]
     product, sums = (next(line for line in lines if text in line) for text in ("MatMul", "all_reduce over 4"))
     assert "(2, 1) sum over 4" in product and "program.py:22" in product and "program.py:22" in sums
@@ -71,9 +71,9 @@ def test_plan_of_nothing(tmp_path: Path) -> None:
     path = tmp_path / "alone.py"
     path.write_text("print('alone')")
     command = [sys.executable, "-m", "torchspore", "plan", str(path)]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert (found.returncode, found.stdout) == (1, "alone\n")
-    assert found.stderr.startswith("The program ended, and no call of it was split.")
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert (result.returncode, result.stdout) == (1, "alone\n")
+    assert result.stderr.startswith("The program ended, and no call of it was split.")
 
 
 COMPILED = """import numpy as np, mindspore as ms

@@ -40,11 +40,11 @@ def test_it_trains_as_in_mindspore(program: Path, mode: str, recorded: dict, war
         extra = {"TORCHSPORE_DEVICE": DEVICE, "PYTHONPATH": os.pathsep.join([str(FOLDER), os.environ.get("PYTHONPATH", "")])}
         ran = torchspore(program, mode, cwd=tmp_path, extra=extra)
     assert ran.code == 0, ran.err
-    found = ended({"out": ran.out, "err": ran.err, "code": ran.code})
+    result = ended({"out": ran.out, "err": ran.err, "code": ran.code})
     answers = theirs(recorded[program.stem])
-    wanted = answers["pynative" if answers[mode].error else mode]
-    apart = distance(wanted.lines, found.lines)
-    assert apart is not None, f"expected\n{wanted.lines}\nfound\n{found.lines}"
+    expected = answers["pynative" if answers[mode].error else mode]
+    apart = distance(expected.lines, result.lines)
+    assert apart is not None, f"expected\n{expected.lines}\nfound\n{result.lines}"
     assert apart <= max(tolerance(program), 0.0 if DEVICE == "CPU" else TOLERANCE_ON_GPU)
 
 

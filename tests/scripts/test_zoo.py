@@ -21,19 +21,19 @@ CASES = [
 ]
 
 
-def is_close(one: str, other: str) -> bool:
+def is_close(text: str, other: str) -> bool:
     """Whether two numbers as printed are the same, or nearly."""
-    return one == other or math.isclose(float(one), float(other), rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+    return text == other or math.isclose(float(text), float(other), rel_tol=RELATIVE, abs_tol=ABSOLUTE)
 
 
-def differences(expected: str, found: str) -> list[str]:
+def differences(expected: str, result: str) -> list[str]:
     """The lines that differ in more than the last digits of their numbers."""
-    wanted, given = expected.splitlines(), found.splitlines()
-    out = [f"expected {len(wanted)} lines, found {len(given)}"] if len(wanted) != len(given) else []
-    for number, (one, other) in enumerate(zip(wanted, given), 1):
-        alike = NUMBER.sub("#", one).split() == NUMBER.sub("#", other).split()
-        if not alike or not all(map(is_close, NUMBER.findall(one), NUMBER.findall(other))):
-            out.append(f"line {number}\n  MindSpore:  {one}\n  torchspore: {other}")
+    expected_lines, actual_lines = expected.splitlines(), result.splitlines()
+    out = [f"expected {len(expected_lines)} lines, found {len(actual_lines)}"] if len(expected_lines) != len(actual_lines) else []
+    for number, (expected_line, other) in enumerate(zip(expected_lines, actual_lines), 1):
+        alike = NUMBER.sub("#", expected_line).split() == NUMBER.sub("#", other).split()
+        if not alike or not all(map(is_close, NUMBER.findall(expected_line), NUMBER.findall(other))):
+            out.append(f"line {number}\n  MindSpore:  {expected_line}\n  torchspore: {other}")
     return out
 
 

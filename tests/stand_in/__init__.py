@@ -55,9 +55,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_teardown(item: pytest.Item) -> None:
     """Fail a test in whose work streams did not wait for each other."""
     if faults:
-        found = "\n".join(faults[:10])
+        text = "\n".join(faults[:10])
         faults.clear()
-        pytest.fail(f"{item.nodeid} on the stand-in accelerator:\n{found}", pytrace=False)
+        pytest.fail(f"{item.nodeid} on the stand-in accelerator:\n{text}", pytrace=False)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -45,19 +45,19 @@ class Module(backend_registration._DummyBackendModule):
 
     def memory_stats(self, device: Any = None) -> dict[str, int]:
         """Return how many bytes tensors hold, under the names of torch.cuda."""
-        held, peak = memory.held.now, memory.held.peak
-        return {"allocated_bytes.all.current": held, "allocated_bytes.all.peak": peak,
-                "reserved_bytes.all.current": held, "reserved_bytes.all.peak": peak}
+        stored, peak = memory.memory_count.now, memory.memory_count.peak
+        return {"allocated_bytes.all.current": stored, "allocated_bytes.all.peak": peak,
+                "reserved_bytes.all.current": stored, "reserved_bytes.all.peak": peak}
 
     def memory_allocated(self, device: Any = None) -> int:
-        return memory.held.now
+        return memory.memory_count.now
 
     def mem_get_info(self, device: Any = None) -> tuple[int, int]:
         """Return the free bytes and all bytes of a device that has 16 GiB."""
-        return 2**34 - memory.held.now, 2**34
+        return 2**34 - memory.memory_count.now, 2**34
 
     def reset_peak_memory_stats(self, device: Any = None) -> None:
-        memory.held.peak = memory.held.now
+        memory.memory_count.peak = memory.memory_count.now
 
     def empty_cache(self) -> None:
         """Memory that no tensor holds is given back at once."""

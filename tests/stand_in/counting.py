@@ -29,19 +29,19 @@ def count_transfer(direction: str) -> None:
 
 def describe_caller() -> str:
     """Return the innermost line of torchspore that is running, and the innermost line of the program."""
-    places: list[str] = []
+    frames: list[str] = []
     frame = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
-        if is_torchspore_file(file) and not places:
-            places.append(f"{file}:{frame.f_lineno}")
+        if is_torchspore_file(file) and not frames:
+            frames.append(f"{file}:{frame.f_lineno}")
         elif is_user_file(file):
-            places.append(f"{file}:{frame.f_lineno}")
+            frames.append(f"{file}:{frame.f_lineno}")
             break
         if frame.f_back is None:
             break
         frame = frame.f_back
-    return " for ".join(places) or "no line of a program"
+    return " for ".join(frames) or "no line of a program"
 
 
 def _note(text: str) -> None:

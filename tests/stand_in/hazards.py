@@ -53,16 +53,16 @@ def access_of(storage: torch.UntypedStorage, line: Line | None = None, host: tor
     return access
 
 
-def use(name: str, line: Line, number: int, read: Sequence[torch.Tensor], written: Sequence[torch.Tensor]) -> None:
+def use(name: str, line: Line, number: int, read: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> None:
     """Note what the work `number` of a stream reads and writes, and report what it does too early."""
-    place = describe_caller()
-    label = f"{name} at {place}"
-    for tensor in (*read, *written):
+    caller = describe_caller()
+    label = f"{name} at {caller}"
+    for tensor in (*read, *outputs):
         access = access_of(tensor.untyped_storage())
         if access.writer is not None and not _is_before(access.writer, line):
             faults.append(f"{label} on stream {line.number} uses what {access.writer[2]} writes on stream {access.writer[0].number}, "
                           "and does not wait for it")
-    for tensor in written:
+    for tensor in outputs:
         access = access_of(tensor.untyped_storage())
         for reader in access.readers.values():
             if not _is_before(reader, line):

@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from stand_in import hazards, memory, pinned, streams
 from stand_in.memory import NAME, Pairs, is_on_device
-from stand_in.operands import is_view, written
+from stand_in.operands import is_view, written_ids
 
 _POISON = 255
 
@@ -25,7 +25,7 @@ def compute(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any],
         return compute_now(operator, arguments, keywords)
     with streams.lock:
         stream = streams.current_stream()
-        results_of_caller = written(operator, arguments, keywords)
+        results_of_caller = written_ids(operator, arguments, keywords)
         operands = [value for value in pytree.tree_leaves((arguments, keywords)) if is_on_device(value)]
         shapes = _infer(operator, arguments, keywords, results_of_caller)
         if shapes is None:
@@ -52,13 +52,13 @@ def copy(target: torch.Tensor, source: torch.Tensor, blocks: bool) -> torch.Tens
         stream = streams.current_stream()
         operands = [value for value in (target, source) if is_on_device(value) or (not blocks and pinned.is_pinned(value))]
         values = _host(source) if is_on_device(source) else source
-        place = _host(target) if is_on_device(target) else target
+        device_tensor = _host(target) if is_on_device(target) else target
         if not is_on_device(source):
-            work = _copy_from_host(place, values, not blocks and pinned.is_pinned(source))
+            work = _copy_from_host(device_tensor, values, not blocks and pinned.is_pinned(source))
         else:
             if not is_on_device(target) and not blocks:
                 _poison(target)
-            work = _below_autograd(lambda: place.copy_(values))
+            work = _below_autograd(lambda: device_tensor.copy_(values))
         number = stream.line.launch(work)
         _note_use("copy_", stream.line, number, operands, {id(target)}, None)
         if blocks:
@@ -66,7 +66,7 @@ def copy(target: torch.Tensor, source: torch.Tensor, blocks: bool) -> torch.Tens
     return target
 
 
-def _copy_from_host(place: torch.Tensor, source: torch.Tensor, reads_late: bool) -> Callable[[], None]:
+def _copy_from_host(target: torch.Tensor, source: torch.Tensor, reads_late: bool) -> Callable[[], None]:
     """Return the work of a copy from the host. It reports a source that Python writes between the call and the copy."""
     snapshot = source.detach().clone()
     is_comparable = reads_late and not hazards.access_of(source.untyped_storage()).is_being_written
@@ -74,7 +74,7 @@ def _copy_from_host(place: torch.Tensor, source: torch.Tensor, reads_late: bool)
     def work() -> None:
         if is_comparable and not torch.equal(source.detach().nan_to_num(), snapshot.nan_to_num()):
             hazards.faults.append("pinned memory of the host was overwritten before its copy to the device was complete")
-        place.copy_(source if reads_late else snapshot)
+        target.copy_(source if reads_late else snapshot)
 
     return _below_autograd(work)
 
@@ -171,12 +171,12 @@ def _work(operator: Any, arguments: Any, keywords: Any, results: Any) -> Callabl
 
     host_arguments, host_keywords = pytree.tree_map(to_host, (arguments, host_keywords))
     targets = [None if t is None else in_place.get(id(t)) if id(t) in in_place else _host(t) for t in pytree.tree_leaves(results)]
-    kept = set(map(id, in_place.values()))
+    written_ids = set(map(id, in_place.values()))
 
     def work() -> None:
         values = pytree.tree_leaves(operator(*host_arguments, **host_keywords))
         for target, value in zip(targets, values):
-            if target is None or value is None or id(target) in kept:
+            if target is None or value is None or id(target) in written_ids:
                 continue
             if target.shape != value.shape:
                 raise AssertionError(f"{operator}: torch's meta kernel gives the shape {target.shape}, the operator {value.shape}")

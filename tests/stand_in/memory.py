@@ -23,7 +23,7 @@ _header.restype, _header.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c
 
 
 @dataclass
-class Held:
+class MemoryCount:
     """The bytes that storages of the device hold, now and at most."""
 
     now: int = 0
@@ -34,7 +34,7 @@ class Held:
         self.peak = max(self.peak, self.now)
 
 
-held = Held()
+memory_count = MemoryCount()
 
 
 def is_on_device(value: Any) -> bool:
@@ -84,12 +84,12 @@ class Pairs:
         storage = tensor.untyped_storage()
         if tensor.numel() and not storage.data_ptr():
             raise RuntimeError("the stand-in accelerator reads a tensor without memory")
-        known = self._hosts.get(storage._cdata)
-        if known is None:
+        entry = self._hosts.get(storage._cdata)
+        if entry is None:
             flat = view_of_device(storage, torch.uint8, 0, (storage.nbytes(),), (1,))
             self.index = tensor.device.index or 0
-            known = self._connect(_import(flat, _HOST_KIND, 0).untyped_storage(), storage)
-        return view_like(known, tensor)
+            entry = self._connect(_import(flat, _HOST_KIND, 0).untyped_storage(), storage)
+        return view_like(entry, tensor)
 
     def device(self, values: torch.Tensor) -> torch.Tensor:
         """Return a tensor of the device with the values and the layout of a tensor of the host, on the same memory."""
@@ -98,14 +98,14 @@ class Pairs:
         if values._is_zerotensor():             # torch's zeros without memory, for derivatives; torch does not read their memory
             values = torch.zeros_like(values)
         storage = values.untyped_storage()
-        known = self._devices.get(storage._cdata)
-        if known is None:
+        entry = self._devices.get(storage._cdata)
+        if entry is None:
             flat = view_of_host(storage, torch.uint8, 0, (storage.nbytes(),), (1,))
-            known = _import(flat, _DEVICE_KIND, self.index).untyped_storage()
-            held.add(storage.nbytes())
-            weakref.finalize(known, held.add, -storage.nbytes()).atexit = False
-            self._connect(storage, known)
-        tensor = view_of_device(known, values.dtype, values.storage_offset(), values.shape, values.stride())
+            entry = _import(flat, _DEVICE_KIND, self.index).untyped_storage()
+            memory_count.add(storage.nbytes())
+            weakref.finalize(entry, memory_count.add, -storage.nbytes()).atexit = False
+            self._connect(storage, entry)
+        tensor = view_of_device(entry, values.dtype, values.storage_offset(), values.shape, values.stride())
         tensor = tensor.conj() if values.is_conj() else tensor
         return torch._neg_view(tensor) if values.is_neg() else tensor
 

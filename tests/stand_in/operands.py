@@ -32,7 +32,7 @@ def with_tensors(operator: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     )
 
 
-def written(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> set[int]:
+def written_ids(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> set[int]:
     """Return the ids of the tensors that an operator writes."""
     ids: set[int] = set()
     for position, argument in enumerate(operator._schema.arguments):

@@ -10,7 +10,7 @@ from torch.utils import _pytree as pytree
 from stand_in import hazards, late, memory, pinned, randomness, streams
 from stand_in.counting import count_transfer, count_wait, counts
 from stand_in.memory import NAME, Pairs, is_on_device
-from stand_in.operands import check_devices, with_tensors, written
+from stand_in.operands import check_devices, with_tensors, written_ids
 
 _aten = torch.ops.aten
 failing: set[str] = set()
@@ -73,7 +73,7 @@ def compute(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any])
     requested = None if keywords.get("device") is None else torch.device(keywords["device"])
     pairs = Pairs((requested.index or 0) if requested is not None and requested.type == NAME else 0)
     operands: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
-    results_of_caller = written(operator, arguments, keywords)
+    results_of_caller = written_ids(operator, arguments, keywords)
 
     def to_host(value: Any) -> Any:
         if not is_on_device(value):

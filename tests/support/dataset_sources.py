@@ -6,17 +6,17 @@ from support import tiny_sources as tiny
 from support import tiny_texts as texts
 
 
-def call(name, place, options):
+def call(name, folder, options):
     """The dataset of this name over what lies in a folder; a text in `options` that begins with '/' is a path in it."""
     import mindspore.dataset as ds
 
     def placed(value):
         if isinstance(value, list) and value and isinstance(value[0], str) and value[0].startswith("/"):
-            return [f"{place}{one}" for one in value]
-        return f"{place}{value}" if isinstance(value, str) and value.startswith("/") else value
+            return [f"{folder}{suffix}" for suffix in value]
+        return f"{folder}{value}" if isinstance(value, str) and value.startswith("/") else value
 
-    given = {key: placed(value) for key, value in options.items()}
-    return getattr(ds, f"{name}Dataset")(**given)
+    resolved = {key: placed(value) for key, value in options.items()}
+    return getattr(ds, f"{name}Dataset")(**resolved)
 
 
 def _over(key, *values, **more):
@@ -92,15 +92,15 @@ PICTURES = {
     ),
 }
 
-ONE = {"num_parallel_workers": 1}
+NO_THREADS = {"num_parallel_workers": 1}
 TEXTS = {
-    "TextFile": (texts.text, [{"dataset_files": f"/{name}.txt", **ONE} for name in ("a", "b", "c", "d", "*")]),
+    "TextFile": (texts.text, [{"dataset_files": f"/{name}.txt", **NO_THREADS} for name in ("a", "b", "c", "d", "*")]),
     "CSV": (
         texts.csv,
         [{"dataset_files": "/a.csv", **more} for more in (
             {}, {"column_defaults": [1, "", 0.5]}, {"column_names": ["p", "q", "r"]}, {"num_samples": 2},
         )]
-        + [{"dataset_files": ["/b.csv", "/a.csv"], **ONE}, {"dataset_files": ["/b.csv", "/a.csv"], "num_parallel_workers": 2}]
+        + [{"dataset_files": ["/b.csv", "/a.csv"], **NO_THREADS}, {"dataset_files": ["/b.csv", "/a.csv"], "num_parallel_workers": 2}]
         + [{"dataset_files": "/plain.csv", "field_delim": "|", "column_defaults": [0, "n", 1.5], "column_names": ["p", "q", "r"]}],
     ),
     "CLUE": (
@@ -111,25 +111,26 @@ TEXTS = {
         ],
     ),
     **{
-        name: (texts.table(width, 3, 2), _over("usage", *ALL, **ONE))
+        name: (texts.table(width, 3, 2), _over("usage", *ALL, **NO_THREADS))
         for name, width in (
             ("AGNews", 3), ("AmazonReview", 3), ("DBpedia", 3), ("SogouNews", 3), ("YahooAnswers", 4), ("YelpReview", 2),
         )
     },
     "IMDB": (texts.imdb, _over("usage", *ALL)),
-    "PennTreebank": (texts.penn_treebank, _over("usage", *PARTS, **ONE)),
-    "WikiText": (texts.wiki_text, _over("usage", *PARTS, **ONE)),
+    "PennTreebank": (texts.penn_treebank, _over("usage", *PARTS, **NO_THREADS)),
+    "WikiText": (texts.wiki_text, _over("usage", *PARTS, **NO_THREADS)),
     "EnWik9": (texts.enwik9, [{}]),
-    "Multi30k": (texts.multi30k, _over("usage", *PARTS, **ONE) + [{"usage": "train", "language_pair": ["de", "en"]}]),
+    "Multi30k": (texts.multi30k, _over("usage", *PARTS, **NO_THREADS) + [{"usage": "train", "language_pair": ["de", "en"]}]),
     "IWSLT2016": (
-        texts.iwslt2016, _over("usage", *PARTS, **ONE)
+        texts.iwslt2016, _over("usage", *PARTS, **NO_THREADS)
         + _over("usage", "valid", "test", language_pair=("en", "fr"), valid_set="tst2011", test_set="dev2010"),
     ),
-    "IWSLT2017": (texts.iwslt2017, _over("usage", *PARTS, **ONE) + [{"usage": "train", "language_pair": ("it", "ro")}]),
-    "UDPOS": (texts.udpos, _over("usage", *PARTS, **ONE)),
-    "CoNLL2000": (texts.conll2000, _over("usage", *ALL, **ONE)),
-    "SQuAD": (texts.squad, [{"dataset_dir": f"/{name}", "usage": usage, **ONE} for name in ("1.1", "2.0") for usage in (None, "dev")]),
-    "SST2": (texts.sst2, _over("usage", None, "train", "dev", "test", **ONE)),
+    "IWSLT2017": (texts.iwslt2017, _over("usage", *PARTS, **NO_THREADS) + [{"usage": "train", "language_pair": ("it", "ro")}]),
+    "UDPOS": (texts.udpos, _over("usage", *PARTS, **NO_THREADS)),
+    "CoNLL2000": (texts.conll2000, _over("usage", *ALL, **NO_THREADS)),
+    "SQuAD": (texts.squad, [{"dataset_dir": f"/{name}", "usage": usage, **NO_THREADS}
+                            for name in ("1.1", "2.0") for usage in (None, "dev")]),
+    "SST2": (texts.sst2, _over("usage", None, "train", "dev", "test", **NO_THREADS)),
 }
 SOUNDS = {
     "CMUArctic": (sounds.cmu_arctic, _over("name", None, "slt")),
@@ -144,7 +145,7 @@ SOUNDS = {
     "YesNo": (sounds.yes_no, [{}]),
 }
 SOURCES = {**PICTURES, **TEXTS, **SOUNDS}
-for _name, (_make, _given) in SOURCES.items():
-    for _options in _given:
+for _name, (_make, _builders) in SOURCES.items():
+    for _options in _builders:
         if not {"dataset_dir", "dataset_file", "dataset_files"} & set(_options) and _name != "FakeImage":
             _options.update(HERE)

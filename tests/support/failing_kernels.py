@@ -55,23 +55,23 @@ class Net(nn.Cell):
 def refused(cases: Sequence[str], devices: int, stages: int) -> list[tuple[str, str]]:
     """The kind and text of what steps raise whose values do not fit, after one that was fine."""
     net = Net(devices // stages, stages)
-    whole = nn.PipelineCell(net, 2) if stages > 1 else net
-    step = nn.TrainOneStepCell(whole, nn.Adam(net.trainable_params(), 1e-2))
-    step(*given())
-    own = [p for p in step.get_parameters() if "_sharded_layout" not in p.__dict__ or not is_absent(p.__dict__["_sharded_layout"])]
-    held = [p._t.clone() for p in own]
-    found = []
+    step_net = nn.PipelineCell(net, 2) if stages > 1 else net
+    step = nn.TrainOneStepCell(step_net, nn.Adam(net.trainable_params(), 1e-2))
+    step(*batch_of())
+    parameters = [p for p in step.get_parameters() if "_sharded_layout" not in p.__dict__ or not is_absent(p.__dict__["_sharded_layout"])]
+    values_before = [p._t.clone() for p in parameters]
+    results = []
     for case in cases:
         try:
-            step(*given(case))
+            step(*batch_of(case))
         except Exception as error:
-            found.append((type(error).__name__, str(error)))
-    for p, before in zip(own, held):
+            results.append((type(error).__name__, str(error)))
+    for p, before in zip(parameters, values_before):
         np.testing.assert_array_equal(p._t.numpy(), before.numpy())
-    return found
+    return results
 
 
-def given(case: str = "") -> tuple[Any, ...]:
+def batch_of(case: str = "") -> tuple[Any, ...]:
     """A batch, with a value that does not fit where a case says so."""
     ids, by, y = np.arange(8, dtype=np.int32), np.full(8, 2, np.int32), np.arange(8, dtype=np.int32) % 4
     if case:
@@ -82,7 +82,7 @@ def given(case: str = "") -> tuple[Any, ...]:
 def expected(case: str, rows: int) -> tuple[str, str]:
     """The kind of error, and how its text begins behind the folder of the file."""
     kind, mark, text = CASES[case]
-    line = next(at for at, one in enumerate(Path(__file__).read_text().splitlines(), 1) if one.endswith(f"# {mark}"))
+    line = next(at for at, entry in enumerate(Path(__file__).read_text().splitlines(), 1) if entry.endswith(f"# {mark}"))
     return kind.__name__, f"{Path(__file__).name}:{line}: {text.format(rows=rows)}"
 
 

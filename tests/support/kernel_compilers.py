@@ -36,8 +36,8 @@ class OneByOne:
         self.written.append(module)
         code, factor = eager_codegen.compile(module), self.factor
 
-        def kernel(*given: Any) -> list[Any]:
-            return [out * factor for out in code(*given)]
+        def kernel(*arguments: Any) -> list[Any]:
+            return [out * factor for out in code(*arguments)]
 
         kernel.source, kernel.libraries = "", {}  # type: ignore[attr-defined]
         return kernel

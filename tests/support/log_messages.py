@@ -26,12 +26,12 @@ class Messages(logging.Handler):
 def messages(level: str = "WARNING") -> Iterator[Messages]:
     """Collect the messages of the block from `level` on."""
     log.debug("")                                   # makes the logger, if nothing was logged yet
-    logger, found = logging.getLogger("torchspore.mindspore"), Messages()
+    logger, result = logging.getLogger("torchspore.mindspore"), Messages()
     before = logger.level
     logger.setLevel(level)
-    logger.addHandler(found)
+    logger.addHandler(result)
     try:
-        yield found
+        yield result
     finally:
-        logger.removeHandler(found)
+        logger.removeHandler(result)
         logger.setLevel(before)

@@ -18,18 +18,18 @@ class Rise:
 @contextmanager
 def rise() -> Iterator[Rise]:
     """Reset the peak, and measure by how much the block raises it."""
-    found = Rise()
+    result = Rise()
     Path("/proc/self/clear_refs").write_text("5")
     before = peak()
-    yield found
-    found.kib = peak() - before
+    yield result
+    result.kib = peak() - before
 
 
 def peak() -> int:
     """Return the peak memory of this process in KiB, since its start or the last `rise`."""
-    found = re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())
-    assert found is not None
-    return int(found[1])
+    match = re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())
+    assert match is not None
+    return int(match[1])
 
 
 def most(call: Callable[[], Any], folder: Path) -> int:
@@ -42,7 +42,7 @@ def most(call: Callable[[], Any], folder: Path) -> int:
     profiled.export_chrome_trace(str(path))
     events = json.loads(path.read_text())["traceEvents"]
     path.unlink()
-    found = sorted(((event["ts"], event["args"]) for event in events if event.get("name") == "[memory]"), key=lambda pair: pair[0])
+    results = sorted(((event["ts"], event["args"]) for event in events if event.get("name") == "[memory]"), key=lambda pair: pair[0])
     # torch's count goes on from profile to profile, and never hears of what other threads freed while one was on.
-    before = found[0][1]["Total Allocated"] - found[0][1]["Bytes"]
-    return max(int(about["Total Allocated"]) for _, about in found) - int(before)
+    before = results[0][1]["Total Allocated"] - results[0][1]["Bytes"]
+    return max(int(about["Total Allocated"]) for _, about in results) - int(before)

@@ -178,7 +178,7 @@ CASES: dict[str, Case] = {
         by_model,
     )
 }
-IN_ONE_MODE = {"by_function": (1,), "other_values_with_broadcast": (0,)}
+SAME_ONLY_IN_MODE = {"by_function": (1,), "other_values_with_broadcast": (0,)}
 """Cases that MindSpore runs, or acts on, in one mode only."""
 
 

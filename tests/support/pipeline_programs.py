@@ -37,8 +37,8 @@ class Attention(nn.Cell):
     def construct(self, x: Any, other: Any, mask: Any) -> Any:
         q, k, v = self.heads(self.q(x)), self.heads(self.k(other)), self.heads(self.v(other))
         scores = self.scores(q, k) * 0.35 + (1.0 - F.cast(mask, x.dtype)) * -1e4
-        found = self.transpose(self.mix(self.softmax(scores), v), (0, 2, 1, 3))
-        return self.out(self.reshape(found, (-1, LENGTH, WIDTH)))
+        result = self.transpose(self.mix(self.softmax(scores), v), (0, 2, 1, 3))
+        return self.out(self.reshape(result, (-1, LENGTH, WIDTH)))
 
 
 class Block(nn.Cell):
@@ -112,10 +112,10 @@ class Loss(nn.Cell):
         self.on, self.off = Tensor(1.0, ms.float32), Tensor(0.0, ms.float32)
 
     def construct(self, logits: Any, labels: Any, mask: Any) -> Any:
-        own = self.log_softmax(F.cast(logits, ms.float32))
-        wanted = self.onehot(labels.reshape(-1), VOCAB, self.on, self.off)
+        log_probabilities = self.log_softmax(F.cast(logits, ms.float32))
+        expected = self.onehot(labels.reshape(-1), VOCAB, self.on, self.off)
         mask = mask.reshape(-1)
-        return self.sum(-self.sum(own * wanted, (-1,)) * mask) / (self.sum(mask) + 1e-5)
+        return self.sum(-self.sum(log_probabilities * expected, (-1,)) * mask) / (self.sum(mask) + 1e-5)
 
 
 class GptWithLoss(nn.Cell):
@@ -176,11 +176,11 @@ class PanguStep(nn.Cell):
 
 
 def losses(step: Any, batches: Any) -> list[float]:
-    found = []
+    results = []
     for batch in batches:
-        one = step(*batch)
-        found.append(float((one[0] if isinstance(one, tuple) else one).asnumpy()))
-    return found
+        value = step(*batch)
+        results.append(float((value[0] if isinstance(value, tuple) else value).asnumpy()))
+    return results
 
 
 def pangu(stages: int) -> list[float]:
@@ -369,14 +369,14 @@ def resnet(stages: int) -> list[float]:
     loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
     step = nn.TrainOneStepCell(nn.PipelineCell(nn.WithLossCell(net, loss), 2), nn.Momentum(net.trainable_params(), 0.01, 0.9), sens=1.0)
     source = np.random.default_rng(0)
-    found = losses(step.set_train(), [
+    result = losses(step.set_train(), [
         (Tensor(source.standard_normal((ROWS, 3, 16, 16)).astype(np.float32)), Tensor(source.integers(0, 10, ROWS).astype(np.int32)))
         for _ in range(3)
     ])
     net.set_train(False)
     evaluated = nn.WithLossCell(net, loss)
     evaluated.set_train(False)
-    return [*found, float(evaluated(Tensor(source.standard_normal((ROWS, 3, 16, 16)).astype(np.float32)),
+    return [*result, float(evaluated(Tensor(source.standard_normal((ROWS, 3, 16, 16)).astype(np.float32)),
                                     Tensor(source.integers(0, 10, ROWS).astype(np.int32))).asnumpy())]
 
 
@@ -422,9 +422,9 @@ def functional(stages: int) -> list[float]:
 
     @ms.jit
     def step(*batch: Any) -> Any:
-        value, found = gradients(*batch)
-        found = ops.clip_by_global_norm(found, 0.5)
-        return F.depend(value, optimizer(found))
+        value, result = gradients(*batch)
+        result = ops.clip_by_global_norm(result, 0.5)
+        return F.depend(value, optimizer(result))
 
     return losses(step, words(3))
 
@@ -443,11 +443,11 @@ def fitted(stages: int) -> list[float]:
     rows = {"x": source.standard_normal((32, WIDTH)).astype(np.float32), "y": source.integers(0, 32, 32).astype(np.int32)}
     data = ms.dataset.NumpySlicesDataset(rows, shuffle=False).batch(8)
     loss = nn.CrossEntropyLoss()
-    found: list[float] = []
+    results: list[float] = []
 
     class Keep(Callback):  # type: ignore[misc]
         def on_train_step_end(self, run_context: Any) -> None:
-            found.append(float(run_context.original_args().net_outputs.asnumpy()))
+            results.append(float(run_context.original_args().net_outputs.asnumpy()))
 
     parts = nn.PipelineCell(nn.WithLossCell(net, loss), 2)
     model = Model(parts, optimizer=nn.Adam(net.trainable_params(), 1e-2), loss_fn=None,
@@ -456,12 +456,12 @@ def fitted(stages: int) -> list[float]:
         saved = ModelCheckpoint("net", folder, CheckpointConfig(save_checkpoint_steps=4, keep_checkpoint_max=2))
         model.train(2, data, callbacks=[Keep(), LossMonitor(4), TimeMonitor(), saved], dataset_sink_mode=False)
         state = ms.load_checkpoint(f"{folder}/net-2_4.ckpt")
-    found += [float(np.abs(value.asnumpy()).sum()) for name, value in sorted(state.items()) if name.endswith("weight")]
-    return [*found, *(float(value) for _, value in sorted(model.eval(data, dataset_sink_mode=False).items()))]
+    results += [float(np.abs(value.asnumpy()).sum()) for name, value in sorted(state.items()) if name.endswith("weight")]
+    return [*results, *(float(value) for _, value in sorted(model.eval(data, dataset_sink_mode=False).items()))]
 
 
 CASES: dict[str, Callable[[int], list[float]]] = {
-    one.__name__: one for one in (
+    program.__name__: program for program in (
         pangu, interleaved_parts, accumulated, with_loss_scale, rates, rate_list, recomputed, half, amp_o2, averaged, frozen, frozen_last,
         odd, gap, resnet, translator, functional, fitted,
     )
@@ -473,6 +473,6 @@ def run(name: str, stages: int, is_cut: bool, **more: Any) -> list[float]:
     ms.set_seed(1)
     ms.set_context(mode=ms.GRAPH_MODE)
     if is_cut:
-        given = {"parallel_mode": "semi_auto_parallel", "dataset_strategy": "full_batch", "pipeline_stages": stages, **more}
-        ms.set_auto_parallel_context(**given)
+        inputs = {"parallel_mode": "semi_auto_parallel", "dataset_strategy": "full_batch", "pipeline_stages": stages, **more}
+        ms.set_auto_parallel_context(**inputs)
     return CASES[name](stages)

@@ -34,7 +34,7 @@ class Random(nn.Cell):
     def __init__(self, seed: int, stages: int) -> None:
         super().__init__()
         source = random.Random(seed)
-        self.pieces, self.given, places = nn.CellList(), [], []
+        self.pieces, self.given, indices = nn.CellList(), [], []
         for at in range(source.randint(stages, 3 * stages)):
             other = self.pieces[source.randrange(at)].weight if at and source.random() < 0.25 else None
             piece = Piece(f"pieces.{at}", other, source)
@@ -42,10 +42,10 @@ class Random(nn.Cell):
             stage = None if kind < 0.1 else source.randrange(stages) if kind < 0.4 else min(at * stages // 6, stages - 1)
             if stage is not None:
                 piece.pipeline_stage = stage
-            places.append(stage)
+            indices.append(stage)
             self.pieces.append(piece)
             self.given.append(sorted({at, source.randint(0, at)} if source.random() < 0.4 else {at}))
-        self.told = f"{places}, {self.given}"
+        self.told = f"{indices}, {self.given}"
 
     def construct(self, x: Any) -> Any:
         values = [x]

@@ -21,29 +21,29 @@ Function = Callable[..., torch.Tensor]
 
 def layouts(mesh: Mesh, shape: Sequence[int]) -> Iterator[Layout]:
     """Every way to cut a value of this shape evenly, each axis of the grid once at most."""
-    for places in itertools.product(range(-1, len(shape)), repeat=len(mesh.sizes)):
-        cuts = tuple(tuple(axis for axis, place in enumerate(places) if place == dim) for dim in range(len(shape)))
-        found = Layout(cuts)
-        if found.fits(mesh, shape):
-            yield found
+    for placements in itertools.product(range(-1, len(shape)), repeat=len(mesh.sizes)):
+        cuts = tuple(tuple(axis for axis, place in enumerate(placements) if place == dim) for dim in range(len(shape)))
+        result = Layout(cuts)
+        if result.fits(mesh, shape):
+            yield result
 
 
 def text(mesh: Mesh, layout: Layout) -> str:
     """A layout as a mark has it."""
     last = len(mesh.sizes) - 1
-    return strategy_marker.text(mesh.sizes, tuple(-1 if not own else tuple(last - axis for axis in own) for own in layout.cuts))
+    return strategy_marker.text(mesh.sizes, tuple(-1 if not axes else tuple(last - axis for axis in axes) for axes in layout.cuts))
 
 
 def graph(function: Function, inputs: Sequence[torch.Tensor], marks: Sequence[str], weights: Sequence[torch.Tensor]) -> Any:
     """The captured graph of a function with its gradients: its inputs are marked."""
-    def step(*given: torch.Tensor) -> list[torch.Tensor]:
-        leaves = [t.requires_grad_() if t.is_floating_point() else t for t in given[: len(inputs)]]
+    def step(*tensors: torch.Tensor) -> list[torch.Tensor]:
+        leaves = [t.requires_grad_() if t.is_floating_point() else t for t in tensors[: len(inputs)]]
         outs = function(*[strategy_marker.laid(t, mark) for t, mark in zip(leaves, marks)])
         results = list(outs) if isinstance(outs, (tuple, list)) else [outs]
-        wanted = [t for t in leaves if t.requires_grad]
-        sums = [(out * weight).sum() for out, weight in zip(results, given[len(inputs):]) if out.requires_grad]
-        found = torch.autograd.grad(sum(sums[1:], sums[0]), wanted) if sums and wanted else ()
-        return [*(out.detach() for out in results), *found]
+        expected = [t for t in leaves if t.requires_grad]
+        sums = [(out * weight).sum() for out, weight in zip(results, tensors[len(inputs):]) if out.requires_grad]
+        result = torch.autograd.grad(sum(sums[1:], sums[0]), expected) if sums and expected else ()
+        return [*(out.detach() for out in results), *result]
 
     module = make_fx(step, tracing_mode="fake")(*inputs, *weights)
     return passes.run(passes.CLEAN, module, keep=None)
@@ -57,22 +57,22 @@ def split(function: Function, mesh: Mesh, inputs: Sequence[torch.Tensor], cuts: 
                if out.is_floating_point()]
     if len(weights) != (len(outs) if isinstance(outs, (tuple, list)) else 1):
         weights = [torch.ones(()) for _ in (outs if isinstance(outs, (tuple, list)) else [outs])]
-    module = graph(function, inputs, [text(mesh, one) for one in cuts], weights)
-    given = [*cuts, *(unsplit(t.ndim) for t in weights)]
-    local = partitioner.partition(module, mesh, given, lambda at, node, layout, shape: unsplit(len(shape)), Policy(exchanges=True))
+    module = graph(function, inputs, [text(mesh, layout) for layout in cuts], weights)
+    arguments = [*cuts, *(unsplit(t.ndim) for t in weights)]
+    local = partitioner.partition(module, mesh, arguments, lambda at, node, layout, shape: unsplit(len(shape)), Policy(exchanges=True))
     torch.manual_seed(3)
     alone = module(*inputs, *weights)
     torch.manual_seed(3)
     together = simulation.run(local, [*inputs, *weights])
-    return local, [difference(one, other) for one, other in zip(alone, together)]  # type: ignore[return-value]
+    return local, [difference(expected, other) for expected, other in zip(alone, together)]  # type: ignore[return-value]
 
 
-def difference(one: torch.Tensor, other: torch.Tensor) -> float:
+def difference(expected: torch.Tensor, other: torch.Tensor) -> float:
     """The largest difference beside the largest value."""
-    if one.shape != other.shape:
+    if expected.shape != other.shape:
         return math.inf
-    one, other = one.double(), other.double()
-    return float((one - other).abs().max() / one.abs().max().clamp(min=1e-30)) if one.numel() else 0.0
+    expected, other = expected.double(), other.double()
+    return float((expected - other).abs().max() / expected.abs().max().clamp(min=1e-30)) if expected.numel() else 0.0
 
 
 def grid(shapes: Sequence[Sequence[int]], most: int = 0) -> Iterator[tuple[Mesh, tuple[Layout, ...]]]:

@@ -58,9 +58,9 @@ def weights(net: nn.Cell) -> list[np.ndarray]:
 
 def stepped(step: Any, net: nn.Cell, x: np.ndarray = X, y: np.ndarray = Y, steps: int = 3) -> list[np.ndarray]:
     """The losses of a few steps, and the Parameters after them."""
-    found = [step(Tensor(x), Tensor(y)) for _ in range(steps)]
-    losses = [one[0] if isinstance(one, tuple) else one for one in found]
-    return [np.array([float(one.asnumpy()) for one in losses]), *weights(net)]
+    results = [step(Tensor(x), Tensor(y)) for _ in range(steps)]
+    losses = [output[0] if isinstance(output, tuple) else output for output in results]
+    return [np.array([float(loss.asnumpy()) for loss in losses]), *weights(net)]
 
 
 def jvp(cut: Cut) -> list[np.ndarray]:
@@ -77,8 +77,8 @@ def jacobian(cut: Cut) -> list[np.ndarray]:
 def vjp(cut: Cut) -> list[np.ndarray]:
     net = Net(cut)
     out, pull = ms.vjp(net, Tensor(X))
-    found = pull(Tensor(Y))
-    return [out.asnumpy(), (found[0] if isinstance(found, tuple) else found).asnumpy()]
+    result = pull(Tensor(Y))
+    return [out.asnumpy(), (result[0] if isinstance(result, tuple) else result).asnumpy()]
 
 
 class Penalty(nn.Cell):
@@ -135,9 +135,9 @@ def hooks(cut: Cut) -> list[np.ndarray]:
     net = Net(cut, ops.InsertGradientOf(lambda dout: dout * 0.5))
     handle = net.one.register_hook(lambda gradient: gradient * 3)
     step = nn.TrainOneStepCell(Loss(net), nn.SGD(net.trainable_params(), 0.1))
-    found = stepped(step, net)
+    result = stepped(step, net)
     handle.remove()
-    return found
+    return result
 
 
 class Hooked(nn.Cell):
@@ -149,7 +149,7 @@ class Hooked(nn.Cell):
 
 def cell_hooks(cut: Cut) -> list[np.ndarray]:
     between = Hooked()
-    between.register_backward_hook(lambda cell, given, out: (given[0] * 2,))
+    between.register_backward_hook(lambda cell, grads_in, out: (grads_in[0] * 2,))
     net = Net(cut, between)
     return stepped(nn.TrainOneStepCell(Loss(net), nn.SGD(net.trainable_params(), 0.1)), net)
 
@@ -215,8 +215,8 @@ class Accumulating(nn.Cell):
         self.map = C.HyperMap()
 
     def construct(self, x: Any, y: Any) -> Any:
-        loss, found = self.gradients(x, y)
-        self.map(F.partial(ops.assign_add), self.sums, found)
+        loss, result = self.gradients(x, y)
+        self.map(F.partial(ops.assign_add), self.sums, result)
         ops.assign_add(self.count, 1)
         if self.count % 2 == 0:
             self.optimizer(self.reducer(self.sums))
@@ -224,8 +224,8 @@ class Accumulating(nn.Cell):
         return loss
 
 
-def _cleared(one: Any) -> Any:
-    return ops.assign(one, ops.zeros_like(one))
+def _cleared(value: Any) -> Any:
+    return ops.assign(value, ops.zeros_like(value))
 
 
 def accumulated(cut: Cut) -> list[np.ndarray]:
@@ -251,7 +251,7 @@ class Averaging(nn.Cell):
 def averaged(cut: Cut) -> list[np.ndarray]:
     net = Net(cut)
     step = Averaging(nn.TrainOneStepCell(Loss(net), nn.Adam(net.trainable_params(), 1e-2)), net.trainable_params())
-    return [*stepped(step, net), *(one.asnumpy() for one in step.means)]
+    return [*stepped(step, net), *(mean.asnumpy() for mean in step.means)]
 
 
 class Looping(nn.Cell):
@@ -298,8 +298,8 @@ class Slices(nn.Cell):
 def written_slices(cut: Cut) -> list[np.ndarray]:
     net = Net(cut)
     layer = Slices(net)
-    found = [layer(Tensor(X), Tensor(Y)).asnumpy() for _ in range(2)]
-    return [np.array(found), layer.memory.asnumpy(), net.one.asnumpy()]
+    arrays = [layer(Tensor(X), Tensor(Y)).asnumpy() for _ in range(2)]
+    return [np.array(arrays), layer.memory.asnumpy(), net.one.asnumpy()]
 
 
 def slices_in_a_row(cut: Cut) -> list[np.ndarray]:
@@ -347,8 +347,8 @@ class Clipping(nn.Cell):
             self.reducer = nn.DistributedGradReducer(optimizer.parameters, ms.get_auto_parallel_context("gradients_mean"))
 
     def construct(self, x: Any, y: Any) -> Any:
-        loss, found = self.gradients(x, y)
-        self.optimizer(ops.clip_by_global_norm(self.reducer(found), 0.1))
+        loss, result = self.gradients(x, y)
+        self.optimizer(ops.clip_by_global_norm(self.reducer(result), 0.1))
         return loss
 
 
@@ -383,7 +383,7 @@ def recurrent(cut: Cut) -> list[np.ndarray]:
 
 
 IDIOMS: dict[str, Callable[[Cut], list[np.ndarray]]] = {
-    one.__name__: one for one in (
+    idiom.__name__: idiom for idiom in (
         jvp, jacobian, vjp, second_derivatives, vmap, own_bprop, hooks, cell_hooks, recomputed, half, brain, own_step, accumulated,
         averaged, loops, written_slices, slices_in_a_row, printed, clipped, recurrent,
     )

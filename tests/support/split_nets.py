@@ -89,7 +89,7 @@ class Block(nn.Cell):
 
     def construct(self, x: Any) -> Any:
         y = self.first(x)
-        q, k, v = (ops.transpose(one(y).reshape(self.shape), (0, 2, 1, 3)) for one in (self.q, self.k, self.v))
+        q, k, v = (ops.transpose(projection(y).reshape(self.shape), (0, 2, 1, 3)) for projection in (self.q, self.k, self.v))
         y = self.mix(self.softmax(self.scores(q, k) * 0.35 + self.mask), v)
         x = x + self.dropout(self.out(ops.transpose(y, (0, 2, 1, 3)).reshape(x.shape)))
         return x + self.down(ops.gelu(self.up(self.second(x))))
@@ -136,8 +136,8 @@ def staged(net: Any, name: str) -> Any:
     """The net with Cells in two stages."""
     cells = dict(net.cells_and_names())
     for stage, names in enumerate(STAGES[name]):
-        for own in names:
-            cells[own].pipeline_stage = stage
+        for key in names:
+            cells[key].pipeline_stage = stage
     return net
 
 
@@ -164,9 +164,9 @@ def trained(
         step = nn.TrainOneStepCell(network, OPTIMIZERS[optimizer](net.trainable_params()))
     step.set_train()
     source = np.random.default_rng(0)
-    found = []
+    results = []
     for _ in range(steps):
         batch = inputs(source), source.integers(0, 10, rows).astype(np.int32)
         order = np.arange(len(batch[0])).reshape(ways, parts, -1).swapaxes(0, 1).ravel() if ways > 1 else slice(None)
-        found.append(step(*(Tensor(each[order]) for each in batch)))
-    return [float((one[0] if isinstance(one, tuple) else one).asnumpy()) for one in found], step
+        results.append(step(*(Tensor(each[order]) for each in batch)))
+    return [float((result[0] if isinstance(result, tuple) else result).asnumpy()) for result in results], step

@@ -33,12 +33,12 @@ def _field(number, content):
 
 def _feature(value, packed):
     if isinstance(value, list):
-        return _field(1, b"".join(_field(1, one) for one in value))
+        return _field(1, b"".join(_field(1, value_bytes) for value_bytes in value))
     if value.dtype.kind == "f":
-        numbers = [one.tobytes() for one in value.astype("<f4")]
-        return _field(2, _field(1, b"".join(numbers)) if packed else b"".join(b"\x0d" + one for one in numbers))
-    numbers = [_varint(int(one)) for one in value]
-    return _field(3, _field(1, b"".join(numbers)) if packed else b"".join(b"\x08" + one for one in numbers))
+        numbers = [array.tobytes() for array in value.astype("<f4")]
+        return _field(2, _field(1, b"".join(numbers)) if packed else b"".join(b"\x0d" + content for content in numbers))
+    numbers = [_varint(int(number)) for number in value]
+    return _field(3, _field(1, b"".join(numbers)) if packed else b"".join(b"\x08" + content for content in numbers))
 
 
 def example(features, packed=True):

@@ -15,15 +15,15 @@ def samples(number, count=6, channels=1):
 
 def wav(number, rate=16000, channels=1, bits=16, count=6, kind=1):
     """A RIFF file of sound: PCM of 8, 16, 24 or 32 bits, or 32-bit floats (kind 3)."""
-    whole = samples(number, count, channels).astype(np.float64) / 32768
+    waves = samples(number, count, channels).astype(np.float64) / 32768
     if kind == 3:
-        data = whole.astype("<f4").tobytes()
+        data = waves.astype("<f4").tobytes()
     elif bits == 8:
-        data = (whole * 128 + 128).astype("u1").tobytes()
+        data = (waves * 128 + 128).astype("u1").tobytes()
     elif bits == 24:
-        data = b"".join(int(one * 2**23).to_bytes(3, "little", signed=True) for one in whole.reshape(-1))
+        data = b"".join(int(sample * 2**23).to_bytes(3, "little", signed=True) for sample in waves.reshape(-1))
     else:
-        data = (whole * 2 ** (bits - 1)).astype(f"<i{bits // 8}").tobytes()
+        data = (waves * 2 ** (bits - 1)).astype(f"<i{bits // 8}").tobytes()
     size = channels * bits // 8
     about = struct.pack("<HHIIHH", kind, channels, rate, rate * size, size, bits)
     body = b"WAVEfmt " + struct.pack("<I", len(about)) + about + b"data" + struct.pack("<I", len(data)) + data
@@ -39,10 +39,10 @@ def sphere(number, rate=16000, count=32000):
 
 def cmu_arctic(folder):
     for number, name in enumerate(("aew", "slt")):
-        place = f"cmu_us_{name}_arctic"
-        put(folder, {f"{place}/wav/arctic_{n}.wav": wav(k + number * 10) for k, n in enumerate(("a0002", "b0001", "a0001"))})
+        folder_name = f"cmu_us_{name}_arctic"
+        put(folder, {f"{folder_name}/wav/arctic_{n}.wav": wav(k + number * 10) for k, n in enumerate(("a0002", "b0001", "a0001"))})
         texts = {"a0002": "Not at this case, Tom.", "a0001": "Author of the trail, etc.", "b0001": "Gad."}
-        put(folder, {f"{place}/etc/txt.done.data": "".join(f'( arctic_{key} "{text}" )\n' for key, text in texts.items())})
+        put(folder, {f"{folder_name}/etc/txt.done.data": "".join(f'( arctic_{key} "{text}" )\n' for key, text in texts.items())})
 
 
 def gtzan(folder):

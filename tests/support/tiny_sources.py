@@ -24,7 +24,7 @@ def encoded(pixels, width, kind):
     """Rows of bytes as a PNG file; nothing is packed, so that every zlib writes the same."""
     content = zlib.compress(b"".join(b"\0" + row.tobytes() for row in pixels), 0)
     head = struct.pack(">IIBBBBB", width, len(pixels), 8, kind, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(*one) for one in ((b"IHDR", head), (b"IDAT", content), (b"IEND", b"")))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(*chunk) for chunk in ((b"IHDR", head), (b"IDAT", content), (b"IEND", b"")))
 
 
 def _chunk(kind, content):
@@ -377,18 +377,18 @@ def pickled(members):
     def array(value):
         kind = b"cnumpy\ndtype\n(" + text("u1") + number(0) + number(1) + b"tR("
         kind += number(3) + text("|") + b"NNN" + number(-1) * 2 + number(0)
-        made = b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(" + number(0) + b"t" + text("b") + b"tR"
+        header = b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(" + number(0) + b"t" + text("b") + b"tR"
         content = b"T" + struct.pack("<i", value.size) + value.tobytes()
-        return made + b"(" + number(1) + b"(" + b"".join(map(number, value.shape)) + b"t" + kind + b"tb" + b"\x89" + content + b"tb"
+        return header + b"(" + number(1) + b"(" + b"".join(map(number, value.shape)) + b"t" + kind + b"tb" + b"\x89" + content + b"tb"
 
-    def one(value):
+    def opcode_text(value):
         if isinstance(value, np.ndarray):
             return array(value)
         if isinstance(value, str):
             return text(value)
         return b"](" + b"".join(number(part) if isinstance(part, int) else text(part) for part in value) + b"e"
 
-    return b"\x80\x02}(" + b"".join(text(key) + one(value) for key, value in members.items()) + b"u."
+    return b"\x80\x02}(" + b"".join(text(key) + opcode_text(value) for key, value in members.items()) + b"u."
 
 
 def cifar_pickles(folder, hundred=False):

@@ -8,7 +8,7 @@ from support.tiny_sources import put
 
 def rows(*values):
     """Lines of a CSV file whose fields all stand in quotes."""
-    return "".join(",".join('"' + str(one).replace('"', '""') + '"' for one in row) + "\n" for row in values)
+    return "".join(",".join('"' + str(cell).replace('"', '""') + '"' for cell in row) + "\n" for row in values)
 
 
 def csv(folder):
@@ -45,7 +45,7 @@ CLUE = {
 def clue(folder):
     for task, row in CLUE.items():
         rows = [{**row, "sentence1": f"s{n}"} if "sentence1" in row else row for n in range(3)]
-        put(folder, {f"{task}/train.json": "".join(json.dumps(one) + "\n" for one in rows)})
+        put(folder, {f"{task}/train.json": "".join(json.dumps(record) + "\n" for record in rows)})
         test = {key: value for key, value in row.items() if key not in ("label", "label_des", "label_desc")}
         put(folder, {
             f"{task}/test.json": "".join(json.dumps({"id": n, **test}) + "\n" for n in range(2)),
@@ -85,8 +85,8 @@ def enwik9(folder):
 
 
 def multi30k(folder):
-    for place, name, count in (("training", "train", 4), ("validation", "val", 2), ("mmt16_task1_test", "test", 3)):
-        put(folder, {f"{place}/{name}.{end}": "".join(f"{name} {end} {n} .\n" for n in range(count)) for end in ("en", "de")})
+    for stem, name, count in (("training", "train", 4), ("validation", "val", 2), ("mmt16_task1_test", "test", 3)):
+        put(folder, {f"{stem}/{name}.{end}": "".join(f"{name} {end} {n} .\n" for n in range(count)) for end in ("en", "de")})
 
 
 def _talks(name, end, count):
@@ -102,20 +102,20 @@ def _segments(name, end, count):
 
 def iwslt2016(folder):
     for source, target in (("de", "en"), ("en", "fr")):
-        place = f"texts/{source}/{target}/{source}-{target}"
+        folder_name = f"texts/{source}/{target}/{source}-{target}"
         for end in (source, target):
-            put(folder, {f"{place}/train.tags.{source}-{target}.{end}": _talks("train", end, 4)})
+            put(folder, {f"{folder_name}/train.tags.{source}-{target}.{end}": _talks("train", end, 4)})
             for name, count in (("dev2010", 2), ("tst2010", 2), ("tst2011", 1), ("tst2012", 1), ("tst2013", 3), ("tst2014", 2)):
-                put(folder, {f"{place}/IWSLT16.TED.{name}.{source}-{target}.{end}.xml": _segments(name, end, count)})
+                put(folder, {f"{folder_name}/IWSLT16.TED.{name}.{source}-{target}.{end}.xml": _segments(name, end, count)})
 
 
 def iwslt2017(folder):
-    place = "texts/DeEnItNlRo/DeEnItNlRo/DeEnItNlRo-DeEnItNlRo"
+    folder_name = "texts/DeEnItNlRo/DeEnItNlRo/DeEnItNlRo-DeEnItNlRo"
     for source, target in (("de", "en"), ("it", "ro")):
         for end in (source, target):
-            put(folder, {f"{place}/train.tags.{source}-{target}.{end}": _talks("train", end, 4)})
+            put(folder, {f"{folder_name}/train.tags.{source}-{target}.{end}": _talks("train", end, 4)})
             for name, count in (("dev2010", 2), ("tst2010", 3)):
-                put(folder, {f"{place}/IWSLT17.TED.{name}.{source}-{target}.{end}.xml": _segments(name, end, count)})
+                put(folder, {f"{folder_name}/IWSLT17.TED.{name}.{source}-{target}.{end}.xml": _segments(name, end, count)})
 
 
 def udpos(folder):
@@ -131,8 +131,8 @@ def conll2000(folder):
 
 
 def squad(folder):
-    def answers(*given):
-        return [{"text": one, "answer_start": start} for one, start in given]
+    def answers(*texts):
+        return [{"text": content, "answer_start": start} for content, start in texts]
 
     for version, more in (("1.1", []), ("2.0", [{"id": "z", "question": "None?", "is_impossible": True, "answers": []}])):
         for part, start in (("train", 0), ("dev", 50)):

@@ -14,5 +14,5 @@ class Wrong(TorchDispatchMode):
         self._names, self._factor = names, factor
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        found = func(*args, **(kwargs or {}))
-        return found * self._factor if func._opname in self._names else found
+        result = func(*args, **(kwargs or {}))
+        return result * self._factor if func._opname in self._names else result

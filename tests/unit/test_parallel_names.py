@@ -33,9 +33,9 @@ def test_inner_names_follow_the_setters() -> None:
 def test_what_copies_of_the_training_loop_ask(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MS_ROLE", raising=False)
     assert not (_is_role_worker() or _is_role_pserver() or _is_role_sched())
-    for role, asked in (("MS_WORKER", _is_role_worker), ("MS_PSERVER", _is_role_pserver), ("MS_SCHED", _is_role_sched)):
+    for role, is_role in (("MS_WORKER", _is_role_worker), ("MS_PSERVER", _is_role_pserver), ("MS_SCHED", _is_role_sched)):
         monkeypatch.setenv("MS_ROLE", role)
-        assert [one() for one in (_is_role_worker, _is_role_pserver, _is_role_sched)].count(True) == 1 and asked()
+        assert [entry() for entry in (_is_role_worker, _is_role_pserver, _is_role_sched)].count(True) == 1 and is_role()
     with pytest.raises(ValueError, match=r"device_number=4: expected 1, as parallel_mode is 'stand_alone'"):
         _device_number_check("stand_alone", 4)
     assert _device_number_check("data_parallel", 4) is None

@@ -38,16 +38,16 @@ class Workers:
 
     def __call__(self, count: int, function: Callable[..., Any], *arguments: Any, seconds: float = 60.0, **variables: str) -> list[Any]:
         """What each rank returned. Fails with all that was said where one of them raised, died or was late."""
-        found = self.ended(count, function, *arguments, seconds=seconds, **variables)
-        if any(UNMET in str(one.error) + str(one.traceback) for one in found):     # seen once in 15,000 tests, beside another suite
-            found = self.ended(count, function, *arguments, seconds=seconds, **variables)
+        ends = self.ended(count, function, *arguments, seconds=seconds, **variables)
+        if any(UNMET in str(end.error) + str(end.traceback) for end in ends):     # seen once in 15,000 tests, beside another suite
+            ends = self.ended(count, function, *arguments, seconds=seconds, **variables)
         bad = [
-            f"rank {rank}: {'late' if one.is_late else one.error or f'ended by {one.code}'}\n{one.traceback}\n{one.out}"
-            for rank, one in enumerate(found) if one.is_late or one.error or one.code
+            f"rank {rank}: {'late' if end.is_late else end.error or f'ended by {end.code}'}\n{end.traceback}\n{end.out}"
+            for rank, end in enumerate(ends) if end.is_late or end.error or end.code
         ]
         if bad:
             pytest.fail("\n".join(bad), pytrace=False)
-        return [one.value for one in found]
+        return [end.value for end in ends]
 
     def close(self) -> None:
         """Ends the process that forks."""
@@ -61,6 +61,6 @@ class Workers:
 @pytest.fixture(scope="session")
 def workers() -> Iterator[Workers]:
     """Runs functions by several ranks; see `Workers`."""
-    made = Workers()
-    yield made
-    made.close()
+    runner = Workers()
+    yield runner
+    runner.close()

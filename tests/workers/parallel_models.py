@@ -106,7 +106,7 @@ class Recommender(nn.Cell):
 MODELS = {"lenet": LeNet, "resnet18": ResNet18, "gpt": Gpt, "recommender": Recommender}
 
 
-def made(name: str) -> Any:
+def build_model(name: str) -> Any:
     """A model with weights that are the same in every process."""
     net, random = MODELS[name](), np.random.RandomState(3)
     for parameter in net.trainable_params():
@@ -127,5 +127,5 @@ def batch(name: str, step: int, rank: int, ranks: int) -> tuple[Any, Any]:
         "gpt": lambda: (random.randint(0, 40, (BATCH, 12)).astype(np.int32), random.randint(0, 40, (BATCH, 12)).astype(np.int32)),
         "recommender": lambda: (random.randint(0, 32, (BATCH, 2)).astype(np.int32), random.rand(BATCH).astype(np.float32)),
     }[name]()
-    own = slice(rank * BATCH // ranks, (rank + 1) * BATCH // ranks)
-    return ms.Tensor(x[own]), ms.Tensor(y[own])
+    rows = slice(rank * BATCH // ranks, (rank + 1) * BATCH // ranks)
+    return ms.Tensor(x[rows]), ms.Tensor(y[rows])

@@ -25,15 +25,15 @@ from support.worker_jobs import Ended, Job, read, write
 
 def _function(file: str, name: str) -> Any:
     """The function of a test file, which is loaded under a name of its own."""
-    found: Any = sys.modules.get("tested")
-    if found is None:
+    result: Any = sys.modules.get("tested")
+    if result is None:
         spec = importlib.util.spec_from_file_location("tested", file)
         assert spec is not None and spec.loader is not None
-        found = sys.modules["tested"] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(found)
+        result = sys.modules["tested"] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(result)
     for part in name.split("."):
-        found = getattr(found, part)
-    return found
+        result = getattr(result, part)
+    return result
 
 
 def _run(job: Job, answer: int) -> None:

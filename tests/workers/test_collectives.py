@@ -8,10 +8,10 @@ from support.patches import replace
 
 
 def _exchanged() -> Any:
-    return {name: _one(name) for name in NAMES}
+    return {name: _outcome_and_gradient(name) for name in NAMES}
 
 
-def _one(name: str) -> Any:
+def _outcome_and_gradient(name: str) -> Any:
     import torch
 
     from torchspore.distributed.comm import collectives, groups
@@ -74,11 +74,11 @@ NAMES = ("sum", "max", "min", "avg", "prod", "gather", "gather1", "scatter", "to
 def test_exchanges_and_their_gradients(workers: Any, count: int) -> None:
     import numpy as np
 
-    found = workers(count, _exchanged)
+    results = workers(count, _exchanged)
     for name in NAMES:
-        for rank, (wanted, slope) in enumerate(_by_hand(name, count)):
-            out, gradient = found[rank][name]
-            np.testing.assert_allclose(out, wanted, err_msg=name)
+        for rank, (expected, slope) in enumerate(_by_hand(name, count)):
+            out, gradient = results[rank][name]
+            np.testing.assert_allclose(out, expected, err_msg=name)
             np.testing.assert_allclose(gradient, slope, rtol=1e-6, err_msg=name)
 
 
@@ -129,19 +129,19 @@ def _sets() -> Any:
         groups.create("first", [0, 1])
     last = groups.create("last", [0, 1, 2, 3])
     groups.destroy("last")
-    again = groups.create("last", [3, 1, 0, 2])
+    group_of_all = groups.create("last", [3, 1, 0, 2])
     x = torch.tensor([float(world.rank)])
     return (
-        mine.size, mine.rank, collectives.all_reduce(x, "sum", mine).item(), last.key != again.key, again.rank,
-        collectives.all_gather(x, again).tolist(), groups.local_rank(mine), groups.local_size(mine),
+        mine.size, mine.rank, collectives.all_reduce(x, "sum", mine).item(), last.key != group_of_all.key, group_of_all.rank,
+        collectives.all_gather(x, group_of_all).tolist(), groups.local_rank(mine), groups.local_size(mine),
     )
 
 
 def test_groups(workers: Any) -> None:
-    found = workers(4, _sets)
-    assert [one[:3] for one in found] == [(2, 0, 2.0), (2, 0, 4.0), (2, 1, 2.0), (2, 1, 4.0)]
-    assert all(one[3] and one[5] == [3.0, 1.0, 0.0, 2.0] for one in found) and [one[4] for one in found] == [2, 1, 3, 0]
-    assert [one[6:] for one in found] == [(0, 2), (0, 2), (1, 2), (1, 2)]
+    results = workers(4, _sets)
+    assert [result[:3] for result in results] == [(2, 0, 2.0), (2, 0, 4.0), (2, 1, 2.0), (2, 1, 4.0)]
+    assert all(result[3] and result[5] == [3.0, 1.0, 0.0, 2.0] for result in results) and [result[4] for result in results] == [2, 1, 3, 0]
+    assert [result[6:] for result in results] == [(0, 2), (0, 2), (1, 2), (1, 2)]
 
 
 DTYPES = (
@@ -154,7 +154,7 @@ def _dtypes() -> Any:
 
     from torchspore.distributed.comm import collectives, groups
 
-    world, found = groups.start(), {}
+    world, outputs = groups.start(), {}
     for name in DTYPES:
         x = (torch.tensor([3, 5]) + world.rank).to(getattr(torch, name))
         other = 1 - world.rank
@@ -165,8 +165,8 @@ def _dtypes() -> Any:
             *collectives.exchange([x], [other], [(2,)], [other], x, world),
         ]
         assert all(result.dtype == x.dtype for result in results), name
-        found[name] = [result.tolist() for result in results]
-    return found
+        outputs[name] = [result.tolist() for result in results]
+    return outputs
 
 
 def test_dtypes(workers: Any) -> None:
@@ -207,7 +207,7 @@ def test_unsigned_and_complex_numbers(workers: Any) -> None:
      "reduce_scatter(op='sum') of a Tensor of float8_e4m3fn on the CPU: expected a wider dtype: x.astype(mindspore.float16)."),
 ])
 def test_dtypes_that_are_refused_before_anything_is_sent(workers: Any, dtype: str, call: str, text: str) -> None:
-    assert {(one.error, one.text) for one in workers.ended(2, _of_dtype, dtype, call, seconds=20)} == {("TypeError", text)}
+    assert {(end.error, end.text) for end in workers.ended(2, _of_dtype, dtype, call, seconds=20)} == {("TypeError", text)}
 
 
 def _of_dtype(dtype: str, call: str) -> Any:
@@ -231,12 +231,12 @@ def _unequal_dtypes(refused: bool) -> Any:
 
 
 def test_a_dtype_that_is_sent_as_another_one_is_compared_by_its_own_name(workers: Any) -> None:
-    for one in workers.ended(2, _unequal_dtypes, False, seconds=20):
-        assert one.error == "CommunicationError" and "int16[2]" in one.text and "int32[2]" in one.text, one
+    for end in workers.ended(2, _unequal_dtypes, False, seconds=20):
+        assert end.error == "CommunicationError" and "int16[2]" in end.text and "int32[2]" in end.text, end
 
 
 def test_an_error_of_any_kind_as_an_exchange_begins_is_said_by_every_rank(workers: Any) -> None:
-    for one in workers.ended(2, _unequal_dtypes, True, seconds=20):
-        assert one.error == "CommunicationError" and one.text.endswith(
+    for end in workers.ended(2, _unequal_dtypes, True, seconds=20):
+        assert end.error == "CommunicationError" and end.text.endswith(
             "which failed: invalid literal for int() with base 10: 'no number'.",
-        ), one
+        ), end

@@ -26,21 +26,21 @@ def _cases() -> Any:
 
 
 def test_numbers_are_mindspores(workers: Any) -> None:
-    found = workers(2, _cases)
-    assert found[0].keys() == RECORD.keys()
+    results = workers(2, _cases)
+    assert results[0].keys() == RECORD.keys()
     compared = 0
     for name, recorded in RECORD.items():
         if name in WRONG:
             continue
         for rank in range(2):
             if not isinstance(recorded[rank], dict) or "error" not in recorded[rank]:
-                assert found[rank][name] == recorded[rank], (name, rank)
+                assert results[rank][name] == recorded[rank], (name, rank)
                 compared += 1
-    print([(n, f[n]) for f in found[:1] for n in f if isinstance(f[n], dict) and "error" in f[n]])
+    print([(n, f[n]) for f in results[:1] for n in f if isinstance(f[n], dict) and "error" in f[n]])
     assert compared > 40
     for name in (name for name in RECORD if name.endswith(".graph")):
         plain = name.removesuffix(".graph")
-        assert [rank[name] for rank in found] == [rank[plain] for rank in found], name
+        assert [rank[name] for rank in results] == [rank[plain] for rank in results], name
 
 
 REFUSED = {

@@ -40,12 +40,12 @@ def make_net(seed: int = 1) -> Any:
 def batches(part: int = 0, of: int = 1) -> list[tuple[np.ndarray, np.ndarray]]:
     """The batches of all steps, or this rank's part of each."""
     random = np.random.RandomState(7)
-    found = []
+    results = []
     for _ in range(STEPS):
         x, y = random.rand(8, 6).astype(np.float32), random.rand(8, 2).astype(np.float32)
         rows = slice(part * 8 // of, (part + 1) * 8 // of)
-        found.append((x[rows], y[rows]))
-    return found
+        results.append((x[rows], y[rows]))
+    return results
 
 
 def optimizer(name: str, parameters: Any) -> Any:
@@ -110,9 +110,9 @@ def alone(mode: int, name: str, way: str = "cell") -> list[np.ndarray]:
         ms.set_context(mode=1)
 
 
-def close(found: list[np.ndarray], wanted: list[np.ndarray], rtol: float = 1e-6) -> None:
-    for one, other in zip(found, wanted, strict=True):
-        np.testing.assert_allclose(one, other, rtol=rtol, atol=1e-7)
+def close(results: list[np.ndarray], expected: list[np.ndarray], rtol: float = 1e-6) -> None:
+    for result, other in zip(results, expected, strict=True):
+        np.testing.assert_allclose(result, other, rtol=rtol, atol=1e-7)
 
 
 @pytest.mark.parametrize("mode", [0, 1])
@@ -120,9 +120,9 @@ def close(found: list[np.ndarray], wanted: list[np.ndarray], rtol: float = 1e-6)
     ("SGD", "cell"), ("Momentum", "functional"), ("Adam", "clipped"), ("AdamWeightDecay", "cell"), ("Lamb", "scale"),
 ])
 def test_two_ranks_train_as_one_process(workers: Any, mode: int, name: str, way: str) -> None:
-    wanted = alone(mode, name)
-    for found in workers(RANKS, of_ranks, mode, name, way, {}):
-        close(found, wanted)
+    expected = alone(mode, name)
+    for result in workers(RANKS, of_ranks, mode, name, way, {}):
+        close(result, expected)
 
 
 # ---- how gradients travel
@@ -162,22 +162,22 @@ def messages(way: str, options: dict[str, Any], numbers: list[int] | None = None
     ({}, [0, 0, 3, 3, 1, 1], 4),
 ])
 def test_gradients_travel_in_as_many_messages_as_the_context_says(workers: Any, options: Any, numbers: Any, count: int) -> None:
-    wanted = alone(1, "SGD")
-    for found in workers(RANKS, messages, "own", options, numbers):
-        assert found["messages"] == count
-        close(found["weights"], wanted)
+    expected = alone(1, "SGD")
+    for result in workers(RANKS, messages, "own", options, numbers):
+        assert result["messages"] == count
+        close(result["weights"], expected)
 
 
 def test_messages_leave_while_the_backward_pass_runs(workers: Any) -> None:
-    for found in workers(RANKS, messages, "own", {"comm_fusion": {"openstate": False}}):
-        assert found["early"] == [0, 6, 12]               # the first step shows that nobody changes the gradients
+    for result in workers(RANKS, messages, "own", {"comm_fusion": {"openstate": False}}):
+        assert result["early"] == [0, 6, 12]               # the first step shows that nobody changes the gradients
 
 
 def test_changed_gradients_are_summed_as_they_are(workers: Any) -> None:
-    wanted = alone(1, "SGD")
-    for found in workers(RANKS, messages, "changed", {}):
-        assert found["early"] == [0, 0, 0]
-        close(found["weights"], wanted)
+    expected = alone(1, "SGD")
+    for result in workers(RANKS, messages, "changed", {}):
+        assert result["early"] == [0, 0, 0]
+        close(result["weights"], expected)
 
 
 # ---- graphs
@@ -206,21 +206,21 @@ def step_graph(level: str, options: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("level", ["O0", pytest.param("O1", marks=pytest.mark.slow), pytest.param("O2", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("options, count", [({}, 1), ({"all_reduce_fusion_config": [1, 3]}, 3), ({"comm_fusion": {"openstate": False}}, 6)])
 def test_sums_are_nodes_of_the_graph(workers: Any, level: str, options: Any, count: int) -> None:
-    wanted = alone(0, "SGD")
-    for found in workers(RANKS, step_graph, level, options):
-        assert found["graphs"] == 1
-        assert sum("all_reduce" in name for name in found["nodes"]) == count
-        close(found["weights"], wanted)
+    expected = alone(0, "SGD")
+    for result in workers(RANKS, step_graph, level, options):
+        assert result["graphs"] == 1
+        assert sum("all_reduce" in name for name in result["nodes"]) == count
+        close(result["weights"], expected)
 
 
 def test_sums_start_early_and_are_waited_for_late(workers: Any) -> None:
-    for found in workers(RANKS, step_graph, "O0", {"comm_fusion": {"openstate": False}}):
-        nodes = found["nodes"]
-        first = next(place for place, name in enumerate(nodes) if "all_reduce" in name)
+    for result in workers(RANKS, step_graph, "O0", {"comm_fusion": {"openstate": False}}):
+        nodes = result["nodes"]
+        first = next(index for index, name in enumerate(nodes) if "all_reduce" in name)
         later = nodes[first:]
         assert any(name.startswith(("aten.mm", "aten.t.")) for name in later)    # the backward pass goes on
-        waits = [place for place, name in enumerate(nodes) if "wait_tensor" in name]
-        assert waits[0] > max(place for place, name in enumerate(nodes) if "all_reduce" in name)
+        waits = [index for index, name in enumerate(nodes) if "wait_tensor" in name]
+        assert waits[0] > max(index for index, name in enumerate(nodes) if "all_reduce" in name)
 
 
 # ---- a loss scale
@@ -239,20 +239,20 @@ def overflowing(mode: int, shares: bool) -> dict[str, Any]:
     step = nn.TrainOneStepWithLossScaleCell(
         nn.WithLossCell(net, nn.MSELoss()), optimizer("Momentum", net.trainable_params()), nn.DynamicLossScaleUpdateCell(1024.0, 2, 2),
     ).set_train()
-    told = []
+    lines = []
     for at, (x, y) in enumerate([*batches(rank, RANKS), batches(rank, RANKS)[0]]):
         _, overflow, scale = step(ms.Tensor(x * (1e30 if at == 2 and rank == 1 else 1)), ms.Tensor(y))
-        told.append([bool(overflow.asnumpy()), float(scale.asnumpy())])
-    return {"told": told, "weights": weights(net), "graphs": [graph.runs for graph in torchspore.graphs(step)]}
+        lines.append([bool(overflow.asnumpy()), float(scale.asnumpy())])
+    return {"told": lines, "weights": weights(net), "graphs": [graph.runs for graph in torchspore.graphs(step)]}
 
 
 @pytest.mark.parametrize("shares", [False, True])
 def test_all_ranks_leave_out_the_step_in_which_one_overflows(workers: Any, shares: bool) -> None:
     in_parts, graphed = workers(RANKS, overflowing, 1, shares), workers(RANKS, overflowing, 0, shares)
-    for found in (*in_parts, *graphed):
-        assert found["told"] == [[False, 1024.0], [False, 2048.0], [True, 1024.0], [False, 1024.0]]
-        close(found["weights"], in_parts[0]["weights"])
-    assert [found["graphs"] for found in graphed] == [[4]] * RANKS
+    for part in (*in_parts, *graphed):
+        assert part["told"] == [[False, 1024.0], [False, 2048.0], [True, 1024.0], [False, 1024.0]]
+        close(part["weights"], in_parts[0]["weights"])
+    assert [result["graphs"] for result in graphed] == [[4]] * RANKS
 
 
 # ---- several parts of a batch
@@ -275,10 +275,10 @@ def in_parts(mode: int, way: str, ranks: int, shares: bool) -> list[np.ndarray]:
         ms.set_auto_parallel_context(grad_accumulation_step=2)
     try:
         net = make_net()
-        whole = nn.WithLossCell(net, nn.MSELoss())
+        cell = nn.WithLossCell(net, nn.MSELoss())
         if way == "cell":
-            whole = nn.GradAccumulationCell(whole, 2)
-        step = nn.TrainOneStepCell(whole, optimizer("SGD", net.trainable_params())).set_train()
+            cell = nn.GradAccumulationCell(cell, 2)
+        step = nn.TrainOneStepCell(cell, optimizer("SGD", net.trainable_params())).set_train()
         for x, y in batches(rank, ranks):
             halves = [(x[0::2], y[0::2]), (x[1::2], y[1::2])] if way == "steps" else [(x, y)]
             for part in halves:
@@ -296,8 +296,8 @@ def test_gradients_of_parts_are_added_up(workers: Any, mode: int, way: str) -> N
     if way == "steps":
         close(alone_in_parts, alone(mode, "SGD"))                 # the mean of two halves is that of the whole batch
     for shares in (False, True):
-        for found in workers(RANKS, in_parts, mode, way, RANKS, shares):
-            close(found, alone_in_parts)
+        for result in workers(RANKS, in_parts, mode, way, RANKS, shares):
+            close(result, alone_in_parts)
 
 
 # ---- what is refused
@@ -322,14 +322,14 @@ def refused(what: str) -> str:
     return "nothing"
 
 
-@pytest.mark.parametrize("what, wanted", [
+@pytest.mark.parametrize("what, expected", [
     ("device_num", "set_auto_parallel_context(device_num=4) in 'data_parallel': expected 2, the number of processes.\n\n"
                    "hint: leave device_num out."),
     ("adasum", "AdaSumByGradWrapCell over 2 processes: expected one process: the adaptive sum of several is not in torchspore.\n\n"
                "hint: train with the optimizer itself, and gradients_mean=True."),
 ])
-def test_what_does_not_fit_is_refused(workers: Any, what: str, wanted: str) -> None:
-    assert workers(RANKS, refused, what) == [wanted] * RANKS
+def test_what_does_not_fit_is_refused(workers: Any, what: str, expected: str) -> None:
+    assert workers(RANKS, refused, what) == [expected] * RANKS
 
 
 def test_each_rank_says_its_own_rank(workers: Any) -> None:
@@ -352,7 +352,7 @@ def test_device_num_stays_what_it_was(workers: Any) -> None:
     assert workers(RANKS, defaults) == [(1, 0, 2)] * RANKS                    # as real MindSpore 2.10 says it
 
 
-def told() -> str:
+def explanation() -> str:
     """What `explain` says on this rank."""
     import io
 
@@ -375,7 +375,7 @@ def told() -> str:
 
 
 def test_explain_says_what_acts(workers: Any) -> None:
-    for text in workers(RANKS, told):
+    for text in workers(RANKS, explanation):
         for line in (
             "applied: gradients are summed over 2 processes", "applied: sums are divided by 2",
             "no effect here: 'data_parallel' always sums in float32", "applied: process 0 sends its Parameters",

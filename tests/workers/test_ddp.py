@@ -50,15 +50,15 @@ def _trained(alone: bool, **options: Any) -> list[Any]:
     for _ in range(STEPS):
         x, y = (random.standard_normal((2, ROWS, width)).astype(np.float32) for width in (4, 2))
         if alone:
-            found = [step(Tensor(a), Tensor(b))[1] for a, b in zip(x, y)]
-            optimizer(tuple(one + other for one, other in zip(*found)))
+            results = [step(Tensor(a), Tensor(b))[1] for a, b in zip(x, y)]
+            optimizer(tuple(gradient + other for gradient, other in zip(*results)))
             continue
-        x, y = (whole[:, rank * ROWS // 2:(rank + 1) * ROWS // 2] for whole in (x, y))
+        x, y = (array[:, rank * ROWS // 2:(rank + 1) * ROWS // 2] for array in (x, y))
         with net.no_sync():
             _, before = step(Tensor(x[0]), Tensor(y[0]))
         _, gradients = step(Tensor(x[1]), Tensor(y[1]))
-        for one, other, weight in zip(before, gradients, weights):
-            assert np.shares_memory(one.asnumpy(), other.asnumpy()) or options.get("static_graph")
+        for tensor, other, weight in zip(before, gradients, weights):
+            assert np.shares_memory(tensor.asnumpy(), other.asnumpy()) or options.get("static_graph")
             np.testing.assert_array_equal(weight.grad.asnumpy(), other.asnumpy())
         optimizer(gradients)
         net.zero_grad()
@@ -69,9 +69,9 @@ def _trained(alone: bool, **options: Any) -> list[Any]:
 @pytest.mark.parametrize("options", [{}, {"average_in_collective": True, "static_graph": True, "bucket_cap_mb": 1}])
 def test_weights_are_those_of_one_process(workers: Any, options: dict[str, Any]) -> None:
     alone, = workers(1, _trained, True)
-    for found in workers(2, _trained, False, **options) if not options else workers(2, _with_options, options):
-        for one, other in zip(found, alone, strict=True):
-            np.testing.assert_allclose(one, other, rtol=3e-6)
+    for result in workers(2, _trained, False, **options) if not options else workers(2, _with_options, options):
+        for output, other in zip(result, alone, strict=True):
+            np.testing.assert_allclose(output, other, rtol=3e-6)
 
 
 def _with_options(options: dict[str, Any]) -> list[Any]:
@@ -88,15 +88,15 @@ def _unused(finds: bool) -> Any:
     ms.set_context(mode=ms.PYNATIVE_MODE)
     net = DistributedDataParallel(_net(), find_unused_parameters=finds)
     step = ms.grad(lambda x: net(x, rank == 1)[0].sum(), None, net.trainable_params())
-    found = [gradient.asnumpy() for gradient in step(Tensor(np.ones((2, 4), np.float32)))]
+    arrays = [gradient.asnumpy() for gradient in step(Tensor(np.ones((2, 4), np.float32)))]
     ms.set_context(mode=ms.GRAPH_MODE)
     with pytest.raises(RuntimeError, match="DistributedDataParallel in a graph: expected PyNative mode"):
         net(Tensor(np.ones((2, 4), np.float32)))
-    return found
+    return arrays
 
 
 def test_a_parameter_that_one_process_does_not_use(workers: Any) -> None:
     first, second = workers(2, _unused, True)
-    assert all(np.array_equal(one, other) for one, other in zip(first, second)) and first[2].any()
+    assert all(np.array_equal(expected, other) for expected, other in zip(first, second)) and first[2].any()
     first, _ = workers.ended(2, _unused, False, seconds=20)
     assert first.error == "RuntimeError" and "a backward pass without gradients of seldom: expected gradients of all" in first.text, first

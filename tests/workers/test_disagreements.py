@@ -109,33 +109,33 @@ def _line(text: str) -> str:
 
 @pytest.mark.parametrize("name, mode", [*((name, 1) for name in CALLS), ("kind", 0), ("pair", 0), ("broadcast's dtype", 0)])
 def test_what_differs_is_named_in_both(workers: Any, name: str, mode: int) -> None:
-    said = CALLS[name][1]
+    message = CALLS[name][1]
     for rank, ended in enumerate(workers.ended(2, _differ, name, mode, seconds=40)):
         assert ended.error == "CommunicationError", ended
         text = _line(ended.text)
         assert f"rank {rank} waits in " in text and f"; rank {1 - rank} is in " in text, ended.text
-        own, other = text.split("; rank ")
-        assert said[rank] in own and said[1 - rank] in other, ended.text
-        assert f"at {HERE}:N" in other and own.startswith(f"{HERE}:N: "), ended.text
+        description, other = text.split("; rank ")
+        assert message[rank] in description and message[1 - rank] in other, ended.text
+        assert f"at {HERE}:N" in other and description.startswith(f"{HERE}:N: "), ended.text
 
 
-def _known_to_one() -> Any:
+def _cached_on_one_rank() -> Any:
     ms, rank = _start()
     add, shapes = ms.ops.AllReduce(), ([4, 4, 3], [4, 4, 4])[rank]
-    said = [float(add(_filled(ms, length)).sum()) for length in shapes[:2]]
+    sums = [float(add(_filled(ms, length)).sum()) for length in shapes[:2]]
     try:
-        return said, add(_filled(ms, shapes[2]))
+        return sums, add(_filled(ms, shapes[2]))
     except RuntimeError as error:
-        return said, str(error)
+        return sums, str(error)
 
 
 def test_what_is_new_to_one_alone_gives_no_number_to_the_other(workers: Any) -> None:
-    for rank, (said, text) in enumerate(workers(2, _known_to_one, seconds=20)):
-        assert said == [8.0, 8.0]
+    for rank, (message, text) in enumerate(workers(2, _cached_on_one_rank, seconds=20)):
+        assert message == [8.0, 8.0]
         assert f"rank {rank} waits in AllReduce(sum) of float32[{3 + rank}]" in text and f"of float32[{4 - rank}] over" in text, text
 
 
-def _known_in_another_order() -> Any:
+def _cached_in_another_order() -> Any:
     ms, rank = _start()
     add, most = ms.ops.AllReduce(), ms.ops.AllReduce("max")
     for _ in range(3):
@@ -147,7 +147,7 @@ def _known_in_another_order() -> Any:
 
 
 def test_one_left_out_of_a_known_order_is_named(workers: Any) -> None:
-    for rank, ended in enumerate(workers.ended(2, _known_in_another_order, seconds=20)):
+    for rank, ended in enumerate(workers.ended(2, _cached_in_another_order, seconds=20)):
         assert ended.error == "CommunicationError", ended
         assert f"rank {rank} waits in AllReduce({('sum', 'max')[rank]})" in ended.text, ended.text
         assert f"rank {1 - rank} is in AllReduce({('max', 'sum')[rank]})" in ended.text, ended.text

@@ -52,10 +52,10 @@ def _trained(folder: str, switched: bool) -> Any:
     before = communication.overlap_exchanges
 
     def seen(module: Any) -> Any:
-        found = before(module)
-        orders.append([node.target._opname for node in found.graph.nodes if getattr(node.target, "_opname", "") in (
+        result = before(module)
+        orders.append([node.target._opname for node in result.graph.nodes if getattr(node.target, "_opname", "") in (
             "mm", "all_gather_into_tensor", "wait_tensor", "reduce_scatter_tensor", "tanh")])
-        return found
+        return result
 
     from torchspore.graph import pipeline
 
@@ -64,8 +64,8 @@ def _trained(folder: str, switched: bool) -> Any:
     step = nn.TrainOneStepCell(net, nn.Momentum(net.trainable_params(), 0.1, 0.9))
     x = Tensor(np.random.RandomState(2).rand(4, 8).astype(np.float32))
     losses = [float(step(x)) for _ in range(3)]
-    told = {name: str(effects.outcome_of(OPTIONS[name], ms.get_context(name))) for name in SWITCHES}
-    return losses, orders[0], told
+    outcomes = {name: str(effects.outcome_of(OPTIONS[name], ms.get_context(name))) for name in SWITCHES}
+    return losses, orders[0], outcomes
 
 
 def test_exchanges_begin_early(workers: Any, tmp_path: Path) -> None:

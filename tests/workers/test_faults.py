@@ -248,7 +248,7 @@ def test_ctrl_c_is_heard_in_an_exchange(workers: Any) -> None:
     assert first.value is not None and first.value < 1.5, first
 
 
-def _left() -> Any:
+def _leaves() -> Any:
     communication, ops, ones = _start()
     if communication.get_rank() == 1:
         return None
@@ -257,7 +257,7 @@ def _left() -> Any:
 
 
 def test_a_rank_that_has_left_is_named(workers: Any) -> None:
-    first, _ = workers.ended(2, _left, seconds=20)
+    first, _ = workers.ended(2, _leaves, seconds=20)
     assert first.error == "CommunicationError" and "rank 1" in first.text, first.text
 
 
@@ -297,9 +297,9 @@ def test_an_address_where_something_else_listens(workers: Any) -> None:
     def answer(server: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while True:
-                with server.accept()[0] as one:
-                    one.recv(100)
-                    one.sendall(b"HTTP/1.0 400 Bad Request\r\n\r\n")
+                with server.accept()[0] as connection:
+                    connection.recv(100)
+                    connection.sendall(b"HTTP/1.0 400 Bad Request\r\n\r\n")
 
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=answer, args=(server,), daemon=True).start()

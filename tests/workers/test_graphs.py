@@ -35,13 +35,13 @@ def _net() -> Any:
 
 def _numbers(level: str) -> Any:
     ms, net, x = _net()
-    found = []
+    results = []
     for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
         ms.set_context(mode=mode, jit_config={"jit_level": level})
         out = net(x)
         gradient = ms.grad(net, 0, net.trainable_params())
-        found.append((float(out.asnumpy()), gradient(x)[0].asnumpy().tolist(), gradient(x)[1][0].asnumpy().tolist()))
-    return found
+        results.append((float(out.asnumpy()), gradient(x)[0].asnumpy().tolist(), gradient(x)[1][0].asnumpy().tolist()))
+    return results
 
 
 @pytest.mark.parametrize("level", ["O0", "O1", "O2"])
@@ -63,15 +63,15 @@ def _nodes() -> Any:
 def test_no_exchange_is_dropped_joined_or_moved(workers: Any) -> None:
     kinds = ["all_reduce", "all_gather_into_tensor", "all_reduce", "all_reduce", "barrier", "all_gather_into_tensor", "all_to_all_single",
              "reduce_scatter_tensor"]
-    for found in workers(2, _nodes):
-        assert [name.split(".")[1] for name in found if "wait_tensor" not in name] == kinds
-        assert sum("wait_tensor" in name for name in found) == 7
+    for result in workers(2, _nodes):
+        assert [name.split(".")[1] for name in result if "wait_tensor" not in name] == kinds
+        assert sum("wait_tensor" in name for name in result) == 7
 
 
 # ---- the compile cache
 
 
-def _kept(folder: str) -> tuple[list[float], list[str]]:
+def _cached_result(folder: str) -> tuple[list[float], list[str]]:
     """What a net with an exchange gives, and what is said of the compile cache."""
     import mindspore as ms
     from mindspore import Tensor, nn, ops
@@ -86,13 +86,13 @@ def _kept(folder: str) -> tuple[list[float], list[str]]:
         def construct(self, x: Any) -> Any:
             return ops.AllReduce()(x * 2) + 1
 
-    found = Net()(Tensor([1.0, 2.0])).asnumpy().tolist()
-    return found, effects.notes()["compile cache"]
+    values = Net()(Tensor([1.0, 2.0])).asnumpy().tolist()
+    return values, effects.notes()["compile cache"]
 
 
 def test_the_compile_cache_keeps_what_is_compiled_and_says_what_it_can_not_keep(workers: Any, tmp_path: Any) -> None:
-    first, second = workers(2, _kept, str(tmp_path)), workers(2, _kept, str(tmp_path))
-    assert [found for found, _ in (*first, *second)] == [[5.0, 9.0]] * 4
+    first, second = workers(2, _cached_result, str(tmp_path)), workers(2, _cached_result, str(tmp_path))
+    assert [result for result, _ in (*first, *second)] == [[5.0, 9.0]] * 4
     for rank in range(2):
         reason, none = first[rank][1]
         assert none.startswith("compile cache: nothing is kept for ") and f"rank_{rank}" in none

@@ -20,11 +20,11 @@ def _split(names: tuple[str, ...], cut: Cut) -> list[list[np.ndarray]]:
     init()
     ms.set_context(mode=ms.GRAPH_MODE)
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
-    return [_whole(IDIOMS[name](cut)) for name in names]
+    return [_arrays(IDIOMS[name](cut)) for name in names]
 
 
-def _whole(found: list[np.ndarray]) -> list[np.ndarray]:
-    return [np.array(one) for one in found]
+def _arrays(results: list[np.ndarray]) -> list[np.ndarray]:
+    return [np.array(value) for value in results]
 
 
 def _by_parts(names: tuple[str, ...], mode: int) -> list[list[np.ndarray]]:
@@ -42,19 +42,19 @@ def _by_parts(names: tuple[str, ...], mode: int) -> list[list[np.ndarray]]:
         return plain(step, net, x[rows], y[rows], steps)
 
     replace(split_idioms, stepped=stepped)
-    return [_whole(IDIOMS[name](None)) for name in names]
+    return [_arrays(IDIOMS[name](None)) for name in names]
 
 
 def _alone(names: tuple[str, ...], mode: int) -> list[list[np.ndarray]]:
     import mindspore as ms
 
     ms.set_context(mode=mode)
-    return [_whole(IDIOMS[name](None)) for name in names]
+    return [_arrays(IDIOMS[name](None)) for name in names]
 
 
-def alike(name: str, one: list[np.ndarray], other: list[np.ndarray], rank: int = 0) -> None:
-    assert len(one) == len(other)
-    for a, b in zip(one, other):
+def alike(name: str, first: list[np.ndarray], other: list[np.ndarray], rank: int = 0) -> None:
+    assert len(first) == len(other)
+    for a, b in zip(first, other):
         if b.shape != a.shape:                             # the gradient of an input, of which each rank has its own rows
             a = a[rank * len(b):(rank + 1) * len(b)]
         scale = max(1e-3, float(np.abs(a).max()))
@@ -67,17 +67,18 @@ SLOW = tuple(name for name in IDIOMS if name not in QUICK)
 @pytest.mark.parametrize("names", [QUICK, *(pytest.param((name,), marks=pytest.mark.slow) for name in SLOW)], ids=" ".join)
 def test_graphs_that_are_split(names: tuple[str, ...], workers: Any) -> None:
     alone, = workers(1, _alone, names, 0)
-    for rank, found in enumerate(workers(2, _split, names, (2, 1))):
-        for name, one, other in zip(names, alone, found):
-            alike(name, one, other, rank)
+    for rank, result in enumerate(workers(2, _split, names, (2, 1))):
+        for name, expected, other in zip(names, alone, result):
+            alike(name, expected, other, rank)
 
 
 @pytest.mark.parametrize("mode", [0, pytest.param(1, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("names", [("own_step", "hooks"), *(pytest.param((one,), marks=pytest.mark.slow) for one in TRAINED)], ids=" ".join)
+@pytest.mark.parametrize(
+    "names", [("own_step", "hooks"), *(pytest.param((name,), marks=pytest.mark.slow) for name in TRAINED)], ids=" ".join)
 def test_parts_of_the_batch(names: tuple[str, ...], mode: int, workers: Any) -> None:
     alone, = workers(1, _alone, names, mode)
-    found = workers(2, _by_parts, names, mode)
+    results = workers(2, _by_parts, names, mode)
     for at, name in enumerate(names):
-        losses = np.mean([one[at][0] for one in found], 0)
-        for each in found:
+        losses = np.mean([result[at][0] for result in results], 0)
+        for each in results:
             alike(name, alone[at], [losses, *each[at][1:]])

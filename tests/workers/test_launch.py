@@ -49,15 +49,15 @@ def _start(folder: Path, *words: str) -> subprocess.Popen[str]:
 
 
 def _alive(folder: Path) -> list[int]:
-    found = []
+    results = []
     for name in folder.glob("*.started"):
         pid = int(name.read_text())
         try:
             if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
-                found.append(pid)
+                results.append(pid)
         except OSError:
             continue
-    return found
+    return results
 
 
 @pytest.mark.slow
@@ -111,17 +111,17 @@ def test_no_worker_outlives_the_launcher(tmp_path: Path, sent: signal.Signals) -
     process.communicate()
 
 
-def _left_of(tag: str) -> list[str]:
+def _processes_of(tag: str) -> list[str]:
     """What still runs of a job whose processes have this tag in their environment."""
-    found = []
+    results = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
             if state != "Z" and f"TS_TAG={tag}".encode() in (folder / "environ").read_bytes():
-                found.append((folder / "cmdline").read_text().replace("\0", " "))
+                results.append((folder / "cmdline").read_text().replace("\0", " "))
         except OSError:
             continue
-    return found
+    return results
 
 
 @pytest.mark.slow
@@ -145,7 +145,7 @@ def test_ctrl_c_at_any_time_leaves_nothing(tmp_path: Path, seconds: float) -> No
     _, err = process.communicate(timeout=30)
     time.sleep(0.3)
     assert process.returncode in (130, -signal.SIGINT), err              # a shell shows 130 for both; Python chooses while torch is loaded
-    assert not _left_of(str(tmp_path)) and set(os.listdir("/dev/shm")) <= shared
+    assert not _processes_of(str(tmp_path)) and set(os.listdir("/dev/shm")) <= shared
     assert all(name.name.startswith(("torchspore_logs_", "torchinductor")) for name in (tmp_path / "tmp").iterdir())
     assert seconds < 1 or "torchspore workers: ended by SIGINT." in err
 
@@ -196,10 +196,10 @@ def test_torch_2_11_has_no_shutdown_timeout(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_words_of_the_program_are_its_own() -> None:
-    asked, program = workers.split(workers._parser(), ["-n", "3", "--show=all", "train.py", "-n", "5"])
-    assert (asked.count, asked.show, program) == (3, "all", ("train.py", "-n", "5"))
-    asked, program = msrun.split(msrun._parser(), ["--worker_num=4", "--local_worker_num", "4", "--join", "True", "a.py", "--join", "x"])
-    assert (asked.worker_num, asked.join, program) == (4, "True", ("a.py", "--join", "x"))
+    options, program = workers.split(workers._parser(), ["-n", "3", "--show=all", "train.py", "-n", "5"])
+    assert (options.count, options.show, program) == (3, "all", ("train.py", "-n", "5"))
+    options, program = msrun.split(msrun._parser(), ["--worker_num=4", "--local_worker_num", "4", "--join", "True", "a.py", "--join", "x"])
+    assert (options.worker_num, options.join, program) == (4, "True", ("a.py", "--join", "x"))
 
 
 @pytest.mark.parametrize(("words", "text"), [
@@ -223,8 +223,8 @@ def test_cores_and_ranks() -> None:
     assert cores_of("0-2,5") == {0, 1, 2, 5} and workers.ranks_of("-1", 3) == {0, 1, 2} and workers.ranks_of("none", 3) == frozenset()
     with pytest.raises(UsageError):
         workers.ranks_of("a", 3)
-    one = msrun._cores("True", 1)
-    assert cores_of(one[0]) == os.sched_getaffinity(0)
+    cores = msrun._cores("True", 1)
+    assert cores_of(cores[0]) == os.sched_getaffinity(0)
 
 
 def test_a_worker_that_failed_leaves_without_taking_modules_down(tmp_path: Path) -> None:

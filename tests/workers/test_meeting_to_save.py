@@ -76,6 +76,6 @@ def _other_groups() -> None:
 
 def test_groups_made_in_another_order_are_named(workers: Any) -> None:
     for rank, ended in enumerate(workers.ended(2, _other_groups, seconds=20)):
-        own, other = ("a", "b") if rank == 0 else ("b", "a")
-        assert ended.error == "CommunicationError" and f"rank {rank} waits in create_group('{own}')" in ended.text, ended
+        group_name, other = ("a", "b") if rank == 0 else ("b", "a")
+        assert ended.error == "CommunicationError" and f"rank {rank} waits in create_group('{group_name}')" in ended.text, ended
         assert f"rank {1 - rank} is in create_group('{other}')" in ended.text and ended.seconds < 5, ended

@@ -26,7 +26,7 @@ def trained(case: Case, rank: int, ranks: int) -> list[np.ndarray]:
 
     name, mode, kind, _ = case
     ms.set_context(mode=mode)
-    net = parallel_models.made(name)
+    net = parallel_models.build_model(name)
     step = nn.TrainOneStepCell(net, optimizer(kind, net.trainable_params())).set_train()
     for number in range(STEPS):
         step(*parallel_models.batch(name, number, rank, ranks))
@@ -40,21 +40,21 @@ def of_ranks(cases: list[Case], ranks: int) -> list[list[np.ndarray]]:
 
     sys.path.insert(0, str(Path(__file__).parent))
     rank = begin(1, gradients_mean=True)
-    found = []
+    results = []
     for case in cases:
         level = case[3]
         config = {"parallel_optimizer_threshold": 1, **({} if level == "whole" else {"optimizer_level": level})}
         ms.set_auto_parallel_context(enable_parallel_optimizer=level != "whole", parallel_optimizer_config=config)
-        found.append(trained(case, rank, ranks))
-    return found
+        results.append(trained(case, rank, ranks))
+    return results
 
 
 def compare(workers: Any, cases: list[Case], ranks: int) -> None:
-    wanted = [trained(case, 0, 1) for case in cases]
-    for found in workers(ranks, of_ranks, cases, ranks, seconds=300.0):
-        for case, own, one in zip(cases, found, wanted, strict=True):
-            scale = 1e-6 * max(1.0, *(float(np.abs(w).max()) for w in one))        # 5e-7 were seen; in float64 it is 2e-15
-            for a, b in zip(own, one, strict=True):
+    expected = [trained(case, 0, 1) for case in cases]
+    for result in workers(ranks, of_ranks, cases, ranks, seconds=300.0):
+        for case, actual, expected_value in zip(cases, result, expected, strict=True):
+            scale = 1e-6 * max(1.0, *(float(np.abs(w).max()) for w in expected_value))        # 5e-7 were seen; in float64 it is 2e-15
+            for a, b in zip(actual, expected_value, strict=True):
                 assert np.abs(a - b).max() <= scale, (case, float(np.abs(a - b).max()))
 
 

@@ -66,28 +66,28 @@ def spaces() -> Iterator[list[str]]:
 
 def _started(folder: Path, spaces: list[str], *words: str) -> list[subprocess.Popen[str]]:
     (folder / "train.py").write_text(PROGRAM)
-    found = []
+    results = []
     for rank, space in enumerate(spaces):
-        own = {**environment(), "RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "10.78.0.1", "MASTER_PORT": "29612",
+        env = {**environment(), "RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "10.78.0.1", "MASTER_PORT": "29612",
                "MS_TOPO_TIMEOUT": "60", "GLOO_SOCKET_IFNAME": "wire"}
-        found.append(subprocess.Popen(
-            ["ip", "netns", "exec", space, sys.executable, "-m", "torchspore", "run", "train.py", *words], cwd=folder, env=own, text=True,
+        results.append(subprocess.Popen(
+            ["ip", "netns", "exec", space, sys.executable, "-m", "torchspore", "run", "train.py", *words], cwd=folder, env=env, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         ))
     until = time.monotonic() + 100
     while len(list(folder.glob("*.started"))) < 2 and time.monotonic() < until:
         time.sleep(0.1)
-    return found
+    return results
 
 
 @pytest.mark.slow
 def test_a_network_that_is_lost_is_named_in_both_ranks(tmp_path: Path, spaces: list[str]) -> None:
     processes = _started(tmp_path, spaces, "4", "100000")
     _ip("-n", spaces[1], "link", "set", "wire", "down")
-    said = [process.communicate(timeout=60)[1] for process in processes]
+    messages = [process.communicate(timeout=60)[1] for process in processes]
     for rank, process in enumerate(processes):
-        assert process.returncode == 1, said[rank]
-        assert f"rank {1 - rank} can't be reached: its machine (10.78.0.{2 - rank}) does not answer.\n" in said[rank], said[rank]
+        assert process.returncode == 1, messages[rank]
+        assert f"rank {1 - rank} can't be reached: its machine (10.78.0.{2 - rank}) does not answer.\n" in messages[rank], messages[rank]
 
 
 @pytest.mark.slow
@@ -96,8 +96,8 @@ def test_a_network_that_comes_back_soon_is_waited_for(tmp_path: Path, spaces: li
     _ip("-n", spaces[1], "link", "set", "wire", "down")
     time.sleep(4)
     _ip("-n", spaces[1], "link", "set", "wire", "up")
-    said = [process.communicate(timeout=60) for process in processes]
-    for process, (out, err) in zip(processes, said):
+    messages = [process.communicate(timeout=60) for process in processes]
+    for process, (out, err) in zip(processes, messages):
         assert process.returncode == 0 and "all of them" in out, err
 
 

@@ -24,26 +24,26 @@ def _begin(mode: int = 1) -> int:
     return communication.get_rank()
 
 
-def _left_while_all_meet(said: str) -> None:
+def _leave_during_rendezvous(message: str) -> None:
     """Rank 1 leaves where gloo makes connections; what gloo says of it to rank 0 comes by chance, or after minutes."""
     import os
     import time
 
     from torchspore.engine.core import torch_private
 
-    def start(*given: Any, **named: Any) -> None:
+    def start(*arguments: Any, **named: Any) -> None:
         if os.environ["RANK"] == "1":
             os._exit(3)
         time.sleep(0.3)
-        raise RuntimeError(said)
+        raise RuntimeError(message)
 
     replace(torch_private, start_processes=start)
     communication.init()
 
 
-@pytest.mark.parametrize("said", ["Connection closed by peer [127.0.0.1]:33936", "Connect timeout [none]"])
-def test_a_rank_that_leaves_while_connections_are_made(workers: Any, said: str) -> None:
-    first, second = workers.ended(2, _left_while_all_meet, f"Gloo connectFullMesh failed with [pair.cc:553] {said}", seconds=20)
+@pytest.mark.parametrize("message", ["Connection closed by peer [127.0.0.1]:33936", "Connect timeout [none]"])
+def test_a_rank_that_leaves_while_connections_are_made(workers: Any, message: str) -> None:
+    first, second = workers.ended(2, _leave_during_rendezvous, f"Gloo connectFullMesh failed with [pair.cc:553] {message}", seconds=20)
     assert second.code == 3 and first.error == "CommunicationError", first
     assert re.match(rf".*{HERE}:\d+: rank 0 was in init\(\) over world \(its number 1\) when rank 1 is gone\.", first.text), first
 
@@ -70,7 +70,7 @@ def test_a_rank_without_memory(workers: Any, mode: int) -> None:
     assert first.error == "CommunicationError" and "rank 1" in first.text, first
 
 
-def _without_disk(folder: str, whole: bool) -> Any:
+def _without_disk(folder: str, is_full: bool) -> Any:
     rank = _begin()
     ms.set_auto_parallel_context(
         parallel_mode="data_parallel", enable_parallel_optimizer=True, parallel_optimizer_config={"parallel_optimizer_threshold": 0},
@@ -79,20 +79,20 @@ def _without_disk(folder: str, whole: bool) -> Any:
     step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.Adam(net.trainable_params())).set_train()
     x = Tensor(np.ones((2, 64), np.float32))
     step(x, x)
-    path = Path(folder) / ("all.ckpt" if whole else f"part_{rank}.ckpt")
-    ms.save_checkpoint(step, str(path), integrated_save=whole)
+    path = Path(folder) / ("all.ckpt" if is_full else f"part_{rank}.ckpt")
+    ms.save_checkpoint(step, str(path), integrated_save=is_full)
     before = path.read_bytes()
     step(x, x)
     with full_disk.takes(10_000), pytest.raises(OSError, match=path.name):
-        ms.save_checkpoint(step, str(path), integrated_save=whole)
+        ms.save_checkpoint(step, str(path), integrated_save=is_full)
     return path.read_bytes() == before, len(ms.load_checkpoint(str(path))), float(step(x, x).asnumpy()) > 0
 
 
-@pytest.mark.parametrize("whole", [True, False])
-def test_a_full_disk_leaves_the_old_checkpoint(workers: Any, tmp_path: Path, whole: bool) -> None:
-    found = workers(2, _without_disk, str(tmp_path), whole)
-    assert found == [(True, found[0][1], True)] * 2 and found[0][1] > 5
-    assert sorted(one.name for one in tmp_path.iterdir()) == (["all.ckpt"] if whole else ["part_0.ckpt", "part_1.ckpt"])
+@pytest.mark.parametrize("is_full", [True, False])
+def test_a_full_disk_leaves_the_old_checkpoint(workers: Any, tmp_path: Path, is_full: bool) -> None:
+    results = workers(2, _without_disk, str(tmp_path), is_full)
+    assert results == [(True, results[0][1], True)] * 2 and results[0][1] > 5
+    assert sorted(path.name for path in tmp_path.iterdir()) == (["all.ckpt"] if is_full else ["part_0.ckpt", "part_1.ckpt"])
 
 
 def _without_disk_in_fit(folder: str, stages: int) -> Any:
@@ -107,8 +107,8 @@ def _without_disk_in_fit(folder: str, stages: int) -> Any:
     x = np.random.RandomState(1).rand(32, 16).astype(np.float32)
     data = ms.dataset.NumpySlicesDataset((x, x[:, :8].copy()), shuffle=False).batch(8)
     model = train.Model(net, nn.MSELoss(), nn.Adam(net.trainable_params()))
-    own = Path(folder) / str(rank)
-    saving = train.ModelCheckpoint("m", str(own), train.CheckpointConfig(save_checkpoint_steps=2, keep_checkpoint_max=2))
+    rank_folder = Path(folder) / str(rank)
+    saving = train.ModelCheckpoint("m", str(rank_folder), train.CheckpointConfig(save_checkpoint_steps=2, keep_checkpoint_max=2))
 
     class Filling(train.Callback):
         def on_train_step_begin(self, run_context: Any) -> None:
@@ -119,14 +119,14 @@ def _without_disk_in_fit(folder: str, stages: int) -> Any:
     with pytest.raises(OSError, match=r"m-2_4\.ckpt"):
         model.fit(3, data, callbacks=[Filling(), saving])
     disk.__exit__(None, None, None)
-    return {one.name: len(ms.load_checkpoint(str(one))) for one in own.iterdir()}
+    return {path.name: len(ms.load_checkpoint(str(path))) for path in rank_folder.iterdir()}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stages", [1, 2])
 def test_a_full_disk_in_fit_leaves_the_checkpoints_before_it(workers: Any, tmp_path: Path, stages: int) -> None:
-    for found in workers(2, _without_disk_in_fit, str(tmp_path), stages):
-        assert sorted(found) == ["m-1_4.ckpt", "m-2_2.ckpt"] and len(set(found.values())) == 1, found
+    for result in workers(2, _without_disk_in_fit, str(tmp_path), stages):
+        assert sorted(result) == ["m-1_4.ckpt", "m-2_2.ckpt"] and len(set(result.values())) == 1, result
 
 
 def _slow() -> Any:

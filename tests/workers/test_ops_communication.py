@@ -23,22 +23,22 @@ def _forms() -> Any:
     def listed(value: Any) -> Any:
         return value.asnumpy().tolist()
 
-    one, whole, row = x(), ms.mint.zeros((4, 2)), ms.mint.zeros((1, 2))
-    assert ops.all_reduce(one) is None and c.all_gather_into_tensor(whole, x()) is None and c.reduce_scatter_tensor(row, x()) is None
-    out = [listed(one), listed(whole), listed(row)]
+    part, complete, row = x(), ms.mint.zeros((4, 2)), ms.mint.zeros((1, 2))
+    assert ops.all_reduce(part) is None and c.all_gather_into_tensor(complete, x()) is None and c.reduce_scatter_tensor(row, x()) is None
+    out = [listed(part), listed(complete), listed(row)]
     c.scatter_tensor(row, x(), 1)
     gathered = ms.mint.zeros((4, 2))
     c.gather_into_tensor(gathered, x(), 1, async_op=True)
     c.gather_into_tensor(gathered, x() + 1, 1)
     out += [listed(row), listed(gathered)]
     c.set_comm_ops_inplace(False)
-    given = x()
-    (total, none), (rows, handle) = c.all_reduce(given), c.all_gather_into_tensor(None, x(), async_op=True)
+    input_tensor = x()
+    (total, none), (rows, handle) = c.all_reduce(input_tensor), c.all_gather_into_tensor(None, x(), async_op=True)
     handle.wait()
-    assert none is None and listed(given) == listed(x())
+    assert none is None and listed(input_tensor) == listed(x())
     out += [listed(total), listed(rows), listed(c.reduce_scatter_tensor(None, x(), "max")[0])]
     with pytest.raises(ValueError, match=re.escape("broadcast after set_comm_ops_inplace(False): expected one of all_reduce, all_gather")):
-        c.broadcast(given, 0)
+        c.broadcast(input_tensor, 0)
     c.set_comm_ops_inplace(True, ["send"])
     if rank == 0:
         c.send(x(), 1)
@@ -48,8 +48,8 @@ def _forms() -> Any:
         waits.wait()
         out += [listed(came), listed(later)]
     c.set_comm_ops_inplace(True)
-    c.broadcast(given, 1)
-    return [*out, listed(given)]
+    c.broadcast(input_tensor, 1)
+    return [*out, listed(input_tensor)]
 
 
 def test_functions_write_into_what_they_are_given_or_give_something_new(workers: Any) -> None:

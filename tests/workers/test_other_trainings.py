@@ -37,7 +37,7 @@ def _step(ms: Any, rank: int, differs: str) -> Any:
     return nn.TrainOneStepCell(net, optimizer)
 
 
-def _own_step(ms: Any, rank: int, differs: str) -> Any:
+def _custom_step(ms: Any, rank: int, differs: str) -> Any:
     """A step of the program's own around a reducer."""
     from mindspore import nn, ops
 
@@ -62,14 +62,14 @@ def _train(differs: str, mode: int) -> Any:
     import numpy as np
 
     ms, rank = _start(mode)
-    step = (_own_step if differs.startswith("own") else _step)(ms, rank, differs)
+    step = (_custom_step if differs.startswith("own") else _step)(ms, rank, differs)
     x, y = ms.Tensor(np.ones((4, 3)), ms.float32), ms.Tensor(np.ones((4, 2)), ms.float32)
     for _ in range(4):
         step(x, y)
     return True
 
 
-SAID = {
+DIFFERENCES = {
     "gradients_mean": ("gradients over processes", "means of 2", "sums"),
     "grad_accumulation_step": ("an update by Momentum", "at every step", "at one step of 2"),
     "split gradients_mean": ("set_auto_parallel_context(gradients_mean)", "True", "False"),
@@ -84,7 +84,7 @@ SAID = {
     pytest.param("split gradients_mean", 0, marks=pytest.mark.slow), pytest.param("grad_accumulation_step", 0, marks=pytest.mark.slow),
 ])
 def test_another_training_is_named_in_both(workers: Any, differs: str, mode: int) -> None:
-    subject, *said = SAID[differs]
+    subject, *message = DIFFERENCES[differs]
     for rank, ended in enumerate(workers.ended(2, _train, differs, mode, seconds=40)):
         assert ended.error == "CommunicationError", ended
         text = re.sub(r"[^ (]*/(test_\w+\.py):\d+", r"\1:N", re.sub(r"[0-9a-f]{8}", "N", re.sub(r"for \d+\.\d s", "for N s", ended.text)))
@@ -92,7 +92,7 @@ def test_another_training_is_named_in_both(workers: Any, differs: str, mode: int
         line = "(test_other_trainings.py:N)"
         assert text == (
             f"test_other_trainings.py:N: rank {rank} waits in {what} over world (its number 1) for N s; rank {1 - rank} is "
-            f"in it too, but computes otherwise. {subject}: {said[rank]} {line} here, {said[1 - rank]} {line} in rank {1 - rank}.\n\n"
+            f"in it too, but computes otherwise. {subject}: {message[rank]} {line} here, {message[1 - rank]} {line} in rank {1 - rank}.\n\n"
             "hint: every rank must train with one context, one optimizer and one scale of the loss, or weights drift apart unseen."
         )
 
@@ -110,8 +110,8 @@ def _train_in_groups(mode: int) -> Any:
     from mindspore import communication, nn, ops
 
     ms, rank = _start(mode)
-    for one in range(2):
-        communication.create_group(f"group {one}", [one])
+    for rank_number in range(2):
+        communication.create_group(f"group {rank_number}", [rank_number])
     ms.set_auto_parallel_context(parallel_mode="data_parallel", gradients_mean=True)
     net = nn.WithLossCell(nn.Dense(3, 2), nn.MSELoss())
     optimizer = nn.Momentum(net.trainable_params(), 0.5 if rank else 0.1, 0.9)
@@ -121,8 +121,8 @@ def _train_in_groups(mode: int) -> Any:
     total = ops.AllReduce()
     for _ in range(2):
         step(x, y)
-        found = total(ms.Tensor([float(rank + 1)]))
-    return found.asnumpy().tolist()
+        result = total(ms.Tensor([float(rank + 1)]))
+    return result.asnumpy().tolist()
 
 
 @pytest.mark.slow
@@ -166,11 +166,11 @@ def test_what_is_said_is_another_text_for_another_value() -> None:
     weights = nn.Dense(2, 2).trainable_params()
     decays = [nn.ExponentialDecayLR(0.1, 0.9, steps) for steps in (4, 5)]
     values: list[Any] = [0.1, 0.2, [0.1, 0.2, 0.3], [0.1, 0.25, 0.3], np.linspace(0, 1, 9).tolist(), *decays]
-    said = [setting_reports._describe(nn.Momentum(weights, value, 0.9).learning_rate) for value in values]
-    assert [re.sub("[0-9a-f]{8}", "N", one) for one in said] == [
+    descriptions = [setting_reports._describe(nn.Momentum(weights, value, 0.9).learning_rate) for value in values]
+    assert [re.sub("[0-9a-f]{8}", "N", message) for message in descriptions] == [
         "0.1", "0.2", *["RateTable(3 values from 0.1 to 0.3 (N))"] * 2, "RateTable(9 values from 0 to 1 (N))",
         *[f"ExponentialDecayLR(learning_rate=0.1, decay_rate=0.9, decay_steps={steps}, is_stair=False)" for steps in (4, 5)],
     ]
-    assert len(set(said)) == len(said)
-    again = [setting_reports._describe(nn.Momentum(weights, value, 0.9).learning_rate) for value in values]
-    assert again == said
+    assert len(set(descriptions)) == len(descriptions)
+    second = [setting_reports._describe(nn.Momentum(weights, value, 0.9).learning_rate) for value in values]
+    assert second == descriptions

@@ -13,7 +13,7 @@ from mindspore import Tensor, nn, ops
 from torchspore.errors import ValueElsewhere
 
 HERE = Path(__file__).name
-WHOLE = np.arange(72, dtype=np.float32).reshape(6, 12)
+FULL = np.arange(72, dtype=np.float32).reshape(6, 12)
 
 
 def _cut() -> tuple[Any, int]:
@@ -25,12 +25,12 @@ def _cut() -> tuple[Any, int]:
     ms.set_context(mode=ms.GRAPH_MODE)
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
     net = Net((1, 2))
-    net.one.set_data(Tensor(WHOLE))
+    net.one.set_data(Tensor(FULL))
     net(Tensor(X))
     return net, get_rank()
 
 
-def _said(call: Any) -> str:
+def _error_of(call: Any) -> str:
     try:
         return f"no error: {call()}"
     except ValueElsewhere as error:
@@ -41,55 +41,55 @@ def _seen(folder: str) -> dict[str, Any]:
     from mindspore.communication import comm_func
 
     net, rank = _cut()
-    one = net.one
-    net_again = pickle.loads(pickle.dumps(net))
+    part = net.one
+    unpickled = pickle.loads(pickle.dumps(net))
     kinds = {
-        "asnumpy": one, "value": one.value(), "copy": copy.copy(one), "deep copy": copy.deepcopy(one),
-        "pickled": pickle.loads(pickle.dumps(one)), "pickled value": pickle.loads(pickle.dumps(one.value(), 0)), "Tensor": Tensor(one),
-        "Parameter": ms.Parameter(one, name="other"),
-        "copied net": copy.deepcopy(net).one, "pickled net": net_again.one,
+        "asnumpy": part, "value": part.value(), "copy": copy.copy(part), "deep copy": copy.deepcopy(part),
+        "pickled": pickle.loads(pickle.dumps(part)), "pickled value": pickle.loads(pickle.dumps(part.value(), 0)), "Tensor": Tensor(part),
+        "Parameter": ms.Parameter(part, name="other"),
+        "copied net": copy.deepcopy(net).one, "pickled net": unpickled.one,
     }
     arrays = {name: kind.asnumpy() for name, kind in kinds.items()}
-    arrays |= {"array": np.array(one), "capsule": np.from_dlpack(one), "list": np.array(one.tolist(), np.float32)}
-    Path(folder, f"{rank}.pickle").write_bytes(pickle.dumps(one))
+    arrays |= {"array": np.array(part), "capsule": np.from_dlpack(part), "list": np.array(part.tolist(), np.float32)}
+    Path(folder, f"{rank}.pickle").write_bytes(pickle.dumps(part))
     comm_func.barrier()
     other = Path(folder, f"{1 - rank}.pickle").read_bytes()
     saved = {}
     for name, thing in {**kinds, "net": net}.items():
-        for is_whole in (True, False):
+        for is_full in (True, False):
             path = f"{folder}/{rank}.ckpt"
-            ms.save_checkpoint(thing if name == "net" else {"one": thing}, path, integrated_save=is_whole)
-            saved[name, is_whole] = ms.load_checkpoint(path)["one"].asnumpy()
+            ms.save_checkpoint(thing if name == "net" else {"one": thing}, path, integrated_save=is_full)
+            saved[name, is_full] = ms.load_checkpoint(path)["one"].asnumpy()
     return {
-        "shape": one.shape, "repr": repr(one), "repr of a value": repr(one.value()), "str": str(one.value()),
+        "shape": part.shape, "repr": repr(part), "repr of a value": repr(part.value()), "str": str(part.value()),
         "arrays": arrays, "saved": saved,
-        "sums": [_said(lambda kind=kind: ops.sum(kind)) for kind in kinds.values()], "other": _said(lambda: pickle.loads(other)),
-        "row": _said(lambda: one[0]), "equal": _said(lambda: bool((one == one).all())),
-        "again": np.array_equal(net_again(Tensor(WHOLE[:, :6])).asnumpy(), net(Tensor(WHOLE[:, :6])).asnumpy()),
+        "sums": [_error_of(lambda kind=kind: ops.sum(kind)) for kind in kinds.values()], "other": _error_of(lambda: pickle.loads(other)),
+        "row": _error_of(lambda: part[0]), "equal": _error_of(lambda: bool((part == part).all())),
+        "again": np.array_equal(unpickled(Tensor(FULL[:, :6])).asnumpy(), net(Tensor(FULL[:, :6])).asnumpy()),
     }
 
 
 def _alone(folder: str) -> str:
-    return _said(lambda: pickle.loads(Path(folder, "1.pickle").read_bytes()))
+    return _error_of(lambda: pickle.loads(Path(folder, "1.pickle").read_bytes()))
 
 
 def test_a_part_is_seen_as_one(workers: Any, tmp_path: Path) -> None:
     hint = "hint: mindspore.save_checkpoint, called by all processes, writes whole values; asnumpy() gives the part as an array."
-    for rank, found in enumerate(workers(2, _seen, str(tmp_path))):
-        part, place = WHOLE[:, rank * 6:rank * 6 + 6], f"part [0:6, {rank * 6}:{rank * 6 + 6}] of (6, 12)"
-        assert found["shape"] == (6, 6) and found["again"]
-        assert found["repr"] == f"Parameter (name=one, shape=(6, 6), dtype=Float32, requires_grad=True, {place})"
-        assert found["repr of a value"].endswith(f"]], {place})") and found["str"] == f"{part} ({place})"
-        for name, array in found["arrays"].items():
+    for rank, result in enumerate(workers(2, _seen, str(tmp_path))):
+        part, location = FULL[:, rank * 6:rank * 6 + 6], f"part [0:6, {rank * 6}:{rank * 6 + 6}] of (6, 12)"
+        assert result["shape"] == (6, 6) and result["again"]
+        assert result["repr"] == f"Parameter (name=one, shape=(6, 6), dtype=Float32, requires_grad=True, {location})"
+        assert result["repr of a value"].endswith(f"]], {location})") and result["str"] == f"{part} ({location})"
+        for name, array in result["arrays"].items():
             np.testing.assert_array_equal(array, part, err_msg=name)
-        for (name, is_whole), array in found["saved"].items():
-            np.testing.assert_array_equal(array, WHOLE if is_whole else part, err_msg=name)
-        for said in (*found["sums"], found["row"], found["equal"]):
-            assert f"{HERE}:" in said and "of a Tensor of shape (6, 12), of which each process holds a part: expected" in said, said
+        for (name, is_full), array in result["saved"].items():
+            np.testing.assert_array_equal(array, FULL if is_full else part, err_msg=name)
+        for message in (*result["sums"], result["row"], result["equal"]):
+            assert f"{HERE}:" in message and "of a Tensor of shape (6, 12), of which each process holds a part: expected" in message
         what = f"unpickling what process {1 - rank} of 2 held of a Tensor of shape (6, 12): expected the process that holds this part"
-        assert f"{HERE}:" in found["other"] and what in found["other"] and found["other"].endswith(hint), found["other"]
-    (said,) = workers(1, _alone, str(tmp_path))
-    assert "unpickling what process 1 of 2 held" in said, said
+        assert f"{HERE}:" in result["other"] and what in result["other"] and result["other"].endswith(hint), result["other"]
+    (message,) = workers(1, _alone, str(tmp_path))
+    assert "unpickling what process 1 of 2 held" in message, message
 
 
 def _staged(folder: str) -> dict[str, Any]:
@@ -106,11 +106,11 @@ def _staged(folder: str) -> dict[str, Any]:
     ms.save_checkpoint(net, f"{folder}/{rank}.ckpt", integrated_save=False)
     calls = other.asnumpy, lambda: pickle.dumps(other), lambda: np.from_dlpack(other), lambda: np.array(other)
     saved = sorted(ms.load_checkpoint(f"{folder}/{rank}.ckpt"))
-    return {"own": own.asnumpy().shape, "repr": repr(other), "saved": saved, "said": [_said(call) for call in calls]}
+    return {"own": own.asnumpy().shape, "repr": repr(other), "saved": saved, "said": [_error_of(call) for call in calls]}
 
 
 def test_what_another_stage_holds_is_not_here(workers: Any, tmp_path: Path) -> None:
-    for rank, found in enumerate(workers(2, _staged, str(tmp_path))):
-        assert found["own"] == ((3, 4), (2, 3))[rank] and found["repr"].endswith(f"held by stage {1 - rank} of the pipeline)")
-        assert found["saved"] == [f"{rank}.weight"]
-        assert all(f"that stage {1 - rank} of the pipeline holds" in said for said in found["said"]), found["said"]
+    for rank, result in enumerate(workers(2, _staged, str(tmp_path))):
+        assert result["own"] == ((3, 4), (2, 3))[rank] and result["repr"].endswith(f"held by stage {1 - rank} of the pipeline)")
+        assert result["saved"] == [f"{rank}.weight"]
+        assert all(f"that stage {1 - rank} of the pipeline holds" in message for message in result["said"]), result["said"]

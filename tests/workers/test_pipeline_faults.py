@@ -35,8 +35,8 @@ def begun(stages: int, parts: int = 4, width: int = WIDTH, rows: int = 16, **net
     cells = nn.CellList([nn.SequentialCell([nn.Dense(width, width, **net), nn.Tanh()]) for _ in range(LAYERS)])
     for at, cell in enumerate(cells):
         cell.pipeline_stage = at * stages // LAYERS
-    whole = nn.SequentialCell(*cells)
-    step = nn.TrainOneStepCell(nn.PipelineCell(nn.WithLossCell(whole, nn.MSELoss()), parts), nn.Adam(whole.trainable_params(), 1e-2))
+    network = nn.SequentialCell(*cells)
+    step = nn.TrainOneStepCell(nn.PipelineCell(nn.WithLossCell(network, nn.MSELoss()), parts), nn.Adam(network.trainable_params(), 1e-2))
     return step.set_train(), rank
 
 
@@ -127,23 +127,23 @@ def _resumed(folder: str, stages: int, first: int, last: int) -> Any:
         loaded = ms.load_checkpoint(path)
         assert int(loaded.pop("step")) == first
         assert ms.load_param_into_net(step, loaded, strict_load=True)[0] == []
-    found = [float(step(*batch(at)).asnumpy()) for at in range(first, last)]
+    values = [float(step(*batch(at)).asnumpy()) for at in range(first, last)]
     ms.save_checkpoint(step, f"{folder}/{last}.ckpt" if rank == 0 else f"{folder}/{rank}_{last}.ckpt", append_dict={"step": last})
-    return found
+    return values
 
 
 def test_a_job_goes_on_with_other_stages(workers: Any, tmp_path: Path) -> None:
     (alone,) = workers(1, _resumed, str(tmp_path / "."), 1, 0, STEPS)
-    found: list[list[float]] = [[] for _ in range(4)]
+    results: list[list[float]] = [[] for _ in range(4)]
     first = 0
     for stages in (2, 1, 4):
-        for own, new in zip(found, workers(stages, _resumed, str(tmp_path), stages, first, first + 2) * 4):
-            own += new
+        for expected, new in zip(results, workers(stages, _resumed, str(tmp_path), stages, first, first + 2) * 4):
+            expected += new
         first += 2
-    for own in found:
-        np.testing.assert_allclose(own, alone, rtol=2e-6)
-    (whole,) = [ms.load_checkpoint(f"{tmp_path}/{STEPS}.ckpt")]
-    assert {"global_step", "moment1.0.0.weight", "3.0.weight"} <= set(whole)
+    for expected in results:
+        np.testing.assert_allclose(expected, alone, rtol=2e-6)
+    (checkpoint,) = [ms.load_checkpoint(f"{tmp_path}/{STEPS}.ckpt")]
+    assert {"global_step", "moment1.0.0.weight", "3.0.weight"} <= set(checkpoint)
 
 
 def _parted(folder: str, stages: int) -> Any:
@@ -159,12 +159,12 @@ def _parted(folder: str, stages: int) -> Any:
 
 def test_parts_of_stages_become_one_file(workers: Any, tmp_path: Path) -> None:
     workers(2, _parted, str(tmp_path), 2)
-    assert sorted(one.name for one in (tmp_path / "s").iterdir()) == ["strategy_0.ckpt", "strategy_1.ckpt"]
+    assert sorted(path.name for path in (tmp_path / "s").iterdir()) == ["strategy_0.ckpt", "strategy_1.ckpt"]
     ms.merge_pipeline_strategys(str(tmp_path / "s"), str(tmp_path / "merged.ckpt"))     # as programs do, where each stage has its own
-    whole = ms.load_checkpoint(str(tmp_path / "whole_0.ckpt"))
+    checkpoint = ms.load_checkpoint(str(tmp_path / "whole_0.ckpt"))
     for at, name in enumerate(("s/strategy_0.ckpt", "s/strategy_1.ckpt", "merged.ckpt")):
         ms.transform_checkpoints(str(tmp_path / "parts"), str(tmp_path / str(at)), "one", str(tmp_path / name))
-        found = ms.load_checkpoint(str(tmp_path / str(at) / "rank_0" / "one0.ckpt"))
-        assert {"3.0.weight", "moment1.0.0.weight"} <= set(found) == set(whole)
-        for key, value in found.items():
-            np.testing.assert_array_equal(value.asnumpy(), whole[key].asnumpy())
+        saved = ms.load_checkpoint(str(tmp_path / str(at) / "rank_0" / "one0.ckpt"))
+        assert {"3.0.weight", "moment1.0.0.weight"} <= set(saved) == set(checkpoint)
+        for key, value in saved.items():
+            np.testing.assert_array_equal(value.asnumpy(), checkpoint[key].asnumpy())

@@ -15,11 +15,11 @@ def _cases(names: list[str], stages: int, is_cut: bool, more: dict[str, Any]) ->
         from mindspore.communication import init
 
         init()
-    found = []
+    results = []
     for name in names:
-        found.append(pipeline_programs.run(name, stages, is_cut, **more))
+        results.append(pipeline_programs.run(name, stages, is_cut, **more))
         ms.reset_auto_parallel_context()
-    return found
+    return results
 
 
 @pytest.mark.parametrize(("count", "stages", "names", "more"), [
@@ -30,9 +30,9 @@ def _cases(names: list[str], stages: int, is_cut: bool, more: dict[str, Any]) ->
 ])
 def test_processes_give_what_one_gives(count: int, stages: int, names: list[str], more: dict[str, Any], workers: Any) -> None:
     (alone,) = workers(1, _cases, names, stages, False, {}, seconds=300)
-    for found in workers(count, _cases, names, stages, True, more, seconds=300):
-        for name, own, one in zip(names, found, alone):
-            np.testing.assert_allclose(own, one, rtol=3e-6, err_msg=name)
+    for result in workers(count, _cases, names, stages, True, more, seconds=300):
+        for name, losses, expected in zip(names, result, alone):
+            np.testing.assert_allclose(losses, expected, rtol=3e-6, err_msg=name)
 
 
 def _chosen() -> tuple[int, list[float]]:
@@ -43,16 +43,16 @@ def _chosen() -> tuple[int, list[float]]:
     from torchspore.context import effects
 
     init()
-    found = pipeline_programs.run("fitted", 2, True, parallel_mode="auto_parallel", auto_pipeline=True)
-    told = [line for line in effects.notes()["distribution"] if line.startswith("auto_pipeline: ")]
+    result = pipeline_programs.run("fitted", 2, True, parallel_mode="auto_parallel", auto_pipeline=True)
+    messages = [line for line in effects.notes()["distribution"] if line.startswith("auto_pipeline: ")]
     ms.reset_auto_parallel_context()
-    return int(told[0].split()[1]), found
+    return int(messages[0].split()[1]), result
 
 
 def test_processes_choose_one_number_of_stages(workers: Any) -> None:
     """The graph of `eval` finds Parameters that lie as the step has left them."""
     (alone,) = workers(1, _cases, ["fitted"], 2, False, {}, seconds=120)
-    (one, found), (other, again) = workers(2, _chosen, seconds=120)
-    assert one == other
-    for own in (found, again):
-        np.testing.assert_allclose(own, alone[0], rtol=3e-6)
+    (stages, result), (other, second_result) = workers(2, _chosen, seconds=120)
+    assert stages == other
+    for value in (result, second_result):
+        np.testing.assert_allclose(value, alone[0], rtol=3e-6)

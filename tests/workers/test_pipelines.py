@@ -36,11 +36,11 @@ def _nets(jobs: list[tuple[str, int, int]], is_cut: bool, strategy: str) -> list
     """One after the other in the same processes."""
     from support.split_nets import trained
 
-    found = []
+    results = []
     begin(is_cut, dataset_strategy=strategy)
     for at, (name, data, model) in enumerate(jobs):
-        found.append(trained(name, data, model, optimizer="scaled" if at else "adam", steps=3, parts=2)[0])
-    return found
+        results.append(trained(name, data, model, optimizer="scaled" if at else "adam", steps=3, parts=2)[0])
+    return results
 
 
 @pytest.mark.parametrize(("count", "jobs"), [
@@ -50,8 +50,8 @@ def _nets(jobs: list[tuple[str, int, int]], is_cut: bool, strategy: str) -> list
 def test_processes_train_as_one(count: int, jobs: list[tuple[str, int, int]], workers: Any) -> None:
     (alone,) = workers(1, _nets, [(name, 1, 1) for name, _, _ in jobs], False, "")
     for losses in workers(count, _nets, jobs, True, "full_batch", seconds=120):
-        for (name, _, _), own, one in zip(jobs, losses, alone):
-            np.testing.assert_allclose(own, one, rtol=1e-5 if name == "residual" else 3e-6, err_msg=name)
+        for (name, _, _), actual, expected in zip(jobs, losses, alone):
+            np.testing.assert_allclose(actual, expected, rtol=1e-5 if name == "residual" else 3e-6, err_msg=name)
 
 
 def _random(seeds: list[int], stages: int, is_cut: bool) -> list[tuple[list[float], str]]:
@@ -62,12 +62,12 @@ def _random(seeds: list[int], stages: int, is_cut: bool) -> list[tuple[list[floa
         from mindspore.communication import init
 
         init()
-    found = []
+    results = []
     for seed in seeds:
-        losses, told, _ = trained(seed, stages, is_cut)
-        found.append((losses, told))
+        losses, description, _ = trained(seed, stages, is_cut)
+        results.append((losses, description))
         ms.reset_auto_parallel_context()
-    return found
+    return results
 
 
 @pytest.mark.parametrize(("count", "stages", "seeds"), [
@@ -77,9 +77,9 @@ def _random(seeds: list[int], stages: int, is_cut: bool) -> list[tuple[list[floa
 ])
 def test_random_nets(count: int, stages: int, seeds: list[int], workers: Any) -> None:
     (alone,) = workers(1, _random, seeds, stages, False)
-    for found in workers(count, _random, seeds, stages, True):
-        for (own, told), (one, _) in zip(found, alone):
-            np.testing.assert_allclose(own, one, rtol=1e-5, err_msg=told)
+    for result in workers(count, _random, seeds, stages, True):
+        for (losses, description), (expected, _) in zip(result, alone):
+            np.testing.assert_allclose(losses, expected, rtol=1e-5, err_msg=description)
 
 
 def _functional(folder: str, is_cut: bool) -> dict[str, Any]:
@@ -98,10 +98,10 @@ def _functional(folder: str, is_cut: bool) -> dict[str, Any]:
     x, y = Tensor(source.standard_normal((8, 16)).astype(np.float32)), Tensor(source.integers(0, 64, 8).astype(np.int32))
     losses, there = [], []
     for _ in range(3):
-        value, found = gradients(x, y)
-        optimizer(found)
+        value, grads = gradients(x, y)
+        optimizer(grads)
         losses.append(float(value.asnumpy()))
-        there = [is_here(one) for one in found]
+        there = [is_here(grad) for grad in grads]
     result = net(x)
     result = result.asnumpy() if is_here(result) else str(result)
     ms.save_checkpoint(optimizer, f"{folder}/{rank}.ckpt")
@@ -109,19 +109,19 @@ def _functional(folder: str, is_cut: bool) -> dict[str, Any]:
     for parameter in optimizer.get_parameters():
         parameter.set_data(ops.zeros(parameter.shape, parameter.dtype))
     ms.load_param_into_net(optimizer, saved)
-    held = {p.name: p._t.untyped_storage().nbytes() if is_here(p) else 0 for p in optimizer.get_parameters()}
+    bytes_of = {p.name: p._t.untyped_storage().nbytes() if is_here(p) else 0 for p in optimizer.get_parameters()}
     value, _ = gradients(x, y)
-    return {"losses": [*losses, float(value.asnumpy())], "there": there, "result": result, "held": held,
-            "saved": {name: one.asnumpy() for name, one in saved.items()}}
+    return {"losses": [*losses, float(value.asnumpy())], "there": there, "result": result, "held": bytes_of,
+            "saved": {name: tensor.asnumpy() for name, tensor in saved.items()}}
 
 
 def test_each_process_holds_what_its_stage_needs(workers: Any, tmp_path: Path) -> None:
     (alone,) = workers(1, _functional, str(tmp_path), False)
     first, second = workers(2, _functional, str(tmp_path), True)
-    for found in (first, second):
-        np.testing.assert_allclose(found["losses"], alone["losses"], rtol=2e-6)
+    for outcome in (first, second):
+        np.testing.assert_allclose(outcome["losses"], alone["losses"], rtol=2e-6)
         for name, value in alone["saved"].items():
-            np.testing.assert_allclose(found["saved"][name], value, rtol=1e-4, atol=1e-6, err_msg=name)
+            np.testing.assert_allclose(outcome["saved"][name], value, rtol=1e-4, atol=1e-6, err_msg=name)
     # Gradients and large results are where they are needed; elsewhere they say where that is.
     assert (first["there"], second["there"]) == ([True, True, False, False], [False, False, True, True])
     assert first["result"] == "<held by stage 1 of the pipeline>"
@@ -146,41 +146,41 @@ def _of_gradients(is_cut: bool) -> dict[str, Any]:
     source = np.random.default_rng(0)
     x, y = Tensor(source.standard_normal((8, 16)).astype(np.float32)), Tensor(source.integers(0, 64, 8).astype(np.int32))
     changes: dict[str, Any] = {
-        "scale": lambda found: [one * 0.5 for one in found],
-        "scale by a Tensor": lambda found: [one / Tensor([4.0], ms.float32) for one in found],
-        "clip each": lambda found: [ops.clip_by_value(one, Tensor(-1e-3), Tensor(1e-3)) for one in found],
-        "cast": lambda found: [one.astype(ms.float16).astype(ms.float32) for one in found],
-        "sum": lambda found: [one + ops.zeros_like(one) for one in found],
-        "beside a whole one": lambda found: [0.9 * ops.ones(one.shape) + 0.1 * one for one in found],
-        "clip by norm": lambda found: ops.clip_by_global_norm(found, 0.1),
-        "read": lambda found: [Tensor(float(ops.reduce_sum(one))) for one in found],
-        "join": lambda found: [ops.concat([one.reshape(-1) for one in found])],
-        "finite": lambda found: [ms.amp.all_finite(found)],
+        "scale": lambda output: [grad * 0.5 for grad in output],
+        "scale by a Tensor": lambda output: [grad / Tensor([4.0], ms.float32) for grad in output],
+        "clip each": lambda output: [ops.clip_by_value(grad, Tensor(-1e-3), Tensor(1e-3)) for grad in output],
+        "cast": lambda output: [grad.astype(ms.float16).astype(ms.float32) for grad in output],
+        "sum": lambda output: [grad + ops.zeros_like(grad) for grad in output],
+        "beside a whole one": lambda output: [0.9 * ops.ones(grad.shape) + 0.1 * grad for grad in output],
+        "clip by norm": lambda output: ops.clip_by_global_norm(output, 0.1),
+        "read": lambda output: [Tensor(float(ops.reduce_sum(grad))) for grad in output],
+        "join": lambda output: [ops.concat([grad.reshape(-1) for grad in output])],
+        "finite": lambda output: [ms.amp.all_finite(output)],
     }
-    value, found = gradients(x, y)
-    told: dict[str, Any] = {}
+    value, grads = gradients(x, y)
+    changed: dict[str, Any] = {}
     for name, change in changes.items():
         try:
-            told[name] = [one.asnumpy() if is_here(one) else None for one in change(found)]
+            changed[name] = [grad.asnumpy() if is_here(grad) else None for grad in change(grads)]
         except RuntimeError as error:
-            told[name] = str(error)
-    optimizer(changes["scale by a Tensor"](found))
-    return {"losses": [float(value), float(gradients(x, y)[0])], **told}
+            changed[name] = str(error)
+    optimizer(changes["scale by a Tensor"](grads))
+    return {"losses": [float(value), float(gradients(x, y)[0])], **changed}
 
 
 def test_gradients_of_other_stages(workers: Any) -> None:
     """What is done to each gradient by itself acts where it is; what needs all of them is refused, not computed of nothing."""
     (alone,) = workers(1, _of_gradients, False)
-    for rank, found in enumerate(workers(2, _of_gradients, True)):
-        np.testing.assert_allclose(found.pop("losses"), alone["losses"], rtol=2e-6)
-        for name, own in found.items():
+    for rank, result in enumerate(workers(2, _of_gradients, True)):
+        np.testing.assert_allclose(result.pop("losses"), alone["losses"], rtol=2e-6)
+        for name, grads in result.items():
             if name in ("clip by norm", "read", "join", "finite"):
-                assert "test_pipelines.py:" in own and "of the pipeline holds" in own and "@ms.jit" in own, (name, own)
+                assert "test_pipelines.py:" in grads and "of the pipeline holds" in grads and "@ms.jit" in grads, (name, grads)
             else:
-                assert [one is not None for one in own] == [rank == 0, rank == 0, rank == 1, rank == 1], name
-                for one, whole in zip(own, alone[name]):
-                    if one is not None:
-                        np.testing.assert_allclose(one, whole, rtol=1e-4, atol=1e-7, err_msg=name)
+                assert [entry is not None for entry in grads] == [rank == 0, rank == 0, rank == 1, rank == 1], name
+                for grad, expected in zip(grads, alone[name]):
+                    if grad is not None:
+                        np.testing.assert_allclose(grad, expected, rtol=1e-4, atol=1e-7, err_msg=name)
 
 
 def _evaluated(is_cut: bool) -> dict[str, Any]:
@@ -198,8 +198,8 @@ def _evaluated(is_cut: bool) -> dict[str, Any]:
 
 def test_metrics_are_computed_everywhere(workers: Any) -> None:
     (alone,) = workers(1, _evaluated, False)
-    for own in workers(2, _evaluated, True):
-        assert own == pytest.approx(alone, rel=1e-6)
+    for actual in workers(2, _evaluated, True):
+        assert actual == pytest.approx(alone, rel=1e-6)
 
 
 def _broadcast() -> Any:
@@ -228,25 +228,25 @@ def _small(kind: str, is_cut: bool) -> list[float]:
     loss, optimizer = nn.PipelineCell(nn.WithLossCell(net, nn.MSELoss()), 2), nn.SGD(net.trainable_params(), 0.1)
     x = np.random.default_rng(0).standard_normal((8, 8)).astype(np.float32)
     batch = Tensor(x), Tensor(x[::-1].copy())
-    found = []
+    results = []
     if kind == "read first":
         net.set_train(False)
-        found.append(float(loss(*batch).asnumpy()))
+        results.append(float(loss(*batch).asnumpy()))
     net.set_train()
     gradients = ms.value_and_grad(loss, None, optimizer.parameters)
     for _ in range(3):
-        value, given = gradients(*batch)
-        optimizer(given)
-        found.append(float(value.asnumpy()))
+        value, grads = gradients(*batch)
+        optimizer(grads)
+        results.append(float(value.asnumpy()))
     net.set_train(False)
-    return [*found, float(loss(*batch).asnumpy())]
+    return [*results, float(loss(*batch).asnumpy())]
 
 
 @pytest.mark.parametrize("kind", ["read first", "trained first"])
 def test_what_one_graph_reads_and_another_writes_has_one_home(kind: str, workers: Any) -> None:
     (alone,) = workers(1, _small, kind, False)
-    for found in workers(2, _small, kind, True):
-        np.testing.assert_allclose(found, alone, rtol=1e-5)
+    for result in workers(2, _small, kind, True):
+        np.testing.assert_allclose(result, alone, rtol=1e-5)
 
 
 def _shared(length: int, is_cut: bool) -> list[float]:
@@ -269,11 +269,11 @@ def _shared(length: int, is_cut: bool) -> list[float]:
     loss = nn.WithLossCell(net, nn.MSELoss())
     step = nn.TrainOneStepCell(nn.PipelineCell(loss, 2), nn.SGD(net.trainable_params(), 0.1))
     x = Tensor(source.standard_normal((8, length)).astype(np.float32))
-    return [float(one(x, x).asnumpy()) for one in (loss, step, step, loss, step)]
+    return [float(call(x, x).asnumpy()) for call in (loss, step, step, loss, step)]
 
 
 @pytest.mark.parametrize("length", [8, 32])
 def test_a_shared_parameter_that_is_read_before_it_is_trained(length: int, workers: Any) -> None:
     (alone,) = workers(1, _shared, length, False)
-    for found in workers(2, _shared, length, True):
-        np.testing.assert_allclose(found, alone, rtol=1e-5)
+    for result in workers(2, _shared, length, True):
+        np.testing.assert_allclose(result, alone, rtol=1e-5)

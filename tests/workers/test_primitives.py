@@ -16,17 +16,17 @@ def _both(make: Any, *inputs: Any) -> Any:
         def construct(self, *x: Any) -> Any:
             return make(*x)
 
-    found = []
+    results = []
     for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
         ms.set_context(mode=mode)
         net = Net()
         out = net(*inputs)
         sens = Tensor(np.arange(out.size, dtype=np.float32).reshape(out.shape) + 1)
         gradients = ms.ops.GradOperation(get_all=True, sens_param=True)(net)(*inputs, sens)
-        found.append((out.asnumpy().tolist(), [gradient.asnumpy().tolist() for gradient in gradients]))
+        results.append((out.asnumpy().tolist(), [gradient.asnumpy().tolist() for gradient in gradients]))
     ms.set_context(mode=ms.PYNATIVE_MODE)
-    assert found[0] == found[1]
-    return found[0]
+    assert results[0] == results[1]
+    return results[0]
 
 
 def _uneven() -> Any:
@@ -38,16 +38,16 @@ def _uneven() -> Any:
     counts = [[1, 2], [3, 1]]
     flat = Tensor(np.arange(sum(counts[rank]), dtype=np.float32) + 10 * rank)
     blocks = Tensor(np.arange(2 * sum(counts[rank]), dtype=np.float32) + 10 * rank)
-    own = Tensor(np.arange(rank + 1, dtype=np.float32) + 10 * rank)
-    whole = Tensor(np.arange(3, dtype=np.float32) + 10 * rank)
+    tensor = Tensor(np.arange(rank + 1, dtype=np.float32) + 10 * rank)
+    array = Tensor(np.arange(3, dtype=np.float32) + 10 * rank)
     return [
         _both(lambda x: ops.AlltoAllV()(x, counts[rank], [row[rank] for row in counts]), flat),
         _both(lambda x: ops.AlltoAllV(block_size=2)(x, counts[rank], [row[rank] for row in counts]), blocks)[0],
         _both(lambda x: ops.AlltoAllVC()(x, [1, 2, 3, 1]), flat),
         _both(lambda x: ops.AlltoAllVC(transpose=True)(x, [1, 3, 2, 1]), flat),
-        _both(lambda x: ops.AllGatherV()(x, [1, 2]), own),
-        _both(lambda x: ops.ReduceScatterV()(x, [1, 2]), whole),
-        _both(lambda x: ops.ReduceScatterV("max")(x, [1, 2]), whole)[0],
+        _both(lambda x: ops.AllGatherV()(x, [1, 2]), tensor),
+        _both(lambda x: ops.ReduceScatterV()(x, [1, 2]), array),
+        _both(lambda x: ops.ReduceScatterV("max")(x, [1, 2]), array)[0],
     ]
 
 
@@ -88,12 +88,12 @@ def _neighbours() -> Any:
 
 
 def test_neighbours(workers: Any) -> None:
-    found = workers(4, _neighbours)
-    for rank, (a, b, is_halo, _) in enumerate(found):
+    results = workers(4, _neighbours)
+    for rank, (a, b, is_halo, _) in enumerate(results):
         left, right = (rank - 1) % 4, (rank + 1) % 4
         assert a == [left, left + 0.5] and b == [right * 10, right * 10 + 5] and is_halo
     # Rank 0's lower right corner (5 in the picture) is read by all four: 5 in its own, 4, 2 and 1 in the places that others have it.
-    assert found[0][3] == [[1.0, 2.0 + 1.0], [4.0 + 1.0, 5.0 + 4.0 + 2.0 + 1.0]]
+    assert results[0][3] == [[1.0, 2.0 + 1.0], [4.0 + 1.0, 5.0 + 4.0 + 2.0 + 1.0]]
 
 
 def _pairs() -> Any:
@@ -155,7 +155,7 @@ def _later() -> Any:
     def x() -> Any:
         return Tensor(np.array([[1.0, 2.0], [3.0, 4.0]], np.float32) + 10 * rank)
 
-    def made(shape: Any, call: Any) -> Any:
+    def call_into_room(shape: Any, call: Any) -> Any:
         room = ms.mint.zeros(shape)
         handle = call(room)
         handle.wait(), handle.wait()
@@ -172,17 +172,17 @@ def _later() -> Any:
         return [room.asnumpy().tolist() for room in rooms]
 
     rows = [x()[:1], x()[1:]]
-    found = {
+    results = {
         "all_reduce": changed(lambda t: d.all_reduce(t, async_op=True)), "avg": changed(lambda t: d.all_reduce(t, "avg", async_op=True)),
         "reduce": changed(lambda t: d.reduce(t, 1, async_op=True)), "broadcast": changed(lambda t: d.broadcast(t, 1, async_op=True)),
-        "gather_into": made((4, 2), lambda t: d.all_gather_into_tensor(t, x(), async_op=True)),
-        "scatter_tensor": made((1, 2), lambda t: d.reduce_scatter_tensor(t, x(), async_op=True)),
-        "scatter": made((1, 2), lambda t: d.scatter(t, rows, 1, async_op=True)),
-        "reduce_scatter": made((1, 2), lambda t: d.reduce_scatter(t, rows, async_op=True)),
-        "single": made((2, 2), lambda t: d.all_to_all_single(t, x(), async_op=True)),
-        "uneven": made((3, 2), lambda t: d.all_gather_into_tensor_uneven(t, x()[:rank + 1], [1, 2], async_op=True)),
-        "uneven_sum": made((rank, 2), lambda t: d.reduce_scatter_tensor_uneven(t, x()[:1], [0, 1], async_op=True)),
-        "v_c": made((2, 2), lambda t: comm_func.all_to_all_v_c(t, x(), [1, 1, 1, 1], async_op=True)),
+        "gather_into": call_into_room((4, 2), lambda t: d.all_gather_into_tensor(t, x(), async_op=True)),
+        "scatter_tensor": call_into_room((1, 2), lambda t: d.reduce_scatter_tensor(t, x(), async_op=True)),
+        "scatter": call_into_room((1, 2), lambda t: d.scatter(t, rows, 1, async_op=True)),
+        "reduce_scatter": call_into_room((1, 2), lambda t: d.reduce_scatter(t, rows, async_op=True)),
+        "single": call_into_room((2, 2), lambda t: d.all_to_all_single(t, x(), async_op=True)),
+        "uneven": call_into_room((3, 2), lambda t: d.all_gather_into_tensor_uneven(t, x()[:rank + 1], [1, 2], async_op=True)),
+        "uneven_sum": call_into_room((rank, 2), lambda t: d.reduce_scatter_tensor_uneven(t, x()[:1], [0, 1], async_op=True)),
+        "v_c": call_into_room((2, 2), lambda t: comm_func.all_to_all_v_c(t, x(), [1, 1, 1, 1], async_op=True)),
         "all_gather": listed(lambda rooms: d.all_gather(rooms, x()[:1], async_op=True)),
         "gather": listed(lambda rooms: d.gather(x()[:1], rooms, 1, async_op=True)),
         "all_to_all": listed(lambda rooms: d.all_to_all(rooms, rows, async_op=True)),
@@ -195,24 +195,24 @@ def _later() -> Any:
     ):
         value, handle = call()
         handle.wait()
-        found[name] = value.asnumpy().tolist()
+        results[name] = value.asnumpy().tolist()
     values, handle = comm_func.all_to_all_with_output_shape([(1, 2), (1, 2)], rows)
     assert handle is None
-    return {**found, "f.all_to_all": [value.asnumpy().tolist() for value in values]}
+    return {**results, "f.all_to_all": [value.asnumpy().tolist() for value in values]}
 
 
 def test_exchanges_that_are_waited_for_later(workers: Any) -> None:
-    total, own, other = [[12.0, 14.0], [16.0, 18.0]], [[1.0, 2.0], [3.0, 4.0]], [[11.0, 12.0], [13.0, 14.0]]
-    for rank, found in enumerate(workers(2, _later)):
-        swapped = [own[rank], other[rank]]
-        mine = own if rank == 0 else other
-        assert found == {
+    total, parts, other = [[12.0, 14.0], [16.0, 18.0]], [[1.0, 2.0], [3.0, 4.0]], [[11.0, 12.0], [13.0, 14.0]]
+    for rank, result in enumerate(workers(2, _later)):
+        swapped = [parts[rank], other[rank]]
+        mine = parts if rank == 0 else other
+        assert result == {
             "all_reduce": total, "avg": [[6.0, 7.0], [8.0, 9.0]], "reduce": total if rank else mine, "broadcast": other,
-            "gather_into": own + other, "scatter_tensor": [total[rank]], "scatter": [other[rank]], "reduce_scatter": [total[rank]],
-            "single": swapped, "uneven": [own[0], other[0], other[1]], "uneven_sum": [total[0]] if rank else [], "v_c": swapped,
-            "all_gather": [[own[0]], [other[0]]], "gather": [[own[0]], [other[0]]] if rank else [[[0.0, 0.0]], [[0.0, 0.0]]],
-            "all_to_all": [[own[rank]], [other[rank]]], "f.all_reduce": total, "f.all_gather": [own[0], other[0]],
-            "f.reduce_scatter": [total[rank]], "f.single": swapped, "f.all_to_all": [[own[rank]], [other[rank]]],
+            "gather_into": parts + other, "scatter_tensor": [total[rank]], "scatter": [other[rank]], "reduce_scatter": [total[rank]],
+            "single": swapped, "uneven": [parts[0], other[0], other[1]], "uneven_sum": [total[0]] if rank else [], "v_c": swapped,
+            "all_gather": [[parts[0]], [other[0]]], "gather": [[parts[0]], [other[0]]] if rank else [[[0.0, 0.0]], [[0.0, 0.0]]],
+            "all_to_all": [[parts[rank]], [other[rank]]], "f.all_reduce": total, "f.all_gather": [parts[0], other[0]],
+            "f.reduce_scatter": [total[rank]], "f.single": swapped, "f.all_to_all": [[parts[rank]], [other[rank]]],
         }
 
 
@@ -236,7 +236,7 @@ def test_a_scheduler_and_two_workers_without_numbers(workers: Any) -> None:
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])
     ended = workers.ended(3, _dynamic, seconds=20, MS_SCHED_PORT=port)
-    assert sorted(one.value for one in ended[:2]) == [(0, 2, 0), (1, 2, 1)], ended
+    assert sorted(end.value for end in ended[:2]) == [(0, 2, 0), (1, 2, 1)], ended
     assert ended[2].error == "SystemExit" and ended[2].text == "0"
 
 

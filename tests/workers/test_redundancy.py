@@ -10,7 +10,7 @@ import pytest
 from mindspore import Tensor, nn, train
 
 
-def _trained(folder: str, is_split: bool, is_whole: bool) -> dict[str, Any]:
+def _trained(folder: str, is_split: bool, is_full: bool) -> dict[str, Any]:
     from mindspore.communication import get_rank, init
     from support.split_idioms import Net, X, Y
 
@@ -24,35 +24,36 @@ def _trained(folder: str, is_split: bool, is_whole: bool) -> dict[str, Any]:
         net = Net((1, 2) if is_split else None)
         return train.Model(net, nn.MSELoss(), nn.Adam(net.trainable_params(), 0.01))
 
-    one, other = model(), model()
+    first, other = model(), model()
     data = ms.dataset.NumpySlicesDataset((X, Y), shuffle=False).batch(8)
-    config = train.CheckpointConfig(remove_redundancy=True, integrated_save=is_whole, append_info=["epoch_num"])
-    one.train(2, data, callbacks=[train.ModelCheckpoint("m", f"{folder}/{rank}", config)])
+    config = train.CheckpointConfig(remove_redundancy=True, integrated_save=is_full, append_info=["epoch_num"])
+    first.train(2, data, callbacks=[train.ModelCheckpoint("m", f"{folder}/{rank}", config)])
     other.train(1, data)
     before = {p.name: p.asnumpy().copy() for p in other.train_network.get_parameters()}
     loaded = ms.load_checkpoint(f"{folder}/{rank}/m-2_1.ckpt")
     names = sorted(loaded)
     absent, _ = ms.load_param_into_net(other.train_network, loaded, remove_redundancy=True)
-    own = {p.name: p for p in one.train_network.get_parameters()}
-    same = [np.array_equal(p.asnumpy(), own[p.name].asnumpy()) for p in other.train_network.get_parameters()]
-    differed = [not np.array_equal(before[name], p.asnumpy()) for name, p in own.items()]
+    weights = {p.name: p for p in first.train_network.get_parameters()}
+    equal = [np.array_equal(p.asnumpy(), weights[p.name].asnumpy()) for p in other.train_network.get_parameters()]
+    differed = [not np.array_equal(before[name], p.asnumpy()) for name, p in weights.items()]
     if rank:
-        own["learning_rate"].set_data(Tensor(0.5))
-    ms.parallel.parameter_broadcast(one.train_network, dict.fromkeys(own), rank)
-    return {"names": names, "absent": absent, "same": all(same), "differed": sum(differed), "rate": float(own["learning_rate"].asnumpy())}
+        weights["learning_rate"].set_data(Tensor(0.5))
+    ms.parallel.parameter_broadcast(first.train_network, dict.fromkeys(weights), rank)
+    return {"names": names, "absent": absent, "same": all(equal), "differed": sum(differed),
+            "rate": float(weights["learning_rate"].asnumpy())}
 
 
-@pytest.mark.parametrize(("is_split", "is_whole"), [
+@pytest.mark.parametrize(("is_split", "is_full"), [
     (True, False), pytest.param(False, True, marks=pytest.mark.slow), pytest.param(True, True, marks=pytest.mark.slow),
 ])
-def test_files_without_redundancy_give_all_of_it_back(is_split: bool, is_whole: bool, workers: Any, tmp_path: Path) -> None:
-    found = workers(2, _trained, str(tmp_path), is_split, is_whole)
-    assert all(one["absent"] == [] and one["same"] and one["differed"] > 4 for one in found), found
-    names = [set(one["names"]) - {"epoch_num"} for one in found]
-    assert all("epoch_num" in one["names"] for one in found)
+def test_files_without_redundancy_give_all_of_it_back(is_split: bool, is_full: bool, workers: Any, tmp_path: Path) -> None:
+    results = workers(2, _trained, str(tmp_path), is_split, is_full)
+    assert all(result["absent"] == [] and result["same"] and result["differed"] > 4 for result in results), results
+    names = [set(result["names"]) - {"epoch_num"} for result in results]
+    assert all("epoch_num" in result["names"] for result in results)
     every = {"beta1_power", "beta2_power", "global_step", "learning_rate", *(f"{kind}{name}" for kind in ("", "moment1.", "moment2.")
                                                                             for name in ("one", "other"))}
     cut = {name for name in every if name.rpartition(".")[2] in ("one", "other")} if is_split else set[str]()
     assert names[0] | names[1] == every and names[0] & names[1] == cut      # of what is cut each holds a part that nobody else has
     assert abs(len(names[0]) - len(names[1])) <= 1
-    assert len({one["rate"] for one in found}) == 1
+    assert len({result["rate"] for result in results}) == 1

@@ -20,8 +20,8 @@ def part(t: np.ndarray, shape: tuple[int, ...], rank: int, columns: int) -> np.n
     if t.shape == shape:
         return t
     at, sequence = divmod(rank, columns), 1 if t.ndim == 3 else 2
-    rows, places = (slice(at[i] * shape[axis], (at[i] + 1) * shape[axis]) for i, axis in enumerate((0, sequence)))
-    return t[rows, places] if sequence == 1 else t[rows, :, places]
+    rows, positions = (slice(at[i] * shape[axis], (at[i] + 1) * shape[axis]) for i, axis in enumerate((0, sequence)))
+    return t[rows, positions] if sequence == 1 else t[rows, :, positions]
 
 
 @pytest.mark.parametrize(("count", "strategy"), [(2, ((1, 2, 1),) * 3), pytest.param(4, ((2, 2, 1),) * 3, marks=pytest.mark.slow)])

@@ -44,19 +44,19 @@ def _groups_in_other_orders() -> None:
         ops.AllReduce(group=name)(ones)
 
 
-LET_ONE = "hint: let one of them send while the next one receives, or use isend and irecv."
-SAME_ORDER = "hint: every rank of a group must call the same exchanges in the same order, of equal shapes and dtypes."
+RECEIVE_HINT = "hint: let one of them send while the next one receives, or use isend and irecv."
+ORDER_HINT = "hint: every rank of a group must call the same exchanges in the same order, of equal shapes and dtypes."
 
 
-@pytest.mark.parametrize(("count", "function", "own", "hint"), [
-    (2, _both_receive, "Receive of float32[4] from rank {0} over world", LET_ONE),
-    pytest.param(3, _all_send, "Send of float32[4] to rank {0} over world", LET_ONE, marks=pytest.mark.slow),
-    pytest.param(4, _groups_in_other_orders, "AllReduce(sum) of float32[4] over ", SAME_ORDER, marks=pytest.mark.slow),
+@pytest.mark.parametrize(("count", "function", "text", "hint"), [
+    (2, _both_receive, "Receive of float32[4] from rank {0} over world", RECEIVE_HINT),
+    pytest.param(3, _all_send, "Send of float32[4] to rank {0} over world", RECEIVE_HINT, marks=pytest.mark.slow),
+    pytest.param(4, _groups_in_other_orders, "AllReduce(sum) of float32[4] over ", ORDER_HINT, marks=pytest.mark.slow),
 ])
-def test_ranks_that_wait_for_one_another(count: int, function: Any, own: str, hint: str, workers: Any) -> None:
+def test_ranks_that_wait_for_one_another(count: int, function: Any, text: str, hint: str, workers: Any) -> None:
     for rank, ended in enumerate(workers.ended(count, function, seconds=20)):
         assert ended.error == "CommunicationError", ended
-        assert f"{HERE}:" in ended.text and f"rank {rank} waits in {own.format((rank + 1) % count)}" in ended.text, ended.text
+        assert f"{HERE}:" in ended.text and f"rank {rank} waits in {text.format((rank + 1) % count)}" in ended.text, ended.text
         ring = ended.text.partition("; ranks ")[2].partition(" wait for one another.\n\n")[0].split(", ")
-        assert sorted(ring) == [str(one) for one in range(count)] and ring[0] == str(rank), ended.text
-        assert f"; rank {ring[1]} is in {own.format((int(ring[1]) + 1) % count)}" in ended.text and ended.text.endswith(hint), ended.text
+        assert sorted(ring) == [str(index) for index in range(count)] and ring[0] == str(rank), ended.text
+        assert f"; rank {ring[1]} is in {text.format((int(ring[1]) + 1) % count)}" in ended.text and ended.text.endswith(hint), ended.text

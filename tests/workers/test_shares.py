@@ -28,14 +28,14 @@ def cut(mode: int, level: str, way: str, names: tuple[str, ...] = OPTIMIZERS, mo
 @pytest.mark.parametrize("mode", [0, 1])
 @pytest.mark.parametrize("level, way", [
     ("level1", "cell"), ("level2", "scale"), ("level3", "cell"),
-    *[pytest.param(*one, marks=pytest.mark.slow) for one in (
+    *[pytest.param(*case, marks=pytest.mark.slow) for case in (
         ("level2", "cell"), ("level2", "clipped"), ("level3", "scale"), ("level3", "clipped"))],
 ])
 def test_a_shared_optimizer_gives_the_numbers_of_a_whole_one(workers: Any, mode: int, level: str, way: str) -> None:
-    wanted = {name: alone(mode, name) for name in OPTIMIZERS}
-    for found in workers(RANKS, cut, mode, level, way):
+    expected = {name: alone(mode, name) for name in OPTIMIZERS}
+    for result in workers(RANKS, cut, mode, level, way):
         for name in OPTIMIZERS:
-            close(found[name], wanted[name])
+            close(result[name], expected[name])
 
 
 EVERY = {
@@ -60,22 +60,22 @@ def each_optimizer(level: str | None) -> dict[str, list[np.ndarray]]:
     if level is not None:
         config = {"parallel_optimizer_threshold": 0, "optimizer_level": level}
         rank = begin(1, gradients_mean=True, enable_parallel_optimizer=True, parallel_optimizer_config=config)
-    found = {}
+    results = {}
     for name, make in EVERY.items():
         net = make_net()
         step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), make(nn, net.trainable_params())).set_train()
         for x, y in batches(rank, 1 if level is None else RANKS):
             step(ms.Tensor(x), ms.Tensor(y))
-        found[name] = weights(net)
-    return found
+        results[name] = weights(net)
+    return results
 
 
-@pytest.mark.parametrize("level", ["level2", *[pytest.param(one, marks=pytest.mark.slow) for one in ("level1", "level3")]])
+@pytest.mark.parametrize("level", ["level2", *[pytest.param(name, marks=pytest.mark.slow) for name in ("level1", "level3")]])
 def test_every_optimizer_can_be_shared(workers: Any, level: str) -> None:
-    wanted = each_optimizer(None)
-    for found in workers(RANKS, each_optimizer, level):
+    expected = each_optimizer(None)
+    for result in workers(RANKS, each_optimizer, level):
         for name in EVERY:
-            close(found[name], wanted[name], 2e-6)
+            close(result[name], expected[name], 2e-6)
 
 
 def peak_of_step(step: Any, x: Any) -> int:
@@ -124,12 +124,12 @@ def memory(level: str) -> dict[str, int]:
 def test_a_share_takes_its_part_of_the_memory(workers: Any) -> None:
     weight = 512 * 512 * 4
     plain = workers(RANKS, memory, "")
-    assert [one["state"] for one in plain] == [16 * weight] * RANKS
+    assert [entry["state"] for entry in plain] == [16 * weight] * RANKS
     for level, most, held in (("level1", 17, 8), ("level2", 7.5, 8), ("level3", 7.5, 4)):
-        found = workers(RANKS, memory, level)
-        assert [one["weights"] for one in found] == [held * weight] * RANKS
-        assert [one["state"] for one in found] == [8 * weight] * RANKS
-        assert all(one["step"] < most * weight for one in found), [one["step"] / weight for one in found]
+        results = workers(RANKS, memory, level)
+        assert [result["weights"] for result in results] == [held * weight] * RANKS
+        assert [result["state"] for result in results] == [8 * weight] * RANKS
+        assert all(result["step"] < most * weight for result in results), [result["step"] / weight for result in results]
 
 
 # ---- what is cut
@@ -146,27 +146,27 @@ def shapes(options: dict[str, Any], marks: dict[str, Any]) -> dict[str, tuple[in
 
 def test_only_what_is_large_and_may_be_is_cut(workers: Any) -> None:
     small = {"parallel_optimizer_config": {"parallel_optimizer_threshold": 0}}
-    for options, marks, wanted in (
+    for options, marks, expected in (
         ({}, {}, (8, 6)), (small, {}, (4, 6)), (small, {"parallel_optimizer": False}, (8, 6)),
         (small, {"layerwise_parallel": True}, (8, 6)),
     ):
-        for found in workers(RANKS, shapes, options, marks):
-            assert found["moment1.0.weight"] == wanted
+        for result in workers(RANKS, shapes, options, marks):
+            assert result["moment1.0.weight"] == expected
 
 
 def test_a_small_group_has_a_parameter_together(workers: Any) -> None:
     config = {"parallel_optimizer_threshold": 0, "optimizer_weight_shard_size": 2}
-    for found in workers(4, shapes, {"parallel_optimizer_config": config}, {}):
-        assert found["moment1.0.weight"] == (4, 6)
+    for result in workers(4, shapes, {"parallel_optimizer_config": config}, {}):
+        assert result["moment1.0.weight"] == (4, 6)
 
 
 @pytest.mark.parametrize("size", [-1, pytest.param(2, marks=pytest.mark.slow), 3])
 def test_four_ranks_in_groups_give_the_numbers_of_one(workers: Any, size: int) -> None:
-    wanted = {name: alone(1, name) for name in ("Adam", "Lamb")}
+    expected = {name: alone(1, name) for name in ("Adam", "Lamb")}
     more = {} if size < 0 else {"optimizer_weight_shard_size": size}
-    for found in workers(4, cut, 1, "level2", "cell", ("Adam", "Lamb"), more):
-        for name, values in wanted.items():
-            close(found[name], values, 2e-6)
+    for result in workers(4, cut, 1, "level2", "cell", ("Adam", "Lamb"), more):
+        for name, values in expected.items():
+            close(result[name], values, 2e-6)
 
 
 # ---- files
@@ -191,18 +191,18 @@ def saved(folder: str) -> dict[str, Any]:
     ms.save_checkpoint(step, file)
     for batch in rest:
         step(*map(ms.Tensor, batch))
-    again, other = make(2)
+    second, other = make(2)
     ms.load_param_into_net(other, ms.load_checkpoint(file))
     for batch in rest:
         other(*map(ms.Tensor, batch))
-    return {"straight": weights(net), "again": weights(again)}
+    return {"straight": weights(net), "again": weights(second)}
 
 
 def test_files_hold_whole_state(workers: Any, tmp_path: Path) -> None:
     import mindspore as ms
 
-    for found in workers(RANKS, saved, str(tmp_path)):
-        close(found["again"], found["straight"])
+    for result in workers(RANKS, saved, str(tmp_path)):
+        close(result["again"], result["straight"])
     files = [ms.load_checkpoint(str(tmp_path / f"rank_{rank}.ckpt")) for rank in range(RANKS)]
     assert tuple(files[0]["moment1.0.weight"].shape) == (8, 6)
     for name, value in files[0].items():
@@ -243,20 +243,20 @@ def looked_at(mode: int, folder: str) -> dict[str, Any]:
     optim = optimizer("Adam", net.trainable_params())
     x = ms.Tensor(batches(0, 1)[0][0])
     weight = net[0].weight
-    found: dict[str, Any] = {"same": all(np.array_equal(a, b) for a, b in zip(before, weights(net))), "shape": tuple(weight.shape)}
-    found["rows"] = tuple(weight._t.rows.shape)
-    found["out"] = net(x).asnumpy()
+    results: dict[str, Any] = {"same": all(np.array_equal(a, b) for a, b in zip(before, weights(net))), "shape": tuple(weight.shape)}
+    results["rows"] = tuple(weight._t.rows.shape)
+    results["out"] = net(x).asnumpy()
     weight.set_data(ms.Tensor(np.full((8, 6), 2.0, np.float32)))
     ops.assign(net[2].weight, net[2].weight * 2.0)
-    found["set"] = weight.asnumpy(), net[2].weight.asnumpy()
-    found["rows still"] = tuple(weight._t.rows.shape)
+    results["set"] = weight.asnumpy(), net[2].weight.asnumpy()
+    results["rows still"] = tuple(weight._t.rows.shape)
     step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), optim).set_train()
     step(*map(ms.Tensor, batches(rank, RANKS)[0]))
     ms.save_checkpoint(net, f"{folder}/{mode}_{rank}.ckpt")
-    found["after"] = weights(net)
+    results["after"] = weights(net)
     ops.assign_add(weight, ms.Tensor(np.ones((8, 6), np.float32)))
-    found["added"] = weight.asnumpy()
-    return found
+    results["added"] = weight.asnumpy()
+    return results
 
 
 @pytest.mark.parametrize("mode", [0, 1])
@@ -266,18 +266,18 @@ def test_weights_kept_by_rows_look_whole(workers: Any, mode: int, tmp_path: Path
     net = make_net()
     out = net(ms.Tensor(batches(0, 1)[0][0])).asnumpy()
     before = weights(net)
-    for rank, found in enumerate(workers(RANKS, looked_at, mode, str(tmp_path))):
-        assert found["same"]
-        assert (found["shape"], found["rows"], found["rows still"]) == ((8, 6), (4, 6), (4, 6))
-        np.testing.assert_allclose(found["out"], out, rtol=1e-5)
-        np.testing.assert_array_equal(found["set"][0], np.full((8, 6), 2.0, np.float32))
-        np.testing.assert_array_equal(found["set"][1], before[2] * 2.0)
+    for rank, result in enumerate(workers(RANKS, looked_at, mode, str(tmp_path))):
+        assert result["same"]
+        assert (result["shape"], result["rows"], result["rows still"]) == ((8, 6), (4, 6), (4, 6))
+        np.testing.assert_allclose(result["out"], out, rtol=1e-5)
+        np.testing.assert_array_equal(result["set"][0], np.full((8, 6), 2.0, np.float32))
+        np.testing.assert_array_equal(result["set"][1], before[2] * 2.0)
         file = ms.load_checkpoint(str(tmp_path / f"{mode}_{rank}.ckpt"))
-        np.testing.assert_array_equal(file["0.weight"].asnumpy(), found["after"][0])
-        np.testing.assert_allclose(found["added"], found["after"][0] + 1.0)
+        np.testing.assert_array_equal(file["0.weight"].asnumpy(), result["after"][0])
+        np.testing.assert_allclose(result["added"], result["after"][0] + 1.0)
 
 
-def gathers(again: bool) -> tuple[int, int]:
+def gathers(recompute: bool) -> tuple[int, int]:
     """How often the graph of a step gathers, and the most bytes that its values take at a time.
 
     Not measured: gloo's threads release what they sent a moment later or earlier, by more than the difference.
@@ -289,7 +289,7 @@ def gathers(again: bool) -> tuple[int, int]:
     from torchspore.graph import pipeline
     from torchspore.graph.passes.memory import lifetimes
 
-    if not again:
+    if not recompute:
         replace(pipeline, regather_weights=lambda module: module)
     begin(0, gradients_mean=True, enable_parallel_optimizer=True, parallel_optimizer_config={"optimizer_level": "level3"})
     net = nn.SequentialCell(*[nn.Dense(512, 512, weight_init="zeros", has_bias=False, activation="tanh") for _ in range(8)])
@@ -302,6 +302,6 @@ def gathers(again: bool) -> tuple[int, int]:
 
 def test_graphs_gather_again_for_the_backward_pass(workers: Any) -> None:
     weight = 512 * 512 * 4
-    for (count, peak), (again, less) in zip(workers(RANKS, gathers, False), workers(RANKS, gathers, True), strict=True):
-        assert (count, again) == (8, 15)                       # the first layer's weight is no part of the backward pass
+    for (count, peak), (repeated_count, less) in zip(workers(RANKS, gathers, False), workers(RANKS, gathers, True), strict=True):
+        assert (count, repeated_count) == (8, 15)                       # the first layer's weight is no part of the backward pass
         assert less < peak - weight, (less / weight, peak / weight)

@@ -26,16 +26,16 @@ def _alone(name: str) -> tuple[list[float], dict[str, tuple[int, ...]]]:
 
 
 @pytest.mark.parametrize(("name", "data", "model"), [
-    ("gpt", 1, 2), *(pytest.param(*one, marks=pytest.mark.slow) for one in (
+    ("gpt", 1, 2), *(pytest.param(*case, marks=pytest.mark.slow) for case in (
         ("gpt", 2, 1), ("towers", 1, 2), ("towers", 2, 1), ("residual", 2, 1), ("lenet", 2, 1), ("gpt", 2, 2), ("gpt", 4, 1), ("gpt", 1, 4),
     )),
 ])
 def test_processes_train_as_one(name: str, data: int, model: int, workers: Any) -> None:
     (alone, shapes), = workers(1, _alone, name)
-    found = workers(data * model, _trained, name, data, model)
-    for losses, _ in found:
+    ranks = workers(data * model, _trained, name, data, model)
+    for losses, _ in ranks:
         np.testing.assert_allclose(losses, alone, rtol=2e-6 if name != "residual" else 1e-5)
-    cut = {own for own, shape in found[0][1].items() if shape != shapes[own]}
+    cut = {key for key, shape in ranks[0][1].items() if shape != shapes[key]}
     if model == 1:
         assert not cut
     elif name == "gpt":
@@ -59,13 +59,13 @@ def _many_layers(optimizer: str, parts: int) -> tuple[list[float], list[np.ndarr
     net = nn.SequentialCell([nn.Dense(8, 8, weight_init=value, bias_init="zeros", activation="tanh") for value in values])
     for layer in net:
         layer.matmul.shard(((1, 1), (parts, 1)))        # the columns are cut, the bias is not, and its gradient comes cut
-    made = {"Momentum": lambda weights: nn.Momentum(weights, 0.1, 0.9), "Adam": lambda weights: nn.Adam(weights, 0.01)}[optimizer]
-    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), made(net.trainable_params())).set_train()
+    optimizer_of = {"Momentum": lambda weights: nn.Momentum(weights, 0.1, 0.9), "Adam": lambda weights: nn.Adam(weights, 0.01)}[optimizer]
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), optimizer_of(net.trainable_params())).set_train()
     x = random.rand(4, 8).astype(np.float32)
     losses = [float(step(Tensor(x), Tensor(x[::-1].copy()))) for _ in range(4)]
     (graph,) = torchspore.graphs(step)
     gathered = sum(
-        "all_gather" in str(node.target) and any(given.op == "placeholder" for given in node.all_input_nodes)
+        "all_gather" in str(node.target) and any(inputs.op == "placeholder" for inputs in node.all_input_nodes)
         for node in graph.module.graph.nodes
     )
     return losses, [p.asnumpy() for p in step.get_parameters() if p.name.endswith("0.weight")], gathered
@@ -92,17 +92,17 @@ def _at_level(level: str) -> tuple[list[float], dict[str, np.ndarray], int]:
     ms.set_context(jit_config={"jit_level": level})
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
     losses, step = trained("gpt", 1, 2)
-    whole = {p.name: p._t.numpy().copy() for p in step.get_parameters() if "_sharded_layout" not in p.__dict__}
-    return losses, whole, len(fusion._kernels)
+    unsplit = {p.name: p._t.numpy().copy() for p in step.get_parameters() if "_sharded_layout" not in p.__dict__}
+    return losses, unsplit, len(fusion._kernels)
 
 
 @pytest.mark.slow
 def test_kernels_between_exchanges_are_equal_on_all_ranks(workers: Any) -> None:
-    plain, found = workers(2, _at_level, "O0"), workers(2, _at_level, "O1")
-    np.testing.assert_allclose(found[0][0], plain[0][0], rtol=1e-5)
-    assert found[0][0] == found[1][0] and len(found[0][1]) > 10 and found[0][2] == found[1][2] > 0
-    for name, own in found[0][1].items():
-        np.testing.assert_array_equal(own, found[1][1][name])
+    plain, results = workers(2, _at_level, "O0"), workers(2, _at_level, "O1")
+    np.testing.assert_allclose(results[0][0], plain[0][0], rtol=1e-5)
+    assert results[0][0] == results[1][0] and len(results[0][1]) > 10 and results[0][2] == results[1][2] > 0
+    for name, shape in results[0][1].items():
+        np.testing.assert_array_equal(shape, results[1][1][name])
 
 
 def _functional(folder: str, seed: int, mean: bool) -> tuple[list[float], tuple[int, ...], dict[str, Any], float, float]:
@@ -132,8 +132,8 @@ def _functional(folder: str, seed: int, mean: bool) -> tuple[list[float], tuple[
     x, y = Tensor(source.standard_normal((8, 16)).astype(np.float32)), Tensor(source.integers(0, 8, 8).astype(np.int32))
     losses = []
     for _ in range(3):
-        value, found = gradients(x, y)
-        optimizer(found)
+        value, result = gradients(x, y)
+        optimizer(result)
         losses.append(float(value.asnumpy()))
     before = float(net(x).asnumpy().sum())
     ms.save_checkpoint(net, f"{folder}/{get_rank()}.ckpt")
@@ -144,13 +144,13 @@ def _functional(folder: str, seed: int, mean: bool) -> tuple[list[float], tuple[
 
 
 def test_functions_checkpoints_and_unequal_seeds(tmp_path: Any, workers: Any) -> None:
-    one, other = workers(2, _functional, str(tmp_path), 1, False)
-    np.testing.assert_allclose(one[0], other[0], rtol=1e-6)
-    assert one[1] == other[1] == (16, 16)                                # each holds half of the columns
+    losses, other = workers(2, _functional, str(tmp_path), 1, False)
+    np.testing.assert_allclose(losses[0], other[0], rtol=1e-6)
+    assert losses[1] == other[1] == (16, 16)                                # each holds half of the columns
     for name, shape in (("one", (16, 32)), ("other", (32, 8))):          # and saves all of them
-        assert one[2][name].shape == shape
-        np.testing.assert_array_equal(one[2][name], other[2][name])
-    assert one[3] == one[4] == other[3] == other[4]
+        assert losses[2][name].shape == shape
+        np.testing.assert_array_equal(losses[2][name], other[2][name])
+    assert losses[3] == losses[4] == other[3] == other[4]
 
 
 def _in_pynative() -> str:
@@ -171,9 +171,9 @@ def _in_pynative() -> str:
 
 
 def test_pynative_mode_does_not_split(workers: Any) -> None:
-    found = workers(2, _in_pynative)
-    assert found[0] == found[1]
-    assert found[0].startswith("PYNATIVE_MODE with parallel_mode='semi_auto_parallel': expected GRAPH_MODE: operators are split")
+    results = workers(2, _in_pynative)
+    assert results[0] == results[1]
+    assert results[0].startswith("PYNATIVE_MODE with parallel_mode='semi_auto_parallel': expected GRAPH_MODE: operators are split")
 
 
 def _searched(strategy: str, mode: str) -> tuple[list[float], dict[str, tuple[int, ...]], dict[str, Any], str]:
@@ -248,19 +248,19 @@ def _convolved(devices: int) -> tuple[Any, ...]:
 
     x = np.random.default_rng(0).standard_normal((2, 2, 24, 6)).astype(np.float32)
     loss, (grad, weights) = Step()(Tensor(x))
-    return loss.asnumpy(), grad.asnumpy(), *(one.asnumpy() for one in weights)
+    return loss.asnumpy(), grad.asnumpy(), *(weight.asnumpy() for weight in weights)
 
 
 def test_borders_go_to_neighbours(workers: Any) -> None:
     alone, = workers(1, _convolved, 1)
-    for rank, found in enumerate(workers(3, _convolved, 3)):
-        for one, other in zip(alone, found, strict=True):
-            if other.shape != one.shape:                   # the gradient of the images: each has its own part
-                one = one[:, :, 8 * rank:8 * (rank + 1)]
-            np.testing.assert_allclose(other, one, rtol=2e-5, atol=2e-5)
+    for rank, result in enumerate(workers(3, _convolved, 3)):
+        for tensor, other in zip(alone, result, strict=True):
+            if other.shape != tensor.shape:                   # the gradient of the images: each has its own part
+                tensor = tensor[:, :, 8 * rank:8 * (rank + 1)]
+            np.testing.assert_allclose(other, tensor, rtol=2e-5, atol=2e-5)
 
 
-def _own_sum(kind: str) -> Any:
+def _custom_sum(kind: str) -> Any:
     import mindspore as ms
     from mindspore import Parameter, Tensor, nn, ops
     from mindspore.communication import init
@@ -288,8 +288,8 @@ def _own_sum(kind: str) -> Any:
 
         def construct(self, x: Any) -> Any:
             (gradient,) = self.grad(self.net, self.weights)(x)
-            found = ops.isfinite(gradient).astype(ms.float32).sum() if kind == "flag" else ops.square(gradient).sum()
-            return self.add_up(found)
+            result = ops.isfinite(gradient).astype(ms.float32).sum() if kind == "flag" else ops.square(gradient).sum()
+            return self.add_up(result)
 
     try:
         return float(Step()(Tensor(np.ones((2, 4), np.float32))))
@@ -300,11 +300,11 @@ def _own_sum(kind: str) -> Any:
 @pytest.mark.parametrize("kind", ["cut", "flag", "whole"])
 def test_sums_that_the_program_makes_itself(kind: str, workers: Any) -> None:
     """A norm that the program adds up over devices would count a cut gradient on each; a flag may be added up, and so may a whole value."""
-    for found in workers(2, _own_sum, kind):
+    for result in workers(2, _custom_sum, kind):
         if kind == "cut":
-            assert "test_split.py:" in found and "gradients of Parameters that are cut" in found, found
+            assert "test_split.py:" in result and "gradients of Parameters that are cut" in result, result
         else:
-            assert found == {"flag": 2 * 24.0, "whole": 2 * 24 * 4.0}[kind]
+            assert result == {"flag": 2 * 24.0, "whole": 2 * 24 * 4.0}[kind]
 
 
 def _refused(stages: int, cases: tuple[str, ...], level: str) -> list[Any]:
@@ -322,11 +322,11 @@ def _refused(stages: int, cases: tuple[str, ...], level: str) -> list[Any]:
 def test_kernels_that_refuse_values_name_the_line(stages: int, cases: tuple[str, ...], level: str, workers: Any) -> None:
     from support import failing_kernels
 
-    *_, found = workers(2, _refused, stages, cases, level)
-    assert len(found) == len(cases)
-    for case, (kind, text) in zip(cases, found):
-        wanted, begins = failing_kernels.expected(case, 8 // stages)
-        assert kind == wanted and begins in text, text
+    *_, result = workers(2, _refused, stages, cases, level)
+    assert len(result) == len(cases)
+    for case, (kind, text) in zip(cases, result):
+        expected, begins = failing_kernels.expected(case, 8 // stages)
+        assert kind == expected and begins in text, text
 
 
 _RIGHT = ("clipped", "scaled, clipped", "beside a whole one", "trained", "averaged weights", "assigned weights", "loss by new weights")
@@ -353,8 +353,8 @@ def _outside(folder: str, is_split: bool) -> dict[str, Any]:
     gradients = ms.jit(ms.value_and_grad(Loss(net), None, weights))
 
     @ms.jit
-    def clipped(given: Any) -> Any:
-        return ops.clip_by_global_norm(given, 0.1)
+    def clipped(grads: Any) -> Any:
+        return ops.clip_by_global_norm(grads, 0.1)
 
     def trained() -> Any:
         for weight, gradient in zip(weights, gradients(Tensor(X), Tensor(Y))[1]):
@@ -363,7 +363,7 @@ def _outside(folder: str, is_split: bool) -> dict[str, Any]:
 
     copies = [weight.clone() for weight in weights]                       # whole: nothing is cut before the first step
     g = gradients(Tensor(X), Tensor(Y))[1]
-    one, other = weights
+    w, other = weights
 
     def averaged() -> Any:
         for _ in range(2):
@@ -374,13 +374,13 @@ def _outside(folder: str, is_split: bool) -> dict[str, Any]:
         return ms.load_checkpoint(path)["one"]
 
     def assigned() -> Any:
-        ops.assign(one, Tensor(np.ones((6, 12), np.float32)))
-        ops.assign_add(one, Tensor(np.arange(72, dtype=np.float32).reshape(6, 12)))
+        ops.assign(w, Tensor(np.ones((6, 12), np.float32)))
+        ops.assign_add(w, Tensor(np.arange(72, dtype=np.float32).reshape(6, 12)))
         other.set_data(Tensor(np.full((12, 4), 0.1, np.float32)))
-        return one
+        return w
 
     programs = {
-        "a first sum": lambda: one.sum(), "a first norm": lambda: ops.norm(other),
+        "a first sum": lambda: w.sum(), "a first norm": lambda: ops.norm(other),
         "whole of a like form": lambda: clipped(tuple(Tensor(q.asnumpy()) for q in g))[0] if is_split else 0,
         "clipped": lambda: clipped(g)[0], "scaled, clipped": lambda: clipped(tuple(ops.clip_by_value(q * 3.0, -1.0, 1.0) for q in g))[0],
         "beside a whole one": lambda: clipped((g[0] * Tensor(np.arange(72, dtype=np.float32).reshape(6, 12)), g[1]))[0],
@@ -390,32 +390,32 @@ def _outside(folder: str, is_split: bool) -> dict[str, Any]:
         "random alike": lambda: ops.rand_like(g[0]), "random integers": lambda: ops.randint_like(g[0].astype(ms.int32), 0, 9),
         "random channels": lambda: ops.dropout2d(g[0].reshape(1, 1, *g[0].shape), 0.5), "coins": lambda: ops.bernoulli(g[0], 0.5, seed=1),
         "a primitive's dropout": lambda: ops.Dropout(0.5, Seed0=1)(g[0])[0], "random slopes": lambda: ops.rrelu(g[0]),
-        "averaged weights": averaged, "a weight's sum": lambda: one.sum(), "a weight's mean": lambda: ops.mean(other),
-        "a weight's norm": lambda: ops.norm(one), "a weight's largest": lambda: other.value().max(), "a weight's row": lambda: one[0],
-        "a copy's sum": lambda: copy.deepcopy(one).sum(), "a clone's sum": lambda: one.clone("ones").sum(), "two": lambda: one @ other,
-        "assigned weights": assigned, "an assigned weight's sum": lambda: one.sum(), "one that was set": lambda: ops.norm(other),
+        "averaged weights": averaged, "a weight's sum": lambda: w.sum(), "a weight's mean": lambda: ops.mean(other),
+        "a weight's norm": lambda: ops.norm(w), "a weight's largest": lambda: other.value().max(), "a weight's row": lambda: w[0],
+        "a copy's sum": lambda: copy.deepcopy(w).sum(), "a clone's sum": lambda: w.clone("ones").sum(), "two": lambda: w @ other,
+        "assigned weights": assigned, "an assigned weight's sum": lambda: w.sum(), "one that was set": lambda: ops.norm(other),
         "loss by new weights": lambda: gradients(Tensor(X), Tensor(Y))[0],
     }
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for name, program in programs.items():
         try:
             value = program()
-            found[name] = value.asnumpy() if isinstance(value, Tensor) else value
+            results[name] = value.asnumpy() if isinstance(value, Tensor) else value
         except ValueElsewhere as error:
-            found[name] = str(error)
-    return found
+            results[name] = str(error)
+    return results
 
 
 def test_gradients_and_weights_that_are_cut_give_right_numbers_outside_of_graphs_or_none(workers: Any, tmp_path: Any) -> None:
     (alone,) = workers(1, _outside, str(tmp_path), False)
     ranks = workers(2, _outside, str(tmp_path), True)
-    for name, whole in alone.items():
-        parts = [found[name] for found in ranks]
+    for name, expected in alone.items():
+        parts = [part[name] for part in ranks]
         if name == "whole of a like form":
             continue
         if name in _RIGHT:
-            same = np.shape(parts[0]) == np.shape(whole)
-            np.testing.assert_allclose(parts[0] if same else np.concatenate(parts, 1), whole, rtol=1e-5, atol=1e-7, err_msg=name)
+            is_full = np.shape(parts[0]) == np.shape(expected)
+            np.testing.assert_allclose(parts[0] if is_full else np.concatenate(parts, 1), expected, rtol=1e-5, atol=1e-7, err_msg=name)
         else:
             assert all("test_split.py:" in text and "of which each process holds a part" in text for text in parts), (name, parts)
 

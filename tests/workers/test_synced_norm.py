@@ -28,29 +28,29 @@ def _normed(kind: str, mode: int, groups: Any) -> dict[str, np.ndarray]:
     net[0].weight.set_data(Tensor(np.random.default_rng(5).standard_normal((3, 3, 1, 1)).astype(np.float32)))
     parameters = net.trainable_params()
     step = ms.value_and_grad(lambda x, y: ((net(x) - y) ** 2).sum(), 0, parameters)
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for at in range(2):
         net.set_train()
         _, (by_input, gradients) = step(Tensor(x[share]), Tensor(y[share]))
         if size > 1:
-            gradients = [ops.AllReduce()(one) for one in gradients]
+            gradients = [ops.AllReduce()(grad) for grad in gradients]
         for parameter, gradient in zip(parameters, gradients):
             ops.assign_sub(parameter, gradient * 0.01)
-        found[f"input {at}"] = by_input.asnumpy()
+        results[f"input {at}"] = by_input.asnumpy()
     net.set_train(False)
-    found["after"] = net(Tensor(x[share])).asnumpy()
-    found |= {p.name: p.asnumpy() for p in net.get_parameters()}
-    return found
+    results["after"] = net(Tensor(x[share])).asnumpy()
+    results |= {p.name: p.asnumpy() for p in net.get_parameters()}
+    return results
 
 
 @pytest.mark.parametrize("kind", ["nn", "mint"])
 @pytest.mark.parametrize("mode", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_statistics_are_those_of_all_processes(workers: Any, kind: str, mode: int) -> None:
     alone, = workers(1, _normed, kind, mode, None)
-    for rank, found in enumerate(workers(2, _normed, kind, mode, [[0, 1]] if mode else None)):
+    for rank, result in enumerate(workers(2, _normed, kind, mode, [[0, 1]] if mode else None)):
         for name, value in alone.items():
-            own = value[slice(CUTS[2][rank], CUTS[2][rank + 1])] if name == "after" or name.startswith("input") else value
-            np.testing.assert_allclose(found[name], own, rtol=2e-5, atol=2e-5 * np.abs(value).max(), err_msg=f"{name} of rank {rank}")
+            expected = value[slice(CUTS[2][rank], CUTS[2][rank + 1])] if name == "after" or name.startswith("input") else value
+            np.testing.assert_allclose(result[name], expected, rtol=2e-5, atol=2e-5 * np.abs(value).max(), err_msg=f"{name} of rank {rank}")
 
 
 def _in_pairs() -> tuple[list[float], list[float]]:
@@ -59,7 +59,7 @@ def _in_pairs() -> tuple[list[float], list[float]]:
 
     init()
     rank = get_rank()
-    pairs, alone = (nn.SyncBatchNorm(1, momentum=0.0, process_groups=one) for one in ([[0, 3], [1, 2]], [[0, 1]]))
+    pairs, alone = (nn.SyncBatchNorm(1, momentum=0.0, process_groups=groups) for groups in ([[0, 3], [1, 2]], [[0, 1]]))
     x = Tensor(np.full((2, 1), rank, np.float32))
     for norm in (pairs, alone):
         norm.set_train()(x)

@@ -15,7 +15,7 @@ from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
 
 
-def told(flags: str) -> list[str]:
+def warned(flags: str) -> list[str]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         c.set_context(graph_kernel_flags=flags)
@@ -51,19 +51,19 @@ def as_before() -> Any:
     ("--path=/nowhere.json", "--path=/nowhere.json: the file cannot be read (No such file or directory); it is ignored."),
 ])  # fmt: skip
 def test_what_is_no_flag_is_named_and_passed_over(flags: str, text: str) -> None:
-    assert told(flags) == [text]
+    assert warned(flags) == [text]
 
 
 def test_values() -> None:
-    assert told("--opt_level=9 --dump_as_text --reduce_fuse_depth=-1 --disable_cluster_ops=Exp,ReLU --enable_stitch_fusion=off") != []
+    assert warned("--opt_level=9 --dump_as_text --reduce_fuse_depth=-1 --disable_cluster_ops=Exp,ReLU --enable_stitch_fusion=off") != []
     assert (value("opt_level"), value("dump_as_text"), value("reduce_fuse_depth")) == (3, True, -1)
     assert (value("disable_cluster_ops"), value("enable_stitch_fusion"), value("composite_op_limit_size")) == (("Exp", "ReLU"), False, 200)
-    assert told("--opt_level=1 --opt_level=2") and value("opt_level") == 1
+    assert warned("--opt_level=1 --opt_level=2") and value("opt_level") == 1
 
 
 def test_every_flag_of_the_table_is_known_and_takes_its_own_example() -> None:
     for name, option in OPTIONS["graph_kernel_flags"].members.items():
-        assert told(str(option.example).partition("'")[2].rpartition("'")[0].replace("--path=flags.json", "")) == [], name
+        assert warned(str(option.example).partition("'")[2].rpartition("'")[0].replace("--path=flags.json", "")) == [], name
 
 
 @pytest.mark.parametrize(("content", "text"), [
@@ -74,13 +74,13 @@ def test_every_flag_of_the_table_is_known_and_takes_its_own_example() -> None:
 def test_a_file_that_holds_no_flags(tmp_path: Path, content: str, text: str) -> None:
     path = tmp_path / "flags.json"
     path.write_text(content)
-    assert told(f"--path={path}") == [f"--path={path}: {text}"]
+    assert warned(f"--path={path}") == [f"--path={path}: {text}"]
 
 
 def test_a_file_of_flags_and_the_text_over_it(tmp_path: Path) -> None:
     path = tmp_path / "flags.json"
     path.write_text(json.dumps({"opt_level": "3", "dump_as_text": "true", "composite_op_limit_size": "7", "bogus": "1"}))
-    assert told(f"--opt_level=1 --path={path}") == ["there is no flag --bogus; it is ignored."]
+    assert warned(f"--opt_level=1 --path={path}") == ["there is no flag --bogus; it is ignored."]
     assert (value("opt_level"), value("dump_as_text"), value("composite_op_limit_size")) == (1, True, 7)
 
 

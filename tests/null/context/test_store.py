@@ -19,11 +19,11 @@ from torchspore.errors import FileFormatError, LateChange, LateDeviceChange, Opt
 
 
 def in_thread(task: Any) -> Any:
-    found: list[Any] = []
-    thread = threading.Thread(target=lambda: found.append(task()))
+    results: list[Any] = []
+    thread = threading.Thread(target=lambda: results.append(task()))
     thread.start()
     thread.join()
-    return found[0]
+    return results[0]
 
 
 def test_facts_that_are_no_options_are_told() -> None:
@@ -109,13 +109,13 @@ def test_a_forced_device_is_told_once(monkeypatch: pytest.MonkeyPatch, capsys: p
         for _ in range(2):
             store.change("context", {"device_target": "Ascend"}, "set_context")
     assert store.get("device_target") == "CPU"
-    told = capsys.readouterr().err
-    line = f"({__file__}:{told.partition(__file__ + ':')[2].partition(')')[0]})"
-    assert told == f"torchspore: the program asks for Ascend {line}; TORCHSPORE_DEVICE=CPU runs it on CPU.\n"
+    output = capsys.readouterr().err
+    line = f"({__file__}:{output.partition(__file__ + ':')[2].partition(')')[0]})"
+    assert output == f"torchspore: the program asks for Ascend {line}; TORCHSPORE_DEVICE=CPU runs it on CPU.\n"
 
 
 @pytest.mark.parametrize(
-    ("variable", "written", "message"),
+    ("variable", "variable_value", "message"),
     [
         ("TORCHSPORE_FORCE_MOD", "0", "TORCHSPORE_FORCE_MOD=0: there is no such option.\n\nhint: did you mean TORCHSPORE_FORCE_MODE?"),
         ("TORCHSPORE_FORCE_MODE", "7", "TORCHSPORE_FORCE_MODE=7: expected GRAPH_MODE (0) or PYNATIVE_MODE (1).\n\nhint: it sets mode."),
@@ -123,8 +123,8 @@ def test_a_forced_device_is_told_once(monkeypatch: pytest.MonkeyPatch, capsys: p
         ("MS_DEV_SAVE_GRAPHS", "x", "MS_DEV_SAVE_GRAPHS=x: expected a bool, or a level from 0 to 3.\n\nhint: it sets save_graphs."),
     ],
 )
-def test_a_wrong_variable(variable: str, written: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(variable, written)
+def test_a_wrong_variable(variable: str, variable_value: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable, variable_value)
     with pytest.raises(ValueError, match=r"expected|such option") as caught:
         Store()
     assert str(caught.value) == message
@@ -136,8 +136,8 @@ def test_a_wrong_variable(variable: str, written: str, message: str, monkeypatch
      ("JIT_LEVEL", "O1"), ("AUTO_PARALLEL_DEVICE_NUM", 8), ("GRAPH_KERNEL_FLAGS", "--opt_level=2")],
 )
 def test_forced_values_of_each_kind(name: str, value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    written = {"MODE": "graph", "ENABLE_GRAPH_KERNEL": "on", "MAX_DEVICE_MEMORY": "3GB", "DETERMINISTIC": "on"}.get(name, str(value))
-    monkeypatch.setenv(f"TORCHSPORE_FORCE_{name}", written)
+    variable_value = {"MODE": "graph", "ENABLE_GRAPH_KERNEL": "on", "MAX_DEVICE_MEMORY": "3GB", "DETERMINISTIC": "on"}.get(name, str(value))
+    monkeypatch.setenv(f"TORCHSPORE_FORCE_{name}", variable_value)
     key = name.lower().replace("auto_parallel_", "auto_parallel.")
     assert Store().get(key) == value
 
@@ -215,8 +215,8 @@ def test_effects_are_undone_when_a_later_one_of_the_call_fails() -> None:
 
         return effect
 
-    made = {option.effect: act(option.name) for option in OPTIONS.values() if option.effect is not None}
-    with effects.fresh(is_loaded=True, find=made.__getitem__), pytest.raises(RuntimeError) as caught:
+    effects_by_name = {option.effect: act(option.name) for option in OPTIONS.values() if option.effect is not None}
+    with effects.fresh(is_loaded=True, find=effects_by_name.__getitem__), pytest.raises(RuntimeError) as caught:
         c.set_context(deterministic="ON", runtime_num_threads=9)
     assert str(caught.value) == "set_context(runtime_num_threads=9): the machine says no."
     assert seen == [("deterministic", "ON"), ("runtime_num_threads", 9), ("deterministic", "OFF")]

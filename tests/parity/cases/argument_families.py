@@ -17,39 +17,39 @@ LAYERS = {
 @case(over=LAYERS, rtol=1e-5, atol=1e-6)
 def average_pools(kind):
     layer, _, values = kind
-    x, found = Tensor(values.astype(np.float32)), {}
+    x, results = Tensor(values.astype(np.float32)), {}
     for pad_mode in ("same", "valid", "pad"):
         for ceil in (False, True):
             for counts in (False, True):
                 for kernel, stride in ((2, 2), (3, 2), (3, 3)):
-                    given = (kernel, stride, pad_mode, int(pad_mode == "pad"), ceil, counts)
-                    found[f"{given}"] = layer(*given)(x).asnumpy()
+                    arguments = (kernel, stride, pad_mode, int(pad_mode == "pad"), ceil, counts)
+                    results[f"{arguments}"] = layer(*arguments)(x).asnumpy()
                     if layer is not nn.AvgPool1d:
-                        found[f"{given} by 3"] = layer(*given, divisor_override=3)(x).asnumpy()
-    return found
+                        results[f"{arguments} by 3"] = layer(*arguments, divisor_override=3)(x).asnumpy()
+    return results
 
 
 @case()
 def largest_values_of_one_image():
     x = Tensor(np.random.RandomState(2).randn(2, 7, 6).astype(np.float32))
-    found = {pad: nn.MaxPool2d(3, 2, pad, int(pad == "pad"))(x).asnumpy() for pad in ("same", "valid", "pad")}
-    values, places = nn.MaxPool2d(3, 2, "pad", 1, return_indices=True)(x)
-    return {**found, "values": values.asnumpy(), "places": places.asnumpy()}
+    results = {pad: nn.MaxPool2d(3, 2, pad, int(pad == "pad"))(x).asnumpy() for pad in ("same", "valid", "pad")}
+    values, positions = nn.MaxPool2d(3, 2, "pad", 1, return_indices=True)(x)
+    return {**results, "values": values.asnumpy(), "places": positions.asnumpy()}
 
 
 @case(rtol=1e-5, atol=1e-6)
 def real_division_of_integers():
     a, b = Tensor(np.array([-7, 7, -6, 3], np.int32)), Tensor(np.array([2, -2, 4, 2], np.int32))
-    found = {"primitive": ops.RealDiv()(a, b), "function": ops.tensor_div(a, b), "number": ops.RealDiv()(a, 2),
+    results = {"primitive": ops.RealDiv()(a, b), "function": ops.tensor_div(a, b), "number": ops.RealDiv()(a, 2),
              "real": ops.RealDiv()(a, 2.0), "div": ops.Div()(a, b), "half": ops.RealDiv()(a, b.astype(ms.float16)),
              "gradient": ms.grad(lambda x: ops.RealDiv()(x, b))(a)}
-    return {f"{name} {value.dtype}": value.asnumpy() for name, value in found.items()}
+    return {f"{name} {value.dtype}": value.asnumpy() for name, value in results.items()}
 
 
 @case()
 def full_without_a_dtype():
-    found = {f"{value}": ops.full((2,), value) for value in (3.7, True, -2.5, 3)}
-    return {f"{name} {value.dtype}": value.asnumpy() for name, value in found.items()}
+    results = {f"{value}": ops.full((2,), value) for value in (3.7, True, -2.5, 3)}
+    return {f"{name} {value.dtype}": value.asnumpy() for name, value in results.items()}
 
 
 @case(over={"tiny": 1e-8, "half": 0.5, "one": 1.0, "three": 3.0}, rtol=1e-5, atol=1e-6)
@@ -67,11 +67,11 @@ def cosine_similarity_of_short_vectors(eps):
 @case(rtol=1e-3)
 def weights_of_another_dtype():
     x = np.array([[0.62, -1.24]])
-    found = {
+    results = {
         "layer": nn.PReLU(w=1.5)(Tensor(x, ms.float16)), "function": ops.prelu(Tensor(x, ms.float16), Tensor([0.5], ms.float32)),
         "primitive": ops.PReLU()(Tensor(x, ms.float32), Tensor([0.5], ms.float16)),
     }
-    return {f"{name} {value.dtype}": value.asnumpy() for name, value in found.items()}
+    return {f"{name} {value.dtype}": value.asnumpy() for name, value in results.items()}
 
 
 NAN, FAR = np.nan, np.inf

@@ -18,8 +18,8 @@ WEIGHT = ms.Tensor([0.5, 1.0, 2.0, 3.0], ms.float32)
 
 
 @case(rtol=1e-4, graph=True, over=[f"{r} {w} {i}" for r, w, i in itertools.product(("mean", "sum", "none"), "nw", (-100, 1))])
-def nll_loss_smooths_labels(given):
-    reduction, weighted, ignored = given.split()
+def nll_loss_smooths_labels(text):
+    reduction, weighted, ignored = text.split()
     weight = WEIGHT if weighted == "w" else None
     return {
         str(share): ops.nll_loss(values, labels, weight, int(ignored), reduction, share).asnumpy()
@@ -36,16 +36,16 @@ BOUNDS = {
 
 
 @case(graph=True, over=[f"{name}, {axis}" for name in BOUNDS for axis in (0, 1, -1)])
-def extremes_with_bounds(given):
-    name, axis = given.split(", ")
-    found = {}
+def extremes_with_bounds(text):
+    name, axis = text.split(", ")
+    results = {}
     for way in ("max", "min"):
         values, indexes = getattr(ops, way)(X, int(axis), **BOUNDS[name])
-        kept = getattr(ops, way)(X, int(axis), True, **BOUNDS[name])[0]
+        extreme = getattr(ops, way)(X, int(axis), True, **BOUNDS[name])[0]
         method = getattr(X, way)(int(axis), **BOUNDS[name])
         both = getattr(X, way)(int(axis), return_indices=True, **BOUNDS[name])
-        found |= {f"{way} {i}": v.asnumpy() for i, v in enumerate((values, indexes, kept, method, *both))}
-    return found
+        results |= {f"{way} {i}": v.asnumpy() for i, v in enumerate((values, indexes, extreme, method, *both))}
+    return results
 
 
 @case()
@@ -104,10 +104,10 @@ def what_a_checkpoint_holds(arguments):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "a.ckpt")
         ms.save_checkpoint(nn.Dense(2, 2), path, **arguments)
-        found = ms.load_checkpoint(path)
+        checkpoint = ms.load_checkpoint(path)
         listed = os.path.join(folder, "b.ckpt")
         ms.save_checkpoint([{"name": name, "data": ms.Tensor([1.0])} for name in ("weight", "bias")], listed, **arguments)
-        return {"cell": {n: list(p.shape) for n, p in sorted(found.items())}, "list": sorted(ms.load_checkpoint(listed))}
+        return {"cell": {n: list(p.shape) for n, p in sorted(checkpoint.items())}, "list": sorted(ms.load_checkpoint(listed))}
 
 
 @case(rtol=1e-5, graph=True)
@@ -141,9 +141,9 @@ def method_arguments(call):
 @case()
 def order_of_hooks():
     seen, net = [], ms.nn.Dense(2, 2)
-    net.register_forward_hook(lambda cell, given, out: seen.append("a"))
-    net.register_forward_hook(lambda cell, given, out: seen.append("b"), prepend=True)
-    net.register_forward_pre_hook(lambda cell, given: seen.append("c"))
-    net.register_forward_pre_hook(lambda cell, given: seen.append("d"), prepend=True)
+    net.register_forward_hook(lambda cell, arguments, out: seen.append("a"))
+    net.register_forward_hook(lambda cell, arguments, out: seen.append("b"), prepend=True)
+    net.register_forward_pre_hook(lambda cell, arguments: seen.append("c"))
+    net.register_forward_pre_hook(lambda cell, arguments: seen.append("d"), prepend=True)
     net(ms.Tensor(np.ones((1, 2), np.float32)))
     return {"seen": seen, "popped": type(ms.nn.CellDict({"a": net}).pop(key="a")).__name__}

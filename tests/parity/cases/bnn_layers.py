@@ -17,8 +17,8 @@ ROWS, IMAGE = Tensor(np.arange(6).reshape(2, 3).astype(np.float32)), Tensor(np.a
 
 
 def fixed(cell, width):
-    for place, p in enumerate(cell.get_parameters()):
-        p.set_data(Tensor(np.full(p.shape, 0.1 * (place + 1) if "mean" in p.name else width, np.float32)))
+    for index, p in enumerate(cell.get_parameters()):
+        p.set_data(Tensor(np.full(p.shape, 0.1 * (index + 1) if "mean" in p.name else width, np.float32)))
     return cell
 
 
@@ -26,10 +26,10 @@ def fixed(cell, width):
 def layer(make):
     """With a width of 1e-6 what is drawn is the mean."""
     cell = fixed(make(), -1.0)
-    found = {"kl": cell.compute_kl_loss().asnumpy(), "names": [p.name for p in cell.get_parameters() if "posterior" in p.name]}
+    results = {"kl": cell.compute_kl_loss().asnumpy(), "names": [p.name for p in cell.get_parameters() if "posterior" in p.name]}
     cell = fixed(cell, -30.0)
     out = cell(IMAGE if "Conv" in type(cell).__name__ else ROWS)
-    return {**found, "out": out.asnumpy(), "shapes": [list(p.shape) for p in cell.get_parameters()]}
+    return {**results, "out": out.asnumpy(), "shapes": [list(p.shape) for p in cell.get_parameters()]}
 
 
 class Net(nn.Cell):

@@ -17,12 +17,12 @@ def gradient_accumulation():
     net = dense()
     optimizer = nn.SGD(net.trainable_params(), 0.5)
     accumulation = boost.GradientAccumulation(3, optimizer)
-    found = []
+    results = []
     for step in range(7):
         gradients = (Tensor(np.full((1, 2), step + 1, np.float32)), Tensor(np.array([1.0], np.float32)))
         accumulation(Tensor(1.0, ms.float32), gradients)
-        found.append(net.weight.asnumpy().copy())
-    return {"weights": np.stack(found), "names": [p.name for p in accumulation.get_parameters()]}
+        results.append(net.weight.asnumpy().copy())
+    return {"weights": np.stack(results), "names": [p.name for p in accumulation.get_parameters()]}
 
 
 @case()
@@ -35,7 +35,7 @@ def operators_of_accumulation():
     return {"added": added, "cleared": total.asnumpy()}
 
 
-class Own(nn.Optimizer):
+class CustomOptimizer(nn.Optimizer):
     """Written as packages write optimizers."""
 
     def construct(self, gradients):
@@ -55,7 +55,7 @@ class Own(nn.Optimizer):
 @case(over={"fixed": 0.1, "dynamic": [0.1, 0.2, 0.3, 0.4]}, rtol=1e-6)
 def own_optimizer(rate):
     net = dense()
-    optimizer = Own(rate, net.trainable_params(), 0.01, 2.0)
+    optimizer = CustomOptimizer(rate, net.trainable_params(), 0.01, 2.0)
     for _ in range(3):
         optimizer((Tensor(np.array([[1.0, 2.0]], np.float32)), Tensor(np.array([0.5], np.float32))))
     return {"weight": net.weight.asnumpy(), "bias": net.bias.asnumpy(), "step": int(optimizer.global_step.asnumpy()[0]),
@@ -115,18 +115,18 @@ def centred_gradients(in_groups):
             {"params": net.trainable_params()[:2], "lr": 0.2}, {"params": net.trainable_params()[2:5]},
         ])
     process.add_grad_centralization(net)
-    made = process.generate_new_optimizer()
+    update = process.generate_new_optimizer()
     fusions = [p.comm_fusion for p in boost.ParameterProcess().assign_parameter_group(net.trainable_params(), [2, 5])]
-    groups = [[p.name for p in one["params"]] for one in process.origin_params] if in_groups else []
-    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), optimizer if in_groups else made).set_train()
-    return {**trained(net, step, 3), "groups": groups, "fusions": fusions, "kind": type(made).__name__,
-            "flags": list(made.grad_centralization_flags) if in_groups else []}
+    groups = [[p.name for p in param["params"]] for param in process.origin_params] if in_groups else []
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), optimizer if in_groups else update).set_train()
+    return {**trained(net, step, 3), "groups": groups, "fusions": fusions, "kind": type(update).__name__,
+            "flags": list(update.grad_centralization_flags) if in_groups else []}
 
 
 @case(over={"continuous": (0, 0.5), "mixed": (1, 0.7), "one": (0, 0.7)})
 def turns_of_layers(kind):
     freeze = boost.GradientFreeze(3, kind[0], kind[1], 100)
-    sets = [[p.name for p in one] for one in freeze.split_parameters_groups(Small(), 3)]
+    sets = [[p.name for p in group] for group in freeze.split_parameters_groups(Small(), 3)]
     np.random.seed(5)
     return {"turns": freeze.generate_freeze_index_sequence(3, *kind, 100), "one": freeze.generate_freeze_index_sequence(1, *kind, 10),
             "sets": sets}
@@ -139,7 +139,7 @@ def layers_that_rest(rate):
     optimizer = nn.Momentum(net.trainable_params(), rate, 0.9)
     frozen = boost.FreezeOpt(optimizer, [net.trainable_params(), names], [0, 1, 1, 0, 1, 0])
     step = boost.BoostTrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), frozen).set_train()
-    state = sorted(p.name.replace("single_opt.", "") for one in frozen.opts for p in one.get_parameters())
+    state = sorted(p.name.replace("single_opt.", "") for opt in frozen.opts for p in opt.get_parameters())
     return {**trained(net, step, 5), "state": state}
 
 
@@ -154,18 +154,18 @@ def a_network_that_freezes(kind):
 
 @case()
 def configurations_of_boost():
-    found = {}
-    for name, level, given in (
+    results = {}
+    for name, level, config in (
         ("nothing", "O0", ""), ("level", "O2", ""), ("manual", "O0", {"boost": {"mode": "manual", "adasum": True}}),
         ("all", "O0", {"boost": {"mode": "enable_all"}, "grad_freeze": {"freeze_p": 0.25}, "common": {"device_number": 4}}),
         ("none", "O1", {"boost": {"mode": "disable_all"}, "grad_freeze": {"freeze_p": 0.25}}),
     ):
         boost.AutoBoost._instance = None
-        made = boost.AutoBoost(level, given)
-        chosen = [f"{key} {made.boost_config[key]}" for key in sorted(made.boost_config)]
-        found[name] = [*chosen, str(made._freeze_p), str(made.device_number)]
+        auto_boost = boost.AutoBoost(level, config)
+        chosen = [f"{key} {auto_boost.boost_config[key]}" for key in sorted(auto_boost.boost_config)]
+        results[name] = [*chosen, str(auto_boost._freeze_p), str(auto_boost.device_number)]
     boost.AutoBoost._instance = None
-    return found
+    return results
 
 
 @case(rtol=1e-4, atol=1e-6)
@@ -178,11 +178,11 @@ def few_directions():
     optimizer = nn.SGD(net.trainable_params(), learning_rate=1.0)
     copies = weights.clone("copies", "same")
     reduce = boost.DimReduce(loss, optimizer, weights, directions, 3, 0.55, 0.9, 0.1, 0.4, 0, 1)
-    found = []
+    results = []
     for _ in range(4):
         value, grads = ms.value_and_grad(loss, None, weights)(*batch())
-        found.append(float(reduce(value, grads, Tensor(1.0, ms.float32), weights, copies, *batch()).asnumpy()))
-    return {"losses": np.array(found, np.float32), "bk": reduce.bk.asnumpy(),
+        results.append(float(reduce(value, grads, Tensor(1.0, ms.float32), weights, copies, *batch()).asnumpy()))
+    return {"losses": np.array(results, np.float32), "bk": reduce.bk.asnumpy(),
             "weights": np.concatenate([p.asnumpy().reshape(-1) for p in weights])}
 
 
@@ -194,6 +194,6 @@ def a_model_that_is_boosted():
     model = ms.Model(net, nn.MSELoss(), nn.Momentum(net.trainable_params(), 0.1, 0.9), metrics={"loss"}, boost_level="O1",
                      boost_config_dict={"less_bn": {"gc_flag": False}, "grad_freeze": {"param_groups": 2, "total_steps": 20}})
     step = model.train_network.set_train()
-    found = {**trained(net, step, 3), "kind": type(step).__name__}
+    results = {**trained(net, step, 3), "kind": type(step).__name__}
     boost.AutoBoost._instance = None
-    return found
+    return results

@@ -47,11 +47,11 @@ CALLS = {
 }
 
 
-@case(over={f"{name} {place}": (name, arguments) for name, calls in CALLS.items() for place, arguments in enumerate(calls)})
+@case(over={f"{name} {index}": (name, arguments) for name, calls in CALLS.items() for index, arguments in enumerate(calls)})
 def checked(item):
     name, arguments = item
     try:
-        found = getattr(v, name)(*arguments)
+        result = getattr(v, name)(*arguments)
     except (TypeError, ValueError) as error:
         return {"raised": type(error).__name__}
-    return {"given back": repr(found)}
+    return {"given back": repr(result)}

@@ -113,6 +113,6 @@ def file_bytes():
         path = os.path.join(folder, "arrays.ckpt")
         ms.save_checkpoint([{"name": name, "data": ms.Tensor(value)} for name, value in ARRAYS.items()], path, crc_check=True)
         with open(path, "rb") as file:
-            written = np.frombuffer(without_head(file.read()), np.uint8)
+            content = np.frombuffer(without_head(file.read()), np.uint8)
         loaded = {name: parameter.asnumpy() for name, parameter in ms.load_checkpoint(path).items()}
-    return {"bytes": written, **loaded}
+    return {"bytes": content, **loaded}

@@ -17,16 +17,16 @@ def of(*shape, start=0.5):
 
 
 OPTIONS = {f"{a:d}{b:d}": (a, b) for a in (False, True) for b in (False, True)}
-PLACES = [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1]]
+POSITIONS = [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1]]
 
 
 @case(over=OPTIONS, rtol=1e-4, atol=1e-5)
 def ctc_options(options):
-    found = {}
+    results = {}
     for name, values, lengths in (("long", [1, 1, 2, 2, 1], [6, 5]), ("short", [1, 1, 1, 2, 2], [6, 2])):
-        labels = t(PLACES, np.int64), t(values, np.int32), t(lengths, np.int32)
+        labels = t(POSITIONS, np.int64), t(values, np.int32), t(lengths, np.int32)
         if name == "short" and not options[0] and options[1]:
             continue                                                # impossible, which MindSpore refuses
         losses, gradient = P.CTCLoss(*options)(of(6, 2, 4), *labels)
-        found |= {name: losses.asnumpy(), f"{name}_gradient": gradient.asnumpy()}
-    return found
+        results |= {name: losses.asnumpy(), f"{name}_gradient": gradient.asnumpy()}
+    return results

@@ -158,8 +158,8 @@ EFFECTS = {
 }
 
 
-def answer(found):
-    return {str(place): np.asarray(one) for place, one in enumerate(found if isinstance(found, tuple) else (found,))}
+def answer(result):
+    return {str(index): np.asarray(array) for index, array in enumerate(result if isinstance(result, tuple) else (result,))}
 
 
 @case(over=list(FILTERS), rtol=1e-5, atol=2e-6)
@@ -342,7 +342,7 @@ def choices():
         audio.BorderType, audio.DensityFunction, audio.FadeShape, audio.GainType, audio.Interpolation, audio.MelType, audio.Modulation,
         audio.NormMode, audio.NormType, audio.ResampleMethod, audio.ScaleType, audio.WindowType,
     )
-    return {kind.__name__: {one.name: one.value for one in kind} for kind in kinds}
+    return {kind.__name__: {member.name: member.value for member in kind} for kind in kinds}
 
 
 @case(rtol=1e-5, atol=2e-6)

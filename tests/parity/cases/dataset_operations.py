@@ -21,8 +21,8 @@ def sequences():
 
 
 def bucketed(**arguments):
-    given = {"column_names": ["a"], "bucket_boundaries": [3, 5], "bucket_batch_sizes": [2, 3, 1], **arguments}
-    return ds.GeneratorDataset(sequences, ["a", "n"], shuffle=False).bucket_batch_by_length(**given)
+    inputs = {"column_names": ["a"], "bucket_boundaries": [3, 5], "bucket_batch_sizes": [2, 3, 1], **arguments}
+    return ds.GeneratorDataset(sequences, ["a", "n"], shuffle=False).bucket_batch_by_length(**inputs)
 
 
 @case(over={
@@ -55,7 +55,7 @@ class Squares:
         return np.array(index), np.arange(index % 3 + 1)
 
 
-class Same(Squares):
+class Repeatable(Squares):
     def __getitem__(self, index):
         return np.array(index), np.array(index * index)
 
@@ -67,14 +67,14 @@ class Pairs(ds.Sampler):
 
 
 def lengths(numbers, ranges):
-    return np.stack(numbers), np.array([len(one) for one in ranges])
+    return np.stack(numbers), np.array([len(row_range) for row_range in ranges])
 
 
 @case(over={
-    "lists": lambda: ds.GeneratorDataset(Same(), ["a", "b"], batch_sampler=[[0, 1], [2, 3, 4], [9]]),
-    "sampler": lambda: ds.GeneratorDataset(Same(), ["a", "b"], batch_sampler=Pairs()),
+    "lists": lambda: ds.GeneratorDataset(Repeatable(), ["a", "b"], batch_sampler=[[0, 1], [2, 3, 4], [9]]),
+    "sampler": lambda: ds.GeneratorDataset(Repeatable(), ["a", "b"], batch_sampler=Pairs()),
     "collate": lambda: ds.GeneratorDataset(Squares(), ["a", "b"], batch_sampler=[[0, 1], [2]], collate_fn=lengths),
-    "workers": lambda: ds.GeneratorDataset(Same(), ["a", "b"], batch_sampler=[[n, n + 1] for n in range(9)], num_parallel_workers=2),
+    "workers": lambda: ds.GeneratorDataset(Repeatable(), ["a", "b"], batch_sampler=[[n, n + 1] for n in range(9)], num_parallel_workers=2),
 })
 def batch_samplers(make):
     return {"rows": rows(make()), "size": make().get_dataset_size()}
@@ -82,26 +82,26 @@ def batch_samplers(make):
 
 @case(over={
     "ragged": lambda: rows(ds.GeneratorDataset(Squares(), ["a", "b"], batch_sampler=[[0, 1]])),
-    "alone": lambda: ds.GeneratorDataset(Same(), ["a", "b"], collate_fn=lengths),
-    "sampler": lambda: ds.GeneratorDataset(Same(), ["a", "b"], batch_sampler=[[0]], sampler=[1]),
-    "shuffle": lambda: ds.GeneratorDataset(Same(), ["a", "b"], batch_sampler=[[0]], shuffle=False),
-    "samples": lambda: ds.GeneratorDataset(Same(), ["a", "b"], batch_sampler=[[0]], num_samples=1),
-    "int": lambda: ds.GeneratorDataset(Same(), ["a", "b"], batch_sampler=3),
-    "flat": lambda: rows(ds.GeneratorDataset(Same(), ["a", "b"], batch_sampler=[0, 1])),
-    "function": lambda: ds.GeneratorDataset(Same(), ["a", "b"], batch_sampler=[[0]], collate_fn=3),
+    "alone": lambda: ds.GeneratorDataset(Repeatable(), ["a", "b"], collate_fn=lengths),
+    "sampler": lambda: ds.GeneratorDataset(Repeatable(), ["a", "b"], batch_sampler=[[0]], sampler=[1]),
+    "shuffle": lambda: ds.GeneratorDataset(Repeatable(), ["a", "b"], batch_sampler=[[0]], shuffle=False),
+    "samples": lambda: ds.GeneratorDataset(Repeatable(), ["a", "b"], batch_sampler=[[0]], num_samples=1),
+    "int": lambda: ds.GeneratorDataset(Repeatable(), ["a", "b"], batch_sampler=3),
+    "flat": lambda: rows(ds.GeneratorDataset(Repeatable(), ["a", "b"], batch_sampler=[0, 1])),
+    "function": lambda: ds.GeneratorDataset(Repeatable(), ["a", "b"], batch_sampler=[[0]], collate_fn=3),
     "iterable": lambda: ds.GeneratorDataset(sequences, ["a", "b"], batch_sampler=[[0]]),
-    "columns": lambda: rows(ds.GeneratorDataset(Same(), ["a", "b"], batch_sampler=[[0]], collate_fn=lambda a, b: np.array(1))),
-    "outside": lambda: rows(ds.GeneratorDataset(Same(), ["a", "b"], batch_sampler=[[10]])),
+    "columns": lambda: rows(ds.GeneratorDataset(Repeatable(), ["a", "b"], batch_sampler=[[0]], collate_fn=lambda a, b: np.array(1))),
+    "outside": lambda: rows(ds.GeneratorDataset(Repeatable(), ["a", "b"], batch_sampler=[[10]])),
 })
 def bad_batch_samplers(call):
     return {"error": raised(call)}
 
 
 def schema(*columns):
-    made = ds.Schema()
+    columns_schema = ds.Schema()
     for name, kind, shape in columns:
-        made.add_column(name, kind, shape)
-    return made
+        columns_schema.add_column(name, kind, shape)
+    return columns_schema
 
 
 @case(over={
@@ -110,8 +110,8 @@ def schema(*columns):
 })
 def schemas(columns):
     def read():
-        found = ds.GeneratorDataset(Same(), schema=schema(*columns), shuffle=False)
-        read.rows = rows(found), found.get_col_names()
+        result = ds.GeneratorDataset(Repeatable(), schema=schema(*columns), shuffle=False)
+        read.rows = rows(result), result.get_col_names()
 
     read.rows = None
     return {"error": raised(read), "rows": read.rows}
@@ -162,24 +162,24 @@ def breaks(value):
 def broken_rows(chosen):
     mode, data = chosen
     ds.config.set_error_samples_mode(ds.config.ErrorSamplesMode[mode])
-    found = {}
+    results = {}
     try:
-        found["size"] = ds.NumpySlicesDataset(data, shuffle=False).map(breaks).get_dataset_size()
-        found["error"] = raised(lambda: found.setdefault("rows", rows(ds.NumpySlicesDataset(data, shuffle=False).map(breaks))))
+        results["size"] = ds.NumpySlicesDataset(data, shuffle=False).map(breaks).get_dataset_size()
+        results["error"] = raised(lambda: results.setdefault("rows", rows(ds.NumpySlicesDataset(data, shuffle=False).map(breaks))))
     finally:
         ds.config.set_error_samples_mode(ds.config.ErrorSamplesMode.RETURN)
-    return found
+    return results
 
 
 @case(over=[1, 2, 3])
 def waiting(num_batch):
-    given = []
-    dataset = ds.NumpySlicesDataset(list(range(8)), shuffle=False).sync_wait("policy", num_batch, given.append).batch(2)
-    found = []
+    inputs = []
+    dataset = ds.NumpySlicesDataset(list(range(8)), shuffle=False).sync_wait("policy", num_batch, inputs.append).batch(2)
+    results = []
     for row in dataset.create_tuple_iterator(num_epochs=1, output_numpy=True):
-        found.append(row[0].tolist())
-        dataset.sync_update("policy", data={"seen": len(found)})
-    return {"rows": found, "given": given}
+        results.append(row[0].tolist())
+        dataset.sync_update("policy", data={"seen": len(results)})
+    return {"rows": results, "given": inputs}
 
 
 @case(over={
@@ -190,15 +190,15 @@ def bad_waiting(call):
     return {"error": raised(lambda: call(ds.NumpySlicesDataset([1, 2]).sync_wait("a")))}
 
 
-def kept(values, folder, **arguments):
+def saved_file(values, folder, **arguments):
     """What a saved file holds, by column type and value."""
     name = os.path.join(folder, "kept.mindrecord")
     ds.GeneratorDataset([(value,) for value in values], ["c"], shuffle=False).save(name, **arguments)
     names = [name] if arguments.get("num_files", 1) == 1 else [f"{name}{number}" for number in range(arguments["num_files"])]
-    found = [[row[0].tolist() for row in ds.MindDataset(one, shuffle=False).create_tuple_iterator(num_epochs=1, output_numpy=True)]
-             for one in names]
+    results = [[row[0].tolist() for row in ds.MindDataset(file_name, shuffle=False).create_tuple_iterator(num_epochs=1, output_numpy=True)]
+             for file_name in names]
     reader = FileReader(names[0])
-    return {"schema": reader.schema()["c"], "rows": [[str(value) for value in rows] for rows in found]}
+    return {"schema": reader.schema()["c"], "rows": [[str(value) for value in rows] for rows in results]}
 
 
 @case(over={
@@ -208,14 +208,14 @@ def kept(values, folder, **arguments):
 })
 def saved(values):
     with tempfile.TemporaryDirectory() as folder:
-        return kept(values, folder)
+        return saved_file(values, folder)
 
 
 @case(over=[2, 3])
 def saved_in_turns(files):
     with tempfile.TemporaryDirectory() as folder:
-        found = kept([np.array(number) for number in range(7)], folder, num_files=files)
-        return {**found, "rows": [sorted(rows) for rows in found["rows"]]}     # which file has which rows is by chance there
+        result = saved_file([np.array(number) for number in range(7)], folder, num_files=files)
+        return {**result, "rows": [sorted(rows) for rows in result["rows"]]}     # which file has which rows is by chance there
 
 
 @case(over={

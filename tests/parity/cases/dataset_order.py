@@ -103,8 +103,8 @@ SPLIT = {
 @case(over=list(SPLIT))
 def split(name):
     ds.config.set_seed(3)
-    made = SPLIT[name]()
-    parts = [*made.split([0.3, 0.7]), *made.split([0.24, 0.24, 0.52]), *made.split([0.25, 0.25, 0.5], False)]
+    instance = SPLIT[name]()
+    parts = [*instance.split([0.3, 0.7]), *instance.split([0.24, 0.24, 0.52]), *instance.split([0.25, 0.25, 0.5], False)]
     return {"sizes": [part.get_dataset_size() for part in parts], "rows": [epochs(part, 2) for part in parts]}
 
 
@@ -115,8 +115,8 @@ def sampler_of_a_part():
     second.use_sampler(ds.DistributedSampler(2, 1, shuffle=False))
     in_order = rows(10, shuffle=False).split([4, 6], randomize=False)[1]
     in_order.use_sampler(ds.RandomSampler())
-    again = rows(10, shuffle=False).split([4, 6])[1].split([2, 4])[1]
-    return {"first": epochs(first), "share": epochs(second), "random": epochs(in_order), "again": epochs(again)}
+    second_part = rows(10, shuffle=False).split([4, 6])[1].split([2, 4])[1]
+    return {"first": epochs(first), "share": epochs(second), "random": epochs(in_order), "again": epochs(second_part)}
 
 
 @case(

@@ -28,7 +28,7 @@ def label(options):
 
 
 EACH = {
-    f"{name}({label(options)})": (name, make, options) for name, (make, given) in dataset_sources.SOURCES.items() for options in given
+    f"{name}({label(options)})": (name, make, options) for name, (make, builders) in dataset_sources.SOURCES.items() for options in builders
 }
 
 
@@ -38,12 +38,12 @@ def source(given):
     with tempfile.TemporaryDirectory() as folder:
         make(folder)
         data = dataset_sources.call(name, folder, {"shuffle": False, **options})
-        found = rows(data)[0]
+        result = rows(data)[0]
         if name in ("GTZAN", "YesNo"):          # MindSpore reads these in the order of the file system
-            found.sort(key=str)
+            result.sort(key=str)
         if name == "Tedlium":                   # MindSpore 2.10 gives silence for every file, see docs/differences.md
-            found = [[row[0][:2], *row[1:]] for row in found]
-        return {"columns": data.get_col_names(), "rows": found, "size": data.get_dataset_size()}
+            result = [[row[0][:2], *row[1:]] for row in result]
+        return {"columns": data.get_col_names(), "rows": result, "size": data.get_dataset_size()}
 
 
 CLASSES = {
@@ -67,15 +67,15 @@ UDPOSDataset USPSDataset VOCDataset WIDERFaceDataset WikiTextDataset YahooAnswer
 
 @case(over=SIGNATURES.split())
 def signature(name):
-    found = list(inspect.signature(getattr(ds, name).__init__).parameters.values())
+    results = list(inspect.signature(getattr(ds, name).__init__).parameters.values())
     bases = [ds.VisionBaseDataset, ds.TextBaseDataset, ds.AudioBaseDataset, ds.UnionBaseDataset, ds.SourceDataset]
     of = [base.__name__ for base in bases if issubclass(getattr(ds, name), base)]
-    return {"bases": of, "parameters": [[one.name, None if one.default is one.empty else str(one.default)] for one in found]}
+    return {"bases": of, "parameters": [[p.name, None if p.default is p.empty else str(p.default)] for p in results]}
 
 
 @case(over=CLASSES)
 def classes(make):
-    name = next(one for one, other in CLASSES.items() if other is make)
+    name = next(key for key, other in CLASSES.items() if other is make)
     with tempfile.TemporaryDirectory() as folder:
         make(folder)
         data = dataset_sources.call(name, folder, {"shuffle": False, **dataset_sources.SOURCES[name][1][0]})
@@ -98,8 +98,8 @@ def classes_of_other_sources(name):
 
 
 @case(over={f"{name}_{order}": (name, how) for name in ("CelebA", "Places365", "STL10", "SVHN", "IMDB") for order, how in ORDERS.items()})
-def order(given):
-    name, how = given
+def order(arguments):
+    name, how = arguments
     make, options = dataset_sources.SOURCES[name][0], dataset_sources.SOURCES[name][1][0]
     ds.config.set_seed(5)
     with tempfile.TemporaryDirectory() as folder:
@@ -134,8 +134,8 @@ STREAMS = {
 
 
 @case(over={f"{name}_{seed}": (how, seed) for name, how in STREAMS.items() for seed in (7, 100)})
-def stream(given):
-    how, seed = given
+def stream(arguments):
+    how, seed = arguments
     ds.config.set_seed(seed)
     with tempfile.TemporaryDirectory() as folder:
         tiny_texts.many(folder)
@@ -159,5 +159,5 @@ def a_buffer_that_is_smaller_than_the_file():
     with tempfile.TemporaryDirectory() as folder:
         tiny_sources.put(folder, {"a.txt": "".join(f"{n}\n" for n in range(20001))})
         data = ds.TextFileDataset(f"{folder}/a.txt", num_parallel_workers=1)
-        found = [int(str(row[0])) for row in data.create_tuple_iterator(num_epochs=1, output_numpy=True)]
-        return {"first": np.array(found[:200]), "sum": sum(n * m for n, m in enumerate(found))}
+        results = [int(str(row[0])) for row in data.create_tuple_iterator(num_epochs=1, output_numpy=True)]
+        return {"first": np.array(results[:200]), "sum": sum(n * m for n, m in enumerate(results))}

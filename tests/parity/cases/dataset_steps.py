@@ -39,7 +39,7 @@ def look(dataset):
         "rows": rows,
         "batch": dataset.get_batch_size(),
         "repeat": dataset.get_repeat_count(),
-        "types": [str(one) for one in dataset.output_types()],
+        "types": [str(item) for item in dataset.output_types()],
     }
 
 
@@ -48,7 +48,7 @@ def kind(call):
     try:
         call()
     except Exception as error:
-        return next(one.__name__ for one in type(error).__mro__ if one.__module__ == "builtins")
+        return next(base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins")
     return None
 
 
@@ -164,7 +164,7 @@ REFUSED = {
     "slices empty": lambda: ds.NumpySlicesDataset([]),
     "slices uneven": lambda: ds.NumpySlicesDataset(([1, 2], [1, 2, 3])),
     "slices names": lambda: ds.NumpySlicesDataset([1, 2], ["i", "l"]),
-    "apply number": lambda: pairs().apply(lambda one: 3),
+    "apply number": lambda: pairs().apply(lambda row: 3),
     "replacement 1": lambda: ds.RandomSampler(replacement=1),
     "subset text": lambda: ds.SubsetSampler("a"),
     "subset float": lambda: ds.SubsetSampler([1.5]),
@@ -206,7 +206,7 @@ def type_and_shape_of_a_generator():
     return {
         "shapes": dataset.output_shapes(),
         "estimate": dataset.output_shapes(estimate=True),
-        "types": [str(one) for one in dataset.output_types()],
+        "types": [str(item) for item in dataset.output_types()],
     }
 
 

@@ -39,7 +39,7 @@ def files():
 
 def hmm():
     letters = "今天气真好我来到北京清华大学你世界杭研"
-    emits = [",".join(f"{letter}:{-5.0 - place * step % 7 / 2}" for place, letter in enumerate(letters)) for step in (1, 2, 3, 4)]
+    emits = [",".join(f"{letter}:{-5.0 - index * step % 7 / 2}" for index, letter in enumerate(letters)) for step in (1, 2, 3, 4)]
     start = "#start\n-0.26 -3.14e+100 -3.14e+100 -1.46\n#follows\n-3.14e+100 -0.51 -0.92 -3.14e+100\n-0.59 -3.14e+100 -3.14e+100 -0.81\n"
     return start + "-3.14e+100 -0.33 -1.26 -3.14e+100\n-0.72 -3.14e+100 -3.14e+100 -0.67\n" + "\n".join(emits) + "\n"
 
@@ -193,8 +193,8 @@ RESULTS = {
 
 @case(over=list(RESULTS))
 def result(name):
-    found = RESULTS[name]()
-    return {str(number): one for number, one in enumerate(found if isinstance(found, tuple) else (found,))}
+    output = RESULTS[name]()
+    return {str(number): printed for number, printed in enumerate(output if isinstance(output, tuple) else (output,))}
 
 
 VOCABS = {
@@ -226,18 +226,19 @@ def vocabulary(name):
 
 @case()
 def looking_up():
-    one = vocab()
+    words = vocab()
     return {
-        "ids": [one.tokens_to_ids("my"), one.tokens_to_ids(["my", "zz"]), one.tokens_to_ids(arr("my", "is")), one.tokens_to_ids([])],
-        "words": [one.ids_to_tokens(3), one.ids_to_tokens([3, 99]), one.ids_to_tokens(np.array([3, 4]))],
-        "one": one.tokens_to_ids(np.array("my")),
+        "ids": [words.tokens_to_ids("my"), words.tokens_to_ids(["my", "zz"]), words.tokens_to_ids(arr("my", "is")),
+                words.tokens_to_ids([])],
+        "words": [words.ids_to_tokens(3), words.ids_to_tokens([3, 99]), words.ids_to_tokens(np.array([3, 4]))],
+        "one": words.tokens_to_ids(np.array("my")),
     }
 
 
 @case()
 def choices():
     kinds = (text.JiebaMode, text.NormalizeForm, text.SentencePieceModel, text.SPieceTokenizerLoadType, text.SPieceTokenizerOutType)
-    return {kind.__name__: {one.name: int(one) for one in kind} for kind in (*kinds, ds.SentencePieceModel)}
+    return {kind.__name__: {member.name: int(member) for member in kind} for kind in (*kinds, ds.SentencePieceModel)}
 
 
 REFUSED = {

@@ -55,8 +55,8 @@ RESULTS = {
 
 @case(over=list(RESULTS), rtol=1e-6)
 def result(name):
-    found = RESULTS[name]()
-    return {str(place): np.asarray(one) for place, one in enumerate(found if isinstance(found, tuple) else (found,))}
+    output = RESULTS[name]()
+    return {str(index): np.asarray(array) for index, array in enumerate(output if isinstance(output, tuple) else (output,))}
 
 
 REFUSED = {

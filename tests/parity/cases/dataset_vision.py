@@ -20,7 +20,7 @@ def kind(call):
     try:
         call()
     except Exception as error:
-        return next(one.__name__ for one in type(error).__mro__ if one.__module__ == "builtins")
+        return next(base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins")
     return None
 
 
@@ -183,8 +183,8 @@ def refused(name):
 @case()
 def names_of_choices():
     return {
-        "inter": {one.name: int(one) for one in vision.Inter},
-        "border": {one.name: one.value for one in vision.Border},
-        "convert": {one.name: int(one) for one in vision.ConvertMode},
-        "relational": {one.name: int(one) for one in transforms.Relational},
+        "inter": {member.name: int(member) for member in vision.Inter},
+        "border": {member.name: member.value for member in vision.Border},
+        "convert": {member.name: int(member) for member in vision.ConvertMode},
+        "relational": {member.name: int(member) for member in transforms.Relational},
     }

@@ -38,10 +38,10 @@ def images_in_stacks(name):
     return {"four axes": mapped(operation, PICTURES[0]), "five axes": mapped(operation, PICTURES), "direct": operation(PICTURES[0])}
 
 
-ONE = PICTURES[0, 0]
+IMAGE = PICTURES[0, 0]
 IMAGES = {
-    "grey": ONE[..., 0], "one channel": ONE[..., :1], "float32": ONE.astype(np.float32) / 255, "uint16": ONE.astype(np.uint16),
-    "int32": ONE.astype(np.int32), "float64": ONE.astype(np.float64), "grey float32": ONE[..., 0].astype(np.float32) / 255,
+    "grey": IMAGE[..., 0], "one channel": IMAGE[..., :1], "float32": IMAGE.astype(np.float32) / 255, "uint16": IMAGE.astype(np.uint16),
+    "int32": IMAGE.astype(np.int32), "float64": IMAGE.astype(np.float64), "grey float32": IMAGE[..., 0].astype(np.float32) / 255,
 }
 
 

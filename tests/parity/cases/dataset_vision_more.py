@@ -32,12 +32,12 @@ def pil(array=NOISE):
 def boxed(step, *boxes):
     """What a pipeline gives; 2.10 writes into the boxes that it is given."""
     columns = ["image", "boxes"][: 1 + len(boxes)]
-    rows = ds.GeneratorDataset(lambda: iter([(NOISE, *[one.copy() for one in boxes])]), columns, shuffle=False).map(step, columns)
+    rows = ds.GeneratorDataset(lambda: iter([(NOISE, *[box.copy() for box in boxes])]), columns, shuffle=False).map(step, columns)
     return list(next(rows.create_tuple_iterator(output_numpy=True, num_epochs=1)))
 
 
 def lists(values):
-    return {str(place): np.asarray(value) for place, value in enumerate(values)}
+    return {str(index): np.asarray(value) for index, value in enumerate(values)}
 
 
 ARRAYS = {
@@ -92,9 +92,9 @@ MANY = {
     "SlicePatches drop": lambda: vision.SlicePatches(2, 3, vision.SliceMode.DROP)(NOISE),
     "SlicePatches fill": lambda: vision.SlicePatches(2, 2, vision.SliceMode.PAD, 9)(NOISE[..., 0]),
     "SlicePatches one": lambda: [vision.SlicePatches()(NOISE)],
-    "FiveCrop": lambda: [np.asarray(one) for one in vision.FiveCrop((10, 12))(pil())],
-    "TenCrop": lambda: [np.asarray(one) for one in vision.TenCrop(10)(pil())],
-    "TenCrop upside down": lambda: [np.asarray(one) for one in vision.TenCrop((10, 9), True)(pil())],
+    "FiveCrop": lambda: [np.asarray(crop) for crop in vision.FiveCrop((10, 12))(pil())],
+    "TenCrop": lambda: [np.asarray(crop) for crop in vision.TenCrop(10)(pil())],
+    "TenCrop upside down": lambda: [np.asarray(crop) for crop in vision.TenCrop((10, 9), True)(pil())],
     "flip boxes": lambda: boxed(vision.RandomHorizontalFlipWithBBox(1.0), BOXES),
     "flip boxes down": lambda: boxed(vision.RandomVerticalFlipWithBBox(1.0), BOXES),
     "flip boxes never": lambda: boxed(vision.RandomVerticalFlipWithBBox(0.0), BOXES),
@@ -188,16 +188,16 @@ def picture(name):
 
 @case(over=list(SOLVED), atol=1)                  # where each pixel comes from is solved for: LAPACK's last bit decides which way it is cut
 def solved_picture(name):
-    found = shown(SOLVED[name])
-    return {**found, "image": found["image"].astype(np.float32)}
+    result = shown(SOLVED[name])
+    return {**result, "image": result["image"].astype(np.float32)}
 
 
 def shown(make):
     error = raised(make)
     if error is not None:
         return {"error": error}
-    found = make()
-    return {"kind": "picture" if isinstance(found, Image.Image) else "array", "image": np.asarray(found)}
+    result = make()
+    return {"kind": "picture" if isinstance(result, Image.Image) else "array", "image": np.asarray(result)}
 
 
 def hot(count=4):
@@ -206,14 +206,14 @@ def hot(count=4):
 
 @case()
 def batches():
-    images = np.stack([np.full((6, 5, 3), 10 * place, np.uint8) for place in range(1, 5)])
+    images = np.stack([np.full((6, 5, 3), 10 * number, np.uint8) for number in range(1, 5)])
     out = {}
     for name, part in (("NHWC", images), ("NCHW", images.transpose(0, 3, 1, 2))):
         layout = vision.ImageBatchFormat[name]
         mixed, labels = vision.CutMixBatch(layout, 1.0, 1.0)(part, hot())
-        plain, same = vision.CutMixBatch(layout, 1.0, 0.0)(part, hot())
+        plain, unchanged = vision.CutMixBatch(layout, 1.0, 0.0)(part, hot())
         out |= {name: [str(mixed.dtype), list(mixed.shape), str(labels.dtype), list(labels.shape)], name + " never": np.asarray(plain),
-                name + " labels": np.asarray(same)}
+                name + " labels": np.asarray(unchanged)}
     mixed, labels = vision.MixUpBatch(1.0)(images, hot())
     out["mix"] = [str(mixed.dtype), list(mixed.shape), str(labels.dtype), list(labels.shape)]
     return out
@@ -221,11 +221,11 @@ def batches():
 
 @cache
 def folder():
-    place = Path(tempfile.mkdtemp())
+    folder_path = Path(tempfile.mkdtemp())
     for name, mode in {"grey.png": "L", "colour.png": "RGB", "alpha.png": "RGBA", "colour.bmp": "RGB", "colour.tif": "RGB"}.items():
-        pil().convert(mode).save(place / name)
-    (place / "text.txt").write_text("no picture")
-    return place
+        pil().convert(mode).save(folder_path / name)
+    (folder_path / "text.txt").write_text("no picture")
+    return folder_path
 
 
 MODES = vision.ImageReadMode
@@ -240,7 +240,7 @@ FILES = {
     "png plane": lambda: np.array(Image.open(io.BytesIO(vision.encode_png(NOISE[..., 0]).tobytes()))),
     "png Tensor": lambda: np.array(Image.open(io.BytesIO(vision.encode_png(ms.Tensor(NOISE)).tobytes()))),
     "size": lambda: np.array([vision.get_image_size(NOISE), vision.get_image_size(pil()), vision.get_image_size(NOISE[..., 0])]),
-    "channels": lambda: np.array([vision.get_image_num_channels(one) for one in (NOISE, NOISE[..., 0], pil(), pil().convert("L"))]),
+    "channels": lambda: np.array([vision.get_image_num_channels(value) for value in (NOISE, NOISE[..., 0], pil(), pil().convert("L"))]),
 }
 
 
@@ -251,14 +251,14 @@ def file(name):
 
 @case(atol=3)
 def jpeg():
-    place = str(folder() / "written.jpg")
-    vision.write_jpeg(place, SMOOTH, 90)
-    vision.write_png(place + ".png", SMOOTH, 2)
-    vision.write_file(place + ".bin", np.arange(9, dtype=np.uint8))
+    file_path = str(folder() / "written.jpg")
+    vision.write_jpeg(file_path, SMOOTH, 90)
+    vision.write_png(file_path + ".png", SMOOTH, 2)
+    vision.write_file(file_path + ".bin", np.arange(9, dtype=np.uint8))
     encoded = np.array(Image.open(io.BytesIO(vision.encode_jpeg(SMOOTH, 90).tobytes())))
     return {
-        "read": vision.read_image(place).astype(np.float32), "png": vision.read_image(place + ".png"),
-        "bytes": vision.read_file(place + ".bin"), "encoded": encoded.astype(np.float32),
+        "read": vision.read_image(file_path).astype(np.float32), "png": vision.read_image(file_path + ".png"),
+        "bytes": vision.read_file(file_path + ".bin"), "encoded": encoded.astype(np.float32),
     }
 
 
@@ -402,18 +402,18 @@ def refused(name):
 @case()
 def devices():
     step = vision.Resize((3, 3))
-    policies = {one.name: one.value for one in vision.AutoAugmentPolicy}
+    policies = {member.name: member.value for member in vision.AutoAugmentPolicy}
     return {"self": step.device("CPU") is step, "image": step.device()(NOISE), "policies": policies}
 
 
-def is_shifted(image, whole):
+def is_shifted(image, complete):
     """Whether it is `whole` moved along one axis, or black: 2.10 moves by far too much."""
     if not image.any():
         return True
     for axis in (0, 1):
-        for step in range(1, whole.shape[axis]):
-            one, other = np.swapaxes(image, 0, axis), np.swapaxes(whole, 0, axis)
-            if np.array_equal(one[step:], other[:-step]) or np.array_equal(one[:-step], other[step:]):
+        for step in range(1, complete.shape[axis]):
+            turned, other = np.swapaxes(image, 0, axis), np.swapaxes(complete, 0, axis)
+            if np.array_equal(turned[step:], other[:-step]) or np.array_equal(turned[:-step], other[step:]):
                 return True
     return False
 
@@ -428,14 +428,14 @@ CHANGES = {
 @case()
 def learned_changes():
     """Every picture of the policies learned on ImageNet, which move nothing."""
-    step, whole = vision.AutoAugment(), SMOOTH[:20, :24]
-    return {"sums": sorted({zlib.crc32(step(whole).tobytes()) for _ in range(12000)})}
+    step, complete = vision.AutoAugment(), SMOOTH[:20, :24]
+    return {"sums": sorted({zlib.crc32(step(complete).tobytes()) for _ in range(12000)})}
 
 
 @case(over=list(CHANGES))
 def changes(name):
     """Every picture that can come out, those aside that are moved."""
-    step, whole = CHANGES[name](), SMOOTH[:20, :24]
-    found = {step(whole).tobytes() for _ in range(1500)}
-    images = [np.frombuffer(one, np.uint8).reshape(whole.shape) for one in found]
-    return {"sums": sorted(zlib.crc32(one.tobytes()) for one in images if not is_shifted(one, whole))}
+    step, complete = CHANGES[name](), SMOOTH[:20, :24]
+    results = {step(complete).tobytes() for _ in range(1500)}
+    images = [np.frombuffer(content, np.uint8).reshape(complete.shape) for content in results]
+    return {"sums": sorted(zlib.crc32(image.tobytes()) for image in images if not is_shifted(image, complete))}

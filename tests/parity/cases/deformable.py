@@ -30,9 +30,9 @@ def deformable_conv2d(form):
             x, weight, offsets, kernel[2:], strides, padding, bias=bias, dilations=dilations, groups=groups, deformable_groups=parts,
         )
 
-    found = {"out": call(x, weight, offsets, bias).asnumpy()}
-    gradients = ms.grad(lambda *given: (call(*given) * 1.5).sum(), (0, 1, 2, 3))(x, weight, offsets, bias)
-    return {**found, **{f"gradient {i}": g.asnumpy() for i, g in enumerate(gradients)}}
+    results = {"out": call(x, weight, offsets, bias).asnumpy()}
+    gradients = ms.grad(lambda *arguments: (call(*arguments) * 1.5).sum(), (0, 1, 2, 3))(x, weight, offsets, bias)
+    return {**results, **{f"gradient {i}": g.asnumpy() for i, g in enumerate(gradients)}}
 
 
 @case()

@@ -31,8 +31,8 @@ def topk(name):
         x = Tensor(values.astype(np.float32)).astype(dtype)
         for k in counts(values.shape[1]):
             for in_order in (True, False) if k < 5 or values.shape[1] < 500 else (True,):
-                found, indexes = ops.topk(x, k, sorted=in_order)
-                out[f"{dtype} {k} {in_order}"], out[f"{dtype} {k} {in_order} index"] = found.asnumpy(), indexes.asnumpy()
+                result, indexes = ops.topk(x, k, sorted=in_order)
+                out[f"{dtype} {k} {in_order}"], out[f"{dtype} {k} {in_order} index"] = result.asnumpy(), indexes.asnumpy()
     return out
 
 

@@ -42,13 +42,13 @@ def steps(make):
     optimizer = make(mine)
     for gradients in GRADIENTS:
         optimizer(tuple(map(ms.Tensor, gradients)))
-    kept = [[one.name, list(one.shape)] for one in optimizer.get_parameters() if one.name != "mu_product"]
+    layout = [[p.name, list(p.shape)] for p in optimizer.get_parameters() if p.name != "mu_product"]
     options = {key: value for key, value in optimizer.param_groups[0].items() if key not in ("params", "lr")}
-    return {**{one.name: one.asnumpy() for one in mine}, "kept": sorted(kept), "options": sorted(options),
+    return {**{tensor.name: tensor.asnumpy() for tensor in mine}, "kept": sorted(layout), "options": sorted(options),
             "rates": [float(group["lr"].asnumpy()) for group in optimizer.param_groups]}  # fmt: skip
 
 
-class _Own(lr_scheduler.LRScheduler):
+class _CustomScheduler(lr_scheduler.LRScheduler):
     """A program's own scheduler."""
 
     def __init__(self, optimizer, factor=0.5, last_epoch=-1):
@@ -72,7 +72,7 @@ SCHEDULERS = {
     "CyclicLR": lambda o: lr_scheduler.CyclicLR(o, 0.1, 0.5, 2, 3),
     "CyclicLR_2": lambda o: lr_scheduler.CyclicLR(o, [0.1, 0.2], [0.5, 0.9], 2, mode="triangular2"),
     "CyclicLR_range": lambda o: lr_scheduler.CyclicLR(o, 0.1, 0.5, 2, mode="exp_range", gamma=0.8),
-    "own": lambda o: _Own(o),
+    "own": lambda o: _CustomScheduler(o),
 }
 
 

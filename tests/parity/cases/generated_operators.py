@@ -20,23 +20,23 @@ def drawn(*shape: int) -> Any:
     return ms.Tensor((np.random.RandomState(len(shape)).rand(*shape) * 0.8 + 0.1).astype(np.float32))
 
 
-def values(found: Any) -> Any:
-    parts = [one.asnumpy() for one in (found if isinstance(found, (tuple, list)) else [found])]
+def values(result: Any) -> Any:
+    parts = [output.asnumpy() for output in (result if isinstance(result, (tuple, list)) else [result])]
     return np.concatenate([np.atleast_1d(np.append(part.shape, part.reshape(-1))) for part in parts])
 
 
 @case(rtol=1e-4, atol=1e-6)
 def alone_and_in_pairs() -> Any:
-    found = {name: values(getattr(generated, name)()(drawn(2, 3))) for name in ALONE.split()}
-    found |= {name: values(getattr(generated, name)()(drawn(2, 3), drawn(2, 3) + 1)) for name in PAIRS.split()}
-    return found | {name: values(getattr(generated, name)()(drawn(2, 3), 0.5)) for name in WITH_A_NUMBER.split()}
+    results = {name: values(getattr(generated, name)()(drawn(2, 3))) for name in ALONE.split()}
+    results |= {name: values(getattr(generated, name)()(drawn(2, 3), drawn(2, 3) + 1)) for name in PAIRS.split()}
+    return results | {name: values(getattr(generated, name)()(drawn(2, 3), 0.5)) for name in WITH_A_NUMBER.split()}
 
 
 @case(rtol=1e-4, atol=1e-6)
 def with_arguments() -> Any:
-    four, whole = drawn(4, 3), ms.Tensor([1, 2, 3])
+    four, tensor = drawn(4, 3), ms.Tensor([1, 2, 3])
     called = {
-        "AnyExt": (four > 0.5, 1), "BatchMatMulExt": (drawn(3, 2, 4), drawn(3, 4, 2)), "BitwiseAndTensor": (whole, ms.Tensor([3, 1, 2])),
+        "AnyExt": (four > 0.5, 1), "BatchMatMulExt": (drawn(3, 2, 4), drawn(3, 4, 2)), "BitwiseAndTensor": (tensor, ms.Tensor([3, 1, 2])),
         "BroadcastToView": (drawn(3), (2, 3)), "Chunk": (four, 2), "ChunkView": (four, 2, 1), "ClampScalar": (four, 0.2, 0.5),
         "ClampTensor": (four, four * 0.9, None), "ExpandDimsView": (four, 0), "MatMulExt": (drawn(2, 3), drawn(3, 2)), "MaxDim": (four, 1),
         "MinDim": (four, 1, True), "Narrow": (four, 0, 1, 2), "NarrowView": (four, 0, 1, 2), "PowScalarTensor": (2.0, four),

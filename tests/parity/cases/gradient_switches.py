@@ -9,7 +9,7 @@ from parity.case import case
 X, Y = ms.Tensor(np.ones((2, 3), np.float32)), ms.Tensor(np.full((2, 3), 2, np.float32))
 
 
-class Own(nn.Cell):
+class CustomBprop(nn.Cell):
     def __init__(self, gradients):
         super().__init__()
         self.gradients = gradients
@@ -21,7 +21,7 @@ class Own(nn.Cell):
         return self.gradients(dout)
 
 
-GIVEN = {
+GRADIENTS = {
     "right": lambda d: (d * 2, d),
     "shape": lambda d: (d, d[0]),
     "cut": lambda d: (d[:, :2], d),
@@ -36,13 +36,13 @@ GIVEN = {
 def outcome(gradients):
     """The dtypes and numbers of the gradients, or the kind of error."""
     try:
-        found = ops.GradOperation(get_all=True)(Own(gradients))(X, Y)
+        result = ops.GradOperation(get_all=True)(CustomBprop(gradients))(X, Y)
     except (TypeError, ValueError, RuntimeError) as error:
         return type(error).__name__, str(error).startswith("For user defined method 'bprop' of net ")
-    return [(str(g.dtype), g.asnumpy().tolist()) for g in found]
+    return [(str(g.dtype), g.asnumpy().tolist()) for g in result]
 
 
-@case(over=GIVEN)
+@case(over=GRADIENTS)
 def checked(gradients):
     ms.set_context(check_bprop=True)
     try:
@@ -51,14 +51,14 @@ def checked(gradients):
         ms.set_context(check_bprop=False)
 
 
-@case(over=GIVEN)
+@case(over=GRADIENTS)
 def unchecked(gradients):
-    found = outcome(gradients)
-    return {"output": found[0] if isinstance(found, tuple) else found}
+    result = outcome(gradients)
+    return {"output": result[0] if isinstance(result, tuple) else result}
 
 
-def shown(found):
-    return [shown(one) for one in found] if isinstance(found, tuple) else found.asnumpy().tolist()
+def shown(result):
+    return [shown(output) for output in result] if isinstance(result, tuple) else result.asnumpy().tolist()
 
 
 def product(x, y):

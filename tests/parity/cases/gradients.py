@@ -10,11 +10,11 @@ X = np.array([[1.0, 2.0], [3.0, -1.0]], np.float32)
 Y = np.array([[0.5, -2.0], [1.0, 4.0]], np.float32)
 
 
-def flat(found):
+def flat(result):
     """Nested tuples of Tensors as nested lists, and None where there is nothing."""
-    if isinstance(found, (tuple, list)):
-        return [flat(one) for one in found]
-    return None if found is None else found.asnumpy().tolist()
+    if isinstance(result, (tuple, list)):
+        return [flat(output) for output in result]
+    return None if result is None else result.asnumpy().tolist()
 
 
 def product(x, y):
@@ -57,19 +57,19 @@ def function(call):
 @case()
 def weights():
     net = Net()
-    wanted = net.trainable_params()
+    weights_to_derive = net.trainable_params()
     x = ms.Tensor(X)
-    both = ops.GradOperation(get_all=True, get_by_list=True)(net, ms.ParameterTuple(wanted))(x)
+    both = ops.GradOperation(get_all=True, get_by_list=True)(net, ms.ParameterTuple(weights_to_derive))(x)
     return {
-        "grad": flat(ms.grad(net, None, ms.ParameterTuple(wanted))(x)),
-        "input_and_weights": flat(ms.grad(net, 0, wanted)(x)),
-        "value": flat(ms.value_and_grad(net, None, wanted)(x)),
-        "by_list": flat(ops.GradOperation(get_by_list=True)(net, ms.ParameterTuple(wanted))(x)),
+        "grad": flat(ms.grad(net, None, ms.ParameterTuple(weights_to_derive))(x)),
+        "input_and_weights": flat(ms.grad(net, 0, weights_to_derive)(x)),
+        "value": flat(ms.value_and_grad(net, None, weights_to_derive)(x)),
+        "by_list": flat(ops.GradOperation(get_by_list=True)(net, ms.ParameterTuple(weights_to_derive))(x)),
         "all_by_list": flat(both),
     }
 
 
-class Own(nn.Cell):
+class CustomBprop(nn.Cell):
     """A Cell that says its own gradient."""
 
     def construct(self, x, y):
@@ -81,7 +81,7 @@ class Own(nn.Cell):
 
 @case(graph=True)
 def own_gradient():
-    net = Own()
+    net = CustomBprop()
     return {"output": flat(ms.grad(net, (0, 1))(ms.Tensor(X), ms.Tensor(Y)))}
 
 

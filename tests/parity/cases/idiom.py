@@ -64,7 +64,7 @@ class Step(nn.Cell):
         return loss, grads
 
 
-def made(asks):
+def build(asks):
     net = Net()
     loss = Loss(net).set_train()
     if asks:
@@ -88,14 +88,14 @@ INSIDE = ("plain", "sens", "value_and_grad", "inputs", "first input", "gradient 
 
 @case(rtol=1e-5, atol=1e-5, graph=True, over=INSIDE)
 def inside_a_cell_after_set_grad(kind):
-    net, loss = made(True)
+    net, loss = build(True)
     value, grads = Step(loss, kind).set_train()(X, Y)
     return passes(net, ("loss", value.asnumpy()), ("gradients", flat(grads)))
 
 
 @case(rtol=1e-5, atol=1e-5, over=INSIDE)
 def inside_a_cell_without(kind):
-    net, loss = made(False)
+    net, loss = build(False)
     value, grads = Step(loss, kind).set_train()(X, Y)
     return passes(net, ("loss", value.asnumpy()), ("gradients", flat(grads)))
 
@@ -103,7 +103,7 @@ def inside_a_cell_without(kind):
 @case(rtol=1e-5, atol=1e-5, over=INSIDE[:-1])   # "gradient first" fails in MindSpore: "graph cycle exists"
 def inside_a_cell_in_graph_mode(kind):
     ms.set_context(mode=ms.GRAPH_MODE)
-    net, loss = made(False)
+    net, loss = build(False)
     value, grads = Step(loss, kind).set_train()(X, Y)
     return passes(net, ("loss", value.asnumpy()), ("gradients", flat(grads)))
 
@@ -123,7 +123,7 @@ OUTSIDE = {
 
 @case(rtol=1e-5, atol=1e-5, over=OUTSIDE)
 def outside_after_set_grad(ask):
-    net, loss = made(True)
+    net, loss = build(True)
     value = loss(X, Y)
     grads = ask(loss, ms.ParameterTuple(loss.trainable_params()))
     return passes(net, ("loss", value.asnumpy()), ("gradients", flat(grads)))
@@ -131,7 +131,7 @@ def outside_after_set_grad(ask):
 
 @case(rtol=1e-5, atol=1e-5, graph=True, over=OUTSIDE)
 def outside_without(ask):
-    net, loss = made(False)
+    net, loss = build(False)
     value = loss(X, Y)
     grads = ask(loss, ms.ParameterTuple(loss.trainable_params()))
     return passes(net, ("loss", value.asnumpy()), ("gradients", flat(grads)))
@@ -159,5 +159,5 @@ def dropout_draws_once():
             return out, self.grad(self.net, self.weights)(x)
 
     step = Both(Drop().set_grad()).set_train()
-    found = [step(ms.Tensor(np.ones(64, np.float32))) for _ in range(3)]
-    return {"same": [bool((out.asnumpy() == grads[0].asnumpy()).all()) for out, grads in found]}
+    results = [step(ms.Tensor(np.ones(64, np.float32))) for _ in range(3)]
+    return {"same": [bool((out.asnumpy() == grads[0].asnumpy()).all()) for out, grads in results]}

@@ -59,8 +59,9 @@ def sparse():
 
 @case()
 def one_seed_gives_equal_bits():
-    made = []
+    matrices = []
     for _ in range(2):
         ms.set_seed(5)
-        made.append([init.initializer(name, (3, 3), ms.float32).init_data().asnumpy() for name in ("normal", "he_uniform", "normal")])
-    return {"same": all((a == b).all() for a, b in zip(made[0], made[1])), "two_differ": bool((made[0][0] != made[0][2]).any())}
+        matrices.append([init.initializer(name, (3, 3), ms.float32).init_data().asnumpy() for name in ("normal", "he_uniform", "normal")])
+    return {"same": all((a == b).all() for a, b in zip(matrices[0], matrices[1])),
+            "two_differ": bool((matrices[0][0] != matrices[0][2]).any())}

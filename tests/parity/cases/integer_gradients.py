@@ -10,7 +10,7 @@ from mindspore import nn, ops
 from parity.case import case
 
 KINDS = ("int8", "int16", "int32", "int64", "uint8")
-WHOLE: dict[str, Callable[[Any], Any]] = {
+INTEGER_OPERATIONS: dict[str, Callable[[Any], Any]] = {
     "product": lambda x: x * 2, "square": lambda x: x * x, "power": lambda x: x**3, "difference": lambda x: 5 - x,
     "negative": lambda x: -x, "sum": lambda x: (x * x).sum(), "product of all": lambda x: x.prod(), "running sum": lambda x: x.cumsum(0),
     "element": lambda x: x[0] * 3,
@@ -35,14 +35,14 @@ REAL: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def told(gradient: Any) -> Any:
+def values_and_dtype(gradient: Any) -> Any:
     return np.append(gradient.asnumpy().astype(np.float64).reshape(-1), str(gradient.dtype) == "Float32")
 
 
 @case(rtol=1e-6)
 def by_integers() -> Any:
     x = ms.Tensor(np.array([1, 2, 3], np.int32))
-    return {name: told(ms.grad(function)(x)) for name, function in WHOLE.items()}
+    return {name: values_and_dtype(ms.grad(function)(x)) for name, function in INTEGER_OPERATIONS.items()}
 
 
 @case(rtol=1e-6)
@@ -53,7 +53,7 @@ def by_each_kind_of_integers() -> Any:
 @case(rtol=1e-6)
 def through_casts() -> Any:
     x = ms.Tensor(np.array([1.5, 2.5, 3.5], np.float32))
-    return {name: told(ms.grad(function)(x)) for name, function in REAL.items()}
+    return {name: values_and_dtype(ms.grad(function)(x)) for name, function in REAL.items()}
 
 
 class Fraction(nn.Cell):
@@ -72,23 +72,23 @@ class Counted(nn.Cell):
 
 @case(rtol=1e-6, graph=True)
 def cells() -> Any:
-    real, whole = ms.Tensor(np.array([1.5, 2.5, 3.5], np.float32)), ms.Tensor(np.array([4, 5, 6], np.int32))
+    real, integers = ms.Tensor(np.array([1.5, 2.5, 3.5], np.float32)), ms.Tensor(np.array([4, 5, 6], np.int32))
     counted = Counted()
     return {
         "fraction": ms.grad(Fraction())(real).asnumpy(), "all": ops.GradOperation(get_all=True)(Fraction())(real)[0].asnumpy(),
-        "weight": ops.GradOperation(get_by_list=True)(counted, ms.ParameterTuple([counted.count]))(whole)[0].asnumpy(),
+        "weight": ops.GradOperation(get_by_list=True)(counted, ms.ParameterTuple([counted.count]))(integers)[0].asnumpy(),
         "by real": ops.GradOperation(get_by_list=True)(counted, ms.ParameterTuple([counted.count]))(real)[0].asnumpy(),
     }
 
 
 @case(rtol=1e-6)
 def asked_for_after_the_call() -> Any:
-    found = {}
+    results = {}
     for name, x in (("real", np.array([1.5, 2.5, 3.5], np.float32)), ("whole", np.array([1, 2, 3], np.int32))):
-        net, given = Fraction().set_grad(), ms.Tensor(x)
-        net(given)
-        found[name] = ops.GradOperation(get_all=True)(net)(given)[0].asnumpy()
-    return found
+        net, x_tensor = Fraction().set_grad(), ms.Tensor(x)
+        net(x_tensor)
+        results[name] = ops.GradOperation(get_all=True)(net)(x_tensor)[0].asnumpy()
+    return results
 
 
 class Branch(nn.Cell):
@@ -110,7 +110,7 @@ class Loop(nn.Cell):
         return x
 
 
-class Again(nn.Cell):
+class Recomputed(nn.Cell):
     def __init__(self) -> None:
         super().__init__()
         self.inner = Fraction()
@@ -123,7 +123,7 @@ class Again(nn.Cell):
 @case(rtol=1e-6, graph=True)
 def in_branches_loops_and_computed_again() -> Any:
     x = ms.Tensor(np.array([1.5, 2.5, 3.5], np.float32))
-    return {net.__name__: ms.grad(net())(x).asnumpy() for net in (Branch, Loop, Again)}
+    return {net.__name__: ms.grad(net())(x).asnumpy() for net in (Branch, Loop, Recomputed)}
 
 
 def doubled(x: Any) -> Any:
@@ -140,12 +140,12 @@ def cubed(x: Any) -> Any:
 
 @case(rtol=1e-6)
 def weighted_forward_and_twice() -> Any:
-    x, whole = ms.Tensor(np.array([1.5, 2.5], np.float32)), ms.Tensor(np.array([1, 2], np.int32))
+    x, integers = ms.Tensor(np.array([1.5, 2.5], np.float32)), ms.Tensor(np.array([1, 2], np.int32))
     sens = ms.Tensor(np.array([1.5, 1.7], np.float32))
     both = ops.GradOperation(get_all=True, sens_param=True)
     products = ms.jvp(mixed, (x, x * 2), (x, x))[1]
     return {
-        "weighted": both(lambda a, b: a * b)(whole, x, sens)[0].asnumpy(),
+        "weighted": both(lambda a, b: a * b)(integers, x, sens)[0].asnumpy(),
         "product": both(lambda a: a * a.astype(ms.int32) * 1.3)(x, sens)[0].asnumpy(),
         "jvp": ms.jvp(doubled, x, x)[1].asnumpy(),
         "jvp of two": np.stack([product.asnumpy() for product in products]),

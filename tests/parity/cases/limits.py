@@ -83,14 +83,14 @@ FAMILIES = {
 
 def calls(text: str) -> list[str]:
     """The calls of a text: they are apart by a blank after a closing bracket and before a capital letter."""
-    found, depth, start = [], 0, 0
+    results, depth, start = [], 0, 0
     joined = " ".join(text.split())
-    for place, letter in enumerate(joined):
+    for index, letter in enumerate(joined):
         depth += (letter in "([") - (letter in ")]")
         if letter in ")" and not depth:
-            found.append(joined[start:place + 1].strip())
-            start = place + 1
-    return found
+            results.append(joined[start:index + 1].strip())
+            start = index + 1
+    return results
 
 
 @case(over={name: name for name in FAMILIES})

@@ -25,7 +25,7 @@ def row(n):
     }
 
 
-def written(folder, shards=1, schema=SCHEMA, rows=24, index=None, calls=1):
+def write(folder, shards=1, schema=SCHEMA, rows=24, index=None, calls=1):
     path = Path(folder) / "rows.mindrecord"
     writer = FileWriter(str(path), shards, True)
     writer.set_header_size(1 << 14)
@@ -49,14 +49,14 @@ SETS = {
 @case(over=SETS)
 def rows_of_a_reader(how):
     with tempfile.TemporaryDirectory() as folder:
-        reader = FileReader(written(folder, **how))
-        found = list(reader.get_next())
-        kinds = {name: type(value).__name__ for name, value in found[1].items()}
+        reader = FileReader(write(folder, **how))
+        results = list(reader.get_next())
+        kinds = {name: type(value).__name__ for name, value in results[1].items()}
         answer = {
-            "length": reader.len(), "schema": reader.schema(), "kinds": kinds, "names": [one["name"] for one in found],
-            "big": [one["big"] for one in found], "exact": np.array([one["exact"] for one in found]),
-            **{f"{name}_{n}": found[n][name] for n in (0, 7, 20) for name in ("numbers", "pairs", "matrix", "double")},
-            "data": np.frombuffer(b"".join(one["data"] for one in found), np.uint8),
+            "length": reader.len(), "schema": reader.schema(), "kinds": kinds, "names": [result["name"] for result in results],
+            "big": [result["big"] for result in results], "exact": np.array([result["exact"] for result in results]),
+            **{f"{name}_{n}": results[n][name] for n in (0, 7, 20) for name in ("numbers", "pairs", "matrix", "double")},
+            "data": np.frombuffer(b"".join(result["data"] for result in results), np.uint8),
         }
         reader.close()
     return answer
@@ -70,23 +70,23 @@ FEW = {
 @case(over=FEW)
 def few_fields(names):
     with tempfile.TemporaryDirectory() as folder:
-        path = written(folder, schema={name: SCHEMA[name] for name in names}, rows=6)
-        found = [one for reader in [FileReader(path)] for one in reader.get_next()]
+        path = write(folder, schema={name: SCHEMA[name] for name in names}, rows=6)
+        results = [record for reader in [FileReader(path)] for record in reader.get_next()]
         indexed = MindPage(path).candidate_fields if any(name in ("label", "name") for name in names) else []
-    rows = [[value.tolist() if isinstance(value, np.ndarray) else str(value) for value in one.values()] for one in found]
+    rows = [[value.tolist() if isinstance(value, np.ndarray) else str(value) for value in result.values()] for result in results]
     return {"rows": rows, "indexed": indexed}
 
 
 @case()
 def pages_by_value():
     with tempfile.TemporaryDirectory() as folder:
-        page = MindPage(written(folder, 3, index=["label", "name"]))
+        page = MindPage(write(folder, 3, index=["label", "name"]))
         before = page.candidate_fields
         page.category_field = "label"
         return {
             "candidates": before, "info": page.read_category_info(), "field": page.category_field,
-            "second": [one["name"] for one in page.read_at_page_by_id(1, 1, 3)],
-            "named": [one["name"] for one in page.read_at_page_by_name("2", 0, 4)],
+            "second": [entry["name"] for entry in page.read_at_page_by_id(1, 1, 3)],
+            "named": [entry["name"] for entry in page.read_at_page_by_name("2", 0, 4)],
             "errors": [raised(lambda: page.read_at_page_by_id(7, 0, 1)), raised(lambda: page.read_at_page_by_id(0, -1, 1))] != [None, None],
         }
 
@@ -94,19 +94,19 @@ def pages_by_value():
 @case()
 def rows_are_added():
     with tempfile.TemporaryDirectory() as folder:
-        path = written(folder, 2, rows=8)
+        path = write(folder, 2, rows=8)
         writer = FileWriter.open_for_append(path)
         writer.write_raw_data([row(n) for n in range(8, 12)])
         writer.commit()
-        return {"names": [one["name"] for one in FileReader(path).get_next()]}
+        return {"names": [entry["name"] for entry in FileReader(path).get_next()]}
 
 
 @case()
 def columns():
     with tempfile.TemporaryDirectory() as folder:
-        data = ds.MindDataset(written(folder), shuffle=False)
+        data = ds.MindDataset(write(folder), shuffle=False)
         first = next(data.create_dict_iterator(num_epochs=1, output_numpy=True))
-        few = ds.MindDataset(written(folder), ["matrix", "label", "data"], shuffle=False)
+        few = ds.MindDataset(write(folder), ["matrix", "label", "data"], shuffle=False)
         batch = next(few.project(["matrix", "label"]).batch(3).create_tuple_iterator(num_epochs=1, output_numpy=True))
         return {
             "columns": data.get_col_names(), "size": data.get_dataset_size(), "few": few.get_col_names(), "batch": batch[0],
@@ -128,20 +128,20 @@ ORDERS = {
 
 
 @case(over={f"{name}_{seed}": (how, seed) for name, how in ORDERS.items() for seed in (1, 77)})
-def order(given):
-    how, seed = given
+def order(arguments):
+    how, seed = arguments
     ds.config.set_seed(seed)
     with tempfile.TemporaryDirectory() as folder:
-        data = ds.MindDataset(written(folder, 2, {"big": {"type": "int64"}, "exact": {"type": "float64"}}), **how)
+        data = ds.MindDataset(write(folder, 2, {"big": {"type": "int64"}, "exact": {"type": "float64"}}), **how)
         column = "big" if "columns_list" in how else "exact"
         epochs = data.create_dict_iterator(num_epochs=3, output_numpy=True)
-        return {"rows": [[round(float(one[column]) * 10) for one in epochs] for _ in range(3)], "size": data.get_dataset_size()}
+        return {"rows": [[round(float(epoch[column]) * 10) for epoch in epochs] for _ in range(3)], "size": data.get_dataset_size()}
 
 
 def writer_of(folder, **how):
-    made = FileWriter(str(Path(folder) / "new"), 1, True)
-    made.add_schema({"id": {"type": "int32"}, "v": {"type": "float32", "shape": [2]}, "data": {"type": "bytes"}, **how})
-    return made
+    file_writer = FileWriter(str(Path(folder) / "new"), 1, True)
+    file_writer.add_schema({"id": {"type": "int32"}, "v": {"type": "float32", "shape": [2]}, "data": {"type": "bytes"}, **how})
+    return file_writer
 
 
 GOOD = {"id": 1, "v": np.zeros(2, np.float32), "data": b"x"}
@@ -157,10 +157,10 @@ REFUSED = {
     "wrong_array": lambda f: writer_of(f).write_raw_data([{**GOOD, "v": np.zeros(2)}]),
     "wrong_length": lambda f: writer_of(f).write_raw_data([{**GOOD, "v": np.zeros(3, np.float32)}]),
     "no_rows": lambda f: writer_of(f).write_raw_data([]), "no_file": lambda f: FileReader(str(Path(f) / "none")),
-    "column": lambda f: FileReader(written(f), columns=["none"]),
-    "two_orders": lambda f: ds.MindDataset(written(f), sampler=ds.SequentialSampler(), shuffle=True),
-    "no_padding": lambda f: ds.MindDataset(written(f), ["label"], padded_sample={"label": 1}),
-    "other_padding": lambda f: ds.MindDataset(written(f), ["label"], padded_sample={"big": 1}, num_padded=2),
+    "column": lambda f: FileReader(write(f), columns=["none"]),
+    "two_orders": lambda f: ds.MindDataset(write(f), sampler=ds.SequentialSampler(), shuffle=True),
+    "no_padding": lambda f: ds.MindDataset(write(f), ["label"], padded_sample={"label": 1}),
+    "other_padding": lambda f: ds.MindDataset(write(f), ["label"], padded_sample={"big": 1}, num_padded=2),
 }
 
 

@@ -240,7 +240,7 @@ def tensors(value):
 def plain(out):
     """The arrays of an answer."""
     if isinstance(out, (tuple, list)):
-        return {f"output{place}": each.asnumpy() for place, each in enumerate(out)}
+        return {f"output{index}": each.asnumpy() for index, each in enumerate(out)}
     return {"output": out.asnumpy()}
 
 
@@ -270,10 +270,10 @@ def gradient(call):
 
 def filled(layer):
     """The layer with known parameters."""
-    for place, parameter in enumerate(layer.get_parameters()):
+    for index, parameter in enumerate(layer.get_parameters()):
         if parameter.dtype == ms.float32:
             count = int(np.prod(parameter.shape))
-            values = np.linspace(0.2, 1.0 + place, count, dtype=np.float32).reshape(parameter.shape)
+            values = np.linspace(0.2, 1.0 + index, count, dtype=np.float32).reshape(parameter.shape)
             parameter.set_data(ms.Tensor(values))
     return layer
 
@@ -281,18 +281,18 @@ def filled(layer):
 @case(over={label: call for label, call in LAYERS.items() if label not in LAYERS_ELSEWHERE}, rtol=1e-5, atol=1e-5, graph=True)
 def layer(call):
     name, (arguments, options), inputs = call
-    made = filled(getattr(mint.nn, name)(*arguments, **options))
-    made.set_train(name != "Dropout")
-    answer = plain(made(*map(tensors, inputs)))
-    answer.update({f"after {one.name}": one.asnumpy() for one in made.get_parameters() if not one.requires_grad})
+    module = filled(getattr(mint.nn, name)(*arguments, **options))
+    module.set_train(name != "Dropout")
+    answer = plain(module(*map(tensors, inputs)))
+    answer.update({f"after {parameter.name}": parameter.asnumpy() for parameter in module.get_parameters() if not parameter.requires_grad})
     return answer
 
 
 @case(over=LAYERS, rtol=1e-5)
 def parameters(call):
     name, (arguments, options), _ = call
-    made = getattr(mint.nn, name)(*arguments, **options)
-    return {"parameters": [[one.name, list(one.shape), str(one.dtype), one.requires_grad] for one in made.get_parameters()]}
+    module = getattr(mint.nn, name)(*arguments, **options)
+    return {"parameters": [[p.name, list(p.shape), str(p.dtype), p.requires_grad] for p in module.get_parameters()]}
 
 
 REFUSED = {

@@ -231,7 +231,7 @@ def tensors(value):
 def plain(out):
     """The arrays of an answer, and what else it is."""
     if isinstance(out, (tuple, list)):
-        return {f"output{place}": each.asnumpy() for place, each in enumerate(out)}
+        return {f"output{index}": each.asnumpy() for index, each in enumerate(out)}
     return {"output": out.asnumpy() if isinstance(out, ms.Tensor) else out}
 
 

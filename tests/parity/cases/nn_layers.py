@@ -94,14 +94,14 @@ def fill(cell):
 def layer(row):
     make, array = row
     cell = fill(make())
-    found = {"names": [[name, list(one.shape), bool(one.requires_grad)] for name, one in cell.parameters_and_names()]}
+    results = {"names": [[name, list(parameter.shape), bool(parameter.requires_grad)] for name, parameter in cell.parameters_and_names()]}
     cell.set_train(False)
-    found["evaluation"] = cell(ms.Tensor(array)).asnumpy()
+    results["evaluation"] = cell(ms.Tensor(array)).asnumpy()
     if "Dropout" not in str(type(cell)):
         cell.set_train(True)
-        found["training"] = cell(ms.Tensor(array)).asnumpy()
-        found.update({f"after_{name}": one.asnumpy() for name, one in cell.parameters_and_names() if "moving" in name})
-    return found
+        results["training"] = cell(ms.Tensor(array)).asnumpy()
+        results.update({f"after_{name}": parameter.asnumpy() for name, parameter in cell.parameters_and_names() if "moving" in name})
+    return results
 
 
 @case(over={name: row for name, row in LAYERS.items() if name != "Dropout_off"}, rtol=1e-3, atol=1e-4)
@@ -110,9 +110,9 @@ def gradient(row):
     cell = fill(make()).set_train(True)
     weights = ms.ParameterTuple(cell.trainable_params())
     forward = ms.value_and_grad(lambda x: (cell(x) * cell(x)).sum(), 0, weights or None)
-    _, found = forward(ms.Tensor(array))
-    to_input, to_weights = found if len(weights) else (found, ())
-    return {"input": to_input.asnumpy(), **{f"weight{index}": one.asnumpy() for index, one in enumerate(to_weights)}}
+    _, result = forward(ms.Tensor(array))
+    to_input, to_weights = result if len(weights) else (result, ())
+    return {"input": to_input.asnumpy(), **{f"weight{index}": weight.asnumpy() for index, weight in enumerate(to_weights)}}
 
 
 @case(over={name: name for name in ACTIVATIONS}, rtol=1e-5, atol=1e-5, graph=True)
@@ -141,5 +141,5 @@ def embedding():
 @case()
 def dropout_keeps_the_mean():
     ones = np.ones((200, 200), np.float32)
-    kept = nn.Dropout(p=0.25).set_train(True)(ms.Tensor(ones)).asnumpy()
-    return {"values": np.unique(np.round(kept, 4)), "share": bool(abs((kept > 0).mean() - 0.75) < 0.02)}
+    dropped = nn.Dropout(p=0.25).set_train(True)(ms.Tensor(ones)).asnumpy()
+    return {"values": np.unique(np.round(dropped, 4)), "share": bool(abs((dropped > 0).mean() - 0.75) < 0.02)}

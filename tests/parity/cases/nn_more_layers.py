@@ -95,13 +95,13 @@ def fill(cell):
 def layer(row):
     make, array = row
     cell = fill(make())
-    found = {"names": [[name, list(one.shape), bool(one.requires_grad)] for name, one in cell.parameters_and_names()]}
+    results = {"names": [[name, list(parameter.shape), bool(parameter.requires_grad)] for name, parameter in cell.parameters_and_names()]}
     cell.set_train(False)
-    found["evaluation"] = cell(ms.Tensor(array)).asnumpy()
+    results["evaluation"] = cell(ms.Tensor(array)).asnumpy()
     cell.set_train(True)
-    found["training"] = cell(ms.Tensor(array)).asnumpy()
-    found.update({f"after_{name}": one.asnumpy() for name, one in cell.parameters_and_names() if "moving" in name})
-    return found
+    results["training"] = cell(ms.Tensor(array)).asnumpy()
+    results.update({f"after_{name}": parameter.asnumpy() for name, parameter in cell.parameters_and_names() if "moving" in name})
+    return results
 
 
 @case(over=LAYERS, rtol=1e-3, atol=1e-4)
@@ -110,9 +110,9 @@ def gradient(row):
     cell = fill(make()).set_train(True)
     weights = ms.ParameterTuple(cell.trainable_params())
     forward = ms.value_and_grad(lambda x: (cell(x) * cell(x)).sum(), 0, weights or None)
-    _, found = forward(ms.Tensor(array))
-    to_input, to_weights = found if len(weights) else (found, ())
-    return {"input": to_input.asnumpy(), **{f"weight{index}": one.asnumpy() for index, one in enumerate(to_weights)}}
+    _, result = forward(ms.Tensor(array))
+    to_input, to_weights = result if len(weights) else (result, ())
+    return {"input": to_input.asnumpy(), **{f"weight{index}": weight.asnumpy() for index, weight in enumerate(to_weights)}}
 
 
 ACTIVATIONS = {
@@ -196,17 +196,17 @@ RECURRENT = {
 
 
 def flat(value):
-    return [one for part in value for one in flat(part)] if isinstance(value, tuple) else [value]
+    return [part_of for part in value for part_of in flat(part)] if isinstance(value, tuple) else [value]
 
 
 def listed(value):
-    return {f"output{i}": one.asnumpy() for i, one in enumerate(flat(value))}
+    return {f"output{i}": tensor.asnumpy() for i, tensor in enumerate(flat(value))}
 
 
 @case(over=RECURRENT, rtol=1e-4, atol=1e-5, graph=True)
 def recurrent(make):
     cell = fill(make())
-    names = [[name, list(one.shape)] for name, one in cell.parameters_and_names()]
+    names = [[name, list(parameter.shape)] for name, parameter in cell.parameters_and_names()]
     return {"names": names, **listed(cell(ms.Tensor(STEPS)))}
 
 
@@ -216,8 +216,8 @@ def recurrent_with_lengths(make):
     count = 5 if cell.batch_first else 3
     lengths = ms.Tensor(([3, 5, 1, 2, 3] if count == 5 else [3, 5, 1]), ms.int32)
     lengths = ms.Tensor(np.minimum(lengths.asnumpy(), 3 if count == 5 else 5))
-    places = cell.num_layers * (2 if cell.bidirectional else 1)
-    start = ms.Tensor(np.random.RandomState(3).randn(places, count, 4).astype(np.float32))
+    states = cell.num_layers * (2 if cell.bidirectional else 1)
+    start = ms.Tensor(np.random.RandomState(3).randn(states, count, 4).astype(np.float32))
     return listed(cell(ms.Tensor(STEPS), (start, start * 0.5) if "LSTM" in type(cell).__name__ else start, lengths))
 
 
@@ -228,10 +228,10 @@ def recurrent_gradient(make):
 
     def loss(x):
         out, last = cell(x)
-        return (out * out).sum() + sum((one * one).sum() for one in flat(last))
+        return (out * out).sum() + sum((output * output).sum() for output in flat(last))
 
     to_input, to_weights = ms.grad(loss, 0, weights)(ms.Tensor(STEPS))
-    return {"input": to_input.asnumpy(), **{one.name: grad.asnumpy() for one, grad in zip(weights, to_weights)}}
+    return {"input": to_input.asnumpy(), **{weight.name: grad.asnumpy() for weight, grad in zip(weights, to_weights)}}
 
 
 CELLS = {
@@ -244,7 +244,7 @@ CELLS = {
 def recurrent_cell(make):
     cell = fill(make())
     h = ms.Tensor(np.random.RandomState(3).randn(3, 4).astype(np.float32))
-    names = [[name, list(one.shape)] for name, one in cell.parameters_and_names()]
+    names = [[name, list(parameter.shape)] for name, parameter in cell.parameters_and_names()]
     out = cell(ms.Tensor(ROWS), (h, h * 0.5) if type(cell).__name__ == "LSTMCell" else h)
     return {"names": names, **listed(out)}
 
@@ -336,10 +336,10 @@ def dropped_channels(row):
     name, array = row
     cell = getattr(nn, name)(0.5)
     ones = ms.Tensor(np.ones_like(array))
-    kept = cell.set_train(True)(ones).asnumpy()
-    channels = kept.reshape(kept.shape[0] * kept.shape[1], -1)
+    dropped = cell.set_train(True)(ones).asnumpy()
+    channels = dropped.reshape(dropped.shape[0] * dropped.shape[1], -1)
     return {"off": cell.set_train(False)(ones).asnumpy(), "whole": bool((channels == channels[:, :1]).all()),
-            "values": bool(set(np.unique(kept)) <= {0.0, 2.0})}  # fmt: skip
+            "values": bool(set(np.unique(dropped)) <= {0.0, 2.0})}  # fmt: skip
 
 
 @case(over={

@@ -62,7 +62,7 @@ def half(row):
 @case(rtol=1e-4, atol=1e-5, graph=True)
 def whole():
     x, y = ms.Tensor(CHANCES), ms.Tensor(np.abs(Y))
-    own = nn.TripletMarginWithDistanceLoss(distance_function=lambda a, b: ops.abs(a - b).sum(-1), margin=0.5)
+    margin_loss = nn.TripletMarginWithDistanceLoss(distance_function=lambda a, b: ops.abs(a - b).sum(-1), margin=0.5)
     return {
         "RMSELoss": nn.RMSELoss()(ms.Tensor(X), ms.Tensor(Y)).asnumpy(),
         "DiceLoss": nn.DiceLoss(0.1)(x, y).asnumpy(),
@@ -70,7 +70,7 @@ def whole():
         "MultiClassDiceLoss_one_out": nn.MultiClassDiceLoss(ignore_indiex=1, activation="sigmoid")(x, y).asnumpy(),
         "MultiClassDiceLoss_weights": nn.MultiClassDiceLoss(ms.Tensor(X[:, :2].repeat(2, 0)[:4]), None, None)(x, y).asnumpy(),
         "KLDivLoss_batchmean": nn.KLDivLoss("batchmean")(ms.Tensor(X), x).asnumpy(),
-        "own_distance": own(ms.Tensor(X), ms.Tensor(Y), x).asnumpy(),
+        "own_distance": margin_loss(ms.Tensor(X), ms.Tensor(Y), x).asnumpy(),
     }
 
 
@@ -86,9 +86,9 @@ def chances():
 def ctc():
     lengths = ms.Tensor([6, 4], ms.int32), ms.Tensor([3, 2], ms.int32)
     short = ms.Tensor([3, 4], ms.int32), ms.Tensor([3, 2], ms.int32)
-    found = {r: nn.CTCLoss(reduction=r)(chances(), ms.Tensor(TARGETS), *lengths).asnumpy() for r in ("mean", "sum", "none")}
+    results = {r: nn.CTCLoss(reduction=r)(chances(), ms.Tensor(TARGETS), *lengths).asnumpy() for r in ("mean", "sum", "none")}
     return {
-        **found, "blank": nn.CTCLoss(4)(chances(), ms.Tensor(TARGETS), *lengths).asnumpy(),
+        **results, "blank": nn.CTCLoss(4)(chances(), ms.Tensor(TARGETS), *lengths).asnumpy(),
         # zero_infinity is not recorded: 2.10's loss stays infinite on the CPU.
         "infinite": nn.CTCLoss(reduction="none")(chances(), ms.Tensor(TARGETS), *short).asnumpy(),
         "function": ops.ctc_loss(chances(), ms.Tensor(TARGETS), *lengths)[0].asnumpy(),
@@ -110,9 +110,10 @@ def ctc_greedy_decoder(merges):
     peaks = np.zeros((6, 2, 5), np.float32)
     for time, (first, second) in enumerate([(1, 4), (1, 0), (4, 0), (1, 4), (2, 2), (2, 3)]):
         peaks[time, 0, first] = peaks[time, 1, second] = 2.0 + time
-    found = ops.ctc_greedy_decoder(ms.Tensor(peaks), ms.Tensor([6, 5], ms.int32), merges)
-    own = ops.CTCGreedyDecoder(merges)(ms.Tensor(peaks), ms.Tensor([6, 5], ms.int32))
-    return {**{f"part{i}": one.asnumpy() for i, one in enumerate(found)}, **{f"own{i}": one.asnumpy() for i, one in enumerate(own)}}
+    result = ops.ctc_greedy_decoder(ms.Tensor(peaks), ms.Tensor([6, 5], ms.int32), merges)
+    primitive = ops.CTCGreedyDecoder(merges)(ms.Tensor(peaks), ms.Tensor([6, 5], ms.int32))
+    return {**{f"part{i}": part.asnumpy() for i, part in enumerate(result)},
+            **{f"own{i}": part.asnumpy() for i, part in enumerate(primitive)}}
 
 
 FUNCTIONS = {

@@ -13,10 +13,10 @@ class Stage(nn.Cell):
             self.blocks.append(nn.Dense(1, 1, has_bias=False))
 
 
-def appended(held, make, depths=(1, 2, 1)):
+def appended(cells, make, depths=(1, 2, 1)):
     for depth in depths:
-        held.append(make(depth))
-    return held
+        cells.append(make(depth))
+    return cells
 
 
 def pair(_):
@@ -24,28 +24,28 @@ def pair(_):
 
 
 def inserted():
-    held = nn.CellList([Stage(1), Stage(1)])
-    held.insert(0, Stage(1))
-    held.insert(2, Stage(2))
-    return held
+    cells = nn.CellList([Stage(1), Stage(1)])
+    cells.insert(0, Stage(1))
+    cells.insert(2, Stage(2))
+    return cells
 
 
 def extended():
-    held = appended(nn.CellList(), Stage, (1,))
-    held.extend([Stage(1), Stage(2)])
-    return held
+    cells = appended(nn.CellList(), Stage, (1,))
+    cells.extend([Stage(1), Stage(2)])
+    return cells
 
 
 def replaced():
-    held = nn.CellList([Stage(1), Stage(1)])
-    held[1], held[0] = Stage(2), Stage(1)
-    return held
+    cells = nn.CellList([Stage(1), Stage(1)])
+    cells[1], cells[0] = Stage(2), Stage(1)
+    return cells
 
 
 def without_parameters_first():
-    held = nn.CellList()
-    held.append(nn.ReLU())
-    return appended(held, Stage, (1, 1))
+    cells = nn.CellList()
+    cells.append(nn.ReLU())
+    return appended(cells, Stage, (1, 1))
 
 
 KINDS = {
@@ -79,11 +79,11 @@ DELETED = {
 
 @case(over=DELETED)
 def names_after_cells_are_deleted(delete):
-    found = {}
+    results = {}
     for kind in (nn.CellList, nn.SequentialCell):
         alone, holder = kind([dense(), kind([dense(), dense()]), dense(), dense()]), nn.Cell()
         holder.blocks = kind([dense(), kind([dense(), dense()]), dense(), dense()])
         for cells, owner in ((alone, alone), (holder.blocks, holder)):
             delete(cells)
-            found[f"{kind.__name__}_{type(owner).__name__}"] = [one.name for one in owner.get_parameters()]
-    return found
+            results[f"{kind.__name__}_{type(owner).__name__}"] = [parameter.name for parameter in owner.get_parameters()]
+    return results

@@ -61,7 +61,7 @@ OPTIMIZERS = {
 def steps(make):
     parameters = [ms.Parameter(ms.Tensor(value), name=name) for name, value in START.items()]
     optimizer = make(parameters)
-    order = [[one.name for one in parameters].index(one.name) for one in optimizer.parameters]
+    order = [[param.name for param in parameters].index(parameter.name) for parameter in optimizer.parameters]
     rates = []
     for gradients in GRADIENTS:
         rates.append(
@@ -69,8 +69,8 @@ def steps(make):
         )
         optimizer(tuple(ms.Tensor(gradients[index]) for index in order))
     return {
-        **{one.name: one.asnumpy() for one in parameters},
-        "kept": sorted([one.name, str(one.dtype), list(one.shape)] for one in optimizer.get_parameters()),
+        **{parameter.name: parameter.asnumpy() for parameter in parameters},
+        "kept": sorted([parameter.name, str(parameter.dtype), list(parameter.shape)] for parameter in optimizer.get_parameters()),
         "order": order,
         "global_step": optimizer.global_step.asnumpy(),
     }
@@ -87,7 +87,7 @@ def one_number(make):
     optimizer = make(parameters)
     for step in range(3):
         optimizer(tuple(ms.Tensor(np.full_like(value, 0.5 - step)) for value in values.values()))
-    return {one.name: one.asnumpy() for one in parameters}
+    return {parameter.name: parameter.asnumpy() for parameter in parameters}
 
 
 RATES = {
@@ -125,7 +125,7 @@ def schedules(make):
     return {"output": np.array([schedule(ms.Tensor(step, ms.int32)).asnumpy() for step in range(7)])}
 
 
-def one():
+def single():
     return [ms.Parameter(ms.Tensor([1.0], ms.float32), name="w")]
 
 
@@ -138,25 +138,26 @@ def one():
                lambda: nn.piecewise_constant_lr([5], [0.1, 0.1]), lambda: nn.PolynomialDecayLR(0.1, 0.2, 4, 0.5),
                lambda: nn.warmup_lr(0.1, 0, 2, 2)],
     "optimizer_types": [
-        lambda: nn.RMSProp(one(), decay=1), lambda: nn.RMSProp(one(), centered=1), lambda: nn.RMSProp(one(), epsilon="a"),
-        lambda: nn.Adagrad(one(), accum=1), lambda: nn.Adagrad(one(), update_slots=0), lambda: nn.Adadelta(one(), rho=1),
-        lambda: nn.AdaMax(one(), beta1=1), lambda: nn.Rprop(one(), etas=[0.5, 1.2]), lambda: nn.Rprop(one(), etas=(1, 2)),
-        lambda: nn.AdaFactor(one(), scale_parameter=1), lambda: nn.Lamb(one(), 0.1, beta1="a"),
-        lambda: nn.LARS(nn.SGD(one(), 0.1), coefficient="a"), lambda: nn.LARS(nn.SGD(one(), 0.1), use_clip=1),
+        lambda: nn.RMSProp(single(), decay=1), lambda: nn.RMSProp(single(), centered=1), lambda: nn.RMSProp(single(), epsilon="a"),
+        lambda: nn.Adagrad(single(), accum=1), lambda: nn.Adagrad(single(), update_slots=0), lambda: nn.Adadelta(single(), rho=1),
+        lambda: nn.AdaMax(single(), beta1=1), lambda: nn.Rprop(single(), etas=[0.5, 1.2]), lambda: nn.Rprop(single(), etas=(1, 2)),
+        lambda: nn.AdaFactor(single(), scale_parameter=1), lambda: nn.Lamb(single(), 0.1, beta1="a"),
+        lambda: nn.LARS(nn.SGD(single(), 0.1), coefficient="a"), lambda: nn.LARS(nn.SGD(single(), 0.1), use_clip=1),
     ],
     "optimizer_values": [
-        lambda: nn.RMSProp(one(), epsilon=-1.0), lambda: nn.RMSProp(one(), decay=-0.1), lambda: nn.RMSProp(one(), momentum=-0.1),
-        lambda: nn.Adagrad(one(), accum=-0.1), lambda: nn.Adadelta(one(), rho=1.5), lambda: nn.Adadelta(one(), epsilon=-0.1),
-        lambda: nn.AdaMax(one(), beta1=1.0), lambda: nn.Rprop(one(), etas=(1.5, 2.0)), lambda: nn.Rprop(one(), step_sizes=(2.0, 1.0)),
-        lambda: nn.AdaFactor(one(), 0.1), lambda: nn.AdaFactor(one(), warmup_init=True, relative_step=False),
-        lambda: nn.Lamb(one(), 0.1, beta1=1.0), lambda: nn.Lamb(one(), 0.1, eps=-1.0), lambda: nn.RMSProp([], 0.1),
+        lambda: nn.RMSProp(single(), epsilon=-1.0), lambda: nn.RMSProp(single(), decay=-0.1), lambda: nn.RMSProp(single(), momentum=-0.1),
+        lambda: nn.Adagrad(single(), accum=-0.1), lambda: nn.Adadelta(single(), rho=1.5), lambda: nn.Adadelta(single(), epsilon=-0.1),
+        lambda: nn.AdaMax(single(), beta1=1.0), lambda: nn.Rprop(single(), etas=(1.5, 2.0)),
+        lambda: nn.Rprop(single(), step_sizes=(2.0, 1.0)),
+        lambda: nn.AdaFactor(single(), 0.1), lambda: nn.AdaFactor(single(), warmup_init=True, relative_step=False),
+        lambda: nn.Lamb(single(), 0.1, beta1=1.0), lambda: nn.Lamb(single(), 0.1, eps=-1.0), lambda: nn.RMSProp([], 0.1),
     ],
 })  # fmt: skip
 def refused(calls):
     return {"errors": [raised(call) for call in calls]}
 
 
-class _Own(nn.Optimizer):
+class _CustomOptimizer(nn.Optimizer):
     """A program's own optimizer, as the model zoo writes them."""
 
     @opt_init_args_register
@@ -167,28 +168,28 @@ class _Own(nn.Optimizer):
 
     def construct(self, gradients):
         gradients = self.scale_grad(self.decay_weight(gradients))
-        made = self.hyper_map(ops.partial(_step, self.share, self.get_lr()), self.parameters, gradients, self.kept, self.optim_filter)
+        updates = self.hyper_map(ops.partial(_step, self.share, self.get_lr()), self.parameters, gradients, self.kept, self.optim_filter)
         ops.assign_add(self.global_step, self.global_step_increase_tensor)
         if self.use_parallel:
-            self.broadcast_params(made)
-        return made
+            self.broadcast_params(updates)
+        return updates
 
 
-def _step(share, rate, parameter, gradient, kept, wanted):
-    if wanted:
-        ops.assign(kept, kept * share + gradient)
-        ops.assign(parameter, parameter - rate * kept)
+def _step(share, rate, parameter, gradient, moment, selected):
+    if selected:
+        ops.assign(moment, moment * share + gradient)
+        ops.assign(parameter, parameter - rate * moment)
     return True
 
 
 @case(rtol=1e-5, atol=1e-6)
 def own_optimizer():
     parameters = [ms.Parameter(ms.Tensor(value), name=name) for name, value in START.items()]
-    optimizer = _Own(parameters, share=0.7)
+    optimizer = _CustomOptimizer(parameters, share=0.7)
     for gradients in GRADIENTS:
         optimizer(tuple(map(ms.Tensor, gradients)))
     return {
-        **{one.name: one.asnumpy() for one in parameters}, "global_step": optimizer.global_step.asnumpy(),
+        **{parameter.name: parameter.asnumpy() for parameter in parameters}, "global_step": optimizer.global_step.asnumpy(),
         "init_learning_rate": optimizer.init_learning_rate,
         "flags": [optimizer.optim_filter, optimizer.dynamic_decay_flags, optimizer.use_parallel, optimizer.is_group_params_ordered],
     }

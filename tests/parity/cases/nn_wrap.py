@@ -31,7 +31,7 @@ def parts(make):
     net = make()
     weights = ms.ParameterTuple(net.trainable_params())
     value, gradients = ms.value_and_grad(net, None, weights)(ms.Tensor(DATA), ms.Tensor(LABEL))
-    return {"value": value.asnumpy(), "weight": gradients[0].asnumpy(), "names": [one.name for one in weights]}
+    return {"value": value.asnumpy(), "weight": gradients[0].asnumpy(), "names": [weight.name for weight in weights]}
 
 
 @case()
@@ -42,11 +42,11 @@ def micro_batch():
 
 @case(rtol=1e-5)
 def gradients():
-    whole = nn.WithGradCell(network())(ms.Tensor(DATA), ms.Tensor(LABEL))
+    both = nn.WithGradCell(network())(ms.Tensor(DATA), ms.Tensor(LABEL))
     net = network().backbone_network
     weighed = nn.WithGradCell(net, nn.MSELoss(), ms.Tensor(2.0))(ms.Tensor(DATA), ms.Tensor(LABEL))
     reducer = nn.DistributedGradReducer(net.trainable_params(), degree=4, mean=True)
-    return {"weight": whole[0].asnumpy(), "bias": whole[1].asnumpy(), "weighed": weighed[0].asnumpy(), "degree": reducer.degree.asnumpy(),
+    return {"weight": both[0].asnumpy(), "bias": both[1].asnumpy(), "weighed": weighed[0].asnumpy(), "degree": reducer.degree.asnumpy(),
             "mean": reducer.mean, "filter": list(reducer.allreduce_filter)}  # fmt: skip
 
 
@@ -69,13 +69,13 @@ class _Two(nn.Cell):
 def products():
     x, y = ms.Tensor([1.0, 2.0], ms.float32), ms.Tensor([3.0, 4.0], ms.float32)
     v, w = ms.Tensor([1.0, 0.5], ms.float32), ms.Tensor([2.0, 1.0], ms.float32)
-    found = {"jvp": nn.Jvp(_Product())(x, y, (v, w)), "jvp_one": nn.Jvp(_Square())(x, v), "vjp": nn.Vjp(_Product())(x, y, v),
+    results = {"jvp": nn.Jvp(_Product())(x, y, (v, w)), "jvp_one": nn.Jvp(_Square())(x, v), "vjp": nn.Vjp(_Product())(x, y, v),
              "vjp_one": nn.Vjp(_Square())(x, v)}  # fmt: skip
     answer = {}
-    for name, (value, product) in found.items():
+    for name, (value, product) in results.items():
         answer[name] = value.asnumpy()
-        for i, one in enumerate(product if isinstance(product, tuple) else (product,)):
-            answer[f"{name}{i}"] = one.asnumpy()
+        for i, tensor in enumerate(product if isinstance(product, tuple) else (product,)):
+            answer[f"{name}{i}"] = tensor.asnumpy()
     return answer
 
 
@@ -92,9 +92,9 @@ def scaled_gradients():
 @case(rtol=1e-6)
 def initializer_helpers():
     array = np.zeros((2, 2), np.float32)
-    given = start._assignment(array, np.ones((2, 2), np.float32))
+    assigned = start._assignment(array, np.ones((2, 2), np.float32))
     return {
-        "array": array, "given": np.asarray(given), "number": np.asarray(start._assignment(np.zeros(3, np.float32), 2.0)),
+        "array": array, "given": np.asarray(assigned), "number": np.asarray(start._assignment(np.zeros(3, np.float32), 2.0)),
         "fan_in": int(start._calculate_correct_fan((4, 3, 2, 2), "fan_in")),
         "fan_out": int(start._calculate_correct_fan((4, 3, 2, 2), "FAN_OUT")),
         "fans": [int(n) for n in start._calculate_fan_in_and_fan_out((4, 3, 2, 2))],
@@ -113,7 +113,7 @@ def initializer_helpers():
 
 @case()
 def own_initializer():
-    known = dict(start._INITIALIZER_ALIAS)
+    aliases = dict(start._INITIALIZER_ALIAS)
 
     @start._register("mine")
     class Mine(start.Initializer):
@@ -124,16 +124,16 @@ def own_initializer():
         return {"output": start.initializer("mine", [2, 2], ms.float32).init_data().asnumpy()}
     finally:
         start._INITIALIZER_ALIAS.clear()
-        start._INITIALIZER_ALIAS.update(known)
+        start._INITIALIZER_ALIAS.update(aliases)
 
 
-class _OwnStatus(nn.TrainOneStepWithLossScaleCell):
+class _HostStatus(nn.TrainOneStepWithLossScaleCell):
     """MindSpore's own look for overflows has no kernel on its CPU."""
 
     def get_overflow_status(self, status, compute_output):
         finite = ops.isfinite(compute_output[0]).all()
-        for one in compute_output[1:]:
-            finite = ops.logical_and(finite, ops.isfinite(one).all())
+        for gradient in compute_output[1:]:
+            finite = ops.logical_and(finite, ops.isfinite(gradient).all())
         return ops.logical_not(finite)
 
     def start_overflow_check(self, pre_cond, compute_input):
@@ -150,10 +150,10 @@ SCALED = {
 def loss_scale(make):
     """Six steps, the fourth of which overflows."""
     net = network()
-    step = _OwnStatus(net, nn.Momentum(net.trainable_params(), 0.1, 0.9), make())
+    step = _HostStatus(net, nn.Momentum(net.trainable_params(), 0.1, 0.9), make())
     step.set_train()
-    told = []
+    scales = []
     for at in range(6):
         _, overflow, scale = step(ms.Tensor(DATA * (1e30 if at == 3 else 1.0)), ms.Tensor(LABEL))
-        told.append([float(bool(overflow.asnumpy())), float(scale.asnumpy())])
-    return {"told": told, **{one.name: one.asnumpy() for one in net.trainable_params()}}
+        scales.append([float(bool(overflow.asnumpy())), float(scale.asnumpy())])
+    return {"told": scales, **{parameter.name: parameter.asnumpy() for parameter in net.trainable_params()}}

@@ -33,11 +33,11 @@ BINARY = {
     **dict.fromkeys("power float_power".split(), (POSITIVE, Y)),
     **dict.fromkeys("bitwise_and bitwise_or bitwise_xor gcd lcm".split(), (INTEGERS, MORE)),
 }
-WHOLE = (
+INTEGER_NAMES = (
     "add arctan2 copysign divide floor_divide fmod heaviside hypot maximum minimum mod multiply remainder subtract true_divide equal "
     "greater greater_equal less less_equal not_equal logical_and logical_or logical_xor float_power"
 ).split()
-MIXED = [name for name in WHOLE if name not in ("copysign", "maximum", "minimum")]
+MIXED = [name for name in INTEGER_NAMES if name not in ("copysign", "maximum", "minimum")]
 
 
 class Net(ms.nn.Cell):
@@ -56,8 +56,8 @@ def answer(name, arrays, **keywords):
 
 def slopes(name, arrays):
     inputs = tuple(ms.Tensor(array) for array in arrays)
-    found = ms.grad(Net(getattr(np, name)), tuple(range(len(inputs))))(*inputs)
-    return {f"grad{i}": one.asnumpy() for i, one in enumerate(found if isinstance(found, tuple) else (found,))}
+    gradients = ms.grad(Net(getattr(np, name)), tuple(range(len(inputs))))(*inputs)
+    return {f"grad{i}": tensor.asnumpy() for i, tensor in enumerate(gradients if isinstance(gradients, tuple) else (gradients,))}
 
 
 @case(over={name: name for name in UNARY}, rtol=2e-6, atol=1e-5, graph=True)
@@ -121,7 +121,7 @@ def binary_gradient(name):
     return slopes(name, BINARY[name])
 
 
-@case(over={name: name for name in WHOLE}, rtol=1e-5, graph=True)
+@case(over={name: name for name in INTEGER_NAMES}, rtol=1e-5, graph=True)
 def binary_integers(name):
     return answer(name, (INTEGERS, MORE))
 
@@ -173,7 +173,7 @@ def dtypes(name):
 
 @case(rtol=1e-6)
 def random_shapes():
-    made = {"rand": np.rand(2, 3), "rand1": np.rand(), "rand2": np.rand((2, 2), dtype=np.float16), "randn": np.randn(4),
+    drawn = {"rand": np.rand(2, 3), "rand1": np.rand(), "rand2": np.rand((2, 2), dtype=np.float16), "randn": np.randn(4),
             "randn1": np.randn(dtype=np.float64), "randint": np.randint(5), "randint1": np.randint(2, 3, (2, 3)),
             "empty": np.empty((2, 3)), "empty1": np.empty(3, np.int32), "empty_like": np.empty_like(ms.Tensor(X))}  # fmt: skip
-    return {**{name: [list(one.shape), str(one.dtype)] for name, one in made.items()}, "values": made["randint1"].asnumpy()}
+    return {**{name: [list(array.shape), str(array.dtype)] for name, array in drawn.items()}, "values": drawn["randint1"].asnumpy()}

@@ -8,7 +8,7 @@ from parity.case import case
 F = onp.array([[0.5, -1.5, 2.0], [3.0, 0.25, -0.75]], onp.float32)
 V = T(onp.array([1.0, 2.0, 3.0], onp.float32))
 SQUARE = T(onp.array([[2.0, 1.0], [0.5, -1.0], [1.5, 0.0]], onp.float32))
-PLACES = T(onp.array([[0, 2], [1, 1]], onp.int32))
+INDICES = T(onp.array([[0, 2], [1, 1]], onp.int32))
 
 CALLS = {
     "amax": lambda f: np.amax(f, 1), "amin": lambda f: np.amin(f), "append": lambda f: np.append(f, f, 1),
@@ -33,7 +33,7 @@ CALLS = {
     "split": lambda f: np.split(f, 3, 1)[1],
     "squeeze": lambda f: np.squeeze(f), "stack": lambda f: np.stack((f, f * f), 1), "std": lambda f: np.std(f, 1),
     "sum": lambda f: np.sum(f, 0), "sum_all": lambda f: np.sum(f), "swapaxes": lambda f: np.swapaxes(f, 0, 1),
-    "take": lambda f: np.take(f, PLACES), "take_along_axis": lambda f: np.take_along_axis(f, PLACES, 1),
+    "take": lambda f: np.take(f, INDICES), "take_along_axis": lambda f: np.take_along_axis(f, INDICES, 1),
     "tensordot": lambda f: np.tensordot(f, SQUARE, 1), "tile": lambda f: np.tile(f, (2, 2)), "trace": lambda f: np.trace(f),
     "transpose": lambda f: np.transpose(f), "trapz": lambda f: np.trapz(f), "tril": lambda f: np.tril(f), "triu": lambda f: np.triu(f),
     "vander": lambda f: np.vander(np.ravel(f), 3), "var": lambda f: np.var(f, 0), "vstack": lambda f: np.vstack((f, V)),

@@ -14,7 +14,7 @@ GRADIENT, ROWS = [[0.1, 0.2], [0.3, 0.4]], [0, 2]
 
 def stepped(primitive, states, *arguments):
     parameters = [Parameter(t(state), name=f"p{at}") for at, state in enumerate((VAR, *states))]
-    primitive(*parameters, *[t(one, np.int32) if one is ROWS else t(one) for one in arguments])
+    primitive(*parameters, *[t(argument, np.int32) if argument is ROWS else t(argument) for argument in arguments])
     return numbered(*[parameter.value() for parameter in parameters])
 
 
@@ -69,6 +69,6 @@ def images():
 @case(rtol=1e-5, atol=1e-5)
 def others():
     return {
-        "range": array_ops.RangeV2()(*[t(one, np.int32) for one in (1, 7, 2)]).asnumpy(), "relu": nn_ops.ReLUV3()(of(4)).asnumpy(),
+        "range": array_ops.RangeV2()(*[t(length, np.int32) for length in (1, 7, 2)]).asnumpy(), "relu": nn_ops.ReLUV3()(of(4)).asnumpy(),
         "conv": nn_ops.Conv3DBackpropInput(2, 2)(of(2, 3, 2, 2, 2), of(1, 2, 3, 3, 3), (1, 3, 4, 4, 4)).asnumpy(),
     }

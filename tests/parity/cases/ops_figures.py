@@ -99,7 +99,7 @@ WAVE = {
     "STFT": lambda: probe(ops.STFT(4, 2, 4, False, True, True), SIGNAL, np.ones(4, np.float32), by=()),
 }  # fmt: skip
 
-FOUND = {
+CALLS = {
     "unique": lambda: probe(ops.unique, I), "Unique": lambda: probe(ops.Unique(), I), "unique_matrix": lambda: probe(
         ops.unique, np.array([[5, 2], [2, 9]]),
     ),
@@ -196,7 +196,7 @@ def wave(ask):
     return ask()
 
 
-@case(over=FOUND, rtol=1e-6, graph=True)
+@case(over=CALLS, rtol=1e-6, graph=True)
 def found(ask):
     return ask()
 

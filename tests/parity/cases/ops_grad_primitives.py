@@ -25,8 +25,8 @@ def of(*shape, start=0.5):
     return t((np.sin(np.arange(count) * 1.7 + start) * 3).reshape(shape))
 
 
-def numbered(found):
-    return {str(at): one.asnumpy() for at, one in enumerate(found if isinstance(found, (tuple, list)) else (found,))}
+def numbered(result):
+    return {str(at): tensor.asnumpy() for at, tensor in enumerate(result if isinstance(result, (tuple, list)) else (result,))}
 
 
 def max_pool(mode):
@@ -49,27 +49,27 @@ def max_pool_3d():
 
 def adaptive_max_2d():
     x = of(1, 2, 5, 5)
-    out, places = P.AdaptiveMaxPool2D((3, 2))(x)
-    return G.AdaptiveMaxPool2DGrad()(of(*out.shape, start=1.0), x, places)
+    out, indices = P.AdaptiveMaxPool2D((3, 2))(x)
+    return G.AdaptiveMaxPool2DGrad()(of(*out.shape, start=1.0), x, indices)
 
 
 def adaptive_max_3d():
     x = of(1, 2, 4, 5, 5)
-    out, places = P.AdaptiveMaxPool3D()(x, ints(2, 3, 2))
-    return G.AdaptiveMaxPool3DGrad()(of(*out.shape, start=1.0), x, places)
+    out, indices = P.AdaptiveMaxPool3D()(x, ints(2, 3, 2))
+    return G.AdaptiveMaxPool3DGrad()(of(*out.shape, start=1.0), x, indices)
 
 
 def argmax_v2():
     x = of(1, 2, 6, 6)
-    out, places = P.MaxPoolWithArgmaxV2(3, 2, 1)(x)
-    return G.MaxPoolGradWithArgmaxV2(3, 2, 1)(x, of(*out.shape, start=1.0), places)
+    out, indices = P.MaxPoolWithArgmaxV2(3, 2, 1)(x)
+    return G.MaxPoolGradWithArgmaxV2(3, 2, 1)(x, of(*out.shape, start=1.0), indices)
 
 
 def batch_norm(training):
     x = of(3, 2, 4, 4)
-    found = P.BatchNorm(is_training=training)(x, t([1, 2]), t([0.5, -1]), t([0.1, 0.2]), t([1.5, 0.7]))
-    mean, variance = (found[3], found[4]) if training else (t([0.1, 0.2]), t([1.5, 0.7]))
-    return G.BatchNormGrad(training, 1e-5)(of(3, 2, 4, 4, start=1.0), x, t([1, 2]), mean, variance, found[3])
+    result = P.BatchNorm(is_training=training)(x, t([1, 2]), t([0.5, -1]), t([0.1, 0.2]), t([1.5, 0.7]))
+    mean, variance = (result[3], result[4]) if training else (t([0.1, 0.2]), t([1.5, 0.7]))
+    return G.BatchNormGrad(training, 1e-5)(of(3, 2, 4, 4, start=1.0), x, t([1, 2]), mean, variance, result[3])
 
 
 GRADIENTS = {

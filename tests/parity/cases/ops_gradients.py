@@ -29,7 +29,7 @@ def both(name, first, second, *, init=(), seconds=None):
     return make
 
 
-OF_ONE = {
+OF_ONE_INPUT = {
     **{name: both(name, X, DY) for name in ("AbsGrad", "AtanGrad", "HShrinkGrad", "SoftShrinkGrad", "FastGeLUGrad")},
     **{name: both(name, INSIDE, DY) for name in ("ACosGrad", "AsinGrad")},
     **{name: both(name, ABOVE, DY) for name in "AcoshGrad AsinhGrad InvGrad ReciprocalGrad RsqrtGrad SigmoidGrad TanhGrad".split()},
@@ -68,14 +68,14 @@ OF_TWO = {
 }
 
 
-@case(rtol=2e-5, atol=1e-6, over=OF_ONE)
+@case(rtol=2e-5, atol=1e-6, over=OF_ONE_INPUT)
 def gradient_of(make):
     return {"gradient": make().asnumpy()}
 
 
 @case(rtol=2e-5, atol=1e-6, over=OF_TWO)
 def gradients_of(make):
-    return {f"gradient_{place}": one.asnumpy() for place, one in enumerate(make())}
+    return {f"gradient_{index}": tensor.asnumpy() for index, tensor in enumerate(make())}
 
 
 @case(rtol=1e-6, graph=True, over={"valid": ("VALID", 2, 1), "same": ("SAME", (1, 1, 2, 2, 2), (1, 1, 2, 1, 2))})

@@ -81,7 +81,7 @@ def random_kinds():
     ones, halves = ops.rand_like(x).asnumpy(), ops.randn_like(x).asnumpy()
     order = ops.randperm(20).asnumpy()
     drawn = ops.multinomial(ms.Tensor([0.0, 1.0, 1.0]), 2, replacement=False).asnumpy()
-    again = ops.multinomial(ms.Tensor([0.0, 1.0]), 3).asnumpy()
+    second = ops.multinomial(ms.Tensor([0.0, 1.0]), 3).asnumpy()
     chosen = ops.bernoulli(ms.Tensor(np.zeros((50, 40), np.float32))).asnumpy()
     dropped = ops.dropout(ms.Tensor(np.ones((50, 40), np.float32)), 0.5).asnumpy()
     return {
@@ -89,7 +89,7 @@ def random_kinds():
         "randn_like": [str(halves.dtype), list(halves.shape), abs(round(float(halves.mean()), 1)), round(float(halves.std()), 1)],
         "randperm": [str(order.dtype), sorted(order.tolist())],
         "multinomial": [str(drawn.dtype), sorted(drawn.tolist())],
-        "multinomial_again": [str(again.dtype), again.tolist()],
+        "multinomial_again": [str(second.dtype), second.tolist()],
         "bernoulli": [str(chosen.dtype), sorted(set(chosen.reshape(-1).tolist())), round(float(chosen.mean()), 1)],
         "dropout": [str(dropped.dtype), sorted(set(dropped.reshape(-1).tolist()))],
     }

@@ -18,9 +18,9 @@ def cache_parts():
     caches.UpdateCache()(table, t([1, -1, 3, 9], np.int32), of(4, 2, start=1.0), 4)
     other = Parameter(of(4, 2), name="other")
     caches.DynamicAssign()(other, of(4, 2, start=2.0))
-    kept, places = caches.SubAndFilter()(t([1, 3, 5, 8, 9, 16], np.int32), 10, 5)
+    remaining, positions = caches.SubAndFilter()(t([1, 3, 5, 8, 9, 16], np.int32), 10, 5)
     return {
-        "table": table.asnumpy(), "other": other.asnumpy(), "kept": kept.asnumpy(), "places": places.asnumpy(),
+        "table": table.asnumpy(), "other": other.asnumpy(), "kept": remaining.asnumpy(), "places": positions.asnumpy(),
         "dealt": caches.MapUniform()(t(range(8), np.int32), 4, 2).asnumpy(),
         "long": caches.MapUniform()(t(range(7), np.int64), 3, 3).asnumpy(),
         "shifted": caches.PadAndShift()(t([9, 13, -1, -1, -1, -1, -1, -1], np.int32), t([0, 3, 5, 8], np.int32), 1).asnumpy(),
@@ -29,9 +29,9 @@ def cache_parts():
 
 @case(rtol=1e-6)
 def joins():
-    found = {"offsets": G.ConcatOffset(3, 1)((of(2, 3), of(2, 1), of(2, 4))).asnumpy()}
+    results = {"offsets": G.ConcatOffset(3, 1)((of(2, 3), of(2, 1), of(2, 4))).asnumpy()}
     parts = array_ops.ConcatOffsetV1()(t(1, np.int32), (t([1, 2, 3], np.int32), t([1, 5, 3], np.int32), t([1, 4, 3], np.int32)))
-    return {**found, **numbered(*parts), "same": inner.SameTypeShape()(of(2), of(2)).asnumpy()}
+    return {**results, **numbered(*parts), "same": inner.SameTypeShape()(of(2), of(2)).asnumpy()}
 
 
 SHAPES = [((4, 2, 1), (2, 7)), ((2, 3), (2, 3)), ((1, 3), (3,)), ((2, 1, 3), (1, 3)), ((3, 1), (1, 1))]
@@ -39,11 +39,11 @@ SHAPES = [((4, 2, 1), (2, 7)), ((2, 3), (2, 3)), ((1, 3), (3,)), ((2, 1, 3), (1,
 
 @case()
 def stretched_axes():
-    found = {}
+    results = {}
     for at, pair in enumerate(SHAPES):
-        for which, axes in enumerate(inner.DynamicBroadcastGradientArgs()(*[t(one, np.int64) for one in pair])):
-            found[f"{at}_{which}"] = axes.asnumpy()
-    return found
+        for which, axes in enumerate(inner.DynamicBroadcastGradientArgs()(*[t(index, np.int64) for index in pair])):
+            results[f"{at}_{which}"] = axes.asnumpy()
+    return results
 
 
 @case(over={"all": None, "both": (0, 1)}, rtol=1e-5)           # along one axis MindSpore takes the lengths of other rows
@@ -54,11 +54,11 @@ def clipped(axis):
 @case(rtol=1e-5, atol=1e-6)
 def gradients():
     x, volume = of(1, 2, 4, 4), of(1, 1, 2, 2, 2)
-    pooled, places = P.MaxPoolWithArgmax(2, 2)(x)
+    pooled, indices = P.MaxPoolWithArgmax(2, 2)(x)
     losses, back = nn_ops.SparseSoftmaxCrossEntropyWithLogitsV2()(of(3, 4), t([0, 2, 3], np.int32))
     lower, upper = G.LuUnpackGrad(True, True)(of(3, 3), of(3, 3, start=1.0), of(3, 3, start=2.0))
     return {
-        "pool": G.MaxPoolGradWithArgmax(2, 2)(x, pooled, places).asnumpy(), "losses": losses.asnumpy(), "back": back.asnumpy(),
+        "pool": G.MaxPoolGradWithArgmax(2, 2)(x, pooled, indices).asnumpy(), "losses": losses.asnumpy(), "back": back.asnumpy(),
         "volume": G.MaxPool3DGradGrad(2, 2)(volume, of(1, 1, 1, 1, 1), of(1, 1, 2, 2, 2, start=1.0)).asnumpy(),
         "lower": lower.asnumpy(), "upper": upper.asnumpy(), "added": math_ops.AddV2()(of(2), of(2)).asnumpy(),
     }
@@ -69,14 +69,14 @@ def sparse_sums():
     from mindspore.ops.operations._sparse_grad_ops import SparseAddGrad
 
     first, second, total = ([[0, 1], [1, 2]], [[0, 1], [2, 0]], [[0, 1], [1, 2], [2, 0]])
-    return numbered(*SparseAddGrad()(of(3), *[t(one, np.int64) for one in (first, second, total)]))
+    return numbered(*SparseAddGrad()(of(3), *[t(value, np.int64) for value in (first, second, total)]))
 
 
 @case(rtol=1e-4, atol=1e-5)
 def deformable_offsets():
     options = {"strides": (1, 1, 1, 1), "pads": (0, 0, 0, 0), "ksize": (2, 2)}
     x, offsets = of(1, 2, 4, 4), of(1, 12, 3, 3, start=1.0) * 0.2
-    found = nn_ops.DeformableOffsets(**options)(x, offsets)
+    result = nn_ops.DeformableOffsets(**options)(x, offsets)
     options["kernel_size"] = options.pop("ksize")
-    by_x, by_offsets = G.DeformableOffsetsGrad(**options)(of(*found.shape, start=2.0), x, offsets)
+    by_x, by_offsets = G.DeformableOffsetsGrad(**options)(of(*result.shape, start=2.0), x, offsets)
     return {"x": by_x.asnumpy(), "offsets": by_offsets.asnumpy()}

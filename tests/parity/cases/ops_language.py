@@ -83,7 +83,7 @@ def h(x):
 def vector(fn, *inputs, **keywords):
     result, product, *rest = ops.vjp(fn, *inputs, **keywords)
     first = result if isinstance(result, tuple) else (result,)
-    return result, product(*[one + 1 for one in first]), *rest
+    return result, product(*[number + 1 for number in first]), *rest
 
 
 def straight(fn, inputs, v):
@@ -140,13 +140,13 @@ def transformed(ask):
 TOKENS = np.array([[[1, 2, 3, 1, 2]], [[3, 3, 3, 3, 3]]], np.int32)
 CHANCES = np.arange(10, dtype=np.float32).reshape(2, 1, 5) - 20
 AT = np.array([[0, 0], [0, 1], [1, 0]])
-PLACES = np.array([[0, 0], [0, 1], [0, 2], [1, 0]])
+POSITIONS = np.array([[0, 0], [0, 1], [0, 2], [1, 0]])
 SEQUENCES = {
     "EditDistance": lambda: ops.EditDistance()(tensor(AT), tensor(np.array([1, 2, 3])), tensor(np.array([2, 2])), tensor(
-        PLACES,
+        POSITIONS,
     ), tensor(np.array([1, 5, 2, 3])), tensor(np.array([2, 3]))),
     "EditDistance_plain": lambda: ops.EditDistance(False)(tensor(AT), tensor(np.array([1, 2, 3])), tensor(np.array([2, 2])), tensor(
-        PLACES,
+        POSITIONS,
     ), tensor(np.array([4, 5, 6, 9])), tensor(np.array([2, 3]))),
     "NoRepeatNGram": lambda: ops.NoRepeatNGram(2)(tensor(TOKENS), tensor(CHANCES)),
     "NoRepeatNGram_3": lambda: ops.NoRepeatNGram(3)(tensor(TOKENS), tensor(CHANCES)),
@@ -193,10 +193,10 @@ def of_ones_own():
 
     @ops.kernel
     def doubled(a):
-        made = output_tensor(a.shape, a.dtype)  # noqa: F821
+        output = output_tensor(a.shape, a.dtype)  # noqa: F821
         for i in range(a.shape[0]):
-            made[i] = a[i] * 2
-        return made
+            output[i] = a[i] * 2
+        return output
 
     info = ops.CustomRegOp("added").input(0, "x").input(1, "y", "dynamic")
     info = info.output(0, "z").dtype_format(
@@ -210,7 +210,7 @@ def of_ones_own():
         "output": custom(tensor(X), tensor(Y)).asnumpy(),
         "gradient": listed(ms.grad(lambda a, b: custom(a, b), (0, 1))(tensor(X), tensor(Y))),
         "doubled": doubled(X), "info": [info["op_name"], info["target"], len(info["inputs"])],
-        "records": [[one["imply_type"], one["dtype_format"][0][0][0]] for one in records],
+        "records": [[record["imply_type"], record["dtype_format"][0][0][0]] for record in records],
         "wrong": raised(lambda: ops.Custom(3)),
     }
 
@@ -219,8 +219,8 @@ def of_ones_own():
 def printed():
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        found = [ops.Print()("x is", tensor(V)), ops.print_(1, 2.5, (1, 2), None)]
-    return {"found": found, "text": out.getvalue()}
+        results = [ops.Print()("x is", tensor(V)), ops.print_(1, 2.5, (1, 2), None)]
+    return {"found": results, "text": out.getvalue()}
 
 
 @case()

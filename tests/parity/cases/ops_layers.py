@@ -19,7 +19,7 @@ def sizes(*lengths):
     return ms.Tensor(list(lengths), ms.int32)
 
 
-ONE = {
+SINGLE_INPUT = {
     "avg_pool1d": (lambda x: ops.avg_pool1d(x, 3, 2, 1, True, False), LINE),
     "avg_pool3d": (lambda x: ops.avg_pool3d(x, (2, 3, 2), 2, 1, divisor_override=3), BOX),
     "max_pool3d": (lambda x: ops.max_pool3d(x, 3, 2, 1), BOX),
@@ -79,13 +79,13 @@ ONE = {
 NO_GRADIENT = ("channel_shuffle",)
 
 
-@case(over=ONE, rtol=1e-4, atol=1e-5, graph=True)
+@case(over=SINGLE_INPUT, rtol=1e-4, atol=1e-5, graph=True)
 def one(row):
     call, array = row
     return {"output": call(ms.Tensor(array)).asnumpy()}
 
 
-@case(over={name: row for name, row in ONE.items() if name not in NO_GRADIENT}, rtol=1e-3, atol=1e-4)
+@case(over={name: row for name, row in SINGLE_INPUT.items() if name not in NO_GRADIENT}, rtol=1e-3, atol=1e-4)
 def gradient(row):
     call, array = row
     return {"gradient": ms.grad(lambda x: (call(x) * call(x)).sum())(ms.Tensor(array)).asnumpy()}
@@ -97,13 +97,13 @@ SINGLE = (
 ).split()
 
 
-@case(over=ONE, rtol=1e-2, atol=1e-2)
+@case(over=SINGLE_INPUT, rtol=1e-2, atol=1e-2)
 def half(row):
     call, array = row
     return {"output": call(ms.Tensor(array.astype(np.float16))).asnumpy()}
 
 
-@case(over={name: row for name, row in ONE.items() if name not in SINGLE}, rtol=1e-5, atol=1e-5)
+@case(over={name: row for name, row in SINGLE_INPUT.items() if name not in SINGLE}, rtol=1e-5, atol=1e-5)
 def double(row):
     call, array = row
     return {"output": call(ms.Tensor(array.astype(np.float64))).asnumpy()}
@@ -154,13 +154,13 @@ def at_random_places():
 @case(rtol=1e-6)
 def unpooled():
     out, at = ops.max_pool3d(ms.Tensor(BOX[:, :, :4, :, :6].copy()), 2, return_indices=True)
-    flat, places = ops.MaxPoolWithArgmaxV2(2)(ms.Tensor(IMAGE[..., :8].copy()))
+    flat, indices = ops.MaxPoolWithArgmaxV2(2)(ms.Tensor(IMAGE[..., :8].copy()))
     line, spots = ms.nn.MaxPool1d(2, 2, "pad", return_indices=True)(ms.Tensor(LINE))
     return {
         "max_unpool1d": ops.max_unpool1d(line, spots, 2).asnumpy(),
-        "max_unpool2d": ops.max_unpool2d(flat, places, 2).asnumpy(),
+        "max_unpool2d": ops.max_unpool2d(flat, indices, 2).asnumpy(),
         "max_unpool3d": ops.max_unpool3d(out, at, 2, output_size=(4, 6, 6)).asnumpy(),
-        "MaxUnpool2D": ops.MaxUnpool2D(2)(flat, places).asnumpy(),
+        "MaxUnpool2D": ops.MaxUnpool2D(2)(flat, indices).asnumpy(),
         "MaxUnpool3D": ops.MaxUnpool3D(2)(out, at).asnumpy(),
     }
 
@@ -197,16 +197,16 @@ def convolution_gradient(row):
     return {"input": to_input.asnumpy(), "weight": to_weight.asnumpy()}
 
 
-def kept(seed):
+def positive_parameter(seed):
     return ms.Parameter(ms.Tensor(np.abs(np.random.RandomState(seed).randn(4)).astype(np.float32) + 0.5), name=f"p{seed}")
 
 
 @case(over={"training": True, "evaluation": False}, rtol=1e-4, atol=1e-5)
 def batch_norm(training):
-    state = [kept(seed) for seed in range(4)]
-    found = ops.BatchNorm(training, 1e-3, 0.2)(ms.Tensor(IMAGE), *state)
-    return {"output": found[0].asnumpy(), "mean": state[2].asnumpy(), "variance": state[3].asnumpy(),
-            "shapes": [list(one.shape) for one in found]}  # fmt: skip
+    state = [positive_parameter(seed) for seed in range(4)]
+    result = ops.BatchNorm(training, 1e-3, 0.2)(ms.Tensor(IMAGE), *state)
+    return {"output": result[0].asnumpy(), "mean": state[2].asnumpy(), "variance": state[3].asnumpy(),
+            "shapes": [list(output.shape) for output in result]}  # fmt: skip
 
 
 @case(rtol=1e-4, atol=1e-5)
@@ -230,8 +230,8 @@ def lstm(row):
     numbers = np.random.RandomState(6)
     weights = numbers.randn(count, 1, 1).astype(np.float32) * 0.4
     x, h = numbers.randn(4, 2, features).astype(np.float32), numbers.randn(layers * directions, 2, 3).astype(np.float32)
-    found = ops.LSTM(features, 3, layers, bias, both, 0.0)(ms.Tensor(x), ms.Tensor(h), ms.Tensor(h * 0.5), ms.Tensor(weights))
-    return {"output": found[0].asnumpy(), "h": found[1].asnumpy(), "c": found[2].asnumpy()}
+    result = ops.LSTM(features, 3, layers, bias, both, 0.0)(ms.Tensor(x), ms.Tensor(h), ms.Tensor(h * 0.5), ms.Tensor(weights))
+    return {"output": result[0].asnumpy(), "h": result[1].asnumpy(), "c": result[2].asnumpy()}
 
 
 RANDOM = {

@@ -64,7 +64,7 @@ TWO = {
     ),
 }  # fmt: skip
 
-ONE = {
+SINGLE_INPUT = {
     **{name: (lambda name=name: probe(getattr(ops, name), P)) for name in (
         "bessel_i0 bessel_i0e bessel_i1 bessel_i1e bessel_j0 bessel_j1 bessel_k0 bessel_k0e bessel_k1 bessel_k1e bessel_y0 bessel_y1"
     ).split()},
@@ -109,7 +109,7 @@ def two(ask):
     return ask()
 
 
-@case(over=ONE, rtol=2e-5, atol=2e-6, graph=True)
+@case(over=SINGLE_INPUT, rtol=2e-5, atol=2e-6, graph=True)
 def one(ask):
     return ask()
 

@@ -20,7 +20,7 @@ def t(value):
 
 def arrays(value):
     values = value if isinstance(value, (tuple, list)) else (value,)
-    return {f"output{i}": one.asnumpy() if isinstance(one, ms.Tensor) else one for i, one in enumerate(values)}
+    return {f"output{i}": number.asnumpy() if isinstance(number, ms.Tensor) else number for i, number in enumerate(values)}
 
 
 METHODS = {

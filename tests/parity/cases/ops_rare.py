@@ -46,8 +46,8 @@ def deformable_offsets():
     x = Tensor(random.randn(2, 4, 6, 5).astype(np.float32))
     offsets = Tensor(random.randn(2, 12, 5, 4).astype(np.float32))
     call = P.DeformableOffsets((1, 1, 1, 1), (0, 0, 0, 0), (2, 2))
-    found = ms.grad(lambda x, offsets: (call(x, offsets) * 1.5).sum(), (0, 1))(x, offsets)
-    return {"out": call(x, offsets).asnumpy(), **{f"gradient {i}": one.asnumpy() for i, one in enumerate(found)}}
+    gradients = ms.grad(lambda x, offsets: (call(x, offsets) * 1.5).sum(), (0, 1))(x, offsets)
+    return {"out": call(x, offsets).asnumpy(), **{f"gradient {i}": gradient.asnumpy() for i, gradient in enumerate(gradients)}}
 
 
 @case(rtol=1e-5, atol=2e-5, graph=True)

@@ -16,18 +16,18 @@ def tensor(array=X):
 
 @case(over={name: name for name in "ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd".split()}, rtol=2e-6)
 def reduce_primitive(name):
-    made = getattr(ops, name)
+    operator = getattr(ops, name)
     return {
-        "all": made()(tensor()).asnumpy(),
-        "axis": made()(tensor(), 1).asnumpy(),
-        "axes_kept": made(keep_dims=True)(tensor(), (0, 2)).asnumpy(),
+        "all": operator()(tensor()).asnumpy(),
+        "axis": operator()(tensor(), 1).asnumpy(),
+        "axes_kept": operator(keep_dims=True)(tensor(), (0, 2)).asnumpy(),
     }
 
 
 @case(over={name: name for name in "ReduceAll ReduceAny".split()})
 def reduce_logical(name):
-    made = getattr(ops, name)
-    return {"all": made()(tensor(B)).asnumpy(), "axis": made(keep_dims=True)(tensor(B), 1).asnumpy()}
+    operator = getattr(ops, name)
+    return {"all": operator()(tensor(B)).asnumpy(), "axis": operator(keep_dims=True)(tensor(B), 1).asnumpy()}
 
 
 @case(over={name: name for name in "mean prod sum std var amax amin".split()}, rtol=5e-6, graph=True)
@@ -54,9 +54,9 @@ def logical():
 @case()
 def extremes():
     values, indexes = ops.max(tensor(), axis=1)
-    least, places = ops.min(tensor(), axis=2, keepdims=True)
+    least, indices = ops.min(tensor(), axis=2, keepdims=True)
     return {
-        "max": values.asnumpy(), "max_index": indexes.asnumpy(), "min": least.asnumpy(), "min_index": places.asnumpy(),
+        "max": values.asnumpy(), "max_index": indexes.asnumpy(), "min": least.asnumpy(), "min_index": indices.asnumpy(),
         "argmax": ops.argmax(tensor(), dim=1).asnumpy(), "argmin": ops.argmin(tensor(), axis=1).asnumpy(),
         "argmax_all": ops.argmax(tensor()).asnumpy(), "Argmax": ops.Argmax(axis=1)(tensor()).asnumpy(),
         "Argmin": ops.Argmin(axis=2)(tensor()).asnumpy(), "method": tensor().argmax(axis=0).asnumpy(),
@@ -78,11 +78,11 @@ def accumulated():
 @case()
 def ordered():
     values, indexes = ops.topk(tensor(), 2)
-    made, places = ops.TopK(sorted=True)(tensor(), 2)
+    top, indices = ops.TopK(sorted=True)(tensor(), 2)
     up, order = ops.sort(tensor(), axis=1)
     down, backwards = ops.Sort(axis=-1, descending=True)(tensor())
     return {
-        "topk": values.asnumpy(), "topk_index": indexes.asnumpy(), "TopK": made.asnumpy(), "TopK_index": places.asnumpy(),
+        "topk": values.asnumpy(), "topk_index": indexes.asnumpy(), "TopK": top.asnumpy(), "TopK_index": indices.asnumpy(),
         "sort": up.asnumpy(), "sort_index": order.asnumpy(), "Sort": down.asnumpy(), "Sort_index": backwards.asnumpy(),
         "argsort": ops.argsort(tensor(), axis=1).asnumpy(),
     }  # fmt: skip
@@ -91,9 +91,9 @@ def ordered():
 @case(over={"i32": np.int32, "i64": np.int64, "u8": np.uint8, "f16": np.float16, "f64": np.float64, "bool": np.bool_}, rtol=1e-3)
 def dtypes_of_sum_and_max(dtype):
     x = ms.Tensor(np.array([[1, 0, 3], [1, 2, 0]]).astype(dtype))
-    found = {"sum": ops.sum(x).asnumpy()}
+    results = {"sum": ops.sum(x).asnumpy()}
     if dtype is not np.bool_:
-        found["max"] = x.max().asnumpy()
+        results["max"] = x.max().asnumpy()
     if dtype in (np.float16, np.float64):
-        found["mean"] = x.mean().asnumpy()
-    return found
+        results["mean"] = x.mean().asnumpy()
+    return results

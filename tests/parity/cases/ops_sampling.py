@@ -10,7 +10,7 @@ RANDOM = np.random.default_rng(5)
 IMAGES = RANDOM.normal(size=(2, 3, 5, 6)).astype(np.float32)
 GRID = RANDOM.uniform(-1.2, 1.2, size=(2, 3, 4, 2)).astype(np.float32)
 VOLUMES = RANDOM.normal(size=(1, 2, 3, 4, 5)).astype(np.float32)
-PLACES = RANDOM.uniform(-1.2, 1.2, size=(1, 2, 2, 3, 3)).astype(np.float32)
+INDICES = RANDOM.uniform(-1.2, 1.2, size=(1, 2, 2, 3, 3)).astype(np.float32)
 THETA = RANDOM.normal(size=(2, 2, 3)).astype(np.float32)
 DEEP = RANDOM.normal(size=(1, 3, 4)).astype(np.float32)
 X, Y = RANDOM.normal(size=(2, 3, 4)).astype(np.float32)
@@ -21,10 +21,10 @@ SAMPLED = {
     "grid_sample_nearest": lambda: probe(ops.grid_sample, IMAGES, GRID, "nearest", align_corners=False, by=(0,)),
     "grid_sample_border": lambda: probe(ops.grid_sample, IMAGES, GRID, "bilinear", "border", align_corners=False),
     "grid_sample_reflection": lambda: probe(ops.grid_sample, IMAGES, GRID, "bilinear", "reflection", align_corners=True),
-    "grid_sample_volume": lambda: probe(ops.grid_sample, VOLUMES, PLACES, align_corners=False),
+    "grid_sample_volume": lambda: probe(ops.grid_sample, VOLUMES, INDICES, align_corners=False),
     "GridSampler2D": lambda: probe(ops.GridSampler2D(), IMAGES, GRID),
     "GridSampler2D_border": lambda: probe(ops.GridSampler2D("bilinear", "border", True), IMAGES, GRID),
-    "GridSampler3D": lambda: probe(ops.GridSampler3D("nearest", "border"), VOLUMES, PLACES, by=(0,)),
+    "GridSampler3D": lambda: probe(ops.GridSampler3D("nearest", "border"), VOLUMES, INDICES, by=(0,)),
     "affine_grid": lambda: probe(ops.affine_grid, THETA, (2, 3, 4, 5)),
     "affine_grid_corners": lambda: probe(ops.affine_grid, THETA, (2, 3, 4, 5), True),
     "affine_grid_volume": lambda: probe(ops.affine_grid, DEEP, (1, 2, 3, 4, 2)),

@@ -5,7 +5,7 @@ import mindspore as ms
 import numpy as np
 from mindspore import ops
 from parity.case import case, raised
-from parity.forms import probe, written
+from parity.forms import apply_writing, probe
 
 M = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0], [-1.0, 0.5, 2.0]], np.float32)
 ROWS = np.array([2, 0], np.int32)
@@ -13,7 +13,7 @@ TWICE = np.array([[1, 3], [1, 0]], np.int32)
 NEW = np.array([[0.5, 2.0, -3.0], [4.0, 0.25, 7.0]], np.float32)
 MORE = np.arange(1, 13, dtype=np.float32).reshape(2, 2, 3) / 4
 POINTS = np.array([[0, 1], [3, 2], [2, 0]], np.int32)
-AGAIN = np.array([[0, 1], [0, 1], [2, 0]], np.int32)
+REPEATED = np.array([[0, 1], [0, 1], [2, 0]], np.int32)
 VALUES = np.array([9.0, -2.0, 0.5], np.float32)
 SORTED = np.array([0, 0, 2, 2], np.int32)
 MIXED = np.array([1, 0, 1, -1], np.int32)
@@ -28,7 +28,7 @@ COPYING = "TensorScatterSub TensorScatterMul TensorScatterDiv TensorScatterMax T
 
 def write(name, *arguments, value=M, is_function=False, times=1):
     operator = getattr(ops, name)
-    return lambda: written((lambda: operator) if is_function else operator, value, arguments=arguments, times=times)
+    return lambda: apply_writing((lambda: operator) if is_function else operator, value, arguments=arguments, times=times)
 
 
 PARAMETERS = {
@@ -41,10 +41,10 @@ PARAMETERS = {
     **{f"{name}_integers": write(
         name, POINTS, VALUES.astype(np.int32) + 1, value=M.astype(np.int32), is_function=True,
     ) for name in POINT_FUNCTIONS if name not in ("scatter_nd_mul", "scatter_nd_div")},
-    "index_add": lambda: written(lambda: lambda p, i, y: ops.index_add(p, i, y, 0), M, arguments=(ROWS, NEW)),
-    "IndexAdd": lambda: written(lambda: ops.IndexAdd(1), M, arguments=(np.array([2], np.int32), M[:, :1])),
-    "inplace_index_add": lambda: written(lambda: lambda p, i, y: ops.inplace_index_add(p, i, y, 0), M, arguments=(ROWS, NEW)),
-    "InplaceIndexAdd": lambda: written(lambda: ops.InplaceIndexAdd(0), M, arguments=(ROWS, NEW)),
+    "index_add": lambda: apply_writing(lambda: lambda p, i, y: ops.index_add(p, i, y, 0), M, arguments=(ROWS, NEW)),
+    "IndexAdd": lambda: apply_writing(lambda: ops.IndexAdd(1), M, arguments=(np.array([2], np.int32), M[:, :1])),
+    "inplace_index_add": lambda: apply_writing(lambda: lambda p, i, y: ops.inplace_index_add(p, i, y, 0), M, arguments=(ROWS, NEW)),
+    "InplaceIndexAdd": lambda: apply_writing(lambda: ops.InplaceIndexAdd(0), M, arguments=(ROWS, NEW)),
 }
 
 COPIES = {
@@ -55,7 +55,7 @@ COPIES = {
         "tensor_scatter_mul tensor_scatter_div"
     ).split()},
     **{name: (lambda name=name: probe(getattr(ops, name)(), M, ROWS[:, None], NEW, by=())) for name in COPYING},
-    **{f"{name}_again": (lambda name=name: probe(getattr(ops, name)(), M, AGAIN, VALUES, by=())) for name in COPYING},
+    **{f"{name}_again": (lambda name=name: probe(getattr(ops, name)(), M, REPEATED, VALUES, by=())) for name in COPYING},
     "scatter": lambda: probe(ops.scatter, M, 1, np.array([[0, 2], [1, 0]]), NEW[:, :2], by=()),
     "scatter_axis": lambda: probe(ops.scatter, M, 0, np.array([[0, 2, 3]]), NEW[:1], by=()),
     "tensor_scatter_elements": lambda: probe(ops.tensor_scatter_elements, M, np.array([[0, 2, 3]], np.int32), NEW[:1]),

@@ -27,8 +27,8 @@ def csr(values=ELEMENTS):
 
 
 def parts(sparse):
-    found = {"values": sparse.values.asnumpy(), "indices": sparse.indices.asnumpy(), "shape": list(sparse.shape)}
-    return found | ({"indptr": sparse.indptr.asnumpy()} if isinstance(sparse, CSRTensor) else {})
+    results = {"values": sparse.values.asnumpy(), "indices": sparse.indices.asnumpy(), "shape": list(sparse.shape)}
+    return results | ({"indptr": sparse.indptr.asnumpy()} if isinstance(sparse, CSRTensor) else {})
 
 
 ELEMENT = {
@@ -86,10 +86,10 @@ def sparse(ask):
 
 @case()
 def described():
-    one = csr()
+    item = csr()
     return {
-        "size": [one.size, one.itemsize, one.ndim, list(one.shape), str(one.dtype)], "tuple": len(one.to_tuple()), "copy": list(
-            CSRTensor(csr_tensor=one).shape
+        "size": [item.size, item.itemsize, item.ndim, list(item.shape), str(item.dtype)], "tuple": len(item.to_tuple()), "copy": list(
+            CSRTensor(csr_tensor=item).shape
         ),
         "refused": [raised(lambda: CSRTensor(ms.Tensor(STARTS), ms.Tensor(COLUMNS), ms.Tensor(ELEMENTS), (5, 4))), raised(
             lambda: CSRTensor(ms.Tensor(STARTS))

@@ -21,8 +21,8 @@ def ints(*values):
     return t(values, np.int32)
 
 
-def numbered(found):
-    return {str(at): one.asnumpy() for at, one in enumerate(found if isinstance(found, (tuple, list)) else (found,))}
+def numbered(result):
+    return {str(at): tensor.asnumpy() for at, tensor in enumerate(result if isinstance(result, (tuple, list)) else (result,))}
 
 
 def first():
@@ -111,9 +111,9 @@ def sets(how):
 
 @case()
 def ragged():
-    one = sparse.RaggedTensorToSparse(ms.int64)((longs(0, 2, 2, 5),), t([1, 2, 3, 4, 5]))
+    item = sparse.RaggedTensorToSparse(ms.int64)((longs(0, 2, 2, 5),), t([1, 2, 3, 4, 5]))
     two = sparse.RaggedTensorToSparse(ms.int64)((longs(0, 2, 3), longs(0, 2, 2, 5)), t([1, 2, 3, 4, 5]))
-    return {**numbered(one), **{f"nested {name}": value for name, value in numbered(two).items()}}
+    return {**numbered(item), **{f"nested {name}": value for name, value in numbered(two).items()}}
 
 
 @case()

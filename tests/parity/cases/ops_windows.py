@@ -16,8 +16,8 @@ OFFSETS = {"inside": [[0.9, 1.4], [2, 3]], "over": [[-1, -1], [5, 5]], "far": [[
             for normalized in (False, True)}, rtol=1e-6)
 def glimpse(named):
     name, centered, normalized = named
-    found = image_ops.ExtractGlimpse(centered, normalized, False, "zero")(of(2, 5, 6, 2), t([3, 4], np.int32), t(OFFSETS[name]))
-    return {"found": found.asnumpy()}
+    result = image_ops.ExtractGlimpse(centered, normalized, False, "zero")(of(2, 5, 6, 2), t([3, 4], np.int32), t(OFFSETS[name]))
+    return {"found": result.asnumpy()}
 
 
 KERNELS = ("lanczos1", "lanczos3", "lanczos5", "gaussian", "box", "triangle", "keyscubic", "mitchellcubic")
@@ -25,21 +25,21 @@ KERNELS = ("lanczos1", "lanczos3", "lanczos5", "gaussian", "box", "triangle", "k
 
 @case(over={name: name for name in KERNELS}, rtol=1e-4, atol=2e-5)
 def moved(kernel):
-    found = {}
+    results = {}
     for name, scale, to in (("smaller", [0.7, 0.6], [0.3, -0.2]), ("larger", [1.7, 2.0], [-1.0, 0.5]), ("away", [1, 1], [9, 0])):
         for antialias in (True, False):
             where = t([3, 4], np.int32), t(scale), t(to)
             key = f"{name}_{antialias:d}"
-            found[key] = image_ops.ScaleAndTranslate(kernel, antialias)(of(2, 5, 6, 2), *where).asnumpy()
+            results[key] = image_ops.ScaleAndTranslate(kernel, antialias)(of(2, 5, 6, 2), *where).asnumpy()
             back = G.ScaleAndTranslateGrad(kernel, antialias)
-            found[f"{key}_back"] = back(of(2, 3, 4, 2, start=1.0), of(2, 5, 6, 2), *where[1:]).asnumpy()
-    return found
+            results[f"{key}_back"] = back(of(2, 3, 4, 2, start=1.0), of(2, 5, 6, 2), *where[1:]).asnumpy()
+    return results
 
 
 @case()
 def moved_integers():
-    whole = t(np.arange(20).reshape(1, 4, 5, 1), np.int32)
-    return {"found": image_ops.ScaleAndTranslate("triangle")(whole, t([2, 2], np.int32), t([0.5, 0.5]), t([0, 0])).asnumpy()}
+    integers = t(np.arange(20).reshape(1, 4, 5, 1), np.int32)
+    return {"found": image_ops.ScaleAndTranslate("triangle")(integers, t([2, 2], np.int32), t([0.5, 0.5]), t([0, 0])).asnumpy()}
 
 
 @case(over={f"{kind}{overlapping:d}{pseudo:d}": (kind, overlapping, pseudo) for kind in ("max", "avg") for overlapping in (False, True)
@@ -47,11 +47,11 @@ def moved_integers():
 def even_pools(how):
     kind, overlapping, pseudo = how
     cls = nn_ops.FractionalMaxPool if kind == "max" else nn_ops.FractionalAvgPool
-    found = {}
+    results = {}
     for name, x in (("float32", of(2, 6, 6, 2)), ("int64", t(np.arange(-30, 42).reshape(2, 6, 6, 1), np.int64))):
         out, rows, columns = cls([1.0, 2.0, 3.0, 1.0], pseudo, overlapping)(x)
-        found |= {f"{name}_out": out.asnumpy(), f"{name}_rows": rows.asnumpy(), f"{name}_columns": columns.asnumpy()}
-    return found
+        results |= {f"{name}_out": out.asnumpy(), f"{name}_rows": rows.asnumpy(), f"{name}_columns": columns.asnumpy()}
+    return results
 
 
 ROWS, COLUMNS = [0, 1, 3, 4, 6], [0, 1, 2, 4, 5, 7]
@@ -62,11 +62,11 @@ def pools_back(overlapping):
     x, back = of(2, 6, 7, 2), of(2, 4, 5, 2, start=1.0)
     rows, columns = t(ROWS, np.int64), t(COLUMNS, np.int64)
     first = nn_ops.FractionalMaxPool([1.0, 1.5, 1.4, 1.0])(x[:1])[0]          # of more than one picture MindSpore's is wrong
-    whole = t(np.arange(-20, 20).reshape(2, 4, 5, 1), np.int64)
+    integers = t(np.arange(-20, 20).reshape(2, 4, 5, 1), np.int64)
     return {
         "max": G.FractionalMaxPoolGrad(overlapping)(x[:1], first, back[:1], rows, columns).asnumpy(),
         "avg": G.FractionalAvgPoolGrad(overlapping)(t([2, 6, 7, 2], np.int64), back, rows, columns).asnumpy(),
-        "avg_int64": G.FractionalAvgPoolGrad(overlapping)(t([2, 6, 7, 1], np.int64), whole, rows, columns).asnumpy(),
+        "avg_int64": G.FractionalAvgPoolGrad(overlapping)(t([2, 6, 7, 1], np.int64), integers, rows, columns).asnumpy(),
     }
 
 

@@ -57,11 +57,11 @@ def set_data_takes_other_shapes_and_dtypes(change):
 
 def shown(value):
     if isinstance(value, (tuple, list)):
-        return [shown(one) for one in value]
+        return [shown(element) for element in value]
     return [type(value).__name__, value.asnumpy().tolist()] if isinstance(value, ms.Tensor) else value
 
 
-MADE = {
+OPTIMIZERS = {
     "decay": lambda p: nn.Momentum([p], 0.1, 0.9, weight_decay=0.5), "none": lambda p: nn.SGD([p], 0.1),
     "scale": lambda p: nn.SGD([p], 0.1, loss_scale=4.0), "adam": lambda p: nn.Adam([p], 0.1, weight_decay=0.25),
     "group": lambda p: nn.SGD([{"params": [p], "weight_decay": 0.5}], 0.1),
@@ -69,23 +69,23 @@ MADE = {
 }
 
 
-@case(graph=True, over=MADE)
-def attributes_of_an_optimizer(made):
-    one = made(ms.Parameter(tensor(1, 2), name="p"))
+@case(graph=True, over=OPTIMIZERS)
+def attributes_of_an_optimizer(make):
+    parameter = make(ms.Parameter(tensor(1, 2), name="p"))
     names = ("weight_decay", "exec_weight_decay", "dynamic_weight_decay", "need_scale", "reciprocal_scale", "loss_scale", "is_group")
-    found = {name: shown(getattr(one, name)) for name in names}
-    found["get_weight_decay"] = shown(one.get_weight_decay())
+    results = {name: shown(getattr(parameter, name)) for name in names}
+    results["get_weight_decay"] = shown(parameter.get_weight_decay())
     for name in ("scale_grad", "decay_weight", "gradients_centralization", "flatten_gradients"):
-        found[name] = shown(getattr(one, name)((tensor(4, 8),)))
-    return found
+        results[name] = shown(getattr(parameter, name)((tensor(4, 8),)))
+    return results
 
 
 @case(graph=True)
 def an_assigned_weight_decay_acts():
     p = ms.Parameter(tensor(1, 2), name="p")
-    one = nn.SGD([p], 0.5, weight_decay=0.5)
-    one.weight_decay = ms.Tensor(0.25, ms.float32)
-    one((tensor(1, 1),))
+    sgd = nn.SGD([p], 0.5, weight_decay=0.5)
+    sgd.weight_decay = ms.Tensor(0.25, ms.float32)
+    sgd((tensor(1, 1),))
     return {"now": p.asnumpy()}
 
 
@@ -101,7 +101,7 @@ def weight_decay_decides_a_multitype_graph():
     def numbers(decay, gradient):
         return gradient + 100
 
-    class Own(nn.Optimizer):
+    class CustomOptimizer(nn.Optimizer):
         def __init__(self, params):
             super().__init__(0.1, params, 0.5)
             self.map = ops.HyperMap()
@@ -109,7 +109,7 @@ def weight_decay_decides_a_multitype_graph():
         def construct(self, gradients):
             return self.map(ops.partial(pick, self.weight_decay), gradients)
 
-    return {"now": Own([ms.Parameter(tensor(1, 2), name="p")])((tensor(4, 8),))[0].asnumpy()}
+    return {"now": CustomOptimizer([ms.Parameter(tensor(1, 2), name="p")])((tensor(4, 8),))[0].asnumpy()}
 
 
 @case(over=["rows", "batch"])

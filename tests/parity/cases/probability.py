@@ -10,7 +10,7 @@ from parity.case import case, raised
 VALUES = np.array([0.3, 0.6, 0.9], np.float32)
 COUNTS = np.array([0.0, 1.0, 1.0], np.float32)
 NUMBERS = np.array([0.0, 1.0, 3.0], np.float32)
-MADE = {
+DISTRIBUTIONS = {
     "Normal": ([0.5, [1.0, 2.0, 0.5]], [0.2, 1.5], VALUES),
     "Uniform": ([0.0, [1.0, 2.0, 0.5]], [-0.5, 3.0], VALUES),
     "Bernoulli": ([[0.3, 0.6, 0.5]], [0.4], COUNTS),
@@ -46,48 +46,48 @@ ELSEWHERE = frozenset(
 
 
 def pairs(figures):
-    return {f"{name}-{figure}": (name, figure) for name in MADE for figure in figures if f"{name}-{figure}" not in ELSEWHERE}
+    return {f"{name}-{figure}": (name, figure) for name in DISTRIBUTIONS for figure in figures if f"{name}-{figure}" not in ELSEWHERE}
 
 
-def made(name):
-    return getattr(msd, name)(*MADE[name][0])
+def build(name):
+    return getattr(msd, name)(*DISTRIBUTIONS[name][0])
 
 
 @case(over=pairs(OF_VALUES), rtol=1e-4, atol=1e-5)
 def at(item):
     name, figure = item
-    return {"output": getattr(made(name), figure)(ms.Tensor(MADE[name][2])).asnumpy()}
+    return {"output": getattr(build(name), figure)(ms.Tensor(DISTRIBUTIONS[name][2])).asnumpy()}
 
 
 @case(over=pairs(PLAIN), rtol=1e-4, atol=1e-5)
 def figure(item):
     name, figure = item
-    return {"output": getattr(made(name), figure)().asnumpy()}
+    return {"output": getattr(build(name), figure)().asnumpy()}
 
 
 @case(over=pairs(OF_TWO), rtol=1e-4, atol=1e-5)
 def between(item):
     name, figure = item
-    others = [ms.Tensor(np.array(value, np.float32)) for value in MADE[name][1]]
-    return {"output": getattr(made(name), figure)(name, *others).asnumpy()}
+    others = [ms.Tensor(np.array(value, np.float32)) for value in DISTRIBUTIONS[name][1]]
+    return {"output": getattr(build(name), figure)(name, *others).asnumpy()}
 
 
-GIVEN = [name for name in MADE if f"{name}-log_prob" not in ELSEWHERE]
+TESTED_NAMES = [name for name in DISTRIBUTIONS if f"{name}-log_prob" not in ELSEWHERE]
 
 
-@case(over=GIVEN, rtol=1e-4, atol=1e-5)
+@case(over=TESTED_NAMES, rtol=1e-4, atol=1e-5)
 def given_at_the_call(name):
-    parameters = [ms.Tensor(np.array(value, np.float32)) for value in MADE[name][0]]
+    parameters = [ms.Tensor(np.array(value, np.float32)) for value in DISTRIBUTIONS[name][0]]
     distribution = getattr(msd, name)(*parameters) if name == "Gumbel" else getattr(msd, name)()
-    return {"output": distribution.log_prob(ms.Tensor(MADE[name][2]), *(() if name == "Gumbel" else parameters)).asnumpy()}
+    return {"output": distribution.log_prob(ms.Tensor(DISTRIBUTIONS[name][2]), *(() if name == "Gumbel" else parameters)).asnumpy()}
 
 
 @case(over=sorted(ELSEWHERE - {"Bernoulli-mode"}))
 def has_not(label):
     name, figure = label.split("-")
-    value = [ms.Tensor(MADE[name][2])] if figure in OF_VALUES else []
-    others = [name, *(ms.Tensor(np.array(value, np.float32)) for value in MADE[name][1])] if figure in OF_TWO else []
-    return {"raised": raised(lambda: getattr(made(name), figure)(*value, *others))}
+    value = [ms.Tensor(DISTRIBUTIONS[name][2])] if figure in OF_VALUES else []
+    others = [name, *(ms.Tensor(np.array(value, np.float32)) for value in DISTRIBUTIONS[name][1])] if figure in OF_TWO else []
+    return {"raised": raised(lambda: getattr(build(name), figure)(*value, *others))}
 
 
 BIJECTORS = {

@@ -29,15 +29,15 @@ def made_by_hand():
     def twice(value):
         return 2 * value
 
-    made = Doubled()
-    return {"name": made.name, "is_primitive": isinstance(made, ops.Primitive), "constexpr": twice(4)}
+    doubled = Doubled()
+    return {"name": doubled.name, "is_primitive": isinstance(doubled, ops.Primitive), "constexpr": twice(4)}
 
 
 @case()
 def names_of_the_top():
     ms.set_recursion_limit(900)
-    found = {
-        "types": [str(one) for one in (ms.tensor_type, ms.tuple_, ms.string, ms.type_none)],
+    results = {
+        "types": [str(type_name) for type_name in (ms.tensor_type, ms.tuple_, ms.string, ms.type_none)],
         "recursion": [raised(lambda: ms.set_recursion_limit("10")), raised(lambda: ms.set_recursion_limit(0))],
         "ps": ms.get_ps_context("enable_ps"),
         "reset": ms.reset_ps_context(),
@@ -46,9 +46,9 @@ def names_of_the_top():
     ms.set_recursion_limit(1000)
     ms.ms_memory_recycle()
     generic = (dtype.Tuple, dtype.List, dtype.String, dtype.TensorType)
-    found["generic"] = [[one.__name__, issubclass(one, dtype.Type)] for one in generic]
-    found["bytes"] = [dtype.type_size_in_bytes(one) for one in (ms.float16, ms.float32, ms.int64, ms.bool_)]
-    return found
+    results["generic"] = [[cls.__name__, issubclass(cls, dtype.Type)] for cls in generic]
+    results["bytes"] = [dtype.type_size_in_bytes(kind) for kind in (ms.float16, ms.float32, ms.int64, ms.bool_)]
+    return results
 
 
 @case()

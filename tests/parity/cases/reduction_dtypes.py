@@ -34,9 +34,9 @@ KINDS = {"int8": ms.int8, "int32": ms.int32, "float32": ms.float32, "none": None
 
 @case(over=VALUES, rtol=1e-5, atol=1e-5)
 def reduced(values):
-    x, found = Tensor(values), {}
+    x, results = Tensor(values), {}
     for name, function in {**FUNCTIONS, **(REAL if values.dtype == np.float32 else {})}.items():
         for kind, dtype in KINDS.items():
             out = function(x, **({} if dtype is None else {"dtype": dtype}))
-            found[f"{name} {kind} {out.dtype}"] = out.astype(ms.float32).asnumpy()
-    return found
+            results[f"{name} {kind} {out.dtype}"] = out.astype(ms.float32).asnumpy()
+    return results

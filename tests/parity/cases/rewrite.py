@@ -49,8 +49,9 @@ X = Tensor(np.arange(16).reshape(1, 1, 4, 4).astype(np.float32))
 def listed(tree):
     return [[
         node.get_name(), str(node.get_node_type()), [str(t) for t in node.get_targets()], [str(a) for a in node.get_args()],
-        {k: str(v) for k, v in node.get_kwargs().items()}, node.get_instance_type().__name__, [one.get_name() for one in node.get_inputs()],
-        [one.get_name() for one in node.get_users()],
+        {k: str(v) for k, v in node.get_kwargs().items()}, node.get_instance_type().__name__,
+        [source.get_name() for source in node.get_inputs()],
+        [user.get_name() for user in node.get_users()],
     ] for node in tree.nodes() if node.get_node_type() != NodeType.Output]
 
 
@@ -110,7 +111,7 @@ def in_a_cell(tree):
 CHANGES = (nothing, erase, insert, insert_function, replace, replace_by_two, other_argument, in_a_cell)
 
 
-@case(over={one.__name__: one for one in CHANGES}, graph=True, rtol=1e-5)
+@case(over={change.__name__: change for change in CHANGES}, graph=True, rtol=1e-5)
 def changed(change):
     tree = SymbolTree.create(Net())
     change(tree)
@@ -136,7 +137,7 @@ def refused(call):
 
 @case(over={"int": 1, "float": 1.5, "text": "a", "none": None, "bool": True})
 def values(value):
-    made = ScopedValue.create_variable_value(value)
-    return {"text": str(made), "type": str(made.type), "value": made.value, "scope": made.scope,
-            "names": [str(one) for one in ScopedValue.create_name_values(["a", "b"], ["self", ""])],
+    scoped_value = ScopedValue.create_variable_value(value)
+    return {"text": str(scoped_value), "type": str(scoped_value.type), "value": scoped_value.value, "scope": scoped_value.scope,
+            "names": [str(entry) for entry in ScopedValue.create_name_values(["a", "b"], ["self", ""])],
             "equal": ScopedValue.create_naming_value("a", "self") == ScopedValue.create_naming_value("a", "self")}

@@ -46,8 +46,8 @@ def saved(call, level=1, reserve=True):
 def of_stage(files, stage):
     """The text of the stage; where it says that it is the same as another, of that one."""
     text = next(text for name, (_, text) in files.items() if re.fullmatch(rf"\d\d_{stage}", name))
-    same = re.search(r"^# same as (.*)_\d{4}\.ir$", text, re.MULTILINE)
-    return files[same.group(1)][1] if same else text
+    match = re.search(r"^# same as (.*)_\d{4}\.ir$", text, re.MULTILINE)
+    return files[match.group(1)][1] if match else text
 
 
 def infer():
@@ -83,9 +83,9 @@ def stages_and_modes():
 def parameters():
     text = of_stage(saved(infer), "validate")
     types = r"<((?:Ref\[)?Tensor\[\w+\]\]?), (\([\d, ]*\))"
-    found = {name: [kind, shape] for name, kind, shape in re.findall(rf"^%para\d+_([\w.]+): {types}", text, re.MULTILINE)}
+    results = {name: [kind, shape] for name, kind, shape in re.findall(rf"^%para\d+_([\w.]+): {types}", text, re.MULTILINE)}
     references = sorted(re.findall(r"ref_key=([\w.]+), is_parameter[^>]*>  :  has_default", text))
-    return {"parameters": dict(sorted(found.items())), "references": references, "count": re.findall(r"# Total params: (\d+)", text)}
+    return {"parameters": dict(sorted(results.items())), "references": references, "count": re.findall(r"# Total params: (\d+)", text)}
 
 
 @case()
@@ -124,5 +124,5 @@ def headings():
     text = of_stage(saved(infer), "validate")
     lines = ["# IR entry: @", "# Total subgraphs: 1", "# Attrs:", "# Total params: ", "# Params:", "Node counting information:",
              "Total number of nodes: ", "Total number of cnodes: ", "subgraph attr:", "subgraph instance: ", "subgraph @", "  Return(%"]
-    places = [text.find("\n" + line) if not text.startswith(line) else 0 for line in lines]
-    return {"found": [place >= 0 for place in places], "in order": places == sorted(places)}
+    positions = [text.find("\n" + line) if not text.startswith(line) else 0 for line in lines]
+    return {"found": [position >= 0 for position in positions], "in order": positions == sorted(positions)}

@@ -36,8 +36,8 @@ LINEAR = {
     "lstsq_of_a_vector": lambda: linalg.lstsq(T(WIDE.T), T(WIDE[0])),
     "lstsq_gelsd": lambda: linalg.lstsq(T(WIDE.T), T(TALL), driver="gelsd"),
     **{
-        "solve_triangular_" + "_".join(map(str, given)): partial(linalg.solve_triangular, T(POSITIVE), T(RIGHT), *given)
-        for given in ((0, False, False), ("T", True, False), (1, False, True), ("C", False, False), ("N", True, True))
+        "solve_triangular_" + "_".join(map(str, options)): partial(linalg.solve_triangular, T(POSITIVE), T(RIGHT), *options)
+        for options in ((0, False, False), ("T", True, False), (1, False, True), ("C", False, False), ("N", True, True))
     },
     "solve_triangular_vector": lambda: linalg.solve_triangular(T(POSITIVE[0]), T(RIGHT[0, :, 0]), lower=True),
     **{
@@ -58,8 +58,8 @@ LINEAR = {
 
 @case(rtol=2e-5, atol=2e-6, graph=True, over=LINEAR)
 def linear(call):
-    found = call()
-    return {f"{n}": one.asnumpy() for n, one in enumerate(found if isinstance(found, (tuple, list)) else [found])}
+    result = call()
+    return {f"{n}": tensor.asnumpy() for n, tensor in enumerate(result if isinstance(result, (tuple, list)) else [result])}
 
 
 GRADIENTS = {
@@ -70,8 +70,8 @@ GRADIENTS = {
 
 
 @case(rtol=1e-4, atol=1e-5, graph=True, over=GRADIENTS)
-def gradient(given):
-    function, at = given
+def gradient(arguments):
+    function, at = arguments
     return {"gradient": ms.grad(function)(T(at)).asnumpy()}
 
 
@@ -86,17 +86,17 @@ def himmelblau(p):
 
 @case(rtol=1e-3, atol=1e-3, over=["BFGS", "LBFGS", "lbfgs"])
 def minimum(method):
-    found = optimize.minimize(rosenbrock, T([0.5, 0.5]), method=method, options={"gtol": 1e-6})
+    result = optimize.minimize(rosenbrock, T([0.5, 0.5]), method=method, options={"gtol": 1e-6})
     other = optimize.minimize(himmelblau, T([0.0, 0.0]), method=method, options={"maxiter": None, "gtol": 1e-6})
-    return {"x": found.x.asnumpy(), "of": other.x.asnumpy(), "fields": sorted(found._fields)}
+    return {"x": result.x.asnumpy(), "of": other.x.asnumpy(), "fields": sorted(result._fields)}
 
 
 @case(rtol=1e-5)
 def step_along_a_line():
-    found = optimize.line_search(lambda x: x[0] ** 2 - x[1] ** 3, T([1.0, 1.0]), T([-1.0, -1.0]))
+    result = optimize.line_search(lambda x: x[0] ** 2 - x[1] ** 3, T([1.0, 1.0]), T([-1.0, -1.0]))
     return {
-        "length": float(found.a_k), "value": np.float32(found.f_k), "failed": bool(found.failed),
-        "types": [type(found.a_k).__name__, type(found.f_k).__name__, type(found.failed).__name__],
+        "length": float(result.a_k), "value": np.float32(result.f_k), "failed": bool(result.failed),
+        "types": [type(result.a_k).__name__, type(result.f_k).__name__, type(result.failed).__name__],
     }
 
 

@@ -69,8 +69,8 @@ def names_of_initializers(name):
 @case(rtol=1e-6, atol=1e-6)
 def orthogonal():
     ms.set_seed(4)
-    made = [initializer(init.Orthogonal(1.5), shape).init_data().asnumpy() for shape in ((4, 6), (6, 4), (5, 2, 3))]
-    return {"wide": made[0], "tall": made[1], "kernel": made[2], "stream": stream()}
+    matrices = [initializer(init.Orthogonal(1.5), shape).init_data().asnumpy() for shape in ((4, 6), (6, 4), (5, 2, 3))]
+    return {"wide": matrices[0], "tall": matrices[1], "kernel": matrices[2], "stream": stream()}
 
 
 @case(over=[0, 1, 2**31 - 1, 2**31, 2**32 - 1])
@@ -107,7 +107,7 @@ def slices(seed):
     return {"values": [bits(value) for value in values], "stream": stream()}
 
 
-class Own(Initializer):
+class Custom(Initializer):
     """Draws from NumPy and by the helpers."""
 
     def _initialize(self, arr):
@@ -133,7 +133,7 @@ class Seeded(Initializer):
         arr[:] = np.array(self.seed, np.float64).sum() % 1000
 
 
-@case(over={f"{cls.__name__}-{dtype}": (cls, dtype) for cls in (Own, Keras, Seeded) for dtype in ("float32", "float16", "float64")})
+@case(over={f"{cls.__name__}-{dtype}": (cls, dtype) for cls in (Custom, Keras, Seeded) for dtype in ("float32", "float16", "float64")})
 def subclasses(chosen):
     cls, dtype = chosen
     ms.set_seed(9)

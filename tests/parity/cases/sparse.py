@@ -57,7 +57,7 @@ def _trained(make, is_sparse):
         step = nn.TrainOneStepCell(net, optimizer).set_train()
         losses = [float(step(Tensor(ids)).asnumpy()) for ids in IDS]
         table = net.trainable_params()[0]
-        state = {one.name: one.asnumpy() for one in optimizer.get_parameters() if one is not table and one.name != "learning_rate"}
+        state = {p.name: p.asnumpy() for p in optimizer.get_parameters() if p is not table and p.name != "learning_rate"}
         return {"losses": np.array(losses), "table": table.asnumpy(), **state}
     finally:
         ms.set_context(mode=ms.PYNATIVE_MODE)
@@ -68,10 +68,10 @@ def steps(make):
     return _trained(make, True)
 
 
-WHOLE = {name: OPTIMIZERS[name] for name in ("FTRL_decay", "FTRL_power", "ProximalAdagrad", "ProximalAdagrad_strong")}
+DENSE_OPTIMIZERS = {name: OPTIMIZERS[name] for name in ("FTRL_decay", "FTRL_power", "ProximalAdagrad", "ProximalAdagrad_strong")}
 
 
-@case(over=WHOLE, rtol=1e-5, atol=2e-6)
+@case(over=DENSE_OPTIMIZERS, rtol=1e-5, atol=2e-6)
 def whole(make):
     return _trained(make, False)
 

@@ -52,12 +52,12 @@ def late(x):
 
 @case(rtol=1e-6, graph=True)
 def register_hook():
-    found = {way.__name__: ms.grad(way)(Tensor(X)).asnumpy() for way in (inside, several, removed, late)}
+    results = {way.__name__: ms.grad(way)(Tensor(X)).asnumpy() for way in (inside, several, removed, late)}
     net = Weighted()
     gradient = ops.GradOperation(get_all=True, get_by_list=True)(net, ms.ParameterTuple([net.weight]))
     handle = net.weight.register_hook(twice)
     for name in ("with", "without"):
         inputs, weights = gradient(Tensor(X))
-        found[name + "_input"], found[name + "_weight"] = inputs[0].asnumpy(), weights[0].asnumpy()
+        results[name + "_input"], results[name + "_weight"] = inputs[0].asnumpy(), weights[0].asnumpy()
         handle.remove()
-    return found
+    return results

@@ -42,7 +42,7 @@ READ = {
     "mask": lambda x: x[Tensor(B)], "mask_list": lambda x: x[[True, False]], "compared": lambda x: x[x > 5], "true": lambda x: x[True],
     "scalar": lambda x: x[Tensor(1)], "mask_apart": lambda x: x[Tensor(B), :, Tensor(I)],
 }
-WRITTEN = {
+WRITES = {
     "int": (0, 5), "two": ((0, 1), np.arange(4, dtype=np.float32)), "column": ((slice(None), 0), 1), "list": ([1], 0),
     "dots": (Ellipsis, 3),
     "step": ((slice(None), slice(None, None, 2)), 7), "none": (None, 1), "element": ((0, 0, 0), 9), "truth": (0, True),
@@ -51,8 +51,8 @@ WRITTEN = {
 
 @case(over=METHODS, graph=True)
 def method(call):
-    found = call(Tensor(BOX))
-    return {str(i): part.asnumpy() for i, part in enumerate(found if isinstance(found, tuple) else [found])}
+    result = call(Tensor(BOX))
+    return {str(i): part.asnumpy() for i, part in enumerate(result if isinstance(result, tuple) else [result])}
 
 
 @case(over=READ, graph=True)
@@ -60,7 +60,7 @@ def read(call):
     return {"part": call(Tensor(BOX)).asnumpy()}
 
 
-@case(over=WRITTEN, graph=True)
+@case(over=WRITES, graph=True)
 def written(pair):
     index, value = pair
     x = Tensor(BOX)

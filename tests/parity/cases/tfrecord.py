@@ -10,10 +10,10 @@ from support import tfrecord_files
 
 
 def schema(*columns):
-    made = ds.Schema()
+    columns_schema = ds.Schema()
     for column in columns:
-        made.add_column(*column)
-    return made
+        columns_schema.add_column(*column)
+    return columns_schema
 
 
 COLUMNS = {"score": {"type": "float32", "rank": 0}, "id": {"type": "int64", "rank": 1, "shape": [2]}}
@@ -34,13 +34,13 @@ def shown(array):
 @case(over=SCHEMAS)
 def rows(make):
     with tempfile.TemporaryDirectory() as folder:
-        given = make()
-        if isinstance(given, dict):
-            given = str(Path(folder) / "schema.json")
-            Path(given).write_text(json.dumps(FILE))
-        data = ds.TFRecordDataset(tfrecord_files.write(Path(folder) / "a", range(1, 6)), given, shuffle=False)
-        found = [{name: shown(value) for name, value in one.items()} for one in data.create_dict_iterator(num_epochs=1, output_numpy=True)]
-        return {"rows": found, "columns": data.get_col_names(), "size": data.get_dataset_size(), "shapes": data.output_shapes()}
+        arguments = make()
+        if isinstance(arguments, dict):
+            arguments = str(Path(folder) / "schema.json")
+            Path(arguments).write_text(json.dumps(FILE))
+        data = ds.TFRecordDataset(tfrecord_files.write(Path(folder) / "a", range(1, 6)), arguments, shuffle=False)
+        read = [{name: shown(value) for name, value in row.items()} for row in data.create_dict_iterator(num_epochs=1, output_numpy=True)]
+        return {"rows": read, "columns": data.get_col_names(), "size": data.get_dataset_size(), "shapes": data.output_shapes()}
 
 
 HOW = {
@@ -55,9 +55,9 @@ def several_files(how):
     with tempfile.TemporaryDirectory() as folder:
         files = [tfrecord_files.write(Path(folder) / f"{n}", range(4 * n, 4 * n + size)) for n, size in enumerate((4, 3, 4))]
         data = ds.TFRecordDataset(files, num_parallel_workers=1, **({"shuffle": False} | how))
-        found = [int(one["id"][0]) for one in data.create_dict_iterator(num_epochs=1, output_numpy=True)]
+        results = [int(row["id"][0]) for row in data.create_dict_iterator(num_epochs=1, output_numpy=True)]
         is_open = "shard_equal_rows" in how  # which rows a share has depends on MindSpore's threads
-        return {"rows": len(found) if is_open else sorted(found), "size": data.get_dataset_size(), "columns": data.get_col_names()}
+        return {"rows": len(results) if is_open else sorted(results), "size": data.get_dataset_size(), "columns": data.get_col_names()}
 
 
 @case(over=[("GZIP", True), ("ZLIB", True), ("", False)])
@@ -65,16 +65,17 @@ def packed(how):
     with tempfile.TemporaryDirectory() as folder:
         path = tfrecord_files.write(Path(folder) / "a", range(5), *how)
         data = ds.TFRecordDataset(path, shuffle=False, compression_type=how[0])
-        return {"rows": [shown(one["id"]) for one in data.create_dict_iterator(num_epochs=1, output_numpy=True)]}
+        return {"rows": [shown(row["id"]) for row in data.create_dict_iterator(num_epochs=1, output_numpy=True)]}
 
 
 @case()
 def schemas_as_text():
-    parsed, listed, whole = ds.Schema(), ds.Schema(), ds.Schema()
+    parsed, listed, same_schema = ds.Schema(), ds.Schema(), ds.Schema()
     parsed.parse_columns({"b": {"type": "int8", "shape": [3, 3]}, "a": {"type": "int8"}})
     listed.parse_columns([{"name": "q", "type": "float64", "shape": [2]}, {"name": "p", "type": "uint8", "shape": [1]}])
-    whole.from_json(FILE)
-    return {"added": schema(("z", ms.int64, [2]), ("a", "float32", [])).to_json(), "listed": listed.to_json(), "whole": whole.to_json()}
+    same_schema.from_json(FILE)
+    return {"added": schema(("z", ms.int64, [2]), ("a", "float32", [])).to_json(), "listed": listed.to_json(),
+            "whole": same_schema.to_json()}
 
 
 BAD = {

@@ -14,7 +14,7 @@ from parity.checkpoint_bytes import without_head
 WEIGHT = np.arange(6, dtype=np.float32).reshape(3, 2) / 7
 
 
-def written(save):
+def written_bytes(save):
     """The bytes of the file that `save(path)` writes."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "file.ckpt")
@@ -48,14 +48,14 @@ FILES = {
 
 @case(over=list(FILES))
 def file_bytes(name):
-    return {"bytes": written(FILES[name])}
+    return {"bytes": written_bytes(FILES[name])}
 
 
 def kind(call):
     try:
         call()
     except Exception as error:
-        return next(one.__name__ for one in type(error).__mro__ if one.__module__ == "builtins")
+        return next(base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins")
     return None
 
 
@@ -68,7 +68,7 @@ def loading(content, name="x.ckpt", **keywords):
 
 
 def cut():
-    return loading(written(FILES["cell"]).tobytes()[:-24])
+    return loading(written_bytes(FILES["cell"]).tobytes()[:-24])
 
 
 REFUSED = {
@@ -76,19 +76,19 @@ REFUSED = {
     "name": lambda: ms.save_checkpoint(net(), 3),
     "format": lambda: ms.save_checkpoint(net(), "x", format="z"),
     "folder": lambda: ms.save_checkpoint(net(), "/nowhere/at/all/x.ckpt"),
-    "append list": lambda: written(lambda path: ms.save_checkpoint(net(), path, append_dict={"x": [1]})),
-    "append number": lambda: written(lambda path: ms.save_checkpoint(net(), path, append_dict=3)),
-    "async 3": lambda: written(lambda path: ms.save_checkpoint(net(), path, async_save=3)),
-    "list of arrays": lambda: written(lambda path: ms.save_checkpoint([{"name": "a", "data": np.ones(2)}], path)),
+    "append list": lambda: written_bytes(lambda path: ms.save_checkpoint(net(), path, append_dict={"x": [1]})),
+    "append number": lambda: written_bytes(lambda path: ms.save_checkpoint(net(), path, append_dict=3)),
+    "async 3": lambda: written_bytes(lambda path: ms.save_checkpoint(net(), path, async_save=3)),
+    "list of arrays": lambda: written_bytes(lambda path: ms.save_checkpoint([{"name": "a", "data": np.ones(2)}], path)),
     "missing": lambda: ms.load_checkpoint("/nowhere/x.ckpt"),
     "no suffix": lambda: loading(b"", "x"),
     "number": lambda: ms.load_checkpoint(3),
     "foreign": lambda: loading(b"hello world" * 10),
     "cut short": cut,
     "empty": lambda: loading(b""),
-    "prefix empty": lambda: loading(written(FILES["cell"]).tobytes(), filter_prefix=""),
-    "prefix number": lambda: loading(written(FILES["cell"]).tobytes(), filter_prefix=3),
-    "all filtered": lambda: loading(written(FILES["cell"]).tobytes(), filter_prefix=["weight", "bias"]),
+    "prefix empty": lambda: loading(written_bytes(FILES["cell"]).tobytes(), filter_prefix=""),
+    "prefix number": lambda: loading(written_bytes(FILES["cell"]).tobytes(), filter_prefix=3),
+    "all filtered": lambda: loading(written_bytes(FILES["cell"]).tobytes(), filter_prefix=["weight", "bias"]),
     "net": lambda: ms.load_param_into_net(3, {}),
     "dict": lambda: ms.load_param_into_net(net(), 3),
     "Tensor": lambda: ms.load_param_into_net(net(), {"weight": ms.Tensor(WEIGHT)}),
@@ -106,12 +106,12 @@ def refused(name):
 
 @case()
 def loading_into_a_net():
-    given = {
+    parameters = {
         name: ms.Parameter(ms.Tensor(value), name=name) for name, value in {"weight": WEIGHT, "other": np.ones(2, np.float32)}.items()
     }
-    one = net()
-    first = ms.load_param_into_net(one, given)
-    prefixed = ms.load_param_into_net(net(), {f"head.{name}": value for name, value in given.items()})
+    network = net()
+    first = ms.load_param_into_net(network, parameters)
+    prefixed = ms.load_param_into_net(net(), {f"head.{name}": value for name, value in parameters.items()})
     half = net()
     ms.load_param_into_net(half, {"weight": ms.Parameter(ms.Tensor(WEIGHT + 1, ms.float16), name="weight")})
     nothing = ms.load_param_into_net(net(), {})

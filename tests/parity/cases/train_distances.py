@@ -23,10 +23,10 @@ CALLS = {
 def measured(metric, *inputs):
     try:
         metric.update(*inputs)
-        found = metric.eval()
+        result = metric.eval()
     except (TypeError, ValueError, RuntimeError) as error:
         return {"raised": type(error).__name__}
-    return {"found": np.asarray(found, np.float64)}
+    return {"found": np.asarray(result, np.float64)}
 
 
 @case(over=CALLS, rtol=1e-12)
@@ -71,5 +71,5 @@ def roc(item):
     metric.update(Tensor(np.array(scores)), Tensor(np.array(labels)))
     curves = metric.eval()
     if isinstance(curves[0], list):
-        return {f"{kind} {one}": np.asarray(array, np.float64) for kind, arrays in zip("ftx", curves) for one, array in enumerate(arrays)}
+        return {f"{kind} {n}": np.asarray(array, np.float64) for kind, arrays in zip("ftx", curves) for n, array in enumerate(arrays)}
     return {kind: np.asarray(array, np.float64) for kind, array in zip("ftx", curves)}

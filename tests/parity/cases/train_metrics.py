@@ -53,26 +53,26 @@ METRICS = {
 @case(over=list(METRICS), rtol=1e-6)
 def metric(name):
     make, batch = METRICS[name]
-    one = make()
-    once = one(*batch)
-    one.clear()
-    one.update(*batch)
-    one.update(*batch)
-    return {"once": np.asarray(once), "twice": np.asarray(one.eval())}
+    metric_object = make()
+    once = metric_object(*batch)
+    metric_object.clear()
+    metric_object.update(*batch)
+    metric_object.update(*batch)
+    return {"once": np.asarray(once), "twice": np.asarray(metric_object.eval())}
 
 
 @case()
 def chosen_outputs():
-    one = train.Accuracy()
-    one.set_indexes([0, 2])
-    one.clear()
-    one.update(SCORES, 1, LABELS)
+    accuracy = train.Accuracy()
+    accuracy.set_indexes([0, 2])
+    accuracy.clear()
+    accuracy.update(SCORES, 1, LABELS)
     precision = train.Precision()
     precision.clear()
     precision.update(SCORES, LABELS)
     return {
-        "indexes": one.indexes,
-        "value": one.eval(),
+        "indexes": accuracy.indexes,
+        "value": accuracy.eval(),
         "average": float(precision.eval(True)),
         "auc": float(train.auc(np.array([0, 0.5, 1.0]), np.array([0, 0.7, 1.0]))),
     }
@@ -102,7 +102,7 @@ def refused(name):
     try:
         REFUSED[name]()
     except Exception as error:
-        return {"error": next(one.__name__ for one in type(error).__mro__ if one.__module__ == "builtins")}
+        return {"error": next(base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins")}
     return {"error": None}
 
 
@@ -110,25 +110,25 @@ RATES = (
     "sensitivity specificity precision,negative predictive value,miss_rate,fall out,fdr,for,prevalence threshold,threat_score,acc,ba,f1,"
     "mcc,fm,bm,markedness,Hit_Rate,tpr,selectivity,tnr,ppv,npv,fnr,fpr,csi,informedness,deltap"
 ).replace("y s", "y,s").replace("y p", "y,p").split(",")
-GIVEN = [(np.random.RandomState(3).rand(4, 2, 3, 4) > 0.5).astype(np.float32)[i] for i in range(4)]
+BATCHES = [(np.random.RandomState(3).rand(4, 2, 3, 4) > 0.5).astype(np.float32)[i] for i in range(4)]
 
 
 @case(over=RATES, rtol=1e-9)
 def rate(name):
-    found = {}
+    results = {}
     for skip in (True, False):
-        one = train.ConfusionMatrixMetric(skip, name)
-        one.update(ms.Tensor(GIVEN[0]), ms.Tensor(GIVEN[1]))
-        one.update(GIVEN[2], GIVEN[3])
-        found[f"skip {skip}"] = np.asarray(one.eval())
+        entry = train.ConfusionMatrixMetric(skip, name)
+        entry.update(ms.Tensor(BATCHES[0]), ms.Tensor(BATCHES[1]))
+        entry.update(BATCHES[2], BATCHES[3])
+        results[f"skip {skip}"] = np.asarray(entry.eval())
     for decrease in ("mean", "sum"):     # of one class: of several 2.10 leaves the first out where it shall not
         each = train.ConfusionMatrixMetric(True, name, True, decrease)
-        each.update(GIVEN[0].reshape(6, 1, 4), GIVEN[1].reshape(6, 1, 4))
-        each.update(*[(x * (np.arange(3) > 0)[:, None]).reshape(3, 1, 8) for x in GIVEN[2:]])
-        found[decrease] = np.asarray(each.eval())
+        each.update(BATCHES[0].reshape(6, 1, 4), BATCHES[1].reshape(6, 1, 4))
+        each.update(*[(x * (np.arange(3) > 0)[:, None]).reshape(3, 1, 8) for x in BATCHES[2:]])
+        results[decrease] = np.asarray(each.eval())
     nothing = train.ConfusionMatrixMetric(True, name)
     nothing.update(np.zeros((2, 1, 2)), np.zeros((2, 1, 2)))
-    return {**found, "of zeros": np.asarray(nothing.eval())}
+    return {**results, "of zeros": np.asarray(nothing.eval())}
 
 
 class OfImage(nn.Cell):
@@ -147,19 +147,19 @@ class OfImage(nn.Cell):
             "value": {"pad_val": 1.5}}, rtol=1e-4, atol=2e-6)
 def occlusion(keywords):
     """A difference of two answers, of which 1e-6 is the last place."""
-    one = train.OcclusionSensitivity(**keywords)
+    entry = train.OcclusionSensitivity(**keywords)
     image = np.random.RandomState(1).rand(1, 1, 6, 5).astype(np.float32)
-    one.update(OfImage(), ms.Tensor(image), np.array(1, np.int32))
-    first = one.eval()
-    one.update(OfImage(), image * 2, ms.Tensor(2, ms.int32))
-    return {"first": first, "second": one.eval()}
+    entry.update(OfImage(), ms.Tensor(image), np.array(1, np.int32))
+    first = entry.eval()
+    entry.update(OfImage(), image * 2, ms.Tensor(2, ms.int32))
+    return {"first": first, "second": entry.eval()}
 
 
 @case(over={
-    "rate": lambda: train.ConfusionMatrixMetric(True, "nope")(GIVEN[0], GIVEN[1]), "flag": lambda: train.ConfusionMatrixMetric(3),
+    "rate": lambda: train.ConfusionMatrixMetric(True, "nope")(BATCHES[0], BATCHES[1]), "flag": lambda: train.ConfusionMatrixMetric(3),
     "name": lambda: train.ConfusionMatrixMetric(True, 3), "reduction": lambda: train.ConfusionMatrixMetric(True, "tpr", True, "x"),
-    "shapes": lambda: train.ConfusionMatrixMetric().update(GIVEN[0], GIVEN[1][:1]),
-    "one": lambda: train.ConfusionMatrixMetric().update(GIVEN[0]),
+    "shapes": lambda: train.ConfusionMatrixMetric().update(BATCHES[0], BATCHES[1][:1]),
+    "one": lambda: train.ConfusionMatrixMetric().update(BATCHES[0]),
     "axis": lambda: train.ConfusionMatrixMetric().update(np.ones(3), np.ones(3)),
     "none": lambda: train.ConfusionMatrixMetric(calculation_method=True).eval(),
     "pad": lambda: train.OcclusionSensitivity("x"), "margin": lambda: train.OcclusionSensitivity(margin="x"),

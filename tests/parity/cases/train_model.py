@@ -60,7 +60,7 @@ def kind(call):
     try:
         call()
     except Exception as error:
-        return next(one.__name__ for one in type(error).__mro__ if one.__module__ == "builtins")
+        return next(base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins")
     return None
 
 
@@ -91,10 +91,10 @@ def lines_of_fit():
 
 @case(graph=True, rtol=1e-5)
 def values():
-    one = model()
-    one.train(3, batches())
-    result = one.eval(batches())
-    return {"acc": np.asarray(result["acc"]), "loss": np.asarray(result["loss"]), "prediction": one.predict(ms.Tensor(DATA)).asnumpy()}
+    trained = model()
+    trained.train(3, batches())
+    result = trained.eval(batches())
+    return {"acc": np.asarray(result["acc"]), "loss": np.asarray(result["loss"]), "prediction": trained.predict(ms.Tensor(DATA)).asnumpy()}
 
 
 @case()
@@ -109,15 +109,15 @@ def what_callbacks_see():
         return method
 
     names = [
-        f"on_{part}_{place}"
+        f"on_{part}_{name}"
         for part in ("train", "eval")
-        for place in ("begin", "epoch_begin", "step_begin", "step_end", "epoch_end", "end")
+        for name in ("begin", "epoch_begin", "step_begin", "step_end", "epoch_end", "end")
     ]
     note_all = type("NoteAll", (train.Callback,), {name: note(name) for name in names})
-    one = model()
-    one.train(2, batches(5), callbacks=note_all())
-    one.eval(batches(5), callbacks=[note_all()])
-    one.fit(1, batches(5), batches(5), callbacks=[note_all()])
+    trained_model = model()
+    trained_model.train(2, batches(5), callbacks=note_all())
+    trained_model.eval(batches(5), callbacks=[note_all()])
+    trained_model.fit(1, batches(5), batches(5), callbacks=[note_all()])
     return {"seen": seen}
 
 
@@ -135,9 +135,9 @@ def names_of_the_state():
         def on_eval_end(self, run_context):
             keys["eval"] = sorted(run_context.original_args())
 
-    one = model()
-    one.train(1, batches(), callbacks=[Keys()])
-    one.eval(batches(), callbacks=[Keys()])
+    trained_model = model()
+    trained_model.train(1, batches(), callbacks=[Keys()])
+    trained_model.eval(batches(), callbacks=[Keys()])
     return keys
 
 
@@ -150,9 +150,9 @@ def old_methods():
 
     names = ["begin", "epoch_begin", "step_begin", "step_end", "epoch_end", "end"]
     old = type("Old", (train.Callback,), {name: note(name) for name in names})
-    one = model()
-    one.train(1, batches(), callbacks=[old()])
-    one.eval(batches(), callbacks=[old()])
+    trained_model = model()
+    trained_model.train(1, batches(), callbacks=[old()])
+    trained_model.eval(batches(), callbacks=[old()])
     return {"seen": seen}
 
 
@@ -171,7 +171,7 @@ def stopping():
 
 
 def followed(callback, scripted, name):
-    one = model(metrics={name: Scripted(scripted)})
+    trained_model = model(metrics={name: Scripted(scripted)})
     rates = []
 
     class Rates(train.Callback):
@@ -179,7 +179,7 @@ def followed(callback, scripted, name):
             now = run_context.original_args()
             rates.append([now.cur_epoch_num, sorted(now.eval_results), round(float(now.optimizer.learning_rate.asnumpy()), 6)])
 
-    lines = printed(lambda: one.fit(len(scripted), batches(), batches(), callbacks=[callback, Rates()]))
+    lines = printed(lambda: trained_model.fit(len(scripted), batches(), batches(), callbacks=[callback, Rates()]))
     return {"lines": lines, "rates": rates}
 
 
@@ -205,9 +205,9 @@ def follower(name):
 
 @case()
 def history():
-    one = model(metrics={"acc"})
+    trained_model = model(metrics={"acc"})
     keeper = train.History()
-    one.fit(2, batches(), batches(), callbacks=[keeper])
+    trained_model.fit(2, batches(), batches(), callbacks=[keeper])
     return {
         "epoch": keeper.epoch,
         "names": sorted(keeper.history),
@@ -219,13 +219,13 @@ def history():
 @case()
 def scheduler():
     seen = []
-    one = model()
+    trained_model = model()
 
     def half(rate, step):
         seen.append([rate, step])
         return rate * 0.5
 
-    one.train(1, batches(), callbacks=[train.LearningRateScheduler(half)])
+    trained_model.train(1, batches(), callbacks=[train.LearningRateScheduler(half)])
     return {"seen": seen}
 
 
@@ -240,23 +240,23 @@ CONFIGS = {
 @case()
 def files():
     with tempfile.TemporaryDirectory() as folder:
-        one, found = model(), {}
+        trained_model, results = model(), {}
         for name, keywords in CONFIGS.items():
             saver = train.ModelCheckpoint("net", folder, train.CheckpointConfig(**keywords))
-            one.train(2, batches(), callbacks=[saver])
-            found[name] = [
+            trained_model.train(2, batches(), callbacks=[saver])
+            results[name] = [
                 sorted(file for file in os.listdir(folder) if file.endswith(".ckpt")),
                 os.path.basename(saver.latest_ckpt_file_name),
             ]
         info = train.ModelCheckpoint("info", folder, train.CheckpointConfig(append_info=["epoch_num", "step_num", {"k": 1}]))
-        one.train(1, batches(), callbacks=[info])
+        trained_model.train(1, batches(), callbacks=[info])
         loaded = ms.load_checkpoint(info.latest_ckpt_file_name)
         sink = train.ModelCheckpoint("sink", folder, train.CheckpointConfig(save_checkpoint_steps=2))
-        one.train(2, batches(), callbacks=[sink], dataset_sink_mode=True)
-        found["sink"] = sorted(file for file in os.listdir(folder) if file.startswith("sink"))
+        trained_model.train(2, batches(), callbacks=[sink], dataset_sink_mode=True)
+        results["sink"] = sorted(file for file in os.listdir(folder) if file.startswith("sink"))
         mode = oct(os.stat(info.latest_ckpt_file_name).st_mode & 0o777)
         return {
-            "files": found,
+            "files": results,
             "keys": list(loaded),
             "info": [int(loaded[name].asnumpy()) for name in ("epoch_num", "step_num", "k")],
             "mode": mode,

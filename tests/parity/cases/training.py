@@ -7,7 +7,7 @@ from mindspore import nn, ops
 from parity.case import case
 
 
-def given(net) -> None:
+def fill_weights(net) -> None:
     """Weights from NumPy, by the order of the Parameters."""
     rng = np.random.RandomState(5)
     for parameter in net.get_parameters():
@@ -89,7 +89,7 @@ NETS = {
 def steps(made):
     make, optimizer = made
     net, loss, shape = make()
-    given(net)
+    fill_weights(net)
     cell = nn.TrainOneStepCell(nn.WithLossCell(net, loss), optimizer(net.trainable_params()))
     cell.set_train()
     rng = np.random.RandomState(9)

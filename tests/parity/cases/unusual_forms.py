@@ -8,7 +8,7 @@ from mindspore import Tensor, mint, nn, ops
 from parity.case import case
 
 ROWS = Tensor(np.array([[1, 5, 3], [4, 2, 6]], np.float32))
-WHOLE = [Tensor(numbers, ms.int64) for numbers in ([3, -5, 7], [2, 5, -3], [3, 2, 2])]
+INTEGERS = [Tensor(numbers, ms.int64) for numbers in ([3, -5, 7], [2, 5, -3], [3, 2, 2])]
 TRUTH = Tensor([[True, False], [True, True]])
 COMPLEX = Tensor(np.array([1 + 2j, 3 - 1j, 0.5j], np.complex64))
 LARGE = Tensor(np.array([2**63 + 5, 3, 7], np.uint64))
@@ -46,8 +46,8 @@ FORMS = {
     "ResizeLinear1D": lambda: ops.ResizeLinear1D("half_pixel")(FOUR, Tensor([1], ms.int32)),
     "interpolate": lambda: ops.interpolate(FOUR, size=1, mode="linear", align_corners=False),
     "Upsample": lambda: nn.Upsample(size=(1,), mode="linear")(FOUR),
-    "addcdiv": lambda: ops.addcdiv(*WHOLE, Tensor([2, 1, 3], ms.int64)),
-    "Tensor.addcdiv": lambda: WHOLE[0].addcdiv(WHOLE[1], WHOLE[2], Tensor(2, ms.int64)),
+    "addcdiv": lambda: ops.addcdiv(*INTEGERS, Tensor([2, 1, 3], ms.int64)),
+    "Tensor.addcdiv": lambda: INTEGERS[0].addcdiv(INTEGERS[1], INTEGERS[2], Tensor(2, ms.int64)),
     "l1_loss sum": lambda: ops.l1_loss(PIXELS, PIXELS * 2, "sum"),
     "l1_loss mean": lambda: ops.l1_loss(PIXELS.astype(ms.int8), PIXELS.astype(ms.int8) * 2),
     "lp_pool1d": lambda: ops.lp_pool1d(Tensor([[[1, 2, 3, 4]]]), 2, 2),
@@ -84,9 +84,9 @@ FORMS = {
 
 @case(over=FORMS, rtol=1e-5)
 def form(call):
-    found = call()
-    parts = found if isinstance(found, (tuple, list)) else (found,)
-    return {f"{place} {part.dtype}": part.asnumpy() for place, part in enumerate(parts)}
+    result = call()
+    parts = result if isinstance(result, (tuple, list)) else (result,)
+    return {f"{index} {part.dtype}": part.asnumpy() for index, part in enumerate(parts)}
 
 
 SOFT, LABELS, SCORES = (Tensor([row]) for row in ([0.2, 0.3, 0.5], [0.1, 0.2, 0.7], [1.0, 2.0, 3.0]))
@@ -123,7 +123,7 @@ GRADIENTS = {
 
 
 @case(over=GRADIENTS, rtol=1e-4, atol=1e-5, graph=True)
-def gradient(given):
-    function, *values = given
-    found = ms.grad(function, tuple(range(len(values))))(*values)
-    return {str(place): one.asnumpy() for place, one in enumerate(found if isinstance(found, tuple) else (found,))}
+def gradient(arguments):
+    function, *values = arguments
+    grads = ms.grad(function, tuple(range(len(values))))(*values)
+    return {str(index): tensor.asnumpy() for index, tensor in enumerate(grads if isinstance(grads, tuple) else (grads,))}

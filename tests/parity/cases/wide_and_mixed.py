@@ -29,10 +29,10 @@ SMALL = {kind.__name__: kind for kind in (np.uint8, np.int8, np.int16, np.int32,
 @case(over=WIDE)
 def products(kind):
     a, b = filled(kind, 3, 2, 2), filled(kind, 3, 2, 2) + filled(kind, 1)
-    found = {"matmul": ops.matmul(a, b).asnumpy(), "addbmm": ops.addbmm(filled(kind, 2, 2), a, b).asnumpy()}
+    results = {"matmul": ops.matmul(a, b).asnumpy(), "addbmm": ops.addbmm(filled(kind, 2, 2), a, b).asnumpy()}
     if kind is not np.uint32:
-        found["baddbmm"] = ops.baddbmm(a, a, b).asnumpy()
-    return found
+        results["baddbmm"] = ops.baddbmm(a, a, b).asnumpy()
+    return results
 
 
 HOW = ("Update", "Add", "Sub", "Mul", "Div", "Max", "Min")
@@ -40,16 +40,16 @@ HOW = ("Update", "Add", "Sub", "Mul", "Div", "Max", "Min")
 
 @case(over=WIDE)
 def scattered(kind):
-    found = {}
+    results = {}
     top = np.iinfo(kind).max - 1
     rows, points, updates = t([0, 2], np.int32), t([[0], [2]], np.int32), filled(kind, 2, 2)
     for how in HOW:
         start = np.array([[9, 8], [7, 6], [5, top if how in ("Max", "Min", "Div", "Update") else 4]], kind)
-        found[f"rows_{how}"] = getattr(P, f"Scatter{how}")()(Parameter(ms.Tensor(start), name="x"), rows, updates).asnumpy()
-        found[f"points_{how}"] = getattr(P, f"ScatterNd{how}")()(Parameter(ms.Tensor(start), name="x"), points, updates).asnumpy()
+        results[f"rows_{how}"] = getattr(P, f"Scatter{how}")()(Parameter(ms.Tensor(start), name="x"), rows, updates).asnumpy()
+        results[f"points_{how}"] = getattr(P, f"ScatterNd{how}")()(Parameter(ms.Tensor(start), name="x"), points, updates).asnumpy()
         if how not in ("Update", "Add"):
-            found[f"copy_{how}"] = getattr(ops, f"tensor_scatter_{how.lower()}")(ms.Tensor(start), points, updates).asnumpy()
-    return found
+            results[f"copy_{how}"] = getattr(ops, f"tensor_scatter_{how.lower()}")(ms.Tensor(start), points, updates).asnumpy()
+    return results
 
 
 @case(over=WIDE)
@@ -78,11 +78,11 @@ TARGETS = {"one": [1], "each": [1, -1, 1], "column": [[1], [-1], [1]], "row": [[
 
 @case(over=TARGETS, rtol=1e-5, atol=1e-6)
 def cosine_targets(target):
-    found = {}
+    results = {}
     for reduction in ("none", "mean", "sum"):
         loss = nn.CosineEmbeddingLoss(0.1, reduction)
-        found[reduction] = loss(of(3, 4), of(3, 4, start=2.0), t(target, np.int32)).asnumpy()
-    return found
+        results[reduction] = loss(of(3, 4), of(3, 4, start=2.0), t(target, np.int32)).asnumpy()
+    return results
 
 
 @case(over={"one": [1], "each": [[1, -1, 1, -1], [-1, 1, -1, 1]], "rows": [[1], [-1]]}, rtol=1e-5, atol=1e-6)

@@ -82,24 +82,24 @@ def _bypassed(case: Case) -> Case | None:
 
 
 def _is_ignored(case: Case) -> bool:
-    return case["form"] == "plain" and case["key"] in OF_ANOTHER_DEVICE and not _same(_kept(case), case)
+    return case["form"] == "plain" and case["key"] in OF_ANOTHER_DEVICE and not _is_same_outcome(_kept(case), case)
 
 
-def _same(here: Case, there: Case) -> bool:
+def _is_same_outcome(here: Case, there: Case) -> bool:
     return here["outcome"] == there["outcome"] and here.get("after") == there.get("after")
 
 
 def _kept(case: Case) -> Case:
     if case["value"] == '{"x":1}':
         return {"outcome": "ValueError"}
-    found = _bypassed(case)
-    if found is not None or case["outcome"] != "ok" or case["key"] not in ("ascend_config", "gpu_config"):
-        return found or case
+    result = _bypassed(case)
+    if result is not None or case["outcome"] != "ok" or case["key"] not in ("ascend_config", "gpu_config"):
+        return result or case
     return {"outcome": "ok", "after": json.loads(case["value"])}
 
 
 def _is_dropped(case: Case) -> bool:
-    return case["key"] in DROPPED and case["form"] != "top level" and not _same(_dropped(case), case)
+    return case["key"] in DROPPED and case["form"] != "top level" and not _is_same_outcome(_dropped(case), case)
 
 
 def _dropped(case: Case) -> Case:
@@ -108,9 +108,9 @@ def _dropped(case: Case) -> Case:
         return {"outcome": "ValueError"}
     for version in ("2.0.0", "1.0.0"):
         for older in OLDER["cases"]:
-            same = older["mindspore"].startswith(version) and (older["key"], older["value"]) == (case["key"], case["value"])
+            is_same_case = older["mindspore"].startswith(version) and (older["key"], older["value"]) == (case["key"], case["value"])
             unreadable = isinstance(older.get("after"), dict) and "raises" in older["after"]
-            if same and older["outcome"] != "ValueError" and not unreadable:
+            if is_same_case and older["outcome"] != "ValueError" and not unreadable:
                 ignored = older["outcome"] == "ok" and case["key"] != "memory_offload" and older["before"] == older["after"]
                 return {"outcome": older["outcome"], "after": _plain(case)} if ignored else older
     if case["key"] == "memory_offload" or (case["key"], case["value"]) == ("exception_dump", "{'exception_dump':\"3\"}"):

@@ -65,14 +65,14 @@ def answer(case: Case) -> Case:
         setter(**{key: value})
     except Exception as error:
         return {"outcome": [kind.__name__ for kind in type(error).__mro__]}
-    found = {"outcome": "ok", "after": asked(getter, key)}
+    results = {"outcome": "ok", "after": get_or_error(getter, key)}
     for part in ("members", "changed"):
         if part in case:
-            found[part] = {name: asked(getter, name) for name in case[part]}
-    return json.loads(json.dumps(found).replace(os.path.realpath("."), "<cwd>"))
+            results[part] = {name: get_or_error(getter, name) for name in case[part]}
+    return json.loads(json.dumps(results).replace(os.path.realpath("."), "<cwd>"))
 
 
-def asked(getter: Any, key: str) -> Any:
+def get_or_error(getter: Any, key: str) -> Any:
     try:
         return getter(key)
     except Exception as error:
@@ -129,7 +129,7 @@ def test_defaults() -> None:
                 continue  # measured both ways
             if key == "runtime_num_threads":
                 there = min(30, os.cpu_count() or 1)
-            assert json.dumps(asked(getter, key)) == json.dumps(there), key
+            assert json.dumps(get_or_error(getter, key)) == json.dumps(there), key
 
 
 def test_every_difference_is_shown_by_a_case() -> None:

@@ -36,11 +36,11 @@ def _looks_at_no_strategy(group: dict[str, Any]) -> bool:
 
 
 def _groups() -> list[Any]:
-    found = []
+    results = []
     for file in sorted(RECORDS.glob("*.json")):
         for number, group in enumerate(json.loads(file.read_text())):
-            found.append(pytest.param(group, id=f"{file.stem}-{number}-{group['primitive']}"))
-    return found
+            results.append(pytest.param(group, id=f"{file.stem}-{number}-{group['primitive']}"))
+    return results
 
 
 def described(group: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -53,32 +53,32 @@ def described(group: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     called = list(getattr(type(primitive), "_called", ()))
     rest = called[len(group["inputs"]):] if called[:1] != ["tensors"] else called[1:]
     for name, constant in zip(rest, group["constants"]):
-        found = eval(constant, {"ms": ms})
-        attributes[name] = found.asnumpy().tolist() if isinstance(found, ms.Tensor) else found
+        result = eval(constant, {"ms": ms})
+        attributes[name] = result.asnumpy().tolist() if isinstance(result, ms.Tensor) else result
     return primitive.name, {**attributes, **group["arguments"]}
 
 
-def _strategy(written: Any) -> Any:
-    if isinstance(written, dict):
-        layout = ms.Layout(tuple(written["devices"]), tuple(written["names"]))
-        return tuple(layout(*[tuple(one) if isinstance(one, list) else one for one in part]) for part in written["maps"])
-    return tuple(map(tuple, written))
+def _strategy(strategy: Any) -> Any:
+    if isinstance(strategy, dict):
+        layout = ms.Layout(tuple(strategy["devices"]), tuple(strategy["names"]))
+        return tuple(layout(*[tuple(cuts) if isinstance(cuts, list) else cuts for cuts in part]) for part in strategy["maps"])
+    return tuple(map(tuple, strategy))
 
 
-def held(layout: TensorLayout) -> list[int]:
+def device_parts(layout: TensorLayout) -> list[int]:
     """For each device which part of the Tensor it holds, numbered over all axes."""
-    found = []
+    results = []
     for rank in range(prod(layout.device_matrix)):
         number = 0
         for part, cut in zip(layout.coordinates(rank), layout.cuts()):
             number = number * cut + part
-        found.append(number)
-    return found
+        results.append(number)
+    return results
 
 
-def _same(ours: TensorLayout, theirs: list[list[int]]) -> bool:
+def _is_same_layout(ours: TensorLayout, theirs: list[list[int]]) -> bool:
     """Whether every device holds the same; MindSpore's files write an axis that several names cut as several."""
-    return held(ours) == held(TensorLayout(tuple(theirs[0]), tuple(theirs[1])))
+    return device_parts(ours) == device_parts(TensorLayout(tuple(theirs[0]), tuple(theirs[1])))
 
 
 @pytest.mark.parametrize("group", _groups())
@@ -89,23 +89,23 @@ def test_the_table_answers_as_mindspore_does(group: dict[str, Any]) -> None:
         assert not strategies.has_rules(name) or name in OURS
         return
     wrong = []
-    for written, answer in group["answers"].items():
-        given = [_strategy(part) for part in json.loads(written)]
-        if (group["primitive"], written) in DIFFERENT or (group["primitive"] == "P.CumSum()" and "maps" in written):
+    for strategy_text, answer in group["answers"].items():
+        strategies_read = [_strategy(part) for part in json.loads(strategy_text)]
+        if (group["primitive"], strategy_text) in DIFFERENT or (group["primitive"] == "P.CumSum()" and "maps" in strategy_text):
             continue
         try:
-            found = strategies.layouts_of(name, attributes, shapes, *given, devices=group["devices"])
+            result = strategies.layouts_of(name, attributes, shapes, *strategies_read, devices=group["devices"])
         except ValueError as error:
             if answer is not None:
-                wrong.append(f"{written}: taken by MindSpore: {answer}\n{error}")
+                wrong.append(f"{strategy_text}: taken by MindSpore: {answer}\n{error}")
             continue
         if answer is None:
-            wrong.append(f"{written}: refused by MindSpore")
+            wrong.append(f"{strategy_text}: refused by MindSpore")
             continue
-        for at, (ours, theirs) in enumerate(zip(found.inputs, answer.get("inputs", ()))):
-            if theirs and not _same(ours, theirs):
-                wrong.append(f"{written}: input {at}: {ours}, MindSpore {theirs}")
-        alike = [one for one in found.outputs if "output" in answer and len(one.tensor_map) == len(answer["output"][1])]
-        if alike and not _same(alike[0], answer["output"]):
-            wrong.append(f"{written}: output: {found.outputs[0]}, MindSpore {answer['output']}")
+        for at, (ours, theirs) in enumerate(zip(result.inputs, answer.get("inputs", ()))):
+            if theirs and not _is_same_layout(ours, theirs):
+                wrong.append(f"{strategy_text}: input {at}: {ours}, MindSpore {theirs}")
+        alike = [layout for layout in result.outputs if "output" in answer and len(layout.tensor_map) == len(answer["output"][1])]
+        if alike and not _is_same_layout(alike[0], answer["output"]):
+            wrong.append(f"{strategy_text}: output: {result.outputs[0]}, MindSpore {answer['output']}")
     assert not wrong, f"{len(wrong)} of {len(group['answers'])}:\n" + "\n".join(wrong[:12])

@@ -45,9 +45,9 @@ def numbers(values):
 
 def report(*values):
     """Prints the losses of a step, or whatever is to be compared, with 8 digits."""
-    found = numbers(values)
+    result = numbers(values)
     _clock.append(time.perf_counter())
-    print(*(f"{number:.8g}" for number in found))
+    print(*(f"{number:.8g}" for number in result))
 
 
 def finish(*nets):

@@ -44,12 +44,12 @@ def test_facts_to_paste(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     monkeypatch.setenv("MS_TEST_TOKEN", "do not tell")
     monkeypatch.setenv("MS_DEV_THING", "tell\x1b[2J")
     assert env.run(["--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["versions"]["answers as MindSpore"] == "2.10.0" and found["versions"]["Python is"] == sys.executable
-    assert found["environment"]["MS_DEV_THING"] == "tell\x1b[2J" and "MS_TEST_TOKEN" not in found["environment"]
+    record = json.loads(capsys.readouterr().out)
+    assert record["versions"]["answers as MindSpore"] == "2.10.0" and record["versions"]["Python is"] == sys.executable
+    assert record["environment"]["MS_DEV_THING"] == "tell\x1b[2J" and "MS_TEST_TOKEN" not in record["environment"]
     assert env.run([]) == 0
-    told = capsys.readouterr().out
-    assert "\x1b" not in told and "do not tell" not in told and re.search(r"torch +\d", told)
+    output = capsys.readouterr().out
+    assert "\x1b" not in output and "do not tell" not in output and re.search(r"torch +\d", output)
 
 
 def test_a_right_machine(capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,10 +68,10 @@ def test_what_is_wrong_has_a_cross_and_one_command(
     with wrong_kernels.Wrong("convolution"):
         assert doctor.run([]) == 1
     lines = capsys.readouterr().out.splitlines()
-    crosses = [place for place, line in enumerate(lines) if line.startswith("✗")]
-    assert [lines[place].partition(":")[0] for place in crosses] == [f"✗ CPU ({__import__('os').cpu_count()} cores)", "✗ C++ compiler",
+    crosses = [index for index, line in enumerate(lines) if line.startswith("✗")]
+    assert [lines[cross].partition(":")[0] for cross in crosses] == [f"✗ CPU ({__import__('os').cpu_count()} cores)", "✗ C++ compiler",
                                                                     "✗ folder for temporary files"]
-    assert "a convolution is" in lines[crosses[0]] and all(lines[place + 1].startswith("    mend it: ") for place in crosses)
+    assert "a convolution is" in lines[crosses[0]] and all(lines[cross + 1].startswith("    mend it: ") for cross in crosses)
     with wrong_kernels.Wrong("convolution"):
         ms.run_check()
     assert "MindSpore running check failed.\na convolution is" in capsys.readouterr().out
@@ -82,17 +82,17 @@ def test_what_is_wrong_has_a_cross_and_one_command(
 ], ids=["graph", "pynative"])
 def test_the_report_of_a_run(run: Callable[..., Run], tmp_path: Path, mode: int, loop: str, end: str, code: int) -> None:
     (tmp_path / "train.py").write_text(TRAINING.format(mode=mode, loop=loop, end=end))
-    found = run("run", "--report", "out/report", "train.py", "a b")
-    assert found.code == code and "torchspore: the report is out/report/report.html" in found.err
+    result = run("run", "--report", "out/report", "train.py", "a b")
+    assert result.code == code and "torchspore: the report is out/report/report.html" in result.err
     text = (tmp_path / "out" / "report" / "report.html").read_text()
-    told: dict[str, Any] = json.loads(re.search(r'id="data">(.*?)</script>', text).group(1))  # type: ignore[union-attr]
-    assert [value for _, value in told["losses"]] == pytest.approx(json.loads(found.out.splitlines()[0]))
-    assert told["about"] == "torchspore run --report out/report train.py 'a b'" and told["code"] == code and told["peak"] > 50 << 20
+    data: dict[str, Any] = json.loads(re.search(r'id="data">(.*?)</script>', text).group(1))  # type: ignore[union-attr]
+    assert [value for _, value in data["losses"]] == pytest.approx(json.loads(result.out.splitlines()[0]))
+    assert data["about"] == "torchspore run --report out/report train.py 'a b'" and data["code"] == code and data["peak"] > 50 << 20
     row = {"option": "device_id", "value": "3", "source": "train.py:4", "outcome": "no effect here: the CPU has no index"}
-    assert row in told["options"]
-    assert ("<b>wrong</b>" in told["error"]) == bool(code) and "<b>" not in text
+    assert row in data["options"]
+    assert ("<b>wrong</b>" in data["error"]) == bool(code) and "<b>" not in text
 
 
 def test_a_folder_that_cannot_be_made(run: Callable[..., Run]) -> None:
-    found = run("run", "--report", "/proc/no", "-c", "print('ran')")
-    assert found.code == 2 and found.out == "" and "the folder can't be created" in found.err
+    result = run("run", "--report", "/proc/no", "-c", "print('ran')")
+    assert result.code == 2 and result.out == "" and "the folder can't be created" in result.err

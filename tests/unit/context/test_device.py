@@ -17,15 +17,15 @@ from torchspore.engine.eager import pynative
 from torchspore.errors import DeviceNotFound
 
 COUNT = {"CPU": 1, "GPU": 2, "Ascend": 0}
-PLACES = {"CPU": "cpu", "GPU": "cuda"}
+TORCH_DEVICES = {"CPU": "cpu", "GPU": "cuda"}
 
 
 @pytest.fixture(autouse=True)
 def two_gpus(fresh: None) -> Iterator[None]:
-    def place(target: str) -> torch.device:
-        return torch.device("cpu") if target == "CPU" else torch.device(PLACES[target], device._index(target))
+    def torch_device(target: str) -> torch.device:
+        return torch.device("cpu") if target == "CPU" else torch.device(TORCH_DEVICES[target], device._index(target))
 
-    with device.on(device.Machine(count=COUNT.__getitem__, resolve=place)):
+    with device.on(device.Machine(count=COUNT.__getitem__, resolve=torch_device)):
         yield
         STORE.reset("context")
         STORE.learn_default("device_target", "CPU")
@@ -139,30 +139,30 @@ def test_why_a_device_can_t_be_used(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert device_diagnosis.broken("GPU") is None and device_diagnosis.broken("Ascend") is None and device_diagnosis.broken("CPU") is None
     for tool in ("nvidia-smi", "npu-smi"):
         (tmp_path / tool).touch(0o755)
-    found = device_diagnosis.broken("GPU")
-    assert found is not None and found.why == "nvidia-smi is here, but torch was built without NVIDIA's CUDA"
-    assert found.command.endswith("-m pip install --force-reinstall torch")
-    found = device_diagnosis.broken("Ascend")
-    assert found is not None and found.why == "CANN is installed, torch_npu is not" and "pip install torch_npu==2." in found.command
+    result = device_diagnosis.broken("GPU")
+    assert result is not None and result.why == "nvidia-smi is here, but torch was built without NVIDIA's CUDA"
+    assert result.command.endswith("-m pip install --force-reinstall torch")
+    result = device_diagnosis.broken("Ascend")
+    assert result is not None and result.why == "CANN is installed, torch_npu is not" and "pip install torch_npu==2." in result.command
     (tmp_path / "torch_npu.py").write_text("import te")
     monkeypatch.syspath_prepend(str(tmp_path))
     device_diagnosis.npu_error.cache_clear()
-    found = device_diagnosis.broken("Ascend")
-    assert found is not None and "can't be imported: ModuleNotFoundError: No module named 'te'" in found.why
-    assert found.command == "source /usr/local/Ascend/ascend-toolkit/set_env.sh"
+    result = device_diagnosis.broken("Ascend")
+    assert result is not None and "can't be imported: ModuleNotFoundError: No module named 'te'" in result.why
+    assert result.command == "source /usr/local/Ascend/ascend-toolkit/set_env.sh"
     device_diagnosis.npu_error.cache_clear()
     monkeypatch.setattr(torch.version, "cuda", "12.8")
-    said = ["Unexpected error from cudaGetDeviceCount(). Error 802: system not yet initialized\nmore"]
+    error_text = ["Unexpected error from cudaGetDeviceCount(). Error 802: system not yet initialized\nmore"]
 
     def init() -> None:
-        raise RuntimeError(said[0])
+        raise RuntimeError(error_text[0])
 
     monkeypatch.setattr(torch.cuda, "init", init)
-    found = device_diagnosis.broken("GPU")
-    assert found is not None and found.why.endswith("Error 802: system not yet initialized") and found.command == "nvidia-smi"
-    said[0] = "Found no NVIDIA driver on your system. Please check"
+    result = device_diagnosis.broken("GPU")
+    assert result is not None and result.why.endswith("Error 802: system not yet initialized") and result.command == "nvidia-smi"
+    error_text[0] = "Found no NVIDIA driver on your system. Please check"
     assert device_diagnosis.broken("GPU") is None
-    said[0] = "CUDA unknown error"
+    error_text[0] = "CUDA unknown error"
     with device.on(device.Machine(count=lambda target: 0)), pytest.raises(DeviceNotFound) as caught:
         set_context(device_target="GPU")
     text = str(caught.value)

@@ -119,11 +119,11 @@ def test_the_device_is_the_cpu_here() -> None:
 
 def test_an_absent_device_is_refused_with_the_way_out(program: Program) -> None:
     ran = program("import mindspore as ms\nms.set_context(mode=0, device_target='Ascend')\n")
-    found = f"found: {os.cpu_count()} CPU cores (torch {torch.__version__}, torch_npu is not installed)."
+    result = f"found: {os.cpu_count()} CPU cores (torch {torch.__version__}, torch_npu is not installed)."
     assert ran.code == 1
     assert ran.err.endswith(
         "train.py:2: device_target='Ascend': an Ascend device is asked for and this machine has none.\n"
-        f"{found}\n\n"
+        f"{result}\n\n"
         "hint: torchspore run --device CPU train.py, or set TORCHSPORE_DEVICE=CPU; the program stays as it is.\n"
     )
 

@@ -27,16 +27,16 @@ class Incomparable:
 
 
 def nested() -> Any:
-    found: Any = 0
+    result: Any = 0
     for _ in range(3000):
-        found = [found]
-    return found
+        result = [result]
+    return result
 
 
 def endless() -> list[Any]:
-    found: list[Any] = []
-    found.append(found)
-    return found
+    results: list[Any] = []
+    results.append(results)
+    return results
 
 
 VALUES: dict[str, Any] = {
@@ -73,8 +73,8 @@ def test_a_file_of_options_that_is_none_is_refused_and_not_waited_for(tmp_path: 
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "twice").write_text('{"enable_task_opt": true, "enable_task_opt": false}')
     endless = dict.fromkeys(("fifo", "/dev/zero"), "no plain file")
-    told = {"deep": "nested too deeply", "huge": "more than 16 MiB", "twice": "'enable_task_opt' appears twice", **endless}
-    for name, why in told.items():
+    expected_texts = {"deep": "nested too deeply", "huge": "more than 16 MiB", "twice": "'enable_task_opt' appears twice", **endless}
+    for name, why in expected_texts.items():
         with pytest.raises(OptionValueError, match=why):
             ms.set_context(ascend_config={"parallel_speed_up_json_path": str(tmp_path / name)})
         with pytest.warns(UserWarning, match=why):

@@ -14,42 +14,42 @@ from torchspore.errors import ScopeRefused
 
 def in_thread(function: Callable[[], Any]) -> Any:
     """What `function` gives, or the error that it raises, in a thread of its own."""
-    found: list[Any] = []
+    results: list[Any] = []
 
     def body() -> None:
         try:
-            found.append(function())
+            results.append(function())
         except Exception as error:
-            found.append(error)
+            results.append(error)
 
     thread = threading.Thread(target=body, name="worker")
     thread.start()
     thread.join()
-    return found[0]
+    return results[0]
 
 
 def effects() -> tuple[bool, int]:
     return torch.are_deterministic_algorithms_enabled(), torch.get_num_threads()
 
 
-def told() -> tuple[bool, int]:
+def options_here() -> tuple[bool, int]:
     return ms.get_context("deterministic") == "ON", ms.get_context("runtime_num_threads")
 
 
 def test_a_thread_started_in_a_scope_reads_what_acts() -> None:
-    before = told()
+    before = options_here()
     with ms.context.scope(deterministic="ON", runtime_num_threads=1):
-        assert effects() == in_thread(effects) == told() == in_thread(told) == (True, 1)
+        assert effects() == in_thread(effects) == options_here() == in_thread(options_here) == (True, 1)
         with ms.context.scope(deterministic="OFF"):
-            assert in_thread(told)[0] is in_thread(effects)[0] is False
-        assert in_thread(told)[0] is in_thread(effects)[0] is True
-    assert told() == in_thread(told) == before and not effects()[0]
+            assert in_thread(options_here)[0] is in_thread(effects)[0] is False
+        assert in_thread(options_here)[0] is in_thread(effects)[0] is True
+    assert options_here() == in_thread(options_here) == before and not effects()[0]
 
 
 def test_what_a_scope_refused_has_changed_nothing() -> None:
     with pytest.raises(ValueError), ms.context.scope(deterministic="ON", max_call_depth=0):
         pass
-    assert in_thread(told)[0] is False and not effects()[0]
+    assert in_thread(options_here)[0] is False and not effects()[0]
 
 
 @pytest.mark.parametrize("option", [{"deterministic": "ON"}, {"runtime_num_threads": 1}])

@@ -26,13 +26,13 @@ def test_speech_is_found_where_it_begins() -> None:
     voice = sum(np.sin(2 * np.pi * 150 * part * TIME) / part for part in range(1, 20)) * (1 + 0.3 * np.sin(2 * np.pi * 3 * TIME)) * 0.3
     quiet = 0.001 * RANDOM.randn(32000)
     sound = np.concatenate([quiet, voice, quiet[:8000], voice]).astype(np.float32)
-    kept = {name: len(sound) - len(audio.Vad(16000, **words)(sound)) for name, words in {
+    samples_cut = {name: len(sound) - len(audio.Vad(16000, **words)(sound)) for name, words in {
         "all": {}, "before": {"pre_trigger_time": 0.1}, "never": {"trigger_level": 50.0}, "at once": {"trigger_level": -1.0},
     }.items()}
-    assert 29000 < kept["all"] < 32000 and kept["all"] - kept["before"] == 1600
-    assert kept["never"] == len(sound) - 17600
+    assert 29000 < samples_cut["all"] < 32000 and samples_cut["all"] - samples_cut["before"] == 1600
+    assert samples_cut["never"] == len(sound) - 17600
     both = audio.Vad(16000)(np.stack([sound, sound * 0.5]))
-    assert both.shape == (2, len(sound) - kept["all"])
+    assert both.shape == (2, len(sound) - samples_cut["all"])
 
 
 def test_where_2_10_errs_the_documents_hold() -> None:
@@ -44,8 +44,8 @@ def test_where_2_10_errs_the_documents_hold() -> None:
     audio.InverseSpectrogram(normalized=True)(pairs)
     assert np.array_equal(pairs, before)
     powers = RANDOM.rand(201, 8).astype(np.float32)
-    whole = audio.GriffinLim(n_iter=2, rand_init=False)(powers)
-    assert np.array_equal(audio.GriffinLim(n_iter=2, rand_init=False, length=500)(powers), whole[:500])
+    waves = audio.GriffinLim(n_iter=2, rand_init=False)(powers)
+    assert np.array_equal(audio.GriffinLim(n_iter=2, rand_init=False, length=500)(powers), waves[:500])
 
 
 def test_there_and_back() -> None:
@@ -56,13 +56,13 @@ def test_there_and_back() -> None:
     assert np.abs(audio.MuLawDecoding()(audio.MuLawEncoding()(NOISE)) - NOISE).max() < 0.02
     magnitudes = audio.Spectrogram(256, power=2.0)(TONE)
     sound = audio.GriffinLim(256, 30)(magnitudes)
-    again = audio.Spectrogram(256, power=2.0)(sound)
-    assert np.abs(np.sqrt(again) - np.sqrt(magnitudes)[:, : again.shape[1]]).mean() < 0.2 * np.sqrt(magnitudes).mean()
+    powers = audio.Spectrogram(256, power=2.0)(sound)
+    assert np.abs(np.sqrt(powers) - np.sqrt(magnitudes)[:, : powers.shape[1]]).mean() < 0.2 * np.sqrt(magnitudes).mean()
     mel = audio.MelScale(20, 4000, n_stft=33)(RANDOM.rand(2, 33, 6).astype(np.float32))
     ds.config.set_seed(1)
-    found = audio.InverseMelScale(33, 20, 4000, max_iter=2000, sgdargs={"sgd_lr": 0.05, "sgd_momentum": 0.9})(mel)
-    assert found.shape == (2, 33, 6) and (found >= 0).all()
-    assert np.abs(audio.MelScale(20, 4000, n_stft=33)(found) - mel).max() < 0.2
+    result = audio.InverseMelScale(33, 20, 4000, max_iter=2000, sgdargs={"sgd_lr": 0.05, "sgd_momentum": 0.9})(mel)
+    assert result.shape == (2, 33, 6) and (result >= 0).all()
+    assert np.abs(audio.MelScale(20, 4000, n_stft=33)(result) - mel).max() < 0.2
 
 
 def test_pitch() -> None:
@@ -78,9 +78,9 @@ def test_random_masks() -> None:
     ds.config.set_seed(3)
     time, frequency = audio.TimeMasking(True, 20, 0, 7.0), audio.FrequencyMasking(True, 8, 0, 7.0)
     for step, axis in ((time, 2), (frequency, 1), (audio.MaskAlongAxisIID(8, 7.0, 1), 1)):
-        found = np.concatenate([step(FEATURES) for _ in range(40)])
-        filled = (found == 7.0).all(2 if axis == 1 else 1)
-        assert ((found == 7.0).any(2 if axis == 1 else 1) == filled).all()
+        result = np.concatenate([step(FEATURES) for _ in range(40)])
+        filled = (result == 7.0).all(2 if axis == 1 else 1)
+        assert ((result == 7.0).any(2 if axis == 1 else 1) == filled).all()
         lengths = filled.sum(1)
         assert lengths.max() < (20 if axis == 2 else 8) and len(set(lengths.tolist())) > 4
         assert (np.abs(np.diff(filled.astype(int), axis=1)).sum(1) <= 2).all()
@@ -88,8 +88,8 @@ def test_random_masks() -> None:
 
 def test_dithers() -> None:
     for kind in audio.DensityFunction:
-        found = audio.Dither(kind, True)(NOISE)
-        assert 0 < np.abs(found - NOISE).max() < 3e-4
+        result = audio.Dither(kind, True)(NOISE)
+        assert 0 < np.abs(result - NOISE).max() < 3e-4
     values = audio.Dither()(NOISE) * 2**15
     assert np.abs(values - np.round(values)).max() < 1e-3
 
@@ -152,9 +152,9 @@ def test_filters_one_by_one_are_those_of_the_table(old: int, new: int, method: A
     signal = np.random.default_rng(0).standard_normal((2, 1500))
     resample = audio.Resample(old, new, method)
     monkeypatch.setattr(resampling, "_LARGEST", 1 << 30)
-    wanted = resample(signal)
+    expected = resample(signal)
     monkeypatch.setattr(resampling, "_LARGEST", 1000)
-    np.testing.assert_allclose(resample(signal), wanted, atol=1e-12)
+    np.testing.assert_allclose(resample(signal), expected, atol=1e-12)
 
 
 def test_rates_with_nothing_in_common_need_no_table_of_all_phases() -> None:

@@ -14,8 +14,8 @@ LARGE = (64, 65)
 WORKERS = pytest.mark.parametrize("workers", [1, 2, 4])
 
 
-def numbered(count: int, **given: Any) -> Any:
-    return ds.NumpySlicesDataset({"number": np.arange(count, dtype=np.float32)}, shuffle=False, **given)
+def numbered(count: int, **options: Any) -> Any:
+    return ds.NumpySlicesDataset({"number": np.arange(count, dtype=np.float32)}, shuffle=False, **options)
 
 
 def large(number: Any) -> Any:
@@ -33,10 +33,10 @@ def batches(dataset: Any, epochs: int = 1) -> list[Any]:
 @pytest.mark.parametrize("drops", [True, False])
 def test_batches_are_the_rows_in_order(workers: int, drops: bool) -> None:
     dataset = numbered(75).map(large, "number", num_parallel_workers=workers).batch(8, drop_remainder=drops)
-    found = batches(dataset, 3)
-    assert len(found) == 3 * (9 if drops else 10)
+    result = batches(dataset, 3)
+    assert len(result) == 3 * (9 if drops else 10)
     for epoch in range(3):
-        rows = np.concatenate([column for column, in found[epoch * len(found) // 3:(epoch + 1) * len(found) // 3]])
+        rows = np.concatenate([column for column, in result[epoch * len(result) // 3:(epoch + 1) * len(result) // 3]])
         assert np.array_equal(rows, np.broadcast_to(np.arange(len(rows), dtype=np.float32)[:, None, None], (len(rows), *LARGE)))
 
 
@@ -50,10 +50,10 @@ def test_rows_are_copied_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_batch_is_an_array_of_its_own() -> None:
     first, *others = [batch for batch, in batches(numbered(48).map(large, "number").batch(8), 2)]
-    kept = [one.copy() for one in others]
+    copies = [array.copy() for array in others]
     first[:] = -1
-    assert all(np.array_equal(one, before) for one, before in zip(others, kept))
-    assert not any(np.shares_memory(first, one) for one in others)
+    assert all(np.array_equal(array, before) for array, before in zip(others, copies))
+    assert not any(np.shares_memory(first, array) for array in others)
 
 
 @WORKERS
@@ -78,9 +78,9 @@ def test_rows_of_other_shapes_are_refused_as_ever() -> None:
 
 
 def test_shapes_may_differ_from_batch_to_batch() -> None:
-    found = batches(numbered(48).map(lambda n: np.full((64, 65 + int(n) // 8 % 2), n, np.float32), "number").batch(8), 2)
-    assert [batch.shape[2] for batch, in found] == [65, 66] * 6
-    assert np.concatenate([batch[:, 0, 64] for batch, in found]).tolist() == 2 * list(range(48))
+    result = batches(numbered(48).map(lambda n: np.full((64, 65 + int(n) // 8 % 2), n, np.float32), "number").batch(8), 2)
+    assert [batch.shape[2] for batch, in result] == [65, 66] * 6
+    assert np.concatenate([batch[:, 0, 64] for batch, in result]).tolist() == 2 * list(range(48))
 
 
 def test_rows_that_are_left_out_leave_no_holes() -> None:
@@ -92,8 +92,8 @@ def test_rows_that_are_left_out_leave_no_holes() -> None:
     before = ds.config.get_error_samples_mode()
     try:
         ds.config.set_error_samples_mode(ds.config.ErrorSamplesMode.SKIP)
-        found = np.concatenate([batch for batch, in batches(numbered(40).map(fails, "number").batch(8), 2)])
-        assert found[:, 0, 0].tolist() == 2 * [n for n in range(40) if n % 5 != 3]
+        result = np.concatenate([batch for batch, in batches(numbered(40).map(fails, "number").batch(8), 2)])
+        assert result[:, 0, 0].tolist() == 2 * [n for n in range(40) if n % 5 != 3]
     finally:
         ds.config.set_error_samples_mode(before)
 
@@ -104,10 +104,10 @@ def test_a_skipped_beginning_and_a_repeat_below_the_map() -> None:
 
 
 def test_a_column_that_is_one_row_everywhere_is_joined() -> None:
-    one = np.ones(LARGE, np.float32)
-    whole = batch_arrays.BatchArrays(2, {0: (LARGE, one.dtype)})
-    first = whole.put(0, 0, one)
-    assert whole.taken(0, [[first, first]]) == [None]
+    row = np.ones(LARGE, np.float32)
+    batch_array = batch_arrays.BatchArrays(2, {0: (LARGE, row.dtype)})
+    first = batch_array.put(0, 0, row)
+    assert batch_array.taken(0, [[first, first]]) == [None]
 
 
 @WORKERS
@@ -121,12 +121,12 @@ def test_a_column_that_is_one_row_everywhere_is_joined() -> None:
 def test_transforms_make_rows_where_they_land(
     steps: list[Any], is_direct: bool, workers: int, size: int, monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    made: list[bool] = []
-    are_one = batch_arrays._share_memory
+    shared_flags: list[bool] = []
+    share_memory = batch_arrays._share_memory
     monkeypatch.setattr(batch_arrays, "_LARGE", 16)
     monkeypatch.setattr(blocks, "_LARGE", 16)
     monkeypatch.setattr(pace.Pace, "is_light", False)
-    monkeypatch.setattr(batch_arrays, "_share_memory", lambda a, b: made.append(are_one(a, b)) or made[-1])
+    monkeypatch.setattr(batch_arrays, "_share_memory", lambda a, b: shared_flags.append(share_memory(a, b)) or shared_flags[-1])
     pictures = np.random.RandomState(0).randint(0, 256, (40, size, size, 3)).astype(np.uint8)
 
     def by_hand(picture: Any) -> Any:
@@ -134,15 +134,15 @@ def test_transforms_make_rows_where_they_land(
             picture = step(picture)
         return picture
 
-    dataset = ds.GeneratorDataset([(one,) for one in pictures], ["picture"], shuffle=False)
-    found = batches(dataset.map(steps, "picture", num_parallel_workers=workers).batch(8), 2)
-    assert len(made) >= 70 and (sum(made) >= 60 if is_direct else not any(made))
-    for (batch,), start in zip(found, [*range(0, 40, 8)] * 2, strict=True):
-        assert np.array_equal(batch, np.stack([by_hand(one) for one in pictures[start : start + 8]]))
+    dataset = ds.GeneratorDataset([(p,) for p in pictures], ["picture"], shuffle=False)
+    result = batches(dataset.map(steps, "picture", num_parallel_workers=workers).batch(8), 2)
+    assert len(shared_flags) >= 70 and (sum(shared_flags) >= 60 if is_direct else not any(shared_flags))
+    for (batch,), start in zip(result, [*range(0, 40, 8)] * 2, strict=True):
+        assert np.array_equal(batch, np.stack([by_hand(picture) for picture in pictures[start : start + 8]]))
 
 
 @WORKERS
 def test_a_batch_size_that_means_all_rows(workers: int) -> None:
     """No array has room for as many rows: there are not so many."""
-    found = batches(numbered(20).map(large, "number", num_parallel_workers=workers).batch(2**31 - 1), 2)
-    assert [column.shape for column, in found] == [(20, *LARGE)] * 2
+    result = batches(numbered(20).map(large, "number", num_parallel_workers=workers).batch(2**31 - 1), 2)
+    assert [column.shape for column, in result] == [(20, *LARGE)] * 2

@@ -56,17 +56,17 @@ def defaults() -> Iterator[None]:
     ms.set_context(mode=ms.PYNATIVE_MODE)
 
 
-@pytest.mark.parametrize("made", [mapped, by_index])
-def test_a_capture_takes_no_draws_away(made: Any) -> None:
+@pytest.mark.parametrize("build", [mapped, by_index])
+def test_a_capture_takes_no_draws_away(build: Any) -> None:
     ms.set_context(mode=ms.GRAPH_MODE)
     Slow()(Tensor(np.ones(3, np.float32)))            # what captures need is loaded
     np.random.seed(3)
-    net, found = Slow(), []
-    for number, (value,) in enumerate(made().create_tuple_iterator(num_epochs=1, output_numpy=True)):
+    net, results = Slow(), []
+    for number, (value,) in enumerate(build().create_tuple_iterator(num_epochs=1, output_numpy=True)):
         if number == 2:
             net(Tensor(np.ones(3, np.float32)))
-        found.append(float(value))
-    assert np.array_equal(found, np.random.RandomState(3).rand(COUNT))
+        results.append(float(value))
+    assert np.array_equal(results, np.random.RandomState(3).rand(COUNT))
 
 
 def test_who_waits_for_the_pipeline_lets_it_go_on() -> None:

@@ -42,16 +42,16 @@ MAPS = {
 }
 
 
-OF_ONE_COLUMN = ("random", "in place", "twice")
+SINGLE_COLUMN = ("random", "in place", "twice")
 
 
 def _batches(name, apart, drop, workers, epochs=2):
     ds.config.set_seed(7)
-    columns = {"picture": PICTURES.copy()} if name in OF_ONE_COLUMN else {"picture": PICTURES.copy(), "number": NUMBERS}
+    columns = {"picture": PICTURES.copy()} if name in SINGLE_COLUMN else {"picture": PICTURES.copy(), "number": NUMBERS}
     source = ds.NumpySlicesDataset(columns, shuffle=True, num_parallel_workers=workers)
     mapped = MAPS[name](source)
-    whole = (mapped.skip(0) if apart else mapped).batch(16, drop_remainder=drop)
-    rows = whole.create_tuple_iterator(num_epochs=epochs, output_numpy=True)
+    batches = (mapped.skip(0) if apart else mapped).batch(16, drop_remainder=drop)
+    rows = batches.create_tuple_iterator(num_epochs=epochs, output_numpy=True)
     return [list(batch) for _ in range(epochs) for batch in rows]
 
 
@@ -60,18 +60,18 @@ def _batches(name, apart, drop, workers, epochs=2):
 def test_blocks_are_the_rows(name, drop):
     together, apart = (_batches(name, way, drop, 1) for way in (False, True))
     assert len(together) == len(apart) == (12 if drop else 14)
-    for one, other in zip(together, apart):
-        for value, expected in zip(one, other, strict=True):
+    for batch, other in zip(together, apart):
+        for value, expected in zip(batch, other, strict=True):
             assert value.dtype == expected.dtype
             np.testing.assert_array_equal(value, expected)
 
 
 def test_the_users_array_stays():
-    kept = PICTURES.copy()
-    source = ds.NumpySlicesDataset({"picture": kept}, shuffle=False)
+    copy = PICTURES.copy()
+    source = ds.NumpySlicesDataset({"picture": copy}, shuffle=False)
     for _ in source.map(_in_place, ["picture"]).batch(16).create_tuple_iterator(num_epochs=1, output_numpy=True):
         pass
-    np.testing.assert_array_equal(kept, PICTURES)
+    np.testing.assert_array_equal(copy, PICTURES)
 
 
 def test_two_workers_give_the_same_in_every_epoch():
@@ -102,9 +102,9 @@ def test_shapes_that_differ_are_named():
 
 def test_a_batch_keeps_nothing_of_the_next():
     batches = ds.NumpySlicesDataset({"number": NUMBERS}, shuffle=False).batch(10).create_tuple_iterator(num_epochs=1, output_numpy=True)
-    kept = [values for (values,) in batches]
-    kept[0][:] = -1
-    np.testing.assert_array_equal(np.concatenate(kept[1:]), NUMBERS[10:])
+    arrays = [values for (values,) in batches]
+    arrays[0][:] = -1
+    np.testing.assert_array_equal(np.concatenate(arrays[1:]), NUMBERS[10:])
     assert NUMBERS[0] == 0
 
 

@@ -36,8 +36,8 @@ def test_the_files_may_go_after_the_first_epoch(folder: Path, workers: int) -> N
     for path in folder.rglob("*.png"):
         path.unlink()
     assert values(data) == list(range(6)) == values(data)
-    found = cache.get_stat()
-    assert found.num_mem_cached == 6 and 60 < found.avg_cache_sz < 200 and found.num_disk_cached == 0
+    result = cache.get_stat()
+    assert result.num_mem_cached == 6 and 60 < result.avg_cache_sz < 200 and result.num_disk_cached == 0
 
 
 def test_a_full_cache_takes_no_more_and_the_rest_is_read_again() -> None:
@@ -61,9 +61,9 @@ def test_a_full_cache_takes_no_more_and_the_rest_is_read_again() -> None:
 
 def test_two_sources_share_a_cache_without_mixing(folder: Path) -> None:
     cache = ds.DatasetCache(2)
-    one = ds.ImageFolderDataset(str(folder), cache=cache, decode=True)
+    image_folder_dataset = ds.ImageFolderDataset(str(folder), cache=cache, decode=True)
     other = ds.ImageFolderDataset(str(folder), cache=cache, decode=True, class_indexing={"1": 0})
-    assert values(one) == list(range(6)) and values(other) == [1, 3, 5] and values(one) == list(range(6))
+    assert values(image_folder_dataset) == list(range(6)) and values(other) == [1, 3, 5] and values(image_folder_dataset) == list(range(6))
 
 
 def test_bad_arguments() -> None:

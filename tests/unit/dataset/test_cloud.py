@@ -54,10 +54,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         writer.write_raw_data([{"id": 10 * number + row, "name": f"row {row}"} for row in range(3)])
         writer.commit()
     OBJECTS.update({f"/iris/set/{path.name}": path.read_bytes() for path in folder.iterdir()}, **{"/iris/sync/.keep": b""})
-    with ThreadingHTTPServer(("127.0.0.1", 0), Bucket) as made:
-        threading.Thread(target=lambda: made.serve_forever(poll_interval=0.01), daemon=True).start()
-        yield f"http://127.0.0.1:{made.server_port}"
-        made.shutdown()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Bucket) as http_server:
+        threading.Thread(target=lambda: http_server.serve_forever(poll_interval=0.01), daemon=True).start()
+        yield f"http://127.0.0.1:{http_server.server_port}"
+        http_server.shutdown()
 
 
 FILES = ["s3://iris/set/part0", "s3://iris/set/part1"]
@@ -114,8 +114,8 @@ def test_the_signature_of_awss_own_example() -> None:
         "host": "examplebucket.s3.amazonaws.com", "range": "bytes=0-9", "x-amz-content-sha256": cloud._EMPTY,
         "x-amz-date": "20130524T000000Z",
     }
-    found = cloud.signature("GET", "/test.txt", "", headers, "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "us-east-1")
-    assert found == (
+    result = cloud.signature("GET", "/test.txt", "", headers, "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "us-east-1")
+    assert result == (
         "20130524/us-east-1/s3/aws4_request", "host;range;x-amz-content-sha256;x-amz-date",
         "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41",
     )

@@ -76,10 +76,10 @@ def test_a_data_set_in_order(workers: int) -> None:
 
 def test_workers_give_the_same_batches() -> None:
     loader = DataLoader(Rows(), 3, num_workers=2, persistent_workers=True)
-    kept = _numbers(loader)
-    assert kept == _numbers(loader) == _numbers(DataLoader(Rows(), 3))
+    numbers = _numbers(loader)
+    assert numbers == _numbers(loader) == _numbers(DataLoader(Rows(), 3))
     next(iter(loader))                                       # an epoch that is left early
-    assert _numbers(loader) == kept
+    assert _numbers(loader) == numbers
 
 
 def test_what_a_worker_knows_of_itself() -> None:
@@ -145,8 +145,8 @@ def test_what_becomes_a_batch() -> None:
     assert default_collate([1.5, 2.0]).dtype == ms.float64 and default_collate([1, 2]).dtype == ms.int64
     named = default_collate([pair(1, "x"), pair(2, "y")])
     assert type(named) is pair and named.b == ("x", "y")
-    made = default_collate([OrderedDict(a=np.float32(1)), OrderedDict(a=np.float32(2))])
-    assert type(made) is OrderedDict and made["a"].dtype == ms.float32
+    collated = default_collate([OrderedDict(a=np.float32(1)), OrderedDict(a=np.float32(2))])
+    assert type(collated) is OrderedDict and collated["a"].dtype == ms.float32
     with pytest.raises(RuntimeError, match=r"a batch of sequences of lengths \[1, 2\]: expected sequences of one length"):
         default_collate([[1], [1, 2]])
     with pytest.raises(TypeError, match="a batch of arrays of <U1: expected arrays of numbers"):
@@ -162,8 +162,8 @@ def test_samplers() -> None:
     assert list(BatchSampler(range(5), 2, True)) == [[0, 1], [2, 3]] and len(BatchSampler(range(5), 2, True)) == 2
     assert sorted(RandomSampler(range(3), num_samples=6)) == [0, 0, 1, 1, 2, 2]
     drawn = list(RandomSampler(range(3), replacement=True, num_samples=40, generator=np.random.default_rng(1)))
-    own = np.random.default_rng(1)
-    assert drawn == own.integers(0, 3, 32).tolist() + own.integers(0, 3, 8).tolist()
+    random_numbers = np.random.default_rng(1)
+    assert drawn == random_numbers.integers(0, 3, 32).tolist() + random_numbers.integers(0, 3, 8).tolist()
     shares = [list(DistributedSampler(range(5), 2, rank, shuffle=False)) for rank in range(2)]
     assert shares == [[0, 2, 4], [1, 3, 0]]
     assert list(DistributedSampler(range(5), 2, 1, shuffle=False, drop_last=True)) == [1, 3]

@@ -42,9 +42,9 @@ def rows() -> list[np.ndarray]:
 def test_hooks_stand_around_every_transform(capsys: pytest.CaptureFixture[str]) -> None:
     ds.config.set_debug_mode(True, [Look()])
     assert np.array_equal(rows(), np.full((2, 4, 4, 3), 3, np.float32))
-    assert [one[0][0] for one in SEEN] == [np.uint8, np.float32, np.float32] * 2
-    told = capsys.readouterr().out.splitlines()
-    assert told[:3] == ["map, before Rescale:", "map, after Rescale:", "map, after <lambda>:"]
+    assert [call[0][0] for call in SEEN] == [np.uint8, np.float32, np.float32] * 2
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == ["map, before Rescale:", "map, after Rescale:", "map, after <lambda>:"]
     ds.config.set_debug_mode(False)
     SEEN.clear()
     rows()

@@ -26,9 +26,9 @@ MIXED: dict[str, Any] = {"k": 1, "l": [1, (2.5, "t")], "none": None, "by": b"x",
 
 def test_a_dict_is_what_it_was_for_functions_and_arrays_for_who_iterates() -> None:
     seen: list[Any] = []
-    found = _first(_of(lambda row: MIXED).map(lambda d: (seen.append(d), d)[1], ["d"]))["x"]
+    result = _first(_of(lambda row: MIXED).map(lambda d: (seen.append(d), d)[1], ["d"]))["x"]
     assert repr(seen[0]["x"]) == repr(MIXED)
-    assert repr(found) == repr({
+    assert repr(result) == repr({
         "k": np.array(1), "l": [np.array(1), (np.array(2.5), np.array("t"))], "none": None, "by": b"x", "o": object,
         "u": [np.arange(2), np.arange(3)], "e": [],
     })
@@ -38,15 +38,15 @@ def test_a_dict_is_what_it_was_for_functions_and_arrays_for_who_iterates() -> No
 
 
 def test_what_a_function_writes_into_a_dict_is_its_own() -> None:
-    kept = {"x": [np.zeros(2)]}
+    shared_row = {"x": [np.zeros(2)]}
 
     def add(d: Any) -> Any:
         d["x"][0] += 1
         return d
 
-    dataset = ds.GeneratorDataset([(kept, 0)] * 3, ["d", "n"], shuffle=False).map(add, ["d"])
+    dataset = ds.GeneratorDataset([(shared_row, 0)] * 3, ["d", "n"], shuffle=False).map(add, ["d"])
     assert [float(row["d"]["x"][0].sum()) for row in dataset.create_dict_iterator(num_epochs=1, output_numpy=True)] == [2.0] * 3
-    assert kept["x"][0].sum() == 0
+    assert shared_row["x"][0].sum() == 0
 
 
 @pytest.mark.parametrize("value, joined", [
@@ -56,13 +56,13 @@ def test_what_a_function_writes_into_a_dict_is_its_own() -> None:
 ])
 def test_a_batch_of_dicts_is_a_dict_of_arrays(value: Any, joined: Any) -> None:
     for batch in (_of(value).batch(2), _of(value).padded_batch(2, pad_info={"n": ([], 0)})):
-        found = _first(batch)["x"]
-        assert found.dtype == joined.dtype and np.array_equal(found, joined)
+        result = _first(batch)["x"]
+        assert result.dtype == joined.dtype and np.array_equal(result, joined)
 
 
 def test_a_function_of_a_batch_gives_a_dict_of_lists() -> None:
     def listed(d: Any, n: Any, info: Any) -> Any:
-        return [{"z": [one["x"], "t"]} for one in d], n
+        return [{"z": [entry["x"], "t"]} for entry in d], n
 
     batch = _of(lambda row: row).batch(2, per_batch_map=listed, input_columns=["d", "n"])
     assert repr(_first(batch)) == repr({"z": [[np.array(0), np.array("t")], [np.array(1), np.array("t")]]})
@@ -74,7 +74,7 @@ def test_shapes_and_types_of_dicts() -> None:
     assert dataset.batch(2).output_shapes() == [[0], [2]] and dataset.output_shapes(estimate=True) == [[0], []]
 
 
-@pytest.mark.parametrize("value, said", [
+@pytest.mark.parametrize("value, message", [
     (lambda row: None, "batch: column \"d['x']\" with None: expected values that make one array.\n\n"
      "hint: take it out of the dict in a map, or batch(per_batch_map=...), which keeps lists."),
     (lambda row: np.arange(row), "batch: column \"d['x']\" has shape [0] in the batch's first row and [1] in row 1: "
@@ -83,7 +83,7 @@ def test_shapes_and_types_of_dicts() -> None:
     (lambda row: {row: 1}, "batch: column \"d['x']\" has a dict of [0] in the batch's first row and [1] in row 1: "
      "expected dicts of one set of keys."),
 ])
-def test_dicts_that_make_no_batch_are_named(value: Any, said: str) -> None:
+def test_dicts_that_make_no_batch_are_named(value: Any, message: str) -> None:
     with pytest.raises(RuntimeError) as caught:
         _first(_of(value).batch(2))
-    assert str(caught.value) == said
+    assert str(caught.value) == message

@@ -216,10 +216,10 @@ MESSAGES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
 
 @pytest.mark.parametrize("name", MESSAGES)
 def test_message(name: str) -> None:
-    call, kind, said = MESSAGES[name]
+    call, kind, message = MESSAGES[name]
     with pytest.raises(kind) as caught:
         call()
-    assert re.sub(r"^\S*(test_errors\.py):\d+", r"\1:0", str(caught.value)) == said
+    assert re.sub(r"^\S*(test_errors\.py):\d+", r"\1:0", str(caught.value)) == message
 
 
 def test_settings_file(tmp_path: Path) -> None:

@@ -72,9 +72,9 @@ def test_nodes_edges_and_what_is_said_of_them(graph: GraphData) -> None:
 
 
 def test_features(graph: GraphData) -> None:
-    many, one = graph.get_node_feature([[101, -1], [202, 103]], [1, 2])
+    many, single = graph.get_node_feature([[101, -1], [202, 103]], [1, 2])
     assert many.shape == (2, 2, 3) and many[1, 0].tolist() == [202, 202.5, 0] and not many[0, 1].any()
-    assert one.dtype == np.int32 and one.tolist() == [[1, 0], [0, 3]], "202 has no second feature"
+    assert single.dtype == np.int32 and single.tolist() == [[1, 0], [0, 3]], "202 has no second feature"
     assert graph.get_edge_feature(np.array([3, -1, 42]), [1])[0].tolist() == [0.75, 0, 10.5]
 
 
@@ -272,11 +272,11 @@ def test_scenes_of_argoverse(scenes: Path, at_once: bool) -> None:
 
 
 def test_scenes_that_are_none(scenes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = (scenes / "features_a.pkl").read_bytes()
+    complete = (scenes / "features_a.pkl").read_bytes()
     for content, text in (
-        (whole[:50], "expected a pickled DataFrame of the columns"), (pickle.dumps(os.getcwd), r"it asks for posix\.getcwd"),
+        (complete[:50], "expected a pickled DataFrame of the columns"), (pickle.dumps(os.getcwd), r"it asks for posix\.getcwd"),
         (pickle.dumps(Table({"GT": 1})), "KeyError"),
-        (pickle.dumps(Table({**pickle.loads(whole).columns, "TARJ_LEN": None})), "begins and ends"),
+        (pickle.dumps(Table({**pickle.loads(complete).columns, "TARJ_LEN": None})), "begins and ends"),
     ):
         (scenes / "features_b.pkl").write_bytes(content)
         with pytest.raises(ValueError, match=rf"features_b\.pkl: .*{text}"):

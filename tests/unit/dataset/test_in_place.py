@@ -81,17 +81,17 @@ def test_a_source_that_can_not_be_written_is_given_as_a_copy() -> None:
 
 
 def test_what_is_written_into_a_dict_stays_in_its_row() -> None:
-    def written(value: Any) -> Any:
+    def write(value: Any) -> Any:
         value["n"] += 1
         value["more"] = np.zeros(1)
         return {"n": value["n"]}
 
-    rows = ds.GeneratorDataset([{"n": np.array([1, 2])}], ["n"], shuffle=False).map(written, ["n"])
+    rows = ds.GeneratorDataset([{"n": np.array([1, 2])}], ["n"], shuffle=False).map(write, ["n"])
     epochs = rows.create_dict_iterator(num_epochs=3, output_numpy=True)
     assert [[row["n"]["n"].tolist() for row in epochs] for _ in range(3)] == [[[2, 3]]] * 3
 
 
-class Own(transforms.PyTensorOperation):
+class CustomTransform(transforms.PyTensorOperation):
     """A transform of the user's, which writes into what it is given."""
 
     def __call__(self, value: np.ndarray) -> np.ndarray:
@@ -110,7 +110,7 @@ class Counted(vision.Normalize):
 def test_transforms_of_the_users_are_functions_of_the_users(workers: int | None, side: int) -> None:
     """A class that is derived from a transform inherits neither that it writes into nothing nor how stacks of rows are computed."""
     pictures = np.full((24, side, side, 3), 7, np.uint8)
-    rows = ds.GeneratorDataset(Rows(pictures), ["x"], shuffle=False).map(Own(), "x", num_parallel_workers=workers).batch(8)
+    rows = ds.GeneratorDataset(Rows(pictures), ["x"], shuffle=False).map(CustomTransform(), "x", num_parallel_workers=workers).batch(8)
     for _ in range(2):
         assert all((batch == 8).all() for batch, in rows.create_tuple_iterator(output_numpy=True))
     assert (pictures == 7).all()
@@ -121,11 +121,11 @@ def test_transforms_of_the_users_are_functions_of_the_users(workers: int | None,
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_what_a_users_transform_keeps_stays_as_it_was(workers: int) -> None:
-    kept: list[np.ndarray] = []
+    arrays: list[np.ndarray] = []
 
     class Keeps(transforms.PyTensorOperation):
         def __call__(self, value: np.ndarray) -> np.ndarray:
-            kept.append(value)
+            arrays.append(value)
             return value
 
     steps = [vision.ToTensor(), Keeps(), vision.Normalize([0.5] * 3, [0.25] * 3, is_hwc=False)]
@@ -133,4 +133,4 @@ def test_what_a_users_transform_keeps_stays_as_it_was(workers: int) -> None:
     dataset = ds.NumpySlicesDataset({"x": pictures}, shuffle=False).map(steps, "x", num_parallel_workers=workers).batch(4)
     for _ in range(2):
         assert all(np.allclose(batch, 2) for batch, in dataset.create_tuple_iterator(output_numpy=True))
-    assert len(kept) == 48 and all(np.array_equal(one, kept[0]) for one in kept)
+    assert len(arrays) == 48 and all(np.array_equal(array, arrays[0]) for array in arrays)

@@ -92,9 +92,9 @@ def test_a_row_that_does_not_fit_is_left_out_with_its_reason(tmp_path: Path, cap
     writer.write_raw_data([good[0], {**good[1], "label": "x"}, {**good[1], "v": np.zeros(3, np.int32)}, {"label": 1}, good[1]])
     writer.commit()
     assert labels(tmp_path / "a") == [0, 1]
-    said = capfd.readouterr().err
+    output = capfd.readouterr().err
     for reason in ("1 is left out: 'label' is no int32: 'x'", "2 is left out: 'v' is no array of int64", "3 is left out: no 'data'"):
-        assert f"row {reason}" in said
+        assert f"row {reason}" in output
 
 
 def test_what_mindspore_writes_otherwise(tmp_path: Path) -> None:
@@ -223,9 +223,9 @@ def test_files_are_shuffled_as_wholes_or_within(tmp_path: Path, files: bool) -> 
     write(tmp_path / "rows", 60, 3)
     data = ds.MindDataset(str(tmp_path / "rows0"), ["label"], shuffle=ds.Shuffle.FILES if files else ds.Shuffle.INFILE)
     epochs = data.create_dict_iterator(output_numpy=True, num_epochs=6)
-    found = [[int(row["label"]) for row in epochs] for _ in range(6)]
-    assert len({tuple(order) for order in found}) > 1
-    for order in found:
+    results = [[int(row["label"]) for row in epochs] for _ in range(6)]
+    assert len({tuple(order) for order in results}) > 1
+    for order in results:
         parts = [order[n : n + 20] for n in (0, 20, 40)]
         assert sorted(order) == list(range(60))
         if files:
@@ -281,7 +281,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path, kind: str) -> None:
 
     if kind == "writer":
         put(3)
-    before = {one.name: one.read_bytes() for one in tmp_path.iterdir()}
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
     with full_disk.takes(100_000), pytest.raises(OSError, match="rows"):
         put(4000)
-    assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == before
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before

@@ -48,8 +48,8 @@ def test_cifar10(tmp_path: Path) -> None:
     assert [(row["id"], row["label"]) for row in rows] == [(n, n // 2 if n % 2 == 0 else 9 - n // 2) for n in range(10)]
     assert [row["label"] for row in read(tmp_path / "out_test")[1]] == [5, 4]
     assert mindrecord.MindPage(str(tmp_path / "out")).candidate_fields == ["label"]
-    for made in tmp_path.glob("out*"):
-        made.unlink()
+    for path in tmp_path.glob("out*"):
+        path.unlink()
     pixels = np.repeat(np.array([200, 100, 10], np.uint8), 1024).reshape(1, 3072)
     tiny_sources.put(tmp_path, {"data_batch_1": tiny_sources.pickled({"data": pixels, "labels": [3]})})
     converter.run()
@@ -104,9 +104,9 @@ def test_imagenet(tmp_path: Path) -> None:
     mindrecord.ImageNetToMR(str(tmp_path / "map.txt"), str(tmp_path / "img"), str(tmp_path / "out"), 2).transform()
     schema, rows = read(tmp_path / "out0")
     assert schema == {"file_name": {"type": "string"}, "image": {"type": "bytes"}, "label": {"type": "int32"}}
-    wanted = [("n01/a.jpg", 5, 1), ("n01/b.JPEG", 5, 0), ("n02/c.JPEG", 7, 2)]
+    expected = [("n01/a.jpg", 5, 1), ("n01/b.JPEG", 5, 0), ("n02/c.JPEG", 7, 2)]
     assert [(row["file_name"], row["label"], row["image"]) for row in rows] == [
-        (str(tmp_path / "img" / name), label, tiny_sources.png(number)) for name, label, number in wanted
+        (str(tmp_path / "img" / name), label, tiny_sources.png(number)) for name, label, number in expected
     ]
     (tmp_path / "map.txt").write_text("n01 5\nn03 7\n")
     with pytest.raises(RuntimeError, match="n03: expected this folder, which .*map.txt names"):  # noqa: RUF043
@@ -175,18 +175,18 @@ class FixedLenFeature:
 
 def test_tfrecord(tmp_path: Path) -> None:
     path = tfrecord_files.write(tmp_path / "rows", range(1, 4))
-    wanted = {
+    expected = {
         "id": FixedLenFeature([2], np.int64), "score": FixedLenFeature([], "float32"), "data": FixedLenFeature([], "string"),
         "name": FixedLenFeature([], "string"),
     }
-    mindrecord.TFRecordToMR(path, str(tmp_path / "out"), wanted, ["data"]).transform()
+    mindrecord.TFRecordToMR(path, str(tmp_path / "out"), expected, ["data"]).transform()
     schema, rows = read(tmp_path / "out")
     assert schema == {
         "data": {"type": "bytes"}, "id": {"shape": [2], "type": "int64"}, "name": {"type": "string"}, "score": {"type": "float32"},
     }
     for number, row in enumerate(rows, 1):
-        made = tfrecord_files.row(number)
-        assert row["id"].tolist() == made["id"].tolist() and row["data"] == made["data"][0] and row["name"] == made["name"][0].decode()
+        saved = tfrecord_files.row(number)
+        assert row["id"].tolist() == saved["id"].tolist() and row["data"] == saved["data"][0] and row["name"] == saved["name"][0].decode()
     with pytest.raises(ValueError, match=r"rows, row 0: KeyError: 'none': expected the features of feature_dict"):
         mindrecord.TFRecordToMR(path, str(tmp_path / "b"), {"none": FixedLenFeature([], "int64")}).transform()
     with pytest.raises(ValueError, match=r"'id' of shape .* and 'int8': expected a FixedLenFeature of shape"):
@@ -257,8 +257,8 @@ def test_keys_that_do_not_fit(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="a0: a file that is not encrypted: expected an encrypted one"):
         mindrecord.FileReader(str(plain))
     mindrecord.set_enc_key(KEY)
-    whole = ENCRYPTED.read_bytes()
-    for bad in (whole[:1000] + whole[-18:], whole[:100] + b"\xff" + whole[101:], b"\xff" * 4 + whole[4:]):
+    content = ENCRYPTED.read_bytes()
+    for bad in (content[:1000] + content[-18:], content[:100] + b"\xff" + content[101:], b"\xff" * 4 + content[4:]):
         (tmp_path / "b").write_bytes(bad)
         with pytest.raises((RuntimeError, ValueError), match="/b: "):
             mindrecord.FileReader(str(tmp_path / "b"))

@@ -38,20 +38,20 @@ def test_where_2_10_errs_the_documents_hold() -> None:
 
 
 def test_shares_of_cut_mix_and_mix_up_are_those_of_2_10() -> None:
-    images = np.stack([np.full((8, 8, 3), 40 * place, np.uint8) for place in range(4)])
+    images = np.stack([np.full((8, 8, 3), 40 * position, np.uint8) for position in range(4)])
     ds.config.set_seed(4)
     cut = [vision.CutMixBatch(vision.ImageBatchFormat.NHWC)(images, np.eye(4, dtype=np.float32)) for _ in range(300)]
-    shares = [labels[place, place] for _, labels in cut for place in range(4)]
+    shares = [labels[position, position] for _, labels in cut for position in range(4)]
     assert np.abs(np.quantile(shares, [0.1, 0.25, 0.5, 0.75]) - [0.688, 0.812, 0.938, 1]).max() < 0.08  # 800 draws of 2.10
     for mixed, labels in cut:
-        for place in range(4):
-            assert (mixed[place, ..., 0] == 40 * place).mean() == pytest.approx(labels[place, place], abs=1e-6)
+        for index in range(4):
+            assert (mixed[index, ..., 0] == 40 * index).mean() == pytest.approx(labels[index, index], abs=1e-6)
     mixed, labels = vision.MixUpBatch(0.3)(images, np.eye(4, dtype=np.float32))
     assert np.abs(mixed[:, 0, 0, 0] - labels @ [0.0, 40, 80, 120]).max() < 0.51
 
 
 def test_mix_up_draws_the_numbers_of_2_10() -> None:
-    images = np.stack([np.full((2, 2, 3), 40.0 * place) for place in range(4)])
+    images = np.stack([np.full((2, 2, 3), 40.0 * index) for index in range(4)])
     np.random.seed(3)
     _, labels = vision.MixUp(4, 0.5)(images, np.eye(4))
     assert labels[[0, 1, 2, 3], [0, 1, 2, 3]].round(6).tolist() == [0.376937, 0.244887, 0.268585, 0.013449]
@@ -81,8 +81,8 @@ def test_pipelines() -> None:
     steps = [policy, vision.TrivialAugmentWide(), vision.RandAugment(), vision.RandomLighting(0.1)]
     ds.config.set_seed(2)
     first = [row[0] for row in rows.map(steps, "image", num_parallel_workers=1).create_tuple_iterator(output_numpy=True, num_epochs=1)]
-    again = [row[0] for row in rows.map(steps, "image", num_parallel_workers=3).create_tuple_iterator(output_numpy=True, num_epochs=1)]
-    assert np.array_equal(first, again) and first[0].dtype == np.uint8
+    in_threads = [row[0] for row in rows.map(steps, "image", num_parallel_workers=3).create_tuple_iterator(output_numpy=True, num_epochs=1)]
+    assert np.array_equal(first, in_threads) and first[0].dtype == np.uint8
     policy = vision.AutoAugment(vision.AutoAugmentPolicy.CIFAR10)
     assert len({policy(NOISE).tobytes() for _ in range(60)}) > 20
 
@@ -116,8 +116,8 @@ UTIL: dict[str, tuple[Any, ...]] = {
 
 @pytest.mark.parametrize("name", UTIL)
 def test_functions_on_pictures(name: str) -> None:
-    found = getattr(util, name)(PICTURE, *UTIL[name])
-    assert util.is_pil(found) and found.size == PICTURE.size and found.mode == "RGB"
+    result = getattr(util, name)(PICTURE, *UTIL[name])
+    assert util.is_pil(result) and result.size == PICTURE.size and result.mode == "RGB"
     if name not in ("to_pil",):
         with pytest.raises(TypeError, match=f"expected an image of Pillow, got {type(NOISE).__name__}"):
             getattr(util, name)(NOISE, *UTIL[name])
@@ -146,9 +146,9 @@ def video(path: Path) -> str:
         stream = file.add_stream("mpeg4", rate=5)
         stream.width, stream.height, stream.pix_fmt = 32, 24, "yuv420p"
         sound = file.add_stream("pcm_s16le", rate=8000, layout="mono")
-        for place in range(6):
-            frame = av.VideoFrame.from_ndarray(np.full((24, 32, 3), 40 * place, np.uint8), format="rgb24")
-            frame.pts = place
+        for index in range(6):
+            frame = av.VideoFrame.from_ndarray(np.full((24, 32, 3), 40 * index, np.uint8), format="rgb24")
+            frame.pts = index
             file.mux(stream.encode(frame))
         samples = av.AudioFrame.from_ndarray((np.sin(np.arange(8000) / 20) * 9000).astype(np.int16)[None], format="s16", layout="mono")
         samples.sample_rate, samples.pts = 8000, 0
@@ -164,13 +164,13 @@ def test_videos(tmp_path: Path) -> None:
     assert (frames.shape, frames.dtype, sound.shape, sound.dtype) == ((6, 24, 32, 3), np.uint8, (1, 8000), np.int16)
     assert rates == {"audio_fps": 8000, "video_fps": 5.0} and np.abs(frames[:, 5, 5, 0].astype(int) - np.arange(6) * 40).max() <= 4
     # As 2.10 cuts a file of the same rates.
-    for words, kept, samples in (((1, 3), 3, 4000), ((2, 2), 1, 1333), ((0.2, 0.5, "sec"), 3, 4000), ((0.3, None, "sec"), 4, 5333)):
+    for words, retained, samples in (((1, 3), 3, 4000), ((2, 2), 1, 1333), ((0.2, 0.5, "sec"), 3, 4000), ((0.3, None, "sec"), 4, 5333)):
         frames, sound, _ = vision.read_video(path, *words)
-        assert (len(frames), sound.shape[1]) == (kept, samples)
+        assert (len(frames), sound.shape[1]) == (retained, samples)
     assert vision.read_video_timestamps(path) == ([0, 1, 2, 3, 4, 5], 5.0)
     assert vision.read_video_timestamps(path, "sec")[0][1] == 0.20000000298023224
     decoded = vision.DecodeVideo()(np.fromfile(path, np.uint8))
-    assert [one.shape for one in decoded] == [(6, 24, 32, 3), (1, 8000)]
+    assert [part.shape for part in decoded] == [(6, 24, 32, 3), (1, 8000)]
     decoder = vision.VideoDecoder(path)
     assert decoder.get_frames_at([0, 3]).shape == (2, 24, 32, 3) and decoder.metadata["num_frames"] == 6
     assert np.array_equal(decoder.get_frames_at([5, 0]), vision.read_video(path)[0][[5, 0]])
@@ -227,18 +227,18 @@ def test_pictures_for_print_have_the_pixels_of_2_10() -> None:
     for encoded, around in ((adobe, True), (plain, False)):
         raw = np.asarray(Image.open(io.BytesIO(encoded))).astype(int)
         light = 255 - raw if around else raw
-        found = vision.Decode()(np.frombuffer(encoded, np.uint8))
-        assert found.dtype == np.uint8 and found.tolist() == (light[..., :3] * light[..., 3:] // 255).tolist()
+        result = vision.Decode()(np.frombuffer(encoded, np.uint8))
+        assert result.dtype == np.uint8 and result.tolist() == (light[..., :3] * light[..., 3:] // 255).tolist()
 
 
 def test_a_picture_without_the_mark_of_its_end() -> None:
     file = io.BytesIO()
     Image.fromarray(np.arange(48 * 3, dtype=np.uint8).reshape(6, 8, 3)).save(file, "JPEG")
-    whole = np.frombuffer(file.getvalue(), np.uint8)
+    content = np.frombuffer(file.getvalue(), np.uint8)
     for lacking in (1, 2):
-        assert vision.Decode()(whole[:-lacking]).tolist() == vision.Decode()(whole).tolist()
+        assert vision.Decode()(content[:-lacking]).tolist() == vision.Decode()(content).tolist()
     with pytest.raises(RuntimeError, match="expected the bytes of an image file"):
-        vision.Decode()(whole[: len(whole) // 2])
+        vision.Decode()(content[: len(content) // 2])
 
 
 def test_to_tensor_has_the_bits_of_2_10() -> None:
@@ -270,9 +270,9 @@ def test_dtypes_that_colours_are_not_adjusted_in(name: str, dtype: str, text: st
 def test_gamma_of_numbers_has_mindspores_pixels() -> None:
     picture = np.random.RandomState(0).rand(3, 4, 3)
     for dtype in (np.float32, np.float16, np.float64):
-        found = vision.AdjustGamma(2.0, 1.5)(picture.astype(dtype))
-        assert found.dtype == np.float32
-        np.testing.assert_allclose(found.ravel()[:5], [0.678, 1.0, 0.817, 0.668, 0.404], atol=1e-3)
+        result = vision.AdjustGamma(2.0, 1.5)(picture.astype(dtype))
+        assert result.dtype == np.float32
+        np.testing.assert_allclose(result.ravel()[:5], [0.678, 1.0, 0.817, 0.668, 0.404], atol=1e-3)
 
 
 def test_a_picture_with_damage_that_looks_like_a_frame_of_four_colours() -> None:
@@ -281,9 +281,9 @@ def test_a_picture_with_damage_that_looks_like_a_frame_of_four_colours() -> None
 
     file = io.BytesIO()
     Image.fromarray(np.random.RandomState(1).randint(0, 256, (16, 24, 3)).astype(np.uint8)).save(file, "JPEG")
-    whole = file.getvalue()
+    content = file.getvalue()
     frame = b"\xff\xc0" + (20).to_bytes(2, "big") + b"\x08\x00\x10\x00\x18\x04" + bytes(12)
-    damaged = whole[:2] + b"\xff\x00" + len(whole).to_bytes(2, "big") + whole[2:] + frame
-    assert pictures._frame(damaged) is None and pictures._frame(whole) == (16 * 24, 3)
-    found = vision.Decode()(np.frombuffer(damaged, np.uint8))
-    assert found.tolist() == vision.Decode()(np.frombuffer(whole, np.uint8)).tolist()
+    damaged = content[:2] + b"\xff\x00" + len(content).to_bytes(2, "big") + content[2:] + frame
+    assert pictures._frame(damaged) is None and pictures._frame(content) == (16 * 24, 3)
+    result = vision.Decode()(np.frombuffer(damaged, np.uint8))
+    assert result.tolist() == vision.Decode()(np.frombuffer(content, np.uint8)).tolist()

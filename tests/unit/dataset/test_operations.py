@@ -75,12 +75,12 @@ def test_rows_come_back_out_of_tfrecord_files(tmp_path: Path, files: int) -> Non
     ds.GeneratorDataset(rows, names, shuffle=False).save(str(tmp_path / "kept.tfrecord"), files, "tfrecord")
     paths = sorted(str(path) for path in tmp_path.iterdir())
     assert [path[-1] for path in paths] == (["d"] if files == 1 else ["0", "1", "2"])
-    found = list(ds.TFRecordDataset(paths, shuffle=False).create_dict_iterator(num_epochs=1, output_numpy=True))
-    found.sort(key=lambda row: row["whole"][0])
-    assert [row["whole"].tolist() for row in found] == [[n, -n] for n in range(7)]
-    assert [row["part"].item() for row in found] == [n / 4 for n in range(7)]
-    assert [row["text"].tobytes() for row in found] == [f"row {n}".encode() for n in range(7)]
-    assert [row["even"].item() for row in found] == [1, 0, 1, 0, 1, 0, 1]
+    results = list(ds.TFRecordDataset(paths, shuffle=False).create_dict_iterator(num_epochs=1, output_numpy=True))
+    results.sort(key=lambda row: row["whole"][0])
+    assert [row["whole"].tolist() for row in results] == [[n, -n] for n in range(7)]
+    assert [row["part"].item() for row in results] == [n / 4 for n in range(7)]
+    assert [row["text"].tobytes() for row in results] == [f"row {n}".encode() for n in range(7)]
+    assert [row["even"].item() for row in results] == [1, 0, 1, 0, 1, 0, 1]
 
 
 def test_a_pipeline_that_breaks_leaves_no_file(tmp_path: Path) -> None:
@@ -118,8 +118,8 @@ def test_words_of_many_rows_are_those_of_each(offsets: bool) -> None:
     vocabulary = text.Vocab.from_list(["a", "b", "c", "a\x1cb"], special_tokens=["<unk>"])
     steps = [text.WhitespaceTokenizer(), text.Lookup(vocabulary, "<unk>"), transforms.PadEnd([4], -1)]
     alone = []
-    for one in TEXTS:
-        value = np.array(one)
+    for content in TEXTS:
+        value = np.array(content)
         for step in steps:
             value = step(value)
         alone.append(value.tolist())

@@ -122,7 +122,7 @@ def test_two_ways_through_one_step() -> None:
 def test_rows_of_two_ways_through_one_step() -> None:
     workers, pace = Workers(2, "tested", is_helped=True), Pace(2, light=0.0)
     try:
-        found = list(zip(*[paced_map(lambda item: item * 2, range(2_000), workers, pace) for _ in range(2)]))
+        results = list(zip(*[paced_map(lambda item: item * 2, range(2_000), workers, pace) for _ in range(2)]))
     finally:
         workers.close()
-    assert found == [(item * 2, item * 2) for item in range(2_000)]
+    assert results == [(item * 2, item * 2) for item in range(2_000)]

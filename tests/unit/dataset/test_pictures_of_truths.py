@@ -24,13 +24,13 @@ OF: dict[str, tuple[Any, str, int]] = {
 @pytest.mark.parametrize("name", OF)
 def test_it_is_as_in_mindspore(name: str) -> None:
     transform, dtype, total = OF[name]
-    found = transform(MASK)
-    assert found.dtype == dtype and int(found.sum()) == total
+    result = transform(MASK)
+    assert result.dtype == dtype and int(result.sum()) == total
     rows = ds.NumpySlicesDataset(np.stack([MASK] * 40), ["x"], shuffle=False).map(transform, ["x"])
     for row in rows.create_tuple_iterator(num_epochs=1, output_numpy=True):
-        assert np.array_equal(row[0], found) and row[0].dtype == dtype
+        assert np.array_equal(row[0], result) and row[0].dtype == dtype
 
 
 def test_patches_of_a_mask_take_the_filling() -> None:
     patches = V.SlicePatches(4, 2, V.SliceMode.PAD, 7)(MASK)
-    assert {one.dtype.name for one in patches} == {"uint8"} and [int(one.sum()) for one in patches] == [13, 49, 9, 46, 4, 50, 126, 126]
+    assert {box.dtype.name for box in patches} == {"uint8"} and [int(box.sum()) for box in patches] == [13, 49, 9, 46, 4, 50, 126, 126]

@@ -45,9 +45,9 @@ def test_per_batch_map_and_sources_run_there_too() -> None:
         return (np.stack([np.array([value, os.getpid(), info.get_batch_num()]) for value in column]),)
 
     dataset = numbers(40).batch(4, num_parallel_workers=2, per_batch_map=per_batch, input_columns=["n"], python_multiprocessing=True)
-    found = np.array(rows(dataset))
-    assert found[..., 0].ravel().tolist() == list(range(40)) and os.getpid() not in found[..., 1]
-    assert found[:, 0, 2].tolist() == list(range(10))
+    result = np.array(rows(dataset))
+    assert result[..., 0].ravel().tolist() == list(range(40)) and os.getpid() not in result[..., 1]
+    assert result[:, 0, 2].tolist() == list(range(10))
 
     class Slow:
         def __len__(self) -> int:
@@ -110,8 +110,8 @@ def test_a_killed_process_is_named_at_once() -> None:
     before = children()
     dataset = numbers().map(suicidal, ["n"], num_parallel_workers=2, python_multiprocessing=True)
     start = time.monotonic()
-    said = r"suicidal.*worker process \d \(pid \d+\) was ended by signal 9 \(SIGKILL\) while it worked on row"
-    with pytest.raises(RuntimeError, match=said):
+    pattern = r"suicidal.*worker process \d \(pid \d+\) was ended by signal 9 \(SIGKILL\) while it worked on row"
+    with pytest.raises(RuntimeError, match=pattern):
         rows(dataset)
     assert time.monotonic() - start < 5
     assert children() == before
@@ -204,8 +204,8 @@ def test_what_a_function_prints_is_seen(tmp_path: Path) -> None:
     )
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     command = [sys.executable, "-m", "torchspore", str(script)]
-    found = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, timeout=60)
-    assert sorted(found.stdout.split("\n")) == ["", "row 0", "row 1", "row 2", "row 3"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, timeout=60)
+    assert sorted(result.stdout.split("\n")) == ["", "row 0", "row 1", "row 2", "row 3"]
 
 
 _SPAWNED = """
@@ -248,5 +248,5 @@ if __name__ == "__main__":
 def test_each_step_runs_in_spawned_processes(tmp_path: Path) -> None:
     (tmp_path / "spawned.py").write_text(_SPAWNED)
     command = [sys.executable, "-m", "torchspore", str(tmp_path / "spawned.py")]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=200)
-    assert found.stdout == "[[0, 2], [21, 23], [42, 44], [63, 65]]\n", found.stderr
+    result = subprocess.run(command, capture_output=True, text=True, timeout=200)
+    assert result.stdout == "[[0, 2], [21, 23], [42, 44], [63, 65]]\n", result.stderr

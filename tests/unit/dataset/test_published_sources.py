@@ -15,8 +15,8 @@ from torchspore.mindspore.dataset.engine.declarations import ListedDataset
 
 CASES = [
     pytest.param(name, make, options, id=f"{name}-{number}")
-    for name, (make, given) in dataset_sources.SOURCES.items() if name != "FakeImage"
-    for number, options in enumerate(given) if number in (0, len(given) - 1)
+    for name, (make, builders) in dataset_sources.SOURCES.items() if name != "FakeImage"
+    for number, options in enumerate(builders) if number in (0, len(builders) - 1)
 ]
 
 
@@ -32,30 +32,30 @@ def files(folder: Path) -> list[Path]:
 @pytest.mark.parametrize(("name", "make", "options"), CASES)
 def test_a_missing_file_is_named_or_its_rows_are_gone(tmp_path: Path, name: str, make: Any, options: dict[str, Any]) -> None:
     make(tmp_path)
-    whole = rows(name, tmp_path, options)
+    all_rows = rows(name, tmp_path, options)
     for path in files(tmp_path):
         content = path.read_bytes()
         path.unlink()
         try:
-            found = rows(name, tmp_path, options)
-            assert found <= whole
+            result = rows(name, tmp_path, options)
+            assert result <= all_rows
         except (RuntimeError, ValueError) as error:
-            place = path.relative_to(tmp_path)
-            told = [part for part in (str(place), path.name, path.stem, str(place.parent)) if part != "." and part in str(error)]
-            assert told or str(tmp_path) in str(error), error
+            relative = path.relative_to(tmp_path)
+            named = [part for part in (str(relative), path.name, path.stem, str(relative.parent)) if part != "." and part in str(error)]
+            assert named or str(tmp_path) in str(error), error
         path.write_bytes(content)
 
 
 @pytest.mark.parametrize(("name", "make", "options"), CASES)
 def test_a_file_cut_short_is_named_or_read_so_far(tmp_path: Path, name: str, make: Any, options: dict[str, Any]) -> None:
     make(tmp_path)
-    whole = rows(name, tmp_path, options)
+    all_rows = rows(name, tmp_path, options)
     for path in files(tmp_path):
         content = path.read_bytes()
         for size in (0, len(content) // 2, len(content) - 3):
             path.write_bytes(content[: max(size, 0)])
             try:
-                assert rows(name, tmp_path, options) <= whole
+                assert rows(name, tmp_path, options) <= all_rows
             except (RuntimeError, ValueError) as error:  # the file that is cut, or one that it no longer fits
                 assert str(tmp_path) in str(error), error
         path.write_bytes(content)
@@ -148,8 +148,8 @@ def test_deep_json_and_open_quotes_are_errors(tmp_path: Path) -> None:
 
 def test_fields_in_quotes_may_hold_newlines_and_delimiters(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text('a,b,c\n"1\n2",,"x, ""y"""\n\n3,4,\n')
-    found = [[str(value) for value in row] for row in ds.CSVDataset(str(tmp_path / "a.csv"), shuffle=False)]
-    assert found == [["1\n2", "", 'x, "y"'], ["3", "4", ""]]
+    results = [[str(value) for value in row] for row in ds.CSVDataset(str(tmp_path / "a.csv"), shuffle=False)]
+    assert results == [["1\n2", "", 'x, "y"'], ["3", "4", ""]]
 
 
 REFUSED = {
@@ -222,8 +222,8 @@ def test_signatures_are_seen_and_subclasses_have_their_own() -> None:
     assert list(inspect.signature(ds.CocoDataset).parameters)[:4] == ["dataset_dir", "annotation_file", "task", "num_samples"]
 
     class Mine(ds.SemeionDataset):
-        def __init__(self, place: str) -> None:
-            super().__init__(place, shuffle=False)
+        def __init__(self, url: str) -> None:
+            super().__init__(url, shuffle=False)
 
     assert list(inspect.signature(Mine).parameters) == ["place"] and issubclass(Mine, ListedDataset)
 
@@ -238,10 +238,10 @@ def test_meta_columns_are_seen_once_they_are_renamed(tmp_path: Path) -> None:
 
 def test_a_cache_gives_the_same_rows(tmp_path: Path) -> None:
     tiny_texts.many(tmp_path)
-    given = {"num_parallel_workers": 2, "shuffle": False, "num_shards": 3, "shard_id": 1}
-    plain = [str(row[0]) for row in ds.TextFileDataset(str(tmp_path / "*.txt"), **given)]
-    kept = ds.TextFileDataset(str(tmp_path / "*.txt"), cache=ds.DatasetCache(1), **given)
-    assert [[str(row[0]) for row in kept] for _ in range(2)] == [plain, plain]
+    options = {"num_parallel_workers": 2, "shuffle": False, "num_shards": 3, "shard_id": 1}
+    plain = [str(row[0]) for row in ds.TextFileDataset(str(tmp_path / "*.txt"), **options)]
+    cached = ds.TextFileDataset(str(tmp_path / "*.txt"), cache=ds.DatasetCache(1), **options)
+    assert [[str(row[0]) for row in cached] for _ in range(2)] == [plain, plain]
 
 
 def test_sources_feed_a_pipeline(tmp_path: Path) -> None:
@@ -253,8 +253,8 @@ def test_sources_feed_a_pipeline(tmp_path: Path) -> None:
 def test_samples_of_a_sphere_file(tmp_path: Path) -> None:
     tiny_sounds.tedlium(tmp_path)
     row = next(ds.TedliumDataset(str(tmp_path / "release3"), "release3", shuffle=False).create_dict_iterator(output_numpy=True))
-    wanted = tiny_sounds.samples(9, 32000)[4000:12000].reshape(1, -1) / np.float32(32767)
-    assert row["sample_rate"] == 16000 and np.array_equal(row["waveform"], wanted)
+    expected = tiny_sounds.samples(9, 32000)[4000:12000].reshape(1, -1) / np.float32(32767)
+    assert row["sample_rate"] == 16000 and np.array_equal(row["waveform"], expected)
     path = tmp_path / "release3/data/sph/Eve_2012.sph"
     path.write_bytes(path.read_bytes()[:20000])
     with pytest.raises(ValueError, match=r"Eve_2012\.sph: ends within sample 9488: expected 32000 samples; the file is cut short"):
@@ -272,9 +272,9 @@ def test_a_wave_file_is_sixteen_bits(tmp_path: Path, bits: int) -> None:
 
 
 def test_a_wave_file_that_is_cut_short(tmp_path: Path) -> None:
-    whole = tiny_sounds.wav(1)
-    for size in (10, 30, 44, len(whole) - 1):
-        tiny_sources.put(tmp_path, {"1_0.wav": whole[:size]})
+    content = tiny_sounds.wav(1)
+    for size in (10, 30, 44, len(content) - 1):
+        tiny_sources.put(tmp_path, {"1_0.wav": content[:size]})
         with pytest.raises(RuntimeError, match=r"1_0\.wav: .*: expected"):
             list(ds.YesNoDataset(str(tmp_path)))
 
@@ -286,26 +286,26 @@ def test_sounds_come_in_order_of_their_names(tmp_path: Path) -> None:
 
 def test_a_review_of_two_lines(tmp_path: Path) -> None:
     tiny_sources.put(tmp_path, {"train/pos/0_9.txt": "one\ntwo\n", "train/neg/0_1.txt": "no"})
-    found = [str(row[0]) for row in ds.IMDBDataset(str(tmp_path), "train", shuffle=False)]
-    assert found == ["one\ntwo", "no"]
+    texts = [str(row[0]) for row in ds.IMDBDataset(str(tmp_path), "train", shuffle=False)]
+    assert texts == ["one\ntwo", "no"]
 
 
 def test_random_rows_act_on_their_arguments() -> None:
     schema = ds.Schema()
     schema.add_column("a", "int32", [2])
     schema.add_column("b", "uint8", [])
-    given = {"total_rows": 6, "schema": schema}
+    options = {"total_rows": 6, "schema": schema}
 
-    def found(**more: Any) -> list[list[int]]:
+    def random_rows(**more: Any) -> list[list[int]]:
         ds.config.set_seed(3)
-        return [row[0].tolist() for row in ds.RandomDataset(**{**given, **more}).create_tuple_iterator(num_epochs=1, output_numpy=True)]
+        return [row[0].tolist() for row in ds.RandomDataset(**{**options, **more}).create_tuple_iterator(num_epochs=1, output_numpy=True)]
 
-    whole = found()
-    assert len(whole) == 6 and found(num_samples=2) == whole[:2] and found(num_shards=2, shard_id=1) == whole[1::2]
-    assert sorted(found(shuffle=True)) == sorted(whole) != found(shuffle=True)
+    all_rows = random_rows()
+    assert len(all_rows) == 6 and random_rows(num_samples=2) == all_rows[:2] and random_rows(num_shards=2, shard_id=1) == all_rows[1::2]
+    assert sorted(random_rows(shuffle=True)) == sorted(all_rows) != random_rows(shuffle=True)
     assert ds.RandomDataset(3, schema, ["b"]).get_col_names() == ["b"]
-    made = ds.RandomDataset(columns_list=["x", "y"])
-    assert made.get_col_names() == ["x", "y"] and made.get_dataset_size() == len(list(made)) >= 1
+    random_dataset = ds.RandomDataset(columns_list=["x", "y"])
+    assert random_dataset.get_col_names() == ["x", "y"] and random_dataset.get_dataset_size() == len(list(random_dataset)) >= 1
     assert ds.RandomDataset(4).get_col_names()[0] == "c0"
     schema.add_column("s", "string", [1])
     with pytest.raises(ValueError, match=r"column 's' .*: expected numbers of a shape that is known"):
@@ -315,9 +315,9 @@ def test_random_rows_act_on_their_arguments() -> None:
 
 
 def _two_columns() -> ds.Schema:
-    made = ds.Schema()
-    made.parse_columns([{"name": name, "type": "int8", "shape": [1]} for name in "ab"])
-    return made
+    schema = ds.Schema()
+    schema.parse_columns([{"name": name, "type": "int8", "shape": [1]} for name in "ab"])
+    return schema
 
 
 def test_what_arguments_were_called_in_1_0(tmp_path: Path) -> None:

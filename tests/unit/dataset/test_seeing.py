@@ -49,14 +49,14 @@ def test_explain_says_who_waits_for_whom(tmp_path: Path) -> None:
         r"  train\.py:(\d+): (.*): ([\d,]+) rows/s; the (data|program) waited for (?:the program|data) (\d+)% of the time,"
         r" the (?:data|program) for (?:the program|data) (\d+)%(.*)"
     )
-    found = [lines.fullmatch(line) for line in ran.out[ran.out.index(head) + len(head) :].split("\n\n")[0].splitlines()]
-    is_shared = not any(match and "x1 of 4" in match[2] for match in found)      # a busy machine has no room for more threads
-    assert [match and (match[1], match[2].replace("x1 of 4", "x4")) for match in found] == [
+    results = [lines.fullmatch(line) for line in ran.out[ran.out.index(head) + len(head) :].split("\n\n")[0].splitlines()]
+    is_shared = not any(match and "x1 of 4" in match[2] for match in results)      # a busy machine has no room for more threads
+    assert [match and (match[1], match[2].replace("x1 of 4", "x4")) for match in results] == [
         ("15", "NumpySlicesDataset > map(quick) > map(slow) > batch(4)"),
         ("18", "NumpySlicesDataset > map(quick, Fill) > batch(4)"),
         ("20", "NumpySlicesDataset > map(slow) x4 > shuffle(10)"),
     ]
-    slow_map, slow_program, shared = [match.groups()[2:] for match in found if match]
+    slow_map, slow_program, shared = [match.groups()[2:] for match in results if match]
     # A machine that is busy makes both wait; rows can't come faster than the sleeps allow, however slow it is.
     assert slow_map[1] == "program" and int(slow_map[2]) > max(50, 2 * int(slow_map[3]))
     assert re.fullmatch(r"; map\(slow\) takes ([6-9]\d|100)% of the pipeline's own", slow_map[4])
@@ -70,8 +70,8 @@ def test_explain_says_who_waits_for_whom(tmp_path: Path) -> None:
 def warnings() -> Iterator[Messages]:
     """The warnings of a watchdog that barks after a second."""
     ds.config.set_multiprocessing_timeout_interval(1)
-    with log_messages.messages() as found:
-        yield found
+    with log_messages.messages() as result:
+        yield result
     ds.config.set_multiprocessing_timeout_interval(300)
     ds.config.set_enable_watchdog(True)
 
@@ -94,8 +94,8 @@ def test_the_watchdog_names_the_function_that_hangs(warnings: Messages, workers:
     stuck = hang_once(warnings.came)
     dataset = ds.NumpySlicesDataset({"n": np.arange(4)}, shuffle=False).map(stuck, "n", num_parallel_workers=workers).batch(2)
     assert [row[0].tolist() for row in dataset.create_tuple_iterator(num_epochs=1, output_numpy=True)] == [[0, 1], [2, 3]]
-    place = f"{__file__}:{STUCK_LINE} (stuck)"
-    assert warnings.lines == [f"the program has waited 1 s for a row of map(stuck), which is at {place}"]
+    stuck_line = f"{__file__}:{STUCK_LINE} (stuck)"
+    assert warnings.lines == [f"the program has waited 1 s for a row of map(stuck), which is at {stuck_line}"]
 
 
 def test_the_watchdog_follows_into_a_thread(warnings: Messages) -> None:
@@ -162,10 +162,10 @@ ATTRIBUTES = {"class", "style", "width", "height", "viewbox", "aria-hidden", "d"
 
 
 def picture(dataset: Any) -> Tags:
-    found = Tags(dataset._repr_html_())
-    assert found.open == []
-    assert found.tags <= {"div", "b", "svg", "path"} and found.attributes <= ATTRIBUTES
-    return found
+    result = Tags(dataset._repr_html_())
+    assert result.open == []
+    assert result.tags <= {"div", "b", "svg", "path"} and result.attributes <= ATTRIBUTES
+    return result
 
 
 def test_the_picture_shows_steps_with_their_arguments() -> None:

@@ -36,8 +36,8 @@ def test_a_network_takes_rows(mode: int) -> None:
     queue.send(2)
     net = Net(queue.queue_name)
     taken = [net() for _ in range(6)]
-    assert [one.asnumpy().tolist() for one, _ in taken] == [[0, 1], [2, 3], [4, 5]] * 2
-    assert [one.asnumpy().tolist() for _, one in taken] == [[1, 11], [21, 31], [41, 51]] * 2
+    assert [tensor.asnumpy().tolist() for tensor, _ in taken] == [[0, 1], [2, 3], [4, 5]] * 2
+    assert [tensor.asnumpy().tolist() for _, tensor in taken] == [[1, 11], [21, 31], [41, 51]] * 2
     with pytest.raises(RuntimeError, match="after its last"):
         net()
     queue.release()
@@ -58,8 +58,8 @@ def test_stopping_and_going_on() -> None:
         get_next()
     queue.continue_send()
     assert get_next()[0].asnumpy().tolist() == [2, 3]
-    for wanted in ([4, 5], [0, 1]):
-        assert get_next()[0].asnumpy().tolist() == wanted, "epochs follow each other without end"
+    for value in ([4, 5], [0, 1]):
+        assert get_next()[0].asnumpy().tolist() == value, "epochs follow each other without end"
     with pytest.raises(RuntimeError, match="TransferDataset"):
         next(iter(queue))
     queue.release()
@@ -74,7 +74,7 @@ def test_the_queue_of_a_helper() -> None:
     helper.release()
     with pytest.raises(ValueError, match="data queue"):
         data()
-    assert [one for one in threading.enumerate() if one.name.startswith("torchspore-dataset")] == [], "its reader goes with it"
+    assert [thread for thread in threading.enumerate() if thread.name.startswith("torchspore-dataset")] == [], "its reader goes with it"
     assert not hasattr(ms.DatasetHelper(rows(), dataset_sink_mode=False).iter.dataset, "__transfer_dataset__")
 
 

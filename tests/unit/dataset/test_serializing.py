@@ -12,7 +12,7 @@ import pytest
 from mindspore.dataset import transforms, vision
 from support import dataset_sources, log_messages, tiny_sources, tiny_texts
 
-SOURCES = [pytest.param(name, make, given[-1], id=name) for name, (make, given) in dataset_sources.SOURCES.items()]
+SOURCES = [pytest.param(name, make, builders[-1], id=name) for name, (make, builders) in dataset_sources.SOURCES.items()]
 
 
 def rows(data: ds.Dataset) -> list[list[Any]]:
@@ -20,18 +20,18 @@ def rows(data: ds.Dataset) -> list[list[Any]]:
     return [[value.tolist() for value in row] for row in data.create_tuple_iterator(num_epochs=1, output_numpy=True)]
 
 
-def again(data: ds.Dataset) -> ds.Dataset:
+def deserialized(data: ds.Dataset) -> ds.Dataset:
     """What the JSON text of a pipeline gives."""
-    made = ds.deserialize(json.loads(json.dumps(ds.serialize(data))))
-    assert made is not None and made is not data and ds.compare(made, data)
-    return made
+    copied = ds.deserialize(json.loads(json.dumps(ds.serialize(data))))
+    assert copied is not None and copied is not data and ds.compare(copied, data)
+    return copied
 
 
 @pytest.mark.parametrize(("name", "make", "options"), SOURCES)
 def test_each_source(tmp_path: Path, name: str, make: Any, options: dict[str, Any]) -> None:
     make(tmp_path)
     data = dataset_sources.call(name, tmp_path, options)
-    assert rows(again(data)) == rows(data)
+    assert rows(deserialized(data)) == rows(data)
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def pictures(tmp_path: Path) -> str:
     return str(tmp_path)
 
 
-def whole(folder: str) -> ds.Dataset:
+def zipped(folder: str) -> ds.Dataset:
     steps = [
         vision.Decode(), vision.Resize((3, 4), vision.Inter.NEAREST), vision.RandomHorizontalFlip(0.3),
         vision.Pad(1, 2, vision.Border.EDGE),
@@ -61,26 +61,26 @@ SAMPLERS = {
 
 
 def test_a_whole_pipeline(pictures: str) -> None:
-    data = whole(pictures)
-    assert rows(again(data)) == rows(data) and len(rows(data)) == 4
-    assert again(data).get_col_names() == ["x", "n"] and not ds.compare(data, data.repeat(2))
+    data = zipped(pictures)
+    assert rows(deserialized(data)) == rows(data) and len(rows(data)) == 4
+    assert deserialized(data).get_col_names() == ["x", "n"] and not ds.compare(data, data.repeat(2))
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_samplers(pictures: str, name: str) -> None:
     data = ds.ImageFolderDataset(pictures, sampler=SAMPLERS[name]())
-    assert rows(again(data)) == rows(data)
+    assert rows(deserialized(data)) == rows(data)
     data.add_sampler(ds.SequentialSampler(1))
-    assert rows(again(data)) == rows(data), "with a child"
+    assert rows(deserialized(data)) == rows(data), "with a child"
 
 
 def test_files_and_concatenation(tmp_path: Path) -> None:
     tiny_texts.many(tmp_path)
     first = ds.TextFileDataset(str(tmp_path / "a.txt"), shuffle=ds.Shuffle.FILES)
     data = first + ds.TextFileDataset([str(tmp_path / "b.txt"), str(tmp_path / "c.txt")], num_shards=2, shard_id=1)
-    written = ds.serialize(data, str(tmp_path / "pipeline.json"))
-    made = ds.deserialize(json_filepath=str(tmp_path / "pipeline.json"))
-    assert rows(made) == rows(data) and json.loads((tmp_path / "pipeline.json").read_text()) == written == json.loads(data.to_json())
+    serialized = ds.serialize(data, str(tmp_path / "pipeline.json"))
+    copied = ds.deserialize(json_filepath=str(tmp_path / "pipeline.json"))
+    assert rows(copied) == rows(data) and json.loads((tmp_path / "pipeline.json").read_text()) == serialized == json.loads(data.to_json())
     assert ds.deserialize() is None
 
 
@@ -108,9 +108,9 @@ def test_what_mindspore_writes(pictures: str) -> None:
         "output_columns": [],
     }
     steps = [vision.Decode(), vision.Resize((2, 3), vision.Inter.NEAREST), vision.HWC2CHW(), transforms.TypeCast(ms.int32)]
-    wanted = ds.ImageFolderDataset(pictures, num_shards=3, shard_id=1, shuffle=False).map(steps, "image").shuffle(4).batch(2, True)
-    made = ds.deserialize(batch)
-    assert made is not None and rows(made) == rows(wanted) and len(rows(made)) == 2
+    expected = ds.ImageFolderDataset(pictures, num_shards=3, shard_id=1, shuffle=False).map(steps, "image").shuffle(4).batch(2, True)
+    copied = ds.deserialize(batch)
+    assert copied is not None and rows(copied) == rows(expected) and len(rows(copied)) == 2
 
 
 def test_show_logs_the_pipeline(pictures: str) -> None:
@@ -162,10 +162,10 @@ def test_functions_are_written_by_name_and_not_read(tmp_path: Path) -> None:
         return value * 2
 
     data = ds.NumpySlicesDataset([1, 2], "n").map(twice)
-    written = ds.serialize(data)
-    assert written["operations"][0]["tensor_op_name"] == "twice"
+    serialized = ds.serialize(data)
+    assert serialized["operations"][0]["tensor_op_name"] == "twice"
     with pytest.raises(ValueError, match="operation 'twice'"):
-        ds.deserialize(written)
+        ds.deserialize(serialized)
     with pytest.raises(FileNotFoundError, match="a file that exists"):
         ds.deserialize(json_filepath=str(tmp_path / "none"))
     with pytest.raises(TypeError, match="expected a Dataset, got int"):

@@ -28,9 +28,9 @@ def test_mnist(tmp_path: Path) -> None:
     write_pair(tmp_path, "train")
     write_pair(tmp_path, "t10k", 4)
     dataset = ds.MnistDataset(str(tmp_path), shuffle=False)
-    found = rows(dataset)
-    assert [int(row["label"]) for row in found] == [0, 1, 2, 3, 0, 1, 2, 3, 4, 5]  # the test rows come first, as in MindSpore
-    assert found[0]["image"].shape == (28, 28, 1) and found[0]["image"].dtype == np.uint8 and found[0]["label"].dtype == np.uint32
+    result = rows(dataset)
+    assert [int(row["label"]) for row in result] == [0, 1, 2, 3, 0, 1, 2, 3, 4, 5]  # the test rows come first, as in MindSpore
+    assert result[0]["image"].shape == (28, 28, 1) and result[0]["image"].dtype == np.uint8 and result[0]["label"].dtype == np.uint32
     assert ds.MnistDataset(str(tmp_path), "train", num_shards=4, shard_id=0).get_dataset_size() == 2
     assert ds.FashionMnistDataset(str(tmp_path), "test").get_dataset_size() == 4
     assert ds.FashionMnistDataset(str(tmp_path)).num_classes() == 10
@@ -45,13 +45,13 @@ def message_of(folder: Path, kind: type[Exception]) -> str:
 
 def test_mnist_cut_short(tmp_path: Path) -> None:
     path = write_pair(tmp_path, "train")
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-100])
+    content = path.read_bytes()
+    path.write_bytes(content[:-100])
     assert (
         message_of(tmp_path, ValueError)
         == "FOLDER/train-images-idx3-ubyte: 4620 bytes: expected 4720, as its head says; the file is cut short."
     )
-    path.write_bytes(whole[:7])
+    path.write_bytes(content[:7])
     assert (
         message_of(tmp_path, ValueError) == "FOLDER/train-images-idx3-ubyte: 7 bytes: expected a head of 16 bytes; the file is cut short."
     )
@@ -81,9 +81,9 @@ def test_cifar(tmp_path: Path) -> None:
     records[:, 0] = [4, 5, 6]
     records.tofile(tmp_path / "data_batch_1.bin")
     dataset = ds.Cifar10Dataset(str(tmp_path), "train", shuffle=False)
-    found = rows(dataset)
-    assert [int(row["label"]) for row in found] == [4, 5, 6]
-    assert np.array_equal(found[1]["image"], records[1, 1:].reshape(3, 32, 32).transpose(1, 2, 0))
+    result = rows(dataset)
+    assert [int(row["label"]) for row in result] == [4, 5, 6]
+    assert np.array_equal(result[1]["image"], records[1, 1:].reshape(3, 32, 32).transpose(1, 2, 0))
     (tmp_path / "train.bin").write_bytes(bytes(3074 * 2))
     assert list(rows(ds.Cifar100Dataset(str(tmp_path), "train"))[0]) == ["image", "coarse_label", "fine_label"]
     (tmp_path / "data_batch_2.bin").write_bytes(b"1234")
@@ -101,9 +101,9 @@ def test_image_folder(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         Image.fromarray(image).save(tmp_path / name / "one.png")
     dataset = ds.ImageFolderDataset(str(tmp_path), decode=True, shuffle=False)
-    found = rows(dataset)
-    assert [int(row["label"]) for row in found] == [0, 1] and found[0]["label"].dtype == np.int32
-    assert np.array_equal(found[0]["image"], image)
+    result = rows(dataset)
+    assert [int(row["label"]) for row in result] == [0, 1] and result[0]["label"].dtype == np.int32
+    assert np.array_equal(result[0]["image"], image)
     assert dataset.get_class_indexing() == {"cat": 0, "dog": 1} and dataset.num_classes() == 2
     chosen = rows(ds.ImageFolderDataset(str(tmp_path), class_indexing={"dog": 7}))
     assert [int(row["label"]) for row in chosen] == [7] and chosen[0]["image"].ndim == 1

@@ -28,17 +28,17 @@ def test_padded_batch() -> None:
 def test_split_covers_every_row_once() -> None:
     ds.config.set_seed(1)
     parts = ds.NumpySlicesDataset(np.arange(10), shuffle=False).split([0.7, 0.3])
-    found = [numbers(part) for part in parts]
-    assert [len(part) for part in found] == [7, 3] and sorted(found[0] + found[1]) == list(range(10))
-    assert found[0] != sorted(found[0])
+    results = [numbers(part) for part in parts]
+    assert [len(part) for part in results] == [7, 3] and sorted(results[0] + results[1]) == list(range(10))
+    assert results[0] != sorted(results[0])
 
 
 def test_parts_have_no_row_in_common_without_a_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torchspore.mindspore.dataset.core.config.chosen_seed", lambda: None)
     by_index, streamed = ds.NumpySlicesDataset(np.arange(30), shuffle=False), ds.NumpySlicesDataset(np.arange(30), shuffle=False).map(int)
     for source in (by_index, streamed):
-        found = [numbers(part) for part in source.split([0.7, 0.3])]
-        assert sorted(found[0] + found[1]) == list(range(30)) and found[0] != sorted(found[0])
+        results = [numbers(part) for part in source.split([0.7, 0.3])]
+        assert sorted(results[0] + results[1]) == list(range(30)) and results[0] != sorted(results[0])
 
 
 def test_padding_rows_hold_what_rows_may_hold() -> None:
@@ -72,7 +72,7 @@ def test_column_order_of_old_programs() -> None:
 
 def test_what_a_dataset_knows_of_itself() -> None:
     dataset = ds.NumpySlicesDataset((np.zeros((4, 2), np.float32), np.arange(4)), ["x", "y"]).batch(3)
-    assert (dataset.output_shapes(), [str(one) for one in dataset.output_types()]) == ([[3, 2], [3]], ["float32", "int64"])
+    assert (dataset.output_shapes(), [str(kind) for kind in dataset.output_types()]) == ([[3, 2], [3]], ["float32", "int64"])
     assert len(dataset) == 2 and dataset.is_shuffled() and not dataset.is_sharded() and dataset.get_init_step() == 0
     assert all(isinstance(value, ms.Tensor) for value in next(iter(dataset)))
     kinds = (ds.BatchDataset, ds.Dataset)
@@ -81,7 +81,7 @@ def test_what_a_dataset_knows_of_itself() -> None:
 
 def test_step_classes_are_offered() -> None:
     source = ds.NumpySlicesDataset(np.arange(3), ["a"], shuffle=False)
-    made = [
+    datasets = [
         ds.MapDataset(source, lambda a: a, "a"),
         ds.FilterDataset(source, lambda a: True),
         ds.RepeatDataset(source, 1),
@@ -92,7 +92,7 @@ def test_step_classes_are_offered() -> None:
         ds.ProjectDataset(source, "a"),
         ds.ZipDataset((source, source.rename("a", "b"))),
     ]
-    assert [one.get_dataset_size() for one in made] == [3] * 9
+    assert [dataset.get_dataset_size() for dataset in datasets] == [3] * 9
     info = ds.BatchInfo(2, 5)
     assert (info.get_epoch_num(), info.get_batch_num()) == (2, 5)
     assert isinstance(source.create_dict_iterator(), (ds.DictIterator, ds.Iterator))
@@ -150,10 +150,10 @@ def test_datasets_of_other_kinds_are_not_joined() -> None:
     def numbers(values: Any) -> Any:
         return ds.NumpySlicesDataset(values, ["n"], shuffle=False)
 
-    whole = numbers(np.arange(2, dtype=np.int32))
-    for other, told in ((np.ones(2, np.float32), "float32 of 0 axes"), (np.ones((2, 1), np.int32), "int32 of 1 axes")):
-        with pytest.raises(RuntimeError, match=f"concat: column 'n' is {told}: expected int32 of 0 axes"):
-            list((whole + numbers(other)).create_tuple_iterator(num_epochs=1))
+    integers = numbers(np.arange(2, dtype=np.int32))
+    for other, description in ((np.ones(2, np.float32), "float32 of 0 axes"), (np.ones((2, 1), np.int32), "int32 of 1 axes")):
+        with pytest.raises(RuntimeError, match=f"concat: column 'n' is {description}: expected int32 of 0 axes"):
+            list((integers + numbers(other)).create_tuple_iterator(num_epochs=1))
     assert len(list((numbers(["a"]) + numbers(["bcd"])).create_tuple_iterator(num_epochs=1))) == 2
     assert len(list((numbers(np.ones((1, 2))) + numbers(np.ones((1, 3)))).create_tuple_iterator(num_epochs=1))) == 2
 
@@ -178,8 +178,8 @@ def test_rows_that_stand_in_go_on_in_the_next_epoch() -> None:
     ds.config.set_error_samples_mode(ds.config.ErrorSamplesMode.REPLACE)
     try:
         epochs = rows.create_tuple_iterator(num_epochs=2, output_numpy=True)
-        found = [[int(row[0]) for row in epochs] for _ in range(2)]
+        results = [[int(row[0]) for row in epochs] for _ in range(2)]
     finally:
         ds.config.set_error_samples_mode(mode)
     good = [0, 2, 3, 5, 6]
-    assert found == [[*good, 0, 2, 3, *good, 5, 6, 0], [*good, 2, 3, 5, *good, 6, 0, 2]]
+    assert results == [[*good, 0, 2, 3, *good, 5, 6, 0], [*good, 2, 3, 5, *good, 6, 0, 2]]

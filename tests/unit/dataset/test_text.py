@@ -65,10 +65,10 @@ def test_sentence_pieces(tmp_path: Path) -> None:
     cut = text.SentencePieceTokenizer(pairs, text.SPieceTokenizerOutType.STRING)("the quick fox")
     assert cut.tolist() == "▁the ▁ q u i c k ▁ fox".split()  # as MindSpore 2.10 cuts it
     kind = ds.SentencePieceModel.UNIGRAM
-    told_well = {"col_names": ["text"], "vocab_size": 45, "character_coverage": 0.99, "model_type": kind, "params": {}}
-    for told in ({"vocab_size": 6000}, {"params": {"zz": "4"}}, {"col_names": ["zz"]}, {"vocab_size": 0}, {"character_coverage": 3.0}):
+    arguments = {"col_names": ["text"], "vocab_size": 45, "character_coverage": 0.99, "model_type": kind, "params": {}}
+    for inputs in ({"vocab_size": 6000}, {"params": {"zz": "4"}}, {"col_names": ["zz"]}, {"vocab_size": 0}, {"character_coverage": 3.0}):
         with pytest.raises(RuntimeError):
-            text.SentencePieceVocab.from_dataset(lines(), **{**told_well, **told})
+            text.SentencePieceVocab.from_dataset(lines(), **{**arguments, **inputs})
 
 
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:

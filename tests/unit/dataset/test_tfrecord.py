@@ -18,7 +18,7 @@ from torchspore.mindspore.mindrecord.tfrecord import masked_crc
 
 
 def ids(data: ds.Dataset) -> list[int]:
-    return [int(one["id"][0]) for one in data.create_dict_iterator(num_epochs=1, output_numpy=True)]
+    return [int(row["id"][0]) for row in data.create_dict_iterator(num_epochs=1, output_numpy=True)]
 
 
 def test_the_checksum_is_that_of_rfc_3720() -> None:
@@ -37,9 +37,9 @@ def test_a_damaged_head_is_named(tmp_path: Path, at: int) -> None:
 
 def test_a_file_that_is_cut_short_is_named(tmp_path: Path) -> None:
     records = [tfrecord_files.record(tfrecord_files.example(tfrecord_files.row(n))) for n in range(3)]
-    whole = b"".join(records)
-    for size in range(1, len(whole)):
-        (tmp_path / "rows").write_bytes(whole[:size])
+    file_bytes = b"".join(records)
+    for size in range(1, len(file_bytes)):
+        (tmp_path / "rows").write_bytes(file_bytes[:size])
         if size not in (len(records[0]), len(records[0] + records[1])):
             with pytest.raises(ValueError, match="rows"):
                 ids(ds.TFRecordDataset(str(tmp_path / "rows"), shuffle=False))
@@ -74,29 +74,29 @@ def test_what_is_not_packed_is_told(tmp_path: Path, kind: str, match: str) -> No
     path = Path(tfrecord_files.write(tmp_path / "rows", range(3)))
     with pytest.raises(ValueError, match=match):
         ds.TFRecordDataset(str(path), compression_type=kind)
-    whole = Path(tfrecord_files.write(path, range(3), kind)).read_bytes()
-    path.write_bytes(whole[:-9])
+    content = Path(tfrecord_files.write(path, range(3), kind)).read_bytes()
+    path.write_bytes(content[:-9])
     with pytest.raises(ValueError, match="ends too early"):
         ds.TFRecordDataset(str(path), compression_type=kind)
 
 
 def test_rows_that_do_not_fit_are_named(tmp_path: Path) -> None:
     path = tfrecord_files.write(tmp_path / "rows", range(3))
-    wanted = ds.Schema()
-    wanted.add_column("data", ms.uint8, [4])
+    expected = ds.Schema()
+    expected.add_column("data", ms.uint8, [4])
     with pytest.raises(RuntimeError, match=r"'data' of row 0 of .*rows: 5 values do not fit the schema's shape \[4\]"):
-        list(ds.TFRecordDataset(path, wanted, shuffle=False))
-    wanted = ds.Schema()
-    wanted.add_column("nmae", ms.string)
+        list(ds.TFRecordDataset(path, expected, shuffle=False))
+    expected = ds.Schema()
+    expected.add_column("nmae", ms.string)
     with pytest.raises(RuntimeError, match=r"row 0 of .*rows has no 'nmae': expected one of data, id, many, name, score"):
-        list(ds.TFRecordDataset(path, wanted, shuffle=False))
+        list(ds.TFRecordDataset(path, expected, shuffle=False))
 
 
 def test_orders(tmp_path: Path) -> None:
     files = [tfrecord_files.write(tmp_path / f"{n}.tf", range(10 * n, 10 * n + 10)) for n in range(4)]
     assert ids(ds.TFRecordDataset(str(tmp_path / "*.tf"), shuffle=False)) == list(range(40))
     epochs = ds.TFRecordDataset(files).create_dict_iterator(num_epochs=3, output_numpy=True)
-    orders = [[int(one["id"][0]) for one in epochs] for _ in range(3)]
+    orders = [[int(epoch["id"][0]) for epoch in epochs] for _ in range(3)]
     assert all(sorted(order) == list(range(40)) for order in orders) and len({tuple(order) for order in orders}) == 3
     by_files = [ids(ds.TFRecordDataset(files, shuffle=ds.Shuffle.FILES)) for _ in range(2)]
     for order in by_files:

@@ -133,12 +133,12 @@ def test_debug_mode_runs_in_the_readers_thread() -> None:
 
 
 def test_a_batch_may_be_written_to_and_a_sources_row_is_not_shared() -> None:
-    kept = np.zeros(3, np.float32)
-    dataset = ds.GeneratorDataset([(kept,)], ["a"], shuffle=False)
+    array = np.zeros(3, np.float32)
+    dataset = ds.GeneratorDataset([(array,)], ["a"], shuffle=False)
     row = next(dataset.create_tuple_iterator())[0]
     row += 1
     row[0] = 5.0
-    assert kept.tolist() == [0, 0, 0]
+    assert array.tolist() == [0, 0, 0]
     assert isinstance(next(dataset.batch(1).create_tuple_iterator())[0], ms.Tensor)
 
 
@@ -161,17 +161,17 @@ def test_iterators_of_one_generator_each_have_all_its_rows() -> None:
             time.sleep(1e-3)
             yield (np.array(number),)
 
-    dataset, found = ds.GeneratorDataset(slow(), ["n"]), {}
+    dataset, results = ds.GeneratorDataset(slow(), ["n"]), {}
 
     def read(reader: int) -> None:
-        found[reader] = [int(row[0]) for row in dataset.create_tuple_iterator(num_epochs=1, output_numpy=True)]
+        results[reader] = [int(row[0]) for row in dataset.create_tuple_iterator(num_epochs=1, output_numpy=True)]
 
     readers = [threading.Thread(target=read, args=(reader,)) for reader in range(3)]
     for reader in readers:
         reader.start()
     for reader in readers:
         reader.join(20)
-    assert found == {reader: list(range(30)) for reader in range(3)}
+    assert results == {reader: list(range(30)) for reader in range(3)}
 
 
 def test_a_pipeline_inside_a_function_leaves_its_random_numbers() -> None:
@@ -181,23 +181,23 @@ def test_a_pipeline_inside_a_function_leaves_its_random_numbers() -> None:
     def alone(image: Any) -> Any:
         return crop(image)
 
-    def beside(image: Any) -> Any:
+    def crop_in_thread(image: Any) -> Any:
         for _ in inner.create_tuple_iterator(num_epochs=1, output_numpy=True):
             pass
         return crop(image)
 
     images = np.arange(5 * 48, dtype=np.uint8).reshape(5, 4, 4, 3)
-    seed, found = ds.config.get_seed(), []
+    seed, results = ds.config.get_seed(), []
     ds.config.set_seed(1)
     ds.config.set_debug_mode(True)                # all in one thread
     try:
-        for function in (alone, beside):
+        for function in (alone, crop_in_thread):
             rows = ds.NumpySlicesDataset(images, ["n"], shuffle=False).map(function, ["n"])
-            found.append([row[0].tolist() for row in rows.create_tuple_iterator(num_epochs=1, output_numpy=True)])
+            results.append([row[0].tolist() for row in rows.create_tuple_iterator(num_epochs=1, output_numpy=True)])
     finally:
         ds.config.set_debug_mode(False)
         ds.config.set_seed(seed)
-    assert found[0] == found[1]
+    assert results[0] == results[1]
 
 
 def test_who_waits_for_rows_is_one_of_the_workers() -> None:
@@ -225,13 +225,13 @@ def test_who_waits_for_rows_is_one_of_the_workers() -> None:
 def test_helping_ends_with_the_call_that_is_waited_for() -> None:
     workers = Workers(2, "test", is_helped=True)
     block = threading.Event()
-    held = workers.submit(block.wait, 10)
-    while not held.thread:
+    blocked_job = workers.submit(block.wait, 10)
+    while not blocked_job.thread:
         time.sleep(0.001)
     calls = [workers.submit(lambda n=n: (n, threading.get_ident())) for n in range(5)]
     assert [workers.result(call) for call in calls] == [(n, threading.get_ident()) for n in range(5)]
     block.set()
-    assert workers.result(held) is True
+    assert workers.result(blocked_job) is True
     workers.close()
     assert workers.submit(int).is_done is False
 
@@ -242,8 +242,8 @@ def test_an_interrupt_while_helping_is_not_kept_for_later() -> None:
 
     workers = Workers(2, "test", is_helped=True)
     block = threading.Event()
-    held = workers.submit(block.wait, 10)
-    while not held.thread:
+    blocked_job = workers.submit(block.wait, 10)
+    while not blocked_job.thread:
         time.sleep(0.001)
     first = workers.submit(interrupted)
     last = workers.submit(int)

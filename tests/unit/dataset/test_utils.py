@@ -56,7 +56,7 @@ def test_boxes_are_drawn(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("options", "text"),
     [
         ({"image": PICTURE[0]}, r"image=array\(60, 3\)\): expected an array \(H, W, 3\) or \(3, H, W\)"),
         ({"bboxes": BOX[0]}, r"bboxes=array\(4,\)\): expected an array \(N, 4\) or \(N, 5\)"),
@@ -67,6 +67,6 @@ def test_boxes_are_drawn(tmp_path: Path) -> None:
         ({"class_names": 3}, "expected a list, a tuple or a dict"),
     ],
 )
-def test_what_can_not_be_drawn(given: dict[str, Any], text: str) -> None:
+def test_what_can_not_be_drawn(options: dict[str, Any], text: str) -> None:
     with pytest.raises(AssertionError, match=text):
-        imshow_det_bbox(**{"image": PICTURE, "bboxes": BOX, "labels": LABEL, **given})
+        imshow_det_bbox(**{"image": PICTURE, "bboxes": BOX, "labels": LABEL, **options})

@@ -7,7 +7,7 @@ import pytest
 
 
 @pytest.fixture(scope="session")
-def native(own_key: None) -> None:
+def native(private_cache_key: None) -> None:
     """The native watch, built before a program needs it at once."""
     from torchspore.observe.debug import native
 
@@ -16,7 +16,7 @@ def native(own_key: None) -> None:
 
 
 @pytest.fixture
-def told() -> Iterator[list[str]]:
+def user_texts() -> Iterator[list[str]]:
     """What the user is told."""
     from torchspore.engine.core.front_end import FRONT
 

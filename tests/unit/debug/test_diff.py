@@ -56,8 +56,8 @@ def dumped(folder: Path, mode: int = ms.PYNATIVE_MODE, slip: float = 0.0, rate: 
     net = Net()
     step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.Momentum(net.trainable_params(), rate, 0.9))
     ms.set_context(enable_dump=True, save_dump_path=str(folder))
-    for own in (0.0, slip):
-        net.slip = own
+    for noise in (0.0, slip):
+        net.slip = noise
         step(Tensor(np.arange(8, dtype=np.float32).reshape(2, 4)), Tensor(np.ones((2, 3), np.float32)))
     ms.set_context(enable_dump=False)
     return folder
@@ -75,32 +75,32 @@ def test_the_first_operator_that_departs_is_named_with_its_line_and_inputs(tmp_p
     assert "6 of 6 elements depart" in text and "6 NaN" in text
     assert "input 0: equal in every bit" in text and "its inputs agree: this operator itself gives another result." in text
     code, text = compared(good, bad, "--json", "--all")
-    told = json.loads(text)
-    assert code == 1 and told["first_departing"]["operator"] == name and told["first_departing"]["line"] == f"{__file__}:{SLIP}"
-    assert told["departs"] == len(told["departing"]) > 5 and told["first_departing"]["results"][0]["second"]["nan"] == 6
-    assert told["first_departing"]["inputs"][0]["state"] == "equal"
+    record = json.loads(text)
+    assert code == 1 and record["first_departing"]["operator"] == name and record["first_departing"]["line"] == f"{__file__}:{SLIP}"
+    assert record["departs"] == len(record["departing"]) > 5 and record["first_departing"]["results"][0]["second"]["nan"] == 6
+    assert record["first_departing"]["inputs"][0]["state"] == "equal"
     near = dumped(tmp_path / "near", slip=1e-4)
     assert compared(good, near)[0] == 0 and compared(good, near, "--rtol", "1e-6")[0] == 1
-    one_step = tmp_path / "bad" / "rank_0" / "Net" / "0" / "0"
-    assert compared(good / "rank_0" / "Net" / "0" / "0", one_step)[0] == 0
+    step_folder = tmp_path / "bad" / "rank_0" / "Net" / "0" / "0"
+    assert compared(good / "rank_0" / "Net" / "0" / "0", step_folder)[0] == 0
 
 
 def test_a_real_dump_of_mindspore_lines_up(tmp_path: Path, compared: Diff) -> None:
-    with zipfile.ZipFile(Path(__file__).with_name("mindspore_2_10_dump.zip")) as held:
-        held.extractall(tmp_path / "theirs")
+    with zipfile.ZipFile(Path(__file__).with_name("mindspore_2_10_dump.zip")) as archive:
+        archive.extractall(tmp_path / "theirs")
     ours = dumped(tmp_path / "ours", rate=0.1)
     code, text = compared(ours, tmp_path / "theirs", "--rtol", "1e-6", "--json")
-    told = json.loads(text)
-    assert code == 0 and told["departs"] == 0 and told["equal"] >= 6, text
+    record = json.loads(text)
+    assert code == 0 and record["departs"] == 0 and record["equal"] >= 6, text
     assert compared(dumped(tmp_path / "slower", rate=0.09), tmp_path / "theirs")[0] == 1
-    found = {one.name: other for _, one, other, _ in dump_pairs.pairs(dumps.read(ours), dumps.read(tmp_path / "theirs"))}
-    dense = found["Default_network-WithLossCell__backbone-Net_fc-Dense_Dense-op0"]
-    mean = found["Default_network-WithLossCell__loss_fn-MSELoss_Mean-op0"]
+    results = {entry.name: other for _, entry, other, _ in dump_pairs.pairs(dumps.read(ours), dumps.read(tmp_path / "theirs"))}
+    dense = results["Default_network-WithLossCell__backbone-Net_fc-Dense_Dense-op0"]
+    mean = results["Default_network-WithLossCell__loss_fn-MSELoss_Mean-op0"]
     assert mean.full_name == "Default/network-WithLossCell/_loss_fn-MSELoss/ReduceMean-op0"
     layer = "Default/network-WithLossCell/_backbone-Net/fc-Dense/"
-    gradient = found["Gradients_Default_network-WithLossCell__backbone-Net_fc-Dense_Grad_Dense_DenseGrad-op0"]
+    gradient = results["Gradients_Default_network-WithLossCell__backbone-Net_fc-Dense_Grad_Dense_DenseGrad-op0"]
     assert all(f"Gradients/{layer}Grad_{name}-op0" in gradient.full_name for name in ("MatMul/MatMul", "BiasAdd/BiasAddGrad"))
-    updates = found["Default_optimizer-Momentum_Momentum-op0"]
+    updates = results["Default_optimizer-Momentum_Momentum-op0"]
     assert updates.full_name == "Default/optimizer-Momentum/ApplyMomentum-op0, Default/optimizer-Momentum/ApplyMomentum-op1"
     assert dense.full_name == "Default/network-WithLossCell/_backbone-Net/fc-Dense/BiasAdd-op0"
 
@@ -142,8 +142,8 @@ def test_damaged_missing_and_hostile_files_are_named_and_nothing_in_them_runs(tm
         data = damage(file.read_bytes())
         file.unlink()
         file.write_bytes(data)
-        code, told = compared(good, bad)
-        assert code == 1 and str(file) in told and text in told, name
+        code, content = compared(good, bad)
+        assert code == 1 and str(file) in content and text in content, name
     shutil.copytree(good, tmp_path / "others")
     folder = tmp_path / "others" / "rank_0" / "Net" / "0" / "1"
     for file in folder.glob("ReLU.*output*"):
@@ -151,17 +151,17 @@ def test_damaged_missing_and_hostile_files_are_named_and_nothing_in_them_runs(tm
     (file,) = folder.glob("Mul.*_backbone-Net_Mul-op0.*output.0*")
     os.rename(file, folder / "kept")
     os.mkfifo(file)
-    code, told = compared(good, tmp_path / "others", "--json", "--all")
-    assert code == 1 and f"{file}: is no plain file" in told
+    code, content = compared(good, tmp_path / "others", "--json", "--all")
+    assert code == 1 and f"{file}: is no plain file" in content
     os.unlink(file)
     os.rename(folder / "kept", file)
     os.rename(file, folder / "Exp.\x1b[31mred.0.0.12.output.0.DefaultFormat.Float32.npy")
-    assert "\\x1b[31mred" in (told := compared(good, tmp_path / "others")[1]) and "\x1b" not in told
+    assert "\\x1b[31mred" in (content := compared(good, tmp_path / "others")[1]) and "\x1b" not in content
     os.rename(folder / "Exp.\x1b[31mred.0.0.12.output.0.DefaultFormat.Float32.npy", file)
     (folder / "more.npy").write_bytes(b"x")
-    code, told = compared(good, tmp_path / "others")
-    assert code == 1 and "_backbone-Net/relu-ReLU/ReLU-op0 1 of 2 files are missing" in told
-    assert f"{folder / 'more.npy'}: has no name of a dump's file" in told
+    code, content = compared(good, tmp_path / "others")
+    assert code == 1 and "_backbone-Net/relu-ReLU/ReLU-op0 1 of 2 files are missing" in content
+    assert f"{folder / 'more.npy'}: has no name of a dump's file" in content
     (folder / "operators.csv").write_bytes(b"\xff\xfe\x00,\n" * 3 + b"half a li")
     assert compared(good, tmp_path / "others")[0] == 1
     (folder / "statistic.csv").write_bytes(b"x" * 2_000_000)
@@ -173,14 +173,14 @@ def test_what_is_no_dump_is_said(tmp_path: Path, compared: Diff) -> None:
     good = dumped(tmp_path / "good")
     (tmp_path / "empty").mkdir()
     for wrong, text in ((tmp_path / "none", "expected a folder with a dump"), (tmp_path / "empty", "holds no dump")):
-        code, told = compared(good, wrong)
-        assert code == 2 and text in told and str(wrong) in told
+        code, content = compared(good, wrong)
+        assert code == 2 and text in content and str(wrong) in content
     shutil.copytree(good / "rank_0" / "Net", good / "rank_0" / "Net.17")
-    code, told = compared(good, good)
-    assert code == 2 and "holds several dumps" in told and "Net.17; name one of them" in told
+    code, content = compared(good, good)
+    assert code == 2 and "holds several dumps" in content and "Net.17; name one of them" in content
     shutil.copytree(good / "rank_0" / "Net" / "0" / "0", tmp_path / "later" / "0" / "7")
-    code, told = compared(good / "rank_0" / "Net", tmp_path / "later")
-    assert code == 2 and "no operator of" in told
+    code, content = compared(good / "rank_0" / "Net", tmp_path / "later")
+    assert code == 2 and "no operator of" in content
 
 
 def test_statistics_alone_are_compared(tmp_path: Path, compared: Diff) -> None:
@@ -188,8 +188,8 @@ def test_statistics_alone_are_compared(tmp_path: Path, compared: Diff) -> None:
     for file in [*tmp_path.rglob("*.npy"), *tmp_path.rglob("operators.csv")]:
         file.unlink()
     assert compared(tmp_path / "a", tmp_path / "a")[0] == 0
-    code, told = compared(tmp_path / "a", tmp_path / "b")
-    assert code == 1 and "_backbone-Net_Mul-op0" in told and "departs: statistics: " in told
+    code, text = compared(tmp_path / "a", tmp_path / "b")
+    assert code == 1 and "_backbone-Net_Mul-op0" in text and "departs: statistics: " in text
 
 
 def test_the_flags_and_the_names_of_operators_in_place(tmp_path: Path) -> None:
@@ -208,15 +208,15 @@ def test_the_flags_and_the_names_of_operators_in_place(tmp_path: Path) -> None:
 
     Assigns()(x)
     ms.set_context(enable_dump=False)
-    (operator,) = [one for listed in dumps.read(tmp_path).iterations.values() for one in listed if one.kind == "Assign"]
+    (operator,) = [entry for listed in dumps.read(tmp_path).iterations.values() for entry in listed if entry.kind == "Assign"]
     read = {key: dumps.array(path).tolist() for key, path in operator.files.items()}
     assert read["output", 0] == [2.0] * 3 and [0.0] * 3 in read.values()
 
 
-def written(folder: Path, operators: list[tuple[str, str, dict[str, list[float]]]], as_statistics: bool = False) -> Path:
+def write_dump(folder: Path, operators: list[tuple[str, str, dict[str, list[float]]]], as_statistics: bool = False) -> Path:
     """A dump of operators (kind, name, values by `input.0` and the like) as MindSpore writes it."""
-    place = folder / "rank_0" / "Net" / "0" / "0"
-    place.mkdir(parents=True)
+    folder_of_step = folder / "rank_0" / "Net" / "0" / "0"
+    folder_of_step.mkdir(parents=True)
     lines = ["Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value,Min Value,Avg Value,L2Norm Value"]
     for number, (kind, name, tensors) in enumerate(operators):
         for key, values in tensors.items():
@@ -226,9 +226,9 @@ def written(folder: Path, operators: list[tuple[str, str, dict[str, list[float]]
                 about = [kind, name, number, 0, number, side, slot, array.nbytes, "float32", f"({len(values)})"]
                 lines.append(",".join(map(str, [*about, *figures])))
             else:
-                np.save(place / f"{kind}.{name}.{number}.0.{number}.{key}.DefaultFormat.Float32.npy", array)
+                np.save(folder_of_step / f"{kind}.{name}.{number}.0.{number}.{key}.DefaultFormat.Float32.npy", array)
     if as_statistics:
-        (place / "statistic.csv").write_text("\n".join(lines) + "\n")
+        (folder_of_step / "statistic.csv").write_text("\n".join(lines) + "\n")
     return folder
 
 
@@ -244,19 +244,19 @@ def norms(statistic: float, result: float, later: float) -> list[tuple[str, str,
 
 @pytest.mark.parametrize("as_statistics", [False, True])
 def test_an_output_that_no_result_hangs_on_blames_nobody(tmp_path: Path, compared: Diff, as_statistics: bool) -> None:
-    good = written(tmp_path / "good", norms(5.0, 1.0, 3.0), as_statistics)
-    code, text = compared(good, written(tmp_path / "other", norms(9.0, 1.0, 3.0), as_statistics))
+    good = write_dump(tmp_path / "good", norms(5.0, 1.0, 3.0), as_statistics)
+    code, text = compared(good, write_dump(tmp_path / "other", norms(9.0, 1.0, 3.0), as_statistics))
     assert code == 0, text
-    code, text = compared(good, written(tmp_path / "read", norms(9.0, 1.0, 4.0), as_statistics))
+    code, text = compared(good, write_dump(tmp_path / "read", norms(9.0, 1.0, 4.0), as_statistics))
     assert code == 1 and "first to depart: iteration 0, Default_bn-BatchNorm2d_BatchNorm-op0" in text
-    code, text = compared(good, written(tmp_path / "wrong", norms(9.0, 7.0, 3.0), as_statistics))
+    code, text = compared(good, write_dump(tmp_path / "wrong", norms(9.0, 7.0, 3.0), as_statistics))
     assert code == 1 and "first to depart: iteration 0, Default_bn-BatchNorm2d_BatchNorm-op0" in text
     assert "output 1: unused: " in text
 
 
 def test_statistics_are_compared_with_tensors(tmp_path: Path, compared: Diff) -> None:
-    tensors, statistics = written(tmp_path / "tensors", norms(5.0, 1.0, 3.0)), written(tmp_path / "table", norms(5.0, 1.0, 3.0), True)
-    wrong = written(tmp_path / "wrong", norms(5.0, 2.0, 3.0), True)
+    tensors, statistics = write_dump(tmp_path / "tensors", norms(5.0, 1.0, 3.0)), write_dump(tmp_path / "table", norms(5.0, 1.0, 3.0), True)
+    wrong = write_dump(tmp_path / "wrong", norms(5.0, 2.0, 3.0), True)
     for pair in ((tensors, statistics), (statistics, tensors)):
         code, text = compared(*pair)
         assert code == 0 and "2 operators of 1 iterations (0) compared" in text
@@ -267,12 +267,12 @@ def test_statistics_are_compared_with_tensors(tmp_path: Path, compared: Diff) ->
 
 def test_a_bias_inside_of_a_convolution_is_found_in_the_operator_after_it(tmp_path: Path, compared: Diff) -> None:
     name = "Default_conv-Conv2d_"
-    ours = written(tmp_path / "ours", [("Conv2D", f"{name}Conv2D-op0", {"output.0": [3.0, 4.0]})])
+    ours = write_dump(tmp_path / "ours", [("Conv2D", f"{name}Conv2D-op0", {"output.0": [3.0, 4.0]})])
     theirs = [("Conv2D", f"{name}Conv2D-op0", {"output.0": [1.0, 2.0]}), ("BiasAdd", f"{name}BiasAdd-op0", {"output.0": [3.0, 4.0]})]
-    for pair in ((ours, written(tmp_path / "theirs", theirs)), (tmp_path / "theirs", ours)):
+    for pair in ((ours, write_dump(tmp_path / "theirs", theirs)), (tmp_path / "theirs", ours)):
         assert compared(*pair)[0] == 0
     theirs[1][2]["output.0"][0] = 8.0
-    code, text = compared(ours, written(tmp_path / "wrong", theirs))
+    code, text = compared(ours, write_dump(tmp_path / "wrong", theirs))
     assert code == 1 and f"{name}Conv2D-op0 and {name}BiasAdd-op0, the last of their scope" in text
 
 
@@ -290,9 +290,9 @@ def test_gradients_and_updates_are_compared_by_layer(tmp_path: Path, compared: D
             ("Adam", "Default_optimizer-Adam_Adam-op1", {"input.0": [6.0, update], "output.0": [0.0, 0.0]}),
         ]
 
-    ours, theirs = written(tmp_path / "ours", dense), written(tmp_path / "theirs", split(4.0, 7.0))
+    ours, theirs = write_dump(tmp_path / "ours", dense), write_dump(tmp_path / "theirs", split(4.0, 7.0))
     assert compared(ours, theirs)[0] == compared(theirs, ours)[0] == 0
-    code, text = compared(ours, written(tmp_path / "weight", split(4.5, 7.0)))
+    code, text = compared(ours, write_dump(tmp_path / "weight", split(4.5, 7.0)))
     assert code == 1 and f"{layer}Dense_DenseGrad-op0 and {layer}BiasAdd_BiasAddGrad-op0, " in text and "4.0 and 4.5" in text
-    code, text = compared(ours, written(tmp_path / "update", split(4.0, 7.5)))
+    code, text = compared(ours, write_dump(tmp_path / "update", split(4.0, 7.5)))
     assert code == 1 and "Default_optimizer-Adam_Adam-op1, the operators of one layer" in text and "7.0 and 7.5" in text

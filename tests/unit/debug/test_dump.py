@@ -71,8 +71,8 @@ def table(path: Path) -> list[dict[str, str]]:
 
 
 def values(root: Path, name: str) -> Any:
-    (found,) = [path for key, path in files(root).items() if re.search(name, key)]
-    return np.load(found)
+    (result,) = [path for key, path in files(root).items() if re.search(name, key)]
+    return np.load(result)
 
 
 MODES = {"pynative": ms.PYNATIVE_MODE, "graph": ms.GRAPH_MODE}
@@ -80,15 +80,15 @@ MODES = {"pynative": ms.PYNATIVE_MODE, "graph": ms.GRAPH_MODE}
 
 def test_enable_dump_writes_what_operators_take_and_give_alike_in_both_modes(tmp_path: Path) -> None:
     before = train(ms.GRAPH_MODE)
-    found = {}
+    results = {}
     for name, mode in MODES.items():
         ms.set_context(enable_dump=True, save_dump_path=str(tmp_path / name))
         losses = train(mode)
         ms.set_context(enable_dump=False)
         assert losses == pytest.approx(before, rel=1e-6)
         assert train(mode) == pytest.approx(before, rel=1e-6)             # off again: nothing more is written
-        found[name] = files(tmp_path / name)
-    assert found["pynative"].keys() == found["graph"].keys() and len(found["graph"]) > 60
+        results[name] = files(tmp_path / name)
+    assert results["pynative"].keys() == results["graph"].keys() and len(results["graph"]) > 60
     for name in MODES:
         folder = tmp_path / name / "rank_0" / "Net" / "0"
         assert sorted(path.name for path in folder.iterdir()) == ["0", "1"]
@@ -151,9 +151,9 @@ def test_the_file_of_settings_says_which_operators_iterations_and_figures(tmp_pa
     assert all("output" in name and np.load(path).shape == (2,) for name, path in files(folder).items())
     rows = list(csv.reader((folder / "0" / "statistic.csv").read_text().splitlines()))
     assert rows[0][-3:] == ["Max Value", "NaN Count", "MD5"] and all(len(row[-1]) == 32 for row in rows[1:])
-    again = processes.torchspore("run", "program.py", cwd=tmp_path, extra=extra)           # a second process takes a folder of its own
+    second_run = processes.torchspore("run", "program.py", cwd=tmp_path, extra=extra)           # a second process takes a folder of its own
     others = [path.name for path in folder.parent.parent.iterdir() if path.name != "ResNet50"]
-    assert again.code == 0 and len(others) == 1 and re.fullmatch(r"ResNet50\.\d+", others[0])
+    assert second_run.code == 0 and len(others) == 1 and re.fullmatch(r"ResNet50\.\d+", others[0])
 
 
 WRONG = [
@@ -171,11 +171,11 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("given, text", WRONG, ids=lambda value: next(iter(value)) if isinstance(value, dict) else "")
-def test_wrong_members_are_named(given: dict[str, Any], text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("options, text", WRONG, ids=lambda value: next(iter(value)) if isinstance(value, dict) else "")
+def test_wrong_members_are_named(options: dict[str, Any], text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MS_DIAGNOSTIC_DATA_PATH", raising=False)
     file = tmp_path / "dump.json"
-    file.write_text(json.dumps({"common_dump_settings": {"path": "/tmp/x", **given}}))
+    file.write_text(json.dumps({"common_dump_settings": {"path": "/tmp/x", **options}}))
     with pytest.raises(ValueError) as error:
         dump_settings.read(str(file), lambda _: None)
     assert str(error.value).startswith(f"{file}: ") and text in str(error.value)
@@ -259,11 +259,11 @@ def test_ranks_in_one_process_dump_what_the_first_one_computes(tmp_path: Path, m
     finally:
         ms.reset_auto_parallel_context()
         ms.set_context(enable_dump=False)
-    whole = x @ np.arange(16, dtype=np.float32).reshape(4, 4)
-    assert np.array_equal(out, whole)
+    expected = x @ np.arange(16, dtype=np.float32).reshape(4, 4)
+    assert np.array_equal(out, expected)
     assert np.array_equal(values(tmp_path, r"/MatMul\..*input\.0"), x[:, :2])
     assert np.array_equal(values(tmp_path, r"/MatMul\..*output"), x[:, :2] @ np.arange(8, dtype=np.float32).reshape(2, 4))
-    assert np.array_equal(values(tmp_path, r"/ReLU\..*input"), whole)
+    assert np.array_equal(values(tmp_path, r"/ReLU\..*input"), expected)
     rows = table(next(tmp_path.rglob("operators.csv")))
     assert [row["Op Type"] for row in rows][:2] == ["MatMul", "ReLU"] and "MatMulGrad" in {row["Op Type"] for row in rows}
 
@@ -314,8 +314,8 @@ def test_who_hands_in_too_much_waits(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     def produce() -> None:
         for number in range(8):
-            kept = dump_files.DumpedValue("output", 0, np.zeros(5000, np.float32), "Float32")
-            writer.put(dump_files.Record(current_operator.Position("Add", "Default", number, 0, ""), number, [kept]))
+            value = dump_files.DumpedValue("output", 0, np.zeros(5000, np.float32), "Float32")
+            writer.put(dump_files.Record(current_operator.Position("Add", "Default", number, 0, ""), number, [value]))
             done.append(number)
 
     thread = threading.Thread(target=produce)
@@ -328,7 +328,7 @@ def test_who_hands_in_too_much_waits(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert len(files(tmp_path)) == 8
 
 
-def test_a_full_disk_is_told_once_and_the_training_goes_on(tmp_path: Path, told: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_told_once_and_the_training_goes_on(tmp_path: Path, user_texts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     begin(Settings(str(tmp_path), statistics=True))
     save, room = np.save, [20]
 
@@ -342,22 +342,22 @@ def test_a_full_disk_is_told_once_and_the_training_goes_on(tmp_path: Path, told:
     assert len(train(ms.PYNATIVE_MODE)) == 2
     dump.flush()
     monkeypatch.undo()
-    assert len(told) == 1 and "No space left on device" in told[0] and str(tmp_path) in told[0]
+    assert len(user_texts) == 1 and "No space left on device" in user_texts[0] and str(tmp_path) in user_texts[0]
     assert len(files(tmp_path)) == 20 and all(np.load(path) is not None for path in files(tmp_path).values())
     assert not list(tmp_path.rglob("*.tmp"))
 
 
-def test_a_folder_that_cannot_be_made_is_told_and_the_training_goes_on(tmp_path: Path, told: list[str]) -> None:
+def test_a_folder_that_cannot_be_made_is_told_and_the_training_goes_on(tmp_path: Path, user_texts: list[str]) -> None:
     (tmp_path / "file").write_text("")
     begin(Settings(str(tmp_path / "file" / "dump")))
     assert len(train(ms.GRAPH_MODE)) == 2
     dump.flush()
-    assert len(told) == 1 and "can't be written (Not a directory)" in told[0]
+    assert len(user_texts) == 1 and "can't be written (Not a directory)" in user_texts[0]
 
 
 def test_another_thread_switches_off_and_on_again(tmp_path: Path) -> None:
-    def in_a_thread(wanted: bool) -> None:
-        thread = threading.Thread(target=lambda: ms.set_context(enable_dump=wanted, save_dump_path=str(tmp_path)))
+    def in_a_thread(expected: bool) -> None:
+        thread = threading.Thread(target=lambda: ms.set_context(enable_dump=expected, save_dump_path=str(tmp_path)))
         thread.start()
         thread.join()
 
@@ -376,13 +376,13 @@ def test_another_thread_switches_off_and_on_again(tmp_path: Path) -> None:
     assert torch._C._len_torch_dispatch_stack() == 0
 
 
-def test_what_cannot_be_written_stops_no_program(tmp_path: Path, told: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_written_stops_no_program(tmp_path: Path, user_texts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(dump_files.WAITING, "0.001")
     monkeypatch.setattr(np, "save", lambda *_, **__: [][0])
     begin(Settings(str(tmp_path)))
     assert len(train(ms.PYNATIVE_MODE)) == 2
     dump.flush()
-    assert len(told) == 1 and "IndexError" in told[0]
+    assert len(user_texts) == 1 and "IndexError" in user_texts[0]
 
 
 def test_kill_leaves_only_whole_files(tmp_path: Path) -> None:
@@ -396,9 +396,9 @@ def test_kill_leaves_only_whole_files(tmp_path: Path) -> None:
         time.sleep(0.05)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    found = files(tmp_path)
-    assert len(found) >= 200
-    for path in found.values():
+    result = files(tmp_path)
+    assert len(result) >= 200
+    for path in result.values():
         np.load(path)
     ran = processes.torchspore("diff", tmp_path / "dump", tmp_path / "dump", cwd=tmp_path)
     assert ran.code == 0, ran.out + ran.err
@@ -406,8 +406,8 @@ def test_kill_leaves_only_whole_files(tmp_path: Path) -> None:
 
 def test_long_names_are_kept_in_a_table_and_bfloat16_is_written_as_float32(tmp_path: Path) -> None:
     writer = dump_files.Writer(Settings(str(tmp_path)), lambda: "rank_0", print)
-    place = current_operator.Position("Add", "Default/" + "layer/" * 60, 0, 0, "")
-    writer.put(dump_files.Record(place, 0, [dump._copy_value("output", 0, torch.ones(2, dtype=torch.bfloat16))]))
+    position = current_operator.Position("Add", "Default/" + "layer/" * 60, 0, 0, "")
+    writer.put(dump_files.Record(position, 0, [dump._copy_value("output", 0, torch.ones(2, dtype=torch.bfloat16))]))
     writer.close()
     (path,) = tmp_path.rglob("*.npy")
     assert len(path.name) == 28 and np.load(path).dtype == np.float32

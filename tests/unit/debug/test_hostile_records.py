@@ -25,10 +25,10 @@ class Evil:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A record with a cause and nothing else."""
-    made = tmp_path / "rank_0" / "rdr"
-    made.mkdir(parents=True)
-    put(made, "TORCHSPORE.cause", "json", json.dumps({"kind": "exception", "text": "boom", "line": "a.py:3", "operator": "Log"}))
-    return made
+    recorder_folder = tmp_path / "rank_0" / "rdr"
+    recorder_folder.mkdir(parents=True)
+    put(recorder_folder, "TORCHSPORE.cause", "json", json.dumps({"kind": "exception", "text": "boom", "line": "a.py:3", "operator": "Log"}))
+    return recorder_folder
 
 
 def put(folder: Path, name: str, ending: str, contents: str | bytes) -> Path:
@@ -59,12 +59,12 @@ def test_what_is_damaged_is_named_and_the_rest_is_read(folder: Path, capsys: pyt
     assert "root:" not in text and not os.path.exists("/tmp/torchspore_was_here")
 
 
-@pytest.mark.parametrize("told", [
+@pytest.mark.parametrize("value", [
     {"kind": [[[]]], "text": {"a": 1}, "command": {"x": 1}, "traceback": 7}, {"kind": "x" * 100000, "command": [None, ["y"], "z" * 100000]},
     {"text": 1e400, "line": -1, "incomplete": "yes", "operator": "\x1b]0;t\x07"}, {"traceback": "a\n" * 100000},
 ])
-def test_odd_values_are_shown_or_left_out(told: object, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    put(folder, "TORCHSPORE.cause", "json", json.dumps(told))
+def test_odd_values_are_shown_or_left_out(value: object, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    put(folder, "TORCHSPORE.cause", "json", json.dumps(value))
     put(folder, "TORCHSPORE.versions", "json", '{"versions": {"a": [[]], "\\u001b": 3}}')
     put(folder, "TORCHSPORE.context", "txt", "x" * 1000000)
     text = shown(folder, capsys)
@@ -87,23 +87,23 @@ def test_a_folder_without_records_is_named(tmp_path: Path, capsys: pytest.Captur
 
 
 def step(**changes: object) -> str:
-    told = {
+    cell_record = {
         "version": 1, "label": "Net", "number": 3, "parameters": [["w", [2], "torch.float32"]], "numbers": [],
         "given": {"args": ["list", [["tensor", "in.0"]]], "kwargs": ["dict", {}]}, "random": {},
     }
-    return json.dumps({**told, **changes})
+    return json.dumps({**cell_record, **changes})
 
 
 TENSORS = {"in.0": np.ones(2, np.float32), "before.0": np.ones(2, np.float32)}
 
 
-@pytest.mark.parametrize("told", [
+@pytest.mark.parametrize("content", [
     "", "[]", "{}", "[" * 100000, step(version=99), step(given={"args": ["list", [["tensor", "in.9"]]], "kwargs": ["dict", {}]}),
     step(given={"args": ["eval", "1"], "kwargs": ["dict", {}]}), step(parameters=[["w", [3], "torch.float32"]]), step(parameters=7),
     step(label=None, number="x"), step(given=None),
 ])
-def test_a_damaged_step_is_refused_before_the_program_runs(told: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    put(folder, "REPLAY.last_step", "json", told)
+def test_a_damaged_step_is_refused_before_the_program_runs(content: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    put(folder, "REPLAY.last_step", "json", content)
     save_file(TENSORS, str(folder / f"REPLAY.last_step.{STAMP}.safetensors"))
     assert replay.run([str(folder), "/nowhere.py"]) == 2
     assert f"REPLAY.last_step.{STAMP}.json" in capsys.readouterr().err

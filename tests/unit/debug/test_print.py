@@ -65,27 +65,29 @@ def test_each_argument_has_a_line_and_graphs_show_what_is_in_a_list_one_by_one(c
             ops.print_("x", x, 2.0, [x, (x, True)], {"k": x}, None, -1, (1, 2))
             return x + 1
 
-    one, graphs = "Tensor(shape=[1], dtype=Int64, value= [7])", "Tensor(shape=[1], dtype=Int64, value=[7])"
+    shown, graphs = "Tensor(shape=[1], dtype=Int64, value= [7])", "Tensor(shape=[1], dtype=Int64, value=[7])"
     net = Mixed()
     net(Tensor([7]))
-    assert capfd.readouterr().out.splitlines() == ["x", one, "2.0", f"[{one}, ({one}, True)]", f"{{'k': {one}}}", "None", "-1", "(1, 2)"]
+    assert capfd.readouterr().out.splitlines() == ["x", shown, "2.0", f"[{shown}, ({shown}, True)]", f"{{'k': {shown}}}", "None", "-1",
+                                               "(1, 2)"]
     ms.set_context(mode=ms.GRAPH_MODE)
     for _ in range(2):
         net(Tensor([7]))
-        assert capfd.readouterr().out.splitlines() == ["x", graphs, "2", graphs, graphs, "1", graphs, "None", "-1", "(1, 2)"]
+        assert capfd.readouterr().out.splitlines() == ["x", graphs, "2", graphs, graphs, "1", graphs, "None", "-1",
+                                               "(1, 2)"]
     assert len(dispatch.graphs(net)) == 1
 
 
 def test_a_tensor_that_is_known_prints_as_any_other(capfd: pytest.CaptureFixture[str]) -> None:
-    known = Tensor([1, 2])
+    tensor = Tensor([1, 2])
 
-    class Known(nn.Cell):
+    class PrintsConstant(nn.Cell):
         def construct(self, x: Any) -> Any:
-            ops.print_(known, Tensor(True))
+            ops.print_(tensor, Tensor(True))
             return x
 
     ms.set_context(mode=ms.GRAPH_MODE)
-    Known()(Tensor(1))
+    PrintsConstant()(Tensor(1))
     assert capfd.readouterr().out == "Tensor(shape=[2], dtype=Int64, value=[1 2])\n1\n"
 
 

@@ -46,8 +46,8 @@ def test_prints_go_to_the_file_and_parse_print_reads_them(mode: int, file: Path,
     values = np.array([[1.5, -2.0]], np.float32)
     ms.grad(Prints())(Tensor(values))
     assert capfd.readouterr().out == ""
-    found = ms.parse_print(str(file))             # while it is written: nothing waits in a buffer
-    assert [one if isinstance(one, str) else (str(one.dtype), one.asnumpy().tolist()) for one in found] == [
+    result = ms.parse_print(str(file))             # while it is written: nothing waits in a buffer
+    assert [value if isinstance(value, str) else (str(value.dtype), value.asnumpy().tolist()) for value in result] == [
         "x", ("Float32", values.tolist()), ("Int64", 3), ("Float32", values.tolist()), ("Float32", 2.5), ("Bool", True),
         "gradient", ("Float32", [[1.0, 1.0]]),
     ]
@@ -55,18 +55,18 @@ def test_prints_go_to_the_file_and_parse_print_reads_them(mode: int, file: Path,
     printing.select("")
     assert file.stat().st_mode & 0o777 == 0o400
     ms.set_context(print_file_path=str(file))       # it exists: another name is taken, and answered
-    told = ms.get_context("print_file_path")
-    assert told != str(file) and told.startswith(f"{file}.") and abs(int(told.rpartition(".")[2]) - time.time()) < 60
+    path = ms.get_context("print_file_path")
+    assert path != str(file) and path.startswith(f"{file}.") and abs(int(path.rpartition(".")[2]) - time.time()) < 60
 
 
 @pytest.mark.parametrize("kind", [name for name in print_file.TYPES if not name.startswith("Complex")])
 def test_every_dtype_and_shape_comes_back(kind: str, file: Path) -> None:
-    written = [Tensor(np.ones(shape), getattr(ms, kind.lower() if kind != "Bool" else "bool_")) for shape in ((), (0, 3), (2, 3))]
+    tensors = [Tensor(np.ones(shape), getattr(ms, kind.lower() if kind != "Bool" else "bool_")) for shape in ((), (0, 3), (2, 3))]
     ms.set_context(print_file_path=str(file))
-    ops.print_(*written)
+    ops.print_(*tensors)
     read = ms.parse_print(str(file))
-    assert [(str(one.dtype), one.shape, one.astype(ms.float32).asnumpy().sum()) for one in read] == [
-        (kind, one.shape, one.astype(ms.float32).asnumpy().sum()) for one in written]
+    assert [(str(shown.dtype), shown.shape, shown.astype(ms.float32).asnumpy().sum()) for shown in read] == [
+        (kind, array.shape, array.astype(ms.float32).asnumpy().sum()) for array in tensors]
 
 
 ENDINGS = {"raises": "raise ValueError('over')", "is killed": "os.kill(os.getpid(), signal.SIGKILL)",
@@ -99,8 +99,8 @@ def test_the_file_is_whole_however_the_program_ends(tmp_path: Path) -> None:
         if ending == "is ended":
             assert code == -signal.SIGTERM
         file = tmp_path / ending / "print.pb"
-        found = ms.parse_print(str(file))
-        assert found[0] == "one" and found[1].asnumpy().tolist() == [1.0, 2.0] and len(found) == 2
+        result = ms.parse_print(str(file))
+        assert result[0] == "one" and result[1].asnumpy().tolist() == [1.0, 2.0] and len(result) == 2
         assert (file.stat().st_mode & 0o777 == 0o400) is (ending in ("raises", "ends")), ending
 
 
@@ -111,7 +111,7 @@ def test_numbers_and_texts_that_the_file_has_no_form_for(file: Path) -> None:
     assert ms.parse_print(str(file)) == [str(2**70), "a\\ud800b\0"]
 
 
-def test_a_full_disk_is_told_once_and_the_file_stays_readable(file: Path, told: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_told_once_and_the_file_stays_readable(file: Path, user_texts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     ms.set_context(print_file_path=str(file))
     ops.print_("before")
     write, room = os.write, [10]
@@ -127,20 +127,20 @@ def test_a_full_disk_is_told_once_and_the_file_stays_readable(file: Path, told: 
     for _ in range(3):
         ops.print_("what no longer fits", Tensor(np.ones(100, np.float32)))
     monkeypatch.undo()
-    assert len(told) == 1 and "No space left on device" in told[0] and str(file) in told[0] and __file__ in told[0]
+    assert len(user_texts) == 1 and "No space left on device" in user_texts[0] and str(file) in user_texts[0] and __file__ in user_texts[0]
     assert ms.parse_print(str(file)) == ["before"]
 
 
 @pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
 def test_a_file_that_cannot_be_made_is_told_once_and_the_screen_is_used(
-    mode: int, tmp_path: Path, told: list[str], capfd: pytest.CaptureFixture[str], file: Path,
+    mode: int, tmp_path: Path, user_texts: list[str], capfd: pytest.CaptureFixture[str], file: Path,
 ) -> None:
     (tmp_path / "deep").write_text("no folder")
     ms.set_context(mode=mode, print_file_path=str(file))
     for _ in range(2):
         Prints()(Tensor([1.0]))
-    assert len(told) == 1 and f"{file} can't be made (" in told[0] and "ops.Print writes to the screen" in told[0]
-    assert told[0].startswith(f"{__file__}:{inspect.getsourcelines(Prints.construct)[1] + 1}: ")
+    assert len(user_texts) == 1 and f"{file} can't be made (" in user_texts[0] and "ops.Print writes to the screen" in user_texts[0]
+    assert user_texts[0].startswith(f"{__file__}:{inspect.getsourcelines(Prints.construct)[1] + 1}: ")
     assert capfd.readouterr().out.splitlines()[0] == "x"
 
 
@@ -155,25 +155,25 @@ def test_two_gigabytes_in_one_call_are_refused(file: Path) -> None:
 
 def test_processes_with_one_name_write_files_of_their_own(tmp_path: Path) -> None:
     files = [print_file.PrintFile(str(tmp_path / "print.pb")) for _ in range(3)]
-    for number, one in enumerate(files):
-        assert one.is_ready(None)
-        one.write([("text", str(number))], None)
-    assert len({one.path for one in files}) == 3
-    assert [ms.parse_print(str(one.path)) for one in files] == [["0"], ["1"], ["2"]]
-    for one in files:
-        one.close()
+    for number, writer in enumerate(files):
+        assert writer.is_ready(None)
+        writer.write([("text", str(number))], None)
+    assert len({entry.path for entry in files}) == 3
+    assert [ms.parse_print(str(entry.path)) for entry in files] == [["0"], ["1"], ["2"]]
+    for writer in files:
+        writer.close()
 
 
-def whole(file: Path) -> bytes:
-    made = print_file.PrintFile(str(file))
-    assert made.is_ready(None)
-    made.write([("text", "first"), ("number", 7), ("text", "last")], None)
-    made.close()
+def file_content(file: Path) -> bytes:
+    opened = print_file.PrintFile(str(file))
+    assert opened.is_ready(None)
+    opened.write([("text", "first"), ("number", 7), ("text", "last")], None)
+    opened.close()
     return file.read_bytes()
 
 
 def test_damaged_files_are_named_and_what_can_be_read_is_read(tmp_path: Path) -> None:
-    contents = whole(tmp_path / "whole.pb")
+    contents = file_content(tmp_path / "whole.pb")
     damaged = tmp_path / "damaged.pb"
 
     def parsed(data: bytes) -> list[Any]:
@@ -181,7 +181,7 @@ def test_damaged_files_are_named_and_what_can_be_read_is_read(tmp_path: Path) ->
         return ms.parse_print(str(damaged))
 
     with pytest.warns(UserWarning, match=r"damaged\.pb.*has 6 bytes, of which 3 are there; the readable part is returned"):
-        assert [str(one) for one in parsed(contents[:-3])] == ["first", "7"]
+        assert [str(entry) for entry in parsed(contents[:-3])] == ["first", "7"]
     with pytest.warns(UserWarning, match="at byte 38 no value begins"):
         assert parsed(b"\x0a\x07\x0a\x05first" + contents[9:] + b"junk")[0] == "first"
     for data, kind, text in (
@@ -207,8 +207,8 @@ def tensor(dims: list[int], kind: bytes, content: bytes) -> bytes:
     value = print_file._messages()["Value"]()
     value.tensor.dims.extend(dims)
     value.tensor.tensor_type, value.tensor.tensor_content = kind.decode(), content
-    made = value.SerializeToString()
-    return b"\x0a" + bytes([len(made)]) + made
+    entry = value.SerializeToString()
+    return b"\x0a" + bytes([len(entry)]) + entry
 
 
 ORACLE = """
@@ -234,7 +234,7 @@ def test_real_mindspore_reads_our_file_and_we_read_its(file: Path, tmp_path: Pat
         pytest.skip("no MindSpore here: ORACLE names its Python")
     ms.set_context(print_file_path=str(file))
     ops.print_("ours", Tensor([[1.0, 2.0]]), 3)
-    told = subprocess.run([python, "-c", ORACLE, str(file), str(tmp_path / "theirs.pb")], capture_output=True, text=True, timeout=100)
-    assert told.stdout.splitlines()[-1] == "['ours', ('Float32', [1, 2], [1.0, 2.0]), ('Int64', [], [3])]", told.stderr
+    completed = subprocess.run([python, "-c", ORACLE, str(file), str(tmp_path / "theirs.pb")], capture_output=True, text=True, timeout=100)
+    assert completed.stdout.splitlines()[-1] == "['ours', ('Float32', [1, 2], [1.0, 2.0]), ('Int64', [], [3])]", completed.stderr
     text, numbers = ms.parse_print(str(tmp_path / "theirs.pb"))
     assert text == "theirs" and numbers.asnumpy().tolist() == [5, 6] and numbers.dtype == ms.int32

@@ -134,13 +134,13 @@ def test_wrong_members_are_named_and_left_at_their_defaults(tmp_path: Path) -> N
     path = tmp_path / "wrong.json"
     path.write_text(json.dumps({"rdr": {"enable": "yes", "mode": 7, "path": "here", "modus": 1}, "sys": [], "mem_Reuse": False}))
     before = ms.get_context("env_config_path")
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         ms.set_context(env_config_path=str(path))
     try:
         from torchspore.context.store import STORE
 
-        texts = "\n".join(str(warning.message) for warning in told)
+        texts = "\n".join(str(warning.message) for warning in caught)
         for part in ("{\"rdr\": {\"enable\": \"yes\"}}: expected True or False",
                      "rdr.enable stays at False.", "rdr.mode stays at 1.", "rdr.path stays at './'.",
                      'hint: write {"rdr": {"mode": 2}}.', "sys: expected an object, got a list; it is ignored.",

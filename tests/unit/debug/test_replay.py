@@ -61,13 +61,13 @@ def test_the_first_nan_is_kept_and_found_again(mode: str, kind: str, run: Callab
     assert (ran.code, ran.out) == (0, "end\n")
     assert shown.startswith(f"likely cause: not finite: {label(kind)} gave NaN or infinity at its call 12\n")
     assert f"first_not_finite: {label(kind)}, call 12" in shown and f"last_step: {label(kind)}, call 15" in shown
-    again = run("replay", "rec", "train.py", mode, kind, "nan")
-    assert again.code == 0, again.err
-    lines = again.out.splitlines()
+    replayed = run("replay", "rec", "train.py", mode, kind, "nan")
+    assert replayed.code == 0, replayed.err
+    lines = replayed.out.splitlines()
     assert lines[0] == f"replay: {label(kind)}, call 12 of the recorded run, from rec/rank_0/rdr"
     assert lines[-1] == "replay: the same bit for bit"
-    found = next(line for line in lines if line.startswith("first not finite: "))
-    assert "/Log-op" in found and "(log) at train.py:11; its inputs were finite: " in found
+    result = next(line for line in lines if line.startswith("first not finite: "))
+    assert "/Log-op" in result and "(log) at train.py:11; its inputs were finite: " in result
 
 
 @pytest.mark.parametrize("mode, kind", [("1", "cell"), *(pytest.param(*both, marks=pytest.mark.slow) for both in [
@@ -76,10 +76,10 @@ def test_the_step_before_an_error_has_the_same_bits(mode: str, kind: str, run: C
     ran, shown = recorded(run, tmp_path, mode, kind, "stop")
     assert ran.code == 1
     assert shown.startswith("likely cause: exception: ValueError: stop at train.py:29\n")
-    again = run("replay", "rec", "train.py", mode, kind, "stop")          # the random numbers of dropout come again too
-    assert again.code == 0, again.out + again.err
-    assert again.out.splitlines()[-1] == "replay: the same bit for bit"
-    assert (kind == "cell") == ("Parameters after the step: 16 of 16 have the same bits" in again.out), again.out
+    replayed = run("replay", "rec", "train.py", mode, kind, "stop")          # the random numbers of dropout come again too
+    assert replayed.code == 0, replayed.out + replayed.err
+    assert replayed.out.splitlines()[-1] == "replay: the same bit for bit"
+    assert (kind == "cell") == ("Parameters after the step: 16 of 16 have the same bits" in replayed.out), replayed.out
 
 
 @pytest.mark.slow

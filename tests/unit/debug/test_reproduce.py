@@ -67,8 +67,8 @@ for _ in range(3):
 def digests(run: Callable[..., Run], tmp_path: Path, *cases: tuple[int, int, str]) -> set[str]:
     (tmp_path / "train.py").write_text(PROGRAM)
     ran = [run("run", "train.py", *map(str, case)) for case in cases]
-    assert [one.code for one in ran] == [0] * len(ran), ran[0].err
-    return {one.out for one in ran}
+    assert [run_result.code for run_result in ran] == [0] * len(ran), ran[0].err
+    return {run_result.out for run_result in ran}
 
 
 def test_equal_bits_over_modes_and_workers(run: Callable[..., Run], tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def test_what_is_no_operator_or_has_no_limit_goes_on(run: Callable[..., Run], tm
             "are watched, not those in graphs and gradients (TORCHSPORE_NO_NATIVE=1)") in ran.out
 
 
-AGAIN = """
+PROGRAM_AFTER = """
 import os, threading, time, mindspore as ms
 files = len(os.listdir("/proc/self/fd"))
 def watched():
@@ -155,7 +155,7 @@ ms.ops.Custom(lambda x: time.sleep(60) or x, func_type="pyfunc")(ms.ops.ones((3,
 
 
 def test_switched_off_it_leaves_nothing_and_can_be_switched_on_again(run: Callable[..., Run], tmp_path: Path) -> None:
-    (tmp_path / "again.py").write_text(AGAIN)
+    (tmp_path / "again.py").write_text(PROGRAM_AFTER)
     ran = run("run", "again.py")
     status, started = ran.out.split()
     assert status == "0" and ran.code == stacks.EXIT_CODE, ran.err

@@ -46,7 +46,7 @@ def ran(chosen: int, *ahead: Any) -> tuple[int, list[bytes]]:
     loss, gradients = ms.value_and_grad(net, None, net.trainable_params())(Tensor(ROWS))
     moved = backing_stores.totals.out - before[0]
     assert backing_stores.totals.back - before[1] == moved
-    return moved, [loss.asnumpy().tobytes(), *[one.asnumpy().tobytes() for one in gradients]]
+    return moved, [loss.asnumpy().tobytes(), *[gradient.asnumpy().tobytes() for gradient in gradients]]
 
 
 @pytest.mark.parametrize("mode", [0, 1], ids=["graph", "pynative"])
@@ -54,11 +54,11 @@ def test_the_values_of_chosen_cells_move_and_bits_stay(mode: int, tmp_path: Path
     with scope(mode=mode):
         set_offload_context({"offload_path": str(tmp_path), "enable_aio": False})
         none, bits = ran(0)
-        one, bits_of_one = ran(1)
+        losses, bits_of_one = ran(1)
         all_, bits_of_all = ran(3, 0)
-        told = effects.outcome_of(OPTIONS["offload.offload_config.offload_path"], str(tmp_path))
-    assert str(told) == f"applied: a file without a name in {tmp_path}"
-    assert none == 0 and 0 < one < all_ and bits == bits_of_one == bits_of_all
+        outcome = effects.outcome_of(OPTIONS["offload.offload_config.offload_path"], str(tmp_path))
+    assert str(outcome) == f"applied: a file without a name in {tmp_path}"
+    assert none == 0 and 0 < losses < all_ and bits == bits_of_one == bits_of_all
     assert os.listdir(tmp_path) == []
 
 
@@ -70,14 +70,14 @@ def test_compiled_levels_say_that_nothing_moves() -> None:
     assert any("Cell.offload moves nothing: values move between operators" in line for line in effects.notes()["memory of graphs"])
 
 
-@pytest.mark.parametrize(("given", "error", "text"), [
+@pytest.mark.parametrize(("arguments", "error", "text"), [
     ("auto", ValueError, "Dense.offload(backward_prefetch='auto'): expected 'Auto' or an int, 0 or more."),
     (-1, ValueError, "Dense.offload(backward_prefetch=-1): expected 'Auto' or an int, 0 or more."),
     (1.5, TypeError, "Dense.offload(backward_prefetch=1.5): expected 'Auto' or an int, got float."),
     (True, TypeError, "Dense.offload(backward_prefetch=True): expected 'Auto' or an int, got bool."),
 ])
-def test_wrong_arguments(given: Any, error: type[Exception], text: str) -> None:
+def test_wrong_arguments(arguments: Any, error: type[Exception], text: str) -> None:
     cell = nn.Dense(2, 2)
     with pytest.raises(error) as caught:
-        cell.offload(given)
+        cell.offload(arguments)
     assert str(caught.value) == text and cell(ops.ones((1, 2))).shape == (1, 2)

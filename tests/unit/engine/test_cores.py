@@ -57,15 +57,15 @@ def group(folder: Path, **files: str) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("of_root", "of_own", "found"), [
+@pytest.mark.parametrize(("of_root", "of_container", "result"), [
     ("max 100000", "max 100000", 1 << 16), ("max 100000", "150000 100000", 2), ("100000 100000", "400000 100000", 1),
     ("no number", "", 1 << 16), ("0 0", "-1 100000", 1 << 16),
 ])
-def test_a_container_s_share(tmp_path: Path, of_root: str, of_own: str, found: int) -> None:
+def test_a_container_s_share(tmp_path: Path, of_root: str, of_container: str, result: int) -> None:
     group(tmp_path / "groups", cpu__max=of_root)
-    group(tmp_path / "groups" / "pods" / "one", cpu__max=of_own)
+    group(tmp_path / "groups" / "pods" / "one", cpu__max=of_container)
     (tmp_path / "cgroup").write_text("0::/pods/one\n")
-    assert cores.quota(tmp_path / "groups", tmp_path / "cgroup") == found
+    assert cores.quota(tmp_path / "groups", tmp_path / "cgroup") == result
 
 
 def test_a_share_of_the_older_kind(tmp_path: Path) -> None:
@@ -78,10 +78,10 @@ def test_a_share_of_the_older_kind(tmp_path: Path) -> None:
 def test_all_threads_stay_where_they_are_told(run: Callable[..., Run], tmp_path: Path) -> None:
     (tmp_path / "bound.py").write_text(PROGRAM)
     ran = run("explain", "bound.py")
-    own = sorted(os.sched_getaffinity(0))
+    other = sorted(os.sched_getaffinity(0))
     lines = ran.out.splitlines()
     assert lines[0] == "1 True", ran.err
-    assert lines[1] == f"set_cpu_affinity(affinity_cpu_list=['4000']): expected cores of {', '.join(map(str, own))}."
+    assert lines[1] == f"set_cpu_affinity(affinity_cpu_list=['4000']): expected cores of {', '.join(map(str, other))}."
     assert lines[2] == "True True", ran.err
-    assert f"  the process runs on the cores {own[0]}" in lines
-    assert any(line.startswith("runtime_num_threads") and line.endswith(f"of {len(own)} cores") for line in lines)
+    assert f"  the process runs on the cores {other[0]}" in lines
+    assert any(line.startswith("runtime_num_threads") and line.endswith(f"of {len(other)} cores") for line in lines)

@@ -29,9 +29,9 @@ OPTIONS = ("conv_fprop_algo", "conv_dgrad_algo", "conv_wgrad_algo")
 
 @pytest.fixture
 def fake() -> Iterator[FakeCudnn]:
-    made = FakeCudnn()
-    with cudnn.run_by(cudnn.Runtime(lambda: made, lambda device: 77, "cpu")), effects.fresh():
-        yield made
+    fake_cudnn = FakeCudnn()
+    with cudnn.run_by(cudnn.Runtime(lambda: fake_cudnn, lambda device: 77, "cpu")), effects.fresh():
+        yield fake_cudnn
         convolution._plans.clear()
 
 
@@ -73,15 +73,15 @@ CASES = {
 
 
 def gradients(function: Any, *inputs: Tensor) -> list[np.ndarray]:
-    given = ops.grad(lambda *t: (function(*t) ** 2).sum(), tuple(range(len(inputs))))(*inputs)
-    return [t.asnumpy() for t in given]
+    grads = ops.grad(lambda *t: (function(*t) ** 2).sum(), tuple(range(len(inputs))))(*inputs)
+    return [t.asnumpy() for t in grads]
 
 
-def near(found: Any, wanted: Any, rtol: float = 1e-5) -> None:
-    for one, other in zip(found, wanted, strict=True):
-        assert one.dtype == other.dtype
+def near(result: Any, expected: Any, rtol: float = 1e-5) -> None:
+    for output, other in zip(result, expected, strict=True):
+        assert output.dtype == other.dtype
         largest = max(1.0, float(np.abs(other).max()))              # what is left of a difference of large numbers is rounded as they are
-        np.testing.assert_allclose(one.astype(np.float64), other.astype(np.float64), rtol, rtol * largest)
+        np.testing.assert_allclose(output.astype(np.float64), other.astype(np.float64), rtol, rtol * largest)
 
 
 @pytest.mark.parametrize("mode", [1, 0])
@@ -94,12 +94,12 @@ def test_values_and_gradients_are_those_without_a_name(fake: FakeCudnn, case: st
         def construct(self, x: Tensor, w: Tensor, b: Tensor) -> Tensor:
             return ops.conv2d(x, w, b, **how)
 
-    wanted = Net()(x, w, b).asnumpy(), gradients(Net(), x, w, b)
+    expected = Net()(x, w, b).asnumpy(), gradients(Net(), x, w, b)
     assert not fake.calls
     with scope(mode=mode), by("winograd", "fft", "algo_3"):
-        found = Net()(x, w, b).asnumpy(), gradients(Net(), x, w, b)
-    near([found[0], *found[1]], [wanted[0], *wanted[1]])
-    ran = {(name, given[7]) for name, given in fake.calls if name in {side.compute for side in calls.DIRECTIONS}}
+        result = Net()(x, w, b).asnumpy(), gradients(Net(), x, w, b)
+    near([result[0], *result[1]], [expected[0], *expected[1]])
+    ran = {(name, arguments[7]) for name, arguments in fake.calls if name in {side.compute for side in calls.DIRECTIONS}}
     assert ran == {(calls.FORWARD.compute, 6), (calls.DATA.compute, 2), (calls.FILTER.compute, 3)}
 
 
@@ -109,9 +109,9 @@ def test_values_and_gradients_are_those_without_a_name(fake: FakeCudnn, case: st
 ])
 def test_lines_volumes_and_transposed_ones(fake: FakeCudnn, shape: Any, kernel: Any, call: Any) -> None:
     x, w = numbers(*shape), numbers(*kernel)
-    wanted = [call(x, w).asnumpy(), *gradients(call, x, w)]
+    expected = [call(x, w).asnumpy(), *gradients(call, x, w)]
     with by("gemm", "algo_1", "algo_1"):
-        near([call(x, w).asnumpy(), *gradients(call, x, w)], wanted)
+        near([call(x, w).asnumpy(), *gradients(call, x, w)], expected)
     assert {name for name in fake.names() if name in {side.compute for side in calls.DIRECTIONS}} == {
         side.compute for side in calls.DIRECTIONS}
 
@@ -122,9 +122,9 @@ def test_a_transposed_one_with_all_its_arguments(fake: FakeCudnn) -> None:
     def call(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
         return ops.conv_transpose2d(x, w, b, stride=(2, 3), padding=1, output_padding=(1, 2), groups=2, dilation=(1, 2))
 
-    wanted = [call(x, w, b).asnumpy(), *gradients(call, x, w, b)]
+    expected = [call(x, w, b).asnumpy(), *gradients(call, x, w, b)]
     with by("gemm", "algo_1", "algo_1"):
-        near([call(x, w, b).asnumpy(), *gradients(call, x, w, b)], wanted)
+        near([call(x, w, b).asnumpy(), *gradients(call, x, w, b)], expected)
     assert calls.DATA.compute in fake.names()
 
 
@@ -134,10 +134,10 @@ def test_gradients_of_gradients(fake: FakeCudnn) -> None:
     def second(x: Tensor, w: Tensor) -> Tensor:
         return (ops.grad(lambda x, w: (ops.conv2d(x, w) ** 3).sum(), 0)(x, w) ** 2).sum()
 
-    wanted = [t.asnumpy() for t in ops.grad(second, (0, 1))(x, w)]
+    expected = [t.asnumpy() for t in ops.grad(second, (0, 1))(x, w)]
     with by("gemm", "algo_1", "algo_1"):
-        found = [t.asnumpy() for t in ops.grad(second, (0, 1))(x, w)]
-    near(found, wanted, 1e-4)
+        arrays = [t.asnumpy() for t in ops.grad(second, (0, 1))(x, w)]
+    near(arrays, expected, 1e-4)
 
 
 @pytest.mark.parametrize(("call", "named"), [
@@ -149,9 +149,9 @@ def test_gradients_of_gradients(fake: FakeCudnn) -> None:
 ])
 def test_transforms_of_torch_func_have_torch_s_own(fake: FakeCudnn, call: Any, named: bool) -> None:
     x, w = numbers(2, 3, 6, 6), numbers(4, 3, 3, 3)
-    wanted = call(x, w).asnumpy()
+    expected = call(x, w).asnumpy()
     with by("gemm", "algo_1", "algo_1"):
-        near([call(x, w).asnumpy()], [wanted])
+        near([call(x, w).asnumpy()], [expected])
     assert bool(fake.calls) == named
 
 
@@ -160,9 +160,9 @@ def test_rows_of_gradients_one_by_one(fake: FakeCudnn) -> None:
     with by("gemm", "algo_1", "algo_1"):
         out = convolution.convolve(x, w, None, [1, 1], [0, 0], [1, 1], 1)
         rows = torch.randn(3, *out.shape)
-        (found,) = torch.autograd.grad(out, w, rows, is_grads_batched=True)
-    (wanted,) = torch.autograd.grad(torch.conv2d(x, w), w, rows, is_grads_batched=True)
-    torch.testing.assert_close(found, wanted)
+        (result,) = torch.autograd.grad(out, w, rows, is_grads_batched=True)
+    (expected,) = torch.autograd.grad(torch.conv2d(x, w), w, rows, is_grads_batched=True)
+    torch.testing.assert_close(result, expected)
 
 
 def test_the_calls_of_a_convolution_in_order(fake: FakeCudnn) -> None:
@@ -178,7 +178,7 @@ def test_the_calls_of_a_convolution_in_order(fake: FakeCudnn) -> None:
         "cudnnCreate", "cudnnSetStream", "cudnnGetConvolutionForwardWorkspaceSize", "cudnnSetStream", "cudnnConvolutionForward",
     ]
     assert fake.names() == ["cudnnSetStream", "cudnnConvolutionForward"]        # the plan is kept
-    assert {one["stream"] for one in fake.made.values() if one["what"] == "handle"} == {77}
+    assert {descriptor["stream"] for descriptor in fake.made.values() if descriptor["what"] == "handle"} == {77}
     assert fake.calls[1][1][7:10:2] == (2, 128)          # the algorithm, and its workspace
 
 
@@ -192,16 +192,16 @@ def test_the_units_for_each_dtype(fake: FakeCudnn, dtype: Any, rounds: bool, mat
     with by("gemm", conv_allow_tf32=rounds):
         out = ops.conv2d(x, w)
     assert out.dtype == dtype
-    kernel = next(one for one in fake.made.values() if one["what"] == "Convolution")
+    kernel = next(descriptor for descriptor in fake.made.values() if descriptor["what"] == "Convolution")
     assert (kernel["math"], kernel["summed"]) == (math, summed)
 
 
 def test_float16_takes_mindspore_s_algorithms_whatever_is_named(fake: FakeCudnn) -> None:
     x, w = numbers(1, 2, 6, 6, dtype=ms.float16), numbers(2, 2, 3, 3, dtype=ms.float16)
-    wanted = gradients(ops.conv2d, x, w)
+    expected = gradients(ops.conv2d, x, w)
     with by("winograd", "performance", "fft"):
-        near(gradients(ops.conv2d, x, w), wanted, 2e-3)
-    ran = {name: given[7] for name, given in fake.calls if name in {side.compute for side in calls.DIRECTIONS}}
+        near(gradients(ops.conv2d, x, w), expected, 2e-3)
+    ran = {name: arguments[7] for name, arguments in fake.calls if name in {side.compute for side in calls.DIRECTIONS}}
     assert ran == {calls.FORWARD.compute: 1, calls.DATA.compute: 1, calls.FILTER.compute: 1}
     assert not any("Find" in name for name in fake.names())
 
@@ -238,13 +238,13 @@ def test_performance_tries_all_once_and_keeps_the_fastest(fake: FakeCudnn) -> No
     fake.times, fake.workspaces = {7: 0.25, 4: 0.1}, {4: 3 << 20}
     fake.refuses = {(calls.FORWARD.workspace, 4)}
     x, w = numbers(2, 3, 8, 8), numbers(4, 3, 3, 3)
-    wanted = ops.conv2d(x, w).asnumpy()
+    expected = ops.conv2d(x, w).asnumpy()
     with by("performance"):
         for _ in range(3):
-            near([ops.conv2d(x, w).asnumpy()], [wanted])
+            near([ops.conv2d(x, w).asnumpy()], [expected])
         ops.conv2d(numbers(5, 3, 8, 8), w)
     assert fake.names().count("cudnnFindConvolutionForwardAlgorithmEx") == 2        # once a shape
-    assert {given[7] for name, given in fake.calls if name == calls.FORWARD.compute} == {7}
+    assert {arguments[7] for name, arguments in fake.calls if name == calls.FORWARD.compute} == {7}
     lines = effects.notes()["convolutions"][0].splitlines()
     assert lines[0] == "conv_fprop_algo x 2x3x8x8, weight 4x3x3x3, float32: winograd_nonfused (the fastest)"
     assert lines[1].split() == ["winograd_nonfused", "default", "0.250", "ms", "0.0", "MB"]
@@ -257,7 +257,7 @@ def test_performance_with_deterministic_takes_what_adds_in_order(fake: FakeCudnn
     x, w = numbers(2, 3, 8, 8), numbers(4, 3, 3, 3)
     with by(filter="performance"):
         gradients(ops.conv2d, x, w)
-    assert [given[7] for name, given in fake.calls if name == calls.FILTER.compute] == [1]
+    assert [arguments[7] for name, arguments in fake.calls if name == calls.FILTER.compute] == [1]
     fake.refuses = {(calls.FILTER.workspace, n) for n in (1, 2, 5, 6)}
     convolution._plans.clear()
     with by(filter="performance"), pytest.raises(AlgorithmRefused, match="no algorithm can do it with equal bits run for run"):
@@ -287,7 +287,7 @@ def test_a_search_takes_less_room_where_the_device_has_little(fake: FakeCudnn, m
     x, w = numbers(2, 3, 8, 8), numbers(4, 3, 3, 3)
     with by("performance"):
         ops.conv2d(x, w)
-    assert {given[7] for name, given in fake.calls if name == calls.FORWARD.compute} == {1}
+    assert {arguments[7] for name, arguments in fake.calls if name == calls.FORWARD.compute} == {1}
 
 
 def test_plans_are_bounded_and_give_their_descriptors_back(fake: FakeCudnn) -> None:
@@ -316,7 +316,7 @@ def test_without_a_gpu_there_is_no_effect() -> None:
 def test_on_a_gpu_the_switches_reach_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     from torchspore.engine.devices.gpu import tf32
 
-    kept = [(where, where.fp32_precision) for where in (torch.backends.cudnn.conv, torch.backends.cuda.matmul)]
+    precisions_before = [(where, where.fp32_precision) for where in (torch.backends.cudnn.conv, torch.backends.cuda.matmul)]
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert str(tf32.conv(False)) == "no effect here: operators run on CPU"
     on_gpu = contextlib.ExitStack()
@@ -341,7 +341,7 @@ def test_on_a_gpu_the_switches_reach_torch(monkeypatch: pytest.MonkeyPatch) -> N
         assert not convolution.ALGORITHMS.are_named
     finally:
         on_gpu.close()
-        for where, value in kept:
+        for where, value in precisions_before:
             where.fp32_precision = value
 
 
@@ -351,12 +351,12 @@ def test_a_call_that_is_refused_leaves_the_algorithms_as_they_were(monkeypatch: 
     from torchspore.context.store import STORE
     from torchspore.errors import EffectRefused
 
-    def found(name: str) -> effects.Effect:
+    def resolve_effect(name: str) -> effects.Effect:
         return effects.resolve(name) if name != "engine.devices.gpu.tf32:conv" else (
             lambda value: effects.Outcome.applied() if value else effects.Outcome.refused("no"))
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    with gpu(), effects.fresh(find=found), scope(gpu_config={"conv_dgrad_algo": "algo_1"}):
+    with gpu(), effects.fresh(find=resolve_effect), scope(gpu_config={"conv_dgrad_algo": "algo_1"}):
         assert convolution.ALGORITHMS.are_named
         with pytest.raises(EffectRefused):
             mindspore.set_context(gpu_config={"conv_dgrad_algo": "normal", "conv_allow_tf32": False})

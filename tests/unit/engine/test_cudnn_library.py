@@ -47,9 +47,9 @@ _WORDS = {
 }
 
 
-def _word(written: str) -> str:
+def _word(declaration: str) -> str:
     """Our word for a parameter as C declares it; all enumerations are ints."""
-    text = re.sub(r"\bconst\b", " ", written).strip()
+    text = re.sub(r"\bconst\b", " ", declaration).strip()
     kind, stars, array = re.match(r"(\w+)\s*(\**)\s*\w*\s*(\[\])?", text).group(1, 2, 3)  # type: ignore[union-attr]
     if kind.endswith("Perf_t"):
         return "trial*"
@@ -60,10 +60,10 @@ def _word(written: str) -> str:
 
 def test_every_signature_is_that_of_the_headers(headers: str) -> None:
     for name, words in calls.SIGNATURES.items():
-        found = re.search(rf"\b{name}\(([^)]*)\)\s*;", headers)
-        assert found, name
-        given = [] if found[1].strip() == "void" else [_word(part) for part in found[1].split(",")]
-        assert given == words.split(), name
+        match = re.search(rf"\b{name}\(([^)]*)\)\s*;", headers)
+        assert match, name
+        parameters = [] if match[1].strip() == "void" else [_word(part) for part in match[1].split(",")]
+        assert parameters == words.split(), name
 
 
 def test_every_number_is_that_of_the_headers(headers: str) -> None:
@@ -71,10 +71,10 @@ def test_every_number_is_that_of_the_headers(headers: str) -> None:
     begins = {calls.FORWARD: "CUDNN_CONVOLUTION_FWD_ALGO_", calls.DATA: "CUDNN_CONVOLUTION_BWD_DATA_", calls.FILTER:
               "CUDNN_CONVOLUTION_BWD_FILTER_"}
     for side, begin in begins.items():
-        for name, own in side.algorithms.items():
-            written = {"precomp_gemm": "implicit_precomp_gemm"}.get(name, name).upper()
-            head = begin if side is calls.FORWARD or written.startswith("ALGO") else begin + "ALGO_"
-            assert number[head + written] == own, name
+        for name, algorithm in side.algorithms.items():
+            symbol = {"precomp_gemm": "implicit_precomp_gemm"}.get(name, name).upper()
+            head = begin if side is calls.FORWARD or symbol.startswith("ALGO") else begin + "ALGO_"
+            assert number[head + symbol] == algorithm, name
     for name in ("HALF", "FLOAT", "DOUBLE", "BFLOAT16"):
         assert number[f"CUDNN_DATA_{name}"] == getattr(calls, name)
     for name in ("DEFAULT_MATH", "TENSOR_OP_MATH", "FMA_MATH"):
@@ -103,8 +103,8 @@ def test_descriptors_reckon_the_shapes_that_we_do(library: Any, dtype: torch.dty
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_without_a_gpu_cudnn_s_own_word_is_told(library: Any) -> None:
     x, w = torch.ones(1, 2, 4, 4), torch.ones(1, 2, 3, 3)
-    told = pytest.raises(DeviceFailed, match="cuDNN: cudnnCreate ended with NOT_INITIALIZED: cudaGetDeviceCount")
-    with cudnn.run_by(cudnn.Runtime(stream_of=lambda device: 0)), told:
+    error_match = pytest.raises(DeviceFailed, match="cuDNN: cudnnCreate ended with NOT_INITIALIZED: cudaGetDeviceCount")
+    with cudnn.run_by(cudnn.Runtime(stream_of=lambda device: 0)), error_match:
         convolution.OPERATORS[calls.FORWARD](x, w, [0, 0], [1, 1], [1, 1], 1, "gemm,normal,normal")
 
 

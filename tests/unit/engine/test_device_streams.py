@@ -68,27 +68,27 @@ class Cuda:
 
 @pytest.fixture
 def cuda() -> Iterator[Cuda]:
-    made = Cuda()
+    created = Cuda()
     Recorded.calls.clear()
-    machine = device.Machine(lambda target: 2, lambda target: torch.device("cuda", 1), backend=lambda target: made)
+    machine = device.Machine(lambda target: 2, lambda target: torch.device("cuda", 1), backend=lambda target: created)
     with effects.fresh(), device.on(machine), scope(device_target="GPU"):
-        yield made
+        yield created
 
 
 def test_work_of_two_streams(cuda: Cuda, monkeypatch: pytest.MonkeyPatch) -> None:
     waited: list[torch.device] = []
     monkeypatch.setattr(torch.accelerator, "synchronize", waited.append)
-    own, event = hal.Stream(priority=-1), runtime.Event(enable_timing=True, blocking=True)
-    assert (own.device_name, own.device_id, own.query(), own.id > 0) == ("GPU", 1, False, True)
-    with hal.StreamCtx(own):
-        assert hal.current_stream() == own and hal.current_stream() != hal.default_stream()
+    stream, event = hal.Stream(priority=-1), runtime.Event(enable_timing=True, blocking=True)
+    assert (stream.device_name, stream.device_id, stream.query(), stream.id > 0) == ("GPU", 1, False, True)
+    with hal.StreamCtx(stream):
+        assert hal.current_stream() == stream and hal.current_stream() != hal.default_stream()
         event.record()
     assert hal.current_stream() == hal.default_stream() == hal.communication_stream()
     event.wait()
-    own.wait_event(event)
-    own.wait_stream(hal.default_stream())
-    end = own.record_event(hal.Event(enable_timing=True))
-    own.synchronize()
+    stream.wait_event(event)
+    stream.wait_stream(hal.default_stream())
+    end = stream.record_event(hal.Event(enable_timing=True))
+    stream.synchronize()
     event.synchronize()
     assert event.elapsed_time(end) == 2.5 and not event.query()
     hal.synchronize()

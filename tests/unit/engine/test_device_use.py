@@ -55,7 +55,7 @@ def test_the_first_operator_marks_the_device_as_used_and_making_a_tensor_does_no
 
 def test_each_operator_is_waited_for_where_the_device_has_a_queue(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[int] = []
-    monkeypatch.setattr(torch.accelerator, "synchronize", lambda place: waits.append(1))
+    monkeypatch.setattr(torch.accelerator, "synchronize", lambda index: waits.append(1))
     x = Tensor([[1.0, 2.0]])
     with device.on(QUEUE):
         pynative.synchronize(True)
@@ -78,7 +78,7 @@ def test_the_cpu_waits_for_nothing() -> None:
 def test_an_error_of_the_device_appears_at_the_operators_own_line(monkeypatch: pytest.MonkeyPatch) -> None:
     left = [2]
 
-    def synchronize(place: torch.device) -> None:
+    def synchronize(index: torch.device) -> None:
         left[0] -= 1
         if not left[0]:
             raise RuntimeError("device-side assert triggered")

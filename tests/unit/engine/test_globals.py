@@ -83,6 +83,6 @@ def test_freed_blocks_stay_in_the_process_unless_told_otherwise(monkeypatch: pyt
     without, off = changed(THRESHOLDS).splitlines()
     monkeypatch.delenv("TORCHSPORE_MALLOC")
     monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.mmap_threshold=65536")
-    _, told = changed(THRESHOLDS).splitlines()
-    assert "raised" in note and "TORCHSPORE_MALLOC=0" in off and "GLIBC_TUNABLES is set" in told
+    _, message = changed(THRESHOLDS).splitlines()
+    assert "raised" in note and "TORCHSPORE_MALLOC=0" in off and "GLIBC_TUNABLES is set" in message
     assert int(faults) * 5 < int(without)  # glibc never keeps blocks above 32 MB by itself

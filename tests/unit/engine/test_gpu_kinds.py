@@ -42,12 +42,12 @@ class Module:
         self._kind, self._module, self.calls = kind, getattr(torch, kind), []
 
     def __getattr__(self, name: str) -> Any:
-        own = getattr(self._module, name)              # AttributeError for what torch does not have
-        if not callable(own) or inspect.isclass(own):
-            return own
+        attribute = getattr(self._module, name)              # AttributeError for what torch does not have
+        if not callable(attribute) or inspect.isclass(attribute):
+            return attribute
 
         def call(*arguments: Any, **keywords: Any) -> Any:
-            inspect.signature(own).bind(*arguments, **keywords)
+            inspect.signature(attribute).bind(*arguments, **keywords)
             self.calls.append((name, *arguments, *keywords.values()))
             if name == "get_device_properties":
                 return type("Properties", (), {"total_memory": 8 * GIB, "name": "Intel Arc"})()
@@ -111,11 +111,11 @@ def test_memory_is_read_from_the_device(kind: str) -> None:
     figures = {"xpu": (5, 8, 7, 9), "mps": (3 * GIB, 4 * GIB, 3 * GIB, 4 * GIB)}[kind]
     names = ("memory_allocated", "memory_reserved", "max_memory_allocated", "max_memory_reserved")
     if kind == "xpu":
-        found = device_facts.memory("GPU")
+        result = device_facts.memory("GPU")
     else:
         with pytest.warns(UserWarning, match="torch does not count the peak of memory on Apple's mps: the figures of max_memory_"):
-            found = device_facts.memory("GPU")
-    assert tuple(found[name] for name in names) == figures
+            result = device_facts.memory("GPU")
+    assert tuple(result[name] for name in names) == figures
     device_facts.reset_peaks("GPU")
     device_facts.empty_cache("GPU")
     assert machine.device_peaks() == ({"GPU 0": 7, "GPU 1": 7} if kind == "xpu" else {})
@@ -146,8 +146,8 @@ def test_a_switch_that_only_cuda_has_says_so(kind: str, switch: str) -> None:
     settings, reason = SWITCHES[switch]
     set_context(device_target="GPU", **settings)
     option = next(option for name, option in OPTIONS.items() if name.rpartition(".")[2] == switch)
-    told = str(effects.outcome_of(option, STORE.get(option.name)))
-    assert told == f"no effect here: {reason}, and the GPU is {gpu_kinds.NAMES[kind]}"
+    text = str(effects.outcome_of(option, STORE.get(option.name)))
+    assert text == f"no effect here: {reason}, and the GPU is {gpu_kinds.NAMES[kind]}"
 
 
 def test_streams_and_events(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,19 +172,19 @@ def test_streams_and_events(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
             streams.choose(first)
             assert streams.current() is first
         return
-    own = hal.Stream()
-    with hal.StreamCtx(own):
+    stream = hal.Stream()
+    with hal.StreamCtx(stream):
         assert hal.current_stream() == hal.default_stream()
-    own.wait_stream(hal.default_stream())
-    own.synchronize()
-    assert own.query() and waits == [torch.device("mps", 0)] * 2 and own.id == 0
+    stream.wait_stream(hal.default_stream())
+    stream.synchronize()
+    assert stream.query() and waits == [torch.device("mps", 0)] * 2 and stream.id == 0
     assert effects.notes()["streams"] == ["Apple's mps has one stream: work on several runs one after the other"]
 
 
 def test_an_event_of_mps_is_used_without_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, "mps")
     calls: list[str] = []
-    own = torch.mps._module.event.Event
+    event_class = torch.mps._module.event.Event
 
     class Event:
         def __init__(self, enable_timing: bool = False) -> None:
@@ -192,7 +192,7 @@ def test_an_event_of_mps_is_used_without_a_stream(monkeypatch: pytest.MonkeyPatc
 
         def __getattr__(self, name: str) -> Any:
             def call(*arguments: Any) -> float:
-                inspect.signature(getattr(own, name)).bind(self, *arguments)
+                inspect.signature(getattr(event_class, name)).bind(self, *arguments)
                 calls.append(name)
                 return 2.5
 
@@ -217,9 +217,9 @@ def test_offload_means_nothing_where_the_memory_is_shared(monkeypatch: pytest.Mo
 
 def test_several_processes_are_refused_on_mps(monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, "mps")
-    place = environment.ProcessInfo(0, 2, 0, 2)
+    process_info = environment.ProcessInfo(0, 2, 0, 2)
     with effects.fresh(), device.on(standing("mps")), scope(device_target="GPU"), pytest.raises(RuntimeError) as caught:
-        groups.start(process_info=place)
+        groups.start(process_info=process_info)
     assert str(caught.value) == (
         "init(): torch has no communication library for Apple's mps, the GPU of this machine.\n\n"
         "hint: TORCHSPORE_DEVICE=CPU lets several processes run on the CPU.")
@@ -250,10 +250,10 @@ def test_rocm_has_the_names_of_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_generator_of_mps(monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, "mps")
-    own = torch.Generator()
+    generator = torch.Generator()
     assert torch.mps._module._get_default_mps_generator is not None        # torch's private name is still there
-    monkeypatch.setattr(torch, "mps", type("Module", (), {"_get_default_mps_generator": staticmethod(lambda: own)}))
-    assert generators._global(torch.device("mps", 0)) is own
+    monkeypatch.setattr(torch, "mps", type("Module", (), {"_get_default_mps_generator": staticmethod(lambda: generator)}))
+    assert generators._global(torch.device("mps", 0)) is generator
     assert generators._numbered(torch.device("mps")) == torch.device("mps", 0)
 
 
@@ -270,14 +270,14 @@ def test_a_gpu_of_another_build_of_torch_is_named(monkeypatch: pytest.MonkeyPatc
     kinds = (("xpu-smi", "Intel's xpu", "whl/xpu"), ("rocm-smi", "AMD's ROCm", "whl/rocm"), ("nvidia-smi", "NVIDIA's CUDA", ""))
     for tool, name, index in kinds:
         (tmp_path / tool).touch(0o755)
-        found = device_diagnosis.broken("GPU")
-        assert found is not None and found.why == f"{tool} is here, but torch was built without {name}" and index in found.command
+        result = device_diagnosis.broken("GPU")
+        assert result is not None and result.why == f"{tool} is here, but torch was built without {name}" and index in result.command
     use(monkeypatch, "mps")
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
     for tool in ("xpu-smi", "rocm-smi", "nvidia-smi"):
         (tmp_path / tool).unlink()
-    found = device_diagnosis.broken("GPU")
-    assert found is not None and found.why == "torch was built with mps, and this macOS or this Mac does not offer it"
+    result = device_diagnosis.broken("GPU")
+    assert result is not None and result.why == "torch was built with mps, and this macOS or this Mac does not offer it"
 
 
 def test_doctor_says_which_gpu_it_found(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:

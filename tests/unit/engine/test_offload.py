@@ -56,10 +56,10 @@ class Net(nn.Cell):
 def moving(tmp_path: Path, mode: int) -> Iterator[Callable[..., Any]]:
     """A block in which values move to this test's folder, with more members of `offload_config`; in both modes."""
 
-    def wanted(**members: Any) -> Any:
+    def moving_with(**members: Any) -> Any:
         return _Moving({"offload_path": str(tmp_path), "enable_aio": False, **members}, mode)
 
-    yield wanted
+    yield moving_with
     assert os.listdir(tmp_path) == []
 
 
@@ -75,27 +75,27 @@ class _Moving:
         self._scope.__exit__(*error)
 
 
-def trained(folder: Path, again: bool = False) -> tuple[list[bytes], float]:
+def trained(folder: Path, recompute: bool = False) -> tuple[list[bytes], float]:
     """The bits of the losses, Parameters and state after two steps, and the peak of a third."""
     ms.set_seed(1)
-    net = Net(again).set_train()
+    net = Net(recompute).set_train()
     step = nn.TrainOneStepCell(net, nn.Adam(net.trainable_params(), 1e-2)).set_train()
     x = Tensor(ROWS.reshape(2048, 32))
-    found = [step(x).asnumpy().tobytes() for _ in range(2)]
-    found += [p.asnumpy().tobytes() for p in (*net.get_parameters(), *step.optimizer.get_parameters())]
-    return found, most(lambda: step(x), folder)
+    results = [step(x).asnumpy().tobytes() for _ in range(2)]
+    results += [p.asnumpy().tobytes() for p in (*net.get_parameters(), *step.optimizer.get_parameters())]
+    return results, most(lambda: step(x), folder)
 
 
 def test_a_step_takes_less_memory_with_equal_bits(moving: Any, tmp_path: Path) -> None:
     bits, before = trained(tmp_path)
     with moving():
         moved = backing_stores.totals.out
-        found, after = trained(tmp_path)
-        told = str(effects.outcome_of(OPTIONS["memory_offload"], True))
-    assert found == bits
+        result, after = trained(tmp_path)
+        text = str(effects.outcome_of(OPTIONS["memory_offload"], True))
+    assert result == bits
     assert after < 0.45 * before
     assert backing_stores.totals.out > moved
-    assert told.startswith("applied: values")
+    assert text.startswith("applied: values")
     assert any("moved out in" in line for line in effects.notes()[offload.NOTES])
 
 
@@ -112,18 +112,18 @@ def test_the_state_of_optimizers_leaves_memory(moving: Any, tmp_path: Path) -> N
         step = nn.TrainOneStepCell(net, nn.AdamWeightDecay([*net.trainable_params(), weight], 0.1)).set_train()
         for _ in range(3):
             step(Tensor(ROWS))
-        kept.append(step)
+        states.append(step)
         return [p.asnumpy().tobytes() for p in (*net.get_parameters(), *step.optimizer.get_parameters())]
 
-    kept: list[Any] = []
+    states: list[Any] = []
     expected = bits()
     with moving(offload_param="disk"):
         assert bits() == expected
-        kept[-1](Tensor(ROWS))
+        states[-1](Tensor(ROWS))
         assert _resident(tmp_path) == [0, 0, 0, 0]
-        assert kept[-1].optimizer.moments1[0].asnumpy().any()
+        assert states[-1].optimizer.moments1[0].asnumpy().any()
         assert sorted(_resident(tmp_path)) == [0, 0, 0, 256]
-    kept.clear()
+    states.clear()
     gc.collect()
     assert _resident(tmp_path) == []
 
@@ -135,11 +135,11 @@ def _resident(folder: Path) -> list[int]:
 
 
 def test_recomputed_cells_leave_their_inputs_to_it(moving: Any, tmp_path: Path) -> None:
-    bits, before = trained(tmp_path, again=True)
+    bits, before = trained(tmp_path, recompute=True)
     with moving():
         moved = backing_stores.totals.out
-        found, after = trained(tmp_path, again=True)
-    assert (found, backing_stores.totals.out > moved) == (bits, True)
+        result, after = trained(tmp_path, recompute=True)
+    assert (result, backing_stores.totals.out > moved) == (bits, True)
     assert after < before
 
 
@@ -191,14 +191,14 @@ def jacobians(x: Any) -> Any:
 def test_gradients_have_the_same_bits(moving: Any, call: Any, mode: int) -> None:
     expected = call(Tensor(ROWS)).asnumpy()
     with moving(enable_aio=True):
-        found = call(Tensor(ROWS)).asnumpy()
-    assert np.array_equal(found, expected)
+        array = call(Tensor(ROWS)).asnumpy()
+    assert np.array_equal(array, expected)
 
 
 def test_what_was_written_into_is_refused_as_torch_does() -> None:
-    place = backing_stores.Disk("/tmp", None, 0, 1 << 20)
+    disk = backing_stores.Disk("/tmp", None, 0, 1 << 20)
     w = torch.ones(256, 256, requires_grad=True)
-    with saved_tensors.Tape(lambda device: place).recording():
+    with saved_tensors.Tape(lambda device: disk).recording():
         y = torch.exp(w)
         result = (y * 2).sum() + torch.sigmoid(y).sum()
     y.data.add_(1)                                            # not counted, and not seen here either
@@ -208,23 +208,23 @@ def test_what_was_written_into_is_refused_as_torch_does() -> None:
 
 
 def test_a_value_is_asked_for_twice_and_its_region_is_given_back() -> None:
-    place = backing_stores.Disk("/tmp", None, 2, 1 << 20)
+    disk = backing_stores.Disk("/tmp", None, 2, 1 << 20)
     w = torch.ones(256, 256, requires_grad=True)
-    with saved_tensors.Tape(lambda device: place).recording():
+    with saved_tensors.Tape(lambda device: disk).recording():
         x = w
         for _ in range(12):
             x = torch.sin(torch.exp(x * 0.1))
         result = x.sum()
     del x
     first, = torch.autograd.grad(result, w, retain_graph=True)
-    again, = torch.autograd.grad(result, w)
-    assert torch.equal(first, again)
-    assert place.file.size > 0
+    gradient, = torch.autograd.grad(result, w)
+    assert torch.equal(first, gradient)
+    assert disk.file.size > 0
     del result
     gc.collect()
-    place.file._merge()
-    assert sum(size for _, size in place.file._free) == place.file.size
-    assert place.reading == set()
+    disk.file._merge()
+    assert sum(size for _, size in disk.file._free) == disk.file.size
+    assert disk.reading == set()
 
 
 def test_an_error_in_the_backward_pass_leaves_nothing(moving: Any, mode: int) -> None:
@@ -355,7 +355,7 @@ def test_ratios_of_nothing_are_refused() -> None:
 
 
 def test_o1_switches_it_off_with_a_warning(mode: int) -> None:
-    with warnings.catch_warnings(record=True) as told, once.anew(), contextlib.ExitStack() as stack:
+    with warnings.catch_warnings(record=True) as caught, once.anew(), contextlib.ExitStack() as stack:
         warnings.simplefilter("always")
         stack.enter_context(scope(mode=mode, memory_optimize_level="O1", memory_offload="ON"))
         before = backing_stores.totals.out
@@ -363,7 +363,7 @@ def test_o1_switches_it_off_with_a_warning(mode: int) -> None:
         outcome = effects.outcome_of(OPTIONS["memory_offload"], STORE.get("memory_offload"))
     assert backing_stores.totals.out == before
     assert str(outcome).startswith("no effect here: memory_optimize_level O1 plans")
-    assert {str(w.message) for w in told} == {
+    assert {str(w.message) for w in caught} == {
         "memory_offload has no effect: memory_optimize_level O1 plans the memory of graphs itself, and switches offloading off."
     }
 

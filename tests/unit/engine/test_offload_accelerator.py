@@ -47,10 +47,10 @@ class Streams:
 
 @pytest.fixture
 def streams(monkeypatch: pytest.MonkeyPatch) -> Streams:
-    found = Streams()
-    monkeypatch.setattr(torch, "get_device_module", lambda device: found)
-    monkeypatch.setattr(torch.Tensor, "record_stream", lambda t, stream: found.log.append(f"kept for {stream.name}"))
-    return found
+    result = Streams()
+    monkeypatch.setattr(torch, "get_device_module", lambda device: result)
+    monkeypatch.setattr(torch.Tensor, "record_stream", lambda t, stream: result.log.append(f"kept for {stream.name}"))
+    return result
 
 
 def test_copies_wait_for_each_other_and_never_for_the_host(streams: Streams) -> None:
@@ -98,8 +98,8 @@ def test_a_backward_pass_fetches_ahead(streams: Streams) -> None:
         out = result()
     assert backing_stores.totals.pieces - moved >= 6
     streams.log.clear()
-    found, = torch.autograd.grad(out, w)
-    assert torch.equal(found, expected)
+    output, = torch.autograd.grad(out, w)
+    assert torch.equal(output, expected)
     copies = [line for line in streams.log if line == "on side:"]
     assert len(copies) == backing_stores.totals.pieces - moved                  # each came back once
     first_use = streams.log.index(next(line for line in streams.log if line.startswith("program waits")))

@@ -61,8 +61,8 @@ def test_a_net_beyond_the_limit_runs(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", ROWS)
     np.save(tmp_path / "weight.npy", WEIGHT)
 
-    def ran(wanted: str) -> Any:
-        words = [sys.executable, "-m", "torchspore", "run", "train.py", wanted]
+    def ran(expected_out: str) -> Any:
+        words = [sys.executable, "-m", "torchspore", "run", "train.py", expected_out]
         return subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=200)
 
     refused, moving = ran("OFF"), ran("ON")
@@ -97,7 +97,7 @@ def test_a_killed_process_leaves_nothing(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-m", "torchspore", "run", "train.py"], cwd=tmp_path, stderr=subprocess.DEVNULL) as process:
         try:
             folder, until = Path(f"/proc/{process.pid}/fd"), time.monotonic() + 60
-            while not any(str(tmp_path / "offload") in _link(one) for one in folder.iterdir()):
+            while not any(str(tmp_path / "offload") in _link(path) for path in folder.iterdir()):
                 assert process.poll() is None
                 assert time.monotonic() < until
                 time.sleep(0.05)

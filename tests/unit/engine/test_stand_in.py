@@ -166,17 +166,17 @@ def test_a_training_step_transfers_nothing_and_waits_for_nothing(mode: int) -> N
 
 
 def test_numbers_waiting_and_moving() -> None:
-    told = programs(AROUND, 1, "GPU")
+    texts = programs(AROUND, 1, "GPU")
     line = next(at for at, text in enumerate((HEAD + AROUND).splitlines(), 1) if text == "    ops.exp(x)" and at > 30)
-    assert told["made"] == {"to_device": 3, "operators": told["made"]["operators"]}         # a number is filled in there
-    assert set(told["numbers"]) == {"operators"}
-    assert told["value"] and (told["read"]["waits"], told["read"]["to_host"]) == (2, 2)
-    assert told["each"]["waits"] == 3 and "to_host" not in told["each"]                     # three operators, each waited for
-    assert told["at"] == f"<string>:{line}|DeviceFailed|True"
-    assert told["later"] == "RuntimeError"
-    assert (told["host"], told["back"], told["mixed"]) == ("CPU", ["spore:0", True], "spore:0")
-    assert told["to"] == ["CPU", "spore:0", "Float16"]
-    assert told["moves"][0] == 2
+    assert texts["made"] == {"to_device": 3, "operators": texts["made"]["operators"]}         # a number is filled in there
+    assert set(texts["numbers"]) == {"operators"}
+    assert texts["value"] and (texts["read"]["waits"], texts["read"]["to_host"]) == (2, 2)
+    assert texts["each"]["waits"] == 3 and "to_host" not in texts["each"]                     # three operators, each waited for
+    assert texts["at"] == f"<string>:{line}|DeviceFailed|True"
+    assert texts["later"] == "RuntimeError"
+    assert (texts["host"], texts["back"], texts["mixed"]) == ("CPU", ["spore:0", True], "spore:0")
+    assert texts["to"] == ["CPU", "spore:0", "Float16"]
+    assert texts["moves"][0] == 2
 
 
 @pytest.mark.parametrize("files", [

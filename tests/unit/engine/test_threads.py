@@ -52,22 +52,22 @@ def test_a_gradient_leaves_parameters_without_one_for_others() -> None:
 
 
 def test_a_new_thread_differentiates_like_any_other() -> None:
-    found = []
-    threads = [threading.Thread(target=lambda k=k: found.append(float(ms.grad(lambda x: x * x)(Tensor(float(k)))))) for k in range(4)]
+    results = []
+    threads = [threading.Thread(target=lambda k=k: results.append(float(ms.grad(lambda x: x * x)(Tensor(float(k)))))) for k in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(found) == [0, 2, 4, 6]
+    assert sorted(results) == [0, 2, 4, 6]
 
 
 def test_all_threads_run_one_cell(mode: int) -> None:
     net = nn.Dense(4, 4)
     x = Tensor(np.random.RandomState(0).randn(2, 4).astype(np.float32))
-    expected, found = net(x).asnumpy(), []
-    threads = [threading.Thread(target=lambda: found.extend(net(x).asnumpy() for _ in range(5))) for _ in range(4)]
+    expected, results = net(x).asnumpy(), []
+    threads = [threading.Thread(target=lambda: results.extend(net(x).asnumpy() for _ in range(5))) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(found) == 20 and all(np.array_equal(expected, f) for f in found)
+    assert len(results) == 20 and all(np.array_equal(expected, f) for f in results)

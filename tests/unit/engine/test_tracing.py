@@ -48,11 +48,11 @@ def test_attention_is_the_same_in_both_modes() -> None:
         def construct(self, q):
             return ops.matmul(ops.softmax(ops.matmul(q, q.swapaxes(-1, -2))), q)
 
-    x, net, found = Tensor(np.random.RandomState(1).randn(2, 3, 4).astype(np.float32)), Attends(), []
+    x, net, results = Tensor(np.random.RandomState(1).randn(2, 3, 4).astype(np.float32)), Attends(), []
     for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
         ms.set_context(mode=mode)
-        found.append([net(x).asnumpy(), ms.grad(net)(x).asnumpy()])
+        results.append([net(x).asnumpy(), ms.grad(net)(x).asnumpy()])
     ms.set_context(mode=ms.PYNATIVE_MODE)
-    for a, b in zip(*found):
+    for a, b in zip(*results):
         np.testing.assert_array_equal(a, b)
     assert len(dispatch.graphs(net)) == 1

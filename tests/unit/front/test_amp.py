@@ -99,11 +99,11 @@ def test_a_strategy_by_names(mode: int) -> None:
 
     level, white, black = strategies.AmpLevel, [("MatMul", []), ("Exp", [0])], [("Softmax", [])]
     expected = {level.AmpO0: "3333", level.AmpO1: "1133", level.AmpO2: "1131", level.AmpO3: "1111", level.AmpAuto: "1133"}
-    for one, dtypes in expected.items():
+    for name, dtypes in expected.items():
         net = Net()
-        net.amp_strategy = strategies.create_amp_strategy(one, ms.float16, white, black)
-        found = "".join(str(t.dtype)[5] for t in net(Tensor(np.ones((2, 2), np.float32))))
-        assert found == (dtypes if mode == ms.GRAPH_MODE else "3333")                 # it acts in graphs alone
+        net.amp_strategy = strategies.create_amp_strategy(name, ms.float16, white, black)
+        text = "".join(str(t.dtype)[5] for t in net(Tensor(np.ones((2, 2), np.float32))))
+        assert text == (dtypes if mode == ms.GRAPH_MODE else "3333")                 # it acts in graphs alone
     info = strategies.get_prim_cast_strategy_info(net.amp_strategy, "Concat")
     assert info.strategy is strategies.PrimCastStrategy.AmpAutoPromote
     strategies.push_amp_strategy(level.AmpO1, ms.float16, white, [])
@@ -145,19 +145,19 @@ class Normed(nn.Cell):
 @pytest.mark.parametrize("layer", [nn.BatchNorm2d, mint.nn.BatchNorm2d], ids=["nn", "mint"])
 def test_running_statistics_move_in_float16(mode: int, level: str, layer: Any) -> None:
     x, y = Tensor(np.random.RandomState(1).randn(4, 3, 5, 5) * 3 + 2, ms.float32), Tensor(np.ones((4, 1)), ms.float32)
-    found = []
-    for one in ("O0", level):
+    results = []
+    for value in ("O0", level):
         net = Normed(layer)
         states = [parameter for parameter in net.get_parameters() if "mean" in parameter.name or "var" in parameter.name]
-        step = amp.build_train_network(net, nn.SGD(net.trainable_params(), 0.01), nn.MSELoss(), level=one, loss_scale_manager=None)
+        step = amp.build_train_network(net, nn.SGD(net.trainable_params(), 0.01), nn.MSELoss(), level=value, loss_scale_manager=None)
         for _ in range(3):
             step(x, y)
         assert [state.dtype for state in states] == [ms.float32] * 2
-        found.append(np.concatenate([state.asnumpy() for state in states]))
+        results.append(np.concatenate([state.asnumpy() for state in states]))
         step.set_train(False)
-        found.append(net(x).asnumpy())
-    np.testing.assert_allclose(found[2], found[0], rtol=2e-3)
-    np.testing.assert_allclose(found[3], found[1], rtol=2e-2, atol=2e-2)
+        results.append(net(x).asnumpy())
+    np.testing.assert_allclose(results[2], results[0], rtol=2e-3)
+    np.testing.assert_allclose(results[3], results[1], rtol=2e-2, atol=2e-2)
 
 
 def test_a_cell_with_a_dtype_of_its_own_takes_unrounded_values() -> None:

@@ -23,12 +23,12 @@ def identity(value: Any) -> Any:
     return value
 
 
-def model(**given: Any) -> ms.Model:
+def model(**arguments: Any) -> ms.Model:
     net = nn.Dense(2, 2)
-    return ms.Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.1), **given)
+    return ms.Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.1), **arguments)
 
 
-TOLD: dict[str, tuple[Callable[[], Any], str, str]] = {
+REFUSED: dict[str, tuple[Callable[[], Any], str, str]] = {
     "boost": (lambda: model(boost_level="O1"), "training", "Model(boost_level='O1')"),
     "map processes": (lambda: rows().map(identity, num_parallel_workers=2, python_multiprocessing=True), "data",
                       "map(python_multiprocessing=True)"),
@@ -40,9 +40,9 @@ TOLD: dict[str, tuple[Callable[[], Any], str, str]] = {
 }
 
 
-@pytest.mark.parametrize("what", TOLD)
+@pytest.mark.parametrize("what", REFUSED)
 def test_what_means_nothing_here_is_told(what: str) -> None:
-    call, section, beginning = TOLD[what]
+    call, section, beginning = REFUSED[what]
     call()
     assert any(line.startswith(beginning + ": ") for line in effects.notes().get(section, []))
 
@@ -81,8 +81,8 @@ def test_what_is_wrong_is_refused(what: str) -> None:
 
 
 def test_an_offset_gives_another_permutation() -> None:
-    found = [ops.randperm(50, seed=3, offset=offset).asnumpy().tolist() for offset in (0, 2, 0)]
-    assert found[0] == found[2] != found[1]
+    values = [ops.randperm(50, seed=3, offset=offset).asnumpy().tolist() for offset in (0, 2, 0)]
+    assert values[0] == values[2] != values[1]
 
 
 def test_data_sink_compiles_as_the_config_says() -> None:

@@ -47,10 +47,10 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_what_does_not_fit_is_refused(name: str) -> None:
-    call, said = BAD[name]
-    with pytest.raises(ValueError, match=re.escape(said)) as caught:
+    call, message = BAD[name]
+    with pytest.raises(ValueError, match=re.escape(message)) as caught:
         call()
-    assert str(caught.value).endswith(f": {said}")
+    assert str(caught.value).endswith(f": {message}")
 
 
 def test_an_image_that_there_is_not_has_no_part() -> None:

@@ -29,8 +29,8 @@ def test_a_comparison_means_the_number_that_is_written(dtype: str) -> None:
 
 
 def test_a_comparison_in_both_modes(mode: int) -> None:
-    found = Compare()(Tensor(np.array([0, 255], np.uint8)))
-    assert [one.asnumpy().tolist() for one in found] == [[True, True], [True, True], [False, False], [True, True]]
+    result = Compare()(Tensor(np.array([0, 255], np.uint8)))
+    assert [output.asnumpy().tolist() for output in result] == [[True, True], [True, True], [False, False], [True, True]]
 
 
 def test_large_unsigned_integers_have_their_order() -> None:
@@ -45,13 +45,13 @@ def test_extremes_and_bounds_of_small_integers() -> None:
     assert mnp.clip(Tensor([1, 2]), Tensor([1.0]), 1.5).asnumpy().tolist() == [1.0, 1.5]
 
 
-@pytest.mark.parametrize(("wanted", "dtype"), [
+@pytest.mark.parametrize(("expected", "dtype"), [
     (float, ms.float64), ("float", ms.float64), (int, ms.int64), ("int", ms.int64), ("long", ms.int64), ("short", ms.int16),
     ("byte", ms.int8), ("uint", ms.uint64), ("Float32", ms.float32), ("INT32", ms.int32), ("half", ms.float16),
     ("bool_", ms.bool_), (np.float32, ms.float32),
 ])
-def test_what_astype_takes(wanted: Any, dtype: Any) -> None:
-    assert Tensor([1.5]).astype(wanted).dtype == dtype
+def test_what_astype_takes(expected: Any, dtype: Any) -> None:
+    assert Tensor([1.5]).astype(expected).dtype == dtype
 
 
 def test_dtypes_of_what_is_made_and_of_results() -> None:
@@ -78,7 +78,7 @@ def test_bessel_functions_of_negative_numbers() -> None:
 def test_numbers_that_say_how_much_is_done_take_no_time() -> None:
     assert mnp.matrix_power(Tensor([[1, 1], [1, 0]]), 10).asnumpy().tolist() == [[89, 55], [55, 34]]
     assert mnp.matrix_power(Tensor([[1.0, 0.0], [0.0, 1.0]]), 2**31).asnumpy().tolist() == [[1.0, 0.0], [0.0, 1.0]]
-    assert [one.shape for one in mnp.tril_indices(2, 2**63)] == [(4,), (4,)]
+    assert [index.shape for index in mnp.tril_indices(2, 2**63)] == [(4,), (4,)]
     for call in (lambda: mnp.diag_indices(3, 2**63), lambda: mnp.polyint([1, 2], 2**31)):
         with pytest.raises(ValueError, match="expected"):
             call()
@@ -146,7 +146,7 @@ def test_unsigned_quotients_are_pythons() -> None:
     draw = np.random.RandomState(0)
     values = [int(v) for v in draw.randint(0, 2**63, 40, np.uint64)]
     values = [*values, *(v + 2**63 for v in values), 1, 2**63 - 1, 2**63, 2**64 - 1]
-    x, y = (Tensor(np.array(given, np.uint64)) for given in (values, [values[(7 * i) % len(values)] for i in range(len(values))]))
+    x, y = (Tensor(np.array(array, np.uint64)) for array in (values, [values[(7 * i) % len(values)] for i in range(len(values))]))
     pairs = list(zip(values, y.asnumpy().tolist()))
     assert (x // y).asnumpy().tolist() == [a // b for a, b in pairs] and (x % y).asnumpy().tolist() == [a % b for a, b in pairs]
 

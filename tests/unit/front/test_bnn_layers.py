@@ -21,25 +21,25 @@ def draws(layer: Any, x: Any, count: int = 1500) -> Any:
 @pytest.mark.parametrize("kind", ["DenseReparam", "DenseLocalReparam"])
 def test_moments_of_dense_layers(kind: str) -> None:
     ms.set_seed(1)
-    found, width = draws(getattr(bnn_layers, kind)(3, 2), Tensor(np.full((1, 3), 2.0, np.float32))), math.log1p(math.exp(0.5))
-    np.testing.assert_allclose(found.mean(0), 3 * 2 * 0.3 + 0.3, atol=0.3)
-    np.testing.assert_allclose(found.std(0), width * math.sqrt(3 * 4 + 1), rtol=0.08)
+    result, width = draws(getattr(bnn_layers, kind)(3, 2), Tensor(np.full((1, 3), 2.0, np.float32))), math.log1p(math.exp(0.5))
+    np.testing.assert_allclose(result.mean(0), 3 * 2 * 0.3 + 0.3, atol=0.3)
+    np.testing.assert_allclose(result.std(0), width * math.sqrt(3 * 4 + 1), rtol=0.08)
 
 
 def test_one_weight_for_all_rows_or_one_for_each() -> None:
     x = Tensor(np.ones((2, 3), np.float32))
     for kind, is_shared in (("DenseReparam", True), ("DenseLocalReparam", False)):
-        found = draws(getattr(bnn_layers, kind)(3, 2, has_bias=False), x, 3)
-        assert np.allclose(found[:, 0], found[:, 1]) == is_shared and not np.allclose(found[0], found[1])
+        result = draws(getattr(bnn_layers, kind)(3, 2, has_bias=False), x, 3)
+        assert np.allclose(result[:, 0], result[:, 1]) == is_shared and not np.allclose(result[0], result[1])
 
 
 def test_a_graph_draws_anew() -> None:
     ms.set_context(mode=ms.GRAPH_MODE)
     try:
-        found = draws(bnn_layers.ConvReparam(1, 2, 2), Tensor(np.ones((1, 1, 3, 3), np.float32)), 3)
+        result = draws(bnn_layers.ConvReparam(1, 2, 2), Tensor(np.ones((1, 1, 3, 3), np.float32)), 3)
     finally:
         ms.set_context(mode=ms.PYNATIVE_MODE)
-    assert not np.allclose(found[0], found[1]) and not np.allclose(found[1], found[2])
+    assert not np.allclose(result[0], result[1]) and not np.allclose(result[1], result[2])
 
 
 def test_text_and_network() -> None:

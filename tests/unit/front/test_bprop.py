@@ -9,7 +9,7 @@ import pytest
 from mindspore import Tensor, nn
 
 
-class Own(nn.Cell):
+class CustomBprop(nn.Cell):
     """x * y, whose gradients are ten and a hundred times the weight."""
 
     def construct(self, x, y):
@@ -22,7 +22,7 @@ class Own(nn.Cell):
 class Around(nn.Cell):
     def __init__(self):
         super().__init__()
-        self.own = Own()
+        self.own = CustomBprop()
 
     def construct(self, x, y):
         return self.own(x * 2, y) * 3
@@ -33,7 +33,7 @@ class Outer(nn.Cell):
 
     def __init__(self):
         super().__init__()
-        self.own = Own()
+        self.own = CustomBprop()
 
     def construct(self, x, y):
         return self.own(x, y)
@@ -53,7 +53,7 @@ class Several(nn.Cell):
 class UsesGrad(nn.Cell):
     def __init__(self):
         super().__init__()
-        self.own = Own()
+        self.own = CustomBprop()
 
     def construct(self, x, y):
         return ms.grad(self.own, (0, 1))(x, y)
@@ -67,7 +67,7 @@ def gradients(cell):
 
 
 def test_it_is_used(mode: int) -> None:
-    assert gradients(Own()) == [10, 100] and float(Own()(X, Y)) == 10
+    assert gradients(CustomBprop()) == [10, 100] and float(CustomBprop()(X, Y)) == 10
 
 
 def test_it_is_used_inside_another_cell(mode: int) -> None:

@@ -16,7 +16,7 @@ def _modes() -> Iterator[None]:
     ms.set_context(mode=ms.PYNATIVE_MODE)
 
 
-class Kept:
+class StoringDescriptor:
     """A descriptor that keeps its value under another name, or gives 2."""
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -30,7 +30,7 @@ class Kept:
 
 
 class Described(nn.Cell):
-    k = Kept()
+    k = StoringDescriptor()
 
     def construct(self, x):
         return x * self.k
@@ -65,7 +65,7 @@ def test_descriptors_and_slots(kind: Any, mode: int) -> None:
 
 
 class Taken(nn.Cell):
-    k = Kept()
+    k = StoringDescriptor()
     relu = None
 
     def act(self, x):

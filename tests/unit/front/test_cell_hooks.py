@@ -35,7 +35,7 @@ def test_a_backward_hook_sees_the_gradient_of_what_the_pre_hooks_gave(mode: int)
 
 @MODES
 def test_a_bprop_gives_gradients_of_parameters_too(mode: int) -> None:
-    class Own(nn.Cell):
+    class CustomBprop(nn.Cell):
         def __init__(self) -> None:
             super().__init__()
             self.weight = Parameter(Tensor(3.0), name="weight")
@@ -49,6 +49,6 @@ def test_a_bprop_gives_gradients_of_parameters_too(mode: int) -> None:
             return (x * dout,), {self.weight: out * 0 + 7}
 
     ms.set_context(mode=mode)
-    net = Own()
+    net = CustomBprop()
     both = ops.GradOperation(get_all=True, get_by_list=True)(net, net.trainable_params())(Tensor(2.0))
     assert [float(g) for g in both[0]] == [2.0] and [float(g) for g in both[1]] == [7.0, 0.0]

@@ -44,9 +44,9 @@ def test_a_parameter_without_a_name_takes_the_attributes() -> None:
 
 def test_a_copy_keeps_the_names() -> None:
     net = Net()
-    made = copy.deepcopy(net)
-    assert names(made) == names(net)
-    made.scale.set_data(Tensor([5.0]))
+    copied = copy.deepcopy(net)
+    assert names(copied) == names(net)
+    copied.scale.set_data(Tensor([5.0]))
     assert float(net.scale) == 1
 
 
@@ -68,8 +68,8 @@ def test_auto_prefix_can_be_turned_off() -> None:
 
 
 def test_cells_and_names_are_dotted() -> None:
-    found = [name for name, _ in Net().cells_and_names()]
-    assert found == ["", "bn", "layers", "layers.0", "layers.1", "layers.2"]
+    result = [name for name, _ in Net().cells_and_names()]
+    assert result == ["", "bn", "layers", "layers.0", "layers.1", "layers.2"]
     assert list(Net().parameters_dict()) == names(Net())
 
 
@@ -104,8 +104,8 @@ def test_one_name_twice_is_refused_by_an_optimizer() -> None:
 
 
 def test_a_parameter_tuple_clones_under_a_prefix() -> None:
-    made = ParameterTuple([Parameter(Tensor([1.0]), name="a"), Parameter(Tensor([2.0]), name="b")]).clone("old", "zeros")
-    assert [p.name for p in made] == ["old.a", "old.b"] and [float(p) for p in made] == [0, 0]
+    clone = ParameterTuple([Parameter(Tensor([1.0]), name="a"), Parameter(Tensor([2.0]), name="b")]).clone("old", "zeros")
+    assert [p.name for p in clone] == ["old.a", "old.b"] and [float(p) for p in clone] == [0, 0]
 
 
 def test_recurrent_names_do_not_exist_twice_after_reassignment() -> None:
@@ -118,9 +118,9 @@ def test_set_data_takes_another_shape_and_keeps_the_dtype() -> None:
     parameter = Parameter(Tensor([1.0, 2.0]), name="w")
     assert parameter.set_data(Tensor(np.ones((3, 1)))) is parameter
     assert parameter.shape == (3, 1) and parameter.dtype == ms.float32
-    whole = Parameter(Tensor([1, 2]), name="n")
-    whole.set_data(Tensor([1.5, 2.5]))
-    assert whole.dtype == ms.int64 and whole.asnumpy().tolist() == [1, 2]
+    number = Parameter(Tensor([1, 2]), name="n")
+    number.set_data(Tensor([1.5, 2.5]))
+    assert number.dtype == ms.int64 and number.asnumpy().tolist() == [1, 2]
 
 
 def test_name_of_the_class_and_own_gradient() -> None:

@@ -55,10 +55,10 @@ class Adds(nn.Cell):
 
 
 def test_assigning_an_attribute_updates_the_parameter(mode: int) -> None:
-    net, kept = Adds(), None
-    kept = net.w
+    net, attribute_value = Adds(), None
+    attribute_value = net.w
     assert [float(net(Tensor([2.0]))) for _ in range(3)] == [30, 50, 70]
-    assert net.w is kept and isinstance(net.w, Parameter) and float(net.w) == 7 and net.w.name == "w"
+    assert net.w is attribute_value and isinstance(net.w, Parameter) and float(net.w) == 7 and net.w.name == "w"
 
 
 class Ordered(nn.Cell):

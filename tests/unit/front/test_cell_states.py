@@ -45,7 +45,7 @@ def test_buffers(mode: int) -> None:
     assert [name for name, _ in net.named_buffers()] == ["inner.count", "inner.scratch"]
     assert [name for name, _ in net.named_buffers("net", recurse=False)] == [] and len(list(net.buffers())) == 2
     assert net.get_buffer("inner.count") is net.inner.count
-    assert [one.name for one in net.get_parameters()] == ["dense.weight", "dense.bias"]
+    assert [parameter.name for parameter in net.get_parameters()] == ["dense.weight", "dense.bias"]
     net(Tensor([[1.0, 1.0]]))
     net(Tensor([[1.0, 1.0]]))
     assert net.get_buffer("inner.count").asnumpy().tolist() == [3.0]
@@ -63,21 +63,21 @@ def test_state_dictionaries() -> None:
     assert other.extra == "b" and float(other.inner.count) == 5.0
     net.dense.weight.set_data(Tensor([[7.0, 7.0]]))
     assert other.dense.weight.asnumpy().tolist() == [[1.0, 1.0]]
-    found = other.load_state_dict({"dense.bias": Tensor([2.0]), "more": Tensor(1.0)}, strict=False)
-    assert found.unexpected_keys == ["more"] and found.missing_keys == ["_extra_state", "inner.count", "dense.weight"]
+    result = other.load_state_dict({"dense.bias": Tensor([2.0]), "more": Tensor(1.0)}, strict=False)
+    assert result.unexpected_keys == ["more"] and result.missing_keys == ["_extra_state", "inner.count", "dense.weight"]
     assert float(other.dense.bias) == 2.0
 
 
-@pytest.mark.parametrize(("given", "kind", "text"), [
+@pytest.mark.parametrize(("state", "kind", "text"), [
     ({}, RuntimeError, "load_state_dict into Inner: 'count' is missing in it."),
     ({"count": Tensor([1.0, 2.0])}, RuntimeError, "load_state_dict into Inner: 'count' has shape (2,), and (1,) here."),
     ({"count": Tensor([1.0]), "x": 1}, RuntimeError, "load_state_dict into Inner: 'x' is unexpected."),
     ({"count": 1}, RuntimeError, "load_state_dict into Inner: 'count' is not a Tensor but int."),
     (3, TypeError, "load_state_dict(3): expected a dict, got int."),
 ])
-def test_what_does_not_load(given, kind, text: str) -> None:
+def test_what_does_not_load(state, kind, text: str) -> None:
     with pytest.raises(kind) as caught:
-        Inner().load_state_dict(given)
+        Inner().load_state_dict(state)
     assert str(caught.value) == text
 
 

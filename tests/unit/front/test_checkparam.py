@@ -40,9 +40,9 @@ def test_dtypes() -> None:
 def test_an_int_for_several() -> None:
     assert (checks.once(3), checks.twice(3), checks.triple((1, 2, 3)), checks.twice_sequence([1, 2])) == ((3,), (3, 3), (1, 2, 3), (1, 2))
     assert (checks.once_sequence([1]), checks.triple_sequence(4)) == ((1,), (4, 4, 4))
-    for check, value, told in (
+    for check, value, message in (
         (checks.twice, [1, 2], r"\[1, 2\]: expected an int or a tuple of 2"), (checks.once, (1, 2), "an int or a tuple of 1"),
         (checks.triple, True, "True: expected an int or a tuple of 3"), (checks.triple_sequence, [1], "an int or a tuple or list of 3"),
     ):
-        with pytest.raises(TypeError, match=told):
+        with pytest.raises(TypeError, match=message):
             check(value)

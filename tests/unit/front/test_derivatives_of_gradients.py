@@ -46,13 +46,13 @@ def test_what_a_gradient_may_lie_in(mode: int) -> None:
     rows = ops.vmap(lambda x: ops.jvp(gradient, x, v)[1])(Tensor(np.stack([X, 2 * X])))
     assert rows.asnumpy().tolist() == [[12, 24], [48, 96]]
     by_both = ms.jacfwd(lambda x, y: (ms.grad(lambda q: (q ** 3 * y).sum())(x), x + y), (0, 1))(x, v)
-    assert [[part.asnumpy().tolist() for part in one] for one in by_both] == [
+    assert [[part.asnumpy().tolist() for part in row] for row in by_both] == [
         [[[6, 0], [0, 6]], [[3, 0], [0, 12]]], [[[1, 0], [0, 1]], [[1, 0], [0, 1]]],
     ]
     result, product, other = ops.jvp(lambda x: (gradient(x), x * 2), x, v, has_aux=True)
     assert (result.asnumpy().tolist(), product.asnumpy().tolist(), other.asnumpy().tolist()) == ([4, 32], [12, 24], [2, 4])
-    found, aux = ms.jacrev(lambda x: (gradient(x), x * 2), has_aux=True)(x)
-    assert found.asnumpy().tolist() == [[12, 0], [0, 48]] and aux.asnumpy().tolist() == [2, 4]
+    output, aux = ms.jacrev(lambda x: (gradient(x), x * 2), has_aux=True)(x)
+    assert output.asnumpy().tolist() == [[12, 0], [0, 48]] and aux.asnumpy().tolist() == [2, 4]
 
 
 @pytest.mark.parametrize("sign", [1, -1])

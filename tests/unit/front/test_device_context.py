@@ -14,7 +14,7 @@ from torchspore.context import effects
 
 
 @pytest.fixture(autouse=True)
-def own_context() -> Iterator[None]:
+def restored_context() -> Iterator[None]:
     from torchspore.context.public import scope
 
     with scope(runtime_num_threads=1):
@@ -45,8 +45,8 @@ def test_ascend_s_switches_are_options() -> None:
     assert [get_context(name) for name in names] == ["force_fp32", "0", "1", "0", 77, {"job_type": "1"}]
     ascend.aclnn_cache(True, 5)
     ascend.aclinit_config({"err_msg_mode": "0"})
-    told = " ".join(effects.notes()["kernels"])
-    assert "aclnn_cache(True, 5)" in told and "err_msg_mode" in told
+    text = " ".join(effects.notes()["kernels"])
+    assert "aclnn_cache(True, 5)" in text and "err_msg_mode" in text
 
 
 def test_threads() -> None:
@@ -90,5 +90,5 @@ def test_the_documented_name_of_an_algorithm_is_its_other_name() -> None:
 
 
 def test_the_device_in_force_has_names() -> None:
-    found = ms.get_current_device()
-    assert (found.device_target, found.device_id) == found == tuple(found)
+    result = ms.get_current_device()
+    assert (result.device_target, result.device_id) == result == tuple(result)

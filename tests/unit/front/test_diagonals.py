@@ -24,7 +24,7 @@ def part(low: int, high: int, x: Tensor = X) -> Tensor:
     return ops.matrix_diag_part(x, k(low, high), Tensor(9.0))
 
 
-def made(x: Tensor, low: int, high: int, num_rows: int = -1, num_cols: int = -1) -> Tensor:
+def diagonals(x: Tensor, low: int, high: int, num_rows: int = -1, num_cols: int = -1) -> Tensor:
     return ops.matrix_diag(x, k(low, high), Tensor(num_rows, ms.int32), Tensor(num_cols, ms.int32), Tensor(9.0))
 
 
@@ -37,11 +37,11 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     (lambda: ops.matrix_set_diag(X, rows(1), k(3, 3)), "below 3"),
     (lambda: ops.matrix_set_diag(X, rows(3), k(0, 0)), r"expected a diagonal of shape \(2,\), for k=\(0, 0\), got \(3,\)"),
     (lambda: ops.matrix_set_diag(X, rows(3, 2), k(1, 2)), r"expected 2 diagonals, for k=\(1, 2\), got a Tensor of shape \(3, 2\)"),
-    (lambda: made(rows(2), 0, 0, 1, 1), "num_rows=1: expected at least 2"),
-    (lambda: made(rows(2), 0, 0, -5, 2), "num_rows=-5: expected at least 2"),
-    (lambda: made(rows(2), 0, 0, 3, 4), "num_rows=3, num_cols=4: expected 2 rows or 2 columns"),
-    (lambda: made(rows(3, 2), 1, 2), "expected 2 diagonals"),
-    (lambda: made(rows(2, 2), 1, 2, 2, 2), "num_cols=2: expected at least 3"),
+    (lambda: diagonals(rows(2), 0, 0, 1, 1), "num_rows=1: expected at least 2"),
+    (lambda: diagonals(rows(2), 0, 0, -5, 2), "num_rows=-5: expected at least 2"),
+    (lambda: diagonals(rows(2), 0, 0, 3, 4), "num_rows=3, num_cols=4: expected 2 rows or 2 columns"),
+    (lambda: diagonals(rows(3, 2), 1, 2), "expected 2 diagonals"),
+    (lambda: diagonals(rows(2, 2), 1, 2, 2, 2), "num_cols=2: expected at least 3"),
 ]
 
 
@@ -54,5 +54,5 @@ def test_what_is_not_there_is_refused(call: Callable[[], Any], text: str) -> Non
 def test_what_is_there() -> None:
     assert part(1, 2).asnumpy().tolist() == [[9.0, 3.0], [2.0, 6.0]] and part(-1, -1).asnumpy().tolist() == [4.0]
     assert ops.matrix_set_diag(X, rows(2, 2), k(-1, 0)).asnumpy().tolist() == [[10.0, 2.0, 3.0], [12.0, 11.0, 6.0]]
-    assert made(rows(2), 0, 0, 3, -1).asnumpy().tolist() == [[10.0, 9.0], [9.0, 11.0], [9.0, 9.0]]
-    assert made(rows(2, 2), 1, 2).asnumpy().tolist() == [[9.0, 12.0, 11.0], [9.0, 9.0, 13.0], [9.0, 9.0, 9.0]]
+    assert diagonals(rows(2), 0, 0, 3, -1).asnumpy().tolist() == [[10.0, 9.0], [9.0, 11.0], [9.0, 9.0]]
+    assert diagonals(rows(2, 2), 1, 2).asnumpy().tolist() == [[9.0, 12.0, 11.0], [9.0, 9.0, 13.0], [9.0, 9.0, 9.0]]

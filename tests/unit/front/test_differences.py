@@ -19,8 +19,8 @@ DOCUMENT = Path(__file__).parents[3] / "docs" / "differences.md"
 
 
 def test_every_point_of_the_document_has_its_test() -> None:
-    own = DOCUMENT.read_text(encoding="utf-8").split("<!-- context: end -->")[1]
-    named = set(re.findall(r"`(test_\w+)`", own.partition("## Tensors, Cells and gradients")[2].partition("\n## ")[0]))
+    text_after_context = DOCUMENT.read_text(encoding="utf-8").split("<!-- context: end -->")[1]
+    named = set(re.findall(r"`(test_\w+)`", text_after_context.partition("## Tensors, Cells and gradients")[2].partition("\n## ")[0]))
     here = {name for name in vars(sys.modules[__name__]) if name.startswith("test_")} - {"test_every_point_of_the_document_has_its_test"}
     assert named == here
 
@@ -107,15 +107,15 @@ def updated(make, shape, gradient):
 
 
 def test_momentum_with_nesterov_looks_ahead(mode: int) -> None:
-    found = updated(lambda p: nn.Momentum([p], 0.1, 0.9, use_nesterov=True), (1,), np.ones(1, np.float32))
-    np.testing.assert_allclose(found, [-0.19], rtol=1e-6)
+    result = updated(lambda p: nn.Momentum([p], 0.1, 0.9, use_nesterov=True), (1,), np.ones(1, np.float32))
+    np.testing.assert_allclose(result, [-0.19], rtol=1e-6)
 
 
 def test_gradients_of_every_shape_are_centralized(mode: int) -> None:
     for shape in ((2, 2), (2, 16), (2, 16, 1, 2)):
         gradient = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
-        found = updated(lambda p: nn.Momentum([{"params": [p], "grad_centralization": True}], 0.1, 0.0), shape, gradient)
-        np.testing.assert_allclose(found.reshape(shape[0], -1).sum(1), 0, atol=1e-4)
+        result = updated(lambda p: nn.Momentum([{"params": [p], "grad_centralization": True}], 0.1, 0.0), shape, gradient)
+        np.testing.assert_allclose(result.reshape(shape[0], -1).sum(1), 0, atol=1e-4)
 
 
 class Changing(nn.Cell):
@@ -206,26 +206,26 @@ def test_messages_of_a_graph_are_told_once(mode: int) -> None:
             ms.log.warning("of the call")
             return x * 2
 
-    net, told = Tells(), io.StringIO()
-    with contextlib.redirect_stderr(told):
+    net, printed = Tells(), io.StringIO()
+    with contextlib.redirect_stderr(printed):
         assert [float(net(Tensor([1.0]))) for _ in range(3)] == [2.0, 2.0, 2.0]
-    assert told.getvalue().count("of the call") == (1 if mode == ms.GRAPH_MODE else 3)
+    assert printed.getvalue().count("of the call") == (1 if mode == ms.GRAPH_MODE else 3)
 
 
 def test_set_data_copies() -> None:
-    one, other = nn.Dense(2, 2), nn.Dense(2, 2)
-    other.weight.set_data(one.weight.data)
-    kept = one.weight.asnumpy().copy()
-    nn.SGD([one.weight], 1.0)((ops.ones((2, 2)),))
-    np.testing.assert_array_equal(other.weight.asnumpy(), kept)
-    np.testing.assert_array_equal(one.weight.asnumpy(), kept - 1)
+    first, other = nn.Dense(2, 2), nn.Dense(2, 2)
+    other.weight.set_data(first.weight.data)
+    weight_before = first.weight.asnumpy().copy()
+    nn.SGD([first.weight], 1.0)((ops.ones((2, 2)),))
+    np.testing.assert_array_equal(other.weight.asnumpy(), weight_before)
+    np.testing.assert_array_equal(first.weight.asnumpy(), weight_before - 1)
 
 
 def test_a_tensor_of_a_tensor_is_a_copy() -> None:
-    one = Tensor([1.0, 2.0])
-    other = Tensor(one)
+    first = Tensor([1.0, 2.0])
+    other = Tensor(first)
     other[0] = 9.0
-    assert one.asnumpy().tolist() == [1.0, 2.0]
+    assert first.asnumpy().tolist() == [1.0, 2.0]
 
 
 def test_an_array_follows_every_assignment() -> None:
@@ -313,8 +313,8 @@ def test_figures_of_scalar_distributions() -> None:
 
 
 def test_max_by_position_acts_as_its_values_too() -> None:
-    values, places = pair = Tensor([[1.0, 5.0], [7.0, 2.0]]).max(1)
-    assert isinstance(pair, tuple) and values.asnumpy().tolist() == [5, 7] and places.asnumpy().tolist() == [1, 0]
+    values, indices = pair = Tensor([[1.0, 5.0], [7.0, 2.0]]).max(1)
+    assert isinstance(pair, tuple) and values.asnumpy().tolist() == [5, 7] and indices.asnumpy().tolist() == [1, 0]
     assert (pair < 6).asnumpy().tolist() == [True, False]
 
 
@@ -341,16 +341,16 @@ def test_a_gradient_in_a_gradient_counts_what_parameters_do_to_each_other(mode: 
         by_a, by_b = slopes(first, second)
         return loss(first - 0.1 * by_a, second - 0.1 * by_b)         # (a - b / 10) * (b - a / 10)
 
-    found = ms.value_and_grad(after_a_step, None, [first, second])()[1]
-    assert [round(float(one), 5) for one in found] == [2.63, 1.42]
+    result = ms.value_and_grad(after_a_step, None, [first, second])()[1]
+    assert [round(float(gradient), 5) for gradient in result] == [2.63, 1.42]
 
 
 def test_inference_and_experts_run_everywhere() -> None:
     q = Tensor(np.random.RandomState(0).randn(1, 2, 3, 4).astype(np.float32))
-    found = ops.prompt_flash_attention(q, q, q, num_heads=2, scale_value=0.5, input_layout="BNSD")
-    wanted = ops.flash_attention_score(q, q, q, 2, scalar_value=0.5, input_layout="BNSD")
-    np.testing.assert_allclose(found.asnumpy(), wanted.asnumpy(), rtol=1e-5)
-    rows, places = ops.moe_token_permute(q[0, 0], Tensor([2, 0, 1]))
-    assert np.array_equal(ops.moe_token_unpermute(rows, places).asnumpy(), q[0, 0].asnumpy())
+    result = ops.prompt_flash_attention(q, q, q, num_heads=2, scale_value=0.5, input_layout="BNSD")
+    expected = ops.flash_attention_score(q, q, q, 2, scalar_value=0.5, input_layout="BNSD")
+    np.testing.assert_allclose(result.asnumpy(), expected.asnumpy(), rtol=1e-5)
+    rows, positions = ops.moe_token_permute(q[0, 0], Tensor([2, 0, 1]))
+    assert np.array_equal(ops.moe_token_unpermute(rows, positions).asnumpy(), q[0, 0].asnumpy())
     with pytest.raises(ValueError, match=r"quant_scale2=\.\.\.\): expected None"):
         ops.prompt_flash_attention(q, q, q, quant_scale2=Tensor([1.0]), num_heads=2, input_layout="BNSD")

@@ -72,10 +72,10 @@ def test_the_gradient_has_the_mask_of_the_forward_pass(mode: int) -> None:
 
 
 def test_recomputation_draws_once(mode: int) -> None:
-    def run(again: bool) -> Any:
+    def run(recompute: bool) -> Any:
         ms.set_seed(2)
         cell = nn.SequentialCell(nn.Dense(20, 20), nn.Dropout(p=0.5), nn.Dense(20, 20), nn.Dropout(p=0.5)).set_train()
-        if again:
+        if recompute:
             cell.recompute()
         x = Tensor(np.ones((4, 20), np.float32))
         return [ms.grad(lambda x: cell(x).sum())(x).asnumpy().tobytes() for _ in range(3)] + [cell(x).asnumpy().tobytes()]
@@ -106,8 +106,8 @@ def test_two_threads_draw_each_number_once() -> None:
     for thread in threads:
         thread.join()
     ms.set_seed(1)
-    again = nn.Dropout(p=0.5).set_train()
-    assert sorted(seen) == sorted(text(again(ONES)) for _ in range(200))
+    dropout = nn.Dropout(p=0.5).set_train()
+    assert sorted(seen) == sorted(text(dropout(ONES)) for _ in range(200))
 
 
 def test_without_a_seed_masks_differ_and_torch_stays(mode: int) -> None:
@@ -160,9 +160,9 @@ def test_states_go_through_json() -> None:
     ms.set_seed(1)
     layer = nn.Dropout(p=0.5).set_train()
     layer(ONES)
-    kept = json.loads(json.dumps(operator_streams.as_json()))
+    streams = json.loads(json.dumps(operator_streams.as_json()))
     expected = [text(layer(ONES)), text(ops.dropout(ONES, 0.5))]
-    operator_streams.restore_json(kept)
+    operator_streams.restore_json(streams)
     assert [text(layer(ONES)), text(ops.dropout(ONES, 0.5))] == expected
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from mindspore import COOTensor, Tensor, mint, nn, ops
 
-WHOLE = Tensor([[1, 2, 3]], ms.int32)
+INTEGERS = Tensor([[1, 2, 3]], ms.int32)
 SMALL = Tensor([1, 0], ms.uint8)
 TRUTH = Tensor([True, False])
 HALF = Tensor([3.0, 4.0], ms.float16)
@@ -21,20 +21,20 @@ def _sparse() -> Any:
 
 
 FORMS: dict[str, tuple[Callable[[], Any], str, Any]] = {
-    "a number before the Tensor": (lambda: ops.greater(2, WHOLE), "Bool", [[True, False, False]]),
-    "a number before the Tensor of mint": (lambda: mint.le(2, WHOLE), "Bool", [[False, True, True]]),
-    "clip by a float": (lambda: ops.clip(WHOLE, 2.5), "Float32", [[2.5, 2.5, 3.0]]),
-    "clamp by a Tensor of floats": (lambda: ops.clamp(WHOLE, Tensor(1.5)), "Float32", [[1.5, 2.0, 3.0]]),
-    "round of integers": (lambda: mint.round(WHOLE), "Int32", [[1, 2, 3]]),
-    "frac of integers": (lambda: ops.frac(WHOLE), "Int32", [[0, 0, 0]]),
+    "a number before the Tensor": (lambda: ops.greater(2, INTEGERS), "Bool", [[True, False, False]]),
+    "a number before the Tensor of mint": (lambda: mint.le(2, INTEGERS), "Bool", [[False, True, True]]),
+    "clip by a float": (lambda: ops.clip(INTEGERS, 2.5), "Float32", [[2.5, 2.5, 3.0]]),
+    "clamp by a Tensor of floats": (lambda: ops.clamp(INTEGERS, Tensor(1.5)), "Float32", [[1.5, 2.0, 3.0]]),
+    "round of integers": (lambda: mint.round(INTEGERS), "Int32", [[1, 2, 3]]),
+    "frac of integers": (lambda: ops.frac(INTEGERS), "Int32", [[0, 0, 0]]),
     "abs of truth values": (lambda: ops.abs(TRUTH), "Bool", [True, False]),
     "all of bytes": (lambda: ops.all(SMALL), "Bool", False),
-    "nansum of integers": (lambda: mint.nansum(WHOLE), "Int32", 6),
+    "nansum of integers": (lambda: mint.nansum(INTEGERS), "Int32", 6),
     "trace of integers": (lambda: ops.trace(Tensor([[1, 2], [3, 4]], ms.int32)), "Int32", 5),
     "argmax of truth values": (lambda: ops.argmax(TRUTH), "Int64", 0),
     "argmin of all keeps no axes": (lambda: ops.argmin(DENSE, None, True), "Int32", 0),
     "the largest of all, and 0": (lambda: DENSE.argmax_with_value(None)[0], "Float32", 4.0),
-    "prod along axes": (lambda: ops.prod(WHOLE, (0, 1)), "Int32", 6),
+    "prod along axes": (lambda: ops.prod(INTEGERS, (0, 1)), "Int32", 6),
     "a norm of integers": (lambda: mint.linalg.norm(Tensor([3, 4])), "Float32", 5.0),
     "a norm of integers of ops": (lambda: ops.norm(Tensor([3, 4])), "Float32", 5.0),
     "mse_loss of integers": (lambda: ops.mse_loss(Tensor([1, 2]), Tensor([2, 4])), "Float32", 2.5),
@@ -47,7 +47,7 @@ FORMS: dict[str, tuple[Callable[[], Any], str, Any]] = {
     "max with a number": (lambda: mint.max(Tensor([1.0, 3.0]), 2.5), "Float32", [2.5, 3.0]),
     "t of more axes": (lambda: mint.t(Tensor([[[1, 2]]], ms.int32)), "Int32", [[[1, 2]]]),
     "one vector's combinations": (lambda: ops.cartesian_prod(Tensor([1, 2])), "Int64", [[1], [2]]),
-    "uneven parts": (lambda: ops.hsplit(WHOLE, 2)[1], "Int32", [[3]]),
+    "uneven parts": (lambda: ops.hsplit(INTEGERS, 2)[1], "Int32", [[3]]),
     "one Tensor clipped": (lambda: ops.clip_by_global_norm(Tensor([3.0, 4.0]), 1.0), "Float32", [0.6, 0.8]),
     "integers clipped": (lambda: ops.clip_by_global_norm((Tensor([30, 40]),), 25.0)[0], "Int64", [15, 20]),
     "a Tensor and a sparse one": (lambda: DENSE + _sparse(), "Float32", [[1.0, 3.0], [5.0, 4.0]]),
@@ -58,9 +58,9 @@ FORMS: dict[str, tuple[Callable[[], Any], str, Any]] = {
 @pytest.mark.parametrize("name", FORMS)
 def test_the_form(name: str) -> None:
     call, dtype, values = FORMS[name]
-    found = call()
-    assert str(found.dtype) == dtype
-    assert found.shape == np.shape(values) and np.allclose(found.asnumpy(), values, rtol=1e-6)
+    result = call()
+    assert str(result.dtype) == dtype
+    assert result.shape == np.shape(values) and np.allclose(result.asnumpy(), values, rtol=1e-6)
 
 
 REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
@@ -69,7 +69,7 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: Tensor([1.0]).reshape("a"), TypeError, "expected ints as shape, got str 'a'"),
     (lambda: Tensor([1.0]).flatten("X"), ValueError, r"flatten\(order='X'\): expected 'C' or 'F'"),
     (lambda: Tensor([1.0, 2.0]).itemset(3.0), IndexError, "expected an index, or a Tensor of one element"),
-    (lambda: ops.clip(WHOLE, TRUTH), ValueError, "must not be bool"),
+    (lambda: ops.clip(INTEGERS, TRUTH), ValueError, "must not be bool"),
     (lambda: ms.Parameter(Tensor(1.0), layerwise_parallel="x"), TypeError, "layerwise_parallel='x': expected a bool"),
     (lambda: setattr(ms.Parameter(Tensor(1.0)), "comm_fusion", -1), TypeError, "comm_fusion=-1: expected an int from 0 on"),
 ]
@@ -98,7 +98,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_results_that_would_mean_nothing_are_refused(name: str, mode: int) -> None:
-    call, said = REFUSED[name]
+    call, message = REFUSED[name]
     with pytest.raises(TypeError) as caught:
         call()
-    assert f"): {said}\n\nhint: cast" in str(caught.value)
+    assert f"): {message}\n\nhint: cast" in str(caught.value)

@@ -49,8 +49,8 @@ def test_vmap_of_topk_has_a_rule() -> None:
     x = Tensor(random.randint(0, 3, (4, 9, 5)).astype(np.float32))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = ops.vmap(lambda row: ops.topk(row, 2)[1], 1, 1)(x)
-    assert (found.asnumpy() == np.stack([ops.topk(x[:, i], 2)[1].asnumpy() for i in range(9)], 1)).all()
+        result = ops.vmap(lambda row: ops.topk(row, 2)[1], 1, 1)(x)
+    assert (result.asnumpy() == np.stack([ops.topk(x[:, i], 2)[1].asnumpy() for i in range(9)], 1)).all()
 
 
 def test_metrics_count_the_first_of_equal_scores() -> None:
@@ -64,8 +64,8 @@ def test_metrics_count_the_first_of_equal_scores() -> None:
 def test_nms_takes_equal_scores_in_the_order_of_a_bitonic_sort(mode: int) -> None:
     scores = [0.9, 0.9, 0.9, 0.5, 0.5, 0.3, 0.9]
     boxes = Tensor(np.array([[20 * i, 0, 20 * i + 10, 10, score] for i, score in enumerate(scores)], np.float32))
-    found = ops.NMSWithMask(0.5)(boxes)[0].asnumpy()[:, 0] / 20
-    assert found.astype(int).tolist()[:4] == [1, 6, 2, 0]              # as 2.10
+    result = ops.NMSWithMask(0.5)(boxes)[0].asnumpy()[:, 0] / 20
+    assert result.astype(int).tolist()[:4] == [1, 6, 2, 0]              # as 2.10
     assert bitonic_order(np.random.RandomState(0).rand(100)).shape == (100,)
     for count in (0, 1, 5, 64):
         values = np.random.RandomState(count).rand(count)

@@ -16,8 +16,8 @@ def parameter(name="w"):
 
 
 def test_amsgrad_of_experimental_adam(mode: int) -> None:
-    own = parameter()
-    optimizer = optim.Adam([own], 0.1, (0.8, 0.9), 0.1, amsgrad=True)
+    expected_parameter = parameter()
+    optimizer = optim.Adam([expected_parameter], 0.1, (0.8, 0.9), 0.1, amsgrad=True)
     value, m, v, top = np.array([1.0, -2.0]), 0.0, 0.0, np.zeros(2)
     for step, gradient in enumerate(GRADIENTS, 1):
         optimizer((Tensor(gradient),))
@@ -25,7 +25,7 @@ def test_amsgrad_of_experimental_adam(mode: int) -> None:
         m, v = 0.8 * m + 0.2 * g, 0.9 * v + 0.1 * g * g
         top = np.maximum(top, v)
         value = value - 0.1 * np.sqrt(1 - 0.9**step) / (1 - 0.8**step) * m / (np.sqrt(top) + 0.1)
-        np.testing.assert_allclose(own.asnumpy(), value, rtol=1e-5)
+        np.testing.assert_allclose(expected_parameter.asnumpy(), value, rtol=1e-5)
 
 
 def test_a_training_loop_with_a_scheduler(mode: int) -> None:

@@ -172,11 +172,11 @@ def test_a_value_that_was_read_and_assigned_to_is_computed_again(mode: int, trai
 
 def test_without_set_grad_nothing_is_kept() -> None:
     net, x = Net(), ms.Tensor([1.0, 2.0])
-    kept = weakref.ref(x)
+    reference = weakref.ref(x)
     net(x)
     del x
     gc.collect()
-    assert kept() is None
+    assert reference() is None
 
 
 def test_the_record_goes_with_the_gradient() -> None:
@@ -185,12 +185,12 @@ def test_the_record_goes_with_the_gradient() -> None:
             return (x * x).sum()
 
     net, x = Squares().set_grad(), ms.Tensor(np.ones(1000, np.float32))
-    kept = weakref.ref(x)
+    reference = weakref.ref(x)
     net(x)
     ms.grad(net)(x)
     del x
     gc.collect()
-    assert kept() is None
+    assert reference() is None
 
 
 def test_copies_and_pickles_have_no_record() -> None:
@@ -219,11 +219,11 @@ def test_an_error_writes_what_was_written_before_it() -> None:
 def test_another_thread_has_its_own_pass() -> None:
     net, x = make_net()
     net(x)
-    found: list[Any] = []
-    thread = threading.Thread(target=lambda: found.append(gradient(net, x)))
+    results: list[Any] = []
+    thread = threading.Thread(target=lambda: results.append(gradient(net, x)))
     thread.start()
     thread.join()
-    assert found == [[1.0, 4.0]]
+    assert results == [[1.0, 4.0]]
     assert float(net.passes) == 2
 
 
@@ -280,8 +280,8 @@ def test_any_mixture_of_calls_gives_the_gradients_of_plain_ones(seed: int) -> No
     ]
     for _ in range(40):
         move, which = moves[random.integers(len(moves))], random.integers(2)
-        one, other = (move(net, own[which]) for net, own in zip(nets, inputs))
-        assert np.array_equal(np.asarray(one, dtype=np.float32), np.asarray(other, dtype=np.float32)) or one is other is None
+        expected, other = (move(net, argument[which]) for net, argument in zip(nets, inputs))
+        assert np.array_equal(np.asarray(expected, dtype=np.float32), np.asarray(other, dtype=np.float32)) or expected is other is None
     assert float(nets[0].passes) < float(nets[1].passes)
 
 

@@ -47,8 +47,8 @@ def test_modes_agree(mode: int, between: Callable[[Any, Any], Any], expected: in
     assert float(net.passes) == expected
     ms.set_context(mode=ms.PYNATIVE_MODE)
     other, y = make_net()
-    wanted = (other(y), gradient(other, between(other, y)))
-    assert float(loss) == float(wanted[0]) and grad.asnumpy().tolist() == wanted[1]
+    expected_outcome = (other(y), gradient(other, between(other, y)))
+    assert float(loss) == float(expected_outcome[0]) and grad.asnumpy().tolist() == expected_outcome[1]
 
 
 @MODES
@@ -96,13 +96,13 @@ def test_what_a_tensor_decides_shares_as_pynative_does(how: str) -> None:
                     grad = PLAIN(self.net, self.weights)(x)[0]
             return PLAIN(self.net, self.weights)(x)[0] if how == "call" else grad
 
-    found = []
+    results = []
     for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
         ms.set_context(mode=mode)
         net, _ = make_net()
         step = Step(net)
-        found.append([(step(ms.Tensor([x, x])).asnumpy().tolist(), float(net.passes)) for x in (1.0, -1.0, 1.0, 1.0)])
-    assert found[0] == found[1]
+        results.append([(step(ms.Tensor([x, x])).asnumpy().tolist(), float(net.passes)) for x in (1.0, -1.0, 1.0, 1.0)])
+    assert results[0] == results[1]
 
 
 def test_a_part_of_a_call_never_holds_the_gradient_of_a_call_before_it() -> None:

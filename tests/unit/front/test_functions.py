@@ -85,8 +85,8 @@ def test_several_outputs() -> None:
 def test_a_context_of_its_own_step_and_parameters() -> None:
     assert _lists(ops.grad(lambda x: Late.apply(x))(Tensor(X))) == [300.0, 300.0]
     weight = Parameter(Tensor(X), name="weight")
-    found = ops.grad(lambda x: Scaled.apply(weight, x), None, [weight])(Tensor(Y))
-    assert _lists(found) == [[6.0, 8.0]]
+    gradients = ops.grad(lambda x: Scaled.apply(weight, x), None, [weight])(Tensor(Y))
+    assert _lists(gradients) == [[6.0, 8.0]]
 
 
 def test_what_does_not_fit() -> None:

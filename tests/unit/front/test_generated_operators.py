@@ -19,14 +19,14 @@ def x(*shape: int) -> Any:
     return ms.Tensor(X[: int(np.prod(shape))].reshape(shape))
 
 
-def equal(found: Any, wanted: Any) -> bool:
-    if isinstance(wanted, (tuple, list)):
-        return len(found) == len(wanted) and all(map(equal, found, wanted))
-    return bool(np.allclose(found.asnumpy(), wanted.asnumpy(), equal_nan=True))
+def equal(result: Any, expected: Any) -> bool:
+    if isinstance(expected, (tuple, list)):
+        return len(result) == len(expected) and all(map(equal, result, expected))
+    return bool(np.allclose(result.asnumpy(), expected.asnumpy(), equal_nan=True))
 
 
 def test_each_is_what_it_is_called_after() -> None:
-    for made, wanted in (
+    for output, expected in (
         (generated.AcosExt()(x(3)), mint.acos(x(3))), (acos_ext(x(3)), mint.acos(x(3))),
         (generated.RepeatInterleaveInt()(x(3), 2), mint.repeat_interleave(x(3), 2)),
         (generated.Std()(x(2, 3), 1, 0), mint.std(x(2, 3), dim=1, correction=0)), (generated.Repeat()(x(3), (2,)), mint.tile(x(3), (2,))),
@@ -43,20 +43,20 @@ def test_each_is_what_it_is_called_after() -> None:
         ),
         (generated.UpsampleLinear1D()(x(1, 2, 4), (8,)), functional.interpolate(x(1, 2, 4), (8,), None, "linear", False)),
     ):
-        assert equal(made, wanted)
+        assert equal(output, expected)
 
 
 def test_in_place() -> None:
-    for operator, arguments, wanted in (
+    for operator, arguments, expected in (
         (generated.InplaceAddsExt(), (2.0, 3), X[:3] + 6), (generated.InplaceSubExt(), (x(3), 2), -X[:3]),
         (generated.InplaceExp(), (), np.exp(X[:3])),
         (generated.InplaceDivMods(), (0.3, "floor"), X[:3] // np.float32(0.3)),
         (generated.InplaceClampScalar(), (0.12, None), X[:3].clip(0.12)),
         (generated.InplaceFillScalar(), (2.0,), np.full(3, 2.0)), (generated.InplaceZero(), (), np.zeros(3)),
     ):
-        given = x(3)
-        operator(given, *arguments)
-        assert np.allclose(given.asnumpy(), wanted), operator.name
+        input_tensor = x(3)
+        operator(input_tensor, *arguments)
+        assert np.allclose(input_tensor.asnumpy(), expected), operator.name
 
 
 def test_norms_give_what_their_gradients_need() -> None:

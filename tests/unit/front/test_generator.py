@@ -26,12 +26,12 @@ def test_set_seed_starts_the_default_generator() -> None:
 
 
 def test_a_generator_of_its_own() -> None:
-    one = Generator().manual_seed(7)
-    assert one.initial_seed() == 7
+    first = Generator().manual_seed(7)
+    assert first.initial_seed() == 7
     other = Generator()
-    other.set_state(one.get_state())
-    np.testing.assert_array_equal(other.get_state().asnumpy(), one.get_state().asnumpy())
-    assert one.seed() == one.initial_seed()
+    other.set_state(first.get_state())
+    np.testing.assert_array_equal(other.get_state().asnumpy(), first.get_state().asnumpy())
+    assert first.seed() == first.initial_seed()
 
 
 def test_what_does_not_fit() -> None:

@@ -115,16 +115,16 @@ def test_no_gradient_flows_through_no_grad(mode: int) -> None:
 
 
 def test_the_executor_says_whether_a_gradient_is_taken() -> None:
-    told = []
+    events = []
 
-    def asked(x):
-        told.append((_pynative_executor.grad_flag(), _pynative_executor.requires_grad(), _pynative_executor.high_order()))
+    def cubed(x):
+        events.append((_pynative_executor.grad_flag(), _pynative_executor.requires_grad(), _pynative_executor.high_order()))
         return x * x * x
 
-    asked(Tensor([1.0]))
-    ms.grad(asked)(Tensor([1.0]))
-    ms.grad(ms.grad(asked))(Tensor([1.0]))
-    assert told == [(False, False, False), (True, True, False), (True, True, True)]
+    cubed(Tensor([1.0]))
+    ms.grad(cubed)(Tensor([1.0]))
+    ms.grad(ms.grad(cubed))(Tensor([1.0]))
+    assert events == [(False, False, False), (True, True, False), (True, True, True)]
     _pynative_executor.sync()
     _pynative_executor.clear_res()
     with pytest.raises(TypeError, match="set_enable_grad"):

@@ -7,11 +7,11 @@ import pytest
 from mindspore import Parameter, ParameterTuple, Tensor, nn, ops
 
 
-def plain(found):
+def plain(result):
     """Nested Tensors as nested lists."""
-    if isinstance(found, (tuple, list)):
-        return [plain(item) for item in found]
-    return found.asnumpy().tolist() if isinstance(found, Tensor) else found
+    if isinstance(result, (tuple, list)):
+        return [plain(item) for item in result]
+    return result.asnumpy().tolist() if isinstance(result, Tensor) else result
 
 
 def product(x, y):
@@ -60,11 +60,11 @@ def test_aux_values_are_not_differentiated(mode: int) -> None:
 
 def test_gradients_with_their_ids(mode: int) -> None:
     net = Net()
-    found = ms.grad(net, 0, net.trainable_params(), return_ids=True)(X)
-    assert ms.get_grad(found, 0).asnumpy().tolist() == [2, 2]
-    assert ms.get_grad(found, net.w).asnumpy().tolist() == [4]
-    assert ms.get_grad(found, "b").asnumpy().tolist() == [0]
-    assert found[0][0] == 0 and found[1][0][0] == "w"
+    gradients = ms.grad(net, 0, net.trainable_params(), return_ids=True)(X)
+    assert ms.get_grad(gradients, 0).asnumpy().tolist() == [2, 2]
+    assert ms.get_grad(gradients, net.w).asnumpy().tolist() == [4]
+    assert ms.get_grad(gradients, "b").asnumpy().tolist() == [0]
+    assert gradients[0][0] == 0 and gradients[1][0][0] == "w"
 
 
 def test_weighing_the_result(mode: int) -> None:
@@ -165,8 +165,8 @@ def test_a_jit_function_inside() -> None:
 def test_nothing_requires_grad_afterwards(mode: int) -> None:
     net, x = Net(), Tensor([1.0])
     value, gradients = ms.value_and_grad(net, 0, net.trainable_params())(x)
-    held = [net.w, net.b, x, value, gradients[0], *gradients[1]]
-    assert not any(t.torch().requires_grad for t in held)
+    tensors = [net.w, net.b, x, value, gradients[0], *gradients[1]]
+    assert not any(t.torch().requires_grad for t in tensors)
 
 
 def test_parameters_that_no_one_trains_are_left_out() -> None:

@@ -44,7 +44,7 @@ def test_bad_arguments() -> None:
 @pytest.mark.gpu
 def test_memory_of_a_gpu_is_counted() -> None:
     before = hal.memory_allocated("GPU")
-    kept = Tensor([1.0]) + ops.ones((1024, 1024))
+    tensor = Tensor([1.0]) + ops.ones((1024, 1024))
     hal.synchronize()
-    assert hal.memory_allocated("GPU") >= before + kept.nbytes and hal.max_memory_allocated("GPU") >= hal.memory_allocated("GPU")
+    assert hal.memory_allocated("GPU") >= before + tensor.nbytes and hal.max_memory_allocated("GPU") >= hal.memory_allocated("GPU")
     assert hal.get_device_properties(0, "GPU").total_memory > 0 and len(hal.get_device_capability(0, "GPU")) == 2

@@ -14,18 +14,18 @@ I = np.array([2, 0, 1])
 
 
 def with_rows(add: bool) -> np.ndarray[Any, Any]:
-    found = X.copy() if add else np.zeros_like(X)
-    found[I] += P
-    return found
+    result = X.copy() if add else np.zeros_like(X)
+    result[I] += P
+    return result
 
 
 def put(values: np.ndarray[Any, Any], at: Any, new: Any) -> np.ndarray[Any, Any]:
-    found = values.copy()
-    found[at] = new
-    return found
+    copy = values.copy()
+    copy[at] = new
+    return copy
 
 
-WRITTEN: dict[str, tuple[Any, Any]] = {
+WRITES: dict[str, tuple[Any, Any]] = {
     "exp_": (lambda x: x.exp_(), np.exp(X)), "log_": (lambda x: x.abs().log_(), np.log(np.abs(X))),
     "floor_": (lambda x: x.floor_(), np.floor(X)), "sign_": (lambda x: x.sign_(), np.sign(X)), "tanh_": (lambda x: x.tanh_(), np.tanh(X)),
     "sigmoid_": (lambda x: x.sigmoid_(), 1 / (1 + np.exp(-X))), "zero_": (lambda x: ops.zero_(x), 0 * X),
@@ -45,7 +45,7 @@ WRITTEN: dict[str, tuple[Any, Any]] = {
     "addmm_": (lambda x: x.addmm_(Tensor(X), Tensor(P), beta=2), 2 * X + X @ P),
     "remainder_": (lambda x: x.remainder_(2.0), X % 2), "floor_divide_": (lambda x: x.floor_divide_(2.0), X // 2),
 }
-GIVEN: dict[str, tuple[Any, Any]] = {
+CALLS: dict[str, tuple[Any, Any]] = {
     "erfinv_": (lambda: ops.erf(ops.erfinv_(Tensor(X / 5))), X / 5), "take": (lambda: ops.take(Tensor(X), Tensor([0, 4])), [1, 0.25]),
     "type_as": (lambda: ops.type_as(Tensor(X), Tensor(I)), X.astype(np.int64)), "embedding": (lambda: ops.embedding(
         Tensor(I), Tensor(X), max_norm=1.0,
@@ -60,9 +60,9 @@ GIVEN: dict[str, tuple[Any, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.parametrize("name", WRITES)
 def test_what_is_written(name: str, mode: int) -> None:
-    call, expected = WRITTEN[name]
+    call, expected = WRITES[name]
 
     class Net(nn.Cell):
         def construct(self, x: Tensor) -> Tensor:
@@ -70,16 +70,16 @@ def test_what_is_written(name: str, mode: int) -> None:
 
     np.testing.assert_allclose(Net()(Tensor(X.copy())).asnumpy(), expected, rtol=1e-5, atol=1e-6)
     x = Tensor(X.copy())
-    found = call(x)
-    assert found is x or name == "log_"
+    result = call(x)
+    assert result is x or name == "log_"
 
 
-@pytest.mark.parametrize("name", GIVEN)
+@pytest.mark.parametrize("name", CALLS)
 def test_what_is_given(name: str, mode: int) -> None:
-    call, expected = GIVEN[name]
-    found = call().asnumpy()
-    assert found.shape == np.shape(expected)
-    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
+    call, expected = CALLS[name]
+    array = call().asnumpy()
+    assert array.shape == np.shape(expected)
+    np.testing.assert_allclose(array, expected, rtol=1e-3, atol=1e-4)
 
 
 def test_random_ones_stay_in_place() -> None:
@@ -91,10 +91,10 @@ def test_random_ones_stay_in_place() -> None:
         (lambda x: x.log_normal(0.0, 0.25).log(), 0, 0.25), (lambda x: ops.clamp(x.cauchy(1.0, 0.1), 0.9, 1.1), 1, None),
     ):
         x = ops.zeros((20000,))
-        found = call(x).asnumpy()
-        assert found.shape == (20000,) and abs(found.mean() - mean) < 0.05
+        array = call(x).asnumpy()
+        assert array.shape == (20000,) and abs(array.mean() - mean) < 0.05
         if spread is not None:
-            assert abs(found.std() - spread) < 0.05
+            assert abs(array.std() - spread) < 0.05
     assert int(ops.random_(ops.zeros((1000,), ms.int8)).asnumpy().max()) <= 127
     with pytest.raises(TypeError, match="generator=3: expected None"):
         ops.normal_(ops.zeros((2,)), generator=3)

@@ -16,21 +16,21 @@ INDICES = {
 }
 
 
-@pytest.mark.parametrize(("written", "meant"), INDICES.values(), ids=INDICES)
-def test_lists_and_tuples_pick_elements(written: object, meant: object, mode: int) -> None:
+@pytest.mark.parametrize(("index", "meant"), INDICES.values(), ids=INDICES)
+def test_lists_and_tuples_pick_elements(index: object, meant: object, mode: int) -> None:
     @ms.jit
     def picked(x):
-        return x[written]
+        return x[index]
 
     np.testing.assert_array_equal(picked(Tensor(ROWS)).asnumpy(), ROWS[meant])
 
 
-@pytest.mark.parametrize(("written", "meant"), INDICES.values(), ids=INDICES)
-def test_lists_and_tuples_are_written_to(written: object, meant: object, mode: int) -> None:
+@pytest.mark.parametrize(("index", "meant"), INDICES.values(), ids=INDICES)
+def test_lists_and_tuples_are_written_to(index: object, meant: object, mode: int) -> None:
     @ms.jit
     def changed(x):
         y = x * 1
-        y[written] = 7
+        y[index] = 7
         return y
 
     expected = ROWS.copy()

@@ -10,7 +10,7 @@ import pytest
 from mindspore import Tensor, mint, nn, ops, train
 
 ROWS = Tensor(np.arange(6, dtype=np.float32).reshape(2, 3))
-ONE, PAIR = Tensor([0.5]), Tensor([[0.5]])
+TENSOR, PAIR = Tensor([0.5]), Tensor([[0.5]])
 
 CUT: dict[str, Callable[[], Any]] = {
     "gather_nd": lambda: ops.gather_nd(ROWS, PAIR),
@@ -18,20 +18,20 @@ CUT: dict[str, Callable[[], Any]] = {
     "gather_d": lambda: ops.gather_d(ROWS, 0, PAIR),
     "mint.gather": lambda: mint.gather(ROWS, 0, PAIR),
     "mint.scatter": lambda: mint.scatter(ROWS, 0, PAIR, Tensor([[1.0]])),
-    "mint.take": lambda: ROWS.index_select(0, ONE),
-    "index_select": lambda: ops.index_select(ROWS, 0, ONE),
+    "mint.take": lambda: ROWS.index_select(0, TENSOR),
+    "index_select": lambda: ops.index_select(ROWS, 0, TENSOR),
     "tensor_scatter_update": lambda: ops.tensor_scatter_update(ROWS, PAIR, Tensor([[1.0, 1.0, 1.0]])),
     "scatter_nd": lambda: ops.scatter_nd(PAIR, Tensor([1.0]), (3,)),
     "unsorted_segment_sum": lambda: ops.unsorted_segment_sum(ROWS, Tensor([0.5, 1.0]), 2),
     "unsorted_segment_max": lambda: ops.unsorted_segment_max(ROWS, Tensor([0.5, 1.0]), 2),
-    "one_hot": lambda: ops.one_hot(ONE, 3, 1, 0),
-    "mint one_hot": lambda: mint.nn.functional.one_hot(ONE, 3),
-    "OneHot": lambda: nn.OneHot(depth=3)(ONE),
-    "Embedding of rows": lambda: nn.Embedding(4, 3, True)(ONE),
-    "EmbeddingLookup": lambda: nn.EmbeddingLookup(4, 3)(ONE),
-    "EmbeddingExt": lambda: nn.EmbeddingExt(4, 3)(ONE),
-    "SparseGatherV2": lambda: ops.SparseGatherV2()(ROWS, ONE, 0),
-    "sequence_mask": lambda: ops.sequence_mask(ONE, 3),
+    "one_hot": lambda: ops.one_hot(TENSOR, 3, 1, 0),
+    "mint one_hot": lambda: mint.nn.functional.one_hot(TENSOR, 3),
+    "OneHot": lambda: nn.OneHot(depth=3)(TENSOR),
+    "Embedding of rows": lambda: nn.Embedding(4, 3, True)(TENSOR),
+    "EmbeddingLookup": lambda: nn.EmbeddingLookup(4, 3)(TENSOR),
+    "EmbeddingExt": lambda: nn.EmbeddingExt(4, 3)(TENSOR),
+    "SparseGatherV2": lambda: ops.SparseGatherV2()(ROWS, TENSOR, 0),
+    "sequence_mask": lambda: ops.sequence_mask(TENSOR, 3),
     "reverse_sequence": lambda: ops.reverse_sequence(ROWS, Tensor([0.5, 1.0]), 1),
 }
 
@@ -43,7 +43,7 @@ def test_a_real_number_is_no_index(name: str, mode: int) -> None:
 
 
 def test_a_real_number_in_brackets_is_no_index(mode: int) -> None:
-    for index in (ONE, (0, ONE)):
+    for index in (TENSOR, (0, TENSOR)):
         with pytest.raises(IndexError, match=r"expected integers as indexes, got Float32"):
             ROWS[index]
 
@@ -121,9 +121,9 @@ class Rows(nn.Cell):
 def test_what_counts_from_the_end_has_its_gradient(mode: int) -> None:
     rows, columns = Rows(), Tensor([[-1], [-3]])
     step = ms.value_and_grad(rows, None, rows.trainable_params())
-    found = [step(Tensor(at, ms.int32), columns) for at in ([-1, 0], [1, 0], [-1, -1])]
-    assert [float(value) for value, _ in found] == [43, 43, 61]
-    assert found[0][1][0].asnumpy().tolist() == [[2, 2, 6], [8, 2, 2]] and found[2][1][0].asnumpy().tolist() == [[0, 0, 4], [10, 4, 4]]
+    results = [step(Tensor(at, ms.int32), columns) for at in ([-1, 0], [1, 0], [-1, -1])]
+    assert [float(value) for value, _ in results] == [43, 43, 61]
+    assert results[0][1][0].asnumpy().tolist() == [[2, 2, 6], [8, 2, 2]] and results[2][1][0].asnumpy().tolist() == [[0, 0, 4], [10, 4, 4]]
 
 
 @pytest.mark.parametrize("at", [-3, 2])

@@ -49,9 +49,9 @@ class Holder:
     lambda f: jit(f, fullgraph=True), lambda f: jit(f, capture_mode="trace"), lambda f: ms.ms_function(fn=f),
 ])
 def test_a_call_without_positional_arguments(make: Any) -> None:
-    found = make(nothing)
+    result = make(nothing)
     for _ in range(2):
-        assert found().asnumpy().tolist() == [2.0, 4.0]
+        assert result().asnumpy().tolist() == [2.0, 4.0]
     assert make(product)(x=Tensor([1.0, 3.0])).asnumpy().tolist() == [2.0, 6.0]
     assert make(product)(y=3, x=Tensor([1.0, 3.0])).asnumpy().tolist() == [3.0, 9.0]
 
@@ -64,7 +64,7 @@ def test_functions_of_a_class() -> None:
     assert Holder.method(self=Holder(), factor=3).asnumpy() == 3
 
 
-@pytest.mark.parametrize(("given", "error", "text"), [
+@pytest.mark.parametrize(("options", "error", "text"), [
     ({"function": nothing, "fn": nothing}, TypeError,
      "jit(function=..., fn=...): expected one function; `fn` is the older name.\n\nhint: write jit(function=...)."),
     ({"function": nothing, "dynamic": 7}, ValueError, "jit(dynamic=7): expected 0 or 1."),
@@ -72,9 +72,9 @@ def test_functions_of_a_class() -> None:
     ({"function": 3}, TypeError, "jit(3): expected a function, got int."),
     ({"fn": "f"}, TypeError, "jit('f'): expected a function, got str."),
 ])
-def test_what_jit_refuses(given: dict[str, Any], error: type[Exception], text: str) -> None:
+def test_what_jit_refuses(options: dict[str, Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error) as caught:
-        jit(**given)
+        jit(**options)
     assert str(caught.value) == text
 
 

@@ -12,7 +12,7 @@ from mindspore.ops import auto_generate as made
 X = ms.Tensor(np.ones((2, 3), np.float32))
 
 
-@pytest.mark.parametrize(("call", "error", "said"), [
+@pytest.mark.parametrize(("call", "error", "message"), [
     (lambda: made.view_as_op(X, 1), TypeError, r"ViewAs\(Float32\[2, 3\], 1\)"),
     (lambda: made.contiguous_op(X, 2), TypeError, r"Contiguous\(Float32\[2, 3\], 2\)"),
     (lambda: made.inplace_copy_op(ms.Tensor(1.0), X), ValueError, r"InplaceCopy\(Float32\[\], Float32\[2, 3\]\)"),
@@ -22,6 +22,6 @@ X = ms.Tensor(np.ones((2, 3), np.float32))
     (lambda: X.select([1, 2], ms.Tensor([True]), 0), TypeError, "Tensor.select takes .*, got 3"),
     (lambda: ms.ops.cross(X, np.ones((2, 3))), TypeError, "cross.*expected a Tensor for other, got ndarray"),
 ])
-def test_errors_name_the_call(call: Callable[[], Any], error: type[Exception], said: str) -> None:
-    with pytest.raises(error, match=said):
+def test_errors_name_the_call(call: Callable[[], Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
         call()

@@ -34,8 +34,8 @@ def test_rows_come_go_and_change() -> None:
     assert table[keys(3, 2, 1)].asnumpy().tolist() == [[0, 0], [2, 2], [1, 1]]
     table[keys(5, 5)] = rows([1, 2], [3, 4])
     table.erase(keys(2, 3, 99))
-    found, values = table.get_data()
-    assert (found.asnumpy().tolist(), values.asnumpy().tolist()) == ([1, 5], [[1, 1], [3, 4]])
+    result, values = table.get_data()
+    assert (result.asnumpy().tolist(), values.asnumpy().tolist()) == ([1, 5], [[1, 1], [3, 4]])
     assert table.get(keys(8), False).asnumpy().tolist() == [[0, 0]] and table.get_keys().shape == (2,)
     assert table.get(Tensor(np.array([[1], [5]], np.int32))).shape == (2, 1, 2) and "value_shape=[2], default_value=zeros" in str(table)
 

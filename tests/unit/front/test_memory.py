@@ -89,7 +89,7 @@ def test_a_parameter_copies_its_tensor() -> None:
 def test_copies_and_pickles_stand_alone() -> None:
     x = Tensor([1.0, 2.0])
     x.note = "kept"
-    for made in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
-        assert made.asnumpy().tolist() == [1, 2] and made.dtype == ms.float32 and made.note == "kept"
-        made[0] = 7
+    for copied in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        assert copied.asnumpy().tolist() == [1, 2] and copied.dtype == ms.float32 and copied.note == "kept"
+        copied[0] = 7
         assert float(x[0]) == 1

@@ -42,7 +42,7 @@ FORMS = {
 @pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE], ids=["pynative", "graph"])
 @pytest.mark.parametrize("form", FORMS)
 def test_both_forms_of_a_method_are_taken(form: str, mode: int) -> None:
-    call, given, expected = FORMS[form]
+    call, arguments, expected = FORMS[form]
 
     class Net(nn.Cell):
         def construct(self, t):
@@ -51,11 +51,11 @@ def test_both_forms_of_a_method_are_taken(form: str, mode: int) -> None:
     before = ms.get_context("mode")
     ms.set_context(mode=mode)
     try:
-        found = Net()(Tensor(given)).asnumpy()
+        array = Net()(Tensor(arguments)).asnumpy()
     finally:
         ms.set_context(mode=before)
-    np.testing.assert_allclose(found, expected)
-    assert found.dtype == np.asarray(expected, getattr(expected, "dtype", np.float32)).dtype
+    np.testing.assert_allclose(array, expected)
+    assert array.dtype == np.asarray(expected, getattr(expected, "dtype", np.float32)).dtype
 
 
 def test_a_form_that_is_none_of_them_is_refused() -> None:
@@ -113,11 +113,11 @@ def test_the_gradient_of_a_structure_has_its_structure(mode: int) -> None:
         def construct(self, t, y):
             return self.operation(self.net)(t, y)
 
-    given = mutable({"a": Tensor([2.0]), "b": [Tensor([3.0]), (Tensor([5.0]), 4.0)]})
+    containers = mutable({"a": Tensor([2.0]), "b": [Tensor([3.0]), (Tensor([5.0]), 4.0)]})
     before = ms.get_context("mode")
     ms.set_context(mode=mode)
     try:
-        by_structure, by_tensor = Gradient(Net())(given, Tensor([7.0]))
+        by_structure, by_tensor = Gradient(Net())(containers, Tensor([7.0]))
     finally:
         ms.set_context(mode=before)
     assert by_structure["a"].asnumpy() == 21.0 and by_structure["b"][0].asnumpy() == 14.0 and by_tensor.asnumpy() == 6.0

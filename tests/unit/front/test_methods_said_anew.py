@@ -45,16 +45,16 @@ def twice_the_decay(self: Any) -> Any:
 
 
 @pytest.mark.usefixtures("mode")
-@pytest.mark.parametrize(("base", "said", "arguments", "expected"), [
+@pytest.mark.parametrize(("base", "method_name", "arguments", "expected"), [
     (nn.Adam, {"get_lr": half}, {"learning_rate": 0.1}, 0.95),
     (nn.SGD, {"decay_weight": thrice}, {"learning_rate": 0.1, "weight_decay": 0.1}, 0.7),
     (nn.Momentum, {"scale_grad": thrice}, {"learning_rate": 0.1, "momentum": 0.9, "loss_scale": 2.0}, 0.7),
     (nn.Momentum, {"get_weight_decay": twice_the_decay}, {"learning_rate": 0.1, "momentum": 0.9, "weight_decay": 0.1}, 0.88),
     (nn.AdamWeightDecay, {"get_weight_decay": twice_the_decay}, {"learning_rate": 0.3, "weight_decay": 0.1}, -0.0087),
 ], ids=["get_lr", "decay_weight", "scale_grad", "get_weight_decay", "decoupled get_weight_decay"])
-def test_a_step_of_an_optimizer(base, said, arguments, expected):
+def test_a_step_of_an_optimizer(base, method_name, arguments, expected):
     net = dense()
-    optimizer = type("Own", (base,), said)(net.trainable_params(), **arguments)
+    optimizer = type("Own", (base,), method_name)(net.trainable_params(), **arguments)
     optimizer(tuple(ops.ones_like(p) for p in optimizer.parameters))
     assert net.weight.asnumpy() == pytest.approx(np.full((1, 3), expected), abs=6e-5)
 
@@ -81,7 +81,7 @@ def test_steps_of_an_optimizer_with_groups():
 def test_the_steps_of_a_model():
     called: list[str] = []
 
-    def told(name: str) -> Any:
+    def recorded(name: str) -> Any:
         def run(self: Any, *args: Any, **kwargs: Any) -> Any:
             called.append(name)
             return getattr(Model, name)(self, *args, **kwargs)
@@ -90,7 +90,8 @@ def test_the_steps_of_a_model():
     names = ["_train", "_train_process", "_train_dataset_sink_process", "_exec_preprocess", "_eval_process", "_eval_dataset_sink_process",
              "_clear_metrics", "_get_metrics", "_update_metrics", "_eval_in_fit"]
     net = dense()
-    model = type("Own", (Model,), {name: told(name) for name in names})(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.01), {"mae"})
+    model = type("Own", (Model,), {name: recorded(name) for name in names})(
+        net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.01), {"mae"})
     model.train(1, rows(), dataset_sink_mode=True)         # the CPU has no queue of data, in MindSpore too
     assert called == ["_train", "_train_process", "_exec_preprocess"]
     called.clear()
@@ -115,29 +116,29 @@ def test_a_training_loop_of_a_models_own():
 
 
 def test_events_of_a_loss_monitor_and_a_checkpoint(tmp_path):
-    told: list[str] = []
+    events: list[str] = []
 
     class Quiet(LossMonitor):
         def step_end(self, run_context):
-            told.append("step")
+            events.append("step")
 
     class Own(ModelCheckpoint):
         def begin(self, run_context):
-            told.append("begin")
+            events.append("begin")
 
         def _save_ckpt(self, cb_params, force_to_save=False):
-            told.append("save")
+            events.append("save")
             super()._save_ckpt(cb_params, force_to_save)
 
         def _check_save_ckpt(self, cb_params, force_to_save):
-            told.append("check")
+            events.append("check")
             return super()._check_save_ckpt(cb_params, force_to_save)
 
     net = dense()
     model = Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.01))
     keep = Own("net", str(tmp_path), CheckpointConfig(save_checkpoint_steps=1))
     model.train(1, rows(), callbacks=[Quiet(), keep], dataset_sink_mode=False)
-    assert told == ["begin", "step", "save", "check", "step", "save", "check", "save"]
+    assert events == ["begin", "step", "save", "check", "step", "save", "check", "save"]
     assert sorted(file.name for file in tmp_path.glob("*.ckpt")) == ["net-1_1.ckpt", "net-1_2.ckpt"]
 
 

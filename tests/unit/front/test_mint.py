@@ -39,15 +39,15 @@ def _arrays(out):
 @pytest.mark.parametrize("label", sorted(FUNCTIONS.ELSEWHERE))
 def test_what_ascend_alone_has_is_what_torch_says(label: str) -> None:
     name, arguments, options = FUNCTIONS.CALLS[label]
-    found = getattr(mint, name)(*map(FUNCTIONS.tensors, arguments), **options)
-    told = {key: _torch(value) for key, value in options.items()}
+    result = getattr(mint, name)(*map(FUNCTIONS.tensors, arguments), **options)
+    torch_options = {key: _torch(value) for key, value in options.items()}
     expected = NAMES.get(name) or getattr(torch, name)
-    expected = expected(*map(_torch, arguments), **told)
-    found = [each.asnumpy() if isinstance(each, ms.Tensor) else each for each in (found if isinstance(found, tuple) else (found,))]
-    for one, other in zip(found, _arrays(expected), strict=True):
-        one = np.asarray(one)
-        assert one.shape == other.shape and one.dtype == other.dtype, label
-        np.testing.assert_allclose(one, other, rtol=1e-6)
+    expected = expected(*map(_torch, arguments), **torch_options)
+    result = [each.asnumpy() if isinstance(each, ms.Tensor) else each for each in (result if isinstance(result, tuple) else (result,))]
+    for output, other in zip(result, _arrays(expected), strict=True):
+        output = np.asarray(output)
+        assert output.shape == other.shape and output.dtype == other.dtype, label
+        np.testing.assert_allclose(output, other, rtol=1e-6)
 
 
 def test_what_has_another_name_in_torch() -> None:
@@ -64,17 +64,17 @@ def test_what_has_another_name_in_torch() -> None:
 
 
 def test_statistics_of_parts_are_those_of_the_whole() -> None:
-    whole = np.random.default_rng(3).normal(size=(10, 3)).astype(np.float32)
-    parts = [mint.batch_norm_stats(ms.Tensor(part), 1e-5) for part in (whole[:4], whole[4:])]
+    samples = np.random.default_rng(3).normal(size=(10, 3)).astype(np.float32)
+    parts = [mint.batch_norm_stats(ms.Tensor(part), 1e-5) for part in (samples[:4], samples[4:])]
     running_mean, running_var = mint.zeros(3), mint.ones(3)
     mean, invstd = mint.batch_norm_gather_stats_with_counts(
-        ms.Tensor(whole), mint.stack([part[0] for part in parts]), mint.stack([part[1] for part in parts]), running_mean, running_var,
+        ms.Tensor(samples), mint.stack([part[0] for part in parts]), mint.stack([part[1] for part in parts]), running_mean, running_var,
         0.1, 1e-5, ms.Tensor(np.array([4.0, 6.0], np.float32)),
     )
-    assert np.allclose(mean.asnumpy(), whole.mean(0), atol=1e-6)
-    assert np.allclose(invstd.asnumpy(), 1 / np.sqrt(whole.var(0) + 1e-5), rtol=1e-5)
-    assert np.allclose(running_mean.asnumpy(), 0.1 * whole.mean(0), atol=1e-6)
-    assert np.allclose(running_var.asnumpy(), 0.9 + 0.1 * whole.var(0, ddof=1), rtol=1e-5)
+    assert np.allclose(mean.asnumpy(), samples.mean(0), atol=1e-6)
+    assert np.allclose(invstd.asnumpy(), 1 / np.sqrt(samples.var(0) + 1e-5), rtol=1e-5)
+    assert np.allclose(running_mean.asnumpy(), 0.1 * samples.mean(0), atol=1e-6)
+    assert np.allclose(running_var.asnumpy(), 0.9 + 0.1 * samples.var(0, ddof=1), rtol=1e-5)
 
 
 def test_linalg_and_special() -> None:
@@ -106,7 +106,7 @@ def test_random_numbers_follow_the_seed() -> None:
         )]
 
     first, second = draw(), draw()
-    assert all((one == other).all() for one, other in zip(first, second))
+    assert all((entry == other).all() for entry, other in zip(first, second))
     assert [out.shape for out in first] == [
         (2, 3), (2, 3), (4,), (2, 3), (2, 3), (50,), (50,), (2, 3), (2, 3), (6,), (3,), (2, 3), (2, 3), (2, 2),
     ]
@@ -158,13 +158,13 @@ def test_a_group_of_one_process() -> None:
         room.zero_()
         call()
         assert room.asnumpy().tolist() == [[1, 1], [1, 1]]
-    places = [None]
-    d.all_gather_object(places, {"a": 1})
-    assert places == [{"a": 1}]
-    d.gather_object(5, places)
-    d.broadcast_object_list(places)
-    d.scatter_object_list(places, [6])
-    assert places == [6]
+    gathered = [None]
+    d.all_gather_object(gathered, {"a": 1})
+    assert gathered == [{"a": 1}]
+    d.gather_object(5, gathered)
+    d.broadcast_object_list(gathered)
+    d.scatter_object_list(gathered, [6])
+    assert gathered == [6]
     refusals = (
         lambda: d.send(x, 1), lambda: d.recv(x, 1), lambda: d.isend(x, 1), lambda: d.irecv(x, 1), lambda: d.send_object_list([1], 1),
         lambda: d.recv_object_list([1], 1), lambda: d.batch_isend_irecv([d.P2POp("isend", x, 1)]), lambda: d.broadcast(x, 1),
@@ -181,10 +181,10 @@ def test_a_group_of_one_process() -> None:
 FUNCTIONAL = _module("mint_functional")
 
 
-def _near(found, expected) -> None:
-    for one, other in zip(found, expected, strict=True):
-        assert one.shape == other.shape and one.dtype == other.dtype
-        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+def _near(result, expected) -> None:
+    for output, other in zip(result, expected, strict=True):
+        assert output.shape == other.shape and output.dtype == other.dtype
+        np.testing.assert_allclose(output, other, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -192,13 +192,13 @@ def _near(found, expected) -> None:
 def test_functions_of_layers_are_what_torch_says(label: str) -> None:
     name, arguments, options = FUNCTIONAL.CALLS[label]
     inputs = [FUNCTIONAL.tensors(each) for each in arguments]
-    found = getattr(mint.nn.functional, name)(*inputs, **options)
+    result = getattr(mint.nn.functional, name)(*inputs, **options)
     call = getattr(torch.nn.functional, name.rstrip("_"))
     copies = [_torch(each.copy()) if isinstance(each, np.ndarray) else each for each in arguments]
     expected = call(*copies, **{key: _torch(value) for key, value in options.items()})
-    _near(FUNCTIONAL.plain(found).values(), _arrays(expected))
+    _near(FUNCTIONAL.plain(result).values(), _arrays(expected))
     if name.endswith("_") or options.get("inplace"):
-        assert found is inputs[0]
+        assert result is inputs[0]
         _near([inputs[0].asnumpy()], _arrays(expected))
     if name == "batch_norm":
         _near([each.asnumpy() for each in inputs[1:3]], [each.numpy() for each in copies[1:3]])
@@ -217,12 +217,12 @@ def test_layers_are_what_torch_says(label: str) -> None:
     name, (arguments, options), inputs = FUNCTIONAL.LAYERS[label]
     layer = FUNCTIONAL.filled(getattr(mint.nn, name)(*arguments, **options)).set_train()
     reference = _reference(name, arguments, options)
-    state = {one.name: torch.from_numpy(one.asnumpy().copy()) for one in layer.get_parameters()}
+    state = {param.name: torch.from_numpy(param.asnumpy().copy()) for param in layer.get_parameters()}
     reference.load_state_dict(state)
     expected = reference(*[torch.from_numpy(each.copy()) for each in inputs])
     _near(FUNCTIONAL.plain(layer(*map(FUNCTIONAL.tensors, inputs))).values(), [each.detach().numpy() for each in (expected,)])
-    for one in layer.get_parameters():
-        _near([one.asnumpy()], [reference.state_dict()[one.name].numpy()])
+    for parameter in layer.get_parameters():
+        _near([parameter.asnumpy()], [reference.state_dict()[parameter.name].numpy()])
 
 
 def test_what_is_drawn_in_layers() -> None:
@@ -238,10 +238,10 @@ def test_what_is_drawn_in_layers() -> None:
 
 def test_unpooling_turned_convolution_and_long_rows() -> None:
     image = ms.Tensor(FUNCTIONAL.IMAGE)
-    values, places = mint.nn.MaxPool2d(2, return_indices=True)(image)
-    out = mint.nn.MaxUnpool2d(2)(values, places).asnumpy()
+    values, indices = mint.nn.MaxPool2d(2, return_indices=True)(image)
+    out = mint.nn.MaxUnpool2d(2)(values, indices).asnumpy()
     assert out.shape == image.shape and np.isclose(out.sum(), values.asnumpy().sum(), rtol=1e-5)
-    assert mint.nn.functional.max_unpool2d(values, places, 2, output_size=(6, 6)).shape == image.shape
+    assert mint.nn.functional.max_unpool2d(values, indices, 2, output_size=(6, 6)).shape == image.shape
     turned = mint.nn.ConvTranspose2d(4, 2, 3, stride=2)
     assert turned(image).shape == (2, 2, 13, 13) and turned(image, (14, 14)).shape == (2, 2, 14, 14)
     with pytest.raises(ValueError):
@@ -261,8 +261,8 @@ def test_running_values_of_batch_norm(momentum) -> None:
     for factor in (1, 2, 3):
         layer(ms.Tensor(FUNCTIONAL.IMAGE * np.float32(factor)))
         reference(torch.from_numpy(FUNCTIONAL.IMAGE * np.float32(factor)))
-    for one in layer.get_parameters():
-        _near([one.asnumpy()], [reference.state_dict()[one.name].numpy()])
+    for p in layer.get_parameters():
+        _near([p.asnumpy()], [reference.state_dict()[p.name].numpy()])
     out = layer.set_train(False)(ms.Tensor(FUNCTIONAL.IMAGE)).asnumpy()
     _near([out], [reference.eval()(torch.from_numpy(FUNCTIONAL.IMAGE)).detach().numpy()])
 
@@ -292,7 +292,7 @@ def test_modes_of_padding_and_batch_norm_in_both_modes(mode: int) -> None:
     for padding in ("same", 1, "valid"):
         mine = FUNCTIONAL.filled(mint.nn.Conv2d(4, 4, 3, padding=padding, padding_mode="reflect"))
         reference = torch.nn.Conv2d(4, 4, 3, padding=padding, padding_mode="reflect")
-        reference.load_state_dict({one.name: torch.from_numpy(one.asnumpy().copy()) for one in mine.get_parameters()})
+        reference.load_state_dict({parameter.name: torch.from_numpy(parameter.asnumpy().copy()) for parameter in mine.get_parameters()})
         np.testing.assert_allclose(mine(image).asnumpy(), reference(torch.from_numpy(FUNCTIONAL.IMAGE)).detach().numpy(), atol=1e-4)
     norm = mint.nn.BatchNorm2d(4).set_train()
     for _ in range(2):

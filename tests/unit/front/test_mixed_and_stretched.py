@@ -23,18 +23,18 @@ def test_vector_products_are_stretched() -> None:
 @pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
 def test_weights_of_sixteen_bits_beside_an_input_of_thirty_two(mode: int) -> None:
     ms.set_context(mode=mode)
-    whole, half = nn.BatchNorm1d(3), nn.BatchNorm1d(3)
+    single, half = nn.BatchNorm1d(3), nn.BatchNorm1d(3)
     for parameter in half.get_parameters():
         parameter.set_dtype(ms.float16)
     x = of(6, 3)
     for training in (True, False):
-        expected, found = whole.set_train(training)(x), half.set_train(training)(x)
-        assert found.dtype == ms.float32
-        np.testing.assert_allclose(found.asnumpy(), expected.asnumpy(), atol=2e-3)
+        expected, result = single.set_train(training)(x), half.set_train(training)(x)
+        assert result.dtype == ms.float32
+        np.testing.assert_allclose(result.asnumpy(), expected.asnumpy(), atol=2e-3)
     assert half.moving_mean.dtype == ms.float16
-    np.testing.assert_allclose(half.moving_mean.asnumpy(), whole.moving_mean.asnumpy(), atol=1e-3)
-    found, expected = (ms.grad(lambda x, net=net: (net.set_train()(x) * of(6, 3, start=1.0)).sum())(x) for net in (half, whole))
-    np.testing.assert_allclose(found.asnumpy(), expected.asnumpy(), atol=2e-3)
+    np.testing.assert_allclose(half.moving_mean.asnumpy(), single.moving_mean.asnumpy(), atol=1e-3)
+    result, expected = (ms.grad(lambda x, net=net: (net.set_train()(x) * of(6, 3, start=1.0)).sum())(x) for net in (half, single))
+    np.testing.assert_allclose(result.asnumpy(), expected.asnumpy(), atol=2e-3)
 
 
 def test_labels_that_need_more_time_than_there_is() -> None:
@@ -64,10 +64,10 @@ def test_a_loss_of_single_labels_counts_each_way() -> None:
     x = of(2, 2, 3)
     chances = np.exp(x.asnumpy()) / np.exp(x.asnumpy()).sum(-1, keepdims=True)
     labels = Tensor(np.array([[0, 0], [0, 1], [1, 0]])), Tensor(np.array([1, 1, 1], np.int32)), Tensor(np.array([2, 2], np.int32))
-    found = ops.CTCLoss(False, False)(x, *labels)[0].asnumpy()
+    array = ops.CTCLoss(False, False)(x, *labels)[0].asnumpy()
     first, second = chances[:, 0], chances[:, 1]
     expected = [-np.log(first[0, 1] * first[1, 1]), -np.log(second[0, 1] * second[1, 2] + second[0, 2] * second[1, 1])]
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    np.testing.assert_allclose(array, expected, rtol=1e-5)
 
 
 def test_a_target_that_does_not_fit() -> None:
@@ -100,4 +100,4 @@ def test_integers_are_pushed_forward(mode: int) -> None:
     ):
         assert result.dtype == product.dtype == ms.int32 and (result.asnumpy().tolist(), product.asnumpy().tolist()) == expected
     twice = ops.vmap(lambda x, y: ops.jvp(lambda x, y: x * y, (x, y), (x, y)))(a, b)
-    assert [one.asnumpy().tolist() for one in twice] == [[2, 4, 15], [4, 8, 30]]
+    assert [gradient.asnumpy().tolist() for gradient in twice] == [[2, 4, 15], [4, 8, 30]]

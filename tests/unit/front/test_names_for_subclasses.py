@@ -47,7 +47,7 @@ def classes() -> Iterator[tuple[str, type, frozenset[str]]]:
                 yield f"{module}.{name}", cls, listing.mindspore_classes()[name]
 
 
-def own_names(cls: type) -> Iterator[str]:
+def names_of_ours(cls: type) -> Iterator[str]:
     """The names that our own classes give `cls`, but for parts of layers, which give way to a program's."""
     for base in cls.__mro__:
         if base.__module__.startswith("torchspore."):
@@ -63,7 +63,7 @@ def test_no_class_has_a_name_of_its_own_that_a_program_may_give_away():
     assert len(checked) > 200
     in_the_way = {
         full: names for full, cls, theirs in checked
-        if (names := sorted({n for n in own_names(cls) if n not in theirs and n not in OLDER | EXPERIMENTAL and not is_ours(n)}))
+        if (names := sorted({n for n in names_of_ours(cls) if n not in theirs and n not in OLDER | EXPERIMENTAL and not is_ours(n)}))
     }
     assert not in_the_way, in_the_way
 
@@ -131,7 +131,7 @@ class TestPrograms:
         assert Layer()(Tensor(np.ones((1, 3, 8, 8), np.float32))).shape == (1, 4, 7, 7)
 
     def test_an_optimizer_has_states_and_steps_of_its_own(self):
-        class Own(nn.Optimizer):
+        class CustomOptimizer(nn.Optimizer):
             def __init__(self, params, rate):
                 super().__init__(rate, params)
                 self.moments = self.parameters.clone(prefix="moments", init="zeros")
@@ -143,12 +143,12 @@ class TestPrograms:
 
             def construct(self, gradients):
                 rate = self.get_lr()
-                for place, gradient in enumerate(self._update(gradients)):
-                    self.apply(self.parameters[place], self.moments[place], rate, gradient, self.share)
+                for index, gradient in enumerate(self._update(gradients)):
+                    self.apply(self.parameters[index], self.moments[index], rate, gradient, self.share)
                 return True
 
         net = nn.Dense(3, 1, weight_init="ones", bias_init="zeros")
-        optimizer = Own(net.trainable_params(), 0.1)
+        optimizer = CustomOptimizer(net.trainable_params(), 0.1)
         both = ops.value_and_grad(lambda x: net(x).sum(), None, optimizer.parameters)
         x = Tensor(np.ones((2, 3), np.float32))
         for expected in (6.0, 4.4):
@@ -204,7 +204,7 @@ def test_a_sampler_keeps_indices_and_a_length():
 
 
 def test_an_initializer_keeps_values():
-    class Own(Initializer):
+    class CustomInitializer(Initializer):
         def __init__(self):
             super().__init__()
             self.values, self.tensor = 3, 2
@@ -212,11 +212,11 @@ def test_an_initializer_keeps_values():
         def _initialize(self, arr):
             arr[:] = self.values
 
-    assert initializer(Own(), [2]).init_data().asnumpy().tolist() == [3.0, 3.0]
+    assert initializer(CustomInitializer(), [2]).init_data().asnumpy().tolist() == [3.0, 3.0]
 
 
 def test_a_metric_takes_as_it_likes():
-    class Own(Metric):
+    class CustomMetric(Metric):
         def __init__(self):
             super().__init__()
             self._need, self._take = 1, 2
@@ -231,7 +231,7 @@ def test_a_metric_takes_as_it_likes():
         def eval(self):
             return self.total + self._need
 
-    metric = Own()
+    metric = CustomMetric()
     metric.update(Tensor([1.0, 2.0]))
     assert metric.eval() == 7.0
 

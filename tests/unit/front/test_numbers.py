@@ -7,7 +7,7 @@ import pytest
 from mindspore import Tensor, nn, ops
 from mindspore.ops import operations as P
 
-MADE = {
+NUMBERS = {
     "float": (1.0, ms.float32),
     "int": (1, ms.int64),
     "bool": (True, ms.bool_),
@@ -22,9 +22,9 @@ MADE = {
 }
 
 
-@pytest.mark.parametrize("kind", MADE)
+@pytest.mark.parametrize("kind", NUMBERS)
 def test_the_dtype_of_what_a_tensor_is_made_of(kind: str) -> None:
-    data, dtype = MADE[kind]
+    data, dtype = NUMBERS[kind]
     assert Tensor(data).dtype == dtype
 
 
@@ -36,8 +36,8 @@ def test_a_dtype_asked_for_wins() -> None:
 
 def test_a_mean_of_integers_is_an_integer(mode: int) -> None:
     x = Tensor(np.array([1, 2, 4], np.int32))
-    for found in (ops.mean(x), x.mean(), P.ReduceMean()(x)):
-        assert found.dtype == ms.int32 and int(found) == 2
+    for mean in (ops.mean(x), x.mean(), P.ReduceMean()(x)):
+        assert mean.dtype == ms.int32 and int(mean) == 2
     assert int(Tensor(np.array([-1, -2, -4], np.int32)).mean()) == -2
 
 
@@ -59,8 +59,8 @@ def test_std_and_var_are_the_populations() -> None:
 
 def test_an_array_may_stand_left_of_a_tensor_but_not_right() -> None:
     array = np.ones(2, np.float32)
-    found = array + Tensor([1.0, 2.0])
-    assert np.asarray(found).tolist() == [2, 3]
+    result = array + Tensor([1.0, 2.0])
+    assert np.asarray(result).tolist() == [2, 3]
     with pytest.raises(TypeError):
         Tensor([1.0, 2.0]) + array
 
@@ -129,22 +129,22 @@ def test_uint32_class_numbers_are_refused_where_mindspore_refuses_them() -> None
 
 class Unsigned(nn.Cell):
     def construct(self, x):
-        values, places = ops.max(x, 0)
-        return x.max(), x.sum(), ops.cumsum(x, 0), ops.argmax(x), values, places, ops.clamp(x, 1, 3), ops.gather(x, Tensor([1, 0]), 0)
+        values, indices = ops.max(x, 0)
+        return x.max(), x.sum(), ops.cumsum(x, 0), ops.argmax(x), values, indices, ops.clamp(x, 1, 3), ops.gather(x, Tensor([1, 0]), 0)
 
 
 def test_uint32_inside_a_cell(mode: int) -> None:
     net, x = Unsigned(), Tensor(np.array([7, 2], np.uint32))
     for _ in range(2):
-        found = net(x)
-        assert [t.asnumpy().tolist() for t in found] == [7, 9, [7, 9], 0, 7, 0, [3, 2], [2, 7]]
-        assert [t.dtype for t in found] == [ms.uint32] * 3 + [ms.int64, ms.uint32, ms.int64] + [ms.uint32] * 2
+        result = net(x)
+        assert [t.asnumpy().tolist() for t in result] == [7, 9, [7, 9], 0, 7, 0, [3, 2], [2, 7]]
+        assert [t.dtype for t in result] == [ms.uint32] * 3 + [ms.int64, ms.uint32, ms.int64] + [ms.uint32] * 2
 
 
 def test_tuple_to_array_is_int32_or_float32(mode: int) -> None:
-    for given, dtype in (((1, 2, 3), ms.int32), ((1.5, 2), ms.float32), ((True,), ms.int32)):  # as seen in 2.10
-        for made in (ops.tuple_to_array(given), P.TupleToArray()(given)):
-            assert (made.dtype, made.asnumpy().tolist()) == (dtype, list(map(float, given)))
+    for numbers, dtype in (((1, 2, 3), ms.int32), ((1.5, 2), ms.float32), ((True,), ms.int32)):  # as seen in 2.10
+        for array in (ops.tuple_to_array(numbers), P.TupleToArray()(numbers)):
+            assert (array.dtype, array.asnumpy().tolist()) == (dtype, list(map(float, numbers)))
     with pytest.raises(TypeError) as caught:
         ops.tuple_to_array([1])
     assert str(caught.value).endswith("tuple_to_array([1]): expected a tuple of numbers.\n\nhint: write Tensor(...) for other data.")

@@ -48,8 +48,8 @@ def test_a_dtype_that_is_asked_for_acts() -> None:
 
 def test_norms_of_matrices() -> None:
     for order in ("nuc", 2, -2):
-        found = np.norm(Tensor(X), order).asnumpy()
-        numpy.testing.assert_allclose(found, numpy.linalg.norm(X, order), rtol=1e-5)
+        array = np.norm(Tensor(X), order).asnumpy()
+        numpy.testing.assert_allclose(array, numpy.linalg.norm(X, order), rtol=1e-5)
 
 
 def test_extremes_of_places_without_values() -> None:
@@ -98,10 +98,10 @@ class Attention(nn.Cell):
 
     def construct(self, x):
         rows, columns = x.shape
-        places = np.arange(0, columns, dtype=np.float32)
+        positions = np.arange(0, columns, dtype=np.float32)
         mask = np.tril(np.ones((columns, columns)))
         scores = np.matmul(np.transpose(x), x) / np.sqrt(np.full((1,), rows, np.float32))
-        return np.where(mask > 0, scores, -1e9), np.concatenate((x, np.expand_dims(places, 0)), 0), np.split(x, [1], 1)
+        return np.where(mask > 0, scores, -1e9), np.concatenate((x, np.expand_dims(positions, 0)), 0), np.split(x, [1], 1)
 
 
 @pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])

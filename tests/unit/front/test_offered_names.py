@@ -20,8 +20,8 @@ def is_there(module: str, name: str) -> bool:
 
 def names(step: int) -> list[tuple[str, str]]:
     """Every so many-th public name of MindSpore 2.10."""
-    found = sorted((module, name) for module, names in listing.mindspore().items() for name in names)
-    return found[::step]
+    results = sorted((module, name) for module, names in listing.mindspore().items() for name in names)
+    return results[::step]
 
 
 def wrong(step: int) -> list[str]:

@@ -13,16 +13,16 @@ from mindspore.ops.operations import _grad_ops, _inner_ops
 
 def test_rows_of_a_cache_are_written_and_swapped() -> None:
     table = Parameter(Tensor(np.arange(10, dtype=np.float32).reshape(5, 2)), name="table")
-    told = ops.UpdateCache()(table, Tensor([[-1, 3, 9]], ms.int32), Tensor(np.full((3, 2), 7.0, np.float32)), 9999)
-    assert told.asnumpy().tolist() == [0] and table.asnumpy()[:, 0].tolist() == [0.0, 2.0, 4.0, 7.0, 8.0]
+    updated = ops.UpdateCache()(table, Tensor([[-1, 3, 9]], ms.int32), Tensor(np.full((3, 2), 7.0, np.float32)), 9999)
+    assert updated.asnumpy().tolist() == [0] and table.asnumpy()[:, 0].tolist() == [0.0, 2.0, 4.0, 7.0, 8.0]
     old = ops.CacheSwapTable()(table, Tensor([4, -1], ms.int32), Tensor(np.full((2, 2), 1.0, np.float32)))
     assert old.asnumpy().tolist() == [[8.0, 9.0], [0.0, 0.0]] and table.asnumpy()[4].tolist() == [1.0, 1.0]
 
 
 def test_marks_of_open_lengths_leave_values_alone() -> None:
     x = Tensor([1.0, 2.0])
-    for same in (_inner_ops.ConvertToDynamic(True)(x), _inner_ops.GpuConvertToDynamicShape()(x)):
-        assert same.asnumpy().tolist() == [1.0, 2.0]
+    for output in (_inner_ops.ConvertToDynamic(True)(x), _inner_ops.GpuConvertToDynamicShape()(x)):
+        assert output.asnumpy().tolist() == [1.0, 2.0]
     assert _inner_ops.DynamicBroadcastTo()(x, Tensor([2, 2])).shape == (2, 2)
     with pytest.raises(TypeError, match="is_dynamic_rank"):
         _inner_ops.ConvertToDynamic(1)(x)
@@ -34,8 +34,8 @@ def gradient(function, *inputs):
 
 def test_gradients_without_a_kernel_there_equal_those_of_the_functions() -> None:
     x, label = Tensor([[0.5, -1.0]]), Tensor([[1.0, -1.0]])
-    found = _grad_ops.SoftMarginLossGrad("mean")(x, label, Tensor(1.0))
-    np.testing.assert_allclose(found.asnumpy(), gradient(lambda x: ops.soft_margin_loss(x, label), x).asnumpy(), rtol=1e-5)
+    result = _grad_ops.SoftMarginLossGrad("mean")(x, label, Tensor(1.0))
+    np.testing.assert_allclose(result.asnumpy(), gradient(lambda x: ops.soft_margin_loss(x, label), x).asnumpy(), rtol=1e-5)
     matrix = Tensor([[4.0, 1.0], [1.0, 3.0]])
     lower, seed = ops.cholesky(matrix), Tensor([[1.0, 0.0], [2.0, 3.0]])
     by_function = ms.grad(lambda m: (ops.cholesky(m) * seed).sum())(matrix)
@@ -54,18 +54,18 @@ def test_gradients_without_a_kernel_there_equal_those_of_the_functions() -> None
 
 def test_the_gradients_of_grid_sample() -> None:
     image, grid = ops.arange(16.0).reshape(1, 1, 4, 4), Tensor([[[[0.2, -0.4], [0.6, 0.8]]]])      # MindSpore's own kernel fails on these
-    found = _grad_ops.GridSampler2DGrad(align_corners=True)(ops.ones((1, 1, 1, 2)), image, grid)
+    result = _grad_ops.GridSampler2DGrad(align_corners=True)(ops.ones((1, 1, 1, 2)), image, grid)
     expected = gradient(lambda image, grid: ops.grid_sample(image, grid, align_corners=True), image, grid)
-    for one, other in zip(found, expected):
-        np.testing.assert_allclose(one.asnumpy(), other.asnumpy(), rtol=1e-5)
+    for output, other in zip(result, expected):
+        np.testing.assert_allclose(output.asnumpy(), other.asnumpy(), rtol=1e-5)
     only = _grad_ops.GridSampler2DGrad(align_corners=True, output_mask=(1, 0))(ops.ones((1, 1, 1, 2)), image, grid)
     assert not only[1].asnumpy().any()
 
 
 def test_the_gradient_of_least_squares_has_a_function_of_its_own() -> None:
     a, b, back = Tensor([[2.0, 1.0], [0.0, 1.0]]), Tensor([[1.0], [3.0]]), Tensor([[1.0], [2.0]])
-    for one, other in zip(ops.auto_generate.lstsq_v2_grad_op(back, a, b), _grad_ops.LstsqV2Grad()(back, a, b)):
-        assert one.asnumpy().tolist() == other.asnumpy().tolist()
+    for tensor, other in zip(ops.auto_generate.lstsq_v2_grad_op(back, a, b), _grad_ops.LstsqV2Grad()(back, a, b)):
+        assert tensor.asnumpy().tolist() == other.asnumpy().tolist()
 
 
 def test_a_gradient_primitive_has_a_gradient() -> None:
@@ -76,10 +76,10 @@ def test_a_gradient_primitive_has_a_gradient() -> None:
 
 
 def test_types_of_python_values() -> None:
-    given = {1: ms.int64, 1.5: ms.float64, 2j: ms.complex128, (): ms.tuple_, None: ms.type_none, "a": ms.string}
+    types = {1: ms.int64, 1.5: ms.float64, 2j: ms.complex128, (): ms.tuple_, None: ms.type_none, "a": ms.string}
     assert dtype.get_py_obj_dtype(True) == dtype.get_py_obj_dtype(bool) == ms.bool_
     assert dtype.get_py_obj_dtype([]) == ms.list_ and dtype.get_py_obj_dtype(np.int8) == ms.int8
-    for value, expected in given.items():
+    for value, expected in types.items():
         assert dtype.get_py_obj_dtype(value) == expected == dtype.get_py_obj_dtype(type(value))
     with pytest.raises(NotImplementedError, match="expected a number"):
         dtype.get_py_obj_dtype({})
@@ -145,10 +145,10 @@ def test_bessel_functions_have_second_derivatives(name: str, mode: int) -> None:
     try:
         slope = ms.grad(function)
         second = float(ms.grad(lambda x: slope(x) * 1)(Tensor([0.4], ms.float64)).asnumpy()[0])
-        beside = [float(slope(Tensor([x], ms.float64)).asnumpy()[0]) for x in (0.4 - 1e-5, 0.4 + 1e-5)]
+        slopes = [float(slope(Tensor([x], ms.float64)).asnumpy()[0]) for x in (0.4 - 1e-5, 0.4 + 1e-5)]
     finally:
         ms.set_context(mode=before)
-    assert second == pytest.approx((beside[1] - beside[0]) / 2e-5, rel=1e-5)
+    assert second == pytest.approx((slopes[1] - slopes[0]) / 2e-5, rel=1e-5)
 
 
 def test_the_values_of_a_shape_are_known() -> None:

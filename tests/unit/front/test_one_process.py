@@ -247,8 +247,8 @@ def test_what_summaries_keep(tmp_path: Any) -> None:
     scalar = ms.ops.ScalarSummary()
     with ms.SummaryRecord(str(tmp_path)):
         scalar("loss", Tensor(2.0))
-        kept = _get_summary_tensor_data()
-        assert {name: float(value) for name, value in kept.items()} == {"loss[:Scalar]": 2.0} and not _get_summary_tensor_data()
+        summaries = _get_summary_tensor_data()
+        assert {name: float(value) for name, value in summaries.items()} == {"loss[:Scalar]": 2.0} and not _get_summary_tensor_data()
 
 
 def test_a_function_that_is_not_inlined_computes_the_same() -> None:

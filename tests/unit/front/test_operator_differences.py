@@ -33,13 +33,13 @@ def test_nextafter() -> None:
 
 def differences(function, x: np.ndarray, step: float) -> np.ndarray:
     """The gradient of a function to a number, by central differences."""
-    found = np.zeros_like(x)
+    result = np.zeros_like(x)
     for at in np.ndindex(x.shape):
         for sign in (1, -1):
             moved = x.copy()
             moved[at] += sign * step
-            found[at] += sign * float(function(Tensor(moved))) / (2 * step)
-    return found
+            result[at] += sign * float(function(Tensor(moved))) / (2 * step)
+    return result
 
 
 def test_gradient_of_ihfft() -> None:
@@ -55,8 +55,8 @@ def test_gradient_of_ihfft() -> None:
 
 def test_gradient_of_dct() -> None:
     x = np.random.RandomState(0).randn(3, 5).astype(np.float32)
-    found = ms.grad(lambda x: (scipy.fft.dct(x) ** 2).sum())(Tensor(x))
-    np.testing.assert_allclose(found.asnumpy(), 2 * x, rtol=1e-5, atol=1e-6)
+    gradients = ms.grad(lambda x: (scipy.fft.dct(x) ** 2).sum())(Tensor(x))
+    np.testing.assert_allclose(gradients.asnumpy(), 2 * x, rtol=1e-5, atol=1e-6)
 
 
 def test_lu_as_documented() -> None:
@@ -65,8 +65,8 @@ def test_lu_as_documented() -> None:
     np.testing.assert_allclose((left @ upper).asnumpy(), tall, rtol=1e-5, atol=1e-6)
     square, right = tall[:3], tall[3]
     for trans, matrix in enumerate((square, square.T)):
-        found = scipy.linalg.lu_solve(scipy.linalg.lu_factor(Tensor(square)), Tensor(right), trans=trans)
-        np.testing.assert_allclose(matrix @ found.asnumpy(), right, rtol=1e-4, atol=1e-5)
+        result = scipy.linalg.lu_solve(scipy.linalg.lu_factor(Tensor(square)), Tensor(right), trans=trans)
+        np.testing.assert_allclose(matrix @ result.asnumpy(), right, rtol=1e-4, atol=1e-5)
 
 
 def test_inv_of_a_singular_matrix() -> None:
@@ -75,9 +75,9 @@ def test_inv_of_a_singular_matrix() -> None:
 
 
 def test_minimize_steps_by_scipy() -> None:
-    found = scipy.optimize.minimize(lambda x: ((x - 3) ** 4).sum(), Tensor([0.0, 9.0]), method="LBFGS", options={"gtol": 1e-7})
-    np.testing.assert_allclose(found.x.asnumpy(), [3, 3], atol=0.02)
-    assert found.success and found.nfev == found.njev
+    result = scipy.optimize.minimize(lambda x: ((x - 3) ** 4).sum(), Tensor([0.0, 9.0]), method="LBFGS", options={"gtol": 1e-7})
+    np.testing.assert_allclose(result.x.asnumpy(), [3, 3], atol=0.02)
+    assert result.success and result.nfev == result.njev
     with pytest.raises(ValueError, match="expected some of maxiter, gtol, norm for method 'BFGS'"):
         scipy.optimize.minimize(lambda x: x.sum(), Tensor([0.0]), method="BFGS", options={"history_size": 3})
     with pytest.raises(NotImplementedError, match="LAGRANGE"):
@@ -97,10 +97,10 @@ def test_gradient_of_roi_align() -> None:
 
 def test_signs_of_ftrl() -> None:
     numbers = (Tensor(G), 0.1, 0.05, 0.1, -0.5)
-    one, other = parameters(P, np.ones_like(P), P), parameters(P, np.ones_like(P), P)
-    ops.ApplyFtrl()(*one, *numbers)
+    first, other = parameters(P, np.ones_like(P), P), parameters(P, np.ones_like(P), P)
+    ops.ApplyFtrl()(*first, *numbers)
     ops.SparseApplyFtrl(0.1, 0.05, 0.1, -0.5)(*other, Tensor(G), Tensor([0, 1]))
-    np.testing.assert_allclose(one[0].asnumpy(), other[0].asnumpy(), rtol=1e-6)
+    np.testing.assert_allclose(first[0].asnumpy(), other[0].asnumpy(), rtol=1e-6)
     p, a, b = parameters(P, np.zeros_like(P), np.ones_like(P))
     ops.ApplyAdagradDA()(p, a, b, Tensor(G), 0.1, 0.2, 0.1, 1)
     expected = -0.1 * np.sign(G) * np.maximum(np.abs(G) - 0.2, 0) / (0.1 * 0.1 + np.sqrt(1 + G * G))
@@ -168,19 +168,19 @@ def test_nesterov_on_rows() -> None:
 
 def test_nan_goes_through(mode: int) -> None:
     x = Tensor([1.0, np.nan, 4.0])
-    found = [
+    results = [
         ops.relu(x), ops.relu6(x), ops.clamp(x, 0.5, 2.0), ops.clip_by_value(x, Tensor(0.5), Tensor(2.0)), ops.hardtanh(x),
         ops.maximum(x, Tensor(2.0)), ops.minimum(x, Tensor(2.0)),
     ]
-    assert [np.isnan(one.asnumpy()).tolist() for one in found] == [[False, True, False]] * 7
+    assert [np.isnan(output.asnumpy()).tolist() for output in results] == [[False, True, False]] * 7
     assert np.isnan(float(x.max())) and np.isnan(float(ops.ReduceMin()(x))) and int(ops.argmax(x)) == 1
     assert np.isnan(ops.max_pool2d(x.reshape(1, 1, 1, 3), (1, 2), 1).asnumpy()).all()
 
 
 def test_the_cross_entropy_of_one_value_counts_once(mode: int) -> None:
     chance, label = Tensor([[0.25]]), Tensor([[0.0]])
-    for found in (nn.BCELoss(reduction="mean")(chance, label), ops.binary_cross_entropy(chance, label, reduction="sum")):
-        assert abs(float(found) + np.log(0.75)) < 1e-6
+    for loss in (nn.BCELoss(reduction="mean")(chance, label), ops.binary_cross_entropy(chance, label, reduction="sum")):
+        assert abs(float(loss) + np.log(0.75)) < 1e-6
 
 
 CORNERS = {
@@ -212,14 +212,14 @@ GRADIENTS = {
 def test_gradients_are_those_of_what_is_computed(name: str, mode: int) -> None:
     function, at = GRADIENTS[name]
     x = np.array(at, np.float32)
-    found = ms.grad(lambda x: function(x).sum())(Tensor(x)).asnumpy()
-    np.testing.assert_allclose(found, differences(lambda x: function(x).sum(), x, 1e-2), rtol=2e-2, atol=2e-2)
+    array = ms.grad(lambda x: function(x).sum())(Tensor(x)).asnumpy()
+    np.testing.assert_allclose(array, differences(lambda x: function(x).sum(), x, 1e-2), rtol=2e-2, atol=2e-2)
 
 
 def test_index_add_leaves_its_tensor_alone() -> None:
     for x in (Tensor([1.0, 2.0, 3.0]), Parameter(Tensor([1.0, 2.0, 3.0]), name="x")):
-        for found in (x.index_add(0, Tensor([0, 2], ms.int32), Tensor([10.0, 20.0])), mint.index_add(x, 0, Tensor([0]), Tensor([10.0]))):
-            assert float(found[0]) == 11.0 and x.asnumpy().tolist() == [1.0, 2.0, 3.0]
+        for tensor in (x.index_add(0, Tensor([0, 2], ms.int32), Tensor([10.0, 20.0])), mint.index_add(x, 0, Tensor([0]), Tensor([10.0]))):
+            assert float(tensor[0]) == 11.0 and x.asnumpy().tolist() == [1.0, 2.0, 3.0]
 
 
 def test_nearest_neighbours_by_centers_of_pixels() -> None:
@@ -231,8 +231,8 @@ def test_nearest_neighbours_by_centers_of_pixels() -> None:
 
 def test_a_strided_slice_with_a_new_axis() -> None:
     x = np.arange(24.0).reshape(2, 3, 4)
-    found = ops.StridedSlice(new_axis_mask=2)(Tensor(x), (0, 0, 0), (2, 3, 4), (1, 1, 2)).asnumpy()
-    assert (found == x[:, None, ::2]).all() and found.shape == (2, 1, 2, 4)
+    array = ops.StridedSlice(new_axis_mask=2)(Tensor(x), (0, 0, 0), (2, 3, 4), (1, 1, 2)).asnumpy()
+    assert (array == x[:, None, ::2]).all() and array.shape == (2, 1, 2, 4)
 
 
 def test_an_embedding_has_the_dtype_that_it_is_told() -> None:
@@ -264,11 +264,11 @@ def test_topk_puts_nan_first_and_orders_unsigned_numbers() -> None:
 
 def test_gradient_of_zeta_by_its_first_argument() -> None:
     x, q = np.array([1.5, 2.0, 5.0]), Tensor([1.0, 0.5, 2.0], ms.float64)
-    found = ms.grad(lambda x: ops.zeta(x, q).sum())(Tensor(x)).asnumpy()
-    np.testing.assert_allclose(found, differences(lambda x: ops.zeta(x, q).sum(), x, 1e-4), rtol=1e-6)
+    array = ms.grad(lambda x: ops.zeta(x, q).sum())(Tensor(x)).asnumpy()
+    np.testing.assert_allclose(array, differences(lambda x: ops.zeta(x, q).sum(), x, 1e-4), rtol=1e-6)
 
 
 def test_gradient_of_a_short_normalized_vector() -> None:
     x = np.array([[1e-4, 2e-4]])
-    found = ms.grad(lambda x: ops.L2Normalize(1)(x).sum())(Tensor(x, ms.float32)).asnumpy()
-    np.testing.assert_allclose(found, [[100.0, 100.0]], rtol=1e-5)
+    array = ms.grad(lambda x: ops.L2Normalize(1)(x).sum())(Tensor(x, ms.float32)).asnumpy()
+    np.testing.assert_allclose(array, [[100.0, 100.0]], rtol=1e-5)

@@ -17,7 +17,7 @@ def t(value: Any, dtype: Any = np.float32) -> Tensor:
     return Tensor(np.array(value, dtype))
 
 
-FOUND: dict[str, Any] = {
+CASES: dict[str, Any] = {
     "fmin": (lambda: ops.fmin(t([1, np.nan, 3]), t([2, 2, np.nan])), [1, 2, 3]),
     "Fmin": (lambda: ops.Fmin()(t([1, np.nan]), t([0, 2])), [0, 2]),
     "nextafter": (lambda: ops.nextafter(t([1.0]), t([2.0])), np.nextafter(np.float32([1]), np.float32([2]))),
@@ -73,12 +73,12 @@ FOUND: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", FOUND)
+@pytest.mark.parametrize("name", CASES)
 def test_by_hand(name: str, mode: int) -> None:
-    call, expected = FOUND[name]
-    found = call().asnumpy()
-    assert found.shape == np.shape(expected)
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    call, expected = CASES[name]
+    array = call().asnumpy()
+    assert array.shape == np.shape(expected)
+    np.testing.assert_allclose(array, expected, rtol=1e-5, atol=1e-5)
 
 
 def parameters(*values: np.ndarray) -> list[Parameter]:
@@ -114,20 +114,20 @@ def test_adam_without_its_parameter() -> None:
     numbers = [t(v) for v in (0.9, 0.99, 0.1, 0.9, 0.99, 1e-8)]
     p, m, v = parameters(M, M * 0, M * 0)
     ops.Adam()(p, m, v, *numbers, t(M))
-    own_m, own_v = parameters(M * 0, M * 0)
-    change = ops.AdamNoUpdateParam()(own_m, own_v, *numbers, t(M))
+    zero_m, zero_v = parameters(M * 0, M * 0)
+    change = ops.AdamNoUpdateParam()(zero_m, zero_v, *numbers, t(M))
     np.testing.assert_allclose(M + change.asnumpy(), p.asnumpy(), rtol=1e-6)
-    assert (own_m.asnumpy() == m.asnumpy()).all() and (own_v.asnumpy() == v.asnumpy()).all()
+    assert (zero_m.asnumpy() == m.asnumpy()).all() and (zero_v.asnumpy() == v.asnumpy()).all()
 
 
 def test_adam_of_half_precision() -> None:
     p, m, v = parameters(M.astype(np.float16), M * 0, M * 0)
-    whole = parameters(M, M * 0, M * 0)
+    single_precision = parameters(M, M * 0, M * 0)
     ops.FusedCastAdamWeightDecay()(p, m, v, 0.1, 0.9, 0.99, 1e-8, 0.1, t(M, np.float16))
-    ops.AdamWeightDecay()(*whole, 0.1, 0.9, 0.99, 1e-8, 0.1, t(M))
+    ops.AdamWeightDecay()(*single_precision, 0.1, 0.9, 0.99, 1e-8, 0.1, t(M))
     assert p.dtype == ms.float16
-    np.testing.assert_allclose(p.asnumpy(), whole[0].asnumpy(), rtol=2e-3)
-    np.testing.assert_array_equal(m.asnumpy(), whole[1].asnumpy())
+    np.testing.assert_allclose(p.asnumpy(), single_precision[0].asnumpy(), rtol=2e-3)
+    np.testing.assert_array_equal(m.asnumpy(), single_precision[1].asnumpy())
 
 
 @pytest.mark.parametrize("value", [1.0, np.inf])
@@ -145,8 +145,8 @@ def test_a_status_knows_what_it_depends_on(value: float, mode: int) -> None:
             x = ops.depend(x, self.clear(status))
             y = x * 2
             status = ops.depend(status, y)
-            found = self.get(status)
-            status = ops.depend(status, found)
+            result = self.get(status)
+            status = ops.depend(status, result)
             return ops.reduce_sum(status, (0,))
 
     assert bool(Step()(t([1.0, value])) > 0) == np.isinf(value)
@@ -251,8 +251,8 @@ def test_a_graph_prints_each_time(mode: int, capsys: pytest.CaptureFixture[str])
 
 
 def test_vmap_of_a_gradient(mode: int) -> None:
-    found = ops.vmap(ms.grad(lambda x: (x**3).sum()))(t(M))
-    np.testing.assert_allclose(found.asnumpy(), 3 * M**2, rtol=1e-5)
+    result = ops.vmap(ms.grad(lambda x: (x**3).sum()))(t(M))
+    np.testing.assert_allclose(result.asnumpy(), 3 * M**2, rtol=1e-5)
     with pytest.raises(ValueError, match="expected an axis in in_axes for at least one argument"):
         ops.vmap(ops.sin, None)(t(M))
     with pytest.raises(TypeError, match="vmap of a list of 1: expected two Cells or more"):
@@ -260,7 +260,7 @@ def test_vmap_of_a_gradient(mode: int) -> None:
 
 
 def test_vmap_of_an_ensemble_gives_each_cell_its_slice(mode: int) -> None:
-    class Kept(nn.Cell):
+    class KeepsLast(nn.Cell):
         def __init__(self):
             super().__init__()
             self.last = ms.Parameter(t([0.0, 0.0]), name="last")
@@ -269,7 +269,7 @@ def test_vmap_of_an_ensemble_gives_each_cell_its_slice(mode: int) -> None:
             ops.assign(self.last, x * 2)
             return self.last + x * y, 3
 
-    cells = nn.CellList([Kept(), Kept()])
+    cells = nn.CellList([KeepsLast(), KeepsLast()])
     mapped = ops.vmap(cells, (1, None), (1, 0))
     slices, number = mapped(t([[1.0, 2.0], [3.0, 4.0]]), t(10.0))
     assert slices.asnumpy().tolist() == [[12.0, 24.0], [36.0, 48.0]] and number.asnumpy().tolist() == [3, 3]
@@ -294,7 +294,7 @@ def test_functions_as_operators(mode: int) -> None:
         scaled = ops.Morph(lambda x, a=t(V), b=t(V): x * a + b, lambda *shapes: shapes[0], lambda *types: types[0])
         assert (scaled(t(V), b=t(0 * V)).asnumpy() == V * V).all()
     both = ops.PyFunc(lambda a, b: (a + b, a * b), [ms.float32] * 2, [(4,)] * 2, [ms.float32] * 2, [(4,)] * 2)
-    assert [one.asnumpy().tolist() for one in both((t(V), t(V)))] == [(2 * V).tolist(), (V * V).tolist()]
+    assert [output.asnumpy().tolist() for output in both((t(V), t(V)))] == [(2 * V).tolist(), (V * V).tolist()]
     with pytest.raises(TypeError, match="PyFunc: expected Float16 of input 0, got float32"):
         ops.PyFunc(lambda a: a, [ms.float16], [(4,)], [ms.float16], [(4,)])((t(V),))
     with pytest.raises(ValueError, match=r"Scan\(xs=None\): expected a length"):
@@ -335,15 +335,15 @@ def test_flash_attention_score(layout: str, mode: int) -> None:
 
     hidden = np.triu(np.ones((5, 5), bool), 1)
     expected = laid(attention(q, k, v, 0.4, hidden)).asnumpy()
-    given = {"scalar_value": 0.4, "input_layout": layout}
+    inputs = {"scalar_value": 0.4, "input_layout": layout}
     for more in ({"attn_mask": Tensor(hidden)}, {"sparse_mode": 2}, {"sparse_mode": 3}, {"next_tokens": 0}):
-        found = ops.flash_attention_score(laid(q), laid(k), laid(v), 4, **given, **more).asnumpy()
-        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
-    one = ops.flash_attention_score(laid(q), laid(k[:, :1]), laid(v[:, :1]), 4, **given).asnumpy()
+        array = ops.flash_attention_score(laid(q), laid(k), laid(v), 4, **inputs, **more).asnumpy()
+        np.testing.assert_allclose(array, expected, rtol=1e-4, atol=1e-5)
+    single_head = ops.flash_attention_score(laid(q), laid(k[:, :1]), laid(v[:, :1]), 4, **inputs).asnumpy()
     wide = [np.repeat(x[:, :1], 4, 1) for x in (k, v)]
-    np.testing.assert_allclose(one, laid(attention(q, *wide, 0.4, hidden & False)).asnumpy(), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(single_head, laid(attention(q, *wide, 0.4, hidden & False)).asnumpy(), rtol=1e-4, atol=1e-5)
     with pytest.raises(ValueError, match=r"prefix=...: expected None"):
-        ops.flash_attention_score(laid(q), laid(k), laid(v), 4, prefix=Tensor([1]), **given)
+        ops.flash_attention_score(laid(q), laid(k), laid(v), 4, prefix=Tensor([1]), **inputs)
 
 
 def test_rotary_position_embedding(mode: int) -> None:
@@ -352,8 +352,8 @@ def test_rotary_position_embedding(mode: int) -> None:
     halves = np.concatenate([-x[..., 2:], x[..., :2]], -1)
     pairs = np.stack([-x[..., 1::2], x[..., ::2]], -1).reshape(x.shape)
     for turned, way in ((halves, 0), (pairs, 1)):
-        found = ops.rotary_position_embedding(Tensor(x), Tensor(cos), Tensor(sin), way).asnumpy()
-        np.testing.assert_allclose(found, x * 0.5 + turned * 2)
+        array = ops.rotary_position_embedding(Tensor(x), Tensor(cos), Tensor(sin), way).asnumpy()
+        np.testing.assert_allclose(array, x * 0.5 + turned * 2)
 
 
 def test_two_operators_of_one_name_are_refused() -> None:

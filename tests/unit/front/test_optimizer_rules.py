@@ -18,13 +18,13 @@ def steps(make, value, gradient, count=1, name="w"):
 
 
 def test_adam_adds_eps_after_the_correction(mode: int) -> None:
-    found = steps(lambda p: nn.Adam(p, 1.0, eps=1.0), [0.0], [1.0])
-    np.testing.assert_allclose(found, [[-0.03065324]], rtol=1e-5)
+    result = steps(lambda p: nn.Adam(p, 1.0, eps=1.0), [0.0], [1.0])
+    np.testing.assert_allclose(result, [[-0.03065324]], rtol=1e-5)
 
 
 def test_adam_weight_decay_corrects_nothing(mode: int) -> None:
-    found = steps(lambda p: nn.AdamWeightDecay(p, 0.1, weight_decay=0.0), [0.0], [1.0])
-    np.testing.assert_allclose(found, [[-0.1 * 0.1 / (np.sqrt(0.001) + 1e-6)]], rtol=1e-4)
+    result = steps(lambda p: nn.AdamWeightDecay(p, 0.1, weight_decay=0.0), [0.0], [1.0])
+    np.testing.assert_allclose(result, [[-0.1 * 0.1 / (np.sqrt(0.001) + 1e-6)]], rtol=1e-4)
 
 
 def test_names_with_beta_and_gamma_do_not_decay(mode: int) -> None:
@@ -44,8 +44,8 @@ def test_groups_decay_as_they_say(mode: int) -> None:
 
 @pytest.mark.parametrize("rates", [[0.1, 0.2, 0.3], Tensor([0.1, 0.2, 0.3]), np.array([0.1, 0.2, 0.3], np.float32)])
 def test_rates_are_read_before_the_step_is_counted(rates: object, mode: int) -> None:
-    found = steps(lambda p: nn.SGD(p, rates), [1.0], [1.0], 4)
-    np.testing.assert_allclose(found[:, 0], [0.9, 0.7, 0.4, 0.1], atol=1e-6)
+    result = steps(lambda p: nn.SGD(p, rates), [1.0], [1.0], 4)
+    np.testing.assert_allclose(result[:, 0], [0.9, 0.7, 0.4, 0.1], atol=1e-6)
 
 
 class ByStep(nn.learning_rate_schedule.LearningRateSchedule):
@@ -54,13 +54,13 @@ class ByStep(nn.learning_rate_schedule.LearningRateSchedule):
 
 
 def test_a_schedule_is_asked_before_the_step_is_counted(mode: int) -> None:
-    found = steps(lambda p: nn.SGD(p, ByStep()), [1.0], [1.0], 3)
-    np.testing.assert_allclose(found[:, 0], [0.9, 0.7, 0.4], atol=1e-6)
+    result = steps(lambda p: nn.SGD(p, ByStep()), [1.0], [1.0], 3)
+    np.testing.assert_allclose(result[:, 0], [0.9, 0.7, 0.4], atol=1e-6)
 
 
 def test_the_loss_scale_divides_the_gradients(mode: int) -> None:
-    found = steps(lambda p: nn.Momentum(p, 0.1, 0.9, loss_scale=100.0), [1.0], [100.0])
-    np.testing.assert_allclose(found, [[0.9]], rtol=1e-6)
+    result = steps(lambda p: nn.Momentum(p, 0.1, 0.9, loss_scale=100.0), [1.0], [100.0])
+    np.testing.assert_allclose(result, [[0.9]], rtol=1e-6)
 
 
 @pytest.mark.parametrize("make", [
@@ -78,9 +78,9 @@ def test_nesterov_follows_the_documented_formula(make: object, mode: int) -> Non
 @pytest.mark.parametrize("shape", [(2, 2), (2, 16), (1, 2, 1, 2)])
 def test_gradients_of_every_shape_are_centralized(shape: tuple[int, ...], mode: int) -> None:
     gradient = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
-    found = steps(lambda p: nn.Momentum([{"params": p, "grad_centralization": True}], 0.1, 0.0), np.zeros(shape), gradient)
+    result = steps(lambda p: nn.Momentum([{"params": p, "grad_centralization": True}], 0.1, 0.0), np.zeros(shape), gradient)
     expected = -0.1 * (gradient - gradient.mean(tuple(range(1, len(shape))), keepdims=True))
-    np.testing.assert_allclose(found[0], expected, atol=1e-6)
+    np.testing.assert_allclose(result[0], expected, atol=1e-6)
 
 
 def test_the_global_step_counts(mode: int) -> None:

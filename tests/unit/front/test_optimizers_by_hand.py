@@ -22,27 +22,27 @@ def lamb(value, rate, decay):
     m = v = np.zeros_like(value)
     for step, g in enumerate(GRADIENTS, 1):
         m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
-        wanted = m / (1 - 0.9**step) / (np.sqrt(v / (1 - 0.999**step)) + 1e-6) + decay * value
+        expected = m / (1 - 0.9**step) / (np.sqrt(v / (1 - 0.999**step)) + 1e-6) + decay * value
         length = np.linalg.norm(value)
-        value = value - rate * (length / np.linalg.norm(wanted) if length else 1.0) * wanted
+        value = value - rate * (length / np.linalg.norm(expected) if length else 1.0) * expected
     return value
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.1])
 def test_lamb(mode: int, decay: float) -> None:
-    found = run(lambda p: nn.Lamb(p, 0.1, weight_decay=decay))
-    np.testing.assert_allclose(found, lamb(START, 0.1, decay), rtol=1e-4)
+    result = run(lambda p: nn.Lamb(p, 0.1, weight_decay=decay))
+    np.testing.assert_allclose(result, lamb(START, 0.1, decay), rtol=1e-4)
 
 
 def test_lamb_steps_from_zero(mode: int) -> None:
     """A Parameter of length 0 takes the step as it is."""
-    found = run(lambda p: nn.Lamb(p, nn.PolynomialDecayLR(0.1, 0.0999999, 1000, 1.0)), np.zeros((2, 2), np.float32))
-    np.testing.assert_allclose(found, lamb(np.zeros((2, 2)), 0.1, 0.0), rtol=1e-4)
+    result = run(lambda p: nn.Lamb(p, nn.PolynomialDecayLR(0.1, 0.0999999, 1000, 1.0)), np.zeros((2, 2), np.float32))
+    np.testing.assert_allclose(result, lamb(np.zeros((2, 2)), 0.1, 0.0), rtol=1e-4)
 
 
 def test_lamb_keeps_its_state_by_name() -> None:
     optimizer = nn.Lamb([Parameter(Tensor(START), name="w")], 0.1)
-    assert [one.name for one in optimizer.get_parameters()] == ["global_step", "learning_rate", "w", "lamb_m.w", "lamb_v.w"]
+    assert [parameter.name for parameter in optimizer.get_parameters()] == ["global_step", "learning_rate", "w", "lamb_m.w", "lamb_v.w"]
 
 
 @pytest.mark.parametrize("clip", [False, True])
@@ -71,8 +71,8 @@ def test_lars_wants_an_optimizer() -> None:
 
 
 def test_adagrad_keeps_its_squares_without_update_slots(mode: int) -> None:
-    found = run(lambda p: nn.Adagrad(p, 0.25, 0.1, update_slots=False))
-    np.testing.assert_allclose(found, START - 0.1 * sum(GRADIENTS) / 0.5, rtol=1e-5, atol=1e-6)
+    result = run(lambda p: nn.Adagrad(p, 0.25, 0.1, update_slots=False))
+    np.testing.assert_allclose(result, START - 0.1 * sum(GRADIENTS) / 0.5, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(("call", "text"), [
@@ -115,7 +115,7 @@ STRAIGHT = {
 @pytest.mark.parametrize("name", STRAIGHT)
 def test_how_a_tensor_lies_in_memory_changes_nothing(mode: int, name: str) -> None:
     random = np.random.RandomState(0)
-    weight, gradient, found = random.randn(2, 3, 4).astype(np.float32), random.randn(2, 3, 4).astype(np.float32), []
+    weight, gradient, results = random.randn(2, 3, 4).astype(np.float32), random.randn(2, 3, 4).astype(np.float32), []
     for turned in ((), ("gradient",), ("weight",), ("weight", "gradient")):
         def lying(values: np.ndarray, which: str, turned: tuple[str, ...] = turned) -> Tensor:
             return Tensor(np.ascontiguousarray(values.T)).transpose(2, 1, 0) if which in turned else Tensor(values)
@@ -125,9 +125,9 @@ def test_how_a_tensor_lies_in_memory_changes_nothing(mode: int, name: str) -> No
         optimizer = STRAIGHT[name]([parameter])
         for _ in range(2):
             optimizer((lying(gradient, "gradient"),))
-        found.append(parameter.asnumpy().copy())
-    for other in found[1:]:
-        np.testing.assert_allclose(other, found[0], rtol=1e-6)
+        results.append(parameter.asnumpy().copy())
+    for other in results[1:]:
+        np.testing.assert_allclose(other, results[0], rtol=1e-6)
 
 
 class Turned(nn.Cell):
@@ -156,5 +156,5 @@ def test_gradients_that_lie_otherwise_step_as_they_should(mode: int) -> None:
 def test_a_step_gives_one_true(mode: int) -> None:
     parameters = [ms.Parameter(ms.Tensor([1.0, 2.0]), name="a"), ms.Parameter(ms.Tensor([3.0]), name="b")]
     with ms.context.scope(mode=mode):
-        made = nn.Adam(parameters, 0.1), nn.SGD(parameters, 0.1), nn.Lamb(parameters, 0.1), nn.FTRL(parameters)
-        assert [optimizer(tuple(ms.ops.ones_like(p) for p in parameters)) for optimizer in made] == [True] * 4
+        optimizers = nn.Adam(parameters, 0.1), nn.SGD(parameters, 0.1), nn.Lamb(parameters, 0.1), nn.FTRL(parameters)
+        assert [optimizer(tuple(ms.ops.ones_like(p) for p in parameters)) for optimizer in optimizers] == [True] * 4

@@ -145,8 +145,8 @@ def test_torchs_functions_in_a_cell_draw_from_torchs_generator_in_both_modes() -
             torch.manual_seed(3)
             results.append([net(Tensor(np.ones(4, np.float32))).asnumpy() for _ in range(2)])
     ms.set_context(mode=ms.PYNATIVE_MODE)
-    for found in results[1:]:
-        np.testing.assert_array_equal(found, results[0])
+    for result in results[1:]:
+        np.testing.assert_array_equal(result, results[0])
     ms.set_context(jit_syntax_level=ms.STRICT)
     try:
         with pytest.raises(RuntimeError, match="draws random numbers by a torch function, which jit_syntax_level STRICT does not allow"):

@@ -47,7 +47,7 @@ def _tensor(*shape: int, seed: int = 0) -> Tensor:
 # ---- gradients by hand --------------------------------------------------------------------------------------------------------------
 
 
-class _OwnParameter(Tensor):
+class _PackageParameter(Tensor):
     """As packages make them: a Tensor with the attributes that a Parameter has."""
 
     def __init__(self, values: Tensor) -> None:
@@ -58,7 +58,7 @@ class _OwnParameter(Tensor):
         """Marks the class."""
 
 
-@pytest.mark.parametrize("kind", [Parameter, _OwnParameter])
+@pytest.mark.parametrize("kind", [Parameter, _PackageParameter])
 def test_a_recorded_call_gives_gradients_by_weights_known_later(kind: type) -> None:
     weight, calls = kind(_tensor(3)), []
 
@@ -115,9 +115,9 @@ def test_max_by_position_is_a_pair_that_acts_as_its_values() -> None:
     x = Tensor(np.arange(6, dtype=np.float32).reshape(2, 3))
     values, indexes = x.max(1)
     assert (values.asnumpy().tolist(), indexes.asnumpy().tolist()) == ([2, 5], [2, 2])
-    found = x.max(1)
-    assert (found < 3.0).asnumpy().tolist() == [True, False] and found.expand_dims(-1).shape == (2, 1)
-    assert (2 * found - Tensor([1.0, 1.0])).asnumpy().tolist() == [3.0, 9.0]
+    result = x.max(1)
+    assert (result < 3.0).asnumpy().tolist() == [True, False] and result.expand_dims(-1).shape == (2, 1)
+    assert (2 * result - Tensor([1.0, 1.0])).asnumpy().tolist() == [3.0, 9.0]
     assert (x * x.min(0)).asnumpy().tolist() == [[0, 1, 4], [0, 4, 10]]
     assert type(x.max(dim=1)) is tuple and x.max(0, keepdims=True).shape == (1, 3)
     assert ms.grad(lambda x: (x.max(1) * 2.0).sum())(x).asnumpy().tolist() == [[0, 0, 2], [0, 0, 2]]
@@ -150,29 +150,29 @@ def test_a_table_of_rates_answers_in_the_shape_of_the_step() -> None:
 
 
 def test_an_optimizer_of_the_programs_keeps_its_own_weight_decay() -> None:
-    class Own(nn.Optimizer):
+    class CustomOptimizer(nn.Optimizer):
         def __init__(self, parameters: list[Parameter]) -> None:
             super().__init__(0.1, [{"params": parameters, "weight_decay": 0.1}], weight_decay=0.1)
             self.weight_decay = Tensor(0.5)
 
-    assert float(Own(nn.Dense(2, 2).trainable_params()).weight_decay) == 0.5
+    assert float(CustomOptimizer(nn.Dense(2, 2).trainable_params()).weight_decay) == 0.5
 
 
 # ---- inner functions ---------------------------------------------------------------------------------------------------------------
 
 
 def test_cells_of_recurrent_nets_as_functions() -> None:
-    class Own(RNNCellBase):
+    class CustomCell(RNNCellBase):
         def __init__(self) -> None:
             super().__init__(3, 4, True, num_chunks=3)
 
-    cell, x, h = Own(), _tensor(2, 3), _tensor(2, 4, seed=1)
+    cell, x, h = CustomCell(), _tensor(2, 3), _tensor(2, 4, seed=1)
     assert cell.weight_ih.shape == (12, 3) and cell.bias_hh.shape == (12,)
-    wanted = nn.GRUCell(3, 4)
+    expected = nn.GRUCell(3, 4)
     for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
-        getattr(wanted, name).set_data(getattr(cell, name))
+        getattr(expected, name).set_data(getattr(cell, name))
     weights = [cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh]
-    np.testing.assert_array_equal(_gru_cell(x, h, *weights).asnumpy(), wanted(x, h).asnumpy())
+    np.testing.assert_array_equal(_gru_cell(x, h, *weights).asnumpy(), expected(x, h).asnumpy())
     parts = [w[:4] for w in weights]
     np.testing.assert_allclose(_rnn_tanh_cell(x, h, *parts).asnumpy(), np.tanh(
         x.asnumpy() @ parts[0].asnumpy().T + parts[2].asnumpy() + h.asnumpy() @ parts[1].asnumpy().T + parts[3].asnumpy()),
@@ -186,16 +186,16 @@ def test_cudnn_gru_reads_packed_weights() -> None:
     net, x, h = nn.GRU(3, 4), _tensor(5, 2, 3), _tensor(1, 2, 4, seed=1)
     packed = ops.concat([p.reshape(-1) for p in (net.weight_ih_l0, net.weight_hh_l0, net.bias_ih_l0, net.bias_hh_l0)])
     out, last, _, _ = CudnnGRU(3, 4, 1, True, False, 0.0)(x, h, packed)
-    wanted, end = net(x, h)
-    np.testing.assert_allclose(out.asnumpy(), wanted.asnumpy(), rtol=1e-6)
+    expected, end = net(x, h)
+    np.testing.assert_allclose(out.asnumpy(), expected.asnumpy(), rtol=1e-6)
     np.testing.assert_allclose(last.asnumpy(), end.asnumpy(), rtol=1e-6)
 
 
 def test_strided_slice_grad_is_the_gradient_of_strided_slice() -> None:
     x = _tensor(4, 5)
     dy = _tensor(2, 2, seed=1)
-    wanted = ms.grad(lambda x: (ops.strided_slice(x, (1, 0), (4, 4), (2, 2)) * dy).sum())(x)
-    np.testing.assert_array_equal(StridedSliceGrad()(dy, (4, 5), (1, 0), (4, 4), (2, 2)).asnumpy(), wanted.asnumpy())
+    expected = ms.grad(lambda x: (ops.strided_slice(x, (1, 0), (4, 4), (2, 2)) * dy).sum())(x)
+    np.testing.assert_array_equal(StridedSliceGrad()(dy, (4, 5), (1, 0), (4, 4), (2, 2)).asnumpy(), expected.asnumpy())
 
 
 def test_flash_attention_score_gives_its_statistics_too() -> None:
@@ -216,9 +216,9 @@ def test_multi_head_attention_forward_is_the_layers(masked: bool) -> None:
         x, x, x, 8, 2, layer.in_proj_weight, layer.in_proj_bias, None, None, False, 0.0, layer.out_proj.weight, layer.out_proj.bias,
         attn_mask=mask, k_is_v=True, q_is_k=True,
     )
-    wanted = layer(x, x, x, attn_mask=mask)
-    np.testing.assert_allclose(out.asnumpy(), wanted[0].asnumpy(), rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(weights.asnumpy(), wanted[1].asnumpy(), rtol=1e-5, atol=1e-6)
+    expected = layer(x, x, x, attn_mask=mask)
+    np.testing.assert_allclose(out.asnumpy(), expected[0].asnumpy(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(weights.asnumpy(), expected[1].asnumpy(), rtol=1e-5, atol=1e-6)
     with pytest.raises(ValueError, match="of 2 or of 3 axes"):
         nn_func._check_qkv_shape(3, 2, 3)
 
@@ -248,16 +248,16 @@ def test_inner_functions_of_checkpoints(tmp_path: Path) -> None:
 
 
 def test_warnings_of_one_key_are_written_once() -> None:
-    written: list[str] = []
+    lines: list[str] = []
 
     class Logger:
         def warning(self, text: str) -> None:
-            written.append(text)
+            lines.append(text)
 
     logger = Logger()
     speak = _LogActionOnce(logger, "test_warnings_of_one_key")(lambda: logger.warning("x"))
     speak(), speak()
-    assert written == ["x"]
+    assert lines == ["x"]
 
 
 # ---- the transformer library of 1.x --------------------------------------------------------------------------------------------------
@@ -269,8 +269,8 @@ def test_multi_head_attention_of_1_x_keeps_what_a_mask_forbids_out() -> None:
     seen = Tensor(np.tril(np.ones((2, 4, 4), np.float32)))
     out, (keys, values) = net(x, x, x, seen)
     other = Tensor(np.concatenate([x.asnumpy()[:, :3], 5 + x.asnumpy()[:, 3:]], 1))
-    again, _ = net(other, other, other, seen)
-    np.testing.assert_allclose(out.asnumpy()[:, :3], again.asnumpy()[:, :3], rtol=1e-4, atol=1e-5)
+    second_output, _ = net(other, other, other, seen)
+    np.testing.assert_allclose(out.asnumpy()[:, :3], second_output.asnumpy()[:, :3], rtol=1e-4, atol=1e-5)
     assert keys.shape == (2, 2, 4, 4) and values.shape == (2, 2, 4, 4)
     flat, _ = net(*[x.reshape(8, 8)] * 3, seen)
     np.testing.assert_allclose(flat.asnumpy(), out.asnumpy().reshape(8, 8), rtol=1e-5)
@@ -291,12 +291,12 @@ def test_experts_and_shares_of_one_process() -> None:
 
 def test_checks_of_the_transformer_library() -> None:
     @transformer_layers._args_type_validator_check(size=transformer_layers._valid_value_checks([1, 2], "Net"))
-    def made(size: int) -> int:
+    def checked_size(size: int) -> int:
         return size
 
-    assert made(2) == 2
+    assert checked_size(2) == 2
     with pytest.raises(ValueError, match=r"Net\(size=3\): expected 1 or 2"):
-        made(size=3)
+        checked_size(size=3)
     with pytest.raises(ValueError, match="x of shape"):
         transformer_layers._LayerInputCheck.check_shape_equal((2, 3), "x", "Net", [2, 4])
 
@@ -327,8 +327,8 @@ def test_a_profiler_writes_operators_and_a_trace(tmp_path: Path) -> None:
     ops.matmul(_tensor(8, 8), _tensor(8, 8))
     watched.add_metadata("net", "one product")
     watched.stop()
-    found = json.loads(watched.op_analyse("MatMul", 0))
-    assert found["device_id"] == 0 and [row["op_occurrences"] for row in found["MatMul"]] == [1]
+    record = json.loads(watched.op_analyse("MatMul", 0))
+    assert record["device_id"] == 0 and [row["op_occurrences"] for row in record["MatMul"]] == [1]
     watched.analyse()
     (table,) = (tmp_path / "a").glob("*_ascend_ms/FRAMEWORK/cpu_op_detail_info_0.csv")
     assert any(row["op_type"] == "MatMul" for row in csv.DictReader(table.read_text().splitlines()))

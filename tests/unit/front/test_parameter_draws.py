@@ -44,8 +44,8 @@ def test_poisson_has_the_shares_of_its_distribution(mode: int) -> None:
     for column, rate in enumerate(rates.tolist()):
         counts = np.arange(int(rate - 2 * rate**0.5), int(rate + 2 * rate**0.5) + 1).clip(0)
         shares = [math.exp(count * math.log(rate) - rate - math.lgamma(count + 1)) for count in counts]
-        found = [(drawn[:, column] == count).mean() for count in counts]
-        np.testing.assert_allclose(found, shares, atol=0.008)
+        results = [(drawn[:, column] == count).mean() for count in counts]
+        np.testing.assert_allclose(results, shares, atol=0.008)
 
 
 @pytest.mark.parametrize("limits", [(-1.0, 2.0), (0.5, 0.7), (2.0, 9.0), (-math.inf, 0.5), (-3.0, -2.0), (-2.0, -1.9), (-math.inf, -2.0)])
@@ -267,8 +267,8 @@ def test_rows_with_the_same_parameters_are_drawn_together(limits: tuple[float, f
         assert together.tobytes() == np.array(single).tobytes() and end == state
         with monkeypatch.context() as patch:
             patch.setattr(truncated_draws, "_BLOCK", 16)
-            again, end_again = truncated_draws.truncated_normal_between(77, parameters, (count, size), ())
-        assert again.tobytes() == together.tobytes() and end_again == end
+            longer, end_of_longer = truncated_draws.truncated_normal_between(77, parameters, (count, size), ())
+        assert longer.tobytes() == together.tobytes() and end_of_longer == end
 
 
 def test_limits_far_away_are_computed_in_float64() -> None:
@@ -284,16 +284,16 @@ def test_numbers_of_mersenne_go_on_from_the_state() -> None:
     assert numbers.ahead(3000).tolist() == expected[1234:4234].tolist()
     numbers.advance(66)
     state = numbers.end()
-    for again in (MersenneNumbers(state), MersenneNumbers(7 + 2 * 1300 * 2**32)):
-        assert again.ahead(100).tolist() == expected[1300:1400].tolist()
+    for second in (MersenneNumbers(state), MersenneNumbers(7 + 2 * 1300 * 2**32)):
+        assert second.ahead(100).tolist() == expected[1300:1400].tolist()
 
 
 def test_parts_of_a_gamma_sample_depend_on_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     start, alpha = philox.state_of((3, 4), 0), [np.linspace(0, 5, 11)]
-    whole, end = parameter_draws._gamma(start, alpha, (50,), ())
+    samples, end = parameter_draws._gamma(start, alpha, (50,), ())
     monkeypatch.setattr(parameter_draws, "_CHUNK", 37)
     parts, end_of_parts = parameter_draws._gamma(start, alpha, (50,), ())
-    assert whole.tobytes() == parts.tobytes() and end == end_of_parts
+    assert samples.tobytes() == parts.tobytes() and end == end_of_parts
 
 
 def test_words_that_a_call_leaves_come_first_in_the_next() -> None:
@@ -335,10 +335,10 @@ def test_exponentials_of_float32_are_those_of_the_c_library(span: float) -> None
 
 
 def test_functions_of_the_c_library_have_a_replacement(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = [c_math.log1p_float32(0.25), c_math.expm1_float32(-0.5), c_math.lgamma(7.5)]
+    results = [c_math.log1p_float32(0.25), c_math.expm1_float32(-0.5), c_math.lgamma(7.5)]
     monkeypatch.setattr(c_math.ctypes, "CDLL", lambda name: (_ for _ in ()).throw(OSError(name)))
     c_math._library_function.cache_clear()
     try:
-        np.testing.assert_allclose([c_math.log1p_float32(0.25), c_math.expm1_float32(-0.5), c_math.lgamma(7.5)], found, rtol=1e-6)
+        np.testing.assert_allclose([c_math.log1p_float32(0.25), c_math.expm1_float32(-0.5), c_math.lgamma(7.5)], results, rtol=1e-6)
     finally:
         c_math._library_function.cache_clear()

@@ -77,15 +77,15 @@ def test_a_wrong_value_is_refused_and_changes_nothing() -> None:
 def test_recompute_keeps_fewer_values_for_the_backward_pass() -> None:
     import torch
 
-    def bytes_kept(recompute: bool) -> tuple[int, Any]:
-        softmax, kept = P.Softmax(), []
+    def saved_bytes(recompute: bool) -> tuple[int, Any]:
+        softmax, saved_tensors = P.Softmax(), []
         if recompute:
             softmax.recompute()
-        with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t) or t, lambda t: t):  # type: ignore[func-returns-value]
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: saved_tensors.append(t) or t, lambda t: t):  # type: ignore[func-returns-value]
             _, gradient = value_and_grad(lambda x: (softmax(ops.exp(x)) * X).sum(), 0)(X)
-        return len(kept), gradient.asnumpy()
+        return len(saved_tensors), gradient.asnumpy()
 
-    (few, gradient), (many, expected) = bytes_kept(True), bytes_kept(False)
+    (few, gradient), (many, expected) = saved_bytes(True), saved_bytes(False)
     np.testing.assert_array_equal(gradient, expected)
     assert few != many
 

@@ -38,20 +38,20 @@ class Inferred(PrimitiveWithInfer):
 
 
 def test_a_primitive_of_the_programs_own() -> None:
-    own = Affine(5)
-    assert own(Tensor([1.0])).asnumpy().tolist() == [10]
-    assert own.name == "Affine" and own.attrs == {"a": 5, "b": 2, "c": 3} and own.init_attrs == {"a": 5, "b": 2}
-    assert str(own) == "Prim[Affine]<a=5, b=2, c=3>"
+    affine = Affine(5)
+    assert affine(Tensor([1.0])).asnumpy().tolist() == [10]
+    assert affine.name == "Affine" and affine.attrs == {"a": 5, "b": 2, "c": 3} and affine.init_attrs == {"a": 5, "b": 2}
+    assert str(affine) == "Prim[Affine]<a=5, b=2, c=3>"
     assert Inferred(3).k == 3 and Inferred(3)(Tensor([2.0])).asnumpy().tolist() == [6]
 
 
 def test_attributes_can_be_added_and_taken_away() -> None:
-    own = Affine(1)
-    assert own.add_prim_attr("tag", "x") is own and own.tag == "x"
-    assert own.del_prim_attr("tag") is own and "tag" not in own.attrs
-    assert own.set_device("CPU") is own and own.set_prim_instance_name("mine").instance_name == "mine"
-    own.init_prim_io_names(["x"], ["y"])
-    assert own.input_names == ["x"] and "input_names" not in str(own)
+    affine = Affine(1)
+    assert affine.add_prim_attr("tag", "x") is affine and affine.tag == "x"
+    assert affine.del_prim_attr("tag") is affine and "tag" not in affine.attrs
+    assert affine.set_device("CPU") is affine and affine.set_prim_instance_name("mine").instance_name == "mine"
+    affine.init_prim_io_names(["x"], ["y"])
+    assert affine.input_names == ["x"] and "input_names" not in str(affine)
 
 
 def test_shard_keeps_the_strategy_and_changes_no_number() -> None:

@@ -27,8 +27,8 @@ def longs(*values: Any) -> Tensor:
     return Tensor(np.array(values, np.int64))
 
 
-def close(found: Tensor, expected: Tensor) -> None:
-    np.testing.assert_allclose(found.asnumpy(), expected.asnumpy(), rtol=1e-4, atol=1e-5)
+def close(result: Tensor, expected: Tensor) -> None:
+    np.testing.assert_allclose(result.asnumpy(), expected.asnumpy(), rtol=1e-4, atol=1e-5)
 
 
 def gradient(function: Callable[[Tensor], Tensor], x: Tensor, sens: Tensor) -> Tensor:
@@ -36,27 +36,27 @@ def gradient(function: Callable[[Tensor], Tensor], x: Tensor, sens: Tensor) -> T
 
 
 def test_sequences() -> None:
-    one, two = of(2), of(2, start=1.0)
-    close(sequences.SequenceAddN()((one, two, one)), one + two + one)
-    close(sequences.SequenceStack(1)([one, two]), ops.stack([one, two], 1))
+    first, two = of(2), of(2, start=1.0)
+    close(sequences.SequenceAddN()((first, two, first)), first + two + first)
+    close(sequences.SequenceStack(1)([first, two]), ops.stack([first, two], 1))
     assert sequences.SequenceMax()((3, 1)) == 3 and sequences.SequenceMin()([3, 1]) == 1
     assert sequences.SequenceSliceSetItem()([1, 2, 3], (7, 8), 0, 2, 1) == [7, 8, 3]
-    zeros = sequences.SequenceZerosLike()((one, 2, 1.5))
+    zeros = sequences.SequenceZerosLike()((first, 2, 1.5))
     assert zeros[0].asnumpy().tolist() == [0, 0] and zeros[1:] == (0, 0.0)
-    given = [1, 2]
-    assert sequences.ListAppend()(given, 3) == [1, 2, 3] and sequences.ListInsert()(given, 1, 9) == [1, 9, 2] and given == [1, 2]
+    numbers = [1, 2]
+    assert sequences.ListAppend()(numbers, 3) == [1, 2, 3] and sequences.ListInsert()(numbers, 1, 9) == [1, 9, 2] and numbers == [1, 2]
     with pytest.raises(TypeError, match="expected a tuple or list, got int"):
         sequences.SequenceMax()(3)
 
 
 def test_numbers() -> None:
-    found = [
+    results = [
         scalars.ScalarAdd()(7, 2), scalars.ScalarSub()(7, 2), scalars.ScalarMul()(7, 2), scalars.ScalarDiv()(7, 2),
         scalars.ScalarFloorDiv()(7, 2), scalars.ScalarMod()(7, 2), scalars.ScalarPow()(7, 2), scalars.ScalarEq()(7, 2),
         scalars.ScalarGe()(7, 2), scalars.ScalarGt()(7, 2), scalars.ScalarLe()(7, 2), scalars.ScalarLt()(7, 2),
         scalars.ScalarMax()(7, 2), scalars.ScalarMin()(7, 2), scalars.bit_and()(7, 2), scalars.bit_or()(5, 2),
     ]
-    assert found == [9, 5, 14, 3.5, 3, 1, 49, False, True, True, False, False, 7, 2, 2, 7]
+    assert results == [9, 5, 14, 3.5, 3, 1, 49, False, True, True, False, False, 7, 2, 2, 7]
     assert scalars.ScalarLog()(1.0) == 0
     with pytest.raises(TypeError, match="expected a Python number, got a Tensor"):
         scalars.ScalarAdd()(Tensor(1.0), 2)
@@ -72,26 +72,26 @@ def test_the_gradient_of_a_pools_gradient_is_its_transpose() -> None:
 
 
 def test_pools_in_fractions_go_back_to_where_they_took_from() -> None:
-    x, places, sens = of(1, 1, 3, 3), longs([[[0, 2], [6, 8]]]), of(1, 1, 2, 2, start=1.0)
-    found = G.FractionalMaxPoolGradWithFixedKsize()(x, sens, places).asnumpy().reshape(-1)
-    assert found[[0, 2, 6, 8]].tolist() == sens.asnumpy().reshape(-1).tolist() and (found[[1, 3, 4, 5, 7]] == 0).all()
+    x, indices, sens = of(1, 1, 3, 3), longs([[[0, 2], [6, 8]]]), of(1, 1, 2, 2, start=1.0)
+    result = G.FractionalMaxPoolGradWithFixedKsize()(x, sens, indices).asnumpy().reshape(-1)
+    assert result[[0, 2, 6, 8]].tolist() == sens.asnumpy().reshape(-1).tolist() and (result[[1, 3, 4, 5, 7]] == 0).all()
     volume = G.FractionalMaxPool3DGradWithFixedKsize()(of(1, 1, 2, 2, 2), of(1, 1, 1, 1, 2), longs([[[[0, 7]]]]))
     assert volume.asnumpy().reshape(-1)[[0, 7]].tolist() == of(1, 1, 1, 1, 2).asnumpy().reshape(-1).tolist()
     with pytest.raises(ValueError, match="data_format='NHWC': expected 'NCHW'"):
-        G.FractionalMaxPoolGradWithFixedKsize("NHWC")(x, sens, places)
+        G.FractionalMaxPoolGradWithFixedKsize("NHWC")(x, sens, indices)
 
 
 def test_volumes_and_unpooling() -> None:
     x = of(1, 2, 4, 4, 4)
     pool = P.MaxPool3DWithArgmax(2, 2, 0)
-    out, places = pool(x)
+    out, indices = pool(x)
     sens = of(*out.shape, start=1.0)
-    close(G.MaxPool3DGradWithArgmax(2, 2, 0)(x, sens, places), gradient(lambda x: pool(x)[0], x, sens))
+    close(G.MaxPool3DGradWithArgmax(2, 2, 0)(x, sens, indices), gradient(lambda x: pool(x)[0], x, sens))
     flat, where = P.MaxPoolWithArgmaxV2(2, 2)(x[0])
-    unpool, whole = P.MaxUnpool2D(2, 2), of(2, 4, 4, 4, start=2.0)
-    close(G.MaxUnpool2DGrad(2, 2)(flat, whole, where), gradient(lambda y: unpool(y, where), flat, whole))
+    unpool, pooled = P.MaxUnpool2D(2, 2), of(2, 4, 4, 4, start=2.0)
+    close(G.MaxUnpool2DGrad(2, 2)(flat, pooled, where), gradient(lambda y: unpool(y, where), flat, pooled))
     unpool3d, volume = P.MaxUnpool3D(2, 2), of(1, 2, 4, 4, 4, start=2.0)
-    close(G.MaxUnpool3DGrad(2, 2)(out, volume, places), gradient(lambda y: unpool3d(y, places), out, volume))
+    close(G.MaxUnpool3DGrad(2, 2)(out, volume, indices), gradient(lambda y: unpool3d(y, indices), out, volume))
 
 
 def test_norms() -> None:
@@ -109,21 +109,21 @@ def test_the_gradient_of_a_layer_norms_gradient() -> None:
     def total(x: Tensor, dy: Tensor, gamma: Tensor) -> Tensor:
         mean = x.mean(-1, keep_dims=True)
         variance = ((x - mean) ** 2).mean(-1, keep_dims=True)
-        found = G.LayerNormGrad(-1, -1)(x, dy, variance, mean, gamma)
-        return sum((part * direction).sum() for part, direction in zip(found, directions))
+        output = G.LayerNormGrad(-1, -1)(x, dy, variance, mean, gamma)
+        return sum((part * direction).sum() for part, direction in zip(output, directions))
 
     mean = x.mean(-1, keep_dims=True)
     variance = ((x - mean) ** 2).mean(-1, keep_dims=True)
-    found = G.LayerNormGradGrad(-1, -1)(x, dy, variance, mean, gamma, *directions)
-    for part, expected in zip(found, ms.grad(total, (0, 1, 2))(x, dy, gamma)):
+    result = G.LayerNormGradGrad(-1, -1)(x, dy, variance, mean, gamma, *directions)
+    for part, expected in zip(result, ms.grad(total, (0, 1, 2))(x, dy, gamma)):
         close(part, expected)
 
 
 def test_margins() -> None:
     x, target = of(2, 4), Tensor(np.array([[0, 2, -1, 1], [3, -1, 0, 1]], np.int32))
     loss, is_target = P.MultilabelMarginLoss()(x, target)
-    found = G.MultilabelMarginLossGrad()(Tensor(2.0), x, target, is_target)
-    close(found, gradient(lambda x: P.MultilabelMarginLoss()(x, target)[0], x, Tensor(2.0)))
+    result = G.MultilabelMarginLossGrad()(Tensor(2.0), x, target, is_target)
+    close(result, gradient(lambda x: P.MultilabelMarginLoss()(x, target)[0], x, Tensor(2.0)))
     assert loss.shape == ()
 
 
@@ -137,8 +137,8 @@ def test_sparse_rows() -> None:
     back = G.SparseSliceGrad()(Tensor([5.0]), longs((0, 1), (1, 2), (2, 0)), longs(1, 0), longs((0, 2)))
     assert back.asnumpy().tolist() == [0, 5, 0]
     shape, thresh = longs(2, 2), Tensor(0.0)
-    found = ops.functional.sparse_add_op(longs((0, 0)), Tensor([1.0]), shape, longs((0, 0), (1, 1)), Tensor([2.0, 3.0]), shape, thresh)
-    assert found[1].asnumpy().tolist() == [3, 3]
+    result = ops.functional.sparse_add_op(longs((0, 0)), Tensor([1.0]), shape, longs((0, 0), (1, 1)), Tensor([2.0, 3.0]), shape, thresh)
+    assert result[1].asnumpy().tolist() == [3, 3]
 
 
 def test_joins_and_lengths() -> None:
@@ -160,7 +160,7 @@ def test_joins_and_lengths() -> None:
 
 def test_pools_places_are_taken_twice() -> None:
     x = of(1, 2, 4, 4)
-    _, places = P.MaxPoolWithArgmax(2, 2)(x)
-    close(G.MaxPoolGradGradWithArgmax(2, 2)(x, x, places), P.MaxPoolWithArgmax(2, 2)(x)[0])
+    _, indices = P.MaxPoolWithArgmax(2, 2)(x)
+    close(G.MaxPoolGradGradWithArgmax(2, 2)(x, x, indices), P.MaxPoolWithArgmax(2, 2)(x)[0])
     with pytest.raises(ValueError, match="shift_idx=5: expected a number from 0 to 1"):
         caches.PadAndShift()(longs(1, 2, 3), longs(0, 1, 3), 5)

@@ -27,8 +27,8 @@ def test_draws_have_the_mean_and_the_width(name: str) -> None:
 
 def test_two_draws_differ_and_a_seed_repeats_them() -> None:
     first, second = msd.Normal(0.0, 1.0, seed=4), msd.Normal(0.0, 1.0, seed=4)
-    one, two = first.sample((5,)).asnumpy(), first.sample((5,)).asnumpy()
-    assert (one != two).all() and (second.sample((5,)).asnumpy() == one).all()
+    array, two = first.sample((5,)).asnumpy(), first.sample((5,)).asnumpy()
+    assert (array != two).all() and (second.sample((5,)).asnumpy() == array).all()
 
 
 def test_the_middle_of_what_cauchy_draws() -> None:

@@ -62,19 +62,19 @@ DRAWN: dict[str, tuple[Any, float | None, float | None, float, float, Any]] = {
 def test_what_is_drawn(name: str, mode: int) -> None:
     make, mean, spread, least, most, dtype = DRAWN[name]
     ms.set_seed(3)
-    found = make().asnumpy()
-    assert found.dtype == dtype and found.size >= 20000
-    assert found.min() >= least and found.max() <= most
+    array = make().asnumpy()
+    assert array.dtype == dtype and array.size >= 20000
+    assert array.min() >= least and array.max() <= most
     if mean is not None:
-        assert abs(found.mean() - mean) < 0.05 * max(1, abs(mean))
+        assert abs(array.mean() - mean) < 0.05 * max(1, abs(mean))
     if spread is not None:
-        assert abs(found.std() - spread) < 0.05 * max(1, spread)
+        assert abs(array.std() - spread) < 0.05 * max(1, spread)
 
 
 def test_an_object_with_a_seed_draws_on(mode: int) -> None:
     """As in MindSpore: the second call gives other numbers, another object of the same seed the same ones."""
-    one, other = ops.StandardNormal(seed=3), ops.StandardNormal(seed=3)
-    first, second = one((4,)).asnumpy(), one((4,)).asnumpy()
+    entry, other = ops.StandardNormal(seed=3), ops.StandardNormal(seed=3)
+    first, second = entry((4,)).asnumpy(), entry((4,)).asnumpy()
     assert not (first == second).all()
     assert (other((4,)).asnumpy() == first).all() and (other((4,)).asnumpy() == second).all()
     assert not (ops.StandardNormal(seed=3, seed2=1)((4,)).asnumpy() == first).all()
@@ -90,20 +90,20 @@ def test_a_graph_draws_on() -> None:
             return x + self.draw((4,))
 
     expected = ops.UniformReal(seed=5)
-    wanted = [expected((4,)).asnumpy() for _ in range(3)]
+    expected_values = [expected((4,)).asnumpy() for _ in range(3)]
     ms.set_context(mode=ms.GRAPH_MODE)
     try:
         net = Net()
-        found = [net(ops.zeros((4,))).asnumpy() for _ in range(3)]
+        arrays = [net(ops.zeros((4,))).asnumpy() for _ in range(3)]
     finally:
         ms.set_context(mode=ms.PYNATIVE_MODE)
-    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(arrays, expected_values)
 
 
 def test_orders() -> None:
     x = Tensor(np.arange(10, dtype=np.int32))
-    for found in (ops.shuffle(x), ops.RandomShuffle()(x), ops.RandpermV2()(10), ops.Randperm(10)(Tensor([10], ms.int32))):
-        assert sorted(found.asnumpy().tolist()) == list(range(10))
+    for drawn in (ops.shuffle(x), ops.RandomShuffle()(x), ops.RandpermV2()(10), ops.Randperm(10)(Tensor([10], ms.int32))):
+        assert sorted(drawn.asnumpy().tolist()) == list(range(10))
     assert ops.Randperm(5, pad=-1)(Tensor([3], ms.int32)).asnumpy()[3:].tolist() == [-1, -1]
     assert (ops.RandomShuffle(seed=2)(x).asnumpy() == ops.RandomShuffle(seed=2)(x).asnumpy()).all()
 
@@ -111,7 +111,7 @@ def test_orders() -> None:
 def test_choice_with_mask() -> None:
     mask = np.array([[True, False, True], [False, True, True]])
     for choose in (ops.RandomChoiceWithMask(3), ops.RandomChoiceWithMask(6), lambda m: ops.choice_with_mask(m, 3)):
-        rows, real = (one.asnumpy() for one in choose(Tensor(mask)))
+        rows, real = (tensor.asnumpy() for tensor in choose(Tensor(mask)))
         assert rows.dtype == np.int32 and real.sum() == min(len(real), 4)
         chosen = [tuple(row) for row, ok in zip(rows, real) if ok]
         assert len(set(chosen)) == len(chosen) and all(mask[row] for row in chosen)
@@ -124,7 +124,7 @@ def test_candidates() -> None:
         ops.LogUniformCandidateSampler(1, 4, True, 6), ops.UniformCandidateSampler(1, 4, True, 6),
         lambda t: ops.log_uniform_candidate_sampler(t, 1, 4, True, 6), lambda t: ops.uniform_candidate_sampler(t, 1, 4, True, 6),
     ):
-        drawn, of_true, of_drawn = (one.asnumpy() for one in sample(true))
+        drawn, of_true, of_drawn = (tensor.asnumpy() for tensor in sample(true))
         assert len(set(drawn.tolist())) == 4 and drawn.max() < 6
         assert of_true.shape == (2, 1) and of_drawn.shape == (4,) and 0 < of_drawn.min() <= of_drawn.max() <= 1
     without = ops.UniformCandidateSampler(1, 4, True, 6, remove_accidental_hits=True)(true)[0].asnumpy()

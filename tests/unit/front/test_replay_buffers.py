@@ -36,7 +36,7 @@ class Ring(nn.Cell):
 
 
 def row(value: int, *more: int) -> tuple[Tensor, Tensor]:
-    rows = np.array([value]) if not more else np.array([[value], *([one] for one in more)])
+    rows = np.array([value]) if not more else np.array([[value], *([element] for element in more)])
     return tuple(Tensor(np.repeat(rows, width, -1).astype(kind)) for width, kind in ((4, np.float32), (2, np.int32)))
 
 
@@ -68,13 +68,13 @@ def test_rows_are_drawn_of_those_that_are_there() -> None:
 
 def test_what_a_ring_refuses() -> None:
     ring = Ring(5)
-    short, whole = (row(1)[0],), row(1)
+    short, full_row = (row(1)[0],), row(1)
     refused(lambda: ring.append(ring.data, short, ring.count, ring.head), ValueError, "expected 2 Tensors as exp, got 1.")
-    refused(lambda: ring.append(ring.data[:1], whole, ring.count, ring.head), ValueError,
+    refused(lambda: ring.append(ring.data[:1], full_row, ring.count, ring.head), ValueError,
             "expected 2 Tensors, one for each shape and dtype, got 1, and 2 dtypes.")
-    refused(lambda: P.BufferAppend(6, SHAPES, KINDS)(ring.data, whole, ring.count, ring.head), ValueError,
+    refused(lambda: P.BufferAppend(6, SHAPES, KINDS)(ring.data, full_row, ring.count, ring.head), ValueError,
             "expected Float32 of shape (6, 4), got Float32 of shape (5, 4).")
-    refused(lambda: ring.append(ring.data, whole[::-1], ring.count, ring.head), ValueError,
+    refused(lambda: ring.append(ring.data, full_row[::-1], ring.count, ring.head), ValueError,
             "expected Float32 of shape (4,), or of up to 5 such rows, got Int32 of shape (2,).")
 
 
@@ -86,8 +86,8 @@ def test_priorities_say_what_is_drawn() -> None:
     sample = inner.PriorityReplayBufferSample(handle, 16, SHAPES, KINDS)
     indices, weights, states, actions = sample(1.0)
     assert indices.dtype == ms.int64 and (weights.asnumpy() == 1).all() and set(indices.asnumpy()) == set(range(8))
-    held = {0: 8, 1: 9, **{at: at for at in range(2, 8)}}                    # of the ten the first two are lost
-    assert [held[at] for at in indices.asnumpy()] == states.asnumpy()[:, 3].tolist() == actions.asnumpy()[:, 1].tolist()
+    rows_in_buffer = {0: 8, 1: 9, **{at: at for at in range(2, 8)}}                    # of the ten the first two are lost
+    assert [rows_in_buffer[at] for at in indices.asnumpy()] == states.asnumpy()[:, 3].tolist() == actions.asnumpy()[:, 1].tolist()
     inner.PriorityReplayBufferUpdate(handle)(Tensor(np.arange(8)), Tensor(np.array([4, 1, 0, 0, 0, 0, 0, 0], np.float32) + 1e-12))
     indices, weights, *_ = inner.PriorityReplayBufferSample(handle, 300, SHAPES, KINDS)(0.5)
     assert set(indices.asnumpy()) == {0, 1} and (indices.asnumpy() == 0).sum() == pytest.approx(200, abs=2)
@@ -99,16 +99,16 @@ def test_priorities_say_what_is_drawn() -> None:
 
 
 def test_a_reservoir_keeps_each_with_the_same_probability() -> None:
-    kept = np.zeros(40)
+    counts = np.zeros(40)
     for seed in range(60):
         handle = int(inner.ReservoirReplayBufferCreate(10, SHAPES, KINDS, seed, 1)())
         for value in range(40):
             inner.ReservoirReplayBufferPush(handle)(row(value))
         states, actions = inner.ReservoirReplayBufferSample(handle, 10, SHAPES, KINDS)()
         assert len(set(states.asnumpy()[:, 0])) == 10 and (states.asnumpy()[:, 0] == actions.asnumpy()[:, 0]).all()
-        kept[states.asnumpy()[:, 0].astype(int)] += 1
+        counts[states.asnumpy()[:, 0].astype(int)] += 1
         inner.ReservoirReplayBufferDestroy(handle)()
-    assert kept.sum() == 600 and abs(kept[:20].sum() - 300) < 60
+    assert counts.sum() == 600 and abs(counts[:20].sum() - 300) < 60
 
 
 def test_what_buffers_refuse() -> None:

@@ -41,21 +41,21 @@ class Net(nn.Cell):
 def test_a_tree_without_changes_computes_the_same(mode: int) -> None:
     net = Net()
     tree = SymbolTree.create(net)
-    made = tree.get_network()
-    assert isinstance(made, Net) and type(made).__name__ == "NetOpt" and tree.get_origin_network() is net
+    network = tree.get_network()
+    assert isinstance(network, Net) and type(network).__name__ == "NetOpt" and tree.get_origin_network() is net
     for arguments in ((X,), (X, X - 2)):
-        for found, expected in zip(made(*arguments), net(*arguments)):
-            np.testing.assert_array_equal(found.asnumpy(), expected.asnumpy())
-    assert made.weight is net.weight and [p.name for p in made.trainable_params()] == ["weight"]
+        for result, expected in zip(network(*arguments), net(*arguments)):
+            np.testing.assert_array_equal(result.asnumpy(), expected.asnumpy())
+    assert network.weight is net.weight and [p.name for p in network.trainable_params()] == ["weight"]
 
 
 def test_a_changed_network_trains(mode: int) -> None:
     tree = SymbolTree.create(Net())
     tree.replace(tree.get_node("relu"), [Node.create_call_cell(nn.Tanh(), ["relu_out"], tree.get_node("relu").get_args(), name="tanh")])
     list(tree.nodes())[-1].get_inputs()[0].set_arg(0, "relu_out")
-    made = tree.get_network()
-    np.testing.assert_allclose(made(X)[0].asnumpy(), np.tanh(2 * X.asnumpy()), rtol=1e-5)
-    gradient = ms.grad(lambda x: made(x)[0].sum(), None, made.trainable_params())(X)
+    network = tree.get_network()
+    np.testing.assert_allclose(network(X)[0].asnumpy(), np.tanh(2 * X.asnumpy()), rtol=1e-5)
+    gradient = ms.grad(lambda x: network(x)[0].sum(), None, network.trainable_params())(X)
     np.testing.assert_allclose(gradient[0].asnumpy(), (X.asnumpy() / np.cosh(2 * X.asnumpy()) ** 2).sum(), rtol=1e-4)
 
 
@@ -80,8 +80,8 @@ def test_where_values_go() -> None:
     assert [node.get_name() for node, _ in inner.get_target_users(0)] == ["tuple"] and list(inner.get_arg_providers()) == [0]
     inner.set_attribute("kept", 3)
     assert inner.get_attribute("kept") == 3 and inner.get_attributes() == {"kept": 3} and inner.get_attribute("other") is None
-    made = Node.create_input("y", ScopedValue.create_variable_value((1, 2)))
-    assert made.get_node_type() is NodeType.Input and str(made.get_args()[0]) == "(1, 2)"
+    graph_node = Node.create_input("y", ScopedValue.create_variable_value((1, 2)))
+    assert graph_node.get_node_type() is NodeType.Input and str(graph_node.get_args()[0]) == "(1, 2)"
     assert ScopedValue.create_variable_value(nn.ReLU()).type is ValueType.CustomObjValue
 
 
@@ -106,6 +106,6 @@ def test_what_does_not_fit() -> None:
     tree.insert(tree.after("inner"), bare)
     with pytest.raises(ValueError, match="a name, a number, a text"):
         tree.get_network()
-    made = type("Made", (nn.Cell,), {"construct": eval("lambda self, x: x")})()
+    cell = type("Made", (nn.Cell,), {"construct": eval("lambda self, x: x")})()
     with pytest.raises(ValueError, match=r"written with def|in a file"):
-        SymbolTree.create(made)
+        SymbolTree.create(cell)

@@ -56,7 +56,7 @@ def test_hooks_of_a_cell_and_of_a_function(mode: int) -> None:
 
 def test_what_is_packed_may_be_anything() -> None:
     net = Product()
-    net.register_saved_tensors_hooks(lambda t: t.asnumpy().tolist(), lambda kept: Tensor(kept))
+    net.register_saved_tensors_hooks(lambda t: t.asnumpy().tolist(), lambda array: Tensor(array))
     assert _values(ops.grad(net, (0, 1))(*_pair())) == [[3.0, 4.0], [1.0, 2.0]]
 
 

@@ -73,11 +73,11 @@ class Draws(nn.Cell):
 @pytest.mark.parametrize("which", range(4))
 def test_a_seed_that_is_set_in_a_call_counts_in_both_modes(which: int) -> None:
 
-    found = []
+    results = []
     for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
         ms.set_context(mode=mode)
         ms.set_seed(7)
         net = Draws()
-        found.append([net(ms.Tensor([x, 2.0]), which).asnumpy().tolist() for x in range(4)] + [np.random.rand(), random.random()])
+        results.append([net(ms.Tensor([x, 2.0]), which).asnumpy().tolist() for x in range(4)] + [np.random.rand(), random.random()])
     ms.set_context(mode=ms.PYNATIVE_MODE)
-    assert found[0] == found[1]
+    assert results[0] == results[1]

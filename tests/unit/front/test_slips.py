@@ -25,11 +25,11 @@ def value_of(path: str) -> Any:
 def test_a_slip_is_what_it_means_and_is_told_once(path: str) -> None:
     home, _, name = path.rpartition(".")
     text = f"{path}: no release of MindSpore has it; torchspore takes {slips.SLIPS[path]}"
-    with once.anew(), pytest.warns(UserWarning, match=text) as told:
-        found = getattr(importlib.import_module(home), name)
-        assert found is value_of(slips.SLIPS[path])
+    with once.anew(), pytest.warns(UserWarning, match=text) as caught:
+        result = getattr(importlib.import_module(home), name)
+        assert result is value_of(slips.SLIPS[path])
         getattr(importlib.import_module(home), name)
-    assert len(told) == 1 and told[0].filename == __file__
+    assert len(caught) == 1 and caught[0].filename == __file__
 
 
 def test_mindspore_has_none_of_them() -> None:

@@ -25,8 +25,8 @@ AT, VALUES, SHAPE = longs((0, 1), (1, 2), (2, 0)), reals(1, 2, 3), longs(3, 4)
 MATRIX = longs(3, 4), longs(0, 3), longs(0, 1, 2, 3), longs(1, 2, 0), VALUES
 
 
-def listed(found: Any) -> Any:
-    return [listed(one) for one in found] if isinstance(found, tuple) else found.asnumpy().tolist()
+def listed(result: Any) -> Any:
+    return [listed(output) for output in result] if isinstance(result, tuple) else result.asnumpy().tolist()
 
 
 def test_the_parts_of_a_split_are_longer_first() -> None:
@@ -40,8 +40,8 @@ def test_a_quotient_by_dense_values() -> None:
 
 def test_sets_of_a_dense_and_a_sparse_tensor() -> None:
     second = longs((0, 0), (0, 1), (1, 0)), longs(2, 7, 5), longs(2, 2)
-    found = sparse.DenseToSparseSetOperation("union")(longs((1, 2, 2), (5, 4, 3)), *second)
-    assert listed(found) == [[[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]], [1, 2, 7, 3, 4, 5], [2, 3]]
+    result = sparse.DenseToSparseSetOperation("union")(longs((1, 2, 2), (5, 4, 3)), *second)
+    assert listed(result) == [[[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]], [1, 2, 7, 3, 4, 5], [2, 3]]
 
 
 def test_ragged_rows_are_filled_up_or_cut() -> None:
@@ -82,6 +82,6 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_does_not_fit_is_refused(name: str) -> None:
-    call, said = REFUSED[name]
-    with pytest.raises(TypeError if name == "no Tensor" else ValueError, match=said):
+    call, message = REFUSED[name]
+    with pytest.raises(TypeError if name == "no Tensor" else ValueError, match=message):
         call()

@@ -12,7 +12,7 @@ VALUES = np.array([0.75, 0.25, -0.5], np.float32)
 STARTS, COLUMNS = np.array([0, 1, 3, 4], np.int32), np.array([1, 0, 2, 3], np.int32)
 ELEMENTS = np.array([0.5, -0.25, 0.75, 2.0], np.float32)
 DENSE = np.arange(12, dtype=np.float32).reshape(3, 4) + 1
-WHOLE = np.array([[0, 0.5, 0, 0], [-0.25, 0, 0.75, 0], [0, 0, 0, 2]], np.float32)
+COMPLETE = np.array([[0, 0.5, 0, 0], [-0.25, 0, 0.75, 0], [0, 0, 0, 2]], np.float32)
 
 
 def csr() -> CSRTensor:
@@ -24,40 +24,40 @@ def coo() -> COOTensor:
 
 
 def test_forms(mode: int) -> None:
-    assert (ops.csr_to_dense(csr()).asnumpy() == WHOLE).all() and (csr().to_dense().asnumpy() == WHOLE).all()
-    assert (ops.dense_to_sparse_csr(Tensor(WHOLE)).asnumpy() == WHOLE).all()
-    assert (ops.dense_to_sparse_coo(Tensor(WHOLE)).to_dense().asnumpy() == WHOLE).all()
+    assert (ops.csr_to_dense(csr()).asnumpy() == COMPLETE).all() and (csr().to_dense().asnumpy() == COMPLETE).all()
+    assert (ops.dense_to_sparse_csr(Tensor(COMPLETE)).asnumpy() == COMPLETE).all()
+    assert (ops.dense_to_sparse_coo(Tensor(COMPLETE)).to_dense().asnumpy() == COMPLETE).all()
     rows = coo().to_csr()
     assert rows.indptr.asnumpy().tolist() == [0, 1, 2, 3] and (rows.to_dense().asnumpy() == coo().to_dense().asnumpy()).all()
-    assert (csr().to_coo().to_dense().asnumpy() == WHOLE).all()
+    assert (csr().to_coo().to_dense().asnumpy() == COMPLETE).all()
     assert ops.csr2coo(Tensor(STARTS), 4).asnumpy().tolist() == [0, 1, 1, 2]
     assert ops.coo2csr(Tensor([0, 1, 1, 2]), 3).asnumpy().tolist() == STARTS.tolist()
 
 
 def test_products(mode: int) -> None:
     v = DENSE[0][:, None]
-    np.testing.assert_allclose(ops.csr_mv(csr(), Tensor(v)).asnumpy(), WHOLE @ v)
-    np.testing.assert_allclose(ops.csr_mm(csr(), Tensor(DENSE.T)).asnumpy(), WHOLE @ DENSE.T)
-    np.testing.assert_allclose(ops.csr_mm(csr(), Tensor(DENSE), trans_a=True).asnumpy(), WHOLE.T @ DENSE)
-    np.testing.assert_allclose(ops.csr_mm(csr(), csr(), trans_b=True).asnumpy(), WHOLE @ WHOLE.T)
-    np.testing.assert_allclose(csr().mm(Tensor(DENSE.T)).asnumpy(), WHOLE @ DENSE.T)
-    np.testing.assert_allclose(ops.csr_reduce_sum(csr(), 1).asnumpy(), WHOLE.sum(1, keepdims=True))
-    np.testing.assert_allclose(csr().sum(-1).asnumpy(), WHOLE.sum(1, keepdims=True))
+    np.testing.assert_allclose(ops.csr_mv(csr(), Tensor(v)).asnumpy(), COMPLETE @ v)
+    np.testing.assert_allclose(ops.csr_mm(csr(), Tensor(DENSE.T)).asnumpy(), COMPLETE @ DENSE.T)
+    np.testing.assert_allclose(ops.csr_mm(csr(), Tensor(DENSE), trans_a=True).asnumpy(), COMPLETE.T @ DENSE)
+    np.testing.assert_allclose(ops.csr_mm(csr(), csr(), trans_b=True).asnumpy(), COMPLETE @ COMPLETE.T)
+    np.testing.assert_allclose(csr().mm(Tensor(DENSE.T)).asnumpy(), COMPLETE @ DENSE.T)
+    np.testing.assert_allclose(ops.csr_reduce_sum(csr(), 1).asnumpy(), COMPLETE.sum(1, keepdims=True))
+    np.testing.assert_allclose(csr().sum(-1).asnumpy(), COMPLETE.sum(1, keepdims=True))
 
 
 def test_elementwise(mode: int) -> None:
-    np.testing.assert_allclose(ops.csr_mul(csr(), Tensor(DENSE)).asnumpy(), WHOLE * DENSE)
-    np.testing.assert_allclose((csr() * Tensor(DENSE[:, :1])).asnumpy(), WHOLE * DENSE[:, :1])
-    np.testing.assert_allclose((csr() / 2).asnumpy(), WHOLE / 2)
-    np.testing.assert_allclose(ops.csr_div(csr(), Tensor(DENSE[0])).asnumpy(), WHOLE / DENSE[0])
-    np.testing.assert_allclose((csr() + csr()).asnumpy(), WHOLE * 2)
+    np.testing.assert_allclose(ops.csr_mul(csr(), Tensor(DENSE)).asnumpy(), COMPLETE * DENSE)
+    np.testing.assert_allclose((csr() * Tensor(DENSE[:, :1])).asnumpy(), COMPLETE * DENSE[:, :1])
+    np.testing.assert_allclose((csr() / 2).asnumpy(), COMPLETE / 2)
+    np.testing.assert_allclose(ops.csr_div(csr(), Tensor(DENSE[0])).asnumpy(), COMPLETE / DENSE[0])
+    np.testing.assert_allclose((csr() + csr()).asnumpy(), COMPLETE * 2)
     np.testing.assert_allclose((coo() + coo()).to_dense().asnumpy(), coo().to_dense().asnumpy() * 2)
     np.testing.assert_allclose((coo() + Tensor(DENSE)).asnumpy(), coo().to_dense().asnumpy() + DENSE)
     values = ops.csr_gather(Tensor(STARTS), Tensor(COLUMNS), Tensor(DENSE), (3, 4)).asnumpy()
     assert values.tolist() == [2, 5, 7, 12]
-    found = ops.csr_softmax(csr(), ms.float32).asnumpy()
-    np.testing.assert_allclose(found.sum(1), 1, rtol=1e-6)
-    np.testing.assert_allclose(found[1, 2] / found[1, 0], np.exp(1.0), rtol=1e-6)
+    array = ops.csr_softmax(csr(), ms.float32).asnumpy()
+    np.testing.assert_allclose(array.sum(1), 1, rtol=1e-6)
+    np.testing.assert_allclose(array[1, 2] / array[1, 0], np.exp(1.0), rtol=1e-6)
 
 
 def test_a_cell_takes_and_gives_them(mode: int) -> None:
@@ -65,8 +65,8 @@ def test_a_cell_takes_and_gives_them(mode: int) -> None:
         def construct(self, x: CSRTensor, y: Tensor) -> CSRTensor:
             return ops.csr_sin(x) * y
 
-    found = Net()(csr(), Tensor(DENSE))
-    np.testing.assert_allclose(found.asnumpy(), np.sin(WHOLE) * DENSE, rtol=1e-6)
+    result = Net()(csr(), Tensor(DENSE))
+    np.testing.assert_allclose(result.asnumpy(), np.sin(COMPLETE) * DENSE, rtol=1e-6)
 
 
 def test_a_gradient_through_them(mode: int) -> None:
@@ -75,13 +75,13 @@ def test_a_gradient_through_them(mode: int) -> None:
 
     by_values, by_dense = ms.grad(loss, (0, 1))(Tensor(ELEMENTS), Tensor(DENSE.T))
     np.testing.assert_allclose(by_values.asnumpy(), DENSE.sum(0)[COLUMNS])
-    np.testing.assert_allclose(by_dense.asnumpy(), np.repeat(WHOLE.sum(0)[:, None], 3, 1))
+    np.testing.assert_allclose(by_dense.asnumpy(), np.repeat(COMPLETE.sum(0)[:, None], 3, 1))
 
 
 def test_parts_and_makers() -> None:
-    made = ops.make_coo_tensor(Tensor(AT), Tensor(VALUES), (3, 4))
-    assert ops.coo_tensor_get_dense_shape(made) == (3, 4) and ops.coo_tensor_get_values(made) is made.values
-    assert ops.coo_tensor_get_indices(made) is made.indices and ops.make_sparse_tensor(Tensor(AT), Tensor(VALUES), (3, 4)).size == 3
+    sparse = ops.make_coo_tensor(Tensor(AT), Tensor(VALUES), (3, 4))
+    assert ops.coo_tensor_get_dense_shape(sparse) == (3, 4) and ops.coo_tensor_get_values(sparse) is sparse.values
+    assert ops.coo_tensor_get_indices(sparse) is sparse.indices and ops.make_sparse_tensor(Tensor(AT), Tensor(VALUES), (3, 4)).size == 3
     rows = ops.make_csr_tensor(Tensor(STARTS), Tensor(COLUMNS), Tensor(ELEMENTS), (3, 4))
     assert ops.csr_tensor_get_indptr(rows) is rows.indptr and ops.csr_tensor_get_indices(rows) is rows.indices
     assert ops.csr_tensor_get_values(rows) is rows.values and ops.csr_tensor_get_dense_shape(rows) == (3, 4)
@@ -135,11 +135,11 @@ def test_gradients_go_into_values_and_come_as_sparse_values() -> None:
     """Places of a sparse value have no gradient, though they are integers; `sens` may be sparse."""
     at, values = ms.Tensor([[0, 1], [1, 2]], ms.int32), ms.Tensor([-1.0, 2.0])
     for function in (lambda i, v: ms.COOTensor(i, v, (3, 4)), lambda i, v: ms.COOTensor(i, v, (3, 4)).to_dense()):
-        by_place, by_value = ms.ops.GradOperation(get_all=True)(function)(at, values)
-        assert not by_place.asnumpy().any() and by_value.asnumpy().tolist() == [1, 1]
-    by_place, _ = ms.ops.GradOperation(get_all=True)(lambda i, v: ms.COOTensor(i, v, (3, 4)).indices)(at, values)
-    assert not by_place.asnumpy().any()
+        by_index, by_value = ms.ops.GradOperation(get_all=True)(function)(at, values)
+        assert not by_index.asnumpy().any() and by_value.asnumpy().tolist() == [1, 1]
+    by_index, _ = ms.ops.GradOperation(get_all=True)(lambda i, v: ms.COOTensor(i, v, (3, 4)).indices)(at, values)
+    assert not by_index.asnumpy().any()
     dense = ms.Tensor([[0.0, 1.0], [3.0, 0.0]])
     sens = dense.to_csr()
-    found = ms.ops.GradOperation(get_all=True, sens_param=True)(lambda x: x.to_csr())(dense, sens)
-    assert found[0].asnumpy().tolist() == [[0, 1], [3, 0]]
+    result = ms.ops.GradOperation(get_all=True, sens_param=True)(lambda x: x.to_csr())(dense, sens)
+    assert result[0].asnumpy().tolist() == [[0, 1], [3, 0]]

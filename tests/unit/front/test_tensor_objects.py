@@ -76,4 +76,4 @@ def test_a_tensor_from_torch_shares_and_is_cut() -> None:
 def test_what_is_no_number_is_in_no_tensor() -> None:
     tensor = Tensor([1.0, 2.0])
     assert 2 in tensor and 3 not in tensor
-    assert not any(one in tensor for one in ("a", None, {}, object()))
+    assert not any(value in tensor for value in ("a", None, {}, object()))

@@ -98,9 +98,9 @@ def test_one_token_after_the_other(mode: int) -> None:
 
 
 def test_embedding_mask_and_loss(mode: int) -> None:
-    table, found = library.VocabEmbedding(5, 3), None
-    found, whole = table(Tensor([[0, 4]], ms.int32))
-    np.testing.assert_array_equal(found.asnumpy()[0], whole.asnumpy()[[0, 4]])
+    table, result = library.VocabEmbedding(5, 3), None
+    result, weights = table(Tensor([[0, 4]], ms.int32))
+    np.testing.assert_array_equal(result.asnumpy()[0], weights.asnumpy()[[0, 4]])
     mask = library.AttentionMask(3)(Tensor([[1, 1, 0]], ms.float32))
     assert mask.asnumpy().tolist() == [[[1, 0, 0], [1, 1, 0], [0, 0, 0]]]
     logits, weight = RANDOM.randn(3, 4).astype(np.float32), np.array([1, 0, 1], np.float32)
@@ -115,8 +115,8 @@ def test_embedding_mask_and_loss(mode: int) -> None:
 def test_it_trains() -> None:
     cell = library.TransformerEncoder(2, 1, 8, 16, 4, 2)
     gradient = ms.grad(lambda x, mask: cell(x, mask)[0].sum(), None, cell.trainable_params())
-    found = gradient(Tensor(RANDOM.randn(2, 4, 8).astype(np.float32)), Tensor(np.ones((2, 4, 4), np.float32)))
-    assert len(found) == len(cell.trainable_params()) and any(np.abs(g.asnumpy()).max() > 0 for g in found)
+    result = gradient(Tensor(RANDOM.randn(2, 4, 8).astype(np.float32)), Tensor(np.ones((2, 4, 4), np.float32)))
+    assert len(result) == len(cell.trainable_params()) and any(np.abs(g.asnumpy()).max() > 0 for g in result)
 
 
 def test_names_of_later_versions() -> None:

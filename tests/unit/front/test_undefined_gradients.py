@@ -24,8 +24,8 @@ def test_the_message(name: str, mode: int) -> None:
     function, shown = CALLS[name]
     with pytest.raises(TypeError) as raised:
         ms.grad(function)(X)
-    place, _, rest = str(raised.value).partition(": ")
-    assert Path(place.partition(":")[0]).name == Path(__file__).name
+    location, _, rest = str(raised.value).partition(": ")
+    assert Path(location.partition(":")[0]).name == Path(__file__).name
     assert rest == (
         f"the gradient of {shown} is not defined.\n\n"
         "hint: write ops.stop_gradient(x) for what it takes, or take the gradient by other values."

@@ -18,8 +18,8 @@ def of(*shape: int, start: float = 0.5) -> Tensor:
     return Tensor((np.sin(np.arange(count) * 1.7 + start) * 3).reshape(shape).astype(np.float32))
 
 
-def close(found: Tensor, expected: Tensor) -> None:
-    np.testing.assert_allclose(found.asnumpy(), expected.asnumpy(), rtol=1e-4, atol=1e-5)
+def close(result: Tensor, expected: Tensor) -> None:
+    np.testing.assert_allclose(result.asnumpy(), expected.asnumpy(), rtol=1e-4, atol=1e-5)
 
 
 def refused(call: Callable[[], Any], kind: type[Exception], text: str) -> None:
@@ -84,9 +84,9 @@ def test_pools_by_fractions_have_gradients() -> None:
     for cls, back in ((nn_ops.FractionalMaxPool, G.FractionalMaxPoolGrad), (nn_ops.FractionalAvgPool, G.FractionalAvgPoolGrad)):
         pool = cls([1.0, 1.5, 1.4, 1.0], True, True, True, 3, 4)
         out, rows, columns = pool(x)
-        found = ms.grad(lambda x, pool=pool: (pool(x)[0] * sens).sum())(x)
+        gradients = ms.grad(lambda x, pool=pool: (pool(x)[0] * sens).sum())(x)
         first = (x, out) if back is G.FractionalMaxPoolGrad else (Tensor([2, 6, 7, 2]),)
-        close(back(True)(*first, sens, rows, columns), found)
+        close(back(True)(*first, sens, rows, columns), gradients)
 
 
 @pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
@@ -127,21 +127,21 @@ def test_what_pools_by_fractions_refuse() -> None:
 @pytest.mark.parametrize(("stride", "gap"), [(1, 1), (2, 1), ((1, 2), (2, 1)), ((1, 1, 2, 3), (1, 1, 1, 2))])
 def test_dilation_is_the_largest_sum(mode: str, stride: Any, gap: Any) -> None:
     x, weight = of(2, 3, 7, 8), of(3, 2, 3, start=1.0)
-    found = nn_ops.Dilation2D(stride, gap, mode)(x, weight).asnumpy()
+    array = nn_ops.Dilation2D(stride, gap, mode)(x, weight).asnumpy()
     (down, along), (step, skip) = ((s, s) if isinstance(s, int) else s[-2:] for s in (stride, gap))
     reach = step + 1, 2 * skip + 1
     shape, before = [(7 - reach[0]) // down + 1, (8 - reach[1]) // along + 1], [0, 0]
     if mode == "same":
         shape = [-(-7 // down), -(-8 // along)]
         before = [max((n - 1) * s + r - length, 0) // 2 for n, s, r, length in zip(shape, (down, along), reach, (7, 8))]
-    assert found.shape == (2, 3, *shape)
+    assert array.shape == (2, 3, *shape)
     for i, j in np.ndindex(*shape):
         sums = [
             x.asnumpy()[:, :, i * down - before[0] + k * step, j * along - before[1] + m * skip] + weight.asnumpy()[:, k, m]
             for k, m in np.ndindex(2, 3)
             if 0 <= i * down - before[0] + k * step < 7 and 0 <= j * along - before[1] + m * skip < 8
         ]
-        np.testing.assert_allclose(found[:, :, i, j], np.max(sums, 0), rtol=1e-6)
+        np.testing.assert_allclose(array[:, :, i, j], np.max(sums, 0), rtol=1e-6)
 
 
 def test_gradients_of_a_dilation() -> None:
@@ -182,8 +182,8 @@ def test_sequences_end_where_their_lengths_say(directions: int) -> None:
         rnn = cls(3, 2, 1, True, both, 0.0)
         out, *last = rnn(x, *states, weights(count), short)
         alone, *ends = rnn(x[:2, 1:], *[s[:, 1:] for s in states], weights(count), Tensor(np.array([2], np.int32)))
-        whole = rnn(x, *states, weights(count), long)[0]
-        close(out[:, 0], whole[:, 0])
+        full_output = rnn(x, *states, weights(count), long)[0]
+        close(out[:, 0], full_output[:, 0])
         close(out[:2, 1], alone[:, 0])
         close(last[0][:, 1], ends[0][:, 0])
         assert not out[2:, 1].asnumpy().any()
@@ -192,8 +192,8 @@ def test_sequences_end_where_their_lengths_say(directions: int) -> None:
 def test_an_lstm_with_lengths_is_the_lstm() -> None:
     x, h, c, w = of(4, 2, 3), of(2, 2, 2), of(2, 2, 2, start=1.0), weights(200)
     plain = ops.LSTM(3, 2, 2, True, False, 0.0)(x, h, c, w)
-    for one, other in zip(plain[:3], inner.LSTMV2(3, 2, 2, True, False, 0.0)(x, h, c, w, Tensor(np.array([4, 4], np.int32)))):
-        close(one, other)
+    for plain_output, other in zip(plain[:3], inner.LSTMV2(3, 2, 2, True, False, 0.0)(x, h, c, w, Tensor(np.array([4, 4], np.int32)))):
+        close(plain_output, other)
 
 
 def test_what_recurrent_primitives_refuse() -> None:
@@ -218,8 +218,8 @@ def test_a_status_of_eight_ints_knows_of_what_it_depends_on(mode: int) -> None:
         def construct(self, x: Tensor) -> Tensor:
             init = Tensor([0] * 8, ms.int32)
             x = ops.depend(x, self.clear(init))
-            found = x - ops.neg(x)
-            status = self.get(ops.depend(init, found))
+            result = x - ops.neg(x)
+            status = self.get(ops.depend(init, result))
             return ops.logical_not(ops.equal(Tensor([0], ms.int32), status).all())
 
     ms.set_context(mode=mode)

@@ -15,17 +15,17 @@ class Three(nn.Cell):
 
 
 def test_virtual_datasets_pass_on(mode: int) -> None:
-    one, two, three = (Tensor(float(n)) for n in (1, 2, 3))
-    assert float(nn.VirtualDatasetCellTriple(Three())(one, two, three)) == 7.0
-    assert float(_VirtualDatasetCell(Three())(one, two, three)) == 7.0
+    first, two, three = (Tensor(float(n)) for n in (1, 2, 3))
+    assert float(nn.VirtualDatasetCellTriple(Three())(first, two, three)) == 7.0
+    assert float(_VirtualDatasetCell(Three())(first, two, three)) == 7.0
 
 
 def test_reducers_of_one_process(mode: int) -> None:
     net = nn.Dense(2, 1)
     weights = ms.ParameterTuple(net.trainable_params())
     gradients = (Tensor([[2.0, 4.0]]), Tensor([8.0]))
-    same = nn.DistributedGradReducer(weights)(gradients)
-    assert [g.asnumpy().tolist() for g in same] == [[[2.0, 4.0]], [8.0]]
+    reduced = nn.DistributedGradReducer(weights)(gradients)
+    assert [g.asnumpy().tolist() for g in reduced] == [[[2.0, 4.0]], [8.0]]
     halved = nn.DistributedGradReducer(weights, True, 2)(gradients)
     assert [g.asnumpy().tolist() for g in halved] == [[[1.0, 2.0]], [4.0]]
     assert nn.PipelineGradReducer(weights, 2.0)(gradients)[1].asnumpy().tolist() == [4.0]
@@ -72,8 +72,8 @@ def test_a_step_may_set_its_reducer_again(mode: int) -> None:
     for reducer in (None, lambda grads: grads, nn.DistributedGradReducer):
         net = nn.Dense(1, 1, weight_init="ones", has_bias=False)
         weights = net.trainable_params()
-        made = reducer(weights) if reducer is nn.DistributedGradReducer else reducer
-        step = Reducing(net, nn.SGD(weights, 0.5), made)
+        reducer_object = reducer(weights) if reducer is nn.DistributedGradReducer else reducer
+        step = Reducing(net, nn.SGD(weights, 0.5), reducer_object)
         assert step(Tensor([[2.0]])).asnumpy().tolist() == [[2.0]]
         assert weights[0].asnumpy().tolist() == [[0.0]]
         assert "grad_reducer" not in nn.TrainOneStepCell(net, nn.SGD(weights, 0.5)).name_cells()

@@ -224,8 +224,8 @@ def pynative_after():
 def test_both_modes_are_equal_over_three_calls(kind: type[Base]) -> None:
     eager, _ = three_calls(kind, ms.PYNATIVE_MODE)
     graphed, net = three_calls(kind, ms.GRAPH_MODE)
-    for one, other in zip(eager, graphed):
-        for a, b in zip(one, other):
+    for eager_value, other in zip(eager, graphed):
+        for a, b in zip(eager_value, other):
             np.testing.assert_array_equal(a, b)
     assert len(dispatch.graphs(net)) == (kind in HELD)
 
@@ -334,10 +334,10 @@ class Tiles(Base):
 def test_what_keeps_changing_is_not_captured_for_ever_and_said_once() -> None:
     ms.set_context(mode=ms.GRAPH_MODE)
     net, x = Tiles(), Tensor(np.ones((2, 4), np.float32))
-    with pytest.warns(UserWarning, match=r"test_capture\.py:\d+: Tiles is called with something that keeps changing") as said:
+    with pytest.warns(UserWarning, match=r"test_capture\.py:\d+: Tiles is called with something that keeps changing") as message:
         for count in range(1, 21):
             assert net(x, count).shape == (2 * count, 4)
-    assert len(said) == 1
+    assert len(message) == 1
     assert len(dispatch.graphs(net)) == graph_table.WASTED
     net(x, 1)
     assert len(dispatch.graphs(net)) == graph_table.WASTED

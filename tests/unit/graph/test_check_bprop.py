@@ -53,7 +53,7 @@ def gradients(net: nn.Cell) -> Any:
     return ops.GradOperation(get_all=True)(net)(X, X)
 
 
-def whole(kind: type[Exception], sentence: str, call: Callable[[], Any]) -> None:
+def assert_refused(kind: type[Exception], sentence: str, call: Callable[[], Any]) -> None:
     with pytest.raises(kind) as caught:
         call()
     text, path = re.sub(r"\S+test_check_bprop\.py:\d+", "FILE:1", str(caught.value)), type(caught.value)
@@ -62,29 +62,29 @@ def whole(kind: type[Exception], sentence: str, call: Callable[[], Any]) -> None
 
 @pytest.mark.parametrize("case", CHECKED)
 def test_what_differs_is_named(mode: int, checked: None, case: str) -> None:
-    given, kind, sentence = CHECKED[case]
-    whole(kind, sentence, lambda: gradients(Own(given)))
+    grads, kind, sentence = CHECKED[case]
+    assert_refused(kind, sentence, lambda: gradients(Own(grads)))
 
 
 @pytest.mark.parametrize("case", CHECKED)
 def test_it_is_found_while_compiling(checked: None, case: str) -> None:
-    given, kind, sentence = CHECKED[case]
+    grads, kind, sentence = CHECKED[case]
 
     class Outer(nn.Cell):
         def __init__(self) -> None:
             super().__init__()
-            self.own = Own(given)
+            self.own = Own(grads)
 
         def construct(self, x):
             return ms.grad(self.own, (0, 1))(x, x)
 
-    whole(kind, sentence, lambda: Outer().compile(X))
+    assert_refused(kind, sentence, lambda: Outer().compile(X))
 
 
 @pytest.mark.parametrize("case", UNCHECKED)
 def test_without_it_only_what_can_not_be_a_gradient_is_refused(mode: int, case: str) -> None:
-    given, sentence = UNCHECKED[case]
-    whole(RuntimeError, sentence, lambda: gradients(Own(given)))
+    grads, sentence = UNCHECKED[case]
+    assert_refused(RuntimeError, sentence, lambda: gradients(Own(grads)))
 
 
 def test_without_it_another_dtype_is_cast_and_more_are_dropped(mode: int) -> None:

@@ -20,20 +20,20 @@ def traced(function: Callable[..., Any], *inputs: torch.Tensor) -> torch.fx.Grap
 
 
 def groups(module: torch.fx.GraphModule) -> list[list[str]]:
-    found = build_clusters(module, fusion.is_fusable)
-    return [[str(node.target).split(".")[-2] for node in cluster.nodes if "aten" in str(node.target)] for cluster in found]
+    result = build_clusters(module, fusion.is_fusable)
+    return [[str(node.target).split(".")[-2] for node in cluster.nodes if "aten" in str(node.target)] for cluster in result]
 
 
 def with_kernels(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
     """Every cluster replaced by the straight-line code of itself."""
-    found = build_clusters(module, fusion.is_fusable)
-    return insert_kernels(module, [(c, eager_codegen.compile(extract(c))) for c in found])
+    result = build_clusters(module, fusion.is_fusable)
+    return insert_kernels(module, [(c, eager_codegen.compile(extract(c))) for c in result])
 
 
 def run(module: torch.fx.GraphModule, inputs: tuple[torch.Tensor, ...]) -> list[torch.Tensor]:
-    own = [measurement.copy(t) for t in inputs]
+    copies = [measurement.copy(t) for t in inputs]
     torch.manual_seed(0)
-    return [*eager_codegen.compile(module)(*own), *own]
+    return [*eager_codegen.compile(module)(*copies), *copies]
 
 
 A, B = torch.randn(4, 4), torch.randn(4, 4)
@@ -125,12 +125,12 @@ def test_fold_norms_takes_the_norm_away() -> None:
 
 def test_hoist_takes_out_what_hangs_on_weights_alone() -> None:
     module = fold_norms(traced(normed, *IMAGE))
-    found = hoist(module, frozenset({1, 2, 3}))
-    assert found is not None and found.input_indices == [1, 2, 3]
-    names = [str(node.target) for node in found.rest.graph.nodes if node.op == "call_function"]
+    result = hoist(module, frozenset({1, 2, 3}))
+    assert result is not None and result.input_indices == [1, 2, 3]
+    names = [str(node.target) for node in result.rest.graph.nodes if node.op == "call_function"]
     assert names == ["aten.convolution.default"]
-    given = eager_codegen.compile(found.first)(*IMAGE[1:])
-    torch.testing.assert_close(eager_codegen.compile(found.rest)(*IMAGE, *given), run(module, IMAGE)[:1])
+    outputs = eager_codegen.compile(result.first)(*IMAGE[1:])
+    torch.testing.assert_close(eager_codegen.compile(result.rest)(*IMAGE, *outputs), run(module, IMAGE)[:1])
     assert hoist(module, frozenset()) is None
 
 

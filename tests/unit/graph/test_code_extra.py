@@ -14,9 +14,9 @@ def test_graphs_are_counted() -> None:
     assert get_code_extra(double.__wrapped__) is None and get_code_extra(len) is None
     for rows in (2, 2, 3):
         double(Tensor([1.0] * rows))
-    found = get_code_extra(double.__wrapped__)
-    assert found is not None and found["break_count_"] == 0 and found["compile_count_"] == 2 and found["stat"] == "GRAPH_CALLABLE"
-    assert found["code"]["call_count_"] == 3 and found["code"]["phase_"]
+    result = get_code_extra(double.__wrapped__)
+    assert result is not None and result["break_count_"] == 0 and result["compile_count_"] == 2 and result["stat"] == "GRAPH_CALLABLE"
+    assert result["code"]["call_count_"] == 3 and result["code"]["phase_"]
 
 
 def test_a_method_and_a_call_that_is_no_graph() -> None:
@@ -27,8 +27,8 @@ def test_a_method_and_a_call_that_is_no_graph() -> None:
 
     net = Net()
     net(Tensor([1.0]))
-    found = get_code_extra(Net.construct.__wrapped__)
-    assert found is not None and found["compile_count_"] == 1 and found["break_count_"] == 0
+    result = get_code_extra(Net.construct.__wrapped__)
+    assert result is not None and result["compile_count_"] == 1 and result["break_count_"] == 0
 
     @PIJitCaptureContext()
     def shown(x: Tensor) -> Tensor:
@@ -37,8 +37,8 @@ def test_a_method_and_a_call_that_is_no_graph() -> None:
         return y + 1
 
     assert shown(Tensor([1.0])).asnumpy().tolist() == [4.0]
-    found = get_code_extra(shown.__wrapped__)
-    assert found is not None and found["break_count_"] > 0
+    result = get_code_extra(shown.__wrapped__)
+    assert result is not None and result["break_count_"] > 0
 
 
 def test_what_is_decorated() -> None:
@@ -46,5 +46,5 @@ def test_what_is_decorated() -> None:
         def construct(self, x: Tensor) -> Tensor:
             return x + 1
 
-    whole = PIJitCaptureContext(fullgraph=True)
-    assert float(whole(Net())(Tensor(1.0))) == 2 and float(whole(Net)()(Tensor(1.0))) == 2 and whole(3) == 3
+    capture = PIJitCaptureContext(fullgraph=True)
+    assert float(capture(Net())(Tensor(1.0))) == 2 and float(capture(Net)()(Tensor(1.0))) == 2 and capture(3) == 3

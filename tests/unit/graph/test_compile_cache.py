@@ -47,7 +47,7 @@ ms.set_context(mode=ms.GRAPH_MODE, {options})
 from net import Net
 print(float(Net()(Tensor(np.full((256, 64), 0.01, np.float32)))))
 """
-PLACE = "cache/rank_0/graph_cache"
+CACHE_FOLDER = "cache/rank_0/graph_cache"
 FIRST = 'nothing is kept for Net.construct of {net}'
 HIT = 'Net.construct of {net} is found in'
 CHANGED = '{net} has changed since Net.construct of {net} was kept'
@@ -78,22 +78,22 @@ def once(run: Program, program: Path, options: str = ON, **extra: str) -> tuple[
     return ran.out.strip(), "\n".join(line.partition("compile cache: ")[2] for line in ran.err.splitlines() if "compile cache: " in line)
 
 
-def told(text: str, program: Path) -> str:
+def with_net_path(text: str, program: Path) -> str:
     return text.format(net=program / "net.py")
 
 
 def test_the_three_moments_are_in_the_log(run: Program, program: Path) -> None:
-    out, said = once(run, program)
-    assert said.startswith(told(FIRST, program))
-    assert re.fullmatch(r"[0-9a-f]{64}", (program / PLACE / "compile_dependency.hash").read_text())
-    before = (program / PLACE / "compile_dependency.hash").read_text()
+    out, message = once(run, program)
+    assert message.startswith(with_net_path(FIRST, program))
+    assert re.fullmatch(r"[0-9a-f]{64}", (program / CACHE_FOLDER / "compile_dependency.hash").read_text())
+    before = (program / CACHE_FOLDER / "compile_dependency.hash").read_text()
     assert once(run, program)[0] == out
-    assert once(run, program)[1].startswith(told(HIT, program))
+    assert once(run, program)[1].startswith(with_net_path(HIT, program))
     (program / "net.py").write_text(NET.replace("* 2", "* 3"))
-    changed, said = once(run, program)
-    assert said.startswith(told(CHANGED, program)) and float(changed) > float(out)
-    assert (program / PLACE / "compile_dependency.hash").read_text() != before
-    assert once(run, program)[1].startswith(told(HIT, program))
+    changed, message = once(run, program)
+    assert message.startswith(with_net_path(CHANGED, program)) and float(changed) > float(out)
+    assert (program / CACHE_FOLDER / "compile_dependency.hash").read_text() != before
+    assert once(run, program)[1].startswith(with_net_path(HIT, program))
 
 
 @pytest.mark.slow
@@ -109,8 +109,8 @@ def test_load_takes_the_graph_as_it_was_kept(run: Program, program: Path) -> Non
     save, load = "save_compile_cache=True, compile_cache_path='cache'", "load_compile_cache=True, compile_cache_path='cache'"
     out, _ = once(run, program, save)
     (program / "net.py").write_text(NET.replace("* 2", "* 3"))
-    old, said = once(run, program, load)
-    assert old == out and "runs as it was kept" in said
+    old, message = once(run, program, load)
+    assert old == out and "runs as it was kept" in message
     new, _ = once(run, program, save)
     assert new != out
     assert once(run, program, load)[0] == new
@@ -130,20 +130,20 @@ exec {compiler} "$@"
     ("save_compile_cache", "save_compile_cache", True),
 ])
 def test_the_second_process_starts_no_compiler(run: Program, program: Path, first: str, second: str, compiles: bool) -> None:
-    found = shutil.which("g++")
-    if found is None:
+    file_path = shutil.which("g++")
+    if file_path is None:
         pytest.skip("no compiler here")
     (program / "bin").mkdir()
-    (program / "bin/g++").write_text(COMPILER.format(log=program / "compiled", compiler=found))
+    (program / "bin/g++").write_text(COMPILER.format(log=program / "compiled", compiler=file_path))
     (program / "bin/g++").chmod(0o755)
     path = f"{program / 'bin'}{os.pathsep}{os.environ['PATH']}"
     options = "compile_cache_path='cache', graph_kernel_flags='--opt_level=1', {}=True".format
-    out, said = once(run, program, options(first), PATH=path)
+    out, message = once(run, program, options(first), PATH=path)
     assert (program / "compiled").exists()
     (program / "compiled").unlink()
-    again, said = once(run, program, options(second), PATH=path)
-    assert again == out and (program / "compiled").exists() is compiles, said
-    assert ("is compiled again" in said) is compiles
+    second_out, message = once(run, program, options(second), PATH=path)
+    assert second_out == out and (program / "compiled").exists() is compiles, message
+    assert ("is compiled again" in message) is compiles
 
 
 TWO = """
@@ -163,16 +163,16 @@ def test_load_takes_no_graph_whose_parameters_came_in_another_order(run: Program
     (program / "net.py").write_text(TWO)
     once(run, program, "save_compile_cache=True, compile_cache_path='cache'")
     (program / "net.py").write_text(TWO.replace("self.one(x) * 2 + self.two(x)", "self.two(x) * 2 + self.one(x)"))
-    out, said = once(run, program, "load_compile_cache=True, compile_cache_path='cache'")
-    assert said.startswith("there is no graph of Net.construct")
+    out, message = once(run, program, "load_compile_cache=True, compile_cache_path='cache'")
+    assert message.startswith("there is no graph of Net.construct")
     assert out == once(run, program, "")[0]
 
 
 @pytest.mark.slow
 def test_load_without_a_graph_that_fits_compiles(run: Program, program: Path) -> None:
     options = "load_compile_cache=True, compile_cache_path='cache'"
-    out, said = once(run, program, options)
-    assert said.startswith("there is no graph of Net.construct")
+    out, message = once(run, program, options)
+    assert message.startswith("there is no graph of Net.construct")
     once(run, program, "save_compile_cache=True, compile_cache_path='cache'")
     (program / "net.py").write_text(NET.replace(".sum()", ""))
     (program / "main.py").write_text(MAIN.format(options=options))
@@ -185,13 +185,13 @@ def test_load_without_a_graph_that_fits_compiles(run: Program, program: Path) ->
 def cached(tmp_path: Path) -> Iterator[Path]:
     autotune_cache.forget()
     ms.set_context(mode=ms.GRAPH_MODE, enable_compile_cache=True, compile_cache_path=str(tmp_path))
-    yield tmp_path / PLACE.removeprefix("cache/")
+    yield tmp_path / CACHE_FOLDER.removeprefix("cache/")
     ms.set_context(mode=ms.PYNATIVE_MODE, enable_compile_cache=False, compile_cache_path="", save_compile_cache=False)
     autotune_cache.forget()
 
 
-def entries(place: Path, part: str = "graphs") -> list[Path]:
-    return [path for path in (place / part).rglob("*") if path.is_file() and not path.name.startswith(".")]
+def entries(index: Path, part: str = "graphs") -> list[Path]:
+    return [path for path in (index / part).rglob("*") if path.is_file() and not path.name.startswith(".")]
 
 
 def notes() -> list[str]:
@@ -228,11 +228,11 @@ def test_precompile_only_warms_it(cached: Path) -> None:
 def test_a_damaged_entry_is_told_once_and_made_again(cached: Path) -> None:
     Small()(X)
     (entry,) = entries(cached)
-    whole = entry.read_bytes()
-    entry.write_bytes(whole[: len(whole) // 2])
+    content = entry.read_bytes()
+    entry.write_bytes(content[: len(content) // 2])
     assert Small()(X).asnumpy().tolist() == [1, 1, 1, 3]
     assert any("is damaged; it is compiled again" in note for note in notes())
-    assert entry.read_bytes() == whole
+    assert entry.read_bytes() == content
 
 
 def test_a_foreign_file_in_the_place_of_an_entry_is_no_entry(cached: Path) -> None:
@@ -273,11 +273,11 @@ def test_another_compiler_or_flag_is_another_place(monkeypatch: pytest.MonkeyPat
 
 
 def test_another_torch_or_torchspore_is_another_place(tmp_path: Path) -> None:
-    own = tmp_path / "package"
-    own.mkdir()
-    (own / "one.py").write_text("1")
+    package_copy = tmp_path / "package"
+    package_copy.mkdir()
+    (package_copy / "one.py").write_text("1")
     before, other = (folder.named(version, tmp_path) for version in (torch.__version__, "2.99.0"))
-    (own / "one.py").write_text("12")
+    (package_copy / "one.py").write_text("12")
     assert len({before, other, folder.named(torch.__version__, tmp_path)}) == 3
     assert folder.surroundings() == folder.named(torch.__version__, Path(torchspore.__file__).parent)
 
@@ -287,8 +287,8 @@ def test_a_folder_that_can_not_be_made_is_told_once(tmp_path: Path, cached: Path
     ms.set_context(compile_cache_path=str(tmp_path / "taken"))
     for _ in range(2):
         assert Small()(X).shape == (4,)
-    said = [note for note in notes() if str(tmp_path / "taken") in note]
-    assert len(said) == 1 and said[0].endswith("hint: set compile_cache_path to a folder that can be written.")
+    messages = [note for note in notes() if str(tmp_path / "taken") in note]
+    assert len(messages) == 1 and messages[0].endswith("hint: set compile_cache_path to a folder that can be written.")
     assert {row[0]: row[3] for row in explain.rows()}["enable_compile_cache"].startswith("no effect here: ")
 
 
@@ -301,8 +301,8 @@ def test_a_full_disk_is_told_once(cached: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(os, "replace", full)
     for shape in (2, 3):
         assert Small()(Tensor(np.ones(shape, np.float32))).shape == (shape,)
-    said = [note for note in notes() if "No space left on device" in note]
-    assert len(said) == 1 and said[0].endswith("hint: free some space.")
+    messages = [note for note in notes() if "No space left on device" in note]
+    assert len(messages) == 1 and messages[0].endswith("hint: free some space.")
     assert not list(cached.rglob(".new-*"))
 
 
@@ -336,8 +336,8 @@ def test_a_graph_comes_back_from_its_text(cached: Path) -> None:
     x = Tensor(np.ones((2, 4), np.float32))
     step(x, x)
     (graph,) = torchspore.graphs(step)
-    again = serialize.read(serialize.write(graph.module))
-    assert serialize.write(again) == serialize.write(graph.module)
+    restored = serialize.read(serialize.write(graph.module))
+    assert serialize.write(restored) == serialize.write(graph.module)
 
 
 def test_strides_come_back_from_their_text() -> None:
@@ -370,7 +370,7 @@ def test_two_processes_share_a_folder(program: Path) -> None:
     assert [code for _, code in ended] == [0, 0], ended
     printed = float(ended[0][0][0])
     assert float(ended[1][0][0]) == pytest.approx(printed, rel=1e-6)
-    assert not list((program / PLACE).rglob(".new-*"))
+    assert not list((program / CACHE_FOLDER).rglob(".new-*"))
     warm = processes.torchspore("run", "main.py", cwd=program, extra={"TORCHSPORE_LOG": "graph"}, timeout=300)
     # A kernel that is taken from the folder is told as compiled too, so that only the measuring is looked at here.
     assert float(warm.out) == pytest.approx(printed, rel=1e-6) and "as measured before" in warm.err

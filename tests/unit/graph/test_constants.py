@@ -37,10 +37,10 @@ def in_a_branch_and_a_loop(x):
 
 
 def written_into(x):
-    found = mask(2)
-    found += 1
-    found[0] = 5
-    return x * found
+    result = mask(2)
+    result += 1
+    result[0] = 5
+    return x * result
 
 
 @pytest.mark.parametrize("function", [with_constants, in_a_branch_and_a_loop, written_into])
@@ -66,12 +66,12 @@ def test_the_gradient_through_a_constant() -> None:
 ])
 @pytest.mark.parametrize("cut", [False, True])
 def test_a_graph_gives_tuples_for_iterators(function: Any, expected: Any, cut: bool) -> None:
-    def wanted(x):
+    def expected_values(x):
         if cut:
             float(x.asnumpy().sum())          # no graph holds this, so the call runs in parts
         return x + 1, function(x)
 
-    call = jit(wanted)
+    call = jit(expected_values)
     for _ in range(3):
         assert call(X)[1] == expected
 
@@ -107,7 +107,7 @@ class Both(nn.Cell):
 
 def test_two_results_inside_a_gradient_that_pynative_takes_are_one_graph() -> None:
     net, index = Both(), Tensor([0, 2])
-    found = ms.grad(lambda i: sum((part * part).sum() for part in net(i)), None, net.trainable_params())(index)[0]
+    result = ms.grad(lambda i: sum((part * part).sum() for part in net(i)), None, net.trainable_params())(index)[0]
     expected = np.arange(12, dtype=np.float32).reshape(4, 3) * 2 * [[2], [1], [2], [1]]
-    assert found.asnumpy().tolist() == expected.tolist()
+    assert result.asnumpy().tolist() == expected.tolist()
     assert len(torchspore.graphs(net)) == 1

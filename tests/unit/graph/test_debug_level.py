@@ -65,9 +65,9 @@ def debug() -> Iterator[None]:
 
 def step() -> Any:
     net = Net()
-    made = nn.TrainOneStepCell(net, nn.SGD(net.trainable_params(), 0.1))
-    made(X)
-    return torchspore.graphs(made)[0]
+    instance = nn.TrainOneStepCell(net, nn.SGD(net.trainable_params(), 0.1))
+    instance(X)
+    return torchspore.graphs(instance)[0]
 
 
 def test_each_operator_shows_its_line_and_its_cell(debug: None) -> None:
@@ -87,9 +87,9 @@ def test_a_backward_operator_has_the_line_of_its_forward_one(debug: None) -> Non
 
 
 def test_the_nodes_keep_the_calls_that_led_there(debug: None) -> None:
-    found = [node for node in step().module.graph.nodes if str(node.target) == "aten.gelu.default"]
-    assert found[0].meta["stack"][-3:] == [line("block"), line("call"), line("gelu")]
-    assert found[0].meta["line"] == line("gelu")
+    results = [node for node in step().module.graph.nodes if str(node.target) == "aten.gelu.default"]
+    assert results[0].meta["stack"][-3:] == [line("block"), line("call"), line("gelu")]
+    assert results[0].meta["line"] == line("gelu")
 
 
 def test_release_keeps_nothing(debug: None) -> None:
@@ -110,8 +110,8 @@ def test_a_change_captures_again(debug: None) -> None:
 
 def test_a_refusal_tells_the_calls_that_led_there(debug: None) -> None:
     Looks()(X)
-    told = [note for note in effects.notes()["calls that run in parts"] if note.startswith(line("inner"))]
-    assert any(f", called from {line('outer')}, " in note for note in told)
+    messages = [note for note in effects.notes()["calls that run in parts"] if note.startswith(line("inner"))]
+    assert any(f", called from {line('outer')}, " in note for note in messages)
     ms.set_context(debug_level=ms.RELEASE)
     Looks()(X)
     assert any("called from" not in note for note in effects.notes()["calls that run in parts"] if note.startswith(line("inner")))
@@ -149,9 +149,9 @@ def test_saved_graphs_show_the_calls_in_debug_alone(debug: None, tmp_path: Path)
         def construct(self, x):
             return self.inner(x)
 
-    (release, outcome), (debug, kept) = saved(ms.RELEASE), saved(ms.DEBUG)
+    (release, outcome), (debug, debug_outcome) = saved(ms.RELEASE), saved(ms.DEBUG)
     for text in (release, debug):
         assert "return ops.exp(x)" in text and "Default/inner-Inner/Exp-op0" in text
     assert "return self.inner(x)" in debug and "return self.inner(x)" not in release
     assert outcome.startswith("applied: RELEASE: graphs keep the user's innermost line and the Cells, because another switch shows them")
-    assert kept == "applied: DEBUG: graphs and refusals keep the user's lines, the calls that led there and the Cells"
+    assert debug_outcome == "applied: DEBUG: graphs and refusals keep the user's lines, the calls that led there and the Cells"

@@ -97,8 +97,8 @@ def test_one_graph_serves_every_length(kind: type[nn.Cell]) -> None:
         results = []
         for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
             ms.set_context(mode=mode)
-            found = net(x)
-            results.append(found if isinstance(found, tuple) else (found,))
+            result = net(x)
+            results.append(result if isinstance(result, tuple) else (result,))
         for a, b in zip(*results):
             np.testing.assert_allclose(*(v.asnumpy() if isinstance(v, Tensor) else v for v in (a, b)), rtol=1e-5, atol=1e-6)
             assert type(a) is type(b)

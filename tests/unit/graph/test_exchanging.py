@@ -31,27 +31,27 @@ def targets(module: torch.fx.GraphModule) -> list[str]:
 
 
 @pytest.fixture
-def written() -> Iterator[list[Any]]:
+def kernel_parts() -> Iterator[list[Any]]:
     """The parts that kernels are asked for; they are run operator by operator."""
     compiler = kernel_compilers.OneByOne()
     with inductor.compiled_by(compiler):
         yield compiler.written
 
 
-def test_what_lies_between_exchanges_becomes_kernels(written: list[Any], measured_by: Any) -> None:
+def test_what_lies_between_exchanges_becomes_kernels(kernel_parts: list[Any], measured_by: Any) -> None:
     measured_by(fake_timings.nobody)
     module, inputs = traced(4096)
-    found = collective_segments.with_kernels(module, lambda: inputs, eager_codegen.compile, fusion.is_fusable)
-    assert found is not None and len(written) == 2
-    names = targets(found)
+    result = collective_segments.with_kernels(module, lambda: inputs, eager_codegen.compile, fusion.is_fusable)
+    assert result is not None and len(kernel_parts) == 2
+    names = targets(result)
     start = names.index("_c10d_functional.all_reduce.default")
     assert names[start + 1] == "_c10d_functional.wait_tensor.default" and not any(name.startswith("aten.") for name in names)
-    torch.testing.assert_close(collective_segments.answered(found)(*inputs), collective_segments.answered(module)(*inputs))  # type: ignore[misc]
+    torch.testing.assert_close(collective_segments.answered(result)(*inputs), collective_segments.answered(module)(*inputs))  # type: ignore[misc]
 
 
-def test_small_parts_stay_operators(written: list[Any]) -> None:
+def test_small_parts_stay_operators(kernel_parts: list[Any]) -> None:
     module, inputs = traced(2)
-    assert collective_segments.with_kernels(module, lambda: inputs, eager_codegen.compile, fusion.is_fusable) is None and not written
+    assert collective_segments.with_kernels(module, lambda: inputs, eager_codegen.compile, fusion.is_fusable) is None and not kernel_parts
 
 
 def test_kernels_with_other_numbers_are_left_out() -> None:
@@ -71,7 +71,7 @@ def of_a_stage(x: torch.Tensor, elsewhere: torch.Tensor) -> list[torch.Tensor]:
     return [torch.sigmoid(y * 2 - x)]
 
 
-def test_a_stage_of_a_pipeline_gets_kernels_too(written: list[Any]) -> None:
+def test_a_stage_of_a_pipeline_gets_kernels_too(kernel_parts: list[Any]) -> None:
     import torchspore.distributed.comm.operators  # noqa: F401
     from torchspore.graph.control import execution
 
@@ -88,8 +88,8 @@ def test_a_stage_of_a_pipeline_gets_kernels_too(written: list[Any]) -> None:
     with module.graph.inserting_before(result):
         module.graph.call_function(execution.check, (next(iter(module.graph.nodes)), "AssertionError: what the others sent is otherwise"))
     inputs[1] = torch.Tensor._make_wrapper_subclass(Elsewhere, (64, 64))
-    found = collective_segments.with_kernels(module, lambda: inputs, eager_codegen.compile, fusion.is_fusable)
-    assert found is not None and len(written) == 2 and "torchspore.receive.default" in targets(found)
+    output = collective_segments.with_kernels(module, lambda: inputs, eager_codegen.compile, fusion.is_fusable)
+    assert output is not None and len(kernel_parts) == 2 and "torchspore.receive.default" in targets(output)
 
 
 def test_a_run_that_fails_says_that_nothing_can_be_measured() -> None:
@@ -102,9 +102,9 @@ def test_a_recurrent_layer_keeps_what_its_gradient_needs_while_strides_are_looke
     lstm = torch.nn.LSTM(4, 6, batch_first=True)
 
     def step(x: torch.Tensor, *weights: torch.Tensor) -> list[torch.Tensor]:
-        given = [weight.requires_grad_() for weight in weights]
-        out = torch.lstm(x, [x.new_zeros(1, 2, 6)] * 2, given, True, 1, 0.0, True, False, True)[0]
-        return list(torch.autograd.grad(out.sum(), given))
+        arguments = [weight.requires_grad_() for weight in weights]
+        out = torch.lstm(x, [x.new_zeros(1, 2, 6)] * 2, arguments, True, 1, 0.0, True, False, True)[0]
+        return list(torch.autograd.grad(out.sum(), arguments))
 
     inputs = [torch.randn(2, 3, 4), *(weight.detach() for weight in lstm.parameters())]
     module = make_fx(step, tracing_mode="fake")(*inputs)

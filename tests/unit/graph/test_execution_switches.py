@@ -48,8 +48,8 @@ def test_exec_order_is_the_order_in_which_kernels_run(order: str | None, expecte
     if order:
         ms.set_context(exec_order=order)
     net = Two()
-    found = net(X)
-    assert np.array_equal(found.asnumpy(), Two()(X).asnumpy()) and ran(lambda: net(X)) == expected.split()
+    result = net(X)
+    assert np.array_equal(result.asnumpy(), Two()(X).asnumpy()) and ran(lambda: net(X)) == expected.split()
     if order:
         assert outcome("exec_order").startswith("applied: ")
 
@@ -62,8 +62,8 @@ def test_a_function_or_cell_has_an_order_of_its_own(way: str, order: str) -> Non
     if way == "set_jit_config":
         net.set_jit_config(ms.JitConfig(exec_order=order))
     else:
-        own: dict[str, Any] = {"exec_order": order} if way == "jit" else {"jit_config": ms.JitConfig(exec_order=order)}
-        net = ms.jit(Two().construct, **own)
+        options: dict[str, Any] = {"exec_order": order} if way == "jit" else {"jit_config": ms.JitConfig(exec_order=order)}
+        net = ms.jit(Two().construct, **options)
     net(X)
     expected = "sin neg cos abs tanh exp sub" if order == "bfs" else "sin cos tanh neg abs exp sub"
     assert ran(lambda: net(X)) == expected.split()
@@ -137,7 +137,7 @@ def test_jit_compile_at_o0_says_that_nothing_is_compiled() -> None:
 
 
 INDEX = Tensor([1, 7], ms.int32)
-BESIDE = [
+READERS = [
     lambda x: ops.gather(x, INDEX, 0), lambda x: ops.gather_nd(x, Tensor([[0, 9]], ms.int32)), lambda x: x[INDEX],
     lambda x: ops.gather_elements(x, 0, Tensor([[0, 9]], ms.int32)),
     lambda x: ops.tensor_scatter_update(x, Tensor([[9]], ms.int32), Tensor([[1.0, 2.0, 3.0, 4.0]], ms.float32)),
@@ -146,7 +146,7 @@ BESIDE = [
 
 
 @pytest.mark.parametrize("mode", [0, 1])
-@pytest.mark.parametrize("function", BESIDE)
+@pytest.mark.parametrize("function", READERS)
 def test_an_index_out_of_range_is_an_error_at_its_line(function: Any, mode: int) -> None:
     class Net(nn.Cell):
         def construct(self, x):
@@ -170,8 +170,8 @@ def test_a_write_stays_before_and_after_who_reads_the_memory_by_any_view(order: 
 
     x = torch.rand(3, 3)
     module = reorder(torch_private.make_fx(function)(x.clone()), order)
-    for one, other in zip(function(x.clone()), module(x.clone())):
-        assert torch.equal(one, other)
+    for expected, other in zip(function(x.clone()), module(x.clone())):
+        assert torch.equal(expected, other)
 
 
 def test_a_graph_that_prints_says_what_it_leaves_out(capsys: pytest.CaptureFixture[str]) -> None:

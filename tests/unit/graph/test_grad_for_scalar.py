@@ -19,7 +19,7 @@ def outcome() -> list[str]:
 
 
 @pytest.fixture
-def wanted() -> Iterator[None]:
+def grad_for_scalar_on() -> Iterator[None]:
     ms.set_context(grad_for_scalar=True)
     yield
     ms.set_context(grad_for_scalar=False)
@@ -31,7 +31,7 @@ def test_off_the_gradient_of_a_number_is_left_out(mode: int) -> None:
 
 
 @pytest.mark.parametrize("number", [3.0, 3])
-def test_on_it_is_a_tensor(mode: int, wanted: None, number: float) -> None:
+def test_on_it_is_a_tensor(mode: int, grad_for_scalar_on: None, number: float) -> None:
     assert [float(g) for g in ms.grad(function, (0, 1))(Tensor(2.0), number)] == [10.0, 12.0]
     value, gradient = ms.value_and_grad(function, 1)(Tensor(2.0), number)
     assert (float(value), float(gradient), gradient.dtype) == (20.0, 12.0, ms.float32)
@@ -39,12 +39,12 @@ def test_on_it_is_a_tensor(mode: int, wanted: None, number: float) -> None:
     assert outcome() == ["applied: gradients of Python numbers are Tensors of one float32"]
 
 
-def test_another_number_gives_another_gradient(mode: int, wanted: None) -> None:
+def test_another_number_gives_another_gradient(mode: int, grad_for_scalar_on: None) -> None:
     slope = ms.grad(function, 1)
     assert [float(slope(Tensor(1.0), number)) for number in (1.0, 2.0, 1.0)] == [2.0, 4.0, 2.0]
 
 
-def test_inside_a_cell(mode: int, wanted: None) -> None:
+def test_inside_a_cell(mode: int, grad_for_scalar_on: None) -> None:
     class Slope(nn.Cell):
         def construct(self, x):
             return ms.grad(function, (0, 1))(x, 3.0)
@@ -52,7 +52,7 @@ def test_inside_a_cell(mode: int, wanted: None) -> None:
     assert [float(g) for g in Slope()(Tensor(2.0))] == [10.0, 12.0]
 
 
-def test_numbers_in_containers(mode: int, wanted: None) -> None:
+def test_numbers_in_containers(mode: int, grad_for_scalar_on: None) -> None:
     def area(sides, factor):
         return sides[0] * sides[1] * factor["by"]
 
@@ -60,5 +60,5 @@ def test_numbers_in_containers(mode: int, wanted: None) -> None:
     assert (float(by_left), float(by_right), float(by_factor["by"])) == (15.0, 10.0, 6.0)
 
 
-def test_without_a_tensor(mode: int, wanted: None) -> None:
+def test_without_a_tensor(mode: int, grad_for_scalar_on: None) -> None:
     assert [float(g) for g in ms.grad(lambda a, b: a * b, (0, 1))(2.0, 3.0)] == [3.0, 2.0]

@@ -44,12 +44,12 @@ class Net(nn.Cell):
 @pytest.fixture
 def net() -> Any:
     ms.set_seed(3)
-    made = Net()
+    network = Net()
     rng = np.random.RandomState(0)
-    for norm in (made.norm0, made.norm1, made.norm2):
+    for norm in (network.norm0, network.norm1, network.norm2):
         for p in (norm.moving_mean, norm.moving_variance, norm.gamma, norm.beta):
             p.set_data(Tensor(rng.rand(16).astype(np.float32) + 0.5))
-    return made.set_train(False)
+    return network.set_train(False)
 
 
 X = Tensor(np.random.RandomState(1).randn(8, 3, 32, 32).astype(np.float32))
@@ -180,8 +180,8 @@ def test_a_norm_that_nothing_folds_is_not_told_as_folded() -> None:
 
     effects.forget(_option())                      # what came of it in earlier tests
     Apart().set_train(False)(Tensor(np.ones((4, 8), np.float32)))
-    told = str(effects.outcome_of(_option(), "on"))
-    assert "norms are folded" not in told or "0 of 1 batch norms" in told
+    text = str(effects.outcome_of(_option(), "on"))
+    assert "norms are folded" not in text or "0 of 1 batch norms" in text
 
 
 @pytest.mark.usefixtures("always_boosted")

@@ -29,11 +29,11 @@ class Shelf:
 
 @pytest.fixture
 def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shelf]:
-    made = Shelf()
+    instance = Shelf()
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
     autotune_cache.forget()
-    with autotune_cache.stored_in(made):
-        yield made
+    with autotune_cache.stored_in(instance):
+        yield instance
     autotune_cache.forget()
 
 
@@ -58,10 +58,10 @@ def test_a_kernel_comes_back_without_inductor(shelf: Shelf, tmp_path: Path, monk
     assert torch.equal(expected, torch.relu(x) * 2 + y)
     autotune_cache.forget()
     with inductor.compiled_by(kernel_compilers.nobody):
-        again = inductor.kernel(cluster(), "O1")
-    assert again is not None and torch.equal(again(x, y)[0], expected)
+        second_kernel = inductor.kernel(cluster(), "O1")
+    assert second_kernel is not None and torch.equal(second_kernel(x, y)[0], expected)
     with pytest.raises(AssertionError):                     # it still looks at the shapes that it was made for
-        again(torch.randn(4, 16), y)
+        second_kernel(torch.randn(4, 16), y)
     ((library, _),) = json.loads(next(iter(shelf.held.values())))["libraries"].values()
     (tmp_path / "other").write_bytes(b"no library")
     os.replace(tmp_path / "other", tmp_path / library)      # the library itself is in use
@@ -99,7 +99,7 @@ def test_what_names_something_else_is_not_kept(shelf: Shelf, library: dict[str, 
     assert not shelf.held
 
 
-@pytest.mark.parametrize("told", ["", "{}", "[]", '{"text": "def call(", "libraries": {}}', '{"text": "x = 1", "libraries": {}}'])
-def test_what_is_no_kernel_is_not_loaded(shelf: Shelf, told: str) -> None:
-    shelf.held["key"] = told
+@pytest.mark.parametrize("content", ["", "{}", "[]", '{"text": "def call(", "libraries": {}}', '{"text": "x = 1", "libraries": {}}'])
+def test_what_is_no_kernel_is_not_loaded(shelf: Shelf, content: str) -> None:
+    shelf.held["key"] = content
     assert kernel_store.find("key") is None

@@ -135,13 +135,13 @@ def test_writes_and_random_numbers_keep_their_order(always: None) -> None:
     assert run(2) == run(0)
 
 
-def _parallel(function: Any, places: list[int], *inputs: torch.Tensor) -> parallel.Parallel:
+def _parallel(function: Any, lane_numbers: list[int], *inputs: torch.Tensor) -> parallel.Parallel:
     """A function of tensors as lanes; `places` are the lanes of its operators."""
     from torchspore.engine.core.torch_private import make_fx
 
     module = make_fx(function)(*inputs)
     nodes = [node for node in module.graph.nodes if node.op not in ("placeholder", "output")]
-    return parallel.Parallel(module, dict(zip(nodes, places, strict=True)), 1)
+    return parallel.Parallel(module, dict(zip(nodes, lane_numbers, strict=True)), 1)
 
 
 def test_what_a_lane_raises_reaches_the_caller_and_the_next_call_runs() -> None:
@@ -178,15 +178,15 @@ def test_two_callers_at_once_get_their_own_results() -> None:
 
 
 def test_a_value_is_freed_after_its_last_reader() -> None:
-    made: list[weakref.ref[torch.Tensor]] = []
+    references: list[weakref.ref[torch.Tensor]] = []
     most = 0
 
     def plus_one(x: torch.Tensor) -> torch.Tensor:
         nonlocal most
-        found = x + 1
-        made.append(weakref.ref(found))
-        most = max(most, sum(one() is not None for one in made))
-        return found
+        output = x + 1
+        references.append(weakref.ref(output))
+        most = max(most, sum(reference() is not None for reference in references))
+        return output
 
     graph = torch.fx.Graph()
     x = graph.placeholder("x")
@@ -194,9 +194,9 @@ def test_a_value_is_freed_after_its_last_reader() -> None:
     for _ in range(6):
         nodes.append(graph.call_function(plus_one, (nodes[-1],)))
     graph.output([nodes[-1]])
-    place = {node: at % 2 for at, node in enumerate(nodes[1:])}
-    found = parallel.Parallel(torch.fx.GraphModule({}, graph), place, 1).run(torch.zeros(3))
-    assert found[0].tolist() == [6.0] * 3 and most <= 3, "a value, the one that it comes from, and one that its lane is about to free"
+    lane_of = {node: at % 2 for at, node in enumerate(nodes[1:])}
+    result = parallel.Parallel(torch.fx.GraphModule({}, graph), lane_of, 1).run(torch.zeros(3))
+    assert result[0].tolist() == [6.0] * 3 and most <= 3, "a value, the one that it comes from, and one that its lane is about to free"
 
 
 def test_the_plan_spreads_what_is_independent(two_threads: None) -> None:
@@ -204,5 +204,5 @@ def test_the_plan_spreads_what_is_independent(two_threads: None) -> None:
     net = Branches()
     net(X)
     (graph,) = torchspore.graphs(net)
-    found = lanes.plan(graph.module, lambda: [measurement.copy(t) for t in graph._examples([X])], 2, 1)
-    assert set(found.lane_of.values()) == {0, 1} and found.seconds > 0
+    result = lanes.plan(graph.module, lambda: [measurement.copy(t) for t in graph._examples([X])], 2, 1)
+    assert set(result.lane_of.values()) == {0, 1} and result.seconds > 0

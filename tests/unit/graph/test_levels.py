@@ -140,8 +140,8 @@ def test_measuring_writes_nothing_and_draws_nothing() -> None:
 def test_copies_keep_strides_and_share_no_memory() -> None:
     base = torch.arange(24.0).reshape(2, 3, 4)
     for t in (base, base.transpose(0, 2), base[:, 1], base[0, :, :1].expand(3, 5), torch.empty(0, 3), torch.tensor(1.0)):
-        own = measurement.copy(t)
-        assert torch.equal(own, t) and own.stride() == t.stride() and (not t.numel() or own.data_ptr() != t.data_ptr())
+        copied = measurement.copy(t)
+        assert torch.equal(copied, t) and copied.stride() == t.stride() and (not t.numel() or copied.data_ptr() != t.data_ptr())
 
 
 def test_a_form_with_other_numbers_or_an_error_is_left_out() -> None:
@@ -172,13 +172,13 @@ def test_an_equal_graph_is_not_measured_again(measured_by: Any) -> None:
 
 
 def test_a_store_is_told_choices_and_asked_for_them(measured_by: Any) -> None:
-    class Kept(dict[str, str]):
+    class RecordingStore(dict[str, str]):
         find, keep = dict.get, dict.__setitem__
 
-    kept = Kept()
-    with autotune_cache.stored_in(kept):
+    store = RecordingStore()
+    with autotune_cache.stored_in(store):
         first = trained(images, "O1")
-        assert kept
+        assert store
         autotune_cache.forget()
         measured_by(fake_timings.nobody)
         assert trained(images, "O1")[0] == first[0]
@@ -279,8 +279,8 @@ def test_o2_runs_a_small_step_as_one_launch(measured_by: Any) -> None:
 
 def test_values_are_made_up_where_elements_share_memory() -> None:
     shared = torch.ones(3).expand(2, 3)
-    for made in (sample_inputs.filled(shared, torch.Tensor.zero_), measurement.rounded_otherwise(shared), measurement.copy(shared)):
-        assert made.shape == (2, 3) and made.stride() == (0, 1) and torch.equal(made[0], made[1])
+    for copied in (sample_inputs.filled(shared, torch.Tensor.zero_), measurement.rounded_otherwise(shared), measurement.copy(shared)):
+        assert copied.shape == (2, 3) and copied.stride() == (0, 1) and torch.equal(copied[0], copied[1])
     assert sample_inputs.filled(torch.empty(0, 3), torch.Tensor.zero_).shape == (0, 3)
     row, table = Tensor(np.float32([[1, 2, 3]])), Tensor(np.eye(3, dtype=np.float32))
 

@@ -78,14 +78,14 @@ Slow()(ops.ones((2, 3)), ops.ones((3, 2)))
 
 
 def test_the_first_run_says_that_half_precision_is_slow(run: Callable[..., Run]) -> None:
-    said = run("run", "-c", f"import torchspore.engine.eager.half_precision as h; h.is_fast = lambda dtype: False\n{HALF}",
+    output = run("run", "-c", f"import torchspore.engine.eager.half_precision as h; h.is_fast = lambda dtype: False\n{HALF}",
                extra={"TORCHSPORE_PATIENCE": "0"}).err
-    assert " operators runs for the first time; 4 results are float16, which is slow on this CPU." in said
-    assert "Slow is being compiled at O0" in said
+    assert " operators runs for the first time; 4 results are float16, which is slow on this CPU." in output
+    assert "Slow is being compiled at O0" in output
 
 
 @pytest.mark.slow
 def test_a_program_names_the_call_that_takes_long(run: Callable[..., Run]) -> None:
-    found = run("run", "-c", SLOW, extra={"TORCHSPORE_PATIENCE": "2"})
-    lines = [line for line in found.err.splitlines() if "is being compiled" in line]
-    assert len(lines) == 1 and ": Slow is being compiled at O0" in lines[0], found.err
+    result = run("run", "-c", SLOW, extra={"TORCHSPORE_PATIENCE": "2"})
+    lines = [line for line in result.err.splitlines() if "is being compiled" in line]
+    assert len(lines) == 1 and ": Slow is being compiled at O0" in lines[0], result.err

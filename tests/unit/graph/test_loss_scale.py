@@ -93,9 +93,9 @@ def trained(kind: str, optimizer: str, mode: int) -> tuple[list[np.ndarray], Any
     net = started()
     updater = OPTIMIZERS[optimizer](net.trainable_params())
     step = STEPS[kind](net, updater)
-    told = [[np.array(one.asnumpy(), np.float64) for one in step(Tensor(x), Tensor(LABELS))] for x in BATCHES]
-    kept = list(updater.get_parameters()) if kind == "functional" else list(step.get_parameters())
-    return [*np.array(told), *[p.asnumpy().copy() for p in kept]], step
+    outputs = [[np.array(tensor.asnumpy(), np.float64) for tensor in step(Tensor(x), Tensor(LABELS))] for x in BATCHES]
+    state = list(updater.get_parameters()) if kind == "functional" else list(step.get_parameters())
+    return [*np.array(outputs), *[p.asnumpy().copy() for p in state]], step
 
 
 @pytest.mark.parametrize(("kind", "optimizer"), [*((kind, "Momentum") for kind in STEPS), ("dynamic", "Adam"), ("zoo", "Lamb")])
@@ -103,8 +103,8 @@ def test_the_step_is_one_graph_with_equal_numbers(kind: str, optimizer: str) -> 
     plain, _ = trained(kind, optimizer, ms.PYNATIVE_MODE)
     graphed, step = trained(kind, optimizer, ms.GRAPH_MODE)
     assert len(plain) == len(graphed)
-    for one, other in zip(plain, graphed):
-        np.testing.assert_array_equal(one, other)
+    for plain_value, other in zip(plain, graphed):
+        np.testing.assert_array_equal(plain_value, other)
     (graph,) = dispatch.graphs(step)
     assert graph.runs == len(BATCHES)
     if kind != "functional":
@@ -120,7 +120,7 @@ def test_model_trains_in_one_graph(manager: Callable[[], Any], sink: bool) -> No
         def step_end(self, run_context: Any) -> None:
             self.step = run_context.original_args().train_network
 
-    found = []
+    results = []
     for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
         ms.set_context(mode=mode)
         net, seen = started(), Steps()
@@ -129,7 +129,7 @@ def test_model_trains_in_one_graph(manager: Callable[[], Any], sink: bool) -> No
         optimizer = nn.Momentum(net.trainable_params(), 0.01, 0.9, loss_scale=own)
         data = ds.NumpySlicesDataset({"x": np.concatenate(BATCHES[:3]), "y": np.concatenate([LABELS] * 3)}, shuffle=False).batch(4)
         Model(net, nn.MSELoss(), optimizer, loss_scale_manager=scale, amp_level="O2").train(2, data, callbacks=seen, dataset_sink_mode=sink)
-        found.append([p.asnumpy().copy() for p in (*net.get_parameters(), *optimizer.get_parameters())])
-    for one, other in zip(*found):
-        np.testing.assert_array_equal(one, other)
+        results.append([p.asnumpy().copy() for p in (*net.get_parameters(), *optimizer.get_parameters())])
+    for first, other in zip(*results):
+        np.testing.assert_array_equal(first, other)
     assert [graph.runs for graph in dispatch.graphs(seen.step)] == [6]

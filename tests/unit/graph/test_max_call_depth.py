@@ -128,10 +128,10 @@ def test_the_deep_thread_sees_what_its_caller_sees() -> None:
         return seen
 
     with torch.no_grad(), torch.autocast("cpu", torch.float16):
-        found = depth.with_room(look)
-        assert found[:5] == (3, False, False, True, torch.float16)
+        result = depth.with_room(look)
+        assert result[:5] == (3, False, False, True, torch.float16)
         assert not torch.is_grad_enabled() and torch.is_autocast_enabled("cpu")
-    assert found[5] != threading.get_ident() and VARIABLE.get() == 4
+    assert result[5] != threading.get_ident() and VARIABLE.get() == 4
     with torch.inference_mode():
         assert depth.with_room(torch.is_inference_mode_enabled)
     with pytest.raises(KeyError, match="stop"):

@@ -54,7 +54,7 @@ def test_cancel_views_takes_two_transposes_away() -> None:
 CONV = (torch.randn(2, 3, 8, 8), torch.randn(4, 3, 3, 3))
 
 
-@pytest.mark.parametrize(("function", "inputs", "written"), [
+@pytest.mark.parametrize(("function", "inputs", "names"), [
     (lambda x, w: [torch.relu(torch.conv2d(x, w))], CONV, ["aten.relu_.default"]),
     (lambda x, w: [torch.relu(x)], CONV, []),                                                  # an input is not ours to write into
     (lambda x, w: [torch.relu(c := torch.conv2d(x, w)), c], CONV, []),                         # somebody reads it again
@@ -64,9 +64,9 @@ CONV = (torch.randn(2, 3, 8, 8), torch.randn(4, 3, 3, 3))
     (lambda x, w: [(m := torch.mm(x, w)) + m], (torch.randn(3, 3), torch.randn(3, 3)), []),
     (lambda x, w: [torch.mm(x, w) + torch.randn(3, 3).double()], (torch.randn(3, 3), torch.randn(3, 3)), []),
 ])  # fmt: skip
-def test_overwrite_only_where_nobody_can_tell(function: Any, inputs: tuple[torch.Tensor, ...], written: list[str]) -> None:
+def test_overwrite_only_where_nobody_can_tell(function: Any, inputs: tuple[torch.Tensor, ...], names: list[str]) -> None:
     before, after = traced(function, *inputs), overwrite(traced(function, *inputs))
-    assert [t for t in targets(after) if t.rpartition(".")[0].endswith("_")] == written
+    assert [t for t in targets(after) if t.rpartition(".")[0].endswith("_")] == names
     for a, b in zip(results(before, *inputs), results(after, *inputs)):
         assert torch.equal(a, b)
 
@@ -100,13 +100,13 @@ def test_what_is_written_into_a_gathered_weight_is_not_gathered_again() -> None:
     gather, wait = torch.ops._c10d_functional.all_gather_into_tensor.default, torch.ops._c10d_functional.wait_tensor.default
     graph = torch.fx.Graph()
     weight, x = graph.placeholder("weight"), graph.placeholder("x")
-    whole = graph.call_function(wait, (graph.call_function(gather, (weight, 2, "world")),))
-    graph.call_function(torch.ops.aten.add_.Tensor, (whole, x))
+    gathered = graph.call_function(wait, (graph.call_function(gather, (weight, 2, "world")),))
+    graph.call_function(torch.ops.aten.add_.Tensor, (gathered, x))
     far = x
     for _ in range(20):                                # the optimizer's other writes, between this one and the part that is kept of it
         far = graph.call_function(torch.ops.aten.mul.Tensor, (far, 2.0))
-    part = graph.call_function(torch.ops.aten.slice.Tensor, (whole, 0, 0, 2))
+    part = graph.call_function(torch.ops.aten.slice.Tensor, (gathered, 0, 0, 2))
     graph.call_function(torch.ops.aten.copy_.default, (weight, part))
     graph.output([far])
     module = regather_weights(torch.fx.GraphModule(torch.nn.Module(), graph))
-    assert targets(module).count(str(gather)) == 1 and part.args[0] is whole
+    assert targets(module).count(str(gather)) == 1 and part.args[0] is gathered

@@ -100,15 +100,15 @@ def test_no_memory_of_the_size_of_parameters_or_activations_is_kept() -> None:
     net, arguments = Trains(256), data(256)
     net(*data(256))                                     # what torch keeps for itself on a first trace
     gc.collect()
-    before = held()
+    before = tensor_bytes()
     other = Trains(256)
-    made = held() - before
+    bytes_added = tensor_bytes() - before
     assert other(*arguments) is None
     gc.collect()
-    assert held() - before <= made
+    assert tensor_bytes() - before <= bytes_added
 
 
-def held() -> int:
+def tensor_bytes() -> int:
     """Bytes of all tensors that Python can reach and that have memory."""
     seen = {}
     for thing in gc.get_objects():
@@ -150,15 +150,15 @@ def test_pynative_runs_and_explain_says_that_it_has_no_effect() -> None:
     assert [row[3] for row in explain.rows() if row[0] == "precompile_only"] == ["no effect here: PYNATIVE_MODE compiles no graph"]
 
 
-@pytest.mark.parametrize(("mode", "said", "outcome"), [
+@pytest.mark.parametrize(("mode", "message", "outcome"), [
     ("GRAPH_MODE", "True\n", "applied: calls in GRAPH_MODE compile, run nothing and give None"),
     ("PYNATIVE_MODE", "False\n", "no effect here: PYNATIVE_MODE compiles no graph"),
 ])
-def test_the_environment_switches_it_on(run: Program, tmp_path: Path, mode: str, said: str, outcome: str) -> None:
+def test_the_environment_switches_it_on(run: Program, tmp_path: Path, mode: str, message: str, outcome: str) -> None:
     (tmp_path / "one.py").write_text(PROGRAM)
     ran = run("explain", "one.py", extra={"MS_DEV_PRECOMPILE_ONLY": "1", "TORCHSPORE_FORCE_MODE": mode})
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out.startswith(said) and outcome in ran.out
+    assert ran.out.startswith(message) and outcome in ran.out
 
 
 def test_strict_mode_refuses_it_in_pynative(run: Program, tmp_path: Path) -> None:

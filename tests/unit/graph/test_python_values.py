@@ -19,9 +19,9 @@ Pair = namedtuple("Pair", "a b")
 class Fields(OrderedDict):
     """A dict with fields that are items too, as libraries give results."""
 
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
-        self.__dict__.update(given)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.__dict__.update(options)
 
 
 class Triple(tuple):
@@ -42,9 +42,9 @@ def shown(value: Any) -> Any:
     return value.asnumpy().tolist() if isinstance(value, Tensor) else (type(value), value)
 
 
-def outcome(function: Any, *given: Any) -> Any:
+def outcome(function: Any, *inputs: Any) -> Any:
     try:
-        return shown(function(*given))
+        return shown(function(*inputs))
     except Exception as error:
         return type(error)
 
@@ -99,21 +99,21 @@ class Backwards(dict):
 def test_the_order_of_a_dict_is_its_own() -> None:
     """That of an OrderedDict is not the order in which its keys were first put in; a class may show another one."""
     def moved(x, shown=None):
-        found = OrderedDict(a=x, b=x * 2) if shown is None else shown
-        found.move_to_end("a")
-        return found
+        result = OrderedDict(a=x, b=x * 2) if shown is None else shown
+        result.move_to_end("a")
+        return result
 
     assert list(jit(moved)(X).items())[1][0] == "a"
     assert shown(jit(moved)(X)) == shown(moved(X))
-    given = moved(X)
-    assert shown(jit(lambda d: (d, [*d]))(given)) == shown((given, [*given]))
+    outputs = moved(X)
+    assert shown(jit(lambda d: (d, [*d]))(outputs)) == shown((outputs, [*outputs]))
     assert shown(jit(lambda x: Backwards(a=x, b=x * 2))(X)) == shown(Backwards(a=X, b=X * 2))
 
 
 def test_keys_of_one_value_and_another_type_are_another_dict() -> None:
     call = jit(lambda d: [(type(k).__name__, v) for k, v in d.items()])
-    for given in ({1: X}, {True: X}, {1.0: X}, {(1,): X}, {(True,): X}):
-        assert shown(call(given)) == shown([(type(k).__name__, v) for k, v in given.items()])
+    for mapping in ({1: X}, {True: X}, {1.0: X}, {(1,): X}, {(True,): X}):
+        assert shown(call(mapping)) == shown([(type(k).__name__, v) for k, v in mapping.items()])
 
 
 def test_a_bound_builtin_among_the_arguments_is_looked_into() -> None:
@@ -125,21 +125,21 @@ def test_a_bound_builtin_among_the_arguments_is_looked_into() -> None:
 
 def test_a_loop_keeps_the_class_of_a_container() -> None:
     def function(x):
-        found, count = OrderedDict(a=x), Tensor(0)
+        result, count = OrderedDict(a=x), Tensor(0)
         while count < 2:
-            count, found = count + 1, OrderedDict(a=found["a"] * 2)
-        return found
+            count, result = count + 1, OrderedDict(a=result["a"] * 2)
+        return result
 
     assert shown(jit(function)(X)) == shown(function(X))
 
 
-@pytest.mark.parametrize("given", [
+@pytest.mark.parametrize("container", [
     OrderedDict(a=X, k=3), defaultdict(list, a=[X]), Pair(X, 3), Fields(a=X), Triple((X, 3)), Names([X]), {"a": X, "k": 3},
 ])
-def test_a_container_that_is_given_keeps_its_class(given: Any) -> None:
+def test_a_container_that_is_given_keeps_its_class(container: Any) -> None:
     call = jit(lambda value: (type(value).__name__, value))
     for _ in range(3):
-        assert shown(call(given)) == (tuple, [(str, type(given).__name__), shown(given)])
+        assert shown(call(container)) == (tuple, [(str, type(container).__name__), shown(container)])
 
 
 def one_way(x):
@@ -151,8 +151,8 @@ def one_way(x):
 def one_way_in_a_list(x):
     if x.sum() > 0:
         y = x * 2
-    found = [y]
-    return found
+    results = [y]
+    return results
 
 
 def after_a_loop(x):
@@ -205,6 +205,6 @@ def test_parameters_and_tensors_of_one_shape_among_the_arguments(makes: Any) -> 
     """What is said about the second capture compares the two calls, in which a Parameter stands itself."""
     call = jit(lambda x: x * 2)
     for k, make in enumerate(makes):
-        given = make(Tensor(np.full(3, k, np.float32)))
-        assert call(given).asnumpy().tolist() == [2 * k] * 3
-        assert call((given,)[0]).asnumpy().tolist() == [2 * k] * 3
+        containers = make(Tensor(np.full(3, k, np.float32)))
+        assert call(containers).asnumpy().tolist() == [2 * k] * 3
+        assert call((containers,)[0]).asnumpy().tolist() == [2 * k] * 3

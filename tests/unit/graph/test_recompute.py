@@ -31,10 +31,10 @@ class Block(nn.Cell):
 
 
 class Net(nn.Cell):
-    def __init__(self, again: Any = (), blocks: int = 4, **options: Any) -> None:
+    def __init__(self, recompute: Any = (), blocks: int = 4, **options: Any) -> None:
         super().__init__()
         self.blocks = nn.CellList([Block(**options) for _ in range(blocks)])
-        for number in again:
+        for number in recompute:
             self.blocks[number].recompute()
 
     def construct(self, x):
@@ -56,11 +56,11 @@ def trained(make: Callable[[], nn.Cell], steps: int = 3) -> tuple[list[bytes], n
     return losses + [p.asnumpy().tobytes() for p in net.get_parameters()] + [torch.get_rng_state().numpy().tobytes()], step
 
 
-@pytest.mark.parametrize("again", [(0, 1, 2, 3), (1, 3), (0,)])
-def test_the_numbers_are_the_same_bit_for_bit(mode: int, again: tuple[int, ...]) -> None:
-    kept, _ = trained(Net)
-    computed, step = trained(lambda: Net(again))
-    assert computed == kept
+@pytest.mark.parametrize("recompute", [(0, 1, 2, 3), (1, 3), (0,)])
+def test_the_numbers_are_the_same_bit_for_bit(mode: int, recompute: tuple[int, ...]) -> None:
+    losses, _ = trained(Net)
+    computed, step = trained(lambda: Net(recompute))
+    assert computed == losses
     assert len(torchspore.graphs(step)) == (mode == ms.GRAPH_MODE)
 
 
@@ -75,8 +75,8 @@ def test_inside_one_another(mode: int) -> None:
 
 def test_memory_falls(mode: int, tmp_path: Path) -> None:
     peaks = []
-    for again in ((), range(8)):
-        net = Net(again, 8, width=64)
+    for recompute in ((), range(8)):
+        net = Net(recompute, 8, width=64)
         step = nn.TrainOneStepCell(net, nn.SGD(net.trainable_params(), 0.01)).set_train()
         x = batch(0, 1024, 64)
         step(x)
@@ -126,21 +126,21 @@ class Counts(nn.Cell):
 
 def test_what_the_second_run_writes_is_not_seen(mode: int) -> None:
     results = []
-    for again in (False, True):
+    for recompute in (False, True):
         net = Counts()
-        if again:
+        if recompute:
             net.recompute()
         gradient = ms.grad(net, 0, [net.scale])
-        found = [gradient(Tensor([0.5 * number])) for number in (1, 2)]
-        results.append([[float(a), float(b[0])] for a, b in found] + [float(net.total), float(net.seen), float(net.scale)])
+        outputs = [gradient(Tensor([0.5 * number])) for number in (1, 2)]
+        results.append([[float(a), float(b[0])] for a, b in outputs] + [float(net.total), float(net.seen), float(net.scale)])
     assert results[0] == results[1] and results[0][2:] == [1.5, 2.0, 2.0]
 
 
 def test_second_order(mode: int) -> None:
     results = []
-    for again in (False, True):
+    for recompute in (False, True):
         net = nn.SequentialCell(nn.Tanh(), nn.Sigmoid())
-        if again:
+        if recompute:
             net.recompute()
         results.append(float(ms.grad(ms.grad(net))(Tensor([0.3]))))
     assert results[0] == results[1] != 0
@@ -149,8 +149,8 @@ def test_second_order(mode: int) -> None:
 def test_the_function(mode: int) -> None:
     net = Block(drops=False)
     plain = ms.grad(lambda x: net(x, 2.0).sum())(batch())
-    again = ms.grad(lambda x: ms.recompute(net, x, 2.0).sum())(batch())
-    assert (plain.asnumpy() == again.asnumpy()).all()
+    recomputed = ms.grad(lambda x: ms.recompute(net, x, 2.0).sum())(batch())
+    assert (plain.asnumpy() == recomputed.asnumpy()).all()
     function = ms.grad(lambda x: ms.recompute(lambda y: ops.exp(y) * y, x, use_reentrant=False).sum())(Tensor([1.0]))
     assert float(function) == pytest.approx(2 * np.e, rel=1e-6)
 

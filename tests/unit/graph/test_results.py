@@ -23,12 +23,12 @@ SHARED = Pair(1)
 
 
 def with_more(y: Any) -> Values:
-    found = Values([y])
-    found.more = y + 1  # type: ignore[attr-defined]
-    return found
+    result = Values([y])
+    result.more = y + 1  # type: ignore[attr-defined]
+    return result
 
 
-MADE: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+CASES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "an object": (lambda y: Pair(y * 2), lambda r: r.value),
     "an object in a list": (lambda y: [Pair([y]), y], lambda r: (r[0].value, r[1])),
     "a function": (lambda y: lambda x: x + y, lambda r: r(Tensor([1.0, 1.0, 1.0]))),
@@ -41,17 +41,17 @@ MADE: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 }
 
 
-@pytest.mark.parametrize("kind", MADE)
+@pytest.mark.parametrize("kind", CASES)
 def test_what_a_call_makes_is_made_in_each_call(kind: str) -> None:
-    make, look = MADE[kind]
+    make, look = CASES[kind]
     compiled = ms.jit(make)
     before: list[Any] = []
     for values in ([1.0, 2.0, -3.0], [5.0, 6.0, 7.0], [1.0, 2.0, -3.0]):
         x = Tensor(np.array(values, np.float32))
-        found = compiled(x)
-        assert repr(look(found)) == repr(look(make(x)))
-        assert type(found) is type(make(x)) and not any(found is one for one in before if not isinstance(found, tuple))
-        before.append(found)
+        result = compiled(x)
+        assert repr(look(result)) == repr(look(make(x)))
+        assert type(result) is type(make(x)) and not any(result is old for old in before if not isinstance(result, tuple))
+        before.append(result)
 
 
 def test_what_was_there_before_is_given_back_itself() -> None:

@@ -79,7 +79,7 @@ CALLS: dict[type[Net], Any] = {
     Tells: lambda net, i: net(Tensor(X), i),
     IntegerTensors: lambda net, i: net(Tensor(X), i),
 }
-ONE = (Scales, Attribute, Counts, Returns, Warms, IntegerTensors)
+SINGLE_GRAPH = (Scales, Attribute, Counts, Returns, Warms, IntegerTensors)
 """Those that one graph serves, after the first three of their values."""
 
 
@@ -87,9 +87,9 @@ def outcome(kind: type[Net], mode: int) -> tuple[list[Any], Net]:
     ms.set_context(mode=mode)
     net, out = kind(), []
     for i in range(12):
-        found = CALLS[kind](net, i)
-        found = found if isinstance(found, tuple) else (found,)
-        out.append([(type(v), v.dtype, v.asnumpy()) if isinstance(v, Tensor) else (type(v), None, v) for v in found])
+        result = CALLS[kind](net, i)
+        result = result if isinstance(result, tuple) else (result,)
+        out.append([(type(v), v.dtype, v.asnumpy()) if isinstance(v, Tensor) else (type(v), None, v) for v in result])
     return out, net
 
 
@@ -103,11 +103,11 @@ def pynative_after():
 def test_numbers_are_pynatives(kind: type[Net]) -> None:
     eager, _ = outcome(kind, ms.PYNATIVE_MODE)
     graphed, net = outcome(kind, ms.GRAPH_MODE)
-    for one, other in zip(eager, graphed):
-        for (kind_a, dtype_a, a), (kind_b, dtype_b, b) in zip(one, other):
+    for eager_value, other in zip(eager, graphed):
+        for (kind_a, dtype_a, a), (kind_b, dtype_b, b) in zip(eager_value, other):
             assert (kind_a, dtype_a) == (kind_b, dtype_b)
             np.testing.assert_allclose(a, b, rtol=1e-6)
-    if kind in ONE:
+    if kind in SINGLE_GRAPH:
         assert len(dispatch.graphs(net)) <= 3, torchspore.graphs(net)
         runs = max(graph.runs for graph in dispatch.graphs(net))
         assert runs >= 9

@@ -62,37 +62,37 @@ def program(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def kept(run: Program, program: Path, **extra: str) -> Run:
+def run_saving(run: Program, program: Path, **extra: str) -> Run:
     ran = run("run", "main.py", extra={"MS_SUPPORT_BINARY": "1", **extra})
     assert (ran.code, ran.out) == (0, f"{ANSWER} py\n"), ran.err
     return ran
 
 
 def test_the_source_is_appended_once(run: Program, program: Path) -> None:
-    kept(run, program)
+    run_saving(run, program)
     text = (program / "net.py").read_text()
     assert text.startswith(NET)
     names = [line.partition("setattr(")[2].partition(",")[0] for line in text.splitlines() if line.startswith("setattr(")]
     assert sorted(names) == ["Net.construct", "grown", "sign.__wrapped__"]
     assert "setattr(Net.construct, 'source', (['    def construct(self, x):\\n'," in text
-    kept(run, program)
+    run_saving(run, program)
     assert (program / "net.py").read_text() == text
     assert not [path for path in program.iterdir() if path.name.endswith(".new")]
 
 
 @pytest.mark.slow
 def test_a_changed_function_has_its_line_renewed(run: Program, program: Path) -> None:
-    kept(run, program)
+    run_saving(run, program)
     text = (program / "net.py").read_text()
     (program / "net.py").write_text(text.replace("            return x * self.scale\n", "            return self.scale * x\n", 1))
-    kept(run, program)
+    run_saving(run, program)
     text = (program / "net.py").read_text()
     assert text.count("setattr(Net.construct,") == 1 and "'            return self.scale * x\\n'" in text
 
 
 @pytest.mark.slow
 def test_a_pyc_runs_without_its_source(run: Program, program: Path) -> None:
-    kept(run, program)
+    run_saving(run, program)
     py_compile.compile(str(program / "net.py"), cfile=str(program / "net.pyc"))
     (program / "net.py").unlink()
     ran = run("run", "main.py")
@@ -111,7 +111,7 @@ def test_a_file_that_can_not_be_written_is_told_once(run: Program, program: Path
     (program / "sitecustomize.py").write_text(
         "import os\nreal = os.access\nos.access = lambda p, m: not str(p).endswith('net.py') and real(p, m)\n"
     )
-    ran = kept(run, program, PYTHONPATH=str(program))
+    ran = run_saving(run, program, PYTHONPATH=str(program))
     assert ran.err.count("support_binary: the source of graphs can't be kept in") == 1
     assert "hint: make the file writable, run it once, and then compile it." in ran.err
     assert (program / "net.py").read_text() == NET
@@ -130,7 +130,7 @@ def test_explain_and_strict_mode(run: Program, program: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("Cython") is None or shutil.which("gcc") is None, reason="needs Cython and gcc")
 def test_a_shared_library_made_by_cython_runs(run: Program, program: Path) -> None:
-    kept(run, program)
+    run_saving(run, program)
     built = python("-m", "cython", "-3", "net.py", "-o", "net.c", cwd=program)
     assert built.code == 0, built.err
     library = program / f"net{sysconfig.get_config_var('EXT_SUFFIX')}"

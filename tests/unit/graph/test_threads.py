@@ -34,14 +34,14 @@ def in_threads(functions: list[Any]) -> list[Any]:
     results: list[Any] = [None] * len(functions)
     barrier = threading.Barrier(len(functions))
 
-    def run(place: int) -> None:
+    def run(number: int) -> None:
         barrier.wait()
         try:
-            results[place] = functions[place]()
+            results[number] = functions[number]()
         except BaseException as error:
-            results[place] = error
+            results[number] = error
 
-    threads = [threading.Thread(target=run, args=(place,)) for place in range(len(functions))]
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(len(functions))]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -61,8 +61,8 @@ def test_a_cell_is_captured_and_run_by_several_threads_at_once() -> None:
     def work(first: int) -> list[np.ndarray]:
         return [net(Tensor(x)).asnumpy() for x in inputs[first:] + inputs[:first]]
 
-    for first, found in zip((0, 4, 8), in_threads([lambda f=f: work(f) for f in (0, 4, 8)])):
-        for a, b in zip(found, expected[first:] + expected[:first]):
+    for first, actual in zip((0, 4, 8), in_threads([lambda f=f: work(f) for f in (0, 4, 8)])):
+        for a, b in zip(actual, expected[first:] + expected[:first]):
             np.testing.assert_array_equal(a, b)
 
 
@@ -100,6 +100,6 @@ def test_a_scope_of_one_thread_reaches_its_own_compilation() -> None:
                 net(x)
 
     in_threads([scoped, lambda: [net(x) for _ in range(3)]])
-    kept = [dict(entry.form[2])["check_bprop"] for entry in net._graphs_.values()]
-    assert sorted(kept) == [False, True]
+    values = [dict(entry.form[2])["check_bprop"] for entry in net._graphs_.values()]
+    assert sorted(values) == [False, True]
     assert store.STORE.get("check_bprop") is False

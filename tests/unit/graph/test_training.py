@@ -145,9 +145,9 @@ def test_a_method_under_jit_is_captured_per_object() -> None:
         def construct(self, x):
             return x * self.factor
 
-    one, other, x = Scaled(2.0), Scaled(3.0), Tensor([1.0])
-    assert [float(one(x)), float(other(x)), float(one(x))] == [2.0, 3.0, 2.0]
-    assert len(dispatch.graphs(one)) == len(dispatch.graphs(other)) == 1
+    first, other, x = Scaled(2.0), Scaled(3.0), Tensor([1.0])
+    assert [float(first(x)), float(other(x)), float(first(x))] == [2.0, 3.0, 2.0]
+    assert len(dispatch.graphs(first)) == len(dispatch.graphs(other)) == 1
 
 
 def test_a_helper_that_is_defined_again_is_captured_again() -> None:

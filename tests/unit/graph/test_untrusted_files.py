@@ -78,14 +78,14 @@ def test_the_graph_that_the_attacks_were_made_from_is_read() -> None:
     assert [t.tolist() for t in module(torch.tensor([-1.0, 2.0]))] == [[0.0, 2.0]]
 
 
-def tuning_file(folder: Path, entry: dict[str, Any], held: dict[str, Any]) -> Path:
+def tuning_file(folder: Path, entry: dict[str, Any], options: dict[str, Any]) -> Path:
     """A tuning file of this machine with one graph that waits."""
     (folder / "graphs").mkdir()
-    (folder / "graphs/abc.json").write_text(json.dumps(held))
-    told = {"net": "net.py:1", "status": "to do", "job": "1", "searches": ["GA"], "graph": "graphs/abc.json", "settings": {}, "held": [],
+    (folder / "graphs/abc.json").write_text(json.dumps(options))
+    job = {"net": "net.py:1", "status": "to do", "job": "1", "searches": ["GA"], "graph": "graphs/abc.json", "settings": {}, "held": [],
             "ranges": [None], **entry}
     where = folder / "tuning.json"
-    where.write_text(json.dumps({"format": 1, "machine": machine(), "graphs": {"abc": told}}))
+    where.write_text(json.dumps({"format": 1, "machine": machine(), "graphs": {"abc": job}}))
     return where
 
 
@@ -163,8 +163,8 @@ def test_the_folder_is_made_for_this_user_alone(tmp_path: Path) -> None:
 def test_a_folder_that_others_can_write_is_not_used(tmp_path: Path, part: str) -> None:
     assert Folder(tmp_path / "cache").prepare()
     (tmp_path / "cache" / part).chmod(0o777)
-    again = Folder(tmp_path / "cache")
-    assert not again.prepare() and not again.usable
+    folder = Folder(tmp_path / "cache")
+    assert not folder.prepare() and not folder.usable
 
 
 @pytest.mark.parametrize("part", ["", "choices", "kernels"])
@@ -194,7 +194,7 @@ print(Net()(ms.Tensor([1.0, -1.0])).asnumpy().tolist(), flush=True)
 """
 
 
-@pytest.mark.parametrize(("spoil", "said"), [
+@pytest.mark.parametrize(("spoil", "message"), [
     (lambda home: (home / "torchspore").write_text(""), "can't be used"),
     (lambda home: ((home / "torchspore").mkdir(0o700), (home / "torchspore/key").write_bytes(b"short"), (home / "torchspore/key").chmod(0o600)),  # noqa: E501
      "is damaged"),
@@ -203,14 +203,14 @@ print(Net()(ms.Tensor([1.0, -1.0])).asnumpy().tolist(), flush=True)
     (lambda home: ((home / "torchspore").mkdir(0o700), (home / "torchspore/key").symlink_to("/dev/zero")), "can't be used"),
     (lambda home: ((home / "torchspore").mkdir(), (home / "torchspore").chmod(0o777)), "can be written by other users"),
 ], ids=["no folder", "damaged key", "readable key", "key is a link", "open folder"])
-def test_without_a_key_of_this_user_nothing_is_taken(tmp_path: Path, spoil: Any, said: str) -> None:
+def test_without_a_key_of_this_user_nothing_is_taken(tmp_path: Path, spoil: Any, message: str) -> None:
     home = tmp_path / "home"
     home.mkdir()
     spoil(home)
     (tmp_path / "main.py").write_text(PROGRAM)
     ran = processes.torchspore("run", "main.py", cwd=tmp_path, extra={"XDG_CACHE_HOME": str(home)})
     assert ran.code == 0 and ran.out.strip() == "[2.0, 1.0]", ran.err
-    assert ran.err.count("graphs are compiled without it") == 1 and said in ran.err
+    assert ran.err.count("graphs are compiled without it") == 1 and message in ran.err
 
 
 def test_the_key_is_this_users_alone() -> None:

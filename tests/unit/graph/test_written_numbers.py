@@ -30,7 +30,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], list[float]]] = {
 
 @pytest.mark.parametrize("name", CALLS)
 def test_it_is_one_graph(name: str) -> None:
-    call, wanted = CALLS[name]
+    call, expected = CALLS[name]
 
     class Net(nn.Cell):
         def construct(self, x: Any) -> Any:
@@ -41,7 +41,7 @@ def test_it_is_one_graph(name: str) -> None:
     try:
         net = Net()
         for _ in range(2):
-            np.testing.assert_allclose(net(Tensor(np.full(4, 2), ms.int32)).asnumpy(), wanted, rtol=1e-6)
+            np.testing.assert_allclose(net(Tensor(np.full(4, 2), ms.int32)).asnumpy(), expected, rtol=1e-6)
     finally:
         ms.set_context(mode=ms.PYNATIVE_MODE, jit_syntax_level=level)
 

@@ -53,25 +53,25 @@ class Card:
 @pytest.fixture(params=["GPU", "Ascend"])
 def card(request: pytest.FixtureRequest) -> Iterator[Card]:
     """The second of two devices of that kind."""
-    found = Card()
-    machine = device.Machine(lambda target: 2, lambda target: torch.device("cpu"), lambda target: False, lambda target: found)
+    result = Card()
+    machine = device.Machine(lambda target: 2, lambda target: torch.device("cpu"), lambda target: False, lambda target: result)
     with effects.fresh(), device.on(machine):
         set_context(device_target=request.param, device_id=1)
-        yield found
+        yield result
         STORE.reset("context")
         STORE.learn_default("device_target", "CPU")
         device.await_use(False)
 
 
 @pytest.fixture
-def said_to_torch() -> Iterator[None]:
+def restored_allocator() -> Iterator[None]:
     """What torch's allocator is told is taken back."""
     before = torch_private.allocator_settings() or ""
     yield
     torch_private.set_allocator_settings(before)
 
 
-def told(name: str) -> str:
+def outcome_text(name: str) -> str:
     return str(effects.outcome_of(OPTIONS[name], get_context(name)))
 
 
@@ -84,7 +84,7 @@ def test_the_calls_are_torchs_own() -> None:
 
 def test_the_share_of_the_card_is_set_when_it_is_first_used(card: Card) -> None:
     set_context(max_device_memory="2GB")
-    assert told("max_device_memory") == "applied: torch takes at most 2.0 GiB of the device's memory, or all that it has"
+    assert outcome_text("max_device_memory") == "applied: torch takes at most 2.0 GiB of the device's memory, or all that it has"
     set_context(max_device_memory="100GB")                # a second limit before the first use: the last one counts
     assert card.fractions == []
     for call in card.waiting:
@@ -101,12 +101,12 @@ def test_the_share_of_the_card_is_set_when_it_is_first_used(card: Card) -> None:
 
 def test_the_older_spelling_counts_where_the_other_is_not_set(card: Card) -> None:
     set_context(variable_memory_max_size="4GB")
-    assert told("variable_memory_max_size").startswith("applied")
+    assert outcome_text("variable_memory_max_size").startswith("applied")
     card.waiting[-1]()
     assert card.fractions == [(0.5, 1)]
     set_context(max_device_memory="2GB")
     set_context(variable_memory_max_size="5GB")
-    assert told("variable_memory_max_size") == "no effect here: max_device_memory sets the limit"
+    assert outcome_text("variable_memory_max_size") == "no effect here: max_device_memory sets the limit"
     card.waiting[-1]()
     assert card.fractions[-1] == (0.25, 1)
 
@@ -115,15 +115,15 @@ def test_an_error_of_the_card_names_the_limit(card: Card) -> None:
     on_host = ms.Tensor([1.0] * 100_000)                                             # the message lists what the card holds, not this
     set_context(max_device_memory="3.5GB")
     assert on_host.size and limit.sentence(RuntimeError("shapes differ")) is None
-    said = limit.sentence(torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 8 GiB"))
-    assert said is not None and re.fullmatch(
+    message = limit.sentence(torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 8 GiB"))
+    assert message is not None and re.fullmatch(
         r"out of memory: 2\.00 GiB more were asked for, and 3\.0 GiB of the 3\.5 GiB of max_device_memory='3\.5GB' \(\S+\.py:\d+\) are "
-        r"held\.\n\nhint: raise max_device_memory, or use a smaller batch\.", said)
+        r"held\.\n\nhint: raise max_device_memory, or use a smaller batch\.", message)
     set_context(max_device_memory="1024GB")
     assert limit.sentence(torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")) is None
 
 
-def test_the_pool_of_a_card_grows_by_the_step(card: Card, said_to_torch: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_pool_of_a_card_grows_by_the_step(card: Card, restored_allocator: None, monkeypatch: pytest.MonkeyPatch) -> None:
     torch_private.set_allocator_settings("roundup_power2_divisions:[256:1,512:2],large_segment_size_mb:64")
     monkeypatch.setenv("PYTORCH_NPU_ALLOC_CONF", "expandable_segments:True,large_segment_size_mb:64")
 
@@ -133,13 +133,13 @@ def test_the_pool_of_a_card_grows_by_the_step(card: Card, said_to_torch: None, m
         return os.environ["PYTORCH_NPU_ALLOC_CONF"].replace("expandable_segments:True", "roundup_power2_divisions:[256:1,512:2]")
 
     set_context(mempool_block_size="1.5GB")
-    assert told("mempool_block_size") == "applied: torch takes the device's memory in steps of 1.5 GiB"
+    assert outcome_text("mempool_block_size") == "applied: torch takes the device's memory in steps of 1.5 GiB"
     assert now() == "roundup_power2_divisions:[256:1,512:2],large_segment_size_mb:1536"
     set_context(max_device_memory="1GB", mempool_block_size="2GB")            # a step is never more than there may be
     assert now() == "roundup_power2_divisions:[256:1,512:2],large_segment_size_mb:1024"
 
 
-def test_a_setting_that_torch_refuses_is_refused(monkeypatch: pytest.MonkeyPatch, card: Card, said_to_torch: None) -> None:
+def test_a_setting_that_torch_refuses_is_refused(monkeypatch: pytest.MonkeyPatch, card: Card, restored_allocator: None) -> None:
     torch_private.set_allocator_settings("")
     monkeypatch.setenv("PYTORCH_ALLOC_CONF", "garbage_collection_threshold:7,max_split_size_mb:64")
     if get_context("device_target") == "GPU":
@@ -147,7 +147,7 @@ def test_a_setting_that_torch_refuses_is_refused(monkeypatch: pytest.MonkeyPatch
             set_context(mempool_block_size="2GB")
 
 
-def test_torch_takes_the_step(said_to_torch: None) -> None:
+def test_torch_takes_the_step(restored_allocator: None) -> None:
     torch_private.set_allocator_settings("large_segment_size_mb:1024")
     assert torch_private.allocator_settings() == "large_segment_size_mb:1024"
     with pytest.raises((RuntimeError, ValueError)):

@@ -49,14 +49,14 @@ print(before, hal.memory_allocated("CPU") == runtime.memory_stats()["total_alloc
 """
 
 
-def written(tmp_path: Path, text: str) -> str:
+def write_program(tmp_path: Path, text: str) -> str:
     (tmp_path / "train.py").write_text(text)
     return "train.py"
 
 
 @pytest.mark.parametrize("mode", [1, 0])
 def test_a_program_beyond_its_limit_is_told_and_goes_on(mode: int, run: Program, tmp_path: Path) -> None:
-    ran = run("run", written(tmp_path, NET.format(mode=mode) + FLOW))
+    ran = run("run", write_program(tmp_path, NET.format(mode=mode) + FLOW))
     assert ran.code == 0, ran.err
     first, second, end = ran.out.split("=====\n")
     line = 1 + NET.count("\n") + FLOW[: FLOW.index("tried(lambda: ops")].count("\n")
@@ -67,8 +67,8 @@ def test_a_program_beyond_its_limit_is_told_and_goes_on(mode: int, run: Program,
         + re.escape(limit) + " are held:", head), head
     assert hint == "hint: raise max_device_memory, or use a smaller batch." and empty == "" and len(holders) <= 8
     assert holders[0] == "   7.6 MiB  Float32[2000, 1000] of ones (train.py:9)"
-    for own in ("Parameter 0.weight", "optimizer state moments.0.weight"):
-        assert f"   3.8 MiB  {own} Float32[1000, 1000]" in holders
+    for name in ("Parameter 0.weight", "optimizer state moments.0.weight"):
+        assert f"   3.8 MiB  {name} Float32[1000, 1000]" in holders
     assert limit in second and "Float32[6000, 1000] of ones" in second
     assert end.splitlines()[-1].endswith(" True")
 
@@ -103,7 +103,7 @@ print(runtime.memory_allocated() - before)
 
 @pytest.mark.slow
 def test_buffers_of_compiled_graphs_count_too(run: Program, tmp_path: Path) -> None:
-    ran = run("run", written(tmp_path, FUSED))
+    ran = run("run", write_program(tmp_path, FUSED))
     assert ran.code == 0, ran.err
     first, *error, last = ran.out.strip().splitlines()
     assert 32_000_000 <= int(first) <= 34_000_000     # two results: what the compiler tries out is not counted
@@ -184,7 +184,7 @@ except RuntimeError as error:
 
 
 def test_a_limit_under_attack(run: Program, tmp_path: Path) -> None:
-    ran = run("run", written(tmp_path, HOSTILE))
+    ran = run("run", write_program(tmp_path, HOSTILE))
     assert ran.code == 0, ran.err
     first, backward, late, _, hint = ran.out.splitlines()
     assert first == ("applied: Tensors on the CPU may take 64.0 MiB from here on, and what goes beyond is an error; "
@@ -214,5 +214,5 @@ print(runtime.max_memory_allocated() <= 0.04 * 2**30)
 
 
 def test_a_net_larger_than_the_limit_runs_with_memory_offload(run: Program, tmp_path: Path) -> None:
-    ran = run("run", written(tmp_path, LARGER))
+    ran = run("run", write_program(tmp_path, LARGER))
     assert (ran.code, ran.out) == (0, "True\n"), ran.err

@@ -33,13 +33,13 @@ def test_the_peak_divides_into_what_held_it(mode: int, run: Program, tmp_path: P
     (tmp_path / "train.py").write_text(TRAINING.format(mode=mode))
     ran = run("explain", "train.py")
     assert ran.code == 0, ran.err
-    whole = re.search(r"at its peak the program held ([\d.]+) MiB in Tensors", ran.out)
+    match = re.search(r"at its peak the program held ([\d.]+) MiB in Tensors", ran.out)
     rows = re.findall(r"^ +(parameter|gradient|activation|optimizer state|workspace) +([\d.]+) (\w+) +\d+%$", ran.out, re.M)
-    found = {name: float(size) / {"MiB": 1, "KiB": 1 << 10, "B": 1 << 20}[unit] for name, size, unit in rows}
-    assert whole is not None and len(found) == 5
-    assert abs(sum(found.values()) - float(whole[1])) < 0.3
-    assert found["parameter"] == 2.0 and found["optimizer state"] == 4.0
-    assert found["activation"] >= 8 and found["gradient"] >= 4      # values of 4 MiB: the input, what relu keeps; a gradient of one of them
+    results = {name: float(size) / {"MiB": 1, "KiB": 1 << 10, "B": 1 << 20}[unit] for name, size, unit in rows}
+    assert match is not None and len(results) == 5
+    assert abs(sum(results.values()) - float(match[1])) < 0.3
+    assert results["parameter"] == 2.0 and results["optimizer state"] == 4.0
+    assert results["activation"] >= 8 and results["gradient"] >= 4      # values of 4 MiB: the input and what relu keeps; a gradient
 
 
 @pytest.mark.usefixtures("counted")

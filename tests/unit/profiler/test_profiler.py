@@ -80,14 +80,14 @@ def test_the_files_of_a_training(mode: int, tmp_path: Path) -> None:
     plain = nn.Cell.__call__
     trained(tmp_path, profile_memory=True, data_process=True, aic_metrics=AicoreMetrics.ArithmeticUtilization)
     assert nn.Cell.__call__ is plain and engine.active == 0                     # nothing stays behind
-    (made,) = tmp_path.glob("*_ascend_ms")
-    framework, output, older = made / "FRAMEWORK", made / "ASCEND_PROFILER_OUTPUT", tmp_path / "profiler"
+    (trace_folder,) = tmp_path.glob("*_ascend_ms")
+    framework, output, older = trace_folder / "FRAMEWORK", trace_folder / "ASCEND_PROFILER_OUTPUT", tmp_path / "profiler"
     assert head(framework / "cpu_op_detail_info_0.csv") == DETAIL and head(framework / "cpu_op_type_info_0.csv") == TYPES
-    found = {row["full_op_name"]: row for row in rows(framework / "cpu_op_detail_info_0.csv")}
-    dense = [row for name, row in found.items() if "_backbone-Net/fc-Dense/" in name and row["subgraph"] == "Default"]
+    results = {row["full_op_name"]: row for row in rows(framework / "cpu_op_detail_info_0.csv")}
+    dense = [row for name, row in results.items() if "_backbone-Net/fc-Dense/" in name and row["subgraph"] == "Default"]
     assert dense and all(row["op_occurrences"] == "3" for row in dense)
-    assert any(name.startswith("Gradients/Default/network-WithLossCell/_backbone-Net/fc-Dense/Grad_") for name in found)
-    assert sum(float(row["total_proportion"]) for row in found.values()) == pytest.approx(1, abs=1e-3)
+    assert any(name.startswith("Gradients/Default/network-WithLossCell/_backbone-Net/fc-Dense/Grad_") for name in results)
+    assert sum(float(row["total_proportion"]) for row in results.values()) == pytest.approx(1, abs=1e-3)
     # The products: (16,8)x(8,4) forward, and one of the same size for the weights' gradient (the data's is not asked for).
     counted = {row["Phase"]: int(row["FLOPs"]) for row in rows(output / "flops.csv")}
     assert counted == {"forward": 3 * 2 * 16 * 8 * 4, "backward": 3 * 2 * 16 * 8 * 4}
@@ -108,7 +108,7 @@ def test_the_files_of_a_training(mode: int, tmp_path: Path) -> None:
     trace = json.loads((output / "trace_view.json").read_text())
     kinds = {event["ph"] for event in trace}
     assert kinds == {"M", "X", "C"} and all(isinstance(event["ts"], str) for event in trace if event["ph"] == "X")
-    assert "mac_ratio" in json.loads((made / "profiler_metadata.json").read_text())["aic_metrics"]
+    assert "mac_ratio" in json.loads((trace_folder / "profiler_metadata.json").read_text())["aic_metrics"]
 
 
 def test_a_loop_by_hand_has_steps_too(mode: int, tmp_path: Path) -> None:
@@ -118,8 +118,8 @@ def test_a_loop_by_hand_has_steps_too(mode: int, tmp_path: Path) -> None:
     x = Tensor(np.ones((4, 8), np.float32))
     with profile(record_shapes=True, on_trace_ready=tensorboard_trace_handler(str(tmp_path), "hand", async_mode=False)):
         for _ in range(4):
-            _, found = gradient(x)
-            optimizer(found)
+            _, result = gradient(x)
+            optimizer(result)
     split = rows(tmp_path / "profiler" / "step_trace_split_0.csv")
     assert len(split) == 4 and all(float(row["backward(ms)"]) > 0 < float(row["update(ms)"]) for row in split)
 
@@ -133,9 +133,9 @@ def test_a_schedule_with_a_warm_up(tmp_path: Path) -> None:
         for _ in range(6):
             ops.exp(x)
             watched.step()
-    (made,) = tmp_path.glob("me_*")
-    (found,) = rows(made / "FRAMEWORK" / "cpu_op_type_info_0.csv")
-    assert (found["op_type"], found["type_occurrences"]) == ("Exp", "2")
+    (trace_folder,) = tmp_path.glob("me_*")
+    (result,) = rows(trace_folder / "FRAMEWORK" / "cpu_op_type_info_0.csv")
+    assert (result["op_type"], result["type_occurrences"]) == ("Exp", "2")
 
 
 def test_a_folder_that_cannot_be_written_ends_no_training(capsys: pytest.CaptureFixture[str]) -> None:
@@ -144,9 +144,9 @@ def test_a_folder_that_cannot_be_written_ends_no_training(capsys: pytest.Capture
     assert "the profile can't be written to /proc/no" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("asked", ["sync", "async"])
+@pytest.mark.parametrize("options", ["sync", "async"])
 def test_a_full_disk_ends_no_training(
-    asked: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+    options: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     replace = os.replace
 
@@ -158,11 +158,11 @@ def test_a_full_disk_ends_no_training(
     watched = Profiler(output_path=str(tmp_path / "profile"))
     ops.exp(ops.ones((2,)))
     monkeypatch.setattr(os, "replace", full)
-    watched.analyse(mode=asked)
-    for thread in [one for one in threading.enumerate() if one.name == "torchspore-profile"]:
+    watched.analyse(mode=options)
+    for thread in [entry for entry in threading.enumerate() if entry.name == "torchspore-profile"]:
         thread.join()
-    told = capsys.readouterr().err
-    assert told.count(f"the profile can't be written to {tmp_path / 'profile'} (No space left on device)") == 1
+    output = capsys.readouterr().err
+    assert output.count(f"the profile can't be written to {tmp_path / 'profile'} (No space left on device)") == 1
     assert [json.loads(path.read_text()) for path in tmp_path.rglob("trace_view.json")]
 
 
@@ -171,8 +171,8 @@ def test_the_users_lines_stand_beside_operators(tmp_path: Path) -> None:
     with profile(with_stack=True, on_trace_ready=tensorboard_trace_handler(str(tmp_path))):
         ops.exp(ops.ones((2,)))
     (file,) = tmp_path.rglob("trace_view.json")
-    (found,) = [event["args"] for event in json.loads(file.read_text()) if event["name"].endswith("Exp-op0")]
-    assert "test_profiler.py(" in found["Call stack"].splitlines()[-1]
+    (result,) = [event["args"] for event in json.loads(file.read_text()) if event["name"].endswith("Exp-op0")]
+    assert "test_profiler.py(" in result["Call stack"].splitlines()[-1]
 
 
 def test_what_is_chosen_is_written(tmp_path: Path) -> None:
@@ -185,15 +185,16 @@ def test_what_is_chosen_is_written(tmp_path: Path) -> None:
     ops.matmul(ops.ones((2, 2)), ops.ones((2, 2)))
     watched.stop()
     watched.analyse(pretty=True, mode="sync")
-    (made,) = tmp_path.glob("*_ascend_ms")
-    kinds = [row["op_type"] for row in rows(made / "FRAMEWORK" / "cpu_op_type_info_0.csv")]
+    (trace_folder,) = tmp_path.glob("*_ascend_ms")
+    kinds = [row["op_type"] for row in rows(trace_folder / "FRAMEWORK" / "cpu_op_type_info_0.csv")]
     assert "MatMul" in kinds and "Exp" not in kinds
-    names = {event["name"] for event in json.loads((made / "ASCEND_PROFILER_OUTPUT" / "trace_view.json").read_text())}
+    names = {event["name"] for event in json.loads((trace_folder / "ASCEND_PROFILER_OUTPUT" / "trace_view.json").read_text())}
     assert "a: one" in names and "b: two" not in names
-    assert (made / "PROF_torch" / "trace.json").exists() and (made / "ASCEND_PROFILER_OUTPUT" / "communication.csv").exists()
+    assert (trace_folder / "PROF_torch" / "trace.json").exists()
+    assert (trace_folder / "ASCEND_PROFILER_OUTPUT" / "communication.csv").exists()
     assert all("/" not in row["full_op_name"] for row in rows(tmp_path / "profiler" / "aicore_intermediate_0_detail.csv"))
-    Profiler.offline_analyse(str(made))
-    assert "trace_view.html" in {path.name for path in made.rglob("*.html")}
+    Profiler.offline_analyse(str(trace_folder))
+    assert "trace_view.html" in {path.name for path in trace_folder.rglob("*.html")}
     with pytest.raises(ValueError, match=r"offline_analyse.*trace_view\.json"):
         Profiler.offline_analyse(str(tmp_path / "nowhere"))
 
@@ -210,22 +211,22 @@ def test_one_profiler_at_a_time(tmp_path: Path) -> None:
 def test_a_full_watch_ends_by_itself() -> None:
     from torchspore.observe.profiling import session
 
-    told: list[bool] = []
-    made, net = session.ProfilerSession(most=5, full=lambda: told.append(True)), Net()
-    made.start()
+    calls: list[bool] = []
+    recorder, net = session.ProfilerSession(most=5, full=lambda: calls.append(True)), Net()
+    recorder.start()
     for _ in range(4):
         net(ops.ones((2, 8)))
-    assert told == [True] and made.is_full and nn.Cell.__call__.__name__ == "__call__" and not hasattr(nn.Cell.__call__, "__wrapped__")
-    made.stop()
-    assert "ended by itself" in made.read().notes[-1]
+    assert calls == [True] and recorder.is_full and nn.Cell.__call__.__name__ == "__call__" and not hasattr(nn.Cell.__call__, "__wrapped__")
+    recorder.stop()
+    assert "ended by itself" in recorder.read().notes[-1]
 
 
 def test_nothing_is_there_while_nobody_watches() -> None:
-    made = instrumentation.Points(lambda: None)
+    points = instrumentation.Points(lambda: None)
     before = {name: vars(nn.Cell)[name] for name in ("__call__",)}
-    made.begin()
+    points.begin()
     assert vars(nn.Cell)["__call__"] is not before["__call__"] and engine.active == 1
-    made.end()
+    points.end()
     assert vars(nn.Cell)["__call__"] is before["__call__"] and engine.active == 0
 
 
@@ -237,23 +238,23 @@ def test_steps_that_a_file_names_are_profiled(tmp_path: Path, capsys: pytest.Cap
     x = ops.ones((2, 2))
     for step in range(1, 9):
         if step == 2:
-            asked = {"start_step": 3, "stop_step": 4, "profiler_level": "Level0", "activities": ["CPU"], "aic_metrics": 1}
-            file.write_text(json.dumps(asked))
+            settings = {"start_step": 3, "stop_step": 4, "profiler_level": "Level0", "activities": ["CPU"], "aic_metrics": 1}
+            file.write_text(json.dumps(settings))
         if step == 6:
             file.write_text("[" * 100_000)                                     # damaged: told, and the loop goes on
         monitor.step_begin()
         ops.exp(x)
         monitor.step_end()
-    (made,) = output.glob("*_ascend_ms")
-    (found,) = rows(made / "FRAMEWORK" / "cpu_op_type_info_0.csv")
-    assert (found["op_type"], found["type_occurrences"]) == ("Exp", "2")
+    (trace_folder,) = output.glob("*_ascend_ms")
+    (result,) = rows(trace_folder / "FRAMEWORK" / "cpu_op_type_info_0.csv")
+    assert (result["op_type"], result["type_occurrences"]) == ("Exp", "2")
     file.write_text(json.dumps({"start_step": 9, "stop_step": 9}))
     with profile():                        # the program's own one watches already
         monitor.step()
     monitor.end()
     DynamicProfilerMonitor("/proc/no")
-    told = capsys.readouterr().err
-    assert "steps 9 to 9 are not profiled" in told and "/proc/no/profiler_config.json can't be made" in told
+    text = capsys.readouterr().err
+    assert "steps 9 to 9 are not profiled" in text and "/proc/no/profiler_config.json can't be made" in text
     with pytest.raises(TypeError, match="cfg_path"):
         DynamicProfilerMonitor()
 

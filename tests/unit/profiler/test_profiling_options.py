@@ -44,10 +44,10 @@ def test_all_parts(run: Callable[..., Run], tmp_path: Path, mode: int) -> None:
     (tmp_path / "train.py").write_text(PROGRAM)
     options = json.dumps({"result_path": "out", "training_trace": "on", "task_trace": "on", "op_trace": "on", "aicpu": "on",
                           "fp_point": "network-WithLossCell/_backbone-Net/second-Dense", "bp_point": "MatMull", "aic_metrics": "Memory"})
-    found = run("explain", "train.py", str(mode), options, "on")
-    assert found.code == 0 and found.out.startswith("True\n"), found.err
-    assert found.err.count("UserWarning") == 2
-    assert "UserWarning: profiling_options: bp_point='MatMull' has no effect: no operator named 'MatMull' ran; the nearest" in found.err
+    result = run("explain", "train.py", str(mode), options, "on")
+    assert result.code == 0 and result.out.startswith("True\n"), result.err
+    assert result.err.count("UserWarning") == 2
+    assert "UserWarning: profiling_options: bp_point='MatMull' has no effect: no operator named 'MatMull' ran; the nearest" in result.err
     folder = tmp_path / "out" / "profiler"
     assert {path.name for path in folder.iterdir()} >= {
         "step_trace_raw_0_detail_time.csv", "step_trace_point_info_0.json", "output_op_compute_time_0.txt",
@@ -55,9 +55,9 @@ def test_all_parts(run: Callable[..., Run], tmp_path: Path, mode: int) -> None:
         "aicore_intermediate_0_detail.csv", "timeline_display_0.json", "memory_usage_0.csv", "aicpu_intermediate_0.csv",
     }
     assert "main_mem_read_bw(GB/s)" in (folder / "aicore_intermediate_0_detail.csv").read_text()
-    table = {line.split()[0]: line for line in found.out.splitlines() if line.strip()}
+    table = {line.split()[0]: line for line in result.out.splitlines() if line.strip()}
     assert "applied: training_trace, task_trace, op_trace, aicpu_trace: written to out/profiler" in table["enable_profiling"]
-    assert "bytes of an operator's inputs" in found.out and "files go to out/profiler" in found.out
+    assert "bytes of an operator's inputs" in result.out and "files go to out/profiler" in result.out
     assert "bp_point no effect here: no operator named 'MatMull' ran; the nearest names are " in table["profiling_options"]
     assert "fp_point no effect here: no operator named 'network-WithLossCell/_backbone-Net/second-Dense' ran" in table["profiling_options"]
 
@@ -68,9 +68,9 @@ def test_the_points_divide_a_step(run: Callable[..., Run], tmp_path: Path, mode:
     (tmp_path / "train.py").write_text(PROGRAM)
     first, last = ("Square", "MatMul") if mode else ("Square", "DenseGrad")
     options = json.dumps({"output": "out", "training_trace": "on", "task_trace": "on", "fp_point": first, "bp_point": last})
-    found = run("run", "train.py", str(mode), options, "on", "and off")
-    assert found.code == 0, found.err
-    assert "step_trace_raw_0_detail_time.csv" in found.out                     # written when it is switched off
+    result = run("run", "train.py", str(mode), options, "on", "and off")
+    assert result.code == 0, result.err
+    assert "step_trace_raw_0_detail_time.csv" in result.out                     # written when it is switched off
     folder = tmp_path / "out" / "profiler"
     assert not (folder / "aicpu_intermediate_0.csv").exists()
     assert json.loads((folder / "step_trace_point_info_0.json").read_text()) == {"fp_start": first, "bp_end": last}
@@ -80,15 +80,15 @@ def test_the_points_divide_a_step(run: Callable[..., Run], tmp_path: Path, mode:
            for event in json.loads((folder / "timeline_display_0.json").read_text()) if event.get("args", {}).get("type") == "HostCpuOps"]
     for row in rows[:-1]:
         start, end = (Decimal(row[name]) / 100 for name in ("start_point", "end_point"))             # ticks of 10 ns, in microseconds
-        inside = [one for one in ran if start <= one[1] < end]
+        inside = [event for event in ran if start <= event[1] < end]
         assert abs(Decimal(row["fp_point"]) / 100 - min(at for kind, at, _ in inside if kind == first)) <= Decimal("0.01")
         assert abs(Decimal(row["bp_point"]) / 100 - max(at + span for kind, at, span in inside if kind == last)) <= Decimal("0.01")
 
 
 def test_off_asks_for_the_times_of_steps_alone(run: Callable[..., Run], tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(PROGRAM)
-    found = run("explain", "train.py", "1", "op_trace:task_trace", "off")
-    assert found.code == 0 and "only training_trace is collected" in found.out
+    result = run("explain", "train.py", "1", "op_trace:task_trace", "off")
+    assert result.code == 0 and "only training_trace is collected" in result.out
     points = json.loads((tmp_path / "data" / "profiler" / "step_trace_point_info_0.json").read_text())
     assert "first-Dense" in points["fp_start"] and points["bp_end"].startswith("Gradients/Default/")
     assert {path.name for path in (tmp_path / "data" / "profiler").iterdir()} == {
@@ -98,26 +98,26 @@ def test_off_asks_for_the_times_of_steps_alone(run: Callable[..., Run], tmp_path
 
 def test_a_variable_asks_for_a_profile(run: Callable[..., Run], tmp_path: Path) -> None:
     program = "from mindspore import ops, EnvProfiler; ops.exp(ops.ones((3,))); print(EnvProfiler.__name__)"
-    asked = '{"start": true, "output_path": "seen", "activities": ["CPU"], "profile_memry": true, "aic_metrics": "x"}'
-    found = run("run", "-c", program, extra={"MS_PROFILER_OPTIONS": asked})
-    assert found.code == 0 and found.out == "EnvProfiler\n"
-    assert "there is no 'profile_memry'; it is ignored. Did you mean profile_memory?" in found.err and "aic_metrics='x'" in found.err
+    options = '{"start": true, "output_path": "seen", "activities": ["CPU"], "profile_memry": true, "aic_metrics": "x"}'
+    result = run("run", "-c", program, extra={"MS_PROFILER_OPTIONS": options})
+    assert result.code == 0 and result.out == "EnvProfiler\n"
+    assert "there is no 'profile_memry'; it is ignored. Did you mean profile_memory?" in result.err and "aic_metrics='x'" in result.err
     (table,) = tmp_path.glob("seen/*_ascend_ms/FRAMEWORK/cpu_op_type_info_0.csv")
     assert "Exp,1," in table.read_text()
-    found = run("run", "-c", "import mindspore; print('ran')", extra={"MS_PROFILER_OPTIONS": "[" * 9000})
-    assert (found.code, found.out) == (0, "ran\n") and "nothing is profiled" in found.err
+    result = run("run", "-c", "import mindspore; print('ran')", extra={"MS_PROFILER_OPTIONS": "[" * 9000})
+    assert (result.code, result.out) == (0, "ran\n") and "nothing is profiled" in result.err
 
 
-@pytest.mark.parametrize(("written", "hint"), [
+@pytest.mark.parametrize(("option", "hint"), [
     ('{"training_trce": "on"}', "there is no 'training_trce' in it; did you mean 'training_trace'"),
     ("traning_trace", "write profiling_options='training_trace'"),
     ('{"output": ', "the text is not JSON"),
     ('{"aicpu": "on", "aicpu_trace": "off"}', "aicpu and aicpu_trace are two names of one member; write it once"),
     ('{"ai_core_metrics": "Memry"}', """hint: write profiling_options='{"ai_core_metrics": "Memory"}'."""),
 ])
-def test_an_unknown_option_is_told_with_the_nearest(written: str, hint: str) -> None:
+def test_an_unknown_option_is_told_with_the_nearest(option: str, hint: str) -> None:
     import mindspore as ms
 
     with pytest.raises(ValueError, match="expected ") as error:
-        ms.set_context(profiling_options=written)
+        ms.set_context(profiling_options=option)
     assert hint in str(error.value)

@@ -57,16 +57,16 @@ def step(at: int) -> list[Event]:
 
 
 def test_an_accelerator_is_timed_by_its_kernels() -> None:
-    found = read([*step(0), *step(1000)])
-    assert [(row.name, row.phase, row.cost, row.flops) for row in found.operators[:3]] == [
+    result = read([*step(0), *step(1000)])
+    assert [(row.name, row.phase, row.cost, row.flops) for row in result.operators[:3]] == [
         ("Default/MatMul-op0", "forward", 200, 2 * 4 * 8 * 2), ("Gradients/Default/Grad_MatMul/MatMul-op0", "backward", 200, 2 * 8 * 4 * 2),
         ("Default/optimizer-Adam/FusedAdam-op0", "update", 100, 0),
     ]
-    first, second = found.steps
+    first, second = result.steps
     assert first.phases == {"data": 200, "forward": 400, "backward": 200, "sync": 0, "update": 100, "other": 0}
     assert (first.forward_start, first.backward_end, second.total) == (200, 800, 1000) and sum(second.phases.values()) == 1000
-    assert [one.bytes_in_use for one in found.allocations if one.device == "GPU:0"] == [1512, 1000, 1512, 1000]
-    assert {kernel.operator for kernel in found.kernels} == {row.name for row in found.operators}
+    assert [allocation.bytes_in_use for allocation in result.allocations if allocation.device == "GPU:0"] == [1512, 1000, 1512, 1000]
+    assert {kernel.operator for kernel in result.kernels} == {row.name for row in result.operators}
 
 
 def test_waiting_beside_kernels_is_none() -> None:
@@ -78,11 +78,11 @@ def test_waiting_beside_kernels_is_none() -> None:
 
 
 def test_exchanges_are_a_phase_of_their_own() -> None:
-    found = read([
+    result = read([
         Event(marks.CELL + "Default", 0, 900), Event("aten::mm", 10, 100), Event("c10d::allreduce_", 200, 300),
         Event(marks.OPTIMIZER + "Default/optimizer-SGD", 600, 100), Event("aten::_fused_sgd_", 610, 50),
     ])
-    (only,) = found.steps
+    (only,) = result.steps
     assert only.phases["sync"] == 410 and only.reductions == [("Default/Allreduce-op0", 200, 500)]
 
 
@@ -96,8 +96,8 @@ def test_a_graph_whose_code_is_not_seen_is_told() -> None:
     w.meta["optimizer"] = True
     graph.output(w)
     module = torch.fx.GraphModule(torch.nn.Module(), graph)
-    found = read([Event(f"{marks.GRAPH}77", 0, 300), Event("aten::empty", 10, 5)], {77: module})
-    assert [(row.kind, row.phase, row.span) for row in found.operators] == [
+    result = read([Event(f"{marks.GRAPH}77", 0, 300), Event("aten::empty", 10, 5)], {77: module})
+    assert [(row.kind, row.phase, row.span) for row in result.operators] == [
         ("CompiledGraph", "forward", 100), ("CompiledGraph", "backward", 100), ("CompiledGraph", "update", 100),
     ]
-    assert "CompiledGraph" in found.notes[0] and len(found.steps) == 1
+    assert "CompiledGraph" in result.notes[0] and len(result.steps) == 1

@@ -21,8 +21,8 @@ def test_loads_are_balanced_by_size() -> None:
 
 
 def test_an_optimizer_that_needs_all_parameters_has_one_server() -> None:
-    places = assign([plan("a", 100, 10, 10), plan("b", 60, 60, is_divisible=False)], 2)
-    assert places["b", 0] == places["b", 1] != places["a", 0]
+    assignment = assign([plan("a", 100, 10, 10), plan("b", 60, 60, is_divisible=False)], 2)
+    assert assignment["b", 0] == assignment["b", 1] != assignment["a", 0]
 
 
 def test_rows_of_a_table_are_on_all_servers() -> None:

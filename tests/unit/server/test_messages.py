@@ -74,10 +74,10 @@ def test_damaged_messages_are_refused(chunks: list[bytes], text: str) -> None:
 
 def test_random_damage_is_refused_or_read() -> None:
     generator = random.Random(0)
-    whole = list(encode(Message({"step": 3, "rates": [0.1]}, [torch.arange(50.0), torch.arange(3)])))
+    encoded = list(encode(Message({"step": 3, "rates": [0.1]}, [torch.arange(50.0), torch.arange(3)])))
     outcomes = set()
     for _ in range(3000):
-        chunks = [bytearray(chunk) for chunk in whole]
+        chunks = [bytearray(chunk) for chunk in encoded]
         chunk = generator.choice(chunks)
         for _ in range(generator.randint(1, 4)):
             chunk[generator.randrange(len(chunk))] = generator.randrange(256)

@@ -54,8 +54,8 @@ def test_the_cheapest_number_is_taken(width: int, rows: int, expected: tuple[int
     alone, _ = trained(width, rows)
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "4")
     choose()
-    found, step = trained(width, rows)
-    np.testing.assert_allclose(found, alone, rtol=1e-5)
+    result, step = trained(width, rows)
+    np.testing.assert_allclose(result, alone, rtol=1e-5)
     split = dispatch.graphs(step)[0].split
     chosen = split.sharded_capture.chosen
     assert sorted(chosen.costs) == [1, 2, 4]
@@ -91,8 +91,8 @@ def test_what_does_not_fit_into_a_device_is_cut_by_more_stages(monkeypatch: pyte
         _, tight = trained(16, 1024)
     finally:
         reset_cost_model_context()
-    one, other = (dispatch.graphs(step)[0].split.sharded_capture.chosen for step in (roomy, tight))
-    assert not one.costs[one.stages].excess
+    without_limit, other = (dispatch.graphs(step)[0].split.sharded_capture.chosen for step in (roomy, tight))
+    assert not without_limit.costs[without_limit.stages].excess
     assert other.costs[other.stages].excess == min(cost.excess for cost in other.costs.values())
 
 

@@ -46,9 +46,9 @@ class Step(nn.Cell):
         self.gradients = ops.value_and_grad(net, None, self.optimizer.parameters)
 
     def construct(self, x: Any) -> Any:
-        loss, found = self.gradients(x)
+        loss, result = self.gradients(x)
         if loss < 1e6:
-            self.optimizer(found)
+            self.optimizer(result)
         return loss
 
 
@@ -68,11 +68,11 @@ def scaled() -> list[np.ndarray]:
     step = nn.TrainOneStepWithLossScaleCell(
         nn.WithLossCell(net, nn.MSELoss()), nn.Momentum(net.trainable_params(), 0.01, 0.9), nn.DynamicLossScaleUpdateCell(1024.0, 2, 2),
     )
-    y, told = Tensor(np.ones((16, 8), np.float32)), []
+    y, losses = Tensor(np.ones((16, 8), np.float32)), []
     for at in range(4):
         x = np.full((16, 32), 1e30 if at == 2 else 0.1, np.float32)
-        told.append(np.array([float(one.asnumpy()) for one in step(Tensor(x), y)]))
-    return [np.nan_to_num(np.stack(told)), net.weight.asnumpy()]
+        losses.append(np.array([float(tensor.asnumpy()) for tensor in step(Tensor(x), y)]))
+    return [np.nan_to_num(np.stack(losses)), net.weight.asnumpy()]
 
 
 @pytest.mark.parametrize("shares", [False, True])
@@ -82,11 +82,11 @@ def test_writes_under_conditions(program: Any, shares: bool, monkeypatch: pytest
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "8")
     config = {"enable_parallel_optimizer": shares, "parallel_optimizer_config": {"parallel_optimizer_threshold": 0}}
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch", **config)
-    for one, other in zip(alone, program()):
-        np.testing.assert_allclose(other, one, rtol=2e-5, atol=1e-6)
+    for expected, other in zip(alone, program()):
+        np.testing.assert_allclose(other, expected, rtol=2e-5, atol=1e-6)
 
 
-def written(caught: Any) -> str:
+def error_line(caught: Any) -> str:
     """The line at which an error ends."""
     return traceback.extract_tb(caught.value.__traceback__)[-1].line or ""
 
@@ -119,13 +119,13 @@ def test_explain_says_what_runs_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     x = Tensor(np.arange(512, dtype=np.float32).reshape(16, 32))
     Mixed()(x)
     Alone()(x)
-    said = "\n".join(effects.notes()["distribution"])
+    text = "\n".join(effects.notes()["distribution"])
     for word, what in (("if", "an if"), ("while", "a loop")):
-        assert f"{place(Mixed, word)} {what} on a Tensor: no rule splits it, each device runs it whole; " in said, said
-    assert place(Alone, "if") not in said
+        assert f"{statement_line(Mixed, word)} {what} on a Tensor: no rule splits it, each device runs it whole; " in text, text
+    assert statement_line(Alone, "if") not in text
 
 
-def place(net: type[nn.Cell], word: str) -> str:
+def statement_line(net: type[nn.Cell], word: str) -> str:
     """The file and line of the statement of `construct` that begins with a word."""
     lines, first = inspect.getsourcelines(net.construct)
     at = next(at for at, line in enumerate(lines) if line.split()[:1] == [word])
@@ -152,8 +152,8 @@ def test_a_check_is_made_and_raises_as_written(devices: int, monkeypatch: pytest
     np.testing.assert_allclose(net(Tensor(x)).asnumpy(), x * 16 + 32)
     with pytest.raises(AssertionError, match=r"^more than a hundred$") as caught:
         net(Tensor(x * 7))
-    assert written(caught) == 'assert y.sum() < 100, "more than a hundred"'
+    assert error_line(caught) == 'assert y.sum() < 100, "more than a hundred"'
     with pytest.raises(KeyError, match="more than fifty") as caught:
         net(Tensor(x * 4))
-    assert written(caught) == 'raise KeyError("more than fifty")'
+    assert error_line(caught) == 'raise KeyError("more than fifty")'
     np.testing.assert_allclose(net(Tensor(x * 2)).asnumpy(), x * 2 * 32 + 64)

@@ -29,7 +29,7 @@ class Dropped(nn.Cell):
         return y if self.noise is None else y + self.noise(y) * 0.01
 
 
-def trained(schedule: str = "1f1b", noise: Any = None, again: bool = False, is_cut: bool = False) -> tuple[list[float], Any]:
+def trained(schedule: str = "1f1b", noise: Any = None, recompute: bool = False, is_cut: bool = False) -> tuple[list[float], Any]:
     """Losses, a number drawn after the steps, and the step, of two layers, or four in turns, in two stages."""
     if is_cut:
         config = {"pipeline_interleave": True, "pipeline_scheduler": "1f1b" if schedule == "interleaved" else schedule}
@@ -40,39 +40,39 @@ def trained(schedule: str = "1f1b", noise: Any = None, again: bool = False, is_c
     layers = nn.CellList([Dropped(noise) for _ in range(count)])
     for at, layer in enumerate(layers):
         layer.pipeline_stage = at % 2 if schedule == "interleaved" else at * 2 // count
-        if again:
+        if recompute:
             layer.recompute()
     net = nn.SequentialCell(*layers)
     parts = nn.PipelineCell(nn.WithLossCell(net, nn.MSELoss()), 4)
     step = nn.TrainOneStepCell(parts, nn.Adam(net.trainable_params(), 1e-2)).set_train()
     x = np.random.default_rng(0).standard_normal((8, 16)).astype(np.float32)
-    found = [float(step(Tensor(x), Tensor(x[::-1].copy()))) for _ in range(3)]
-    return [*found, float(torch.rand((), generator=generators.own()))], step
+    values = [float(step(Tensor(x), Tensor(x[::-1].copy()))) for _ in range(3)]
+    return [*values, float(torch.rand((), generator=generators.own()))], step
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("again", [False, True])
 def test_masks_are_those_of_one_device(schedule: str, again: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    alone, _ = trained(schedule, again=again)
+    alone, _ = trained(schedule, recompute=again)
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "2")
-    found, step = trained(schedule, again=again, is_cut=True)
-    np.testing.assert_allclose(found, alone, rtol=3e-6)
+    result, step = trained(schedule, recompute=again, is_cut=True)
+    np.testing.assert_allclose(result, alone, rtol=3e-6)
     pipeline = dispatch.graphs(step)[0].split.pipeline
     assert pipeline.schedule is not None and pipeline.schedule.idle < 0.4
 
 
 def several(y: Any) -> Any:
     """Noise of the ways that have a stream of their own where the program seeds them, and take the generator's where not."""
-    found = ops.StandardNormal()(y.shape) + ops.UniformReal()(y.shape) + ops.randint(0, 5, y.shape) + ops.randn(*y.shape)
-    return found + ops.randperm(y.shape[1]).astype(ms.float32) + ops.rand(*y.shape) + ops.standard_normal(y.shape)
+    result = ops.StandardNormal()(y.shape) + ops.UniformReal()(y.shape) + ops.randint(0, 5, y.shape) + ops.randn(*y.shape)
+    return result + ops.randperm(y.shape[1]).astype(ms.float32) + ops.rand(*y.shape) + ops.standard_normal(y.shape)
 
 
 @pytest.mark.parametrize("noise", [lambda y: ops.standard_normal(y.shape), several])
 def test_noise_whose_length_hangs_on_its_form(noise: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     alone, _ = trained(noise=noise)
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "2")
-    found, _ = trained(noise=noise, is_cut=True)
-    np.testing.assert_allclose(found, alone, rtol=3e-6)
+    result, _ = trained(noise=noise, is_cut=True)
+    np.testing.assert_allclose(result, alone, rtol=3e-6)
 
 
 def test_draws_that_hang_on_values_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +93,7 @@ def test_states_are_those_of_the_draws() -> None:
 
 
 def _check_states(mask: str, other: str) -> None:
-    found = random_numbers.ahead(f"{mask}\n{other}\n{mask}", "cpu")
-    for at, state in enumerate(found):
+    result = random_numbers.ahead(f"{mask}\n{other}\n{mask}", "cpu")
+    for at, state in enumerate(result):
         assert torch.equal(generators.current_state(), state)
         torch.rand(63, 64) if at == 1 else torch.empty(64, 64).bernoulli_(0.5)

@@ -190,16 +190,16 @@ def _gpt_inputs() -> list[torch.Tensor]:
     return [torch.zeros(16, 32, dtype=torch.long), torch.randn(1024, 128), *weights]
 
 
-WELL_KNOWN: dict[str, tuple[Callable[..., torch.Tensor], Callable[[], list[Any]]]] = {
+PROGRAMS: dict[str, tuple[Callable[..., torch.Tensor], Callable[[], list[Any]]]] = {
     "mlp": (mlp, lambda: [torch.randn(64, 256), *(torch.randn(256, 256) for _ in range(8))]),
     "gpt": (gpt, _gpt_inputs),
     "resnet-18": (resnet, lambda: [torch.randn(16, 3, 32, 32), *map(torch.randn, _kernels())]),
 }
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) for name in WELL_KNOWN])
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) for name in PROGRAMS])
 def test_well_known_networks_on_eight_devices(name: str) -> None:
-    loss, inputs = WELL_KNOWN[name]
+    loss, inputs = PROGRAMS[name]
 
     def step(x: torch.Tensor, *weights: torch.Tensor) -> list[torch.Tensor]:
         leaves = [weight.requires_grad_() for weight in weights]

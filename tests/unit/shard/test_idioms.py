@@ -20,7 +20,7 @@ QUICK = ("own_bprop", "hooks", "loops", "written_slices", "slices_in_a_row", "vm
 
 
 @pytest.mark.parametrize(("devices", "cut", "strategy"), [
-    (4, (2, 2), "data_parallel"), *(pytest.param(*one, marks=SLOW) for one in (
+    (4, (2, 2), "data_parallel"), *(pytest.param(*case, marks=SLOW) for case in (
         (2, (2, 1), "full_batch"), (2, (1, 2), "data_parallel"), (2, None, "full_batch"), (4, None, "data_parallel"),
     )),
 ])
@@ -28,8 +28,8 @@ QUICK = ("own_bprop", "hooks", "loops", "written_slices", "slices_in_a_row", "vm
 def test_it_is_as_on_one_device(name: str, devices: int, cut: Cut, strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     alone = IDIOMS[name](None)
     over(monkeypatch, devices, strategy)
-    found = IDIOMS[name](cut)
-    assert len(found) == len(alone)
-    for one, other in zip(alone, found):
-        scale = max(1e-3, float(np.abs(one).max()))
-        np.testing.assert_allclose(other / scale, one / scale, atol=NARROW.get(name, 2e-6), rtol=0)
+    result = IDIOMS[name](cut)
+    assert len(result) == len(alone)
+    for expected, other in zip(alone, result):
+        scale = max(1e-3, float(np.abs(expected).max()))
+        np.testing.assert_allclose(other / scale, expected / scale, atol=NARROW.get(name, 2e-6), rtol=0)

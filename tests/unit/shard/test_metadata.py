@@ -27,11 +27,11 @@ class Net(nn.Cell):
         return self.second(self.add(self.first(x, self.w), P.Cast()(self.b, ms.float32)), self.v) + y
 
 
-@pytest.mark.parametrize(("shares", "wanted"), [
+@pytest.mark.parametrize(("shares", "expected"), [
     (False, {"w": (-1, 0), "v": (0, -1)}),
     (True, {"w": (1, 0), "v": ((0, 1), -1)}),
 ])
-def test_layouts_are_those_of_mindspore(shares: bool, wanted: dict[str, Any], graph_mode: None) -> None:
+def test_layouts_are_those_of_mindspore(shares: bool, expected: dict[str, Any], graph_mode: None) -> None:
     ms.set_auto_parallel_context(
         parallel_mode="semi_auto_parallel", device_num=8, global_rank=3, dataset_strategy="full_batch", enable_parallel_optimizer=shares,
         parallel_optimizer_config={"parallel_optimizer_threshold": 0},
@@ -41,14 +41,14 @@ def test_layouts_are_those_of_mindspore(shares: bool, wanted: dict[str, Any], gr
     strategy.enable_save_strategy_online()
     assert strategy.get_strategy_metadata(step) is None
     step.compile(Tensor(np.ones((8, 16), np.float32)), Tensor(np.ones((8, 8), np.float32)))
-    found = strategy.get_strategy_metadata(net)
-    assert found is not None and list(found) == EIGHT
+    result = strategy.get_strategy_metadata(net)
+    assert result is not None and list(result) == EIGHT
     assert list(strategy.get_strategy_metadata(step, 5) or ()) == [5] and list(strategy.get_current_strategy_metadata(step) or ()) == [0]
-    for of_rank in found.values():
+    for of_rank in result.values():
         assert sorted(of_rank) == ["moments.v", "moments.w", "v", "w"]
         for name, (layout, dtype, shape) in of_rank.items():
             assert layout.to_dict() == {
-                "device_matrix": (2, 4), "tensor_map": wanted[name[-1]], "interleaved_parallel": False, "alias_name": ("a", "b"),
+                "device_matrix": (2, 4), "tensor_map": expected[name[-1]], "interleaved_parallel": False, "alias_name": ("a", "b"),
                 "rank_list": EIGHT,
             }
             assert (dtype, shape) == ("float32", [16, 32] if name[-1] == "w" else [32, 8])

@@ -23,13 +23,13 @@ class Net(nn.Cell):
         super().__init__()
         self.call = call
 
-    def construct(self, *given: Any) -> Any:
-        return self.call(*given)
+    def construct(self, *inputs: Any) -> Any:
+        return self.call(*inputs)
 
 
-def called(make: Callable[[], Callable[..., Any]], *given: Any, batch: Any = "full_batch") -> Any:
+def called(make: Callable[[], Callable[..., Any]], *inputs: Any, batch: Any = "full_batch") -> Any:
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy=batch)
-    return Net(make())(*given)
+    return Net(make())(*inputs)
 
 
 @pytest.fixture(autouse=True)
@@ -37,19 +37,19 @@ def eight_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "8")
 
 
-@pytest.mark.parametrize("make, given, count", [
+@pytest.mark.parametrize("make, strategy, count", [
     (lambda: P.Add().shard(((2, 2),)), (X, Y), 2),
     (lambda: P.LayerNorm(begin_norm_axis=1, begin_params_axis=1).shard(((2, 1), (1,))), (X, X[0], X[0]), 3),
     (lambda: P.Select().shard(((2, 2), (2, 2))), (X > 0, X, Y), 3),
     (lambda: P.SparseSoftmaxCrossEntropyWithLogits().shard(((8, 1),)), (X, Tensor(np.zeros(16), ms.int32)), 2),
     (lambda: P.Gather().shard(((1, 1),)), (X, Tensor(np.zeros((16, 8)), ms.int32), 0), 2),
     (lambda: P.Assign().shard(((2, 2),)), (Parameter(X.copy(), name="weight"), Y), 2),
-    (lambda: lambda *given, own=P.AddN().shard(((2, 2),)): own(given), (X, Y), 2),
+    (lambda: lambda *inputs, add=P.AddN().shard(((2, 2),)): add(inputs), (X, Y), 2),
     (lambda: P.Add().shard(((2, 2), (2, 2), (2, 2))), (X, Y), 2),
 ])
-def test_an_operator_wants_a_tuple_for_each_input(make: Any, given: Any, count: int) -> None:
+def test_an_operator_wants_a_tuple_for_each_input(make: Any, strategy: Any, count: int) -> None:
     with pytest.raises(StrategyRefused, match=rf"test_misfits.py:\d+: .* on 8 devices: expected {count} tuples, one for each input, got"):
-        called(make, *given)
+        called(make, *strategy)
 
 
 def test_what_can_not_be_cut_may_be_left_out() -> None:
@@ -60,10 +60,10 @@ def test_what_can_not_be_cut_may_be_left_out() -> None:
 
 @pytest.mark.parametrize("strategy", [((2, 2),), ((2, 2), (1, 1), (1, 1)), (None,), ()])
 def test_a_function_and_a_cell_want_a_strategy_for_each_tensor(strategy: Any) -> None:
-    wanted = rf": a strategy of {len(strategy)}, .* for 2 Tensors: expected a tuple, a Layout or None for each Tensor"
-    with pytest.raises(StrategyRefused, match=f"an input of _product{wanted}"):
+    expected = rf": a strategy of {len(strategy)}, .* for 2 Tensors: expected a tuple, a Layout or None for each Tensor"
+    with pytest.raises(StrategyRefused, match=f"an input of _product{expected}"):
         called(lambda: ms.shard(_product, in_strategy=strategy), X, W)
-    with pytest.raises(StrategyRefused, match=f"an input of Net{wanted}"):
+    with pytest.raises(StrategyRefused, match=f"an input of Net{expected}"):
         called(lambda: Net(_product).shard(strategy), X, W)
     with pytest.raises(StrategyRefused, match=r"a result of _product: a strategy of 2, .* for 1 Tensors"):
         called(lambda: ms.shard(_product, ((2, 2), None), out_strategy=((1, 1), None)), X, W)
@@ -78,21 +78,21 @@ def test_none_may_stand_for_a_number_between() -> None:
     assert float(out[0, 0]) == 64.0
 
 
-@pytest.mark.parametrize("batch, wanted", [
+@pytest.mark.parametrize("batch, expected", [
     (((0, 1), (1, 1)), "expected whole numbers from 1 on, whose product divides 8"),
     (((-1, 1), (1, 1)), "expected whole numbers from 1 on, whose product divides 8"),
     (((2, 1),), "for input 1 of the batch: expected a tuple of numbers for each input"),
 ])
-def test_a_batch(batch: Any, wanted: str) -> None:
-    with pytest.raises(StrategyRefused, match=wanted):
+def test_a_batch(batch: Any, expected: str) -> None:
+    with pytest.raises(StrategyRefused, match=expected):
         called(lambda: P.Add(), X, Y, batch=batch)
 
 
-@pytest.mark.parametrize("cut, out, said", [
+@pytest.mark.parametrize("cut, out, message", [
     (((2, 4), (4, 1)), ((8, 1),), "in_strategy ((2, 4), (4, 1)) and out_strategy ((8, 1),) on 8 devices: expected out_strategy ((2, 1),)."),
     ((GRID("a", "b"), GRID("b", "None")), (GRID(("a", "b"), "None"),), "expected rows of the output that divide by 8, got 12."),
 ])
-def test_a_sum_is_scattered_along_rows_that_divide(cut: Any, out: Any, said: str) -> None:
+def test_a_sum_is_scattered_along_rows_that_divide(cut: Any, out: Any, message: str) -> None:
     with pytest.raises(StrategyRefused) as caught:
         called(lambda: P.MatMul().shard(cut, out), Tensor(np.ones((12, 32), np.float32)), W)
-    assert str(caught.value).endswith(said), caught.value
+    assert str(caught.value).endswith(message), caught.value

@@ -20,10 +20,10 @@ def batches(rows: int = 16) -> Any:
 
 def net() -> Any:
     ms.set_seed(1)
-    made = nn.SequentialCell([nn.Dense(16, 32), nn.Tanh(), nn.Dense(32, 4)])
-    made[0].matmul.shard(((2, 1), (4, 1)))
-    made[2].matmul.shard(((2, 4), (1, 4)))
-    return made
+    cell = nn.SequentialCell([nn.Dense(16, 32), nn.Tanh(), nn.Dense(32, 4)])
+    cell[0].matmul.shard(((2, 1), (4, 1)))
+    cell[2].matmul.shard(((2, 4), (1, 4)))
+    return cell
 
 
 def model(network: Any) -> Any:
@@ -38,46 +38,46 @@ def eight(monkeypatch: pytest.MonkeyPatch, graph_mode: None) -> None:
 def alone(monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
     with monkeypatch.context() as patch:
         patch.delenv("TORCHSPORE_SIMULATE")
-        own = model(net())
-        own.train(2, batches())
-        return own.train_network, own.eval(batches())["loss"]
+        train_model = model(net())
+        train_model.train(2, batches())
+        return train_model.train_network, train_model.eval(batches())["loss"]
 
 
 @pytest.mark.parametrize("is_wrapped", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_layouts_are_told_before_anything_runs(is_wrapped: bool, eight: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    wanted, loss = alone(monkeypatch)
+    expected, loss = alone(monkeypatch)
     network = net()
     if is_wrapped:
         network = AutoParallel(network)
         network.dataset_strategy("full_batch")
     else:
         ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
-    own = model(network)
-    before = [p.asnumpy().copy() for p in own.train_network.get_parameters()]
-    found = own.infer_train_layout(batches())
-    assert (found["0.weight"][0], found["0.weight"][2], found["0.weight"][6]) == ([2, 4], [8, 16], [32, 16])
-    assert (found["2.weight"][2], found["moments.2.weight"][2]) == ([4, 8], [4, 8])
-    assert own.infer_predict_layout(Tensor(ROWS))["0.weight"][2] == [8, 16]
-    for p, was in zip(own.train_network.get_parameters(), before):
+    train_model = model(network)
+    before = [p.asnumpy().copy() for p in train_model.train_network.get_parameters()]
+    result = train_model.infer_train_layout(batches())
+    assert (result["0.weight"][0], result["0.weight"][2], result["0.weight"][6]) == ([2, 4], [8, 16], [32, 16])
+    assert (result["2.weight"][2], result["moments.2.weight"][2]) == ([4, 8], [4, 8])
+    assert train_model.infer_predict_layout(Tensor(ROWS))["0.weight"][2] == [8, 16]
+    for p, was in zip(train_model.train_network.get_parameters(), before):
         np.testing.assert_array_equal(p.asnumpy(), was)
-    graphs = len(dispatch.graphs(own.train_network))
-    own.train(2, batches())
-    assert len(dispatch.graphs(own.train_network)) == graphs == 1           # the one that was captured is the one that ran
-    assert dispatch.graphs(own.train_network)[0].split.local.mesh.count == 8
-    np.testing.assert_allclose(own.eval(batches())["loss"], loss, rtol=1e-5)
-    for p, one in zip(own.train_network.get_parameters(), wanted.get_parameters()):
-        np.testing.assert_allclose(p.asnumpy(), one.asnumpy(), rtol=1e-5, atol=1e-6)
+    graphs = len(dispatch.graphs(train_model.train_network))
+    train_model.train(2, batches())
+    assert len(dispatch.graphs(train_model.train_network)) == graphs == 1           # the one that was captured is the one that ran
+    assert dispatch.graphs(train_model.train_network)[0].split.local.mesh.count == 8
+    np.testing.assert_allclose(train_model.eval(batches())["loss"], loss, rtol=1e-5)
+    for p, parameter in zip(train_model.train_network.get_parameters(), expected.get_parameters()):
+        np.testing.assert_allclose(p.asnumpy(), parameter.asnumpy(), rtol=1e-5, atol=1e-6)
     assert ms.get_auto_parallel_context("parallel_mode") == ("stand_alone" if is_wrapped else "semi_auto_parallel")
 
 
 @pytest.mark.slow
 def test_build_captures_what_training_and_evaluation_run(eight: None) -> None:
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
-    own = model(net())
-    own.build(batches(), batches(), epoch=2)
-    cells = own.train_network, own.eval_network
+    train_model = model(net())
+    train_model.build(batches(), batches(), epoch=2)
+    cells = train_model.train_network, train_model.eval_network
     counts = [len(dispatch.graphs(cell)) for cell in cells]
-    own.fit(2, batches(), batches())
+    train_model.fit(2, batches(), batches())
     assert counts == [len(dispatch.graphs(cell)) for cell in cells] == [1, 1]
 
 
@@ -91,12 +91,12 @@ def test_settings_of_a_pipeline_reach_the_context(eight: None) -> None:
 
 
 @pytest.mark.parametrize(("call", "kind", "text"), [
-    (lambda own: own.infer_train_layout(batches(), dataset_sink_mode=False), ValueError, "dataset_sink_mode=False"),
-    (lambda own: own.infer_train_layout(batches(), sink_size=0), ValueError, "sink_size=0"),
-    (lambda own: own.infer_train_layout(3), TypeError, "a Dataset"),
-    (lambda own: own.infer_predict_layout(ROWS), TypeError, "Model.infer_predict_layout of ndarray"),
-    (lambda own: own.build(), ValueError, "train_dataset, valid_dataset, or both"),
-    (lambda own: own.build(batches(), epoch=0), ValueError, "epoch"),
+    (lambda m: m.infer_train_layout(batches(), dataset_sink_mode=False), ValueError, "dataset_sink_mode=False"),
+    (lambda m: m.infer_train_layout(batches(), sink_size=0), ValueError, "sink_size=0"),
+    (lambda m: m.infer_train_layout(3), TypeError, "a Dataset"),
+    (lambda m: m.infer_predict_layout(ROWS), TypeError, "Model.infer_predict_layout of ndarray"),
+    (lambda m: m.build(), ValueError, "train_dataset, valid_dataset, or both"),
+    (lambda m: m.build(batches(), epoch=0), ValueError, "epoch"),
 ])
 def test_what_does_not_fit(call: Any, kind: type[Exception], text: str, eight: None) -> None:
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
@@ -105,11 +105,11 @@ def test_what_does_not_fit(call: Any, kind: type[Exception], text: str, eight: N
 
 
 def test_modes_that_split_nothing(graph_mode: None) -> None:
-    own = model(net())
-    for call in (lambda: own.infer_train_layout(batches()), lambda: own.infer_predict_layout(Tensor(ROWS))):
+    train_model = model(net())
+    for call in (lambda: train_model.infer_train_layout(batches()), lambda: train_model.infer_predict_layout(Tensor(ROWS))):
         with pytest.raises(RuntimeError, match="in parallel_mode='stand_alone': expected 'semi_auto_parallel' or 'auto_parallel'"):
             call()
     ms.set_context(mode=ms.PYNATIVE_MODE)
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel")
     with pytest.raises(RuntimeError, match="in PYNATIVE_MODE: expected GRAPH_MODE"):
-        own.infer_predict_layout(Tensor(ROWS))
+        train_model.infer_predict_layout(Tensor(ROWS))

@@ -16,12 +16,12 @@ def compared(monkeypatch: pytest.MonkeyPatch, name: str, data: int, model: int, 
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch", **context)
     together, split = trained(name, data, model, optimizer)
     np.testing.assert_allclose(together, alone, rtol=1e-6 if name != "residual" else 1e-5)
-    for one, other in zip(step.trainable_params(), split.trainable_params()):
-        if one.name.endswith("k.bias"):                  # softmax does not see it: its gradient is rounding, which Adam scales up
+    for parameter, other in zip(step.trainable_params(), split.trainable_params()):
+        if parameter.name.endswith("k.bias"):                  # softmax does not see it: its gradient is rounding, which Adam scales up
             continue
-        scale = max(float(np.abs(one.asnumpy()).max()), 1e-3)
+        scale = max(float(np.abs(parameter.asnumpy()).max()), 1e-3)
         tolerance = 5e-5 if optimizer == "lamb" else 2e-5      # Lamb multiplies an update by a ratio of norms, and its rounding with it
-        np.testing.assert_allclose(other.asnumpy() / scale, one.asnumpy() / scale, atol=tolerance, err_msg=one.name)
+        np.testing.assert_allclose(other.asnumpy() / scale, parameter.asnumpy() / scale, atol=tolerance, err_msg=parameter.name)
 
 
 @pytest.mark.parametrize("name", NETS)
@@ -43,18 +43,18 @@ def test_sums_of_gradients_go_in_one_message(monkeypatch: pytest.MonkeyPatch) ->
     from torchspore.graph import dispatch
 
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "4")
-    found = {}
+    results = {}
     for is_open in (True, False):
         context = {"parallel_mode": "semi_auto_parallel", "dataset_strategy": "full_batch", "comm_fusion": {"openstate": is_open}}
         ms.set_auto_parallel_context(**context)
         losses, step = trained("gpt", 2, 2, "sgd", steps=2)
         split = dispatch.graphs(step)[0].split
-        found[is_open] = (losses, split.messages, sum("all_reduce" in str(node.target) for node in split.local.module.graph.nodes))
+        results[is_open] = (losses, split.messages, sum("all_reduce" in str(node.target) for node in split.local.module.graph.nodes))
         ms.reset_auto_parallel_context()
-    assert found[True][0] == found[False][0]
-    (sums, messages), (same, alone) = found[True][1], found[False][1]
-    assert sums == same == alone > messages == 1
-    assert found[False][2] - found[True][2] == sums - 1
+    assert results[True][0] == results[False][0]
+    (sums, messages), (sums_alone, alone) = results[True][1], results[False][1]
+    assert sums == sums_alone == alone > messages == 1
+    assert results[False][2] - results[True][2] == sums - 1
 
 
 def test_gradients_mean_divides_by_the_devices_that_hold_the_same_part(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ class Net(nn.Cell):
         return ops.reduce_sum(self.product(x, self.w))
 
 
-def own(rank: int) -> float:
+def gradient_norm(rank: int) -> float:
     """The length of the gradient of one device's rows."""
     rows = X[2 * rank:2 * rank + 2]
     return float(np.sqrt(((rows.T @ np.ones((2, 3))) ** 2).sum()))
@@ -44,9 +44,9 @@ def trained(monkeypatch: pytest.MonkeyPatch, **options: Any) -> Net:
 @pytest.mark.parametrize("mean", [False, True])
 def test_on_the_screen(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], mean: bool) -> None:
     net = trained(monkeypatch, dump_local_norm=True, gradients_mean=mean)
-    found = re.findall(r"dump local norm \(rank (\d)\): \nw\n([\d.]+)\n", capsys.readouterr().out)
-    assert [int(rank) for rank, _ in found] == [0, 1]
-    assert [float(length) for _, length in found] == pytest.approx([own(0), own(1)], rel=1e-6)
+    result = re.findall(r"dump local norm \(rank (\d)\): \nw\n([\d.]+)\n", capsys.readouterr().out)
+    assert [int(rank) for rank, _ in result] == [0, 1]
+    assert [float(length) for _, length in result] == pytest.approx([gradient_norm(0), gradient_norm(1)], rel=1e-6)
     step = X.sum(0)[:, None] * 0.1 / (2 if mean else 1)
     np.testing.assert_allclose(net.w.asnumpy(), 1 - np.repeat(step, 3, 1), rtol=1e-6)
 
@@ -56,7 +56,7 @@ def test_in_files(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
     assert "norm" not in capsys.readouterr().out
     for rank in range(2):
         (path,) = (tmp_path / f"rank_{rank}").glob("local_norm__w_float32_*.npy")
-        assert np.load(path) == pytest.approx(own(rank), rel=1e-6)
+        assert np.load(path) == pytest.approx(gradient_norm(rank), rel=1e-6)
 
 
 def test_of_the_device_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +68,7 @@ def test_of_the_device_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
     total = get_squared_device_local_norm_param()
     ops.assign(total, Tensor(0.0))
     trained(monkeypatch, dump_device_local_norm=True)
-    assert float(total) == pytest.approx(own(0) ** 2, rel=1e-6) and total is get_squared_device_local_norm_param()
+    assert float(total) == pytest.approx(gradient_norm(0) ** 2, rel=1e-6) and total is get_squared_device_local_norm_param()
 
 
 def test_autoparallel_asks_for_them(tmp_path: Path) -> None:

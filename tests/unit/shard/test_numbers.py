@@ -31,16 +31,16 @@ def called(function: Callable[..., Any], x: Tensor, times: int = 2) -> list[np.n
     net = Net(function)
     for _ in range(times):
         out = net(x)
-    return [*(one.asnumpy() for one in (out if isinstance(out, tuple) else (out,))), net.weight.asnumpy()]
+    return [*(output.asnumpy() for output in (out if isinstance(out, tuple) else (out,))), net.weight.asnumpy()]
 
 
 def compared(function: Callable[..., Any], x: Tensor, monkeypatch: pytest.MonkeyPatch) -> None:
     alone = called(function, x)
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "8")
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
-    for one, other in zip(alone, called(function, x)):
-        assert one.dtype == other.dtype
-        np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-4)
+    for expected, other in zip(alone, called(function, x)):
+        assert expected.dtype == other.dtype
+        np.testing.assert_allclose(other, expected, rtol=1e-4, atol=1e-4)
 
 
 def row_written(net: Net, x: Tensor, w: Tensor) -> Any:
@@ -127,8 +127,8 @@ def test_sums_inside_of_an_operator_are_wide_too(is_wide: bool, monkeypatch: pyt
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "8")
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch", force_fp32_communication=is_wide)
     net = Chosen()
-    found = net(Tensor(np.arange(64).reshape(4, 16) / 16, ms.float16)).asnumpy()
-    np.testing.assert_allclose(found.astype(np.float32).sum(1), 1, rtol=5e-3)
+    array = net(Tensor(np.arange(64).reshape(4, 16) / 16, ms.float16)).asnumpy()
+    np.testing.assert_allclose(array.astype(np.float32).sum(1), 1, rtol=5e-3)
     graph = dispatch.graphs(net)[0].split.local.module.graph
     sums = [node.meta["val"].dtype for node in graph.nodes if "all_reduce" in str(node.target)]
     assert {str(dtype) for dtype in sums} == {"torch.float32" if is_wide else "torch.float16"}

@@ -59,7 +59,7 @@ def _as_before() -> Iterator[None]:
     ms.set_context(mode=before)
 
 
-def given(layer: Any, strategies: dict[str, Any]) -> Any:
+def with_strategies(layer: Any, strategies: dict[str, Any]) -> Any:
     for name, strategy in strategies.items():
         getattr(layer, name).shard(strategy)
     return layer
@@ -89,14 +89,14 @@ def stepped(layer: Any, *inputs: Any) -> tuple[list[Any], Any]:
     flat: list[Any] = []
 
     def collect(value: Any) -> None:
-        for one in value:
-            collect(one) if isinstance(one, (tuple, list)) else flat.append(one.asnumpy())
+        for element in value:
+            collect(element) if isinstance(element, (tuple, list)) else flat.append(element.asnumpy())
 
     collect(step(*map(Tensor, inputs)))
     return flat + [parameter.asnumpy() for parameter in layer.get_parameters()], step
 
 
-def made(make: Callable[[], Any]) -> Any:
+def seeded(make: Callable[[], Any]) -> Any:
     ms.set_seed(3)
     ms.set_context(mode=ms.GRAPH_MODE)
     return make()
@@ -107,28 +107,28 @@ def over_eight(monkeypatch: pytest.MonkeyPatch) -> None:
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
 
 
-def agree(found: list[Any], expected: list[Any]) -> None:
-    assert len(found) == len(expected)
-    for one, other in zip(found, expected):
-        np.testing.assert_allclose(one, other, rtol=1e-5, atol=2e-6 * max(1.0, float(np.abs(other).max())))
+def agree(results: list[Any], expected: list[Any]) -> None:
+    assert len(results) == len(expected)
+    for actual, other in zip(results, expected):
+        np.testing.assert_allclose(actual, other, rtol=1e-5, atol=2e-6 * max(1.0, float(np.abs(other).max())))
 
 
 @pytest.mark.parametrize("name", LAYERS)
 def test_a_layer_is_split_as_its_operators_say(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     make, strategies, x, parts = LAYERS[name]
-    expected, _ = stepped(made(make), x)
-    layer = given(made(make), strategies)
+    expected, _ = stepped(seeded(make), x)
+    layer = with_strategies(seeded(make), strategies)
     over_eight(monkeypatch)
-    found, step = stepped(layer, x)
-    agree(found, expected)
+    result, step = stepped(layer, x)
+    agree(result, expected)
     for key, shape in parts.items():
         assert step.parameter_layout_dict[f"layer.{key}"][2] == shape
     if name == "batch norm":
         layer.set_train(False)
-        whole = made(make)
-        for one, other in zip(whole.get_parameters(), layer.get_parameters()):
-            one.set_data(Tensor(other.asnumpy()))
-        np.testing.assert_allclose(layer(Tensor(x)).asnumpy(), whole.set_train(False)(Tensor(x)).asnumpy(), rtol=1e-5, atol=1e-6)
+        full_layer = seeded(make)
+        for parameter, other in zip(full_layer.get_parameters(), layer.get_parameters()):
+            parameter.set_data(Tensor(other.asnumpy()))
+        np.testing.assert_allclose(layer(Tensor(x)).asnumpy(), full_layer.set_train(False)(Tensor(x)).asnumpy(), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(("sparse", "reduction", "strategies"), [
@@ -140,8 +140,8 @@ def test_a_layer_is_split_as_its_operators_say(name: str, monkeypatch: pytest.Mo
 def test_losses(sparse: bool, reduction: str, strategies: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     logits, labels = floats(8, 16), source.integers(0, 16, 8).astype(np.int32)
     labels = labels if sparse else np.eye(16, dtype=np.float32)[labels]
-    expected, _ = stepped(made(lambda: nn.SoftmaxCrossEntropyWithLogits(sparse, reduction)), logits, labels)
-    loss = given(made(lambda: nn.SoftmaxCrossEntropyWithLogits(sparse, reduction)), strategies)
+    expected, _ = stepped(seeded(lambda: nn.SoftmaxCrossEntropyWithLogits(sparse, reduction)), logits, labels)
+    loss = with_strategies(seeded(lambda: nn.SoftmaxCrossEntropyWithLogits(sparse, reduction)), strategies)
     over_eight(monkeypatch)
     agree(stepped(loss, logits, labels)[0], expected)
 
@@ -152,20 +152,20 @@ def test_a_loss_of_the_programs_own_reduces_by_its_parts(monkeypatch: pytest.Mon
             return self.get_loss(ops.abs(logits - labels))
 
     inputs = floats(8, 8), floats(8, 8)
-    expected, _ = stepped(made(Distance), *inputs)
-    loss = made(Distance)
+    expected, _ = stepped(seeded(Distance), *inputs)
+    loss = seeded(Distance)
     loss.reduce_mean.shard(HALF)
     loss.mul.shard(((), (2, 4)))
     over_eight(monkeypatch)
     agree(stepped(loss, *inputs)[0], expected)
-    wrong = made(Distance)
+    wrong = seeded(Distance)
     wrong.reduce_mean.shard(((3, 1),))
     with pytest.raises(StrategyRefused, match="ReduceMean"):
         stepped(wrong, *inputs)
 
 
 def test_a_strategy_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    layer = given(made(lambda: nn.Dense(16, 32)), {"matmul": ((3, 1), (1, 1))})
+    layer = with_strategies(seeded(lambda: nn.Dense(16, 32)), {"matmul": ((3, 1), (1, 1))})
     over_eight(monkeypatch)
     with pytest.raises(StrategyRefused, match="MatMul"):
         layer(Tensor(floats(8, 16)))
@@ -175,20 +175,20 @@ def test_a_strategy_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("name", LAYERS)
 def test_without_devices_the_numbers_are_the_same_to_the_bit(name: str, mode: int) -> None:
     make, strategies, x, _ = LAYERS[name]
-    plain, layer = made(make), given(made(make), strategies)
+    plain, layer = seeded(make), with_strategies(seeded(make), strategies)
     ms.set_context(mode=mode)
     results = []
-    for one in (plain, layer, copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+    for copied in (plain, layer, copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
         ms.set_seed(5)
-        results.append((one.set_train()(Tensor(x)).asnumpy(), [p.asnumpy() for p in one.get_parameters()]))
+        results.append((copied.set_train()(Tensor(x)).asnumpy(), [p.asnumpy() for p in copied.get_parameters()]))
     for out, parameters in results[1:]:
         np.testing.assert_array_equal(out, results[0][0])
-        for found, expected in zip(parameters, results[0][1]):
-            np.testing.assert_array_equal(found, expected)
+        for actual, expected in zip(parameters, results[0][1]):
+            np.testing.assert_array_equal(actual, expected)
 
 
 def test_a_copy_computes_with_its_own_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    layer = given(made(lambda: nn.Dense(16, 32)), {"matmul": ((2, 1), (4, 1))})
+    layer = with_strategies(seeded(lambda: nn.Dense(16, 32)), {"matmul": ((2, 1), (4, 1))})
     x = Tensor(floats(8, 16))
     for other in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
         other.weight.set_data(ops.zeros_like(other.weight))
@@ -207,7 +207,7 @@ def test_a_primitive_that_is_put_in_the_place_of_a_part_is_called() -> None:
             super().__init__(4, 4, has_bias=False)
             self.matmul = P.MatMul(transpose_b=False)
 
-    layer, x = made(Doubled), floats(2, 4)
+    layer, x = seeded(Doubled), floats(2, 4)
     np.testing.assert_allclose(layer(Tensor(x)).asnumpy(), x @ layer.weight.asnumpy(), rtol=1e-5, atol=1e-6)
 
 
@@ -216,7 +216,7 @@ def test_a_construct_of_the_programs_own_stays(monkeypatch: pytest.MonkeyPatch) 
         def construct(self, x: Any) -> Any:
             return self.bias_add(self.matmul(x, self.weight), self.bias) * 2
 
-    layer, x = given(made(lambda: Twice(16, 32)), {"matmul": ((2, 1), (4, 1))}), Tensor(floats(8, 16))
+    layer, x = with_strategies(seeded(lambda: Twice(16, 32)), {"matmul": ((2, 1), (4, 1))}), Tensor(floats(8, 16))
     expected = layer(x).asnumpy()
     over_eight(monkeypatch)
     np.testing.assert_allclose(layer(x).asnumpy(), expected, rtol=1e-5, atol=1e-6)
@@ -239,4 +239,4 @@ def test_running_values_that_two_strategies_lay_differently_are_refused(monkeypa
 
     over_eight(monkeypatch)
     with pytest.raises(StrategyRefused, match=r"the Parameter own.gamma cut \(1,\): expected the layout in which BatchNorm has it"):
-        made(Net)(Tensor(floats(8, 8, 3, 3) + 1))
+        seeded(Net)(Tensor(floats(8, 8, 3, 3) + 1))

@@ -10,7 +10,7 @@ QUICK = ("odd", "gap", "fitted")
 
 @pytest.mark.parametrize("stages", [2, 4])
 @pytest.mark.parametrize("name", [
-    one if one in QUICK else pytest.param(one, marks=pytest.mark.slow) for one in pipeline_programs.CASES
+    case if case in QUICK else pytest.param(case, marks=pytest.mark.slow) for case in pipeline_programs.CASES
 ])
 def test_numbers_are_those_of_one_device(name: str, stages: int, monkeypatch: pytest.MonkeyPatch) -> None:
     alone = pipeline_programs.run(name, stages, is_cut=False)

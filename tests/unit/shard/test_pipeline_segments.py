@@ -71,10 +71,10 @@ def test_results_are_those_of_one_device(
 def test_stages_wait_less_than_with_one_segment(monkeypatch: pytest.MonkeyPatch, graph_mode: None) -> None:
     pipeline(monkeypatch, 2, pipeline_config={"pipeline_interleave": False, "pipeline_scheduler": "1f1b"})
     losses([0, 0, 1, 1])
-    one_segment = waits(outcome("pipeline_config"))
+    waits_of_segment = waits(outcome("pipeline_config"))
     pipeline(monkeypatch, 2, pipeline_segments=2)
     losses([0, 1, 2, 3])
-    assert waits(outcome("pipeline_segments")) < one_segment
+    assert waits(outcome("pipeline_segments")) < waits_of_segment
 
 
 @pytest.mark.parametrize(("stages", "segments", "expected"), [

@@ -18,18 +18,18 @@ from torchspore.graph import dispatch
 
 def blocks(stages: int, parts: int, turns: int = 1, splits: bool = False) -> dict[Block, set[Block]]:
     """The blocks of a net of equal layers, `turns` of them in each stage one after another."""
-    found: dict[Block, set[Block]] = {}
+    later: dict[Block, set[Block]] = {}
     hops = stages * turns
     for part in range(parts):
         for hop in range(hops):
             stage = hop % stages
             forward, back = Block(stage, hop, (part,), FORWARD), Block(stage, hops - 1 - hop, (part,), BACKWARD)
-            found[forward] = {Block((hop - 1) % stages, hop - 1, (part,), FORWARD)} if hop else set()
+            later[forward] = {Block((hop - 1) % stages, hop - 1, (part,), FORWARD)} if hop else set()
             after = {Block((hop + 1) % stages, hops - 2 - hop, (part,), BACKWARD)} if hop < hops - 1 else set()
-            found[back] = after | {forward}
+            later[back] = after | {forward}
             if splits:
-                found[Block(stage, back.hop, (part,), WEIGHTS)] = {back}
-    return found
+                later[Block(stage, back.hop, (part,), WEIGHTS)] = {back}
+    return later
 
 
 @pytest.mark.parametrize(("stages", "parts"), [(2, 4), (4, 8), (4, 2), (8, 32)])
@@ -57,10 +57,10 @@ def test_filled_gaps_hold_no_more_than_a_stage_does_without(stages: int, parts: 
     """A part is held until the gradients of weights are computed of it, too."""
     starts = schedule.scheduled(blocks(stages, parts, splits=True), stages, "zero_bubble_v", True).starts
     for stage in range(stages):
-        held = most = 0
+        active = most = 0
         for _, kind in sorted((at, block.kind) for block, at in starts.items() if block.stage == stage and block.kind != BACKWARD):
-            held += 1 if kind == FORWARD else -1
-            most = max(most, held)
+            active += 1 if kind == FORWARD else -1
+            most = max(most, active)
         assert most <= stages
 
 
@@ -82,7 +82,7 @@ def test_orders_by_cycles(name: str, stage: int, expected: str) -> None:
     shown = {(part, hop): f"{part}{'ab'[hop // 2]}" for part in range(4) for hop in range(4)}
     ran = [block for block in sorted(clock.starts, key=lambda block: clock.starts[block]) if block.stage == stage]
     turn = [shown[block.part[0], block.hop if block.kind == FORWARD else 3 - block.hop] for block in ran]
-    assert " ".join(one if block.kind == FORWARD else one.upper() for one, block in zip(turn, ran)) == expected
+    assert " ".join(letter if block.kind == FORWARD else letter.upper() for letter, block in zip(turn, ran)) == expected
     plain = schedule.scheduled(blocks(4, 8), 4, "1f1b", False)
     assert schedule.scheduled(blocks(4, 8), 4, "seqpipe", True).starts == plain.starts
 
@@ -120,25 +120,25 @@ def test_numbers_are_those_of_one_device(
 
 
 def test_a_step_that_may_be_skipped(monkeypatch: pytest.MonkeyPatch, graph_mode: None) -> None:
-    alone, one = trained("gpt", optimizer="scaled", steps=4, parts=2)
+    alone, in_parts = trained("gpt", optimizer="scaled", steps=4, parts=2)
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "4")
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch", pipeline_stages=2)
     cut, step = trained("gpt", 1, 2, optimizer="scaled", steps=4, parts=2)
     np.testing.assert_allclose(cut, alone, rtol=3e-6)
     assert len(dispatch.graphs(step)) == 1
     for name in ("global_step", "beta1_power", "scale_sense"):
-        own = {p.name: p for p in step.get_parameters()}
-        if name in own:
-            np.testing.assert_array_equal(own[name].asnumpy(), {p.name: p for p in one.get_parameters()}[name].asnumpy())
+        parameters = {p.name: p for p in step.get_parameters()}
+        if name in parameters:
+            np.testing.assert_array_equal(parameters[name].asnumpy(), {p.name: p for p in in_parts.get_parameters()}[name].asnumpy())
 
 
 @pytest.mark.parametrize("seed", [*range(5), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 200))])
 def test_random_nets(seed: int, monkeypatch: pytest.MonkeyPatch, graph_mode: None) -> None:
     stages = 2 + seed % 3
-    alone, told, _ = of_random(seed, stages, is_cut=False, ways=1 + seed % 2)
+    alone, description, _ = of_random(seed, stages, is_cut=False, ways=1 + seed % 2)
     monkeypatch.setenv("TORCHSPORE_SIMULATE", str(stages * (1 + seed % 2)))
     cut, _, _ = of_random(seed, stages, is_cut=True)
-    np.testing.assert_allclose(cut, alone, rtol=1e-5, err_msg=told)
+    np.testing.assert_allclose(cut, alone, rtol=1e-5, err_msg=description)
 
 
 class Two(nn.Cell):

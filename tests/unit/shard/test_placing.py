@@ -64,9 +64,9 @@ def test_a_strategy_lays_out_and_changes_no_number(how: str) -> None:
 ])
 def test_what_does_not_fit_is_refused_where_the_graph_is_compiled(strategy: Any, expected: str) -> None:
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", device_num=8, dataset_strategy="full_batch")
-    with pytest.raises(StrategyRefused, match=expected) as found:
+    with pytest.raises(StrategyRefused, match=expected) as result:
         _cell_graph_executor.compile(Net(nn.ReLU().shard(strategy)), X)
-    assert isinstance(found.value, RuntimeError) and "test_placing.py" in str(found.value)
+    assert isinstance(result.value, RuntimeError) and "test_placing.py" in str(result.value)
 
 
 def test_a_second_strategy_of_a_cell_takes_the_place_of_the_first() -> None:

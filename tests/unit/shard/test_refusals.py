@@ -14,11 +14,11 @@ from torchspore.errors import StrategyRefused
 def test_the_line_and_the_operator_are_named(stages: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "2")
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch", pipeline_stages=stages)
-    found = failing_kernels.refused(list(failing_kernels.CASES), 2, stages)
-    assert len(found) == len(failing_kernels.CASES)
-    for case, (kind, text) in zip(failing_kernels.CASES, found):
-        wanted, begins = failing_kernels.expected(case, 8 // stages)
-        assert kind == wanted and begins in text, text
+    result = failing_kernels.refused(list(failing_kernels.CASES), 2, stages)
+    assert len(result) == len(failing_kernels.CASES)
+    for case, (kind, text) in zip(failing_kernels.CASES, result):
+        expected, begins = failing_kernels.expected(case, 8 // stages)
+        assert kind == expected and begins in text, text
 
 
 def test_two_parameters_of_one_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,13 +33,13 @@ def trained(net: Net) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize(("batch", "channels"), [(2, 4), (4, 2), (1, 8), (2, 2), (4, 1)])
 def test_running_values_lie_as_the_strategy_says(monkeypatch: pytest.MonkeyPatch, batch: int, channels: int) -> None:
-    wanted = trained(Net(batch, channels))
+    expected = trained(Net(batch, channels))
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "8")
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
     net = Net(batch, channels)
-    found = trained(net)
-    for name, value in wanted.items():
-        np.testing.assert_allclose(found[name], value, rtol=1e-5, atol=1e-6, err_msg=name)
+    result = trained(net)
+    for name, value in expected.items():
+        np.testing.assert_allclose(result[name], value, rtol=1e-5, atol=1e-6, err_msg=name)
         assert net.layouts[name][2] == [8 // channels], (name, net.layouts[name])
 
 

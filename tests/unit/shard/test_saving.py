@@ -86,8 +86,8 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path, contents: str | None) ->
 
 def test_a_compilation_writes_groups_and_who_holds_the_same(tmp_path: Path) -> None:
     compiled(((2, 2), (2, 1)), group_ckpt_save_file=str(tmp_path / "g.pb"))
-    found = strategy_file.groups(tmp_path / "g.pb")
-    assert [0, 1, 4, 5] in found.values()
+    result = strategy_file.groups(tmp_path / "g.pb")
+    assert [0, 1, 4, 5] in result.values()
     assert ms.restore_group_info_list(str(tmp_path / "g.pb")) == [0, 1, 4, 5]
 
 

@@ -85,7 +85,7 @@ def _nets(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(split_nets.NETS, name, net)
 
 
-def found(monkeypatch: pytest.MonkeyPatch, name: str, mode: str, devices: int = 8, **context: Any) -> Any:
+def chosen_split(monkeypatch: pytest.MonkeyPatch, name: str, mode: str, devices: int = 8, **context: Any) -> Any:
     """The split of a net's training step, after its losses were compared with one device's."""
     monkeypatch.delenv("TORCHSPORE_SIMULATE", raising=False)
     alone, step = split_nets.trained(name, steps=3)
@@ -96,9 +96,9 @@ def found(monkeypatch: pytest.MonkeyPatch, name: str, mode: str, devices: int = 
     monkeypatch.setattr(model, "wide", lambda call: relaxed_rules.wide(call) or without_rule.append(str(call.target)))
     together, other = split_nets.trained(name, 2, devices // 2, steps=3)
     np.testing.assert_allclose(together, alone, rtol=1e-6)
-    for one, weight in zip(step.get_parameters(), other.get_parameters(), strict=True):
-        scale = max(float(np.abs(one.asnumpy()).max()), 1e-3)
-        np.testing.assert_allclose(weight.asnumpy() / scale, one.asnumpy() / scale, atol=2e-5, err_msg=one.name)
+    for parameter, weight in zip(step.get_parameters(), other.get_parameters(), strict=True):
+        scale = max(float(np.abs(parameter.asnumpy()).max()), 1e-3)
+        np.testing.assert_allclose(weight.asnumpy() / scale, parameter.asnumpy() / scale, atol=2e-5, err_msg=parameter.name)
     split = dispatch.graphs(other)[0].split
     searched = split.sharded_capture.searched
     assert not without_rule                       # an operator without a rule runs unsplit on each device
@@ -107,13 +107,13 @@ def found(monkeypatch: pytest.MonkeyPatch, name: str, mode: str, devices: int = 
 
 
 def cuts(split: Any, name: str) -> tuple[int, ...]:
-    matrix, places, _, _ = split.sharded_capture.parameters[name]
-    return TensorLayout(matrix, places).cuts()
+    matrix, placements, _, _ = split.sharded_capture.parameters[name]
+    return TensorLayout(matrix, placements).cuts()
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_much_weight_is_cut(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    split = found(monkeypatch, "wide", mode)
+    split = chosen_split(monkeypatch, "wide", mode)
     assert (cuts(split, "up.weight"), cuts(split, "down.weight")) == ((8, 1), (1, 8))
     assert cuts(split, "moments.up.weight") == (8, 1)
     assert split.sharded_capture.searched.search_cost.received * 100 < split.sharded_capture.searched.plain.received
@@ -121,13 +121,13 @@ def test_much_weight_is_cut(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_sixteen_devices_train_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    split = found(monkeypatch, "wide", "recursive_programming", devices=16)
+    split = chosen_split(monkeypatch, "wide", "recursive_programming", devices=16)
     assert (cuts(split, "up.weight"), cuts(split, "down.weight")) == ((16, 1), (1, 16))
 
 
 @pytest.mark.parametrize("mode", MODES[:1])
 def test_much_batch_is_cut(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    split = found(monkeypatch, "images", mode)
+    split = chosen_split(monkeypatch, "images", mode)
     assert cuts(split, "one.weight") == cuts(split, "other.weight") == (1, 1, 1, 1)
     convolutions = [placed for placed in split.local.split_operators if "convolution" in str(placed.node.target)]
     assert len(convolutions) == 4
@@ -138,28 +138,28 @@ def test_much_batch_is_cut(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("mode", MODES[1:])
 def test_a_table_is_cut_by_rows(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    split = found(monkeypatch, "words", mode)
+    split = chosen_split(monkeypatch, "words", mode)
     assert cuts(split, "table.embedding_table") == (8, 1)
     assert split.sharded_capture.strategies_by_operator()["Gather_table.embedding_table"][0] == [8, 1]
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("name", "devices", "strategy"), [
-    ("twice", 6, "full_batch"), ("wide", 8, "data_parallel"), *(pytest.param(*one, marks=pytest.mark.slow) for one in (
+    ("twice", 6, "full_batch"), ("wide", 8, "data_parallel"), *(pytest.param(*case, marks=pytest.mark.slow) for case in (
         ("twice", 8, "full_batch"), ("twice", 4, "data_parallel"), ("towers", 8, "full_batch"), ("residual", 4, "full_batch"),
     )),
 ])
 def test_numbers(name: str, devices: int, strategy: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    found(monkeypatch, name, mode, devices, dataset_strategy=strategy)
+    chosen_split(monkeypatch, name, mode, devices, dataset_strategy=strategy)
 
 
 def test_strategies_of_the_program_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    split = found(monkeypatch, "towers", "dynamic_programming")
+    split = chosen_split(monkeypatch, "towers", "dynamic_programming")
     assert split.sharded_capture.strategies_by_operator()["Gather_users"] == [[4, 1], [2]] and cuts(split, "users") == (4, 1)
 
 
 def test_propagation_spreads_what_the_program_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    split = found(monkeypatch, "towers", "sharding_propagation")
+    split = chosen_split(monkeypatch, "towers", "sharding_propagation")
     assert (
         set(split.sharded_capture.strategies_by_operator()) == {"Gather_users", "Gather_items"}
         and not split.sharded_capture.searched.is_better
@@ -169,12 +169,12 @@ def test_propagation_spreads_what_the_program_says(monkeypatch: pytest.MonkeyPat
 def test_what_does_not_fit_a_device_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     from mindspore.parallel import _cost_model_context
 
-    kept = found(monkeypatch, "few words", "dynamic_programming")
+    kept = chosen_split(monkeypatch, "few words", "dynamic_programming")
     assert cuts(kept, "table.embedding_table") == (1, 1)          # an exchange takes longer than to update it all
     ms.reset_auto_parallel_context()
     _cost_model_context.set_cost_model_context(device_memory_capacity=kept.sharded_capture.searched.search_cost.peak_bytes * 0.5)
     try:
-        small = found(monkeypatch, "few words", "dynamic_programming")
+        small = chosen_split(monkeypatch, "few words", "dynamic_programming")
     finally:
         _cost_model_context.reset_cost_model_context()
     assert small.sharded_capture.searched.plain.excess > 0 and small.sharded_capture.searched.search_cost.excess == 0
@@ -191,35 +191,35 @@ def test_what_was_found_is_kept_and_read(
     path = tmp_path / "found.json"
     request.addfinalizer(strategy_io.op_strategies.clear)
     ms.parallel.set_op_strategy_config("SAVE", str(path))
-    first = found(monkeypatch, "wide", "dynamic_programming")
+    first = chosen_split(monkeypatch, "wide", "dynamic_programming")
     ms.reset_auto_parallel_context()
-    kept = json.loads(path.read_text())
-    assert kept["parallel_strategy_item"]["MatMul_up.weight"]["parallel_strategy"] == [[1, 1], [8, 1]]
-    layout = kept["parallel_layout_item"]["up.weight"]
+    record = json.loads(path.read_text())
+    assert record["parallel_strategy_item"]["MatMul_up.weight"]["parallel_strategy"] == [[1, 1], [8, 1]]
+    layout = record["parallel_layout_item"]["up.weight"]
     assert (layout["dev_matrix"], layout["tensor_map"]) == ([8], [0, -1])
-    kept["parallel_layout_item"]["up.weight"].update(dev_matrix=[2, 4], tensor_map=[0, -1])       # another layout is taken as it is written
-    path.write_text(json.dumps(kept))
+    record["parallel_layout_item"]["up.weight"].update(dev_matrix=[2, 4], tensor_map=[0, -1])      # the file may choose another layout
+    path.write_text(json.dumps(record))
     strategy_io.op_strategies.clear()
     ms.parallel.set_op_strategy_config("LOAD", str(path))
-    again = found(monkeypatch, "wide", "recursive_programming")
-    assert cuts(first, "up.weight") == (8, 1) and cuts(again, "up.weight") == (4, 1) and cuts(again, "down.weight") == (1, 8)
+    second_split = chosen_split(monkeypatch, "wide", "recursive_programming")
+    assert cuts(first, "up.weight") == (8, 1) and cuts(second_split, "up.weight") == (4, 1) and cuts(second_split, "down.weight") == (1, 8)
 
 
 def test_an_axis_that_several_axes_of_the_grid_cut_is_read_as_it_was_written() -> None:
     from torchspore.distributed.shard import strategy_file, strategy_io
 
-    for places, shape in (((-1, (2, 0)), (6, 8)), (((2, 1, 0), -1), (16, 5)), (((1, 0), 2), (4, 2)), ((-1, -1, 2), (1, 1, 2)), ((2,), (8,)),
+    for axes, shape in (((-1, (2, 0)), (6, 8)), (((2, 1, 0), -1), (16, 5)), (((1, 0), 2), (4, 2)), ((-1, -1, 2), (1, 1, 2)), ((2,), (8,)),
                           ((-1, -1, (1, 0)), (1, 1, 4))):
-        stored = strategy_file.stored(TensorLayout((2, 2, 2), places), shape)
+        stored = strategy_file.stored(TensorLayout((2, 2, 2), axes), shape)
         assert (
-            strategy_io.tensor_map_of(stored, shape) == places and strategy_io.tensor_map_of(stored._replace(nested=None), shape) == places
+            strategy_io.tensor_map_of(stored, shape) == axes and strategy_io.tensor_map_of(stored._replace(nested=None), shape) == axes
         )
     assert strategy_io.tensor_map_of(stored, (8, 8)) is None
 
 
 def test_the_strategy_file_of_the_context(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     config = {"save_file": str(tmp_path / "found.ckpt")}
-    found(monkeypatch, "wide", "dynamic_programming", strategy_ckpt_config=config)
+    chosen_split(monkeypatch, "wide", "dynamic_programming", strategy_ckpt_config=config)
     layouts = ms.build_searched_strategy(str(tmp_path / "found.ckpt"))
     assert layouts["up.weight"].dev_matrix[0].dim == [8] and layouts["up.weight"].tensor_map[0].dim == [0, -1]
 
@@ -227,9 +227,9 @@ def test_the_strategy_file_of_the_context(monkeypatch: pytest.MonkeyPatch, tmp_p
 # ---- against counting all
 
 
-def trained(*given: torch.Tensor) -> list[torch.Tensor]:
+def trained(*tensors: torch.Tensor) -> list[torch.Tensor]:
     """A step of a net of two products: the loss, and gradients of both weights."""
-    x, *weights = given
+    x, *weights = tensors
     leaves = [weight.requires_grad_() for weight in weights]
     loss = ((x @ leaves[0]).relu() @ leaves[1]).square().sum()
     return [loss.detach(), *torch.autograd.grad(loss, leaves)]
@@ -256,7 +256,7 @@ def test_nothing_that_can_be_counted_is_cheaper(sizes: tuple[int, ...]) -> None:
     tally = strategy_search.Tally()
     search = strategy_search.Search(problem, machine, "dynamic_programming", tally)
     candidates = search.candidates()[:strategy_search.COMPARED]
-    least = min(cost(one.mesh, [unsplit(2), *(one.plan.inputs[node] for node in holders[1:])], one.plan) for one in candidates)
+    least = min(cost(c.mesh, [unsplit(2), *(c.plan.inputs[node] for node in holders[1:])], c.plan) for c in candidates)
     assert least <= min(every) and tally.guessed == 0
 
 
@@ -265,8 +265,8 @@ def test_elimination_finds_the_least_sum() -> None:
     for _ in range(20):
         sizes = source.integers(1, 4, 7)
         unary = [source.random(size) for size in sizes]
-        edges = [(int(one), int(other), source.random((sizes[one], sizes[other])))
-                 for one, other in source.integers(0, 7, (12, 2))]
+        edges = [(int(node), int(other), source.random((sizes[node], sizes[other])))
+                 for node, other in source.integers(0, 7, (12, 2))]
         least = min(elimination.total_of(unary, edges, values) for values in itertools.product(*map(range, sizes)))
         start = [0] * 7
         solved = elimination.solve(unary, edges, start)

@@ -21,7 +21,7 @@ from torchspore.errors import NotOffered
 RECORDS = Path(__file__).parents[2] / "parity" / "strategies" / "records"
 GRID: dict[str, list[dict[str, Any]]] = {file.stem: json.loads(file.read_text()) for file in sorted(RECORDS.glob("*.json"))}
 GROUPS = [pytest.param(group, id=f"{stem}-{at}-{group['primitive']}") for stem, groups in GRID.items() for at, group in enumerate(groups)]
-GROUPS = [one for one in GROUPS if one.values[0]["primitive"] != "P.PadV3()"]     # it reads its paddings on the host: no graph holds it
+GROUPS = [g for g in GROUPS if g.values[0]["primitive"] != "P.PadV3()"]     # it reads its paddings on the host: no graph holds it
 IN_CI = GROUPS[::3]
 FEW = 1
 """So many strategies of each of these primitives are run in CI."""
@@ -59,18 +59,18 @@ def call(group: dict[str, Any], strategy: Any) -> list[np.ndarray]:
     floats = tuple(at for at, (_, kind) in enumerate(group["inputs"]) if kind.startswith("float"))
     net = Net(primitive, tuple(eval(constant, names) for constant in group["constants"]))
     out = net(*inputs)
-    found = [out.asnumpy()]
+    results = [out.asnumpy()]
     if floats and out.dtype == ms.float32:
-        grads = ms.grad(lambda *given: (net(*given) * net(*given)).sum(), floats)(*inputs)
-        found += [g.asnumpy() for g in (grads if isinstance(grads, tuple) else (grads,))]
-    return found
+        grads = ms.grad(lambda *arguments: (net(*arguments) * net(*arguments)).sum(), floats)(*inputs)
+        results += [g.asnumpy() for g in (grads if isinstance(grads, tuple) else (grads,))]
+    return results
 
 
 def compared(group: dict[str, Any], most: int) -> int:
     """How many of the strategies that MindSpore accepts were run; each gives what one device gives."""
     accepted = [ast.literal_eval(key) for key, answer in group["answers"].items() if answer is not None and "{" not in key]
-    accepted = [one for one in accepted if (group["primitive"], tuple(map(tuple, one[0]))) not in REFUSED]
-    accepted = [one for one in accepted if any(cut > 1 for part in one[0] for cut in part)] or accepted
+    accepted = [entry for entry in accepted if (group["primitive"], tuple(map(tuple, entry[0]))) not in REFUSED]
+    accepted = [entry for entry in accepted if any(cut > 1 for part in entry[0] for cut in part)] or accepted
     try:
         alone = call(group, None)
     except (NotOffered, TypeError, ValueError, RuntimeError) as error:
@@ -80,9 +80,9 @@ def compared(group: dict[str, Any], most: int) -> int:
         ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
         together = call(group, [tuple(map(tuple, part)) for part in strategy])
         ms.reset_auto_parallel_context()
-        for one, other in zip(alone, together):
-            most_of = max(1.0, float(np.abs(one).max(initial=0)))
-            np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5 * most_of, err_msg=str(strategy))
+        for expected, other in zip(alone, together):
+            most_of = max(1.0, float(np.abs(expected).max(initial=0)))
+            np.testing.assert_allclose(expected, other, rtol=2e-5, atol=2e-5 * most_of, err_msg=str(strategy))
     return len(accepted)
 
 

@@ -46,8 +46,8 @@ def test_numbers(targets: list[int], monkeypatch: pytest.MonkeyPatch, graph_mode
     _split(monkeypatch)
     step = _step(Words())
     np.testing.assert_allclose([float(step(x, y)) for _ in range(3)], expected, rtol=1e-6)
-    for own, whole in zip(step.get_parameters(), alone.get_parameters()):
-        np.testing.assert_allclose(own.asnumpy(), whole.asnumpy(), rtol=1e-5, atol=1e-7, err_msg=own.name)
+    for split, parameter in zip(step.get_parameters(), alone.get_parameters()):
+        np.testing.assert_allclose(split.asnumpy(), parameter.asnumpy(), rtol=1e-5, atol=1e-7, err_msg=split.name)
 
 
 @pytest.mark.parametrize(("rows", "targets"), [([0, 8], [1, 2]), ([0, -1], [1, 2]), ([0, 7], [1, 6]), ([0, 7], [1, -1])])
@@ -73,8 +73,8 @@ def test_the_gradient_of_a_split_loss_is_written_once(monkeypatch: pytest.Monkey
     _split(monkeypatch)
     step = _step(Words())
     step(Tensor([0, 7, 3, 4], ms.int32), Tensor([1, 2, 3, 4], ms.int32))
-    made = [getattr(node.target, "_opname", "") for node in dispatch.graphs(step)[0].split.local.module.graph.nodes]
-    assert made.count("scatter_add") == 1
+    operators = [getattr(node.target, "_opname", "") for node in dispatch.graphs(step)[0].split.local.module.graph.nodes]
+    assert operators.count("scatter_add") == 1
 
 
 class Spoken(nn.Cell):
@@ -92,7 +92,7 @@ class Spoken(nn.Cell):
 @pytest.mark.parametrize(("rows", "reduction"), [(2, "mean"), (2, "none"), (1, "sum")])
 def test_the_batch_of_ctc_is_cut(rows: int, reduction: str, monkeypatch: pytest.MonkeyPatch, graph_mode: None) -> None:
     source = np.random.default_rng(1)
-    given = [Tensor(one) for one in (
+    tensors = [Tensor(array) for array in (
         source.standard_normal((4, 9, 5)).astype(np.float32), source.integers(1, 6, (4, 3)).astype(np.int32),
         np.array([9, 7, 8, 9], np.int32), np.array([3, 1, 2, 2], np.int32),
     )]
@@ -100,15 +100,15 @@ def test_the_batch_of_ctc_is_cut(rows: int, reduction: str, monkeypatch: pytest.
     def trained() -> tuple[Any, list[float]]:
         ms.set_seed(1)
         step = _step(Spoken(rows, reduction))
-        return step, [float(step(*given)) for _ in range(3)]
+        return step, [float(step(*tensors)) for _ in range(3)]
 
     alone, expected = trained()
     _split(monkeypatch)
-    step, found = trained()
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
-    for own, whole in zip(step.get_parameters(), alone.get_parameters()):
-        np.testing.assert_allclose(own.asnumpy(), whole.asnumpy(), rtol=1e-5, atol=2e-6, err_msg=own.name)
+    step, result = trained()
+    np.testing.assert_allclose(result, expected, rtol=1e-6)
+    for split, parameter in zip(step.get_parameters(), alone.get_parameters()):
+        np.testing.assert_allclose(split.asnumpy(), parameter.asnumpy(), rtol=1e-5, atol=2e-6, err_msg=split.name)
     nodes_of = dispatch.graphs(step)[0].split.local.module.graph.nodes
-    made = {name: node.args[at].meta["val"].shape[1] for node in nodes_of for name, at in (("ctc_losses", 0), ("ctc_gradient", 1))
+    lengths = {name: node.args[at].meta["val"].shape[1] for node in nodes_of for name, at in (("ctc_losses", 0), ("ctc_gradient", 1))
             if getattr(node.target, "_opname", "") == name}
-    assert made == {"ctc_losses": 4 // rows, "ctc_gradient": 4 // rows}
+    assert lengths == {"ctc_losses": 4 // rows, "ctc_gradient": 4 // rows}

@@ -53,7 +53,7 @@ def stepped(data: int, model: int, experts: int) -> tuple[float, list[Any], Any]
     ms.set_context(mode=ms.GRAPH_MODE)
     step = Step(Net(data, model, experts)).set_train()
     loss, gradients = step(Tensor(IDS), Tensor(MASK))
-    return float(loss.asnumpy()), [one.asnumpy() for one in gradients], step
+    return float(loss.asnumpy()), [gradient.asnumpy() for gradient in gradients], step
 
 
 @pytest.mark.parametrize("experts", [1, 4])
@@ -62,10 +62,10 @@ def test_an_encoder_is_cut_by_its_shares(experts: int, monkeypatch: pytest.Monke
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "8")
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
     data, model = (2, 4) if experts == 1 else (2, 2)
-    found, others, step = stepped(data, model, experts)
-    assert abs(found - loss) < 1e-3
-    for one, other in zip(others, gradients):
-        np.testing.assert_allclose(one, other, rtol=0.05, atol=0.02 * float(np.abs(other).max()) + 2e-3)
+    result, others, step = stepped(data, model, experts)
+    assert abs(result - loss) < 1e-3
+    for expected, other in zip(others, gradients):
+        np.testing.assert_allclose(expected, other, rtol=0.05, atol=0.02 * float(np.abs(other).max()) + 2e-3)
     layouts = {name.removeprefix("net.encoder.blocks.0."): layout[2] for name, layout in step.parameter_layout_dict.items()}
     assert layouts["attention.dense1.weight"] == [32 // model, 32] and layouts["attention.projection.weight"] == [32 // model, 32]
     if experts == 1:

@@ -54,17 +54,17 @@ def compared(function: Callable[..., Any], shape: tuple[int, ...], weight: tuple
     """Over grids and cuts; gives how many of them exchanged borders."""
     inputs = [torch.randn(shape, dtype=torch.float64), torch.randn(weight, dtype=torch.float64)]
     inputs += [torch.randn(channels, dtype=torch.float64)] if channels else []
-    found = 0
+    result = 0
     for mesh in split_functions.MESHES:
         every = [layout for layout in split_functions.layouts(mesh, shape) if any(layout.cuts[2:])]
         step = max(1, len(every) // 4)
         for at, layout in enumerate(every[::step]):
-            own = list(split_functions.layouts(mesh, weight))
-            cuts = [layout, own[at % len(own)], *[unsplit(1)] * (len(inputs) - 2)]
+            layouts = list(split_functions.layouts(mesh, weight))
+            cuts = [layout, layouts[at % len(layouts)], *[unsplit(1)] * (len(inputs) - 2)]
             local, differences = split_functions.split(function, mesh, inputs, cuts)
             assert max(differences) < 1e-12, (mesh, cuts)
-            found += "borders" in exchanges(local)
-    return found
+            result += "borders" in exchanges(local)
+    return result
 
 
 def some(names: Iterable[str], *quick: str) -> list[Any]:
@@ -75,15 +75,15 @@ def some(names: Iterable[str], *quick: str) -> list[Any]:
 @pytest.mark.parametrize("name", some(CONVOLUTIONS, "same", "steps", "one dimension", "does not come out even"))
 def test_convolutions(name: str) -> None:
     settings, shape, weight, has_bias = CONVOLUTIONS[name]
-    found = compared(convolution(settings, len(shape)), shape, weight, weight[0] if has_bias else 0)
-    assert (found > 0) == (name not in ("steps without borders", "steps over the window", "does not come out even"))
+    result = compared(convolution(settings, len(shape)), shape, weight, weight[0] if has_bias else 0)
+    assert (result > 0) == (name not in ("steps without borders", "steps over the window", "does not come out even"))
 
 
 @pytest.mark.parametrize("name", some(TRANSPOSED, "twice as wide", "does not come out even"))
 def test_transposed_convolutions(name: str) -> None:
     settings, shape, weight, has_bias = TRANSPOSED[name]
-    found = compared(widening(settings), shape, weight, weight[1] * settings.get("groups", 1) if has_bias else 0)
-    assert (found > 0) == (name != "does not come out even")
+    result = compared(widening(settings), shape, weight, weight[1] * settings.get("groups", 1) if has_bias else 0)
+    assert (result > 0) == (name != "does not come out even")
 
 
 def test_only_borders_are_sent() -> None:
@@ -116,7 +116,7 @@ def test_pools(name: str) -> None:
     shape = (2, 2, 16, 32)
     x = torch.randn(shape, dtype=torch.float64)
     for mesh, layout in itertools.chain.from_iterable(
-        [(mesh, one) for one in list(split_functions.layouts(mesh, shape))[::3] if any(one.cuts[2:])] for mesh in split_functions.MESHES
+        [(mesh, way) for way in list(split_functions.layouts(mesh, shape))[::3] if any(way.cuts[2:])] for mesh in split_functions.MESHES
     ):
         local, differences = split_functions.split(POOLS[name], mesh, [x], [layout])
         assert max(differences) < 1e-12, (mesh, layout)

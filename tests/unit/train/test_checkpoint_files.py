@@ -30,7 +30,7 @@ def saved(folder: Path, **keywords: object) -> Path:
 
 def test_round_trip_of_every_type(tmp_path: Path) -> None:
     types = [ms.bool_, ms.int8, ms.int16, ms.int32, ms.int64, ms.uint8, ms.uint16, ms.uint32, ms.uint64, ms.float16, ms.float32, ms.float64]
-    values = {str(one): ms.Tensor(np.array([[0, 1, 2]]), one) for one in [*types, ms.bfloat16, ms.complex64]}
+    values = {str(dtype): ms.Tensor(np.array([[0, 1, 2]]), dtype) for dtype in [*types, ms.bfloat16, ms.complex64]}
     values["single"] = ms.Tensor(2.5)
     values["empty"] = ms.Tensor(np.zeros((0, 3), np.float32))
     for format in ("ckpt", "safetensors"):
@@ -60,13 +60,13 @@ def test_appended_values(tmp_path: Path) -> None:
 
 
 def test_a_file_cut_short_anywhere_is_refused(tmp_path: Path) -> None:
-    whole = saved(tmp_path).read_bytes()
+    content = saved(tmp_path).read_bytes()
     cut = tmp_path / "cut.ckpt"
     net = Net()
     before = {name: parameter.asnumpy().copy() for name, parameter in net.parameters_and_names()}
     refused = 0
-    for length in range(1, len(whole)):
-        cut.write_bytes(whole[:length])
+    for length in range(1, len(content)):
+        cut.write_bytes(content[:length])
         try:
             ms.load_checkpoint(str(cut), net)
         except ValueError as error:
@@ -77,7 +77,7 @@ def test_a_file_cut_short_anywhere_is_refused(tmp_path: Path) -> None:
         assert all(np.array_equal(parameter.asnumpy(), before[name]) for name, parameter in net.parameters_and_names())
         break
     assert refused == 1
-    assert not any(_loads(cut, whole[:length]) for length in range(1, len(whole)))
+    assert not any(_loads(cut, content[:length]) for length in range(1, len(content)))
 
 
 def _loads(path: Path, content: bytes) -> bool:
@@ -127,8 +127,8 @@ def test_checksum(tmp_path: Path) -> None:
 def test_safetensors_cut_short(tmp_path: Path) -> None:
     ms.save_checkpoint({"w": ms.Tensor([1.0, 2.0])}, str(tmp_path / "w"), format="safetensors")
     path = tmp_path / "w.safetensors"
-    whole = path.read_bytes()
-    for content in (whole[:-1], whole[:20], b"", b"hello world, this is no file"):
+    complete = path.read_bytes()
+    for content in (complete[:-1], complete[:20], b"", b"hello world, this is no file"):
         os.chmod(path, 0o600)
         path.write_bytes(content)
         with pytest.raises(ValueError, match=r"w\.safetensors"):
@@ -140,13 +140,13 @@ def test_a_flipped_bit_of_safetensors_is_found(tmp_path: Path) -> None:
     tensors = {name: ms.Tensor(value) for name, value in values.items()} | {"c": ms.Tensor([1.5, 2.5], ms.bfloat16), "d": ms.Tensor(True)}
     ms.save_checkpoint(tensors, str(tmp_path / "w"), format="safetensors")
     path = tmp_path / "w.safetensors"
-    whole = path.read_bytes()
-    found = ms.load_checkpoint(str(path), format="safetensors", crc_check=True)
-    assert all(np.array_equal(found[name].asnumpy(), value) for name, value in values.items())
+    content = path.read_bytes()
+    checkpoint = ms.load_checkpoint(str(path), format="safetensors", crc_check=True)
+    assert all(np.array_equal(checkpoint[name].asnumpy(), value) for name, value in values.items())
     os.chmod(path, 0o600)
-    for place in (1, 20, 40):
-        damaged = bytearray(whole)
-        damaged[-place] ^= 4
+    for offset in (1, 20, 40):
+        damaged = bytearray(content)
+        damaged[-offset] ^= 4
         path.write_bytes(damaged)
         with pytest.raises(ValueError, match=r"w\.safetensors: the checksum"):
             ms.load_checkpoint(str(path), format="safetensors")
@@ -171,7 +171,7 @@ def test_files_are_read_only_and_replaced_whole(tmp_path: Path, monkeypatch: pyt
 
 def test_saving_while_training_goes_on(tmp_path: Path) -> None:
     net = Net()
-    wanted = net.fc.weight.asnumpy().copy()
+    expected = net.fc.weight.asnumpy().copy()
     ms.save_checkpoint(net, str(tmp_path / "a.ckpt"), async_save=True)
     net.fc.weight.set_data(ms.Tensor(np.zeros((3, 2), np.float32)))
     from mindspore.train import async_ckpt_thread_status
@@ -179,7 +179,7 @@ def test_saving_while_training_goes_on(tmp_path: Path) -> None:
 
     wait_for_writers()
     assert not async_ckpt_thread_status()
-    assert np.array_equal(ms.load_checkpoint(str(tmp_path / "a.ckpt"))["fc.weight"].asnumpy(), wanted)
+    assert np.array_equal(ms.load_checkpoint(str(tmp_path / "a.ckpt"))["fc.weight"].asnumpy(), expected)
     assert set(ms.load_checkpoint_async(str(tmp_path / "a.ckpt")).result()) == set(net.parameters_dict())
 
 
@@ -258,13 +258,13 @@ def test_nothing_is_loaded_where_one_shape_differs(tmp_path: Path) -> None:
 )
 def test_types_are_converted_within_their_kind(dtype: object, strict: bool, fits: bool) -> None:
     net = nn.Dense(2, 3, has_bias=False)
-    given = {"weight": ms.Parameter(ms.Tensor(np.ones((3, 2)), dtype), name="weight")}
+    state = {"weight": ms.Parameter(ms.Tensor(np.ones((3, 2)), dtype), name="weight")}
     if fits:
-        ms.load_param_into_net(net, given, strict)
+        ms.load_param_into_net(net, state, strict)
         assert net.weight.dtype == ms.float32 and net.weight.asnumpy().tolist() == [[1, 1]] * 3
     else:
         with pytest.raises(RuntimeError, match="expected Float32, as in the net"):
-            ms.load_param_into_net(net, given, strict)
+            ms.load_param_into_net(net, state, strict)
 
 
 @pytest.mark.parametrize("piece", [7, 40, 1000])

@@ -86,15 +86,15 @@ def test_the_way_back_is_the_same_file(here: Path, capsys: pytest.CaptureFixture
 
 
 def test_diff_names_the_place(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    one, other = np.arange(6, dtype=np.float32).reshape(2, 3), np.arange(6, dtype=np.float32).reshape(2, 3)
+    first, other = np.arange(6, dtype=np.float32).reshape(2, 3), np.arange(6, dtype=np.float32).reshape(2, 3)
     other[1, 2] += 0.5
-    whole = np.array([2**53, 2**53 + 1])
-    ms.save_checkpoint({"w": ms.Tensor(one), "n": ms.Tensor(whole)}, "a.ckpt")
-    ms.save_checkpoint({"w": ms.Tensor(other), "n": ms.Tensor(whole[::-1].copy())}, "b.ckpt")
+    large_numbers = np.array([2**53, 2**53 + 1])
+    ms.save_checkpoint({"w": ms.Tensor(first), "n": ms.Tensor(large_numbers)}, "a.ckpt")
+    ms.save_checkpoint({"w": ms.Tensor(other), "n": ms.Tensor(large_numbers[::-1].copy())}, "b.ckpt")
     assert ckpt.run(["diff", "a.ckpt", "b.ckpt"]) == 1
-    told = capsys.readouterr().out
-    assert "1 of 6 values, most at [1, 2]" in told
-    assert "2 of 2 values" in told, "numbers that are one as float64"
+    output = capsys.readouterr().out
+    assert "1 of 6 values, most at [1, 2]" in output
+    assert "2 of 2 values" in output, "numbers that are one as float64"
     assert ckpt.run(["diff", "a.ckpt", "b.ckpt", "--atol", "1"]) == 0
 
 
@@ -109,9 +109,9 @@ def test_bfloat16_goes_through_bit_by_bit(here: Path) -> None:
 def test_show_as_json(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ms.save_checkpoint({"w": ms.Tensor([1.0, np.nan])}, "w.ckpt", append_dict={"epoch": 4, "note": "x"})
     assert ckpt.run(["show", "w.ckpt", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["checksum"] == "fits"
-    assert [(one["name"], one["type"], one["finite"]) for one in told["parameters"]] == [
+    record = json.loads(capsys.readouterr().out)
+    assert record["checksum"] == "fits"
+    assert [(parameter["name"], parameter["type"], parameter["finite"]) for parameter in record["parameters"]] == [
         ("w", "Float32", False), ("epoch", "Int64", True), ("note", "str", True)
     ]
 
@@ -132,7 +132,7 @@ def test_nothing_in_a_file_of_torch_runs(here: Path, capsys: pytest.CaptureFixtu
     assert sorted(path.name for path in here.iterdir()) == ["trap.pt", "zip.pt"]
 
 
-@pytest.mark.parametrize(("line", "said"), [
+@pytest.mark.parametrize(("line", "message"), [
     (["show", "gone.ckpt"], "a file that exists"),
     (["show", "made.txt"], "a file name that ends with .ckpt"),
     (["to-torch", "w.ckpt", "w.ckpt"], "a file name that ends with .safetensors, .pt"),
@@ -141,19 +141,19 @@ def test_nothing_in_a_file_of_torch_runs(here: Path, capsys: pytest.CaptureFixtu
     (["from-torch", "two.safetensors", "out.ckpt", "--like", "w.ckpt"], "a name that the other file has"),
     (["shwo", "w.ckpt"], "write `torchspore ckpt show"),
 ])
-def test_what_is_wrong_is_said(here: Path, capsys: pytest.CaptureFixture[str], line: list[str], said: str) -> None:
+def test_what_is_wrong_is_said(here: Path, capsys: pytest.CaptureFixture[str], line: list[str], message: str) -> None:
     ms.save_checkpoint({"w": ms.Tensor([1.0])}, "w.ckpt")
     save_file({"n.weight": torch.ones(1), "n.gamma": torch.ones(1), "n.beta": torch.ones(1)}, "two.safetensors")
     assert ckpt.run(line) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert not Path("out.ckpt").exists() and not Path("out.pt").exists()
 
 
 def test_views_and_tensors_elsewhere(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     torch.save({"turned": torch.conj(torch.tensor([1 + 2j])), "less": torch._neg_view(torch.ones(2))}, "views.pt")
     assert ckpt.run(["from-torch", "views.pt", "views.ckpt", "--keep-names"]) == 0
-    found = {entry.name: entry.values.tolist() for entry in checkpoint_tools.read("views.ckpt")[0]}
-    assert found == {"turned": [1 - 2j], "less": [-1, -1]}
+    results = {entry.name: entry.values.tolist() for entry in checkpoint_tools.read("views.ckpt")[0]}
+    assert results == {"turned": [1 - 2j], "less": [-1, -1]}
     torch.save({"w": torch.empty(2, device="meta")}, "meta.pt")
     capsys.readouterr()
     assert ckpt.run(["show", "meta.pt"]) == 2

@@ -164,14 +164,15 @@ def test_a_cell_of_another_net_is_refused(monkeypatch: pytest.MonkeyPatch, capsy
     use_factory(monkeypatch, lambda: nn.Dense(4, 5))
     ms.save_checkpoint(nn.Dense(3, 5), "net.ckpt")
     assert ckpt.run(["to-torch", "net.ckpt", "net.pt", *CELL]) == 2
-    said = "net.ckpt: 'weight' is of shape [5, 3]: expected the shape [5, 4], as in --cell module_of_the_test:factory."
-    assert said in capsys.readouterr().err
+    message = "net.ckpt: 'weight' is of shape [5, 3]: expected the shape [5, 4], as in --cell module_of_the_test:factory."
+    assert message in capsys.readouterr().err
     ms.save_checkpoint({**dict(nn.Dense(4, 5).parameters_dict()), "more": ms.Tensor([1.0])}, "net.ckpt")
     assert ckpt.run(["to-torch", "net.ckpt", "net.pt", *CELL]) == 2
     assert "net.ckpt: 'more': expected parameters of --cell" in capsys.readouterr().err
-    for text, said in (("no_such_module_here:f", "No module named"), ("module_of_the_test:g", "MODULE:FACTORY"), ("factory", "no module")):
+    for text, message in (("no_such_module_here:f", "No module named"), ("module_of_the_test:g", "MODULE:FACTORY"),
+                          ("factory", "no module")):
         assert ckpt.run(["to-torch", "net.ckpt", "net.pt", "--cell", text]) == 2
-        assert said in capsys.readouterr().err
+        assert message in capsys.readouterr().err
     use_factory(monkeypatch, lambda: 3)
     assert ckpt.run(["to-torch", "net.ckpt", "net.pt", *CELL]) == 2
     assert "a Cell, or a callable that returns one, got int" in capsys.readouterr().err

@@ -101,5 +101,5 @@ def test_what_torchspore_says_it_says_once(anew: None, monkeypatch: pytest.Monke
     monkeypatch.setenv("GLOG_log_dir", "/proc/no")
     with log._begun_anew():
         log.warning("goes on")
-    said = capsys.readouterr().err
-    assert "can't be written" in said and "goes on" in said
+    output = capsys.readouterr().err
+    assert "can't be written" in output and "goes on" in output

@@ -39,8 +39,8 @@ def test_distances_are_those_of_all_pairs() -> None:
 
 
 def test_surfaces_of_a_volume_take_less_than_seconds() -> None:
-    places = np.indices((64,) * 3) - 32
-    balls = [((places**2).sum(0) < (64 * share) ** 2).astype(np.float32) for share in (0.4, 0.35)]
+    coordinates = np.indices((64,) * 3) - 32
+    balls = [((coordinates**2).sum(0) < (64 * share) ** 2).astype(np.float32) for share in (0.4, 0.35)]
     metric = MeanSurfaceDistance()
     begin = time.perf_counter()
     metric.update(Tensor(balls[0]), Tensor(balls[1]), 0)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from mindspore import Parameter, Tensor, nn
 
-WHOLE = np.arange(32, dtype=np.float32).reshape(8, 4)
+FULL = np.arange(32, dtype=np.float32).reshape(8, 4)
 
 
 def message(*fields: tuple[int, Any]) -> bytes:
@@ -24,9 +24,9 @@ def message(*fields: tuple[int, Any]) -> bytes:
     return out
 
 
-def strategy(path: Path, name: str, devices: list[int], places: list[int], step: int = 0, size: int = 0) -> str:
+def strategy(path: Path, name: str, devices: list[int], axes: list[int], step: int = 0, size: int = 0) -> str:
     """A strategy file of one Parameter, as MindSpore writes it."""
-    layout = message((1, message(*[(1, n) for n in devices])), (2, message(*[(1, n) for n in places])), (6, step), (7, size))
+    layout = message((1, message(*[(1, n) for n in devices])), (2, message(*[(1, n) for n in axes])), (6, step), (7, size))
     path.write_bytes(message((1, 1), (3, message((1, name.encode()), (2, layout)))))
     return str(path)
 
@@ -39,49 +39,49 @@ def saved(folder: Path, parts: list[np.ndarray]) -> list[str]:
     return names
 
 
-def parts(devices: list[int], places: list[int]) -> list[np.ndarray]:
+def parts(devices: list[int], axes: list[int]) -> list[np.ndarray]:
     """What each of the processes holds of WHOLE."""
-    found = []
+    results = []
     for rank in range(int(np.prod(devices))):
-        at, piece = np.unravel_index(rank, devices), WHOLE
-        for axis, place in enumerate(places):
-            if place != -1:
-                piece = np.split(piece, devices[len(devices) - 1 - place], axis)[int(at[len(devices) - 1 - place])]
-        found.append(piece)
-    return found
+        at, piece = np.unravel_index(rank, devices), FULL
+        for axis, mesh_axis in enumerate(axes):
+            if mesh_axis != -1:
+                piece = np.split(piece, devices[len(devices) - 1 - mesh_axis], axis)[int(at[len(devices) - 1 - mesh_axis])]
+        results.append(piece)
+    return results
 
 
-@pytest.mark.parametrize(("devices", "places"), [([4], [0, -1]), ([2, 2], [1, 0]), ([2, 2], [0, -1]), ([2, 4], [0, 1]), ([2], [-1, -1])])
-def test_slices_are_put_together(tmp_path: Path, devices: list[int], places: list[int]) -> None:
-    files = saved(tmp_path, parts(devices, places))
+@pytest.mark.parametrize(("devices", "axes"), [([4], [0, -1]), ([2, 2], [1, 0]), ([2, 2], [0, -1]), ([2, 4], [0, 1]), ([2], [-1, -1])])
+def test_slices_are_put_together(tmp_path: Path, devices: list[int], axes: list[int]) -> None:
+    files = saved(tmp_path, parts(devices, axes))
     net = nn.Dense(4, 8)
-    found = ms.load_distributed_checkpoint(net, files, None, strategy(tmp_path / "s.ckpt", "weight", devices, places))
-    assert found is None
-    np.testing.assert_array_equal(net.weight.asnumpy(), WHOLE)
+    result = ms.load_distributed_checkpoint(net, files, None, strategy(tmp_path / "s.ckpt", "weight", devices, axes))
+    assert result is None
+    np.testing.assert_array_equal(net.weight.asnumpy(), FULL)
     np.testing.assert_array_equal(net.bias.asnumpy(), np.ones(8))
 
 
 def test_what_the_optimizer_cut_once_more(tmp_path: Path) -> None:
-    files = saved(tmp_path, np.split(WHOLE, 4))
+    files = saved(tmp_path, np.split(FULL, 4))
     where = strategy(tmp_path / "s.ckpt", "weight", [4], [-1, -1], step=1, size=4)
-    found = ms.load_distributed_checkpoint(nn.Dense(4, 8), files, None, where, return_param_dict=True)
-    np.testing.assert_array_equal(found["weight"].asnumpy(), WHOLE)
+    result = ms.load_distributed_checkpoint(nn.Dense(4, 8), files, None, where, return_param_dict=True)
+    np.testing.assert_array_equal(result["weight"].asnumpy(), FULL)
 
 
 def test_one_file_needs_no_strategy(tmp_path: Path) -> None:
     net = nn.Dense(4, 8)
-    ms.train.load_distributed_checkpoint(net, saved(tmp_path, [WHOLE]))
-    np.testing.assert_array_equal(net.weight.asnumpy(), WHOLE)
+    ms.train.load_distributed_checkpoint(net, saved(tmp_path, [FULL]))
+    np.testing.assert_array_equal(net.weight.asnumpy(), FULL)
     with pytest.raises(ValueError, match="train_strategy_filename, which says how they were split"):
-        ms.load_distributed_checkpoint(net, saved(tmp_path, [WHOLE, WHOLE]))
+        ms.load_distributed_checkpoint(net, saved(tmp_path, [FULL, FULL]))
 
 
 def test_slices_by_hand(tmp_path: Path) -> None:
-    given = [Parameter(Tensor(piece), "weight") for piece in parts([2, 2], [1, 0])]
+    parameters = [Parameter(Tensor(piece), "weight") for piece in parts([2, 2], [1, 0])]
     layouts = ms.build_searched_strategy(strategy(tmp_path / "s.ckpt", "weight", [2, 2], [1, 0]))
-    merged = ms.merge_sliced_parameter(given, layouts)
-    np.testing.assert_array_equal(merged.asnumpy(), WHOLE)
-    assert merged.name == "weight" and ms.parallel.merge_sliced_parameter(given[:2]).shape == (8, 2)
+    merged = ms.merge_sliced_parameter(parameters, layouts)
+    np.testing.assert_array_equal(merged.asnumpy(), FULL)
+    assert merged.name == "weight" and ms.parallel.merge_sliced_parameter(parameters[:2]).shape == (8, 2)
     (tmp_path / "g.pb").write_bytes(message((2, message((1, 0), (1, 4)))))
     assert ms.restore_group_info_list(str(tmp_path / "g.pb")) == [0, 4]
 
@@ -105,14 +105,14 @@ def test_what_does_not_fit(call: Callable[[], Any], kind: type[Exception]) -> No
 
 def test_the_other_format(tmp_path: Path) -> None:
     (tmp_path / "rank_0").mkdir()
-    saved(tmp_path / "rank_0", [WHOLE])
+    saved(tmp_path / "rank_0", [FULL])
     file = tmp_path / "rank_0" / "rank_0.ckpt"
     ms.ckpt_to_safetensors(str(file), str(tmp_path / "out"), {"weight": "w"})
     assert set(ms.load_checkpoint(str(tmp_path / "out" / "rank_0.safetensors"), format="safetensors")) == {"w", "bias"}
     ms.ckpt_to_safetensors(str(tmp_path), file_name_regex="rank", processes_num=2)
     file.unlink()
     ms.safetensors_to_ckpt(str(tmp_path), str(tmp_path / "back"))
-    np.testing.assert_array_equal(ms.load_checkpoint(str(tmp_path / "back" / "rank_0" / "rank_0.ckpt"))["weight"].asnumpy(), WHOLE)
+    np.testing.assert_array_equal(ms.load_checkpoint(str(tmp_path / "back" / "rank_0" / "rank_0.ckpt"))["weight"].asnumpy(), FULL)
     with pytest.raises(ValueError, match="that 'z' finds"):
         ms.safetensors_to_ckpt(str(tmp_path), file_name_regex="z")
 
@@ -126,7 +126,7 @@ def test_files_for_one_process(tmp_path: Path) -> None:
     ms.transform_checkpoints(str(tmp_path), str(tmp_path / "out"), "net", where)
     net = nn.Dense(4, 8)
     ms.load_checkpoint(str(tmp_path / "out" / "rank_0" / "net0.ckpt"), net)
-    np.testing.assert_array_equal(net.weight.asnumpy(), WHOLE)
+    np.testing.assert_array_equal(net.weight.asnumpy(), FULL)
     ms.transform_checkpoint_by_rank(0, {0: str(tmp_path / "rank_0" / "a.ckpt")}, str(tmp_path / "one.ckpt"))
     assert ms.load_checkpoint(str(tmp_path / "one.ckpt"))["weight"].shape == (4, 2)
     ms.train.transform_checkpoints(str(tmp_path), str(tmp_path / "four"), "net", where, where)
@@ -140,11 +140,11 @@ def test_files_for_one_process(tmp_path: Path) -> None:
 
 def test_checkpoints_of_a_folder(tmp_path: Path) -> None:
     (tmp_path / "c").mkdir()
-    ms.save_checkpoint([{"name": "weight", "data": Tensor(WHOLE)}], str(tmp_path / "c" / "0.ckpt"))
+    ms.save_checkpoint([{"name": "weight", "data": Tensor(FULL)}], str(tmp_path / "c" / "0.ckpt"))
     ms.save_checkpoint([{"name": "bias", "data": Tensor(np.ones(8, np.float32))}], str(tmp_path / "c" / "1.ckpt"))
     net = nn.Dense(4, 8)
     assert set(ms.load_segmented_checkpoints(str(tmp_path / "c"), net)) == {"weight", "bias"}
-    np.testing.assert_array_equal(net.weight.asnumpy(), WHOLE)
+    np.testing.assert_array_equal(net.weight.asnumpy(), FULL)
     with pytest.raises(NotADirectoryError):
         ms.merge_pipeline_strategys("nope", "x")
     with pytest.raises(ValueError, match="an existing folder"):
@@ -156,5 +156,5 @@ def test_types_in_checkpoints(tmp_path: Path) -> None:
 
     assert tensor_to_ms_type["Float16"] == ms.float16 and tensor_to_ms_type["Bool"] == ms.bool_
     assert tensor_to_np_type("Float32") is tensor_to_np_type["Float32"] is np.float32
-    (name,) = saved(tmp_path, [WHOLE])
+    (name,) = saved(tmp_path, [FULL])
     assert _check_checkpoint_param(name, "a") == (name, ("a",))

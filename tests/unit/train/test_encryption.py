@@ -12,7 +12,7 @@ from mindspore.train import CheckpointConfig
 
 pytestmark = pytest.mark.needs("cryptography")
 KEY = b"0123456789abcdef"
-WRITTEN = {
+ENCRYPTED = {
     "AES-GCM": (
         "d85e3a7f808191e1762fe1adf193aad1fd5979666a0000001000000002b74b8fba290dca88cfae55e9f33a23520000002785a52532ab5aa1e6a112dc"
         "521aca23f0bedb2dd11beeb60f28c11e32efc3b413d65cad8c33e54225b39f63db881593d7a4232091d6c814dc6eb2d4fc28332d9a3e332d4830860b"
@@ -32,15 +32,15 @@ WRITTEN = {
 """Files of `save_checkpoint(nn.Dense(3, 2), file, enc_key=KEY, enc_mode=...)` of MindSpore 2.10.0, in hexadecimal."""
 
 
-@pytest.mark.parametrize("mode", WRITTEN)
+@pytest.mark.parametrize("mode", ENCRYPTED)
 def test_files_of_mindspore_are_read(tmp_path: Path, mode: str) -> None:
-    (tmp_path / "net.ckpt").write_bytes(bytes.fromhex(WRITTEN[mode]))
-    found = ms.load_checkpoint(str(tmp_path / "net.ckpt"), dec_key=KEY, dec_mode=mode)
-    assert {name: value.shape for name, value in found.items()} == {"weight": (2, 3), "bias": (2,)}
-    assert 0 < np.abs(found["weight"].asnumpy()).max() < 1
+    (tmp_path / "net.ckpt").write_bytes(bytes.fromhex(ENCRYPTED[mode]))
+    checkpoint = ms.load_checkpoint(str(tmp_path / "net.ckpt"), dec_key=KEY, dec_mode=mode)
+    assert {name: value.shape for name, value in checkpoint.items()} == {"weight": (2, 3), "bias": (2,)}
+    assert 0 < np.abs(checkpoint["weight"].asnumpy()).max() < 1
 
 
-@pytest.mark.parametrize("mode", WRITTEN)
+@pytest.mark.parametrize("mode", ENCRYPTED)
 def test_what_was_saved_is_loaded(tmp_path: Path, mode: str) -> None:
     net, other = nn.Dense(3, 2), nn.Dense(3, 2)
     ms.save_checkpoint(net, str(tmp_path / "net.ckpt"), enc_key=KEY, enc_mode=mode)
@@ -51,7 +51,7 @@ def test_what_was_saved_is_loaded(tmp_path: Path, mode: str) -> None:
 
 @pytest.mark.parametrize("change", [lambda b: b[:-1], lambda b: b[:60], lambda b: b[:4], lambda b: b[:-3] + bytes([b[-3] ^ 1]) + b[-2:]])
 def test_a_changed_file_loads_nothing(tmp_path: Path, change: Any) -> None:
-    (tmp_path / "net.ckpt").write_bytes(change(bytes.fromhex(WRITTEN["AES-GCM"])))
+    (tmp_path / "net.ckpt").write_bytes(change(bytes.fromhex(ENCRYPTED["AES-GCM"])))
     with pytest.raises(ValueError, match=r"net.ckpt: (it is cut short|the key is another one, or the file was changed)"):
         ms.load_checkpoint(str(tmp_path / "net.ckpt"), dec_key=KEY)
 
@@ -61,7 +61,7 @@ def test_a_changed_file_loads_nothing(tmp_path: Path, change: Any) -> None:
     ({"dec_key": KEY, "dec_mode": "AES-CBC"}, "it was encrypted with 'AES-GCM'"),
 ])
 def test_the_wrong_key_says_so(tmp_path: Path, keywords: dict[str, Any], text: str) -> None:
-    (tmp_path / "net.ckpt").write_bytes(bytes.fromhex(WRITTEN["AES-GCM"]))
+    (tmp_path / "net.ckpt").write_bytes(bytes.fromhex(ENCRYPTED["AES-GCM"]))
     with pytest.raises(ValueError, match="net.ckpt: " + text):
         ms.load_checkpoint(str(tmp_path / "net.ckpt"), **keywords)
 

@@ -52,11 +52,11 @@ def arrays(value: Any) -> list[np.ndarray]:
 @pytest.mark.parametrize("name", NETS)
 def test_a_mindir_file_gives_the_same_numbers(mode: int, tmp_path: Path, name: str) -> None:
     make, inputs = NETS[name]
-    net, given = make(), [Tensor(x) for x in inputs]
-    ms.export(net, *given, file_name=str(tmp_path / "net"), file_format="MINDIR")
+    net, tensors = make(), [Tensor(x) for x in inputs]
+    ms.export(net, *tensors, file_name=str(tmp_path / "net"), file_format="MINDIR")
     cell = nn.GraphCell(ms.load(str(tmp_path / "net.mindir")))
-    for found, expected in zip(arrays(cell(*given)), arrays(net(*given)), strict=True):
-        np.testing.assert_array_equal(found, expected)
+    for array, expected in zip(arrays(cell(*tensors)), arrays(net(*tensors)), strict=True):
+        np.testing.assert_array_equal(array, expected)
     assert {p.name for p in net.get_parameters()} <= {p.name for p in cell.get_parameters()}
 
 
@@ -65,12 +65,12 @@ def test_a_mindir_file_gives_the_same_numbers(mode: int, tmp_path: Path, name: s
 def test_an_onnx_file_gives_the_same_numbers_in_onnxruntime(tmp_path: Path, name: str) -> None:
     onnxruntime = pytest.importorskip("onnxruntime")
     make, inputs = NETS[name]
-    net, given = make(), [Tensor(x) for x in inputs]
-    ms.export(net, *given, file_name=str(tmp_path / "net"), file_format="ONNX")
+    net, tensors = make(), [Tensor(x) for x in inputs]
+    ms.export(net, *tensors, file_name=str(tmp_path / "net"), file_format="ONNX")
     session = onnxruntime.InferenceSession(str(tmp_path / "net.onnx"))
-    found = session.run(None, {item.name: x for item, x in zip(session.get_inputs(), inputs, strict=True)})
-    for one, expected in zip(found, arrays(net(*given)), strict=True):
-        np.testing.assert_allclose(one, expected, rtol=1e-5, atol=1e-6)
+    result = session.run(None, {item.name: x for item, x in zip(session.get_inputs(), inputs, strict=True)})
+    for output, expected in zip(result, arrays(net(*tensors)), strict=True):
+        np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.needs("onnx")
@@ -83,13 +83,13 @@ def test_an_onnx_file_has_the_names_that_are_given(tmp_path: Path) -> None:
         return onnxruntime.InferenceSession(str(tmp_path / f"{name}.onnx"))
 
     named = session("named", input_names=["picture"], output_names=["classes"])
-    assert [one.name for one in named.get_outputs()] == ["classes"]
+    assert [output.name for output in named.get_outputs()] == ["classes"]
     np.testing.assert_allclose(named.run(None, {"picture": x.asnumpy()})[0], net(x).asnumpy(), rtol=1e-5, atol=1e-6)
     both = session("both", input_names=["picture"], keep_initializers_as_inputs=True)
-    assert [one.name for one in both.get_inputs()] == ["picture"] and len(both.get_overridable_initializers()) == 2
+    assert [input_node.name for input_node in both.get_inputs()] == ["picture"] and len(both.get_overridable_initializers()) == 2
     alone = session("alone", export_params=False)
-    weights = {one.name: parameter.asnumpy() for one in alone.get_inputs() for parameter in net.get_parameters()
-               if list(one.shape) == list(parameter.shape) and one.name != "input0"}
+    weights = {input_node.name: parameter.asnumpy() for input_node in alone.get_inputs() for parameter in net.get_parameters()
+               if list(input_node.shape) == list(parameter.shape) and input_node.name != "input0"}
     assert len(weights) == 2
     np.testing.assert_allclose(alone.run(None, {"input0": x.asnumpy(), **weights})[0], net(x).asnumpy(), rtol=1e-5, atol=1e-6)
     for options, text in (
@@ -117,8 +117,8 @@ def test_a_loaded_graph_trains(mode: int, tmp_path: Path) -> None:
     net = images()
     ms.export(net, Tensor(X), file_name=str(tmp_path / "net"), file_format="MINDIR")
     cell = nn.GraphCell(ms.load(str(tmp_path / "net.mindir")))
-    own, other = (ms.grad(lambda x, n=n: n(x).max(), None, [n.parameters_dict()["5.weight"]])(Tensor(X)) for n in (net, cell))
-    np.testing.assert_allclose(arrays(other)[0], arrays(own)[0], rtol=1e-6)
+    net_gradient, other = (ms.grad(lambda x, n=n: n(x).max(), None, [n.parameters_dict()["5.weight"]])(Tensor(X)) for n in (net, cell))
+    np.testing.assert_allclose(arrays(other)[0], arrays(net_gradient)[0], rtol=1e-6)
 
 
 def test_parameters_can_be_given(tmp_path: Path) -> None:
@@ -260,8 +260,8 @@ def test_a_file_is_read_changed_and_written_again(tmp_path: Path) -> None:
     model.user_info["version"] = "pangu v100"
     ms.save_mindir(model, str(tmp_path / "deep" / "other"))
     ms.save_mindir(model, str(tmp_path / "deep" / "other.mindir"))          # over a file that is read-only
-    again = ms.load_mindir(str(tmp_path / "deep" / "other.mindir"))
-    assert again.user_info["version"] == "pangu v100" and len(again.graph.node) == len(model.graph.node)
+    reloaded = ms.load_mindir(str(tmp_path / "deep" / "other.mindir"))
+    assert reloaded.user_info["version"] == "pangu v100" and len(reloaded.graph.node) == len(model.graph.node)
     first, second = (nn.GraphCell(ms.load(str(tmp_path / name))) for name in ("net.mindir", "deep/other.mindir"))
     np.testing.assert_array_equal(first(Tensor(X)).asnumpy(), second(Tensor(X)).asnumpy())
     with pytest.raises(TypeError, match=r"save_mindir\(3, \.\.\.\): expected the result of load_mindir, got int"):

@@ -47,9 +47,9 @@ def loaded(folder: Path, content: bytes, format: str = "ckpt") -> dict[str, obje
 
 
 def test_no_flipped_bit_is_loaded(tmp_path: Path) -> None:
-    whole, chance = saved(tmp_path), random.Random(0)
+    complete, chance = saved(tmp_path), random.Random(0)
     for _ in range(300):
-        content = bytearray(whole)
+        content = bytearray(complete)
         content[chance.randrange(len(content) - 17)] ^= 1 << chance.randrange(8)      # before the checksum's own mark
         with pytest.raises(ValueError, match="checksum"):
             loaded(tmp_path, bytes(content))
@@ -84,12 +84,12 @@ def test_bytes_that_are_no_checkpoint_are_named(tmp_path: Path, content: bytes) 
 
 
 def test_noise_is_loaded_or_named(tmp_path: Path) -> None:
-    whole, chance = saved(tmp_path)[:-17], random.Random(1)
+    content_before, chance = saved(tmp_path)[:-17], random.Random(1)
     for _ in range(400):
-        content = bytearray(whole)
+        content = bytearray(content_before)
         for _ in range(chance.randrange(1, 6)):
-            place = chance.randrange(len(content))
-            content[place:place + chance.randrange(3)] = chance.randbytes(chance.randrange(4))
+            offset = chance.randrange(len(content))
+            content[offset:offset + chance.randrange(3)] = chance.randbytes(chance.randrange(4))
         try:
             loaded(tmp_path, bytes(content))
         except ValueError:
@@ -139,19 +139,19 @@ def test_a_file_without_the_nets_names_is_told(tmp_path: Path) -> None:
 
 
 def test_a_file_that_ends_between_two_parameters_is_told(tmp_path: Path) -> None:
-    whole, path = saved(tmp_path)[2:-17], tmp_path / "cut.ckpt"        # as 2.10 writes it, without what tells that it is complete
-    told = 0
-    for length in range(1, len(whole)):
-        path.write_bytes(whole[:length])
+    content, path = saved(tmp_path)[2:-17], tmp_path / "cut.ckpt"        # as 2.10 writes it, without what tells that it is complete
+    refused_count = 0
+    for length in range(1, len(content)):
+        path.write_bytes(content[:length])
         try:
             ms.load_checkpoint(str(path))
         except ValueError:
             continue
-        if length < len(whole):
-            with pytest.warns(UserWarning, match=rf"{told + 1} of the net's 6 parameters are in the file.*\n\nhint: the file may be cut short"):  # noqa: E501
+        if length < len(content):
+            with pytest.warns(UserWarning, match=rf"{refused_count + 1} of the net's 6 parameters are in the file.*\n\nhint: the file may be cut short"):  # noqa: E501
                 ms.load_checkpoint(str(path), Net())
-            told += 1
-    assert told == 5
+            refused_count += 1
+    assert refused_count == 5
 
 
 def test_a_checksum_that_is_not_there_is_told(tmp_path: Path) -> None:
@@ -165,8 +165,8 @@ def test_two_writers_of_one_name_leave_the_later_one_whole(tmp_path: Path) -> No
     for round in range(10):
         for value in range(4):
             ms.save_checkpoint({"w": ms.Tensor(np.full(100_000, value + round, np.float32))}, str(tmp_path / "w.ckpt"), async_save=True)
-        found = ms.load_checkpoint(str(tmp_path / "w.ckpt"))["w"].asnumpy()
-        assert (found == round + 3).all() and os.listdir(tmp_path) == ["w.ckpt"]
+        array = ms.load_checkpoint(str(tmp_path / "w.ckpt"))["w"].asnumpy()
+        assert (array == round + 3).all() and os.listdir(tmp_path) == ["w.ckpt"]
 
 
 def test_no_link_is_followed(tmp_path: Path) -> None:

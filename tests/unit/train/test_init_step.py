@@ -18,15 +18,15 @@ class Rows(Callback):
         self.rows.append((state.cur_epoch_num, int(state.net_outputs.asnumpy())))
 
 
-class Same(nn.Cell):
+class Identity(nn.Cell):
     def construct(self, x):
         return x * 1
 
 
 def data(init_step: int = 0, **kwargs):
-    made = ds.NumpySlicesDataset(np.arange(6).astype(np.int32), shuffle=kwargs.pop("shuffle", True))
-    made.set_init_step(init_step)
-    return made
+    dataset = ds.NumpySlicesDataset(np.arange(6).astype(np.int32), shuffle=kwargs.pop("shuffle", True))
+    dataset.set_init_step(init_step)
+    return dataset
 
 
 @pytest.fixture(autouse=True)
@@ -40,10 +40,10 @@ def seed():
 @pytest.mark.parametrize("skipped", [0, 6, 8])
 @pytest.mark.parametrize("sink", [False, True])
 def test_training_goes_on_with_the_rows_that_would_have_come(skipped: int, sink: bool) -> None:
-    whole, rest = Rows(), Rows()
-    Model(Same()).train(3, data(), callbacks=whole, dataset_sink_mode=sink)
-    Model(Same()).train(3, data(skipped), callbacks=rest, dataset_sink_mode=sink, initial_epoch=skipped // 6)
-    assert rest.rows == whole.rows[skipped:]
+    all_rows, rest = Rows(), Rows()
+    Model(Identity()).train(3, data(), callbacks=all_rows, dataset_sink_mode=sink)
+    Model(Identity()).train(3, data(skipped), callbacks=rest, dataset_sink_mode=sink, initial_epoch=skipped // 6)
+    assert rest.rows == all_rows.rows[skipped:]
 
 
 def test_an_iterator_counts_the_epochs_that_were_skipped() -> None:
@@ -72,8 +72,8 @@ def test_fit_prints_its_metrics_after_the_losses(capsys) -> None:
 
 
 def test_the_helpers_of_training() -> None:
-    made = _utils._construct_tensor_list((ms.float32, ms.int32), ((2, 3), (4,)), 2)
-    assert [(t.shape, t.dtype) for t in made] == [((4, 3), ms.float32), ((8,), ms.int32)]
+    tensors = _utils._construct_tensor_list((ms.float32, ms.int32), ((2, 3), (4,)), 2)
+    assert [(t.shape, t.dtype) for t in tensors] == [((4, 3), ms.float32), ((8,), ms.int32)]
     with pytest.raises(ValueError, match="as many shapes as dtypes"):
         _utils._construct_tensor_list((ms.float32,), ())
     assert [len(part) for part in _utils._construct_input_tensors((ms.float32,), ((2,),), 3)] == [1, 1]

@@ -36,14 +36,14 @@ def trained(epochs: int, *callbacks: Any) -> Any:
 
 @pytest.mark.parametrize("way", ["signal", "file"])
 def test_a_training_ends_where_it_is_asked_to(mode: int, way: str, tmp_path: Path) -> None:
-    asked, before = tmp_path / "asked.json", signal.getsignal(signal.SIGTERM)
-    acts = {"signal": lambda: os.kill(os.getpid(), signal.SIGTERM), "file": lambda: asked.write_text(json.dumps({"GracefulExit": 1}))}
-    asked.write_text("{")                                                       # half written
+    stop_file, before = tmp_path / "asked.json", signal.getsignal(signal.SIGTERM)
+    acts = {"signal": lambda: os.kill(os.getpid(), signal.SIGTERM), "file": lambda: stop_file.write_text(json.dumps({"GracefulExit": 1}))}
+    stop_file.write_text("{")                                                       # half written
     watch = At(5, acts[way])
-    net = trained(3, watch, train.OnRequestExit(file_name="Net", directory=str(tmp_path), config_file=str(asked)))
+    net = trained(3, watch, train.OnRequestExit(file_name="Net", directory=str(tmp_path), config_file=str(stop_file)))
     assert watch.seen == 5 and signal.getsignal(signal.SIGTERM) is before
-    kept = ms.load_checkpoint(str(tmp_path / "rank_0" / "Net_train.ckpt"))
-    np.testing.assert_array_equal(kept["weight"].asnumpy(), net.weight.asnumpy())
+    checkpoint = ms.load_checkpoint(str(tmp_path / "rank_0" / "Net_train.ckpt"))
+    np.testing.assert_array_equal(checkpoint["weight"].asnumpy(), net.weight.asnumpy())
     assert (tmp_path / "rank_0" / "Net_train.mindir").stat().st_size > 0
 
 
@@ -63,8 +63,8 @@ def test_a_broken_training_goes_on(tmp_path: Path) -> None:
     np.testing.assert_allclose(net.weight.asnumpy(), trained(2).weight.asnumpy(), rtol=1e-6)     # one epoch was there
     assert not (tmp_path / "backup.ckpt").exists()
     trained(3, train.BackupAndRestore(str(tmp_path), 2, delete_checkpoint=False))
-    kept = ms.load_checkpoint(str(tmp_path / "backup.ckpt"))["weight"]
-    np.testing.assert_allclose(kept.asnumpy(), trained(2).weight.asnumpy(), rtol=1e-6)
+    backup = ms.load_checkpoint(str(tmp_path / "backup.ckpt"))["weight"]
+    np.testing.assert_allclose(backup.asnumpy(), trained(2).weight.asnumpy(), rtol=1e-6)
 
 
 def test_operations_are_counted(capsys: pytest.CaptureFixture[str]) -> None:

@@ -73,13 +73,13 @@ def test_a_step_that_overflows_changes_nothing(mode: int) -> None:
 
 
 def test_a_fixed_scale_changes_no_number(mode: int) -> None:
-    found = []
+    results = []
     for scale in (None, 64.0):
         net, with_loss = parts()
         optimizer = nn.SGD(net.trainable_params(), 0.1, loss_scale=scale or 1.0)
         step = nn.TrainOneStepCell(with_loss, optimizer, sens=scale)
-        found.append([float(step(ms.Tensor(X), ms.Tensor(Y)).asnumpy()) for _ in range(3)])
-    assert np.allclose(found[0], found[1], rtol=1e-5)
+        results.append([float(step(ms.Tensor(X), ms.Tensor(Y)).asnumpy()) for _ in range(3)])
+    assert np.allclose(results[0], results[1], rtol=1e-5)
     cell = nn.FixedLossScaleUpdateCell(4.0)
     assert cell.get_loss_scale() == 4.0
     assert isinstance(train.DynamicLossScaleManager(), train.LossScaleManager) and isinstance(
@@ -98,12 +98,12 @@ def test_mixed_precision_trains(level: str) -> None:
 
 def test_build_captures_the_first_step(mode: int) -> None:
     net, _ = parts()
-    one = train.Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.1), metrics={"mae", "mse"})
+    model = train.Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.1), metrics={"mae", "mse"})
     before = net.weight.asnumpy().copy()
-    one.build(batches(), batches())
+    model.build(batches(), batches())
     assert np.array_equal(net.weight.asnumpy(), before)
-    one.train(1, batches())
-    assert set(one.eval(batches())) == {"mae", "mse"}
+    model.train(1, batches())
+    assert set(model.eval(batches())) == {"mae", "mse"}
     assert set(train.metrics.get_metrics({"mae": train.MAE()})) == {"mae"}
 
 
@@ -115,10 +115,10 @@ def test_parameter_update() -> None:
 
 def test_saving_by_time_and_functions(tmp_path: Path) -> None:
     net, _ = parts()
-    one = train.Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.1))
+    model = train.Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.1))
     config = train.CheckpointConfig(0, 3600, 0, 5, saved_network=net)
     saver = train.ModelCheckpoint(lambda state: f"run{state.batch_num}", lambda state: str(tmp_path / "made"), config)
-    one.train(2, batches(), [saver])
+    model.train(2, batches(), [saver])
     assert os.listdir(tmp_path / "made") == ["run2-2_2.ckpt"]
     assert set(ms.load_checkpoint(saver.latest_ckpt_file_name)) == {"weight", "bias"}
 
@@ -130,10 +130,10 @@ def test_a_broken_training_is_saved_where_asked(tmp_path: Path) -> None:
                 raise KeyboardInterrupt
 
     net, _ = parts()
-    one = train.Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.1))
+    model = train.Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.1))
     saver = train.ModelCheckpoint("net", str(tmp_path), train.CheckpointConfig(100, exception_save=True))
     with pytest.raises(KeyboardInterrupt):
-        one.train(2, batches(), [saver, Break()])
+        model.train(2, batches(), [saver, Break()])
     assert os.listdir(tmp_path) == ["net_breakpoint-2_1.ckpt"]
 
 
@@ -181,9 +181,9 @@ def test_interrupted_by_the_keyboard(tmp_path: Path) -> None:
     assert process.returncode in (130, -signal.SIGINT), errors
     files = sorted(os.listdir(tmp_path))
     assert [name for name in files if name.endswith(".tmp")] == []
-    kept = [name for name in files if name.endswith(".ckpt")]
-    assert 1 <= len(kept) <= 3
-    for name in kept:
+    names = [name for name in files if name.endswith(".ckpt")]
+    assert 1 <= len(names) <= 3
+    for name in names:
         assert set(ms.load_checkpoint(str(tmp_path / name))) >= {"weight", "bias"}
 
 

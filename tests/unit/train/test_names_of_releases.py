@@ -15,9 +15,9 @@ from mindspore.train.serialization import Checkpoint
 
 def test_random_normal_fills_a_tensor() -> None:
     filled = [Tensor(np.zeros((40, 50), np.float32)) for _ in range(3)]
-    assert all(random_normal((40, 50), seed, 1, one) for seed, one in zip((7, 7, 8), filled))
-    first, same, other = (one.asnumpy() for one in filled)
-    assert (first == same).all() and (first != other).mean() > 0.99
+    assert all(random_normal((40, 50), seed, 1, tensor) for seed, tensor in zip((7, 7, 8), filled))
+    first, second, other = (tensor.asnumpy() for tensor in filled)
+    assert (first == second).all() and (first != other).mean() > 0.99
     assert abs(first.mean()) < 0.1 and abs(first.std() - 1) < 0.05
     with pytest.raises(ValueError, match=r"^random_normal\(\[2\], output_tensor of shape \[40, 50\]\): expected one shape\.$"):
         random_normal((2,), 1, 1, filled[0])
@@ -28,11 +28,11 @@ def test_to_tensor_is_init_data() -> None:
 
 
 def test_messages_are_read_and_written() -> None:
-    made = Checkpoint()
-    value = made.value.add()
+    checkpoint = Checkpoint()
+    value = checkpoint.value.add()
     value.tag, value.tensor.tensor_type, value.tensor.tensor_content = "w", "Float32", np.float32([1, 2]).tobytes()
     value.tensor.dims.append(2)
-    assert made.SerializeToString() == b'\n\x1a\n\x01w\x12\x15\x08\x02\x12\x07Float32\x1a\x08\x00\x00\x80?\x00\x00\x00@'
+    assert checkpoint.SerializeToString() == b'\n\x1a\n\x01w\x12\x15\x08\x02\x12\x07Float32\x1a\x08\x00\x00\x80?\x00\x00\x00@'
     read = ParallelStrategyMap.FromString(b"\x08\x02\x12\x11\n\x05block\x12\x08\x08\x01\x12\x04\x08\x04\x08\x01")
     item = read.parallel_strategy_item[0]
     assert (read.current_stage, item.node_name, item.parallel_strategys.stage) == (2, "block", 1)

@@ -19,7 +19,7 @@ from torchspore.errors import FileFormatError
 from torchspore.mindspore.train.slices import shardings_of
 
 SOURCE = np.random.default_rng(0)
-WHOLE = {name: SOURCE.normal(size=shape).astype(np.float32) for name, shape in (
+FULL = {name: SOURCE.normal(size=shape).astype(np.float32) for name, shape in (
     ("w", (16, 32)), ("v", (16, 32)), ("b", (16,)), ("z", (16, 8)), ("o", (16, 8)),
 )}
 LAYOUTS: dict[int, dict[str, tuple[Any, ...]]] = {
@@ -37,46 +37,46 @@ LAYOUTS: dict[int, dict[str, tuple[Any, ...]]] = {
 
 def strategy(folder: Path, count: int, suffix: str = "ckpt") -> str:
     path = folder / f"{count}.{suffix}"
-    layouts = {name: stored(layout, WHOLE[name].shape, *more) for name, (layout, *more) in LAYOUTS[count].items()}
+    layouts = {name: stored(layout, FULL[name].shape, *more) for name, (layout, *more) in LAYOUTS[count].items()}
     strategy_file.write(path, StrategyFile(layouts, {"MatMul_w": (0, [[2, 4], [4, 1]])}))
     return str(path)
 
 
-def held(rank: int, count: int) -> dict[str, np.ndarray]:
+def parts_of_process(rank: int, count: int) -> dict[str, np.ndarray]:
     """What a process holds, written down without the code under test."""
-    found = {}
+    results = {}
     for name, (layout, *more) in LAYOUTS[count].items():
-        part = WHOLE[name]
+        part = FULL[name]
         at = np.unravel_index(rank, layout.device_matrix)
-        for axis, places in enumerate(layout.tensor_map):
-            for place in (places if isinstance(places, tuple) else (places,)):
-                if place != -1:
-                    grid = len(layout.device_matrix) - 1 - place
+        for axis, mesh_axes in enumerate(layout.tensor_map):
+            for mesh_axis in (mesh_axes if isinstance(mesh_axes, tuple) else (mesh_axes,)):
+                if mesh_axis != -1:
+                    grid = len(layout.device_matrix) - 1 - mesh_axis
                     part = np.split(part, layout.device_matrix[grid], axis)[int(at[grid])]
-        found[name] = np.split(part, more[1])[rank // more[0] % more[1]] if more else part
-    return found
+        results[name] = np.split(part, more[1])[rank // more[0] % more[1]] if more else part
+    return results
 
 
-def written(folder: Path, count: int, suffix: str = "ckpt") -> str:
+def write_checkpoints(folder: Path, count: int, suffix: str = "ckpt") -> str:
     for rank in range(count):
         (folder / f"rank_{rank}").mkdir(parents=True)
-        entries = [{"name": name, "data": Tensor(np.ascontiguousarray(part))} for name, part in held(rank, count).items()]
+        entries = [{"name": name, "data": Tensor(np.ascontiguousarray(part))} for name, part in parts_of_process(rank, count).items()]
         ms.save_checkpoint(entries, str(folder / f"rank_{rank}" / f"c.{suffix}"), format=suffix, append_dict={"epoch_num": 3})
     return str(folder)
 
 
 def check(folder: Path, count: int, suffix: str = "ckpt") -> None:
     for rank in range(count):
-        found = ms.load_checkpoint(str(folder / f"rank_{rank}" / f"net{rank}.{suffix}"), format=suffix)
-        wanted = held(rank, count) if count > 1 else WHOLE
-        for name, part in wanted.items():
-            np.testing.assert_array_equal(found[name].asnumpy(), part)
-        assert int(found["epoch_num"].asnumpy()) == 3
+        checkpoint = ms.load_checkpoint(str(folder / f"rank_{rank}" / f"net{rank}.{suffix}"), format=suffix)
+        expected = parts_of_process(rank, count) if count > 1 else FULL
+        for name, part in expected.items():
+            np.testing.assert_array_equal(checkpoint[name].asnumpy(), part)
+        assert int(checkpoint["epoch_num"].asnumpy()) == 3
 
 
 @pytest.mark.parametrize("suffix", ["ckpt", "safetensors"])
 def test_eight_processes_become_four_two_one_and_eight_again(tmp_path: Path, suffix: str) -> None:
-    last, folder = 8, written(tmp_path / "in", 8, suffix)
+    last, folder = 8, write_checkpoints(tmp_path / "in", 8, suffix)
     for count in (4, 2, 1, 8):
         target = tmp_path / f"{last}-{count}"
         source = strategy(tmp_path, last) if last > 1 else None
@@ -92,7 +92,7 @@ def test_both_forms_of_a_strategy_file_say_the_same(tmp_path: Path, count: int) 
     for file in read.values():
         for name, cut in shardings_of(file).items():
             for rank in range(count):
-                np.testing.assert_array_equal(cut.part(name, WHOLE[name], rank), held(rank, count)[name])
+                np.testing.assert_array_equal(cut.part(name, FULL[name], rank), parts_of_process(rank, count)[name])
     assert (tmp_path / f"{count}.json").stat().st_mode & 0o777 == 0o600
 
 
@@ -109,10 +109,10 @@ def test_a_file_of_mindspore_is_read(tmp_path: Path) -> None:
     cuts = shardings_of(strategy_file.read(tmp_path / "s.ckpt"))
     assert cuts["a"].tensor((16, 16)) == On((2, 2, 2), ((2, 1), (0,)))
     assert cuts["b"].tensor((16, 16)) == On((2, 2, 2), (0, -1))
-    again = StrategyFile(
+    reordered = StrategyFile(
         {"b": stored(cuts["b"].tensor((16, 16)), (32, 16)), "a": stored(On((2, 2, 2), ((2, 1), 0)), (64, 32))}, {"MatMul_a": (0, [[]])}, 8,
     )
-    strategy_file.write(tmp_path / "t.ckpt", again)
+    strategy_file.write(tmp_path / "t.ckpt", reordered)
     assert shardings_of(strategy_file.read(tmp_path / "t.ckpt"))["a"].tensor((16, 16)).cuts() == (4, 2)
 
 
@@ -165,10 +165,10 @@ def test_the_list_of_ranks_is_mindspores(tmp_path: Path, cut: On, rank: int, nee
 def _pipeline(folder: Path, name: str, count: int, suffix: str) -> str:
     """The merged strategy file of two stages of `count` processes: w and v in one each, z in both."""
     (folder / name).mkdir()
-    for stage, own in enumerate(("w", "v")):
-        layouts = {own: stored(On((count,), (0, -1)), (16, 32)), "z": stored(On((count,), (-1, 0)), (16, 8))}
+    for stage, key in enumerate(("w", "v")):
+        layouts = {key: stored(On((count,), (0, -1)), (16, 32)), "z": stored(On((count,), (-1, 0)), (16, 8))}
         strategy_file.write(
-            folder / name / f"strategy{stage}.{suffix}", StrategyFile(layouts, {f"MatMul_{own}": (stage, [[count, 1]])}, stage + 1),
+            folder / name / f"strategy{stage}.{suffix}", StrategyFile(layouts, {f"MatMul_{key}": (stage, [[count, 1]])}, stage + 1),
         )
     ms.merge_pipeline_strategys(str(folder / name), str(folder / f"{name}.{suffix}"))
     return str(folder / f"{name}.{suffix}")
@@ -179,19 +179,19 @@ def test_stages_of_a_pipeline(tmp_path: Path, suffix: str) -> None:
     source, target = _pipeline(tmp_path, "four", 4, suffix), _pipeline(tmp_path, "two", 2, suffix)
     for rank in range(8):
         (tmp_path / f"rank_{rank}").mkdir()
-        own = ("w", "v")[rank // 4]
+        stage_weight = ("w", "v")[rank // 4]
         entries = [
-            {"name": own, "data": Tensor(np.split(WHOLE[own], 4)[rank % 4])},
-            {"name": "z", "data": Tensor(np.split(WHOLE["z"], 4, 1)[rank % 4].copy())},
+            {"name": stage_weight, "data": Tensor(np.split(FULL[stage_weight], 4)[rank % 4])},
+            {"name": "z", "data": Tensor(np.split(FULL["z"], 4, 1)[rank % 4].copy())},
         ]
         ms.save_checkpoint(entries, str(tmp_path / f"rank_{rank}" / "c.ckpt"))
     ms.transform_checkpoints(str(tmp_path), str(tmp_path / "out"), "net", source, target)
     for rank in range(4):
-        found = ms.load_checkpoint(str(tmp_path / "out" / f"rank_{rank}" / f"net{rank}.ckpt"))
-        own = ("w", "v")[rank // 2]
-        assert set(found) == {own, "z"}
-        np.testing.assert_array_equal(found[own].asnumpy(), np.split(WHOLE[own], 2)[rank % 2])
-        np.testing.assert_array_equal(found["z"].asnumpy(), np.split(WHOLE["z"], 2, 1)[rank % 2])
+        checkpoint = ms.load_checkpoint(str(tmp_path / "out" / f"rank_{rank}" / f"net{rank}.ckpt"))
+        stage_weight = ("w", "v")[rank // 2]
+        assert set(checkpoint) == {stage_weight, "z"}
+        np.testing.assert_array_equal(checkpoint[stage_weight].asnumpy(), np.split(FULL[stage_weight], 2)[rank % 2])
+        np.testing.assert_array_equal(checkpoint["z"].asnumpy(), np.split(FULL["z"], 2, 1)[rank % 2])
     ms.transform_checkpoints(str(tmp_path), str(tmp_path / "one"), "net", source)
     assert set(ms.load_checkpoint(str(tmp_path / "one" / "rank_0" / "net0.ckpt"))) == {"w", "v", "z"}
     assert ms.rank_list_for_transform(0, source, target) == [7, 6, 5, 4, 3, 2, 1, 0]
@@ -210,15 +210,15 @@ def test_two_files_of_one_stage_that_differ_are_not_merged(tmp_path: Path) -> No
 
 
 def test_bfloat16_keeps_its_bits(tmp_path: Path) -> None:
-    value = Tensor(WHOLE["w"]).astype(ms.bfloat16)
+    value = Tensor(FULL["w"]).astype(ms.bfloat16)
     for rank in range(4):
         (tmp_path / f"rank_{rank}").mkdir()
         ms.save_checkpoint([{"name": "w", "data": value[rank * 4:rank * 4 + 4]}], str(tmp_path / f"rank_{rank}" / "c.ckpt"))
     strategy_file.write(tmp_path / "s.ckpt", StrategyFile({"w": stored(On((4,), (0, -1)), (16, 32))}))
     ms.transform_checkpoints(str(tmp_path), str(tmp_path / "out"), "net", str(tmp_path / "s.ckpt"))
-    found = ms.load_checkpoint(str(tmp_path / "out" / "rank_0" / "net0.ckpt"))["w"]
-    assert found.dtype == ms.bfloat16
-    np.testing.assert_array_equal(found.astype(ms.float32).asnumpy(), value.astype(ms.float32).asnumpy())
+    result = ms.load_checkpoint(str(tmp_path / "out" / "rank_0" / "net0.ckpt"))["w"]
+    assert result.dtype == ms.bfloat16
+    np.testing.assert_array_equal(result.astype(ms.float32).asnumpy(), value.astype(ms.float32).asnumpy())
 
 
 class Net(nn.Cell):
@@ -228,29 +228,29 @@ class Net(nn.Cell):
 
 
 def test_whole_parameters_in_one_folder_and_back_into_parts(tmp_path: Path) -> None:
-    ms.unified_safetensors(written(tmp_path / "in", 8, "safetensors"), strategy(tmp_path, 8), str(tmp_path / "u"))
+    ms.unified_safetensors(write_checkpoints(tmp_path / "in", 8, "safetensors"), strategy(tmp_path, 8), str(tmp_path / "u"))
     listed = json.loads((tmp_path / "u" / "param_name_map.json").read_text())
     assert listed["weight_map"]["w"] == "part0.safetensors" and listed["metadata"]["total_size"] == sum(
-        a.nbytes for a in WHOLE.values()
+        a.nbytes for a in FULL.values()
     ) + 8
-    found = ms.load_checkpoint(str(tmp_path / "u" / "part0.safetensors"), format="safetensors")
-    for name, value in WHOLE.items():
-        np.testing.assert_array_equal(found[name].asnumpy(), value)
+    checkpoint = ms.load_checkpoint(str(tmp_path / "u" / "part0.safetensors"), format="safetensors")
+    for name, value in FULL.items():
+        np.testing.assert_array_equal(checkpoint[name].asnumpy(), value)
     four = strategy(tmp_path, 4)
     net = Net()
     ms.load_distributed_checkpoint(net, predict_strategy=four, unified_safetensors_dir=str(tmp_path / "u"), rank_id=1, format="safetensors")
-    np.testing.assert_array_equal(net.w.asnumpy(), WHOLE["w"][4:8])
+    np.testing.assert_array_equal(net.w.asnumpy(), FULL["w"][4:8])
     for rank in range(4):
         assert ms.load_distributed_checkpoint(
             None, predict_strategy=four, unified_safetensors_dir=str(tmp_path / "u"), dst_safetensors_dir=str(tmp_path / "d"), rank_id=rank,
         ) is True
         part = ms.load_checkpoint(str(tmp_path / "d" / f"rank_{rank}" / "net.safetensors"), format="safetensors")
-        for name, value in held(rank, 4).items():
+        for name, value in parts_of_process(rank, 4).items():
             np.testing.assert_array_equal(part[name].asnumpy(), value)
 
 
 def test_which_parameters_are_unified(tmp_path: Path) -> None:
-    folder = written(tmp_path / "in", 8, "safetensors")
+    folder = write_checkpoints(tmp_path / "in", 8, "safetensors")
     ms.unified_safetensors(folder, strategy(tmp_path, 8), str(tmp_path / "u"), choice_func=lambda name: "W" if name == "w" else name != "z")
     assert set(json.loads((tmp_path / "u" / "param_name_map.json").read_text())["weight_map"]) == {"W", "v", "b", "o", "epoch_num"}
     with pytest.raises(ValueError, match="a bool or a new name"):
@@ -259,15 +259,15 @@ def test_which_parameters_are_unified(tmp_path: Path) -> None:
 
 
 def test_this_process_loads_its_part_of_others_files(tmp_path: Path) -> None:
-    written(tmp_path / "in", 8)
+    write_checkpoints(tmp_path / "in", 8)
     files = [str(tmp_path / "in" / f"rank_{rank}" / "c.ckpt") for rank in range(8)]
     net = Net()
     ms.load_distributed_checkpoint(net, files, ms.build_searched_strategy(strategy(tmp_path, 4)), strategy(tmp_path, 8), rank_id=2)
-    np.testing.assert_array_equal(net.w.asnumpy(), WHOLE["w"][8:12])
+    np.testing.assert_array_equal(net.w.asnumpy(), FULL["w"][8:12])
 
 
 def test_a_missing_part_is_named_and_nothing_is_written(tmp_path: Path) -> None:
-    folder = Path(written(tmp_path / "in", 8))
+    folder = Path(write_checkpoints(tmp_path / "in", 8))
     (folder / "rank_3" / "c.ckpt").unlink()
     with pytest.raises(ValueError, match=r"'w' of processes 0, 1, 2, 4, 5, 6, 7: expected the parts of all 8 processes that hold it"):
         ms.transform_checkpoints(str(folder), str(tmp_path / "out"), "net", strategy(tmp_path, 8), strategy(tmp_path, 4))
@@ -275,7 +275,7 @@ def test_a_missing_part_is_named_and_nothing_is_written(tmp_path: Path) -> None:
 
 
 def test_a_file_cut_short_is_named_and_nothing_is_written(tmp_path: Path) -> None:
-    folder = Path(written(tmp_path / "in", 8))
+    folder = Path(write_checkpoints(tmp_path / "in", 8))
     damaged = folder / "rank_5" / "c.ckpt"
     damaged.chmod(0o600)
     damaged.write_bytes(damaged.read_bytes()[:200])
@@ -285,7 +285,7 @@ def test_a_file_cut_short_is_named_and_nothing_is_written(tmp_path: Path) -> Non
 
 
 def test_cuts_that_do_not_divide_are_told(tmp_path: Path) -> None:
-    folder = written(tmp_path / "in", 8)
+    folder = write_checkpoints(tmp_path / "in", 8)
     strategy_file.write(tmp_path / "t.ckpt", StrategyFile({"w": stored(On((3,), (0, -1)), (16, 32))}))
     with pytest.raises(ValueError, match=r"'w' of shape \(16, 32\) cut by \(3, 1\): expected cuts that divide the shape"):
         ms.transform_checkpoints(folder, str(tmp_path / "out"), "net", strategy(tmp_path, 8), str(tmp_path / "t.ckpt"))
@@ -316,20 +316,20 @@ def test_other_json_files_are_refused(tmp_path: Path, contents: str) -> None:
 
 
 def test_every_beginning_of_a_strategy_file_is_refused_or_read(tmp_path: Path) -> None:
-    whole = Path(strategy(tmp_path, 8)).read_bytes()
-    for length in range(1, len(whole), 7):
-        (tmp_path / "cut.ckpt").write_bytes(whole[:length])
+    content = Path(strategy(tmp_path, 8)).read_bytes()
+    for length in range(1, len(content), 7):
+        (tmp_path / "cut.ckpt").write_bytes(content[:length])
         try:
             strategy_file.read(tmp_path / "cut.ckpt")
         except FileFormatError as error:
             assert "cut.ckpt" in str(error)
 
 
-@pytest.mark.parametrize("places", [(), (-1,)])
-def test_a_number_is_whole_in_every_process(tmp_path: Path, places: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("tensor_map", [(), (-1,)])
+def test_a_number_is_whole_in_every_process(tmp_path: Path, tensor_map: tuple[int, ...]) -> None:
     """Real MindSpore 2.10 wants no axes for it; files with one, as for a row, are read too."""
     path = tmp_path / "s.ckpt"
-    strategy_file.write(path, StrategyFile({"power": stored(On((2, 4), ()), ())._replace(tensor_map=places)}, {}, 1))
-    assert [one.dim for one in strategy_file.layouts(path)["power"].tensor_map] == [list(places)]
+    strategy_file.write(path, StrategyFile({"power": stored(On((2, 4), ()), ())._replace(tensor_map=tensor_map)}, {}, 1))
+    assert [dimension.dim for dimension in strategy_file.layouts(path)["power"].tensor_map] == [list(tensor_map)]
     cut = shardings_of(strategy_file.read(path))["power"]
     assert cut.merged("power", dict.fromkeys(range(8), np.array(0.5))) == 0.5 and cut.part("power", np.array(0.5), 7) == 0.5

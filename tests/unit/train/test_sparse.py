@@ -49,7 +49,7 @@ def trained(make: Any, kind: str = "lookup", ids: Any = None) -> tuple[list[floa
     net = Net(kind)
     optimizer = make(net.trainable_params())
     step = nn.TrainOneStepCell(net, optimizer).set_train()
-    losses = [float(step(Tensor(one))) for one in ids or IDS]
+    losses = [float(step(Tensor(batch))) for batch in ids or IDS]
     return losses, {p.name: p.asnumpy() for p in optimizer.get_parameters()}, step
 
 
@@ -60,22 +60,22 @@ def gradients(net: Any, ids: np.ndarray) -> Any:
 
 @pytest.mark.parametrize("kind", ["lookup", "SparseGatherV2", "EmbeddingLookup"])
 def test_the_gradient_holds_the_rows_that_were_used(mode: int, kind: str) -> None:
-    found = gradients(Net(kind), IDS[0])[0]
-    assert isinstance(found, RowTensorInner)
-    assert found.indices.asnumpy().tolist() == [1, 2, 1, 4, 2, 1] and found.values.shape == (6, 4) and found.dense_shape == (7, 4)
+    result = gradients(Net(kind), IDS[0])[0]
+    assert isinstance(result, RowTensorInner)
+    assert result.indices.asnumpy().tolist() == [1, 2, 1, 4, 2, 1] and result.values.shape == (6, 4) and result.dense_shape == (7, 4)
     with scope(enable_sparse=False):
-        whole = gradients(Net("Embedding"), IDS[0])[0]
-    assert isinstance(whole, Tensor)
-    np.testing.assert_allclose(found.asnumpy(), whole.asnumpy(), rtol=1e-6)
+        gradient = gradients(Net("Embedding"), IDS[0])[0]
+    assert isinstance(gradient, Tensor)
+    np.testing.assert_allclose(result.asnumpy(), gradient.asnumpy(), rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["Embedding", "gather", "Gather"])
 def test_the_switch_makes_gradients_of_gathers_sparse(mode: int, kind: str) -> None:
     assert isinstance(gradients(Net(kind), IDS[0])[0], Tensor)
     with scope(enable_sparse=True):
-        found = gradients(Net(kind), IDS[0])[0]
-    assert isinstance(found, RowTensorInner) and found.indices.shape == (6,)
-    np.testing.assert_allclose(found.asnumpy(), gradients(Net(kind), IDS[0])[0].asnumpy(), rtol=1e-6)
+        result = gradients(Net(kind), IDS[0])[0]
+    assert isinstance(result, RowTensorInner) and result.indices.shape == (6,)
+    np.testing.assert_allclose(result.asnumpy(), gradients(Net(kind), IDS[0])[0].asnumpy(), rtol=1e-6)
 
 
 def test_a_table_that_is_used_as_a_whole_too_has_a_whole_gradient(mode: int) -> None:
@@ -83,11 +83,11 @@ def test_a_table_that_is_used_as_a_whole_too_has_a_whole_gradient(mode: int) -> 
         def construct(self, ids):
             return super().construct(ids) + (self.table.embedding_table ** 2).sum()
 
-    found = gradients(Both(), IDS[0])[0]
+    result = gradients(Both(), IDS[0])[0]
     with scope(enable_sparse=False):
         expected = gradients(Net("Embedding"), IDS[0])[0].asnumpy() + 2 * Net().table.embedding_table.asnumpy()
-    assert isinstance(found, Tensor)
-    np.testing.assert_allclose(found.asnumpy(), expected, rtol=1e-6)
+    assert isinstance(result, Tensor)
+    np.testing.assert_allclose(result.asnumpy(), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("make", OPTIMIZERS.values(), ids=OPTIMIZERS)
@@ -123,9 +123,9 @@ def test_other_optimizers_get_the_whole_gradient(mode: int, make: Any) -> None:
 
 def test_adam_with_rows_is_adam(mode: int) -> None:
     losses, state, _ = trained(lambda p: nn.Adam(p, 0.1, use_nesterov=True))
-    others, whole, _ = trained(lambda p: nn.Adam(p, 0.1, use_nesterov=True), "Embedding")
+    others, weights, _ = trained(lambda p: nn.Adam(p, 0.1, use_nesterov=True), "Embedding")
     np.testing.assert_allclose(losses, others, rtol=1e-5)
-    np.testing.assert_allclose(state["table.embedding_table"], whole["table.embedding_table"], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(state["table.embedding_table"], weights["table.embedding_table"], rtol=1e-4, atol=1e-6)
 
 
 def test_given_rows_and_coordinates_reach_the_optimizer(mode: int) -> None:
@@ -152,13 +152,13 @@ def test_gradients_are_divided_by_the_loss_scale(mode: int) -> None:
 
 @pytest.mark.parametrize("name", ["lazy", "FTRL", "proximal"])
 def test_memory_does_not_grow_with_the_table(mode: int, name: str, tmp_path: Path) -> None:
-    found = []
+    results = []
     for rows in (1000, 100_000):
         net = Net(rows=rows)
         step = nn.TrainOneStepCell(net, OPTIMIZERS[name](net.trainable_params())).set_train()
         step(Tensor(IDS[0]))
-        found.append(most(lambda step=step: step(Tensor(IDS[0])), tmp_path))
-    assert found[1] < 1.2 * found[0] + 4096 < 100_000 * 4 * 4
+        results.append(most(lambda step=step: step(Tensor(IDS[0])), tmp_path))
+    assert results[1] < 1.2 * results[0] + 4096 < 100_000 * 4 * 4
 
 
 def test_adam_makes_no_value_of_the_tables_size(mode: int, tmp_path: Path) -> None:
@@ -177,11 +177,11 @@ def test_what_the_switch_did_is_said() -> None:
 
 
 def test_coordinates() -> None:
-    made = COOTensor(Tensor([[0, 1], [1, 2], [0, 1]], ms.int32), Tensor([1.0, -2.0, 3.0]), (2, 3))
-    assert made.to_dense().asnumpy().tolist() == [[0, 4, 0], [0, 0, -2]]
-    assert (made.shape, made.ndim, made.size, made.itemsize, made.dtype) == ((2, 3), 2, 3, 4, ms.float32)
-    assert made.abs().values.asnumpy().tolist() == [1, 2, 3] and (-made).values.asnumpy().tolist() == [-1, 2, -3]
-    assert made.astype(ms.float16).dtype == ms.float16 and COOTensor(coo_tensor=made).to_tuple()[2] == (2, 3)
+    tensor = COOTensor(Tensor([[0, 1], [1, 2], [0, 1]], ms.int32), Tensor([1.0, -2.0, 3.0]), (2, 3))
+    assert tensor.to_dense().asnumpy().tolist() == [[0, 4, 0], [0, 0, -2]]
+    assert (tensor.shape, tensor.ndim, tensor.size, tensor.itemsize, tensor.dtype) == ((2, 3), 2, 3, 4, ms.float32)
+    assert tensor.abs().values.asnumpy().tolist() == [1, 2, 3] and (-tensor).values.asnumpy().tolist() == [-1, 2, -3]
+    assert tensor.astype(ms.float16).dtype == ms.float16 and COOTensor(coo_tensor=tensor).to_tuple()[2] == (2, 3)
     with pytest.raises(ValueError, match=r"expected indices of shape \(n, 2\) and values of shape \(n,\)"):
         COOTensor(Tensor([0, 1], ms.int32), Tensor([1.0, 2.0]), (2, 3))
     assert (RowTensorInner(Tensor([1], ms.int32), Tensor([[1.0]]), (3, 1)) * 2).asnumpy().tolist() == [[0], [2], [0]]

@@ -22,14 +22,14 @@ def events(folder: Path) -> dict[str, list[int]]:
 
     assert proto is not None
     (file,) = folder.glob("*tfevents*")
-    content, found = file.read_bytes(), {}
+    content, results = file.read_bytes(), {}
     while content:
         length = int.from_bytes(content[:8], "little")
         event = event_pb2.Event.FromString(content[12 : 12 + length])
         for value in event.summary.value:
-            found.setdefault(value.tag, []).append(event.step)
+            results.setdefault(value.tag, []).append(event.step)
         content = content[16 + length :]
-    return found
+    return results
 
 
 class Net(nn.Cell):
@@ -103,9 +103,9 @@ def test_the_collector(mode: int, tmp_path: Path) -> None:
     ).batch(2)
     model = Model(net, nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean"), nn.Momentum(net.trainable_params(), 0.1, 0.9))
     model.train(1, data, callbacks=[SummaryCollector(str(tmp_path), collect_freq=3)], dataset_sink_mode=False)
-    found = events(tmp_path)
-    assert found["loss/auto"] == [1, 3, 6] == found["1.weight/auto"]
-    assert found["input_data/auto"] == [1, 3, 6]
+    result = events(tmp_path)
+    assert result["loss/auto"] == [1, 3, 6] == result["1.weight/auto"]
+    assert result["input_data/auto"] == [1, 3, 6]
 
 
 @pytest.mark.needs("tensorboardX")
@@ -161,16 +161,16 @@ def test_the_page_and_the_network(mode: int, tmp_path: Path) -> None:
     data = ds.NumpySlicesDataset({"x": np.random.rand(8, 1, 2, 2).astype(np.float32), "y": np.zeros(8, np.int32)}, shuffle=False).batch(2)
     model = Model(net, nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean"), nn.Momentum(net.trainable_params(), 0.1, 0.9))
     model.train(2, data, callbacks=[SummaryCollector(str(tmp_path), 1, custom_lineage_data={"note": "<b>"})], dataset_sink_mode=False)
-    found = page_of(tmp_path)
-    assert [step for step, _ in found["scalars"]["loss/auto"]] == list(range(1, 9)) and set(found["images"]) == {"input_data/auto"}
-    assert {"1.weight/auto", "1.bias/auto"} <= set(found["histograms"]) and {len(rows) for rows in found["histograms"].values()} == {8}
-    lineage = json_of(found["texts"]["train_lineage"])
+    result = page_of(tmp_path)
+    assert [step for step, _ in result["scalars"]["loss/auto"]] == list(range(1, 9)) and set(result["images"]) == {"input_data/auto"}
+    assert {"1.weight/auto", "1.bias/auto"} <= set(result["histograms"]) and {len(rows) for rows in result["histograms"].values()} == {8}
+    lineage = json_of(result["texts"]["train_lineage"])
     assert (lineage["network"], lineage["optimizer"], lineage["dataset_size"], lineage["note"]) == ("SequentialCell", "Momentum", 8, "<b>")
     assert "<b>" not in (tmp_path / "curves.html").read_text()
-    names = {node["name"]: node["kind"] for node in found["graph"]}
+    names = {node["name"]: node["kind"] for node in result["graph"]}
     if mode == ms.GRAPH_MODE:
         assert any("1-Dense" in name and name.startswith("Default/network-WithLossCell") for name in names)
-        assert any(node["reads"] for node in found["graph"])
+        assert any(node["reads"] for node in result["graph"])
     else:
         assert names["Default/network/_backbone/1"] == "Dense"
 
@@ -189,8 +189,8 @@ def test_without_the_library_the_page_stands_alone(tmp_path: Path, monkeypatch: 
         record.add_value("scalar", "loss", Tensor(float("nan")))
         assert record.record(1) and record.log_dir.endswith("curves.html")
     assert [path.name for path in (tmp_path / "new" / "folder").iterdir()] == ["curves.html"]
-    found = page_of(tmp_path / "new" / "folder")
-    assert found["scalars"] == {"loss": [[1, None]]} and found["graph"][0]["kind"] == "Dense"
+    result = page_of(tmp_path / "new" / "folder")
+    assert result["scalars"] == {"loss": [[1, None]]} and result["graph"][0]["kind"] == "Dense"
 
 
 @pytest.mark.needs("tensorboardX")
@@ -213,13 +213,13 @@ def test_a_full_disk_ends_the_recording_and_not_the_training(tmp_path: Path, rai
 def test_curves_are_bounded(tmp_path: Path) -> None:
     from torchspore.view import curves
 
-    made = curves.Curves()
+    drawn_curves = curves.Curves()
     for step in range(50_000):
-        made.scalar("loss", step, 1 / (step + 1))
+        drawn_curves.scalar("loss", step, 1 / (step + 1))
     for name in range(300):
-        made.scalar(f"n{name}", 0, 0.0)
-    made.histogram("h", 1, np.array([np.nan, 1.0, np.inf]))
-    found = made.data()
-    assert len(found["scalars"]["loss"]) <= curves.MOST_POINTS + 2 and found["scalars"]["loss"][-1][0] == 49_999
-    assert len(found["scalars"]) == curves.MOST_TAGS and "101 names beyond" in found["notes"][0]
-    assert found["histograms"]["h"][0]["bad"] == 2
+        drawn_curves.scalar(f"n{name}", 0, 0.0)
+    drawn_curves.histogram("h", 1, np.array([np.nan, 1.0, np.inf]))
+    result = drawn_curves.data()
+    assert len(result["scalars"]["loss"]) <= curves.MOST_POINTS + 2 and result["scalars"]["loss"][-1][0] == 49_999
+    assert len(result["scalars"]) == curves.MOST_TAGS and "101 names beyond" in result["notes"][0]
+    assert result["histograms"]["h"][0]["bad"] == 2

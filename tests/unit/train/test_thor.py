@@ -101,10 +101,10 @@ def test_large_matrices_are_inverted_in_blocks() -> None:
     random = np.random.RandomState(0)
     wide = random.rand(200, 300).astype(np.float32)
     matrix = wide @ wide.T / 300
-    found = _inverse(Tensor(matrix), Tensor(0.5)).asnumpy()
+    array = _inverse(Tensor(matrix), Tensor(0.5)).asnumpy()
     for piece in (slice(0, 128), slice(128, 200)):
-        np.testing.assert_allclose(found[piece, piece], np.linalg.inv(matrix[piece, piece] + 0.5 * np.eye(len(matrix[piece]))), atol=1e-3)
-    assert not found[:128, 128:].any()
+        np.testing.assert_allclose(array[piece, piece], np.linalg.inv(matrix[piece, piece] + 0.5 * np.eye(len(matrix[piece]))), atol=1e-3)
+    assert not array[:128, 128:].any()
 
 
 def test_a_model(mode: int) -> None:

@@ -40,10 +40,10 @@ class Best(Callback):
         self.model, self.dataset, self.best, self.kept = model, dataset, 1e9, None
 
     def epoch_end(self, run_context):
-        found = self.model.eval(self.dataset, dataset_sink_mode=False)
-        report(found["error"], found["mae"])
-        if found["error"] < self.best:
-            self.best = found["error"]
+        result = self.model.eval(self.dataset, dataset_sink_mode=False)
+        report(result["error"], result["mae"])
+        if result["error"] < self.best:
+            self.best = result["error"]
             network = run_context.original_args().network
             self.kept = {p.name: p.asnumpy().copy() for p in network.trainable_params()}
 

@@ -66,5 +66,5 @@ Model(net, nn.L1Loss(), optimizer).train(2, data(), callbacks=[lam, rate], datas
 print(seen)
 report(optimizer.learning_rate)
 finish(net)
-found = Model(net, nn.L1Loss(), metrics={"loss", "mse"}).eval(data(batch=6), dataset_sink_mode=False)
-report(*[found[k] for k in sorted(found)])
+result = Model(net, nn.L1Loss(), metrics={"loss", "mse"}).eval(data(batch=6), dataset_sink_mode=False)
+report(*[result[k] for k in sorted(result)])

@@ -20,33 +20,33 @@ class Net(nn.Cell):
 
 net = begin(Net(), 1)
 x = Tensor(np.random.RandomState(1).randn(2, 3).astype(np.float32))
-kept = []
+gradients_seen = []
 
 
 def before(cell, inputs):
-    kept.append(type(cell).__name__)
+    gradients_seen.append(type(cell).__name__)
     return (inputs[0] * 2,)
 
 
 def after(cell, inputs, output):
-    kept.append(output.shape)
+    gradients_seen.append(output.shape)
     return output + 1
 
 
 def backward(cell, grad_input, grad_output):
-    kept.append(len(grad_output))
+    gradients_seen.append(len(grad_output))
 
 
 handles = [net.first.register_forward_pre_hook(before), net.first.register_forward_hook(after), net.second.register_backward_hook(backward)]
 gradient = ops.GradOperation(get_all=True)
 report(net(x))
 report(gradient(net)(x))
-print(kept)
+print(gradients_seen)
 for handle in handles:
     handle.remove()
-del kept[:]
+del gradients_seen[:]
 report(net(x), gradient(net)(x))
-print(kept)
+print(gradients_seen)
 
 
 def show(grads):

@@ -49,18 +49,18 @@ finder = Finder(optimizer, 1.8)
 Model(net, nn.CrossEntropyLoss(), optimizer).train(4, rows(np.arange(30), True), callbacks=[finder], dataset_sink_mode=False)
 report(finder.losses, finder.rates)
 
-scores, best, kept = [], -1.0, None
+scores, best, best_weights = [], -1.0, None
 for fold in np.array_split(np.random.RandomState(0).permutation(30), 5):
     rest = np.setdiff1d(np.arange(30), fold)
     net = fresh()
     optimizer = nn.Momentum(net.trainable_params(), nn.exponential_decay_lr(0.2, 0.9, 8, 4, 1), 0.9)
     model = Model(net, nn.CrossEntropyLoss(), optimizer, metrics={"accuracy": nn.Accuracy(), "f1": nn.F1(), "loss": nn.Loss(), "confusion": nn.Recall()})
     model.train(2, rows(rest, True), dataset_sink_mode=False)
-    found = model.eval(rows(fold, False), dataset_sink_mode=False)
-    scores.append(found["loss"])
-    report(found["accuracy"], found["loss"], found["f1"], found["confusion"])
-    if found["accuracy"] > best:
-        best, kept = found["accuracy"], copy.deepcopy({k: v.value() for k, v in net.parameters_dict().items()})
-ms.load_param_into_net(net, {k: ms.Parameter(v, name=k) for k, v in kept.items()})
+    result = model.eval(rows(fold, False), dataset_sink_mode=False)
+    scores.append(result["loss"])
+    report(result["accuracy"], result["loss"], result["f1"], result["confusion"])
+    if result["accuracy"] > best:
+        best, best_weights = result["accuracy"], copy.deepcopy({k: v.value() for k, v in net.parameters_dict().items()})
+ms.load_param_into_net(net, {k: ms.Parameter(v, name=k) for k, v in best_weights.items()})
 finish(net)
 report(np.mean(scores), ops.argmax(model.predict(Tensor(x[:5])), -1))

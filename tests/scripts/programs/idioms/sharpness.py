@@ -26,13 +26,13 @@ class SAM(nn.Cell):
             g = grad * ops.abs(weight) if self.adaptive else grad
             squares += (ops.square(g).sum(),)
         scale = self.rho / (ops.sqrt(ops.AddN()(squares)) + 1e-12)
-        for kept, weight, grad in zip(self.kept, self.weights, grads):
-            ops.assign(kept, weight)
+        for perturbation, weight, grad in zip(self.kept, self.weights, grads):
+            ops.assign(perturbation, weight)
             factor = ops.square(weight) if self.adaptive else ops.ones_like(weight)
             ops.assign_add(weight, grad * factor * scale)
         second = self.grad(self.network, self.weights)(x, y)
-        for kept, weight in zip(self.kept, self.weights):
-            ops.assign(weight, kept)
+        for perturbation, weight in zip(self.kept, self.weights):
+            ops.assign(weight, perturbation)
         return ops.depend(loss, self.optimizer(second)), scale
 
 

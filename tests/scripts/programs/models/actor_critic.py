@@ -28,9 +28,9 @@ class Pendulum:
         self.state = self.random.normal(0, 0.1, 4).astype(np.float32)
 
     def step(self, action):
-        place, speed, angle, spin = self.state
+        location, speed, angle, spin = self.state
         spin, speed = spin + 0.1 * (angle + 0.2 * (action - 1)), speed + 0.1 * (action - 1)
-        self.state = np.array([place + 0.1 * speed, speed, angle + 0.1 * spin, spin], np.float32)
+        self.state = np.array([location + 0.1 * speed, speed, angle + 0.1 * spin, spin], np.float32)
         return self.state, 1.0 - abs(self.state[2])
 
 

@@ -22,8 +22,8 @@ class Experts(nn.Cell):
         weights, chosen = ops.topk(probabilities, self.best, dim=-1)
         weights = weights / weights.sum(-1, keepdims=True)
         hot = ops.one_hot(chosen, self.count, Tensor(1.0, ms.float32), Tensor(0.0, ms.float32))
-        place = ops.cumsum(hot.sum(1), 0) - 1
-        keep = (place < 3).astype(ms.float32)
+        slot = ops.cumsum(hot.sum(1), 0) - 1
+        keep = (slot < 3).astype(ms.float32)
         gate = (hot * weights.expand_dims(-1)).sum(1) * keep
         h = mint.nn.functional.silu(mint.matmul(x, self.up))
         out = mint.bmm(h, self.down).swapaxes(0, 1)

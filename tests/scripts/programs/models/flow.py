@@ -17,14 +17,14 @@ class Coupling(nn.Cell):
         self.shift_net = nn.SequentialCell(nn.Dense(2, hidden), nn.Tanh(), nn.Dense(hidden, 2))
 
     def construct(self, x):
-        kept = x * self.mask
-        s, t = self.scale_net(kept) * (1 - self.mask), self.shift_net(kept) * (1 - self.mask)
-        return kept + (1 - self.mask) * (x * ops.exp(s) + t), s.sum(1)
+        masked = x * self.mask
+        s, t = self.scale_net(masked) * (1 - self.mask), self.shift_net(masked) * (1 - self.mask)
+        return masked + (1 - self.mask) * (x * ops.exp(s) + t), s.sum(1)
 
     def inverse(self, y):
-        kept = y * self.mask
-        s, t = self.scale_net(kept) * (1 - self.mask), self.shift_net(kept) * (1 - self.mask)
-        return kept + (1 - self.mask) * (y - t) * ops.exp(-s)
+        masked = y * self.mask
+        s, t = self.scale_net(masked) * (1 - self.mask), self.shift_net(masked) * (1 - self.mask)
+        return masked + (1 - self.mask) * (y - t) * ops.exp(-s)
 
 
 class RealNVP(nn.Cell):

@@ -20,11 +20,11 @@ class SAGE(nn.Cell):
         if self.aggregator == "mean":
             total = ops.unsorted_segment_sum(messages, target, N)
             degree = ops.unsorted_segment_sum(ops.ones_like(target).astype(ms.float32), target, N)
-            found = ops.DivNoNan()(total, degree.expand_dims(1))
+            result = ops.DivNoNan()(total, degree.expand_dims(1))
         else:
-            found = ops.unsorted_segment_max(messages, target, N)
-            found = ops.masked_fill(found, found < -1e30, 0.0)
-        return ops.elu(self.own(h) + self.neighbours(found))
+            result = ops.unsorted_segment_max(messages, target, N)
+            result = ops.masked_fill(result, result < -1e30, 0.0)
+        return ops.elu(self.own(h) + self.neighbours(result))
 
 
 class Net(nn.Cell):

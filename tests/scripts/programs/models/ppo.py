@@ -87,8 +87,8 @@ def rollout(steps=5, gamma=0.95, lam=0.9):
 def iteration():
     batch = rollout()
     for at in range(0, 30, 15):
-        found = update(*[column[at: at + 15] for column in batch])
-    return found
+        result = update(*[column[at: at + 15] for column in batch])
+    return result
 
 
 train(iteration, agent)

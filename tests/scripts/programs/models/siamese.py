@@ -25,9 +25,9 @@ class HardTriplet(nn.LossBase):
 
     def construct(self, embedded, labels):
         distance = 1 - ops.matmul(embedded, embedded.T)
-        same = ops.equal(labels.expand_dims(0), labels.expand_dims(1)).astype(ms.float32)
-        hardest_positive = (distance * same).max(axis=1)
-        far = distance + same * 1e3
+        is_same_class = ops.equal(labels.expand_dims(0), labels.expand_dims(1)).astype(ms.float32)
+        hardest_positive = (distance * is_same_class).max(axis=1)
+        far = distance + is_same_class * 1e3
         hardest_negative = -ops.topk(-far, 1, sorted=True)[0].squeeze(-1)
         loss = ops.relu(hardest_positive - hardest_negative + self.margin)
         weights = ops.where(loss > 0, ops.ones_like(loss), ops.full_like(loss, 0.5))

@@ -139,7 +139,7 @@ train(lambda: step(*arguments), net)
 location, scores = (t.asnumpy() for t in net.set_train(False)(images))
 centre = location[0, :, :2] * 0.1 * default[:, 2:] + default[:, :2]
 size = np.exp(location[0, :, 2:] * 0.2) * default[:, 2:]
-found = np.concatenate([centre - size / 2, centre + size / 2, scores[0, :, 1:2]], 1).astype(np.float32)
-found = found[np.argsort(-found[:, 4], kind="stable")][:40]
-kept, index, mask = P.NMSWithMask(0.45)(Tensor(found))
+result = np.concatenate([centre - size / 2, centre + size / 2, scores[0, :, 1:2]], 1).astype(np.float32)
+result = result[np.argsort(-result[:, 4], kind="stable")][:40]
+kept, index, mask = P.NMSWithMask(0.45)(Tensor(result))
 report(mask.asnumpy().sum(), kept.asnumpy()[mask.asnumpy()][:3])

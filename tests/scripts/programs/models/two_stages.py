@@ -58,8 +58,8 @@ class Detector(nn.Cell):
         overlap = self.iou(proposals, boxes)
         matched = overlap.argmax(0).astype(ms.int32)
         is_object = overlap.max(axis=0) > 0.5
-        wanted = ops.select(is_object, ops.gather(labels, matched, 0), ops.zeros_like(matched))
-        loss = ops.cross_entropy(self.cls(h), wanted)
+        expected = ops.select(is_object, ops.gather(labels, matched, 0), ops.zeros_like(matched))
+        loss = ops.cross_entropy(self.cls(h), expected)
         offsets = self.encode(proposals, ops.gather(boxes, matched, 0))
         loss += (ops.smooth_l1_loss(self.reg(h), offsets, reduction="none").sum(1) * is_object.astype(ms.float32)).mean()
         return loss + rpn_loss
@@ -81,6 +81,6 @@ step = nn.TrainOneStepCell(net, nn.Momentum(net.trainable_params(), 0.02, 0.9, w
 step.set_train()
 train(lambda: step(image, boxes, labels), net)
 net.set_train(False)
-kept, at, mask = net.detect(image)
+detected, at, mask = net.detect(image)
 print(mask.asnumpy().astype(int).sum(), sorted(at.asnumpy().tolist()) == list(range(20)))
-report(kept[:3])
+report(detected[:3])

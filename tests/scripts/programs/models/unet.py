@@ -97,8 +97,8 @@ class MultiLoss(LossBase):
         logits = self.reshape(self.transpose(predict, (0, 2, 3, 1)), (-1, channels))
         labels = self.reshape(self.transpose(target, (0, 2, 3, 1)), (-1, channels))
         entropy = self.ce(logits, labels)
-        foreground, wanted = self.softmax(predict)[:, 1:], target[:, 1:]
-        dice = (2 * self.sum(foreground * wanted) + self.smooth) / (self.sum(foreground) + self.sum(wanted) + self.smooth)
+        foreground, expected = self.softmax(predict)[:, 1:], target[:, 1:]
+        dice = (2 * self.sum(foreground * expected) + self.smooth) / (self.sum(foreground) + self.sum(expected) + self.smooth)
         return self.get_loss(entropy) + 1 - dice
 
 

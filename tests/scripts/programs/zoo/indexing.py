@@ -87,13 +87,13 @@ grad = ops.grad(lambda a: (a[1:, ::2] * 2).sum() + (a[[0, 0]] ** 2).sum() + a[Te
 show("grad", grad)
 
 
-def written(a, b):
+def assign_rows(a, b):
     c = a * 1
     c[0] = b
     return (c * c).sum()
 
 
-ga, gb = ops.grad(written, (0, 1))(Tensor(np.ones((2, 2)), ms.float32), Tensor([3.0, 4.0]))
+ga, gb = ops.grad(assign_rows, (0, 1))(Tensor(np.ones((2, 2)), ms.float32), Tensor([3.0, 4.0]))
 show("grad a", ga)
 show("grad b", gb)
 z = ops.tensor_scatter_update(Tensor(np.zeros((3, 2)), ms.float32), Tensor([[0, 1], [2, 0]]), Tensor([1.0, 2.0]))

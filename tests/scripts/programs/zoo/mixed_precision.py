@@ -66,8 +66,8 @@ for level in ("O0", "O2", "O3"):
     losses = [float(step(image, label).asnumpy()) for _ in range(4)]
     print(level, losses[-1] < losses[0], "%.2f" % losses[0], sorted({str(p.dtype) for p in net.get_parameters()}))
 
-whole = fill(Net()).to_float(mstype.float16)
-print("to_float", whole(image).dtype, whole.dense.weight.dtype)
+half_net = fill(Net()).to_float(mstype.float16)
+print("to_float", half_net(image).dtype, half_net.dense.weight.dtype)
 
 for dtype in (mstype.float16, mstype.float32):
     net = fill(Half(dtype), 2)

@@ -77,7 +77,7 @@ class Zoo(nn.Cell):
         part = self.slice(joined, (0, 1), (2, 3))
         strided = self.strided(joined, (1, 0), (2, 6), (1, 2))
         values, positions = self.topk(x, 2)
-        place, best = self.arg(x)
+        position, best = self.arg(x)
         hot = self.one_hot(self.argmax(x), 3, self.on, self.off)
         normed = x / (self.reduce_sum(x * x, 1) + self.eps)
         picked = self.gather(x, index, 1)
@@ -87,7 +87,7 @@ class Zoo(nn.Cell):
         back = self.stack((rows[0], rows[1]))
         chosen = self.select(self.less(x, 0.0), x, F.zeros_like(x))
         scores = self.softmax(self.batch_matmul(self.expand(x, 0), self.expand(x, 0)))
-        return (part, strided, values, positions, place, best, hot, normed, picked, flipped, back, chosen, scores, self.cum(x, 1),
+        return (part, strided, values, positions, position, best, hot, normed, picked, flipped, back, chosen, scores, self.cum(x, 1),
                 self.cast(x, mstype.int32), F.tuple_to_array((1, 2, 3)), F.shape(x))
 
 

@@ -12,9 +12,9 @@ MATRICES = ((64, 32), (32, 16))
 
 
 def refusal(*args: Any, **more: Any) -> str:
-    with pytest.raises(ValueError) as found:
+    with pytest.raises(ValueError) as result:
         layouts_of(*args, **more)
-    return str(found.value)
+    return str(result.value)
 
 
 def test_two_cuts_of_one_axis_are_told_with_the_nearest_that_fits() -> None:
@@ -62,9 +62,9 @@ def test_a_sum_may_be_scattered_along_its_rows() -> None:
 
 
 def test_devices_that_are_left_over_repeat_the_last_axis() -> None:
-    found = layouts_of("ReLU", {}, [(16, 32)], ((2, 2),), devices=8)
-    assert found.device_matrix == (2, 2, 2)
-    assert [found.inputs[0].coordinates(rank) for rank in range(8)] == [(0, 0), (0, 0), (0, 1), (0, 1), (1, 0), (1, 0), (1, 1), (1, 1)]
+    result = layouts_of("ReLU", {}, [(16, 32)], ((2, 2),), devices=8)
+    assert result.device_matrix == (2, 2, 2)
+    assert [result.inputs[0].coordinates(rank) for rank in range(8)] == [(0, 0), (0, 0), (0, 1), (0, 1), (1, 0), (1, 0), (1, 1), (1, 1)]
 
 
 def test_a_layout_gives_slices_and_shapes_of_several_axes_on_one() -> None:
@@ -89,6 +89,6 @@ def test_a_primitive_without_a_rule_is_known_to_have_none() -> None:
 
 
 def test_a_strategy_that_mindspore_does_not_look_at_is_left_out_with_the_reason() -> None:
-    found = layouts_of("Flatten", {}, [(16, 8)], ((1, 2),), devices=8)
-    assert found.inputs[0].is_unsplit()
-    assert found.ignored == "an uncut axis, got 2: axis 1 is joined with others"
+    result = layouts_of("Flatten", {}, [(16, 8)], ((1, 2),), devices=8)
+    assert result.inputs[0].is_unsplit()
+    assert result.ignored == "an uncut axis, got 2: axis 1 is joined with others"

@@ -12,7 +12,7 @@ from torchspore.mindspore.ops.declare import OPERATORS
 
 FOREIGN = re.compile(r"\baten|mat1 and mat2|\btorch|\bc10\b|at::|\b0x|tensor a\b|Traceback|TORCH_CHECK", re.I)
 X, Y = Tensor(np.ones((2, 3), np.float32)), Tensor(np.ones((4, 5), np.float32))
-GIVEN = {
+ARGUMENTS = {
     "nothing": (), "a text": ("a",), "None": (None,), "a list": ([1.0, 2.0],), "an object": (object(),), "an array": (np.ones(2),),
     "two shapes": (X, Y), "text and number": (X, "a"), "too many": (X,) * 12, "truth": (Tensor([True]),), "integers": (
         Tensor([1, 2]), Tensor([7, 9]),
@@ -22,12 +22,12 @@ GIVEN = {
 KINDS = (TypeError, ValueError, IndexError, ZeroDivisionError, NotImplementedError)
 
 
-@pytest.mark.parametrize("given", GIVEN)
-def test_bad_arguments(given: str) -> None:
+@pytest.mark.parametrize("arguments", ARGUMENTS)
+def test_bad_arguments(arguments: str) -> None:
     strange = []
     for name, operator in OPERATORS.items():
         try:
-            operator.function(*GIVEN[given])
+            operator.function(*ARGUMENTS[arguments])
         except Exception as error:
             text = str(error).replace(__file__, "this file")       # a folder may be called torch
             if not isinstance(error, KINDS) or FOREIGN.search(text) or len(text.splitlines()) > 12:

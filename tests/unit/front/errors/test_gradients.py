@@ -13,12 +13,12 @@ def z(*shape, d=np.float32):
 
 
 def graph(x):
-    found = ops.MultitypeFuncGraph("found")
+    result = ops.MultitypeFuncGraph("found")
 
-    @found.register("Tensor")
+    @result.register("Tensor")
     def _of_tensor(t):
         return t
-    return found(x)
+    return result(x)
 
 
 BAD = {

@@ -83,16 +83,16 @@ def weights() -> list[Any]:
 TABLE = {**POOLS, **CONVOLUTIONS, **NUMBERS, **PRIMITIVES}
 
 
-@pytest.mark.parametrize(("call", "said"), TABLE.items(), ids=TABLE.values())
-def test_the_message(call: Callable[[], Any], said: str) -> None:
+@pytest.mark.parametrize(("call", "message"), TABLE.items(), ids=TABLE.values())
+def test_the_message(call: Callable[[], Any], message: str) -> None:
     with pytest.raises((TypeError, ValueError)) as caught:
         call()
-    assert str(caught.value) == said
+    assert str(caught.value) == message
 
 
-@pytest.mark.parametrize(("call", "said"), CALLS.items(), ids=CALLS.values())
-def test_the_message_of_a_call(call: Callable[[], Any], said: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(said) + "$") as caught:
+@pytest.mark.parametrize(("call", "message"), CALLS.items(), ids=CALLS.values())
+def test_the_message_of_a_call(call: Callable[[], Any], message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message) + "$") as caught:
         call()
     assert str(caught.value).startswith(f"{__file__}:")
 
@@ -106,8 +106,8 @@ def test_each_limit_belongs_to_an_argument_and_takes_its_default() -> None:
 
 
 def test_what_2_10_takes_is_taken() -> None:
-    for made in (
+    for layer in (
         nn.MaxPool2d((2,)), nn.AvgPool2d(2, pad_mode="pad", padding=[1, 1]), nn.AvgPool1d((2,)), nn.Conv3d(2, 4, 3, pad_mode="SAME"),
         nn.Conv2d(2, 4, 3, pad_mode="pad", padding=(1, 1, 2, 2)), nn.AvgPool3d((1, 2, 2), divisor_override=3),
     ):
-        assert isinstance(made, nn.Cell)
+        assert isinstance(layer, nn.Cell)

@@ -70,9 +70,9 @@ def test_a_wrong_call_of_an_inner_cell_names_the_inner_cell(mode: int) -> None:
 
 
 def test_a_type_error_of_the_users_own_passes(mode: int) -> None:
-    class Own(nn.Cell):
+    class RaisesTypeError(nn.Cell):
         def construct(self, x):
             raise TypeError("mine")
 
     with pytest.raises(TypeError, match="mine"):
-        Own()(X)
+        RaisesTypeError()(X)

@@ -24,9 +24,9 @@ DEFECTS = {
 def ours(expression: str) -> Callable[..., Any]:
     """A function with a defect, as if it stood in a file of torchspore's."""
     names: dict[str, Any] = {}
-    given = type("Given", (), {"__module__": "torchspore.mindspore.dataset"})()
+    instance = type("Given", (), {"__module__": "torchspore.mindspore.dataset"})()
     text = f"import sys\ndef broken(*arguments, **keywords):\n    return {expression}"
-    exec(compile(text, mappable.__file__, "exec"), {"given": given}, names)
+    exec(compile(text, mappable.__file__, "exec"), {"given": instance}, names)
     names["broken"].__globals__["sys"] = __import__("sys")
     return names["broken"]  # type: ignore[no-any-return]
 
@@ -35,18 +35,18 @@ def ours(expression: str) -> Callable[..., Any]:
 def test_a_defect_of_a_pipeline_keeps_its_class(kind: str) -> None:
     expression, error, text = DEFECTS[kind]
     data = type("Broken", (ds.NumpySlicesDataset,), {"_epoch": ours(expression)})([1, 2, 3])
-    with pytest.raises(error) as found:
+    with pytest.raises(error) as result:
         next(data.create_dict_iterator())
-    said = found.value.args[0]
-    assert said.startswith(f"{__file__}:") and said.endswith(f": DictIterator.__next__(): {text}"), said
+    message = result.value.args[0]
+    assert message.startswith(f"{__file__}:") and message.endswith(f": DictIterator.__next__(): {text}"), message
 
 
 @pytest.mark.parametrize("kind", ["attribute", "module", "key"])
 def test_a_defect_of_an_operator_keeps_its_class(kind: str) -> None:
     expression, error, text = DEFECTS[kind]
-    with pytest.raises(error) as found:
+    with pytest.raises(error) as result:
         bridged(ours(expression))(ms.Tensor([1.0]))
-    assert found.value.args[0].endswith(f": broken(arguments[0]: Float32[1]): {text}")
+    assert result.value.args[0].endswith(f": broken(arguments[0]: Float32[1]): {text}")
 
 
 def test_what_the_program_wrote_keeps_its_class() -> None:
@@ -56,17 +56,17 @@ def test_what_the_program_wrote_keeps_its_class() -> None:
         lambda: ops.Custom(lambda x: x.nonesuch, out_shape=(1,), out_dtype=ms.float32, func_type="pyfunc")(ms.Tensor([1.0])),
     ):
         with pytest.raises(AttributeError, match=r"object has no attribute 'nonesuch'$"):
-            found = call()
-            ms.grad(found)(ms.Tensor(1.0))
+            result = call()
+            ms.grad(result)(ms.Tensor(1.0))
 
 
 def test_an_object_of_the_programs_that_lacks_something_is_no_defect_of_ours() -> None:
     class Thing:
         pass
 
-    with pytest.raises(TypeError, match=r"expected .*Thing") as found:
+    with pytest.raises(TypeError, match=r"expected .*Thing") as result:
         ms.train.Model(Thing())
-    assert "defect" not in str(found.value)
+    assert "defect" not in str(result.value)
 
 
 def test_an_argument_is_blamed_where_it_is_to_blame() -> None:
@@ -79,9 +79,9 @@ def test_an_argument_is_blamed_where_it_is_to_blame() -> None:
 
 def test_a_class_in_the_place_of_its_object_is_an_argument() -> None:
     matrix = ms.CSRTensor(ms.Tensor([0, 1]), ms.Tensor([0]), ms.Tensor([1.0]), (1, 1))
-    with pytest.raises(TypeError, match=r"CSRTensor\.mv\(.*\): expected an argument of another type") as found:
+    with pytest.raises(TypeError, match=r"CSRTensor\.mv\(.*\): expected an argument of another type") as result:
         matrix.mv(ms.Tensor)
-    assert "defect" not in str(found.value)
+    assert "defect" not in str(result.value)
 
 
 def test_a_signature_names_functions() -> None:

@@ -39,12 +39,12 @@ def trials(cost: Callable[[Plan], float | None], seconds: float = 10.0, seed: in
 @pytest.mark.parametrize("seed", range(5))
 def test_a_search_comes_near_the_best_and_tries_no_way_twice(search: Any, seed: int) -> None:
     cost = Cost()
-    made = trials(cost, seed=seed)
-    search(made)
-    best = made.ranked()[0]
-    assert made.seconds[made.effective_genes(best)] <= 2.0                  # at most one gene away; the untuned form costs 6
-    told = [made.effective_genes(plan) for plan in cost.asked]
-    assert len(told) == len(set(told)) < made.size() == 84
+    trial = trials(cost, seed=seed)
+    search(trial)
+    best = trial.ranked()[0]
+    assert trial.seconds[trial.effective_genes(best)] <= 2.0                  # at most one gene away; the untuned form costs 6
+    genes = [trial.effective_genes(plan) for plan in cost.asked]
+    assert len(genes) == len(set(genes)) < trial.size() == 84
 
 
 @pytest.mark.parametrize("search", [searches.search_by_bandit, searches.search_by_genes])
@@ -61,13 +61,13 @@ BANDIT, GENES_ = searches.search_by_bandit, searches.search_by_genes
 @pytest.mark.parametrize("order", [(BANDIT, GENES_), (GENES_, BANDIT)])
 def test_the_second_search_begins_where_the_first_ended(order: Any) -> None:
     cost = Cost()
-    made = trials(cost)
-    order[0](made)
+    trial = trials(cost)
+    order[0](trial)
     first = len(cost.asked)
-    order[1](made)
-    told = [made.effective_genes(plan) for plan in cost.asked]
-    assert len(told) == len(set(told)) and made.seconds[made.effective_genes(made.ranked()[0])] == 1.0
-    assert cost.asked[first] != made.first()
+    order[1](trial)
+    genes = [trial.effective_genes(plan) for plan in cost.asked]
+    assert len(genes) == len(set(genes)) and trial.seconds[trial.effective_genes(trial.ranked()[0])] == 1.0
+    assert cost.asked[first] != trial.first()
 
 
 @pytest.mark.parametrize("search", [searches.search_by_bandit, searches.search_by_genes])
@@ -76,28 +76,28 @@ def test_the_budget_ends_a_search_and_the_untuned_form_is_always_measured(search
         time.sleep(0.02)
         return 1.0
 
-    made = trials(slow, seconds=0.1)
+    trial = trials(slow, seconds=0.1)
     started = time.monotonic()
-    search(made)
-    assert time.monotonic() - started < 1.0 and 1 <= len(made.seconds) < 12 and made.effective_genes(made.base) in made.seconds
-    made = trials(slow, seconds=0.0)
-    search(made)
-    assert len(made.seconds) <= 1
+    search(trial)
+    assert time.monotonic() - started < 1.0 and 1 <= len(trial.seconds) < 12 and trial.effective_genes(trial.base) in trial.seconds
+    trial = trials(slow, seconds=0.0)
+    search(trial)
+    assert len(trial.seconds) <= 1
 
 
 def test_a_search_begins_with_single_changes_and_the_cheap_ones_among_them() -> None:
     cost = Cost()
-    made = Trials([Gene("back end", ("operators", "kernels", "broken"), dear=("kernels",)), *GENES[1:]], cost, 10.0)
-    made.begin()
-    base = made.first()
-    assert cost.asked == [base, *[{**base, **one} for one in (
+    trial = Trials([Gene("back end", ("operators", "kernels", "broken"), dear=("kernels",)), *GENES[1:]], cost, 10.0)
+    trial.begin()
+    base = trial.first()
+    assert cost.asked == [base, *[{**base, **change} for change in (
         {"back end": "broken"}, {"threads": 2}, {"threads": 1}, {"layout": "channels last"}, {"back end": "kernels"})]]
 
 
 def test_genes_that_mean_nothing_beside_others_make_no_new_way() -> None:
-    made = trials(Cost())
-    plan = made.first()
-    effective = made.effective_genes(plan)
-    assert effective == made.effective_genes({**plan, "limit": 5, "chunk": 65536}) != made.effective_genes({**plan, "threads": 1})
+    trial = trials(Cost())
+    plan = trial.first()
+    effective = trial.effective_genes(plan)
+    assert effective == trial.effective_genes({**plan, "limit": 5, "chunk": 65536}) != trial.effective_genes({**plan, "threads": 1})
     alone = Trials([Gene("back end", ("operators",)), Gene("limit", (1, 2), ("back end", "kernels")), Gene("threads", (2, 1))], Cost(), 1.0)
     assert [gene.name for gene in alone.genes] == ["threads"] and alone.size() == 2

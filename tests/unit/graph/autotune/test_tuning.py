@@ -50,7 +50,7 @@ def data(*shape: int) -> Tensor:
     return Tensor(np.random.RandomState(0).randn(*shape).astype(np.float32))
 
 
-def made(**options: Any) -> Any:
+def tuned_net(**options: Any) -> Any:
     ms.set_context(mode=ms.GRAPH_MODE, **options)
     ms.set_seed(1)
     return Net()
@@ -58,15 +58,15 @@ def made(**options: Any) -> Any:
 
 def plain(net: Any, x: Tensor) -> Any:
     ms.set_context(mode=ms.PYNATIVE_MODE)
-    found = net(x).asnumpy()
+    array = net(x).asnumpy()
     ms.set_context(mode=ms.GRAPH_MODE)
-    return found
+    return array
 
 
 def entries(folder: Path) -> list[dict[str, Any]]:
-    held = json.loads((folder / "rank_0/tuning/tuning.json").read_text())
-    assert held["format"] == 1 and held["machine"].startswith(f"torch {torch.__version__}")
-    return list(held["graphs"].values())
+    tuning = json.loads((folder / "rank_0/tuning/tuning.json").read_text())
+    assert tuning["format"] == 1 and tuning["machine"].startswith(f"torch {torch.__version__}")
+    return list(tuning["graphs"].values())
 
 
 def notes() -> str:
@@ -81,16 +81,16 @@ def test_online_searches_once_and_keeps_what_it_found(
     options: Any, job: str, folder: Path, monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     x = data(256, 128)
-    net = made(**options)
-    found = net(x).asnumpy()
-    np.testing.assert_allclose(found, plain(net, x), rtol=1e-4, atol=1e-4)
+    net = tuned_net(**options)
+    array = net(x).asnumpy()
+    np.testing.assert_allclose(array, plain(net, x), rtol=1e-4, atol=1e-4)
     (entry,) = entries(folder)
     assert (entry["status"], entry["job"]) == ("tuned", job) and entry["tried"] >= 2
     assert entry["plan"] is None or entry["gain"][0] >= tuner.WORTH
     autotune_cache.forget()
-    again = made()
+    second_net = tuned_net()
     with measurement.measured_by(fake_timings.nobody):
-        np.testing.assert_allclose(again(x).asnumpy(), found, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(second_net(x).asnumpy(), array, rtol=1e-4, atol=1e-4)
     assert "as an earlier search found" in notes()
 
 
@@ -102,7 +102,7 @@ def test_what_was_found_is_faster(folder: Path, monkeypatch: pytest.MonkeyPatch)
     from torchspore.graph.backend import measurement
 
     x = data(512, 128)
-    tuned, untuned = made(aoe_tune_mode="online", aoe_config={"job_type": "1"}), Net()
+    tuned, untuned = tuned_net(aoe_tune_mode="online", aoe_config={"job_type": "1"}), Net()
     tuned(x)
     (entry,) = entries(folder)
     assert entry["plan"] is not None and entry["gain"][0] >= tuner.WORTH
@@ -121,7 +121,7 @@ def test_what_was_found_is_faster(folder: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_nothing_better_is_said(folder: Path, measured_by: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     measured_by(lambda forms, inputs, turns: dict.fromkeys(forms, 1.0))
-    net = made(aoe_tune_mode="online", aoe_config={"job_type": "1"})
+    net = tuned_net(aoe_tune_mode="online", aoe_config={"job_type": "1"})
     monkeypatch.setenv("TORCHSPORE_TUNE_SECONDS", "1")
     x = data(200, 128)
     np.testing.assert_array_equal(net(x).asnumpy(), plain(net, x))
@@ -154,17 +154,17 @@ def test_tuning_writes_and_draws_nothing(folder: Path) -> None:
 
 
 def test_with_the_compile_cache_on_the_choice_is_kept_there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    net = made(aoe_tune_mode="online", enable_compile_cache=True, compile_cache_path=str(folder / "cache"))
+    net = tuned_net(aoe_tune_mode="online", enable_compile_cache=True, compile_cache_path=str(folder / "cache"))
     net(data(250, 128))
     assert not (folder / "rank_0").exists() and list((folder / "cache/rank_0/graph_cache/choices").rglob("*"))
     autotune_cache.forget()
     with measurement.measured_by(fake_timings.nobody):
-        made()(data(250, 128))
+        tuned_net()(data(250, 128))
     ms.set_context(enable_compile_cache=False, compile_cache_path="")
 
 
 def test_deterministic_is_not_tuned(folder: Path) -> None:
-    net = made(aoe_tune_mode="online", deterministic="ON")
+    net = tuned_net(aoe_tune_mode="online", deterministic="ON")
     net(data(256, 128))
     assert not (folder / "rank_0").exists()
     from torchspore.cli import explain
@@ -186,21 +186,21 @@ def test_a_file_of_elsewhere_is_named_and_left_as_it_is(
     path = folder / "rank_0/tuning/tuning.json"
     path.parent.mkdir(parents=True)
     path.write_text(content)
-    net = made(aoe_tune_mode="online")
+    net = tuned_net(aoe_tune_mode="online")
     for length in (240, 241):
         net(data(length, 128))
-    said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("torchspore: tuning")]
-    assert said == [f"torchspore: tuning: {path} {reason.replace('{machine}', tuning_file.machine())}; it is passed over."]
+    messages = [line for line in capfd.readouterr().err.splitlines() if line.startswith("torchspore: tuning")]
+    assert messages == [f"torchspore: tuning: {path} {reason.replace('{machine}', tuning_file.machine())}; it is passed over."]
     assert path.read_text() == content and len(list(path.parent.glob("tuning-*.json"))) == 1
 
 
 def test_a_file_of_another_net_is_named(folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHSPORE_TUNE_SECONDS", "0.5")
-    made(aoe_tune_mode="online")(data(230, 128))
+    tuned_net(aoe_tune_mode="online")(data(230, 128))
     named = folder / "rank_0/tuning"
     monkeypatch.setenv("TORCHSPORE_TUNING", str(named))
     autotune_cache.forget()
-    made(aoe_tune_mode="offline")(data(231, 128))
+    tuned_net(aoe_tune_mode="offline")(data(231, 128))
     assert f"{named}/tuning.json holds nothing for the graph at {__file__}:" in capfd.readouterr().err
     assert [entry["status"] for entry in entries(folder)] == ["tuned", "to do"]
 
@@ -209,31 +209,31 @@ def test_a_plan_that_means_nothing_is_said_and_not_run(
     folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("TORCHSPORE_TUNE_SECONDS", "0.5")
-    net, x = made(aoe_tune_mode="online", aoe_config={"job_type": "1"}), data(220, 128)
+    net, x = tuned_net(aoe_tune_mode="online", aoe_config={"job_type": "1"}), data(220, 128)
     net(x)
     path = folder / "rank_0/tuning/tuning.json"
-    held = json.loads(path.read_text())
-    for entry in held["graphs"].values():
+    tuning = json.loads(path.read_text())
+    for entry in tuning["graphs"].values():
         entry["plan"] = {"back end": "kernels", "products": "by hand"}
-    path.write_text(json.dumps(held))
+    path.write_text(json.dumps(tuning))
     autotune_cache.forget()
-    again = made()
-    np.testing.assert_allclose(again(x).asnumpy(), plain(again, x), rtol=1e-4, atol=1e-4)
+    second_net = tuned_net()
+    np.testing.assert_allclose(second_net(x).asnumpy(), plain(second_net, x), rtol=1e-4, atol=1e-4)
     assert "'products' 'by hand' is none of the choices" in capfd.readouterr().err
 
 
 def test_the_order_of_searches_and_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    for written, searches in (("RL,GA", ("RL", "GA")), ("GA,RL", ("GA", "RL")), ("GA", ("GA",))):
-        ms.set_context(auto_tune_mode=written)
-        found = tuning_request.tuning()
-        assert found is not None and found.searches == searches and found.is_online
-    for written, seconds in (("7.5", 7.5), ("", 60.0), ("soon", 60.0), ("-1", 0.0)):
-        monkeypatch.setenv(tuning_request.BUDGET, written)
+    for order, searches in (("RL,GA", ("RL", "GA")), ("GA,RL", ("GA", "RL")), ("GA", ("GA",))):
+        ms.set_context(auto_tune_mode=order)
+        result = tuning_request.tuning()
+        assert result is not None and result.searches == searches and result.is_online
+    for order, seconds in (("7.5", 7.5), ("", 60.0), ("soon", 60.0), ("-1", 0.0)):
+        monkeypatch.setenv(tuning_request.BUDGET, order)
         assert tuning_request.tuning_budget() == seconds
 
 
 def test_details_of_a_tuner_that_is_off_have_no_effect(folder: Path) -> None:
-    made(aoe_config={"job_type": "1"})(data(210, 128))
+    tuned_net(aoe_config={"job_type": "1"})(data(210, 128))
     from torchspore.cli import explain
 
     (row,) = [row for row in explain.rows() if row[0] == "aoe_config"]
@@ -273,8 +273,8 @@ def test_offline_keeps_the_graphs_and_the_command_works_them_off(tmp_path: Path)
     assert "offline: 1 graph kept for `torchspore tune" in first.out
     (entry,) = entries(tmp_path)
     assert entry["status"] == "to do" and (tmp_path / "rank_0/tuning" / entry["graph"]).exists()
-    told = torchspore("tune", "rank_0/tuning")
-    assert "ways tried in" in told.out and told.out.endswith("saved in rank_0/tuning/tuning.json\n")
+    completed = torchspore("tune", "rank_0/tuning")
+    assert "ways tried in" in completed.out and completed.out.endswith("saved in rank_0/tuning/tuning.json\n")
     (entry,) = entries(tmp_path)
     assert entry["status"] == "tuned" and entry["net"].endswith("program.py:16")
     second = torchspore("explain", "program.py")

@@ -62,12 +62,12 @@ class LoopWithPrint(Base):
 
 class Collects(Base):
     def construct(self, x):
-        kept = []
+        outputs = []
         for layer in (self.first, self.second):
             x = ops.relu(self.norm(layer(x)) + 1)
-            kept.append(x)
-        self.seen.append(len(kept))
-        return ops.stack(kept).sum(0) * kept[0] + ops.exp(-x) * 3
+            outputs.append(x)
+        self.seen.append(len(outputs))
+        return ops.stack(outputs).sum(0) * outputs[0] + ops.exp(-x) * 3
 
 
 class Tries(Base):
@@ -191,14 +191,14 @@ def pynative_after():
 @pytest.mark.parametrize("gradient", [False, True], ids=["values", "gradients"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_parts_do_what_pynative_does(kind: type[Base], gradient: bool, capsys: pytest.CaptureFixture[str]) -> None:
-    eager, one = values(kind, ms.PYNATIVE_MODE, gradient)
-    said = capsys.readouterr().out
+    eager, in_graph = values(kind, ms.PYNATIVE_MODE, gradient)
+    output = capsys.readouterr().out
     graphed, other = values(kind, ms.GRAPH_MODE, gradient)
-    assert capsys.readouterr().out == said
+    assert capsys.readouterr().out == output
     for a, b in zip(eager, graphed):
         for left, right in zip(a, b):
             np.testing.assert_allclose(left, right, rtol=1e-5, atol=1e-6)  # gradients are added up in another order
-    assert (one.calls, one.seen) == (other.calls, other.seen)
+    assert (in_graph.calls, in_graph.seen) == (other.calls, other.seen)
     pieces = [line for line in effects.notes()["graphs"] if f" {kind.__name__}.construct line" in line]
     assert pieces or kind is Counts, "something was captured"  # Counts: a counter is an input of the whole graph
 
@@ -304,10 +304,10 @@ def test_a_function_whose_defaults_or_code_are_replaced_runs_as_it_is_now() -> N
         seen.append(-k)
         return x - k * 100
 
-    call, found = ms.jit(scaled), []
+    call, results = ms.jit(scaled), []
     for change in (None, ("__defaults__", (3,)), ("__kwdefaults__", {"more": 7}), ("__code__", otherwise.__code__)):
         if change is not None:
             setattr(scaled, *change)
-        found += [call(Tensor([1.0])).asnumpy().tolist() for _ in range(4)]
-    assert found == [[1.0]] * 4 + [[3.0]] * 4 + [[10.0]] * 4 + [[-299.0]] * 4
+        results += [call(Tensor([1.0])).asnumpy().tolist() for _ in range(4)]
+    assert results == [[1.0]] * 4 + [[3.0]] * 4 + [[10.0]] * 4 + [[-299.0]] * 4
     assert seen == [1] * 4 + [3] * 8 + [-3] * 4

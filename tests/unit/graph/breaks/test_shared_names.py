@@ -19,11 +19,11 @@ def writes_in_a_try(a: Tensor) -> Any:
             nonlocal n
             n = n + by
             return b * 2
-        found = add(a)
+        result = add(a)
         BREAKS.append(3)
     except ValueError:
         pass
-    return found, n
+    return result, n
 
 
 def writes_in_a_loop(a: Tensor) -> Any:
@@ -34,10 +34,10 @@ def writes_in_a_loop(a: Tensor) -> Any:
 
     BREAKS.append(1)
     for i in range(2):
-        found = halve(a)
+        result = halve(a)
         BREAKS.append(i)
     a = a + 1
-    return halve(found), a
+    return halve(result), a
 
 
 def reads_later(a: Tensor) -> Any:
@@ -45,22 +45,22 @@ def reads_later(a: Tensor) -> Any:
     scaled = lambda b: b * n
     BREAKS.append(1)
     n = 5
-    found = scaled(a)
+    result = scaled(a)
     BREAKS.append(2)
     n = 7
-    return scaled(found)
+    return scaled(result)
 
 
 def generates_later(a: Tensor) -> Any:
-    n, made = 0, []
+    n, functions = 0, []
     for i in range(3):
-        made.append(lambda b: b * i + n)  # noqa: B023
+        functions.append(lambda b: b * i + n)  # noqa: B023
         BREAKS.append(i)
         n += 1
     rest = (a * n for _ in range(2))
     BREAKS.append(1)
     n = 10
-    return [one(a) for one in made], list(rest), n
+    return [function(a) for function in functions], list(rest), n
 
 
 def counts_an_argument(a: Tensor, k: int = 1) -> Any:
@@ -88,12 +88,12 @@ def counts_an_argument(a: Tensor, k: int = 1) -> Any:
 def has_no_value(a: Tensor) -> Any:
     try:
         BREAKS.append(1)
-        found = a * SCALE  # noqa: F823
+        result = a * SCALE  # noqa: F823
         if a.sum() > 9:
             raise ValueError
     except ValueError:
         SCALE += 1  # noqa: F841
-    return found
+    return result
 
 
 FUNCTIONS = [writes_in_a_try, writes_in_a_loop, reads_later, generates_later, counts_an_argument, has_no_value]
@@ -103,13 +103,13 @@ FUNCTIONS = [writes_in_a_try, writes_in_a_loop, reads_later, generates_later, co
 def test_names_are_shared(function: Callable[..., Any]) -> None:
     def seen(call: Callable[..., Any]) -> list[Any]:
         BREAKS.clear()
-        found: list[Any] = []
+        results: list[Any] = []
         for value in (1.0, 2.0, 5.0, 1.0):
             try:
-                found.append(_plain(call(Tensor([value]))))
+                results.append(_plain(call(Tensor([value]))))
             except UnboundLocalError as error:
-                found.append(type(error))
-        return [*found, list(BREAKS)]
+                results.append(type(error))
+        return [*results, list(BREAKS)]
 
     assert seen(ms.jit(function)) == seen(function)
 

@@ -74,7 +74,7 @@ CHANGES = (
     "S.blocks._cells['0'] = Block(0.7)",
     "S.table = {'a': S.t * 1}", "S.t, S.held[0] = T([1.0, 0.0, 2.0]), S.t", "S.pair = Pair(T([0.1, 0.2, 0.3]), 2)",
 )
-GIVEN = ("T(values)", "T(values)", "T(values)", "S.t", "S.held[0]", "S.pair.a", "S.table['a']")
+ARGUMENTS = ("T(values)", "T(values)", "T(values)", "S.t", "S.held[0]", "S.pair.a", "S.table['a']")
 
 AFTER = '''
         return a + b, n, S.k

@@ -123,8 +123,8 @@ class Writer:
         self._put(depth, "n = n + 1")
 
     def _swap(self, depth: int) -> None:
-        one, other = self._random.sample(NAMES, 2)
-        self._put(depth, f"{one}, {other} = {other} * 0.5, {one}")
+        name, other = self._random.sample(NAMES, 2)
+        self._put(depth, f"{name}, {other} = {other} * 0.5, {name}")
 
     def _attribute(self, depth: int) -> None:
         self._put(depth, f"S.last = {self._value()}")
@@ -225,8 +225,8 @@ class InPlaceWriter(Writer):
         )))
 
     def _exchange(self, depth: int) -> None:
-        one, other = self._random.sample(NAMES, 2)
-        self._put(depth, f"{one}, {other} = {other}, {one}")
+        name, other = self._random.sample(NAMES, 2)
+        self._put(depth, f"{name}, {other} = {other}, {name}")
 
     def _called(self, depth: int) -> None:
         self._put(depth, f"{self._random.choice(NAMES)} = {self._random.choice(NAMES)} + halve({self._random.choice(NAMES)}) * 0.25")
@@ -268,9 +268,9 @@ def function(seed: int, kind: type[Writer] = Writer) -> Callable[[Any], Any]:
         "__name__": "generated",
     }
     exec(compile(source, file, "exec"), scope)
-    made = scope[name]
-    made.state = scope["S"]
-    return made  # type: ignore[no-any-return]
+    program = scope[name]
+    program.state = scope["S"]
+    return program  # type: ignore[no-any-return]
 
 
 # ---- what is in a function
@@ -279,12 +279,12 @@ def features(source: str) -> set[str]:
     """The hard cases that the source holds, in a few words each."""
     (definition,) = ast.parse(source).body
     assert isinstance(definition, ast.FunctionDef)
-    found = {word for word in ("S.last =", "ops.assign", " and ", " or ", "not ", "FLAG", " if ") if word in source}
+    results = {word for word in ("S.last =", "ops.assign", " and ", " or ", "not ", "FLAG", " if ") if word in source}
     for block, around in _blocks(definition.body, ()):
-        found.add(f"depth {len(around)}")
-        for place, node in enumerate(block):
-            found |= _of(node, around, bool(block[place + 1:]))
-    return found
+        results.add(f"depth {len(around)}")
+        for index, node in enumerate(block):
+            results |= _of(node, around, bool(block[index + 1:]))
+    return results
 
 
 def _blocks(block: list[ast.stmt], around: tuple[ast.stmt, ...]) -> Iterator[tuple[list[ast.stmt], tuple[ast.stmt, ...]]]:
@@ -298,27 +298,27 @@ def _blocks(block: list[ast.stmt], around: tuple[ast.stmt, ...]) -> Iterator[tup
 def _of(node: ast.stmt, around: tuple[ast.stmt, ...], goes_on: bool) -> set[str]:
     loops = [outer for outer in around if isinstance(outer, _LOOPS)]
     inside = f" in {min(len(loops), 2)} loops"
-    found: set[str] = set()
+    names: set[str] = set()
     if isinstance(node, (ast.Break, ast.Continue, ast.Return)) and around:
         ifs = 0
         for outer in reversed(around):
             if not isinstance(outer, ast.If):
                 break
             ifs += 1
-        found.add(f"{type(node).__name__.lower()} under {min(ifs, 3)} ifs{inside}")
+        names.add(f"{type(node).__name__.lower()} under {min(ifs, 3)} ifs{inside}")
     if isinstance(node, ast.If) and loops:
-        found.add(f"if{inside}")
+        names.add(f"if{inside}")
         if goes_on and any(_ends_in_jump(inner) for inner in node.body if isinstance(inner, ast.If)):
-            found.add("if with an if that leaves, and more statements" + inside)
+            names.add("if with an if that leaves, and more statements" + inside)
         if node.orelse and goes_on and any(isinstance(part, (ast.Break, ast.Continue, ast.Return)) for part in ast.walk(node)):
-            found.add("if that leaves, with else, and more statements")
+            names.add("if that leaves, with else, and more statements")
     if isinstance(node, _LOOPS):
-        found.add(f"{type(node).__name__.lower()}{inside}")
+        names.add(f"{type(node).__name__.lower()}{inside}")
         if node.orelse:
-            found.add(f"else of a {type(node).__name__.lower()}")
+            names.add(f"else of a {type(node).__name__.lower()}")
             if any(isinstance(part, ast.Break) for part in ast.walk(node)):
-                found.add("else of a loop with break")
-    return found
+                names.add("else of a loop with break")
+    return names
 
 
 def _ends_in_jump(node: ast.If) -> bool:

@@ -235,7 +235,8 @@ class Writer:
         after = [cell_pieces.AFTER.replace("S = Net()\n", "S = Net()\nS.sub.set_grad()\n")]
         second = "ms.grad(lambda q: ms.grad(loss)(q).sum())"
         for function in ["S"] * 6 + ["ms.grad(loss)"] * 2 + ["by_weights"] * 2 + [second]:
-            after += [f"called({function}, {choose(cell_pieces.GIVEN)})", *[choose(cell_pieces.CHANGES)] * (self._random.random() < 0.6)]
+            after += [f"called({function}, {choose(cell_pieces.ARGUMENTS)})",
+                      *[choose(cell_pieces.CHANGES)] * (self._random.random() < 0.6)]
         return start + cell_pieces.BEFORE + "\n\nclass Net(nn.Cell):" + end + "\n".join(self._lines) + "\n".join(after) + "\n"
 
     def _put(self, depth: int, line: str) -> None:
@@ -292,10 +293,10 @@ class Writer:
 
     def _while(self, depth: int, deeper: int, in_loop: bool) -> None:
         self._made += 1
-        own = f"w{self._made}"
-        self._put(depth, f"{own} = 0")
-        self._put(depth, f"while {own} < {self._random.randint(1, 3)} and {self._random.choice(('a.sum() < 9', 'n < 20', 'True'))}:")
-        self._put(depth + 1, f"{own} += 1")
+        counter = f"w{self._made}"
+        self._put(depth, f"{counter} = 0")
+        self._put(depth, f"while {counter} < {self._random.randint(1, 3)} and {self._random.choice(('a.sum() < 9', 'n < 20', 'True'))}:")
+        self._put(depth + 1, f"{counter} += 1")
         self._block(depth + 1, deeper, True)
         self._maybe(0.3, depth, "else:", in_loop)
 

@@ -28,8 +28,8 @@ def transform(function: Callable[..., Any], weights: Any = None) -> Callable[...
     """(values, gradient of the first value)."""
 
     def forward(x):
-        found = function(x)
-        return found if isinstance(found, tuple) else (found,)
+        result = function(x)
+        return result if isinstance(result, tuple) else (result,)
 
     return ops.value_and_grad(forward, 0, weights, has_aux=True)
 
@@ -66,33 +66,33 @@ def changed(function: Callable[..., Any], order: int) -> Callable[..., Any]:
     return first if order == 1 else second
 
 
-def expected(made: Callable[..., Any], order: int) -> list[list[Any]]:
+def expected(program: Callable[..., Any], order: int) -> list[list[Any]]:
     """What a generated function comes to in PyNative, for each input, with its state after each call."""
-    return _ran(made, changed(made, order))
+    return _ran(program, changed(program, order))
 
 
-def compiled(made: Callable[..., Any], order: int, level: str) -> tuple[list[list[Any]], Any]:
+def compiled(program: Callable[..., Any], order: int, level: str) -> tuple[list[list[Any]], Any]:
     """The same as one `@jit` function at a syntax level, and the function."""
-    inner = changed(made, order)
+    inner = changed(program, order)
     call = ms.jit(lambda x: inner(x))
     ms.set_context(jit_syntax_level=LEVELS[level])
     try:
-        return _ran(made, call), call
+        return _ran(program, call), call
     finally:
         ms.set_context(jit_syntax_level=2)
 
 
-def _ran(made: Any, call: Callable[..., Any]) -> list[list[Any]]:
-    state = made.state
+def _ran(program: Any, call: Callable[..., Any]) -> list[list[Any]]:
+    state = program.state
     return [
         [*flat(call(Tensor(np.array(x, np.float32)))), state.last.asnumpy().copy(), state.kept.asnumpy().copy()] for x in INPUTS
     ]
 
 
-def expect_equal(found: list[list[Any]], expected: list[list[Any]], exact: bool = False) -> None:
+def expect_equal(results: list[list[Any]], expected: list[list[Any]], exact: bool = False) -> None:
     """Values of one run against another's: shapes, dtypes, Python types and numbers."""
-    assert len(found) == len(expected)
-    for ours, its in zip(found, expected):
+    assert len(results) == len(expected)
+    for ours, its in zip(results, expected):
         assert [type(v) for v in ours] == [type(v) for v in its]
         for a, b in zip(ours, its):
             if not isinstance(b, np.ndarray):
@@ -113,10 +113,10 @@ def cell_values(kind: type[nn.Cell], inputs: Sequence[Any], mode: int, gradient:
         call: Any = net
         if gradient:
             call = Step(net)
-        found = []
+        results = []
         for x in inputs:
-            found.append([*flat(call(Tensor(np.array(x, np.float32)))), net.kept.asnumpy().copy()])
-        return found, net, call
+            results.append([*flat(call(Tensor(np.array(x, np.float32)))), net.kept.asnumpy().copy()])
+        return results, net, call
     finally:
         ms.set_context(mode=ms.PYNATIVE_MODE)
 
@@ -134,6 +134,6 @@ class Step(nn.Cell):
         return value, by_input, by_weights
 
 
-def is_whole(call: Any) -> bool:
+def is_single_graph(call: Any) -> bool:
     """Whether one graph served every call."""
     return len(torchspore.graphs(call)) == 1 and torchspore.graphs(call)[0].runs == len(INPUTS)

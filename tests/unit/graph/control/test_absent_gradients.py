@@ -181,9 +181,9 @@ def compared(function: Callable[[Any], Any], change: Callable[[Any], Any], level
     expected = [flat(change(function)(tensor(point))) for point in POINTS]
     ms.set_context(jit_syntax_level=LEVELS[level])
     inner = change(function)
-    whole = ms.jit(lambda x: inner(x))
-    found = [flat(whole(tensor(point))) for point in POINTS]
-    for point, ours, its in zip(POINTS, found, expected):
+    compiled = ms.jit(lambda x: inner(x))
+    results = [flat(compiled(tensor(point))) for point in POINTS]
+    for point, ours, its in zip(POINTS, results, expected):
         for a, b in zip(ours, its):
             np.testing.assert_allclose(a, b, rtol=1e-5, err_msg=str(point))
 
@@ -216,11 +216,11 @@ def test_a_graph_gives_no_gradient_to_an_argument_that_it_does_not_use() -> None
     picked, both = ms.jit(pick), ms.jit(first)
     for point in POINTS[:2]:
         x = tensor(point)
-        for found, expected in (
+        for result, expected in (
             (ms.grad(lambda x: picked(ops.sqrt(x), x))(x), ms.grad(lambda x: pick(ops.sqrt(x), x))(x)),
             (ms.grad(lambda x: both(ops.sqrt(x), x)[1].sum())(x), ms.grad(lambda x: first(ops.sqrt(x), x)[1].sum())(x)),
         ):
-            np.testing.assert_allclose(found.asnumpy(), expected.asnumpy())
+            np.testing.assert_allclose(result.asnumpy(), expected.asnumpy())
 
 
 class Net(nn.Cell):

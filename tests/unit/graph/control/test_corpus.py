@@ -8,7 +8,7 @@ import mindspore as ms
 import pytest
 
 from tests.unit.graph.control.corpus import branches, loops, returns, state
-from tests.unit.graph.control.running import INPUTS, cell_values, expect_equal, graph_values, is_whole, values
+from tests.unit.graph.control.running import INPUTS, cell_values, expect_equal, graph_values, is_single_graph, values
 
 FUNCTIONS = [*branches.FUNCTIONS, *loops.FUNCTIONS, *returns.FUNCTIONS, *state.FUNCTIONS]
 
@@ -16,14 +16,14 @@ FUNCTIONS = [*branches.FUNCTIONS, *loops.FUNCTIONS, *returns.FUNCTIONS, *state.F
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f"{f.__module__.rsplit('.', 1)[-1]}-{f.__name__}")
 def test_a_function_is_one_graph(function: Callable[..., Any]) -> None:
     expected = values(function, INPUTS, True)
-    found, call = graph_values(function, INPUTS, True, "LAX")
-    expect_equal(found, expected)
-    assert is_whole(call)
+    result, call = graph_values(function, INPUTS, True, "LAX")
+    expect_equal(result, expected)
+    assert is_single_graph(call)
 
 
 @pytest.mark.parametrize("kind", state.CELLS, ids=lambda kind: kind.__name__)
 def test_a_cell_is_one_graph(kind: type) -> None:
     expected, _, _ = cell_values(kind, INPUTS, ms.PYNATIVE_MODE, True)
-    found, _, call = cell_values(kind, INPUTS, ms.GRAPH_MODE, True)
-    expect_equal(found, expected)
-    assert is_whole(call)
+    result, _, call = cell_values(kind, INPUTS, ms.GRAPH_MODE, True)
+    expect_equal(result, expected)
+    assert is_single_graph(call)

@@ -23,7 +23,7 @@ def tensor(values: Any) -> Tensor:
     return Tensor(np.array(values, np.float32))
 
 
-def one_graph(call: Any) -> bool:
+def is_single_graph(call: Any) -> bool:
     return len(torchspore.graphs(call)) == 1 and torchspore.graphs(call)[0].runs > 0
 
 
@@ -42,14 +42,14 @@ def test_random_operators_draw_when_the_graph_runs() -> None:
     x = tensor(np.arange(1, 65))
     for function in (change, call):
         ms.set_seed(7)
-        found = [[t.asnumpy() for t in function(x)] for _ in range(3)]
-        assert not np.array_equal(found[0][0], found[1][0])
-        for value, gradient in found:  # the gradient belongs to the very numbers that were drawn
+        results = [[t.asnumpy() for t in function(x)] for _ in range(3)]
+        assert not np.array_equal(results[0][0], results[1][0])
+        for value, gradient in results:  # the gradient belongs to the very numbers that were drawn
             np.testing.assert_allclose(gradient, value / x.asnumpy(), rtol=1e-6)
         if function is change:
-            expected = found
-    np.testing.assert_array_equal(found, expected)
-    assert one_graph(call)
+            expected = results
+    np.testing.assert_array_equal(results, expected)
+    assert is_single_graph(call)
 
 
 class Counter(nn.Cell):
@@ -80,18 +80,18 @@ def test_writes_to_parameters_happen_on_the_way_that_is_taken(gradient: bool) ->
         net = Counter()
         change = ops.value_and_grad(net, None, [net.weight])
         step: Any = ms.jit(lambda x: change(x)) if mode == ms.GRAPH_MODE else change
-        found = []
+        results = []
         for sign in (1, -1, 1):
             result = step(tensor([X, X]) * sign) if gradient else net(tensor([X, X]) * sign)
-            found += [v.copy() for v in flat(result)]
-            found += [p.asnumpy().copy() for p in net.get_parameters()]
+            results += [v.copy() for v in flat(result)]
+            results += [p.asnumpy().copy() for p in net.get_parameters()]
         ms.set_context(mode=ms.PYNATIVE_MODE)
-        return found, step if gradient else net
+        return results, step if gradient else net
 
-    (expected, _), (found, call) = run(ms.PYNATIVE_MODE), run(ms.GRAPH_MODE)
-    for a, b in zip(found, expected):
+    (expected, _), (output, call) = run(ms.PYNATIVE_MODE), run(ms.GRAPH_MODE)
+    for a, b in zip(output, expected):
         np.testing.assert_allclose(a, b, rtol=1e-6)
-    assert one_graph(call)
+    assert is_single_graph(call)
 
 
 class Skipping(nn.TrainOneStepCell):
@@ -114,17 +114,17 @@ def test_an_optimizer_in_a_branch() -> None:
         ms.set_seed(2)
         net = nn.Dense(3, 2)
         step = Skipping(nn.WithLossCell(net, nn.MSELoss()), nn.Momentum(net.trainable_params(), 0.1, 0.9))
-        found = []
+        results = []
         for scale in (1.0, np.inf, 2.0, 3.0):
-            found += [t.asnumpy().copy() for t in step(tensor([X, X]) * scale, tensor([[1, 2], [3, 4]]))]
-            found += [p.asnumpy().copy() for p in net.get_parameters()]
+            results += [t.asnumpy().copy() for t in step(tensor([X, X]) * scale, tensor([[1, 2], [3, 4]]))]
+            results += [p.asnumpy().copy() for p in net.get_parameters()]
         ms.set_context(mode=ms.PYNATIVE_MODE)
-        return found, step
+        return results, step
 
-    (expected, _), (found, step) = run(ms.PYNATIVE_MODE), run(ms.GRAPH_MODE)
-    for a, b in zip(found, expected):
+    (expected, _), (result, step) = run(ms.PYNATIVE_MODE), run(ms.GRAPH_MODE)
+    for a, b in zip(result, expected):
         np.testing.assert_allclose(a, b, rtol=1e-6)
-    assert one_graph(step)
+    assert is_single_graph(step)
 
 
 def test_a_branch_that_raises_raises_the_programs_own_error() -> None:
@@ -137,7 +137,7 @@ def test_a_branch_that_raises_raises_the_programs_own_error() -> None:
     assert checked(tensor([1, 1, 1])).asnumpy().tolist() == [0.5, -1.0, 2.0]
     with pytest.raises(ValueError, match=r"^too large: 2\.0$"):
         checked(tensor(X))
-    assert one_graph(checked)
+    assert is_single_graph(checked)
 
 
 def test_an_assert_on_a_tensor() -> None:
@@ -149,7 +149,7 @@ def test_an_assert_on_a_tensor() -> None:
     assert checked(tensor([1, 1, 1])).asnumpy().tolist() == [0.5, -1.0, 2.0]
     with pytest.raises(AssertionError, match=r"^too large"):
         checked(tensor(X))
-    assert one_graph(checked)
+    assert is_single_graph(checked)
 
 
 def test_numbers_of_tensors_stay_in_the_graph() -> None:
@@ -166,7 +166,7 @@ def test_numbers_of_tensors_stay_in_the_graph() -> None:
         np.testing.assert_allclose(out.asnumpy(), x.asnumpy() * x.asnumpy().sum() + count)
         assert (total, largest, some, n) == (float(x.asnumpy().sum()), max(values), True, count)
         assert [type(v) for v in (total, largest, some, n)] == [float, float, bool, int]
-    assert one_graph(scaled)
+    assert is_single_graph(scaled)
 
 
 def test_a_float16_tensor_and_a_carried_number() -> None:
@@ -225,7 +225,7 @@ def test_gradients_of_gradients(function: Callable[[Any], Any]) -> None:
     call = ms.jit(lambda x: second(x))
     for values in (X, [-1.0, -2.0, -3.0], [0.1, 0.2, -0.1]):
         np.testing.assert_allclose(call(tensor(values)).asnumpy(), second(tensor(values)).asnumpy(), rtol=1e-5)
-    assert one_graph(call)
+    assert is_single_graph(call)
 
 
 def test_globals_stay_live() -> None:
@@ -252,7 +252,7 @@ def test_code_typed_at_a_prompt() -> None:
     exec(compile(text, "<ipython-input-1-abc>", "exec"), module.__dict__)
     call = ms.jit(module.typed)
     assert [call(tensor(v)).asnumpy().tolist() for v in ([1], [-1])] == [[2.0], [-3.0]]
-    assert one_graph(call)
+    assert is_single_graph(call)
 
 
 def test_a_function_without_source_runs_as_pynative() -> None:
@@ -280,10 +280,10 @@ def test_a_jit_function_inside_a_gradient_that_pynative_takes(level: str) -> Non
 
     call = ms.jit(mixed_up, jit_level=level)
     change, expected = ops.value_and_grad(call), ops.value_and_grad(mixed_up)
-    whole = ms.jit(lambda x: change(x))
+    compiled = ms.jit(lambda x: change(x))
     for values in (X, [-1.0, -2.0, -3.0]):
-        wanted = flat(expected(tensor(values)))
-        for found in (change(tensor(values)), whole(tensor(values))):
-            for a, b in zip(flat(found), wanted):
+        flat_expected = flat(expected(tensor(values)))
+        for actual in (change(tensor(values)), compiled(tensor(values))):
+            for a, b in zip(flat(actual), flat_expected):
                 np.testing.assert_allclose(a, b, rtol=1e-5)
-    assert one_graph(call) and one_graph(whole)
+    assert is_single_graph(call) and is_single_graph(compiled)

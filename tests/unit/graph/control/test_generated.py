@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from tests.unit.graph.control.generator import features, function, text
-from tests.unit.graph.control.running import INPUTS, compiled, expect_equal, expected, is_whole
+from tests.unit.graph.control.running import INPUTS, compiled, expect_equal, expected, is_single_graph
 
 SMALL = [
     2, 3, 5, 7, 9, 11, 12, 13, 15, 18, 20, 23, 24, 28, 30, 36, 41, 43, 44, 46, 48, 49, 50, 51, 53, 57, 64, 70, 72, 74, 75, 76, 78,
@@ -28,8 +28,8 @@ HARD = {
 
 
 def test_the_hard_cases_occur() -> None:
-    found = Counter(feature for seed in range(COUNT) for feature in features(text(seed)))
-    assert {case: found[case] for case, least in HARD.items() if found[case] < least} == {}
+    result = Counter(feature for seed in range(COUNT) for feature in features(text(seed)))
+    assert {case: result[case] for case, least in HARD.items() if result[case] < least} == {}
 
 
 @pytest.mark.parametrize("seed", [
@@ -37,23 +37,23 @@ def test_the_hard_cases_occur() -> None:
 ])
 def test_a_generated_function_is_one_graph(seed: int) -> None:
     assert len(INPUTS) == 5
-    found, call = compiled(function(seed), 2, "LAX")
-    expect_equal(found, expected(function(seed), 2))
-    assert is_whole(call)
+    result, call = compiled(function(seed), 2, "LAX")
+    expect_equal(result, expected(function(seed), 2))
+    assert is_single_graph(call)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", SMALL)
 def test_of_first_order(seed: int) -> None:
-    found, call = compiled(function(seed), 1, "LAX")
-    expect_equal(found, expected(function(seed), 1))
-    assert is_whole(call)
+    result, call = compiled(function(seed), 1, "LAX")
+    expect_equal(result, expected(function(seed), 1))
+    assert is_single_graph(call)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("level", ["STRICT", "COMPATIBLE"])
 @pytest.mark.parametrize("seed", SMALL[::4])
 def test_other_levels(seed: int, level: str) -> None:
-    found, call = compiled(function(seed), 2, level)
-    expect_equal(found, expected(function(seed), 2))
-    assert is_whole(call)
+    result, call = compiled(function(seed), 2, level)
+    expect_equal(result, expected(function(seed), 2))
+    assert is_single_graph(call)

@@ -23,15 +23,15 @@ def branches(source: str) -> Iterator[ast.If]:
     return (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.If) and node.orelse)
 
 
-def written(block: list[ast.stmt]) -> set[str]:
+def names_written(block: list[ast.stmt]) -> set[str]:
     """The names that a block writes into in place."""
-    found = set()
+    names = set()
     for node in (part for statement in block for part in ast.walk(statement)):
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name):
-            found.add(node.value.id)
+            names.add(node.value.id)
         if isinstance(node, ast.Attribute) and node.attr in ("mul_", "add_") and isinstance(node.value, ast.Name):
-            found.add(node.value.id)
-    return found
+            names.add(node.value.id)
+    return names
 
 
 def rebound(block: list[ast.stmt]) -> set[str]:
@@ -43,25 +43,25 @@ def rebound(block: list[ast.stmt]) -> set[str]:
 
 
 def test_the_hard_cases_occur() -> None:
-    found: Counter[str] = Counter()
+    result: Counter[str] = Counter()
     for seed in range(1000):
         source = text(seed, InPlaceWriter)
-        found.update(features(source) & {"depth 4", "depth 5", "if in 2 loops", "while in 1 loops", "S.last ="})
+        result.update(features(source) & {"depth 4", "depth 5", "if in 2 loops", "while in 1 loops", "S.last ="})
         for node in branches(source):
-            for one, other in ((node.body, node.orelse), (node.orelse, node.body)):
-                found["one way writes in place, the other rebinds"] += bool(written(one) & rebound(other) - written(other))
-                found["one way writes a view, the other an alias"] += "v" in written(one) and "d" in written(other)
+            for branch, other in ((node.body, node.orelse), (node.orelse, node.body)):
+                result["one way writes in place, the other rebinds"] += bool(names_written(branch) & rebound(other) - names_written(other))
+                result["one way writes a view, the other an alias"] += "v" in names_written(branch) and "d" in names_written(other)
     least = {
         "one way writes in place, the other rebinds": 200, "one way writes a view, the other an alias": 10, "depth 4": 150,
         "if in 2 loops": 50, "while in 1 loops": 50, "S.last =": 50,
     }
-    assert {case: found[case] for case, count in least.items() if found[case] < count} == {}
+    assert {case: result[case] for case, count in least.items() if result[case] < count} == {}
 
 
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=[] if seed in QUICK else [pytest.mark.slow]) for seed in range(COUNT)])
 def test_a_generated_function_that_writes_in_place(seed: int) -> None:
-    found, _ = compiled(function(seed, InPlaceWriter), 1, "LAX")
-    expect_equal(found, expected(function(seed, InPlaceWriter), 1))
+    result, _ = compiled(function(seed, InPlaceWriter), 1, "LAX")
+    expect_equal(result, expected(function(seed, InPlaceWriter), 1))
 
 
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=[] if seed < 16 else [pytest.mark.slow]) for seed in range(COUNT // 2)])
@@ -73,5 +73,5 @@ def test_loops_that_end_with_two_names_on_one_tensor(seed: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(COUNT))
 def test_of_second_order(seed: int) -> None:
-    found, _ = compiled(function(seed, InPlaceWriter), 2, "LAX")
-    expect_equal(found, expected(function(seed, InPlaceWriter), 2))
+    result, _ = compiled(function(seed, InPlaceWriter), 2, "LAX")
+    expect_equal(result, expected(function(seed, InPlaceWriter), 2))

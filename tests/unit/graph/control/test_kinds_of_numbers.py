@@ -56,7 +56,7 @@ def test_a_float_or_an_int(how: str) -> None:
             number = NUMBERS[how](x, k)
             return x * number, Tensor([1, 2]) * number, number
 
-    found = []
+    results = []
     for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
         ms.set_context(mode=mode)
         net, shown = Scales(), []
@@ -64,11 +64,11 @@ def test_a_float_or_an_int(how: str) -> None:
             for x in (Tensor([4.0, 1.0]), Tensor([-1.0, -1.0])):
                 *tensors, number = net(x, k)
                 shown.append([(t.dtype, t.asnumpy().tolist()) for t in tensors] + [(type(number), number)])
-        found.append(shown)
-    assert found[0] == found[1]
+        results.append(shown)
+    assert results[0] == results[1]
 
 
-MADE: dict[str, Callable[[Any, Any], Any]] = {
+CASES: dict[str, Callable[[Any, Any], Any]] = {
     "a Tensor": lambda x, k: x + Tensor(k), "a Tensor of two": lambda x, k: x + Tensor([k, k]),
     "and of plain ones": lambda x, k: x + Tensor([k, 1]),
     "in a dtype": lambda x, k: Tensor([k, 1.5], ms.float16), "mindspore.tensor": lambda x, k: ms.tensor(k) * x,
@@ -82,7 +82,7 @@ MADE: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("how", MADE)
+@pytest.mark.parametrize("how", CASES)
 def test_tensors_made_of_numbers_that_are_inputs(how: str) -> None:
     class Makes(nn.Cell):
         def __init__(self) -> None:
@@ -90,9 +90,9 @@ def test_tensors_made_of_numbers_that_are_inputs(how: str) -> None:
             self.k: Any = 0.5
 
         def construct(self, x: Any) -> Any:
-            return MADE[how](x, self.k)
+            return CASES[how](x, self.k)
 
-    found = []
+    results = []
     for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
         ms.set_context(mode=mode)
         net, shown = Makes(), []
@@ -100,8 +100,8 @@ def test_tensors_made_of_numbers_that_are_inputs(how: str) -> None:
             net.k = k
             out = net(Tensor([1.0, 2.0]))
             shown.append((out.dtype, out.asnumpy().tolist()))
-        found.append(shown)
-    assert found[0] == found[1]
+        results.append(shown)
+    assert results[0] == results[1]
 
 
 QUOTIENTS: dict[str, Callable[[Any], Any]] = {
@@ -121,7 +121,7 @@ def test_what_python_refuses_is_refused(how: str, level: str) -> None:
         def construct(self, x: Any) -> Any:
             return x * QUOTIENTS[how](self.k)
 
-    found = []
+    results = []
     for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
         ms.set_context(mode=mode, jit_config={"jit_level": level})
         net, shown = Divides(), []
@@ -132,9 +132,9 @@ def test_what_python_refuses_is_refused(how: str, level: str) -> None:
                 shown.append((out.dtype, np.round(out.asnumpy(), 5).tolist()))
             except ZeroDivisionError as error:
                 shown.append(type(error))
-        found.append(shown)
+        results.append(shown)
     ms.set_context(jit_config={"jit_level": "O0"})
-    assert found[0] == found[1]
+    assert results[0] == results[1]
 
 
 POWERS: dict[str, tuple[Callable[[Any], Any], tuple[Any, ...]]] = {
@@ -151,7 +151,7 @@ def test_powers_and_remainders_are_pythons(how: str) -> None:
     def scaled(x: Any, k: Any) -> Any:
         return x * compute(k)
 
-    found = []
+    results = []
     for run in (scaled, ms.jit(scaled)):
         shown: list[Any] = []
         for k in values:
@@ -159,8 +159,8 @@ def test_powers_and_remainders_are_pythons(how: str) -> None:
                 shown.append(run(Tensor([1.0, 2.0]), k).asnumpy().tolist())
             except (OverflowError, ZeroDivisionError, TypeError) as error:
                 shown.append(type(error))
-        found.append(shown)
-    assert found[0] == found[1]
+        results.append(shown)
+    assert results[0] == results[1]
 
 
 TAKE_TENSORS: dict[str, Callable[[Any, Any], Any]] = {

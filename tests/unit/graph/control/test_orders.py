@@ -43,10 +43,10 @@ def operation(function):
 
 def pair(function):
     def both(x):
-        value, found = ms.value_and_grad(function)(x)
-        if found.sum() > 1:
-            return value + (found * found).sum()
-        return (found * x).sum()
+        value, result = ms.value_and_grad(function)(x)
+        if result.sum() > 1:
+            return value + (result * result).sum()
+        return (result * x).sum()
 
     return both
 
@@ -67,25 +67,25 @@ def nest(function, transforms):
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] if name.startswith("4") else []) for name in NESTS])
 @pytest.mark.parametrize("function", [branch, nested, loop])
 def test_gradients_of_third_order_are_pynatives(function, name: str) -> None:
-    made = nest(function, NESTS[name])
-    found = ms.jit(lambda x: made(x))
+    instance = nest(function, NESTS[name])
+    result = ms.jit(lambda x: instance(x))
     for x in INPUTS:
-        expected = made(x).asnumpy()
+        expected = instance(x).asnumpy()
         assert expected != 0
-        np.testing.assert_allclose(found(x).asnumpy(), expected, rtol=1e-12)
+        np.testing.assert_allclose(result(x).asnumpy(), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("function", [branch, nested])
 def test_a_graph_holds_any_order_of_a_branch(function) -> None:
-    made = nest(function, (gradient,) * 4)
-    found = ms.jit(lambda x: made(x), fullgraph=True)
-    np.testing.assert_allclose(found(INPUTS[0]).asnumpy(), made(INPUTS[0]).asnumpy(), rtol=1e-12)
+    instance = nest(function, (gradient,) * 4)
+    result = ms.jit(lambda x: instance(x), fullgraph=True)
+    np.testing.assert_allclose(result(INPUTS[0]).asnumpy(), instance(INPUTS[0]).asnumpy(), rtol=1e-12)
 
 
 def test_strict_names_the_order_that_a_loop_has_not() -> None:
-    made = nest(loop, (gradient,) * 3)
+    instance = nest(loop, (gradient,) * 3)
     with pytest.raises(CompileError) as caught:
-        ms.jit(lambda x: made(x), fullgraph=True)(INPUTS[0])
+        ms.jit(lambda x: instance(x), fullgraph=True)(INPUTS[0])
     line = loop.__code__.co_firstlineno + 2
     assert str(caught.value).startswith(
         f"{__file__}:{line}: test_strict_names_the_order_that_a_loop_has_not.<locals>.<lambda> takes a gradient of third order through "
@@ -110,16 +110,16 @@ def hooked(x):
 
 
 scaled = Scaled()
-OWN = {
+CUSTOM = {
     "bprop": lambda x: scaled(scaled(x) * x), "a hook": lambda x: hooked(x) * x,
     "stopped": lambda x: x * ops.stop_gradient(x * x) + ops.stop_gradient(x) ** 2 * x,
 }
 
 
-@pytest.mark.parametrize("own", OWN)
+@pytest.mark.parametrize("custom", CUSTOM)
 @pytest.mark.parametrize("kind", ["branch", "loop"])
-def test_a_gradient_of_its_own_has_pynatives_second_order(kind: str, own: str) -> None:
-    inner = OWN[own]
+def test_a_gradient_of_its_own_has_pynatives_second_order(kind: str, custom: str) -> None:
+    inner = CUSTOM[custom]
 
     def function(x):
         if kind == "branch" and x.sum() > 0:
@@ -129,10 +129,10 @@ def test_a_gradient_of_its_own_has_pynatives_second_order(kind: str, own: str) -
         return (x * x).sum()
 
     for order in (1, 2):
-        made = nest(function, (gradient,) * order)
-        found = ms.jit(lambda x, made=made: made(x))
+        instance = nest(function, (gradient,) * order)
+        result = ms.jit(lambda x, created=instance: created(x))
         for x in INPUTS[:2]:
-            np.testing.assert_allclose(found(x).asnumpy(), made(x).asnumpy(), rtol=1e-12)
+            np.testing.assert_allclose(result(x).asnumpy(), instance(x).asnumpy(), rtol=1e-12)
 
 
 def test_strict_names_what_has_a_gradient_of_its_own() -> None:
@@ -141,7 +141,7 @@ def test_strict_names_what_has_a_gradient_of_its_own() -> None:
             x = scaled(x)
         return x.sum()
 
-    made = nest(function, (gradient,) * 2)
+    instance = nest(function, (gradient,) * 2)
     with pytest.raises(CompileError, match="of second order through a branch or loop on a Tensor, of what has a gradient of its") as caught:
-        ms.jit(lambda x: made(x), fullgraph=True)(INPUTS[0])
+        ms.jit(lambda x: instance(x), fullgraph=True)(INPUTS[0])
     assert str(caught.value).startswith(f"{__file__}:{function.__code__.co_firstlineno + 2}: ")

@@ -57,19 +57,19 @@ def run(seed: int, mode: int) -> list[Any]:
     return logged
 
 
-def is_close(one: Any, other: Any) -> bool:
+def is_close(value: Any, other: Any) -> bool:
     """Equal, but for the last digits of numbers."""
-    if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=2e-5, abs_tol=2e-5) or (math.isnan(one) and math.isnan(other))
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(is_close, one, other))
-    return type(one) is type(other) and one == other
+    if isinstance(value, float) and isinstance(other, float):
+        return math.isclose(value, other, rel_tol=2e-5, abs_tol=2e-5) or (math.isnan(value) and math.isnan(other))
+    if isinstance(value, list) and isinstance(other, list):
+        return len(value) == len(other) and all(map(is_close, value, other))
+    return type(value) is type(other) and value == other
 
 
 def compared(seed: int) -> None:
     eager, graph = run(seed, ms.PYNATIVE_MODE), run(seed, ms.GRAPH_MODE)
-    for place, (one, other) in enumerate(zip(eager, graph)):
-        assert is_close(one, other), f"line {place} of the log of seed {seed}:\n{one}\n{other}\n{program_generator.text(seed)}"
+    for index, (expected, other) in enumerate(zip(eager, graph)):
+        assert is_close(expected, other), f"line {index} of the log of seed {seed}:\n{expected}\n{other}\n{program_generator.text(seed)}"
     assert len(eager) == len(graph)
 
 

@@ -170,11 +170,11 @@ class Tied(nn.Cell):
 def test_names_of_one_tensor_may_part_and_meet(mode: int) -> None:
     net, x = Tied(), Tensor([2.0, 2.0])
 
-    def found() -> list[list[float]]:
+    def values() -> list[list[float]]:
         return [t.asnumpy().tolist() for t in net(x)]
 
-    assert found() == [[3.0, 6.0], [15.0, 18.0]]
+    assert values() == [[3.0, 6.0], [15.0, 18.0]]
     net.last, net.again = net.b, Tensor([0.0, 1.0])
-    assert found() == [[7.0, 10.0], [10.0, 13.0]]
+    assert values() == [[7.0, 10.0], [10.0, 13.0]]
     net.last, net.again = net.a, net.kept
-    assert found() == [[3.0, 6.0], [15.0, 18.0]]
+    assert values() == [[3.0, 6.0], [15.0, 18.0]]

@@ -22,7 +22,7 @@ JOIN = "let both ways give the same structure, shape and dtype, for example with
 
 
 @pytest.fixture(autouse=True)
-def lax_again() -> Iterator[None]:
+def restores_lax() -> Iterator[None]:
     yield
     ms.set_context(mode=ms.PYNATIVE_MODE, jit_syntax_level=ms.LAX)
 
@@ -94,11 +94,11 @@ def undefined(x):
 
 
 def list_grows(x):
-    found = []
+    results = []
     while x.sum() > 1:  # HERE
-        found.append(x)
+        results.append(x)
         x = x / 2
-    return found
+    return results
 
 
 REFUSED = {
@@ -153,17 +153,17 @@ def test_strict_refuses_and_says_what_to_write(function: Callable[[Any], Any], t
     with pytest.raises(kind) as caught:
         at("STRICT", function)
     assert isinstance(caught.value, CompileError) and isinstance(caught.value, RuntimeError)
-    where, said = str(caught.value).split(": ", 1)
+    where, message = str(caught.value).split(": ", 1)
     assert where == f"{__file__}:{line_of(function)}"
-    before, saved, hint = re.sub(r"^\S+ ", "", said).partition(f"The graph up to there: {tmp_path}/rank_0/om/analyze_fail.ir\n\n")
+    before, saved, hint = re.sub(r"^\S+ ", "", message).partition(f"The graph up to there: {tmp_path}/rank_0/om/analyze_fail.ir\n\n")
     assert before + hint == text and saved
     assert str(caught.value).count("\n") < 20
 
 
 @pytest.mark.parametrize("function", REFUSED, ids=lambda f: f.__name__)
 def test_lax_runs_it(function: Callable[[Any], Any]) -> None:
-    expected, found = function(X), at("LAX", function)
-    assert repr(found) == repr(expected)
+    expected, result = function(X), at("LAX", function)
+    assert repr(result) == repr(expected)
 
 
 @pytest.mark.parametrize("function", [tries, imports, makes_set, formats], ids=lambda f: f.__name__)

@@ -282,10 +282,10 @@ def test_what_may_be_another_tensor_runs_as_pynative_or_is_refused() -> None:
 
     for function in (shared, the_argument):
         for x in INPUTS:
-            given, its = tensor(x), tensor(x)
-            for ours, theirs in zip(flat(ms.jit(first(function))(given)), flat(first(function)(its))):
+            inputs, its = tensor(x), tensor(x)
+            for ours, theirs in zip(flat(ms.jit(first(function))(inputs)), flat(first(function)(its))):
                 np.testing.assert_allclose(ours, theirs, rtol=1e-5)
-            np.testing.assert_array_equal(given.asnumpy(), its.asnumpy())
+            np.testing.assert_array_equal(inputs.asnumpy(), its.asnumpy())
     ms.set_context(jit_syntax_level=LEVELS["STRICT"])
     inner = first(shared)
     reason = "writes in place into a Tensor that may be another one, as a Tensor decides, and reads the other"

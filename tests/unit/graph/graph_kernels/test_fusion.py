@@ -87,17 +87,17 @@ INPUTS = data(4, 8), data(8, seed=1)
 ])  # fmt: skip
 def test_what_is_launched(flags: str, left: str, launched: Any) -> None:
     net = Net()
-    found = launched(net, *INPUTS, flags=flags)
-    assert sorted(found) == sorted(left.replace("G", G).split()), " ".join(found)
+    result = launched(net, *INPUTS, flags=flags)
+    assert sorted(result) == sorted(left.replace("G", G).split()), " ".join(result)
     expected = plain(net, *INPUTS)
     np.testing.assert_allclose(net(*INPUTS).asnumpy(), expected, rtol=2e-6, atol=2e-6)
 
 
 def plain(net: Any, *inputs: Tensor) -> Any:
     ms.set_context(mode=ms.PYNATIVE_MODE)
-    found = net(*inputs).asnumpy()
+    array = net(*inputs).asnumpy()
     ms.set_context(mode=ms.GRAPH_MODE)
-    return found
+    return array
 
 
 def test_the_switch_is_level_two_and_the_flag_wins(launched: Any) -> None:
@@ -119,8 +119,8 @@ def test_plain_arithmetic_keeps_its_bits(level: int, shape: tuple[int, ...], lau
 
 def test_exact_precision_mode_leaves_out_what_may_be_rounded_otherwise(launched: Any) -> None:
     net = Net()
-    found = launched(net, *INPUTS, flags="--opt_level=3 --exact_precision_mode")
-    assert found == [G, "addmm", "exp", G, "native_layer_norm", G, "_softmax", "sum", "add"]
+    result = launched(net, *INPUTS, flags="--opt_level=3 --exact_precision_mode")
+    assert result == [G, "addmm", "exp", G, "native_layer_norm", G, "_softmax", "sum", "add"]
     np.testing.assert_array_equal(net(*INPUTS).asnumpy(), plain(net, *INPUTS))
 
 
@@ -172,8 +172,8 @@ def test_small_independent_kernels_become_one(launched: Any) -> None:
     assert launched(Many(), *inputs, flags="--opt_level=3 --disable_pass=parallel_fusion") == [G, G, G]
     net = Many()
     launched(net, *inputs, flags="--opt_level=3")
-    for found, expected in zip(net(*inputs), [o.asnumpy() for o in Many().construct(*inputs)], strict=True):
-        np.testing.assert_array_equal(found.asnumpy(), expected)
+    for result, expected in zip(net(*inputs), [o.asnumpy() for o in Many().construct(*inputs)], strict=True):
+        np.testing.assert_array_equal(result.asnumpy(), expected)
 
 
 def test_readers_of_one_value_become_one_kernel(launched: Any) -> None:
@@ -255,8 +255,8 @@ def test_settings_of_the_generator_reach_it(launched: Any) -> None:
 def test_levels_above_simplify_and_choose_by_time(launched: Any) -> None:
     net = Net()
     ms.set_context(jit_config={"jit_level": "O1"})
-    found = launched(net, *INPUTS, flags="--opt_level=2")
-    assert found.count("mul") + found.count("add") + found.count("add_") <= 9          # 11 without arithmetic and equal values
+    result = launched(net, *INPUTS, flags="--opt_level=2")
+    assert result.count("mul") + result.count("add") + result.count("add_") <= 9          # 11 without arithmetic and equal values
     np.testing.assert_allclose(net(*INPUTS).asnumpy(), plain(net, *INPUTS), rtol=1e-5, atol=1e-6)
 
 
@@ -297,10 +297,10 @@ def test_a_dump_that_can_t_be_written_is_said_once(
     (tmp_path / "graph_kernel_dump").write_text("a file")
     for length in (3, 5):
         launched(Exact(), data(length), data(length), flags="--opt_level=1 --dump_as_text")
-    said = [line for line in capfd.readouterr().err.splitlines() if "dump_as_text" in line]
-    assert len(said) == 1 and re.fullmatch(
+    messages = [line for line in capfd.readouterr().err.splitlines() if "dump_as_text" in line]
+    assert len(messages) == 1 and re.fullmatch(
         r"torchspore: \S+:\d+: --dump_as_text: \S+/graph_kernel_cluster_\d+.txt can't be written \(File exists\); "
-        r"the program goes on without it\.", said[0])
+        r"the program goes on without it\.", messages[0])
 
 
 def test_a_flag_without_an_effect_is_an_error_in_strict_mode(monkeypatch: pytest.MonkeyPatch, launched: Any) -> None:

@@ -143,9 +143,9 @@ def test_a_write_between_two_products(flags: str) -> None:
     for _ in range(3):
         results, _ = call_in_graph(net, flags, SQUARE[1])           # two calls: one counts the kernels
         with ms.context.scope(mode=ms.PYNATIVE_MODE):
-            wanted = expected(SQUARE[1]).asnumpy()
+            expected_value = expected(SQUARE[1]).asnumpy()
             expected(SQUARE[1])
-        np.testing.assert_allclose(results[0], wanted, rtol=1e-5)
+        np.testing.assert_allclose(results[0], expected_value, rtol=1e-5)
 
 
 class Steps(nn.Cell):
@@ -177,8 +177,8 @@ def test_generated_programs(seed: int) -> None:
     for flags in (EVERYWHERE, f"{EVERYWHERE} --enable_pass=parallel_fusion", with_kernels):
         ms.set_context(mode=ms.GRAPH_MODE, graph_kernel_flags=flags)
         result, (inner_result, weight_results) = step(SQUARE[0])
-        for found, wanted in zip((result, inner_result, *weight_results), (value, inner, *weights), strict=True):
-            np.testing.assert_allclose(found.asnumpy(), wanted.asnumpy(), rtol=1e-4, atol=1e-5)
+        for actual, target in zip((result, inner_result, *weight_results), (value, inner, *weights), strict=True):
+            np.testing.assert_allclose(actual.asnumpy(), target.asnumpy(), rtol=1e-4, atol=1e-5)
 
 
 class Apart(nn.Cell):

@@ -127,8 +127,8 @@ def test_gradients_of_open_lengths() -> None:
         value, (inner, weights) = step(*inputs)
         with ms.context.scope(mode=ms.PYNATIVE_MODE):
             expected, (inner_expected, weights_expected) = step(*inputs)
-        for result, wanted in zip((value, *inner, *weights), (expected, *inner_expected, *weights_expected), strict=True):
-            np.testing.assert_allclose(result.asnumpy(), wanted.asnumpy(), rtol=1e-4, atol=1e-4)
+        for result, target in zip((value, *inner, *weights), (expected, *inner_expected, *weights_expected), strict=True):
+            np.testing.assert_allclose(result.asnumpy(), target.asnumpy(), rtol=1e-4, atol=1e-4)
 
 
 def test_measured_kernels_of_open_lengths() -> None:

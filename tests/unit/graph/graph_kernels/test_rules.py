@@ -33,12 +33,12 @@ def names(module: torch.fx.GraphModule) -> list[str]:
 
 
 def run(module: torch.fx.GraphModule) -> list[torch.Tensor]:
-    own = [measurement.copy(t) for t in (X, Y)]
+    copies = [measurement.copy(t) for t in (X, Y)]
     torch.manual_seed(0)
-    return [*eager_codegen.compile(copy_module(module))(*own), *own]
+    return [*eager_codegen.compile(copy_module(module))(*copies), *copies]
 
 
-def same(before: torch.fx.GraphModule, after: torch.fx.GraphModule) -> bool:
+def is_equal(before: torch.fx.GraphModule, after: torch.fx.GraphModule) -> bool:
     return all(torch.equal(a.nan_to_num(7), b.nan_to_num(7)) for a, b in zip(run(before), run(after), strict=True))
 
 
@@ -66,7 +66,7 @@ def test_a_rule(rule: str, function: Function, left: list[str]) -> None:
     after = simplify(module, [rule] if rule != "abs_abs" else [rule, "neg_neg"])
     if rule == "view_view":
         after = drop_dead(after)
-    assert names(after) == left and same(before, after)
+    assert names(after) == left and is_equal(before, after)
     assert names(simplify(copy_module(before), [name for name in RULES if name != rule])) != left
 
 
@@ -88,7 +88,7 @@ def test_what_rules_leave(function: Function) -> None:
     module = traced(function)
     before = copy_module(module)
     after = simplify(module, list(RULES))
-    assert same(before, after)
+    assert is_equal(before, after)
     assert all(out.data_ptr() not in (before_in.data_ptr(),) for before_in, out in zip(*fresh(after)))
 
 
@@ -101,19 +101,19 @@ def test_a_rule_sees_that_what_it_would_read_has_changed() -> None:
     module = traced(function)
     before = copy_module(module)
     after = simplify(module, list(RULES))
-    assert names(after).count("neg") == 2 and same(before, after)
+    assert names(after).count("neg") == 2 and is_equal(before, after)
 
 
 def fresh(module: torch.fx.GraphModule) -> tuple[list[torch.Tensor], list[Any]]:
-    own = [X.clone(), Y.clone()]
-    return own, eager_codegen.compile(copy_module(module))(*own)
+    copies = [X.clone(), Y.clone()]
+    return copies, eager_codegen.compile(copy_module(module))(*copies)
 
 
 def test_equal_values_are_computed_once() -> None:
     module = traced(lambda x, y: [torch.exp(x + 1) + torch.exp(x + 1) * torch.exp(x + 1.0)])
     before = copy_module(module)
     after = common_subexpressions(module)
-    assert names(after).count("exp") == 2 and names(after).count("add") == 3 and same(before, after)   # 1 is not 1.0
+    assert names(after).count("exp") == 2 and names(after).count("add") == 3 and is_equal(before, after)   # 1 is not 1.0
 
 
 @pytest.mark.parametrize(("function", "stays"), [
@@ -126,7 +126,7 @@ def test_what_is_not_computed_once(function: Function, stays: str) -> None:
     module = traced(function)
     before = copy_module(module)
     after = common_subexpressions(module)
-    assert names(after).count(stays) == 2 and same(before, after)
+    assert names(after).count(stays) == 2 and is_equal(before, after)
 
 
 def test_what_is_computed_again_on_purpose_stays() -> None:
@@ -146,7 +146,7 @@ def test_cheap_values_are_computed_where_they_are_read() -> None:
     flags = Flags(2, recompute=True)
     module = traced(cheap)
     after = recomputed(module, flags)
-    assert names(module).count("add") == 1 and names(after).count("add") == 2 and same(module, after)
+    assert names(module).count("add") == 1 and names(after).count("add") == 2 and is_equal(module, after)
     dear = traced(lambda x, y: cheap(torch.exp(x), y))
     assert names(recomputed(dear, flags)) == names(dear)
     assert names(recomputed(module, Flags(2, recompute=True, smallest=1000))) == names(module)
@@ -161,7 +161,7 @@ def test_what_changes_is_not_computed_later() -> None:
 
     module = traced(function)
     after = recomputed(module, Flags(2, recompute=True))
-    assert names(after).count("add") == 1 and same(module, after)
+    assert names(after).count("add") == 1 and is_equal(module, after)
 
 
 def test_names_of_operators() -> None:
@@ -202,5 +202,5 @@ def test_values_are_computed_again_under_every_limit(limit: int) -> None:
         after = recomputed(copy_module(before), Flags(3, recompute=True, stitch=True, horizontal=True, parallel=True, limit=limit))
         copies += sum(node_metadata.RECOMPUTED in node.meta for node in after.graph.nodes)
         after.graph.lint()
-        assert same(before, after)
+        assert is_equal(before, after)
     assert copies > LIMITED                      # else the hard case does not occur

@@ -91,8 +91,8 @@ def _trained(block: type[nn.Cell], folder: Path, optimizer: Any) -> tuple[list[f
 ], ids=["adam", "momentum", "nesterov", "decoupled"])
 def test_less_memory_and_the_same_bits(block: type[nn.Cell], optimizer: Any, tmp_path: Path) -> None:
     losses, bits, memory, _ = trained(block, tmp_path, optimizer)
-    again_losses, again_bits, less, _ = trained(block, tmp_path, optimizer, memory_optimize_level="O1")
-    assert again_losses == losses and again_bits == bits
+    losses_with_less, bits_with_less, less, _ = trained(block, tmp_path, optimizer, memory_optimize_level="O1")
+    assert losses_with_less == losses and bits_with_less == bits
     assert less < 0.6 * memory
 
 
@@ -131,26 +131,26 @@ def test_nothing_random_and_no_statistics_twice(tmp_path: Path) -> None:
 def test_other_levels_take_less_too(tmp_path: Path) -> None:
     with scope(jit_config={"jit_level": "O1"}):
         losses, _, memory, _ = trained(Rows, tmp_path)
-        again_losses, _, less, _ = trained(Rows, tmp_path, memory_optimize_level="O1")
-    np.testing.assert_allclose(again_losses, losses, rtol=1e-5)
+        losses_with_less, _, less, _ = trained(Rows, tmp_path, memory_optimize_level="O1")
+    np.testing.assert_allclose(losses_with_less, losses, rtol=1e-5)
     assert less < 0.8 * memory
 
 
 @pytest.mark.parametrize(("order", "share"), [("bfs", 0.6), ("dfs", 0.9)])
 def test_the_order_of_operators_leaves_the_plan_as_it_is(order: str, share: float, tmp_path: Path) -> None:
     losses, _, memory, _ = trained(Rows, tmp_path, exec_order=order)
-    again_losses, _, less, _ = trained(Rows, tmp_path, exec_order=order, memory_optimize_level="O1")
-    assert again_losses == losses and less < share * memory
+    losses_with_less, _, less, _ = trained(Rows, tmp_path, exec_order=order, memory_optimize_level="O1")
+    assert losses_with_less == losses and less < share * memory
 
 
 @pytest.mark.slow
 def test_without_reuse_each_value_keeps_its_memory(tmp_path: Path) -> None:
     losses, bits, memory, _ = trained(Rows, tmp_path)
     path = tmp_path / "config.json"
-    for written in ({"sys": {"mem_reuse": False}}, {"mem_Reuse": False}):
-        path.write_text(json.dumps(written))
-        kept_losses, kept_bits, more, step = trained(Rows, tmp_path, env_config_path=str(path))
-        assert kept_losses == losses and kept_bits == bits
+    for config in ({"sys": {"mem_reuse": False}}, {"mem_Reuse": False}):
+        path.write_text(json.dumps(config))
+        losses_without_reuse, bits_without_reuse, more, step = trained(Rows, tmp_path, env_config_path=str(path))
+        assert losses_without_reuse == losses and bits_without_reuse == bits
         assert more > 1.5 * memory
         storages = lifetimes.Lifetimes(torchspore.graphs(step)[0].module).storages
         # NumPy allocates the masks of dropout, which torch's profiler does not see.
@@ -254,16 +254,16 @@ def test_steps_of_an_optimizer_run_when_their_gradients_are_there() -> None:
                           nesterov=False, maximize=False, is_first_step=False)
         return [y.sum()]
 
-    given = [torch.rand(16, 16) for _ in range(3)]
-    module = traced(lambda *inputs: step(*inputs), *given)
-    plain, changed = [t.clone() for t in given], [t.clone() for t in given]
+    arguments = [torch.rand(16, 16) for _ in range(3)]
+    module = traced(lambda *inputs: step(*inputs), *arguments)
+    plain, changed = [t.clone() for t in arguments], [t.clone() for t in arguments]
     expected = eager_codegen.compile(module)(*plain)
     early_updates.move_updates_early(module)
     module.graph.lint()
     names = [str(node.target) for node in module.graph.nodes if node.op == "call_function"]
     assert sum("_fused_sgd_" in name for name in names) == 2
-    found = eager_codegen.compile(module)(*changed)
-    assert torch.equal(found[0], expected[0]) and all(torch.equal(a, b) for a, b in zip(plain, changed))
+    result = eager_codegen.compile(module)(*changed)
+    assert torch.equal(result[0], expected[0]) and all(torch.equal(a, b) for a, b in zip(plain, changed))
 
 
 def test_kept_values_are_results() -> None:
@@ -272,7 +272,7 @@ def test_kept_values_are_results() -> None:
     assert len(eager_codegen.compile(module)(torch.rand(4))) == 3
 
 
-@pytest.mark.parametrize("make", [nn.Momentum, nn.AdamWeightDecay], ids=lambda made: made.__name__)
+@pytest.mark.parametrize("make", [nn.Momentum, nn.AdamWeightDecay], ids=lambda net: net.__name__)
 def test_the_first_call_holds_no_more_than_the_others(make: Any, tmp_path: Path) -> None:
     net = nn.SequentialCell([nn.Dense(256, 256) for _ in range(4)])
     optimizer = make(net.trainable_params(), 0.01, 0.9) if make is nn.Momentum else make(net.trainable_params())

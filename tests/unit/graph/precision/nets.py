@@ -39,12 +39,12 @@ def trained(optimizer: Any = None, steps: int = 3, **context: Any) -> tuple[list
 
 def dtypes(cell: Any) -> dict[str, set[str]]:
     """For each ATen operator of the cell's graph the dtypes of what it gives."""
-    found: dict[str, set[str]] = {}
+    results: dict[str, set[str]] = {}
     for line in str(torchspore.graphs(cell)[0]).splitlines():
         match = re.match(r"%\w+: \(?(\w+)\[.*? = aten\.(\w+)\.", line)
         if match:
-            found.setdefault(match[2].rstrip("_"), set()).add(match[1])
-    return found
+            results.setdefault(match[2].rstrip("_"), set()).add(match[1])
+    return results
 
 
 def product(a: Tensor, b: Tensor) -> Tensor:

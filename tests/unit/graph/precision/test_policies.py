@@ -42,10 +42,10 @@ def under(mode: str, **more: Any) -> tuple[list[float], dict[str, set[str]], Any
 
 @pytest.mark.parametrize(("mode", "kind"), [("allow_fp32_to_fp16", HALF), ("allow_fp32_to_bf16", BRAIN)])
 def test_products_alone_are_cast(mode: str, kind: set[str]) -> None:
-    losses, found, _, _ = under(mode)
-    assert {name: found[name] for name in PRODUCTS} == dict.fromkeys(PRODUCTS, kind)
+    losses, result, _, _ = under(mode)
+    assert {name: result[name] for name in PRODUCTS} == dict.fromkeys(PRODUCTS, kind)
     others = ("native_batch_norm", "relu", "mul", "add", "mean", "_log_softmax", "threshold_backward", "native_batch_norm_backward")
-    assert {name: found[name] - {"int32"} for name in others} == dict.fromkeys(others, SINGLE)
+    assert {name: result[name] - {"int32"} for name in others} == dict.fromkeys(others, SINGLE)
     assert losses != unchanged()
 
 
@@ -53,18 +53,18 @@ def test_products_alone_are_cast(mode: str, kind: set[str]) -> None:
     ("allow_mix_precision", HALF), ("allow_mix_precision_fp16", HALF), ("allow_mix_precision_bf16", BRAIN),
 ])
 def test_the_mixed_policies_go_by_lists(mode: str, kind: set[str]) -> None:
-    _, found, _, _ = under(mode)
+    _, result, _, _ = under(mode)
     for name in (*PRODUCTS, "relu", "threshold_backward", "mul"):
-        assert found[name] == kind, name                    # `mul` follows the relu before it
+        assert result[name] == kind, name                    # `mul` follows the relu before it
     for name in ("native_batch_norm", "native_batch_norm_backward", "mean", "_log_softmax", "_log_softmax_backward_data"):
-        assert found[name] == SINGLE, name
+        assert result[name] == SINGLE, name
 
 
 def test_force_fp16_casts_all_but_state() -> None:
-    _, found, _, _ = under("force_fp16")
+    _, result, _, _ = under("force_fp16")
     for name in (*PRODUCTS, "relu", "mul", "mean", "_log_softmax", "_log_softmax_backward_data", "threshold_backward"):
-        assert found[name] == HALF, name
-    assert found["native_batch_norm"] == found["native_batch_norm_backward"] == SINGLE
+        assert result[name] == HALF, name
+    assert result["native_batch_norm"] == result["native_batch_norm_backward"] == SINGLE
 
 
 @pytest.mark.parametrize("mode", ["force_fp16", "allow_fp32_to_fp16", "allow_mix_precision", "allow_fp32_to_bf16"])
@@ -198,16 +198,16 @@ def test_a_gradient_that_onednn_leaves_unwritten_stays_in_float32() -> None:
 
 def test_a_graph_that_is_loaded_from_the_cache_is_cast_alike(tmp_path: Any) -> None:
     with scope(enable_compile_cache=True, compile_cache_path=str(tmp_path)):
-        losses, found, _, _ = under("force_fp16")
+        losses, result, _, _ = under("force_fp16")
     with scope(enable_compile_cache=True, compile_cache_path=str(tmp_path), load_compile_cache=True):
-        again, loaded, _, _ = under("force_fp16")
-    assert again == losses and loaded == found
+        reloaded, loaded, _, _ = under("force_fp16")
+    assert reloaded == losses and loaded == result
 
 
 def test_saved_graphs_show_the_dtypes(tmp_path: Any) -> None:
     with scope(save_graphs=1, save_graphs_path=str(tmp_path)):
         under("allow_fp32_to_fp16", steps=1)
     final = next(tmp_path.rglob("graph_build_*.ir")).read_text()
-    found = [lines for lines in final.split("\n  %") if "= aten.addmm(" in lines]
-    assert found and all("-> (<Tensor[Float16]" in lines for lines in found)
+    results = [lines for lines in final.split("\n  %") if "= aten.addmm(" in lines]
+    assert results and all("-> (<Tensor[Float16]" in lines for lines in results)
     assert all("-> (<Tensor[Float32]" in lines for lines in final.split("\n  %") if "= aten._log_softmax(" in lines)

@@ -36,8 +36,8 @@ def test_a_cast_is_put_in(mode: int) -> None:
     out = call(Tensor(A))
     assert out.dtype == ms.float16
     np.testing.assert_array_equal(out.asnumpy(), np.linalg.inv(A.astype(np.float32)).astype(np.float16))
-    told = [line for line in effects.notes()["operators without a kernel in their dtype"] if "Float16" in line]
-    assert told
+    lines = [line for line in effects.notes()["operators without a kernel in their dtype"] if "Float16" in line]
+    assert lines
 
 
 def test_both_modes_round_alike() -> None:

@@ -26,8 +26,8 @@ MAIN = [f"{number:02d}_{name}" for number, name in enumerate(recording.MAIN)]
 
 def stems(folder: Path, ending: str = "ir") -> list[str]:
     """The names of the files without their numbers, in the order of these."""
-    found = [re.fullmatch(rf"(.*)_(\d{{4}})\.{ending}", path.name) for path in folder.iterdir() if path.suffix == f".{ending}"]
-    return [match.group(1) for match in sorted(filter(None, found), key=lambda match: int(match.group(2)))]
+    results = [re.fullmatch(rf"(.*)_(\d{{4}})\.{ending}", path.name) for path in folder.iterdir() if path.suffix == f".{ending}"]
+    return [match.group(1) for match in sorted(filter(None, results), key=lambda match: int(match.group(2)))]
 
 
 def text_of(folder: Path, stem: str) -> str:
@@ -50,8 +50,8 @@ def test_level_0_writes_nothing(saving: Saving) -> None:
 def test_level_1_writes_the_main_stages_and_the_page(saving: Saving) -> None:
     folder = saving(1)
     Net()(X)
-    found = stems(folder)
-    assert found[:-1] == MAIN and re.fullmatch(r"graph_build_\d+", found[-1])
+    result = stems(folder)
+    assert result[:-1] == MAIN and re.fullmatch(r"graph_build_\d+", result[-1])
     assert not list(folder.rglob("*.dot")) and not (folder / "verbose_ir_files").exists()
     assert (folder / "index.html").stat().st_size > 50_000
 
@@ -245,9 +245,9 @@ def test_numbers_are_the_same_with_and_without(saving: Saving) -> None:
 def page_of(folder: Path) -> Any:
     """What the page knows of the first compilation."""
     text = (folder / "index.html").read_text(encoding="utf-8")
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
-    assert found is not None
-    return json.loads(found.group(1))["compilations"][0]
+    match = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    assert match is not None
+    return json.loads(match.group(1))["compilations"][0]
 
 
 def test_times_are_measured_where_that_is_asked_for(saving: Saving, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -279,10 +279,10 @@ def test_explain_says_where_the_files_are(saving: Saving) -> None:
     Net()(X)
     from torchspore.context.options import OPTIONS
 
-    told = {key: str(effects.outcome_of(OPTIONS[key], 1)) for key in ("save_graphs", "save_graphs_path", "reserve_class_name_in_scope")}
-    assert told["save_graphs"] == f"applied: level 1: see {folder.resolve() / 'index.html'}"
-    assert told["save_graphs_path"] == f"applied: graphs are saved in {folder.resolve()}"
-    assert told["reserve_class_name_in_scope"] == "applied: scopes name attributes alone: Default/fc"
+    outcomes = {key: str(effects.outcome_of(OPTIONS[key], 1)) for key in ("save_graphs", "save_graphs_path", "reserve_class_name_in_scope")}
+    assert outcomes["save_graphs"] == f"applied: level 1: see {folder.resolve() / 'index.html'}"
+    assert outcomes["save_graphs_path"] == f"applied: graphs are saved in {folder.resolve()}"
+    assert outcomes["reserve_class_name_in_scope"] == "applied: scopes name attributes alone: Default/fc"
     assert any(note.endswith(f"files in {folder.resolve()}") for note in effects.notes()["saved graphs"])
 
 

@@ -46,10 +46,10 @@ def test_a_directory_that_another_process_makes_meanwhile_is_taken(tmp_path: Pat
     target, exists = tmp_path / "graphs", Path.exists
 
     def late(self: Path) -> bool:
-        found = exists(self)
+        result = exists(self)
         if self == target:
             target.mkdir(exist_ok=True)
-        return found
+        return result
 
     monkeypatch.setattr(Path, "exists", late)
     assert paths.make_directory(str(target)) == [] and target.is_dir()
@@ -58,7 +58,7 @@ def test_a_directory_that_another_process_makes_meanwhile_is_taken(tmp_path: Pat
 def test_one_that_is_gone_later_is_told_once_and_the_program_goes_on(saving: Saving) -> None:
     folder = saving(2)
     Net()(X)
-    kept = {path.name: path.read_text() for path in folder.iterdir() if path.is_file()}
+    contents = {path.name: path.read_text() for path in folder.iterdir() if path.is_file()}
     moved = folder.rename(folder.with_name("moved"))
     folder.write_text("a file where the directory was")
     with pytest.warns(UserWarning) as caught:
@@ -70,7 +70,7 @@ def test_one_that_is_gone_later_is_told_once_and_the_program_goes_on(saving: Sav
         "hint: set save_graphs_path to a directory that can be written."
     )
     assert warning.filename == __file__
-    assert {path.name: path.read_text() for path in moved.iterdir() if path.is_file()} == kept
+    assert {path.name: path.read_text() for path in moved.iterdir() if path.is_file()} == contents
     folder.unlink()
     moved.rename(folder)
 
@@ -88,8 +88,8 @@ def test_a_full_disk_is_told_with_what_to_do(saving: Saving, monkeypatch: pytest
     with pytest.warns(UserWarning, match="No space left on device") as caught:
         Net()(X)
     assert str(caught[0].message).endswith("\n\nhint: free some space.")
-    written = sorted(path.name[:-8] for path in folder.iterdir())
-    assert written == ["00_bootstrap", "01_type_inference", "02_gradient", "03_control_flow"]
+    names = sorted(path.name[:-8] for path in folder.iterdir())
+    assert names == ["00_bootstrap", "01_type_inference", "02_gradient", "03_control_flow"]
     assert all(path.read_text().startswith("# ") for path in folder.iterdir())
 
 
@@ -140,7 +140,7 @@ def test_several_processes_have_a_directory_each(tmp_path: Path, run: Callable[.
     file = program(tmp_path, ", save_graphs=1, save_graphs_path='graphs'", begin)
     with ThreadPoolExecutor() as pool:
         done = list(pool.map(lambda rank: run("run", file, str(rank), extra={"GLOO_SOCKET_IFNAME": "lo"}, timeout=60), range(2)))
-    assert [one.code for one in done] == [0, 0], done
+    assert [run_result.code for run_result in done] == [0, 0], done
     assert sorted(path.name for path in (tmp_path / "graphs").iterdir()) == ["rank_0", "rank_1"]
     assert [len(list((tmp_path / "graphs" / f"rank_{rank}").glob("*.ir"))) for rank in range(2)] == [10, 10]
 

@@ -337,11 +337,11 @@ def text_of(road: Road, context: str, is_effect: bool = False) -> str:
     """The program of a road in a context."""
     template = CONTEXTS[context]
     if template is None:
-        held = [line.split(" = ")[0] for line in road.setup.splitlines() if " = " in line and line[0] in "ACDEFGHIKLNOPQRSTV"]
-        names = [name for name in held if name.isidentifier() and name not in ("F",)]
+        content = [line.split(" = ")[0] for line in road.setup.splitlines() if " = " in line and line[0] in "ACDEFGHIKLNOPQRSTV"]
+        names = [name for name in content if name.isidentifier() and name not in ("F",)]
         local = "".join(f"        {name} = self.{name}\n" for name in names)
-        given = "".join(f"        self.{name} = {name}\n" for name in names)
-        template = ("class Net(nn.Cell):\n    def __init__(self):\n        super().__init__()\n" + given + "    def construct(self, x):\n"
+        assignments = "".join(f"        self.{name} = {name}\n" for name in names)
+        template = ("class Net(nn.Cell):\n    def __init__(self):\n        super().__init__()\n" + assignments + "    def construct(self, x):\n"
                     + local + "        {effect}\n        return x * ({read})\nrun = Net()")
         if "globals()['" in road.change:
             template = str(CONTEXTS["cell"])

@@ -38,11 +38,11 @@ ASKED: list[tuple[Callable[[int], None], Callable[[], Any]]] = [
 @pytest.mark.parametrize(("change", "ask"), ASKED)
 def test_a_graph_asks_again(change: Callable[[int], None], ask: Callable[[], Any]) -> None:
     scaled = ms.jit(lambda x: x * ask())
-    found = []
+    results = []
     for k in (1, 2, 2, 1, 3):
         change(k)
-        found.append(float(scaled(Tensor(1.0))) == ask())
-    assert all(found)
+        results.append(float(scaled(Tensor(1.0))) == ask())
+    assert all(results)
 
 
 def test_what_a_graph_sets_is_set_at_each_call() -> None:
@@ -83,7 +83,7 @@ def test_other_managers_are_no_scope() -> None:
 
 @pytest.mark.parametrize("filters", ["always", "error", "default", "ignore", "ignore always ignore error"])
 def test_what_a_call_warns_is_told_as_often_as_in_pynative(filters: str) -> None:
-    found = []
+    results = []
     for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
         class Warns(nn.Cell):
             def construct(self, x):
@@ -94,13 +94,13 @@ def test_what_a_call_warns_is_told_as_often_as_in_pynative(filters: str) -> None
         net, shown = Warns(), []
         globals().pop("__warningregistry__", None)
         for how in filters.split():
-            with warnings.catch_warnings(record=True) as told:
+            with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter(how)
                 for _ in range(3):
                     try:
                         shown.append(float(net(Tensor([1.0]))))
                     except UserWarning as error:
                         shown.append(str(error))
-                    shown.append(len([one for one in told if "of the call" in str(one.message)]))
-        found.append(shown)
-    assert found[0] == found[1]
+                    shown.append(len([message for message in caught if "of the call" in str(message.message)]))
+        results.append(shown)
+    assert results[0] == results[1]

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from mindspore import Parameter, Tensor, nn, ops
 
-KEPT: list[float] = []
+GRADIENTS: list[float] = []
 RATE = types.SimpleNamespace(k=2.0)
 
 
-class Own(nn.Cell):
+class CustomBprop(nn.Cell):
     """A Cell whose gradient does what `step` says."""
 
     def __init__(self, step: Callable[[Any, Tensor], Tensor]) -> None:
@@ -29,8 +29,8 @@ class Own(nn.Cell):
 
 
 def appends(net: Any, gradient: Tensor) -> Tensor:
-    KEPT.append(1.0)
-    return gradient * len(KEPT)
+    GRADIENTS.append(1.0)
+    return gradient * len(GRADIENTS)
 
 
 def writes_a_number(net: Any, gradient: Tensor) -> Tensor:
@@ -74,21 +74,22 @@ def _branch(net: Any, a: Tensor) -> Tensor:
 
 
 def _seen(step: Callable[..., Tensor], around: Callable[..., Tensor], compiled: bool, capsys: Any) -> list[Any]:
-    KEPT.clear()
+    GRADIENTS.clear()
     RATE.k = 2.0
     np.random.seed(1)
-    net, found = Own(step), list[Any]()
+    net, result = CustomBprop(step), list[Any]()
     forward = ms.jit(lambda a: around(net, a)) if compiled else lambda a: around(net, a)
     for value in (1.0, -1.0, 2.0):
-        found += [ms.grad(forward)(Tensor([value])).asnumpy().tolist(), len(KEPT), net.calls, net.seen.asnumpy().tolist(), np.random.rand()]
+        result += [ms.grad(forward)(Tensor([value])).asnumpy().tolist(), len(GRADIENTS),
+                   net.calls, net.seen.asnumpy().tolist(), np.random.rand()]
         RATE.k += 1
         net.weight.set_data(net.weight + 1)
-    Own.bprop, before = lambda self, a, out, gradient: (gradient * 50,), Own.bprop
+    CustomBprop.bprop, before = lambda self, a, out, gradient: (gradient * 50,), CustomBprop.bprop
     try:
-        found.append(ms.grad(forward)(Tensor([1.0])).asnumpy().tolist())
+        result.append(ms.grad(forward)(Tensor([1.0])).asnumpy().tolist())
     finally:
-        Own.bprop = before
-    return [*found, capsys.readouterr().out]
+        CustomBprop.bprop = before
+    return [*result, capsys.readouterr().out]
 
 
 @pytest.mark.parametrize("around", [_straight, _branch])
@@ -98,7 +99,7 @@ def test_a_gradient_acts_once_a_call(step: Callable[..., Tensor], around: Callab
 
 
 def test_a_hook_of_a_primitive_runs_at_each_call() -> None:
-    hooked = ops.HookBackward(lambda gradients: (KEPT.append(1.0), gradients[0] * len(KEPT))[1])
-    KEPT.clear()
+    hooked = ops.HookBackward(lambda gradients: (GRADIENTS.append(1.0), gradients[0] * len(GRADIENTS))[1])
+    GRADIENTS.clear()
     change = ms.grad(ms.jit(lambda a: hooked(a * 3).sum()))
     assert [change(Tensor([1.0])).asnumpy().tolist() for _ in range(3)] == [[3.0], [6.0], [9.0]]

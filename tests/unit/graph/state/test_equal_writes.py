@@ -47,9 +47,9 @@ def writes_a_tensor_found_elsewhere(net: Any, a: Tensor) -> Tensor:
 
 def writes_what_it_deletes(net: Any, a: Tensor) -> Tensor:
     net.passing = a * 2
-    found = net.passing * net.weight
+    result = net.passing * net.weight
     del net.passing
-    return found
+    return result
 
 
 def writes_as_a_tensor_decides(net: Any, a: Tensor) -> Tensor:
@@ -73,12 +73,12 @@ STEPS = [writes_constants, writes_a_tensor_found_elsewhere, writes_what_it_delet
 def _seen(step: Callable[[Any, Tensor], Tensor], mode: int) -> list[Any]:
     """Results and attributes over calls between which everything that steps write is given another value."""
     ms.set_context(mode=mode)
-    net, found = Net(step), list[Any]()
+    net, result = Net(step), list[Any]()
     for turn, value in enumerate((1.0, 1.0, -1.0, -1.0, 2.0, -2.0, 1.0)):
         if turn > 1 and step is not writes_as_a_tensor_decides:
             net.name, net.count, net.held, net.passing, net.training = "other", turn, Tensor([float(turn)]), turn, True
-        found += [net(x(value)).asnumpy().tolist(), net.name, net.count, net.other is net.held, hasattr(net, "passing"), net.training]
-    return found
+        result += [net(x(value)).asnumpy().tolist(), net.name, net.count, net.other is net.held, hasattr(net, "passing"), net.training]
+    return result
 
 
 @pytest.mark.parametrize("step", STEPS)

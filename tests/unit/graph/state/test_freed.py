@@ -29,7 +29,7 @@ def often() -> Iterator[None]:
 def test_a_destructor_is_no_act_of_the_call(does: str, capsys: pytest.CaptureFixture[str]) -> None:
     freed: list[float] = []
 
-    class Held:
+    class Cyclic:
         def __init__(self) -> None:
             self.own = self
 
@@ -45,7 +45,7 @@ def test_a_destructor_is_no_act_of_the_call(does: str, capsys: pytest.CaptureFix
         return x
 
     for _ in range(2):
-        Held()
+        Cyclic()
     assert freed == []
     first = call(X).asnumpy()
     assert len(torchspore.graphs(call)) == 1

@@ -33,24 +33,24 @@ class Compares(Holder):
         return x * (2 if x is self.own else 3) * (5 if x is self.row[0] else 7) * (11 if any(x is v for v in self.named.values()) else 13)
 
 
-def results(made: type[Holder], mode: int, order: str) -> list[float]:
+def results(holder: type[Holder], mode: int, order: str) -> list[float]:
     ms.set_context(mode=mode)
-    net, found = made(), []
-    given: dict[str, Callable[[], Any]] = {
+    net, outputs = holder(), []
+    accesses: dict[str, Callable[[], Any]] = {
         "own": lambda: net.own, "row": lambda: net.row[0], "named": lambda: net.named["a"], "new": lambda: ms.Tensor([4.0]),
     }
     for name in order.split():
         if name == "swap":
             net.own, net.row[0] = net.row[0], net.own
         else:
-            found.append(float(net(given[name]())))
-    return found
+            outputs.append(float(net(accesses[name]())))
+    return outputs
 
 
 @pytest.mark.parametrize("order", ["own new row new named new", "new own row named", "row new own swap own row new swap row own"])
-@pytest.mark.parametrize("made", [Sums, Compares])
-def test_a_tensor_of_the_state_as_an_argument(made: type[Holder], order: str) -> None:
-    assert results(made, ms.GRAPH_MODE, order) == results(made, ms.PYNATIVE_MODE, order)
+@pytest.mark.parametrize("holder", [Sums, Compares])
+def test_a_tensor_of_the_state_as_an_argument(holder: type[Holder], order: str) -> None:
+    assert results(holder, ms.GRAPH_MODE, order) == results(holder, ms.PYNATIVE_MODE, order)
 
 
 def test_calls_with_state_and_without_have_a_graph_each() -> None:
@@ -78,18 +78,18 @@ class Identity(nn.Cell):
 
 @pytest.mark.parametrize("kind", [list, tuple, dict], ids=lambda kind: kind.__name__)
 def test_containers_are_one_or_two(kind: Any) -> None:
-    found = []
+    outputs = []
     for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
         ms.set_context(mode=mode)
         net, shown = Identity(), []
-        one, other = ([(1, 2), (3, 4)], [(1, 2), (3, 4)])
-        held, equal = (dict(one), dict(other)) if kind is dict else (kind(one), kind(other))
-        net.own = held
-        for a, b in ((held, held), (held, equal), (equal, equal), (equal, held), (held, held)):
+        items, other = ([(1, 2), (3, 4)], [(1, 2), (3, 4)])
+        container, equal = (dict(items), dict(other)) if kind is dict else (kind(items), kind(other))
+        net.own = container
+        for a, b in ((container, container), (container, equal), (equal, equal), (equal, container), (container, container)):
             value, back = net(ms.Tensor([1.0]), a, b)
             shown.append((float(value), back is a))
-        found.append(shown)
-    assert found[0] == found[1] and all(is_same for _, is_same in found[1])
+        outputs.append(shown)
+    assert outputs[0] == outputs[1] and all(is_unchanged for _, is_unchanged in outputs[1])
 
 
 def test_comparisons_with_constants_and_classes_are_whole_graphs() -> None:

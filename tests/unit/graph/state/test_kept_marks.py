@@ -28,8 +28,8 @@ def _draws(a: Tensor) -> Tensor:
 def test_initial_values_are_drawn_once_a_call(function: Callable[[Tensor], Tensor]) -> None:
     def seen(call: Callable[[Tensor], Tensor]) -> list[Any]:
         ms.set_seed(5)
-        found = [call(Tensor([[1.0, 2.0]])).asnumpy().tolist() for _ in range(3)]
-        return [*found, initializer(Normal(), (2,), ms.float32).asnumpy().tolist()]
+        values = [call(Tensor([[1.0, 2.0]])).asnumpy().tolist() for _ in range(3)]
+        return [*values, initializer(Normal(), (2,), ms.float32).asnumpy().tolist()]
 
     assert seen(ms.jit(function)) == seen(function)
 
@@ -42,9 +42,9 @@ class Region(nn.Cell):
         self.dense, self.drop, self.runs, self.step = nn.Dense(2, 2, weight_init="ones"), nn.Dropout(p=0.5), [0], step
 
     def construct(self, a: Tensor) -> Tensor:
-        found = self.dense(a)
+        result = self.dense(a)
         self.runs[0] += 1
-        return self.step(self, found) * 2
+        return self.step(self, result) * 2
 
 
 def _counts(net: Any, a: Tensor) -> Tensor:
@@ -71,12 +71,12 @@ def test_a_region_with_graph_breaks_is_computed_again(step: Callable[[Any, Tenso
         net.recompute()
         net.set_train()
         forward = ms.jit(lambda a: (net(a) ** 2).sum()) if mode == ms.GRAPH_MODE else lambda a: (net(a) ** 2).sum()
-        change, found = ms.value_and_grad(forward, 0, net.trainable_params()), []
+        change, results = ms.value_and_grad(forward, 0, net.trainable_params()), []
         for value in (1.0, -1.0, 2.0, 2.0):
             number, (by_input, by_weights) = change(Tensor([[value, 2.0], [3.0, value]]))
             numbers = [t.asnumpy().tolist() for t in (number, by_input, *by_weights)]
-            found += [[round(v, 3) for v in _flat(numbers)], net.runs[0]]
-        return found
+            results += [[round(v, 3) for v in _flat(numbers)], net.runs[0]]
+        return results
 
     assert seen(ms.GRAPH_MODE) == seen(ms.PYNATIVE_MODE)
 

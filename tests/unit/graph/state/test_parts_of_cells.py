@@ -105,14 +105,14 @@ def plain(value: Any) -> Any:
 
 @pytest.mark.parametrize("what", CHANGES)
 def test_changes_between_calls_are_seen(what: str) -> None:
-    made, changes = CHANGES[what]
-    found = []
+    net_class, changes = CHANGES[what]
+    results = []
     for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
         ms.set_context(mode=mode)
-        net, shown = made(), []
+        net, shown = net_class(), []
         for change in [lambda net: None, *changes]:
             change(net)
             shown += [plain(net(Tensor(np.float32([[1.0, -2.0]])))) for _ in range(2)]
-        found.append(shown)
-    assert found[0] == found[1]
-    assert len({str(one) for one in found[0]}) > 1 + len(changes) // 2
+        results.append(shown)
+    assert results[0] == results[1]
+    assert len({str(value) for value in results[0]}) > 1 + len(changes) // 2

@@ -38,9 +38,9 @@ class Trainer:
     def step(self) -> list[float]:
         self.steps += 1
         self.settings.seen = next(self.rows)
-        found = self.gradient(X)
-        self.losses.append(found)
-        return found.asnumpy().tolist()
+        result = self.gradient(X)
+        self.losses.append(result)
+        return result.asnumpy().tolist()
 
 
 def captures(capfd: pytest.CaptureFixture[str]) -> int:
@@ -63,9 +63,9 @@ def test_counters_and_logs_of_a_trainer_make_no_new_graph(monkeypatch: pytest.Mo
 class Seeing(nn.Cell):
     """Asks an object for an attribute in the ways that name it and in those that don't."""
 
-    def __init__(self, held: object, way: str) -> None:
+    def __init__(self, plain_object: object, way: str) -> None:
         super().__init__()
-        self.held, self.way = held, way
+        self.held, self.way = plain_object, way
 
     def construct(self, x: Tensor) -> Tensor:
         if self.way == "getattr":
@@ -197,10 +197,10 @@ class Cached(nn.Cell):
 def test_a_cached_property_that_a_trace_fills_is_filled_by_the_call() -> None:
     def ran(mode: int) -> list[object]:
         ms.set_context(mode=mode)
-        net, found = Cached(), []
+        net, results = Cached(), []
         for _ in range(5):
-            found += [net(X).asnumpy().tolist(), net.k, net.table, net.row.asnumpy().tolist()]
-        return found
+            results += [net(X).asnumpy().tolist(), net.k, net.table, net.row.asnumpy().tolist()]
+        return results
 
     assert ran(ms.GRAPH_MODE) == ran(ms.PYNATIVE_MODE)
 
@@ -232,23 +232,23 @@ class Alike:
 
 
 class Reads(nn.Cell):
-    def construct(self, x: Tensor, held: object) -> Tensor:
-        return x * held.k  # type: ignore[attr-defined]
+    def construct(self, x: Tensor, tensors: object) -> Tensor:
+        return x * tensors.k  # type: ignore[attr-defined]
 
 
 def test_what_a_class_calls_equal_is_not_asked_for_arguments(mode: int) -> None:
     net, a, b = Reads(), Alike("a", 2.0), Alike("a", 5.0)
-    assert [net(X, held).asnumpy().tolist() for held in (a, b, a, b)] == [[2.0, 4.0], [5.0, 10.0]] * 2
+    assert [net(X, argument).asnumpy().tolist() for argument in (a, b, a, b)] == [[2.0, 4.0], [5.0, 10.0]] * 2
     assert a.asked + b.asked == 0
     with_it = X * (2.0 if a == b else 1.0)
     assert with_it.asnumpy().tolist() == [2.0, 4.0] and a.asked == 1
 
 
 def test_what_a_program_attached_to_an_argument_counts(mode: int) -> None:
-    net, held = Reads(), [Tensor([1.0]), Tensor([1.0])]
-    held[0].k, held[1].k = 2.0, 5.0
-    found = [net(X, one).asnumpy().tolist() for one in held]
+    net, tensors = Reads(), [Tensor([1.0]), Tensor([1.0])]
+    tensors[0].k, tensors[1].k = 2.0, 5.0
+    values = [net(X, tensor).asnumpy().tolist() for tensor in tensors]
     for k in ([7.0], [8.0], 9.0):
-        held[0].k = k
-        found.append(net(X, held[0]).asnumpy().tolist())
-    assert found == [[2.0, 4.0], [5.0, 10.0], [7.0, 14.0], [8.0, 16.0], [9.0, 18.0]]
+        tensors[0].k = k
+        values.append(net(X, tensors[0]).asnumpy().tolist())
+    assert values == [[2.0, 4.0], [5.0, 10.0], [7.0, 14.0], [8.0, 16.0], [9.0, 18.0]]

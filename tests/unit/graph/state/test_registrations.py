@@ -71,10 +71,10 @@ def test_a_class_registered_with_a_subclass_counts() -> None:
     class Late:
         pass
 
-    held = Registrations(Base)
-    before = held.get("")
+    registrations = Registrations(Base)
+    before = registrations.get("")
     Derived.register(Late)
-    after = held.get("")
+    after = registrations.get("")
     assert after is not before
     assert after == {(Derived, Late)}
-    assert held.get("") is after
+    assert registrations.get("") is after

@@ -32,14 +32,14 @@ QUICK |= {(name, "jit", True) for name in ("array", "counter", "random", "deque"
 
 
 def cases() -> list[object]:
-    found: list[object] = []
+    results: list[object] = []
     for roads, is_effect in ((ROADS, False), (EFFECTS, True)):
         for road in roads:
             for context in CONTEXTS:
                 marks = [] if (road.name, context, is_effect) in QUICK else [pytest.mark.slow]
                 name = f"{road.name}-{context}-{'effect' if is_effect else 'read'}"
-                found.append(pytest.param(road, context, is_effect, marks=marks, id=name))
-    return found
+                results.append(pytest.param(road, context, is_effect, marks=marks, id=name))
+    return results
 
 
 @pytest.mark.parametrize(("road", "context", "is_effect"), cases())
@@ -90,7 +90,7 @@ def test_a_computed_name_asks_for_nothing_else() -> None:
 
 GETATTR = getattr
 
-WHOLE = (
+SINGLE_GRAPH = (
     "class_of_a_cell_replaced", "class_of_a_cell_asked",
     "cells_method_of_its_class", "cells_method_in_its_vars", "object_by_computed_name", "path_of_names", "module_that_makes_names",
     "tensor_method_replaced", "library_class_attribute", "registered", "subclasses", "class_name", "globals_get", "class_by_computed_name",
@@ -98,7 +98,7 @@ WHOLE = (
 )
 
 
-@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("name", SINGLE_GRAPH)
 def test_what_is_watched_costs_no_graph(name: str, tmp_path: Path) -> None:
     road = next(road for road in ROADS if road.name == name)
     ms.set_context(mode=ms.GRAPH_MODE)

@@ -153,7 +153,7 @@ class ByObject(Plainly):
         object.__setattr__(self, "width", width)
 
 
-class ByItsOwn(Plainly):
+class SetsByObject(Plainly):
     def __setattr__(self, name, value):
         if name == "width":
             object.__setattr__(self, name, value * 2)
@@ -184,7 +184,7 @@ class WritesByObject(Plainly):
     give = WritesItsDict.give
 
 
-@pytest.mark.parametrize("kind", [ByItsDict, ByAllOfThem, ByObject, ByItsOwn, WritesItsDict, WritesByObject])
+@pytest.mark.parametrize("kind", [ByItsDict, ByAllOfThem, ByObject, SetsByObject, WritesItsDict, WritesByObject])
 def test_attributes_past_setattr_are_seen(kind: type[Any]) -> None:
     shown = []
     for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
@@ -262,8 +262,8 @@ def test_explain_says_what_can_not_be_watched() -> None:
 
     net = Net()
     assert [first(net(x())) for _ in range(3)] == [0.0, 1.0, 2.0]
-    told = effects.notes()["calls that run in parts"]
-    assert any("Net reads 'steps', which is an iterator (range_iterator): nothing shows how far it is" in line for line in told)
+    note = effects.notes()["calls that run in parts"]
+    assert any("Net reads 'steps', which is an iterator (range_iterator): nothing shows how far it is" in line for line in note)
 
 
 # ---- many lengths
@@ -310,13 +310,13 @@ def test_a_training_step_with_batches_of_any_size() -> None:
         step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.CrossEntropyLoss()), nn.Momentum(net.trainable_params(), 0.1, 0.9))
         step.set_train()
         draw = np.random.default_rng(1)
-        found = []
+        results = []
         for size in draw.integers(1, 40, 30):
             data, labels = draw.standard_normal((size, 6)).astype(np.float32), draw.integers(0, 3, size).astype(np.int32)
-            found.append(first(step(Tensor(data), Tensor(labels))))
+            results.append(first(step(Tensor(data), Tensor(labels))))
         if mode == ms.GRAPH_MODE:
             assert len(dispatch.graphs(step)) < 10
-        return found
+        return results
 
     np.testing.assert_allclose(losses(ms.GRAPH_MODE), losses(ms.PYNATIVE_MODE), rtol=1e-4)
 
@@ -439,7 +439,7 @@ def _calls(make: Callable[[], nn.Cell], mode: int, level: str) -> list[Any]:
     ms.set_context(mode=mode, jit_config={"jit_level": level})
     ms.set_seed(5)
     net = make()
-    own = getattr(net, "network", net)
+    cell = getattr(net, "network", net)
     shown = []
     for number, indices in enumerate([[0, 1], [1, 0], [0, 6], [1, 1], [9, 0], [0, 0]]):
         try:
@@ -448,7 +448,7 @@ def _calls(make: Callable[[], nn.Cell], mode: int, level: str) -> list[Any]:
         except (IndexError, ValueError, AssertionError, ZeroDivisionError, RuntimeError) as error:
             result = type(error).__name__
         values = {p.name: np.round(p.asnumpy(), 3).tolist() for p in net.get_parameters()}
-        shown.append((result, values, own.count, own.sum.asnumpy().tolist()))
+        shown.append((result, values, cell.count, cell.sum.asnumpy().tolist()))
     return shown
 
 
@@ -467,13 +467,13 @@ def test_a_graph_that_fails_prints_once() -> None:
 
     ms.set_context(jit_syntax_level=ms.COMPATIBLE)
     try:
-        net, said = Net(), io.StringIO()
+        net, printed = Net(), io.StringIO()
         net(x(), Tensor([0, 1], ms.int32))
-        with contextlib.redirect_stdout(said):
+        with contextlib.redirect_stdout(printed):
             net(x(), Tensor([1, 1], ms.int32))
             with pytest.raises(IndexError):
                 net(x(), Tensor([9, 1], ms.int32))
     finally:
         ms.set_context(jit_syntax_level=ms.LAX)
-    assert said.getvalue().count("begins") == 2
+    assert printed.getvalue().count("begins") == 2
     assert net.p.asnumpy().tolist() == [4.0, 8.0]

@@ -56,12 +56,12 @@ def dict_in_loop(x):
 
 
 def dict_in_branch(x):
-    found = {"a": x}
+    results = {"a": x}
     if x.sum() > 0:
-        found["b"] = x * W
+        results["b"] = x * W
     else:
-        found["b"] = x - W
-    return found["a"] * found["b"]
+        results["b"] = x - W
+    return results["a"] * results["b"]
 
 
 class Plain:
@@ -181,7 +181,7 @@ class Private(Base):
         return x * self.weight
 
 
-class Own(Base):
+class CustomBprop(Base):
     """A gradient of its own inside a branch."""
 
     def __init__(self):
@@ -206,4 +206,4 @@ FUNCTIONS = [
     list_in_branch, list_written_in_branch, list_grown_by_both, tuple_in_loop, list_in_loop, dict_in_loop, dict_in_branch, object_in_loop,
     unpacked,
 ]
-CELLS = [Method, InnerCell, LoopOverCells, WeightInLoop, KeepsTensor, KeepsInLoop, Super, Private, Own]
+CELLS = [Method, InnerCell, LoopOverCells, WeightInLoop, KeepsTensor, KeepsInLoop, Super, Private, CustomBprop]

@@ -39,8 +39,8 @@ def recorded(name: str, rows: list[list[Any]]) -> Any:
 class Settable:
     """An object whose attributes can be set, and no others than the record has."""
 
-    def __init__(self, name: str, known: list[str]) -> None:
-        self.__dict__.update(_name=name, _known=known)
+    def __init__(self, name: str, names: list[str]) -> None:
+        self.__dict__.update(_name=name, _known=names)
 
     def __setattr__(self, attribute: str, value: Any) -> None:
         if attribute not in self._known:
@@ -48,7 +48,7 @@ class Settable:
         calls.append((f"{self._name}.{attribute}", {"value": value}))
 
 
-def made(name: str, about: Any) -> Any:
+def build(name: str, about: Any) -> Any:
     if isinstance(about, list):
         return recorded(name, about)
     return Settable(name, about["attributes"]) if about is not None and about["attributes"] else object()
@@ -56,7 +56,7 @@ def made(name: str, about: Any) -> Any:
 
 npu = ModuleType("torch.npu")
 for _name, _about in RECORD["npu"].items():
-    setattr(npu, _name, made(_name, _about))
+    setattr(npu, _name, build(_name, _about))
 npu._is_in_bad_fork = lambda: False
 if not hasattr(torch, "npu"):
     torch.utils.rename_privateuse1_backend("npu")

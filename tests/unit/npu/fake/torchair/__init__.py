@@ -5,7 +5,7 @@ from typing import Any
 
 import torch_npu
 
-given: list[tuple[dict[str, str], dict[str, str]]] = []
+calls: list[tuple[dict[str, str], dict[str, str]]] = []
 
 
 class CompilerConfig:
@@ -15,5 +15,5 @@ class CompilerConfig:
 
 def get_npu_backend(*args: Any, **kwargs: Any) -> Any:
     torch_npu.signature(torch_npu.RECORD["torchair"]["get_npu_backend"]).bind(*args, **kwargs)
-    given.append(kwargs["compiler_config"].as_dict())
+    calls.append(kwargs["compiler_config"].as_dict())
     return lambda module, inputs: module
