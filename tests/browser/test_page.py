@@ -34,7 +34,7 @@ def test_a_graph_of_2000_operators_can_be_used_within_3_seconds(browser: chromiu
     assert browser.errors == []
 
 
-def test_a_graph_of_20000_operators_opens_and_says_what_is_left_out(browser: chromium.Browser, tmp_path: Path) -> None:
+def test_a_graph_of_20000_operators_opens_and_says_what_is_omitted(browser: chromium.Browser, tmp_path: Path) -> None:
     opened(browser, tmp_path, 20_000)
     note = browser.evaluate("document.getElementById('note').hidden ? '' : document.getElementById('note').textContent")
     assert "of 20,000 operators are left out" in note or "operators are left out of this page" in note
@@ -42,7 +42,7 @@ def test_a_graph_of_20000_operators_opens_and_says_what_is_left_out(browser: chr
     assert browser.errors == []
 
 
-def test_compilations_beyond_the_limit_are_told(browser: chromium.Browser, tmp_path: Path) -> None:
+def test_compilations_beyond_the_limit_are_reported(browser: chromium.Browser, tmp_path: Path) -> None:
     entries: list[str] = []
 
     class Folder:
@@ -114,7 +114,7 @@ def test_groups_open_and_shut_and_the_search_finds(browser: chromium.Browser, tm
     assert browser.evaluate("document.querySelector('.card.selected').dataset.name") == "relu_137"
 
 
-def test_measured_times_are_told_from_estimates(browser: chromium.Browser, tmp_path: Path) -> None:
+def test_measured_times_are_distinguished_from_estimates(browser: chromium.Browser, tmp_path: Path) -> None:
     compilation = nets.compilation(16)
     compilation.stages[-1].title = "08_execute"
     compilation.times = {call.name: 1e-3 if call.name == "relu_1" else 1e-5 for call in compilation.stages[-1].snapshot.calls}

@@ -106,7 +106,7 @@ def test_the_table_sorts_and_finds(opened: chromium.Browser) -> None:
     assert sorted(names) == ["ReLU", "gradient of ReLU"]
 
 
-def test_memory_is_told_by_kind(opened: chromium.Browser) -> None:
+def test_memory_is_shown_by_kind(opened: chromium.Browser) -> None:
     rows = "[...document.querySelectorAll('#memory tbody tr')]"
     memory_by_kind = dict(opened.evaluate(rows + ".map((row) => [row.children[0].textContent, row.children[1].textContent])"))
     assert memory_by_kind["parameters"] == "32.0 KiB" and set(memory_by_kind) >= {"gradients", "activations", "state of optimizers"}

@@ -47,7 +47,7 @@ def test_a_change_of_the_device_after_its_first_use_is_refused(run: Callable[...
     assert ended.code == 1 and "<string>:3" in ended.err
 
 
-def test_a_tensor_made_before_the_device_was_chosen_moves(run: Callable[..., Run], device: str) -> None:
+def test_a_tensor_created_before_the_device_was_chosen_moves(run: Callable[..., Run], device: str) -> None:
     text = (
         "import mindspore as ms\nms.set_context(device_target='CPU')\nx = ms.Tensor([1.0])\n"
         "ms.set_context(device_target='GPU')\nprint((x + ms.Tensor([2.0])).device)\n"

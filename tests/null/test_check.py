@@ -71,7 +71,7 @@ def test_options_of_setters_and_getters() -> None:
     ]
 
 
-def test_what_a_program_is_ready_to_miss_is_left_out() -> None:
+def test_what_a_program_is_ready_to_miss_is_omitted() -> None:
     text = """
 try:
     from mindspore.nn import Conv7d
@@ -86,7 +86,7 @@ from mindspore.nn import _private
     assert names_and_lines(text) == [("mindspore.nn.Conv2d", 5), ("mindspore.nn.Conv8d", 7), ("mindspore.nn._private", 10)]
 
 
-def test_whole_report(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_complete_report(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "b.py").write_text(

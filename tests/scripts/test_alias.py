@@ -145,7 +145,7 @@ def test_pickle_knows_either_name() -> None:
     assert pickle.loads(pickle.dumps(Accuracy)) is Accuracy
 
 
-def test_pickle_of_the_programs_own_class(warm: Callable[..., Run], tmp_path: Path) -> None:
+def test_pickle_of_a_class_of_the_program(warm: Callable[..., Run], tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(
         "import pickle\nimport mindspore as ms\nclass Box:\n    def __init__(self):\n        self.tensor = ms.Tensor([1.0, 2.0])\n"
         "print(pickle.loads(pickle.dumps(Box())).tensor.asnumpy().tolist())\n"
@@ -153,7 +153,7 @@ def test_pickle_of_the_programs_own_class(warm: Callable[..., Run], tmp_path: Pa
     assert warm("own.py", cwd=tmp_path) == Run(0, "[1.0, 2.0]\n", "")
 
 
-def test_real_mindspore_is_not_shadowed_unless_asked(real_mindspore: dict[str, str], tmp_path: Path) -> None:
+def test_real_mindspore_is_not_shadowed_unless_requested(real_mindspore: dict[str, str], tmp_path: Path) -> None:
     ask = "import mindspore; print(mindspore.__version__)"
     plain = processes.python("-c", f"import torchspore; {ask}", cwd=tmp_path, extra=real_mindspore)
     assert plain == Run(0, "9.9\n", "")

@@ -52,7 +52,7 @@ def our_lines(err: str) -> list[str]:
     return [line for line in err.splitlines() if line.startswith("torchspore: ")]
 
 
-def test_without_a_compiler_it_is_said_once_and_graphs_run(folder: Path) -> None:
+def test_without_a_compiler_it_is_reported_once_and_graphs_run(folder: Path) -> None:
     ended = python("program.py", cwd=folder, extra=settings(folder, CXX="/nowhere/g++"))
     assert ended.code == 0 and len(set(ended.out.split()[1:])) == 1, ended.err
     assert our_lines(ended.err) == [
@@ -65,7 +65,7 @@ def test_without_a_compiler_it_is_said_once_and_graphs_run(folder: Path) -> None
 @pytest.mark.parametrize("text", [
     "case \"$*\" in *' -o '*) kill -9 $$;; *) echo 12;; esac", "case \"$*\" in *' -o '*) exit 3;; *) echo 12;; esac",
 ])
-def test_a_compiler_that_breaks_is_said_once_and_leaves_nothing(folder: Path, text: str) -> None:
+def test_a_compiler_that_breaks_is_reported_once_and_leaves_nothing(folder: Path, text: str) -> None:
     ended = python("program.py", cwd=folder, extra=settings(folder, CXX=compiler(folder, text)))
     assert ended.code == 0 and len(set(ended.out.split()[1:])) == 1, ended.err
     assert len(our_lines(ended.err)) == 1 and "the C++ compiler failed" in our_lines(ended.err)[0]

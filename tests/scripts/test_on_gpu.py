@@ -176,7 +176,7 @@ def test_without_a_run_the_page_says_so() -> None:
     assert "**Never run.**" in page.render(None) and "| not run |" in page.render(None)
 
 
-def test_a_line_torn_by_a_kill_is_left_out(tmp_path: Path) -> None:
+def test_a_line_torn_by_a_kill_is_omitted(tmp_path: Path) -> None:
     file = tmp_path / "results.jsonl"
     results.append(file, "a", "doctor", results.PASSED)
     file.write_text(file.read_text(encoding="utf-8") + '{"stage": "a", "che', encoding="utf-8")

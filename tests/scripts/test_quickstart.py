@@ -30,7 +30,7 @@ def test_digits_are_idx_files(name: str, shape: tuple[int, ...]) -> None:
     assert len(data) == 4 + 4 * rank + math.prod(shape)
 
 
-def test_digits_are_what_the_kept_script_makes(tmp_path: Path) -> None:
+def test_digits_are_what_the_stored_script_creates(tmp_path: Path) -> None:
     pytest.importorskip("sklearn")
     command = [sys.executable, str(ROOT / "tools" / "make_digits.py"), str(tmp_path)]
     subprocess.run(command, check=True, capture_output=True, env=environment())

@@ -141,7 +141,7 @@ ERRORS = {
 
 
 @pytest.mark.parametrize(("words", "text"), ERRORS.values(), ids=ERRORS.keys())
-def test_what_cannot_be_run_is_said(words: list[str], text: str, run: RunFixture, tmp_path: Path) -> None:
+def test_what_cannot_be_run_is_reported(words: list[str], text: str, run: RunFixture, tmp_path: Path) -> None:
     write(tmp_path, "train.py", "")
     assert run(*words) == Run(2, "", text.format(folder=tmp_path))
 
@@ -202,7 +202,7 @@ except ZeroDivisionError:
 """
 
 
-def test_calls_of_ours_are_folded_and_a_fault_has_one_hint(run: Callable[..., Run], tmp_path: Path) -> None:
+def test_calls_of_ours_are_folded_and_an_error_has_one_hint(run: Callable[..., Run], tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(FAULT)
     result = run("run", "train.py")
     lines = result.err.splitlines()

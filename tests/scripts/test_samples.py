@@ -136,7 +136,7 @@ def test_device_is_overridden(sample: Sample, warm: Runner, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("file", ["000_set_auto_parallel_context.py", "000_set_context.py"])
-def test_whole_block(file: str, warm: Runner, tmp_path: Path) -> None:
+def test_complete_block(file: str, warm: Runner, tmp_path: Path) -> None:
     sample = Sample(file, CONTEXT, files={"env_config.json": CONFIGURATION})
     ended = warm(put(sample, tmp_path).name, cwd=tmp_path, TORCHSPORE_DEVICE="CPU")
     assert (ended.code, ended.out) == (0, "")
@@ -154,7 +154,7 @@ def test_missing_file_is_named(sample: Sample, warm: Runner, tmp_path: Path) -> 
 
 @pytest.mark.slow
 @pytest.mark.sample
-def test_mode_switch_in_a_process_of_its_own(tmp_path: Path) -> None:
+def test_mode_switch_in_a_separate_process(tmp_path: Path) -> None:
     put(next(sample for sample in TABLE if sample.file == "003_mode_switch.py"), tmp_path)
     ended = torchspore("run", "--device", "CPU", "003_mode_switch.py", cwd=tmp_path)
     assert (ended.code, ended.out) == (0, "")

@@ -18,7 +18,7 @@ SKIPPED = {
     "test_arguments.py::test_what_is_wrong_is_refused[[]kind of device]": _CPU_NAMED,
     "test_cell_states.py::test_to_another_dtype": _CPU_NAMED,
     "test_differences.py::test_an_array_follows_every_assignment": _SHARED,
-    "test_differences.py::test_seeds_of_dropout_start_streams_on_the_cpu_and_are_told_elsewhere": _MASKS,
+    "test_differences.py::test_seeds_of_dropout_start_streams_on_the_cpu_and_are_reported_elsewhere": _MASKS,
     "test_forward_pass.py::test_what_changed_in_between_is_seen[[]an input, by NumPy]": _SHARED,
     "test_memory.py::test_a_tensor_copies_an_array_and_from_numpy_shares_it": _SHARED,
     "test_memory.py::test_asnumpy_shares_memory_with_the_tensor": _SHARED,

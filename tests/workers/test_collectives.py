@@ -230,12 +230,12 @@ def _unequal_dtypes(refused: bool) -> Any:
     return collectives.all_reduce(torch.ones(2, dtype=torch.int16 if world.rank or refused else torch.int32), "sum", world).tolist()
 
 
-def test_a_dtype_that_is_sent_as_another_one_is_compared_by_its_own_name(workers: Any) -> None:
+def test_a_dtype_that_is_sent_as_another_one_is_compared_by_its_name(workers: Any) -> None:
     for end in workers.ended(2, _unequal_dtypes, False, seconds=20):
         assert end.error == "CommunicationError" and "int16[2]" in end.text and "int32[2]" in end.text, end
 
 
-def test_an_error_of_any_kind_as_an_exchange_begins_is_said_by_every_rank(workers: Any) -> None:
+def test_an_error_of_any_kind_as_an_exchange_begins_is_reported_by_every_rank(workers: Any) -> None:
     for end in workers.ended(2, _unequal_dtypes, True, seconds=20):
         assert end.error == "CommunicationError" and end.text.endswith(
             "which failed: invalid literal for int() with base 10: 'no number'.",

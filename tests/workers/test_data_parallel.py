@@ -332,7 +332,7 @@ def test_what_does_not_fit_is_refused(workers: Any, what: str, expected: str) ->
     assert workers(RANKS, refused, what) == [expected] * RANKS
 
 
-def test_each_rank_says_its_own_rank(workers: Any) -> None:
+def test_each_rank_says_its_rank(workers: Any) -> None:
     assert workers(RANKS, refused, "global_rank") == [
         f"set_auto_parallel_context(global_rank=5) in 'data_parallel': expected {rank}, the rank of this process.\n\n"
         "hint: leave global_rank out." for rank in range(RANKS)

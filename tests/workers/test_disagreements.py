@@ -146,7 +146,7 @@ def _cached_in_another_order() -> Any:
     return most(_filled(ms, 4))
 
 
-def test_one_left_out_of_a_known_order_is_named(workers: Any) -> None:
+def test_an_exchange_omitted_from_a_known_order_is_named(workers: Any) -> None:
     for rank, ended in enumerate(workers.ended(2, _cached_in_another_order, seconds=20)):
         assert ended.error == "CommunicationError", ended
         assert f"rank {rank} waits in AllReduce({('sum', 'max')[rank]})" in ended.text, ended.text

@@ -256,7 +256,7 @@ def _leaves() -> Any:
     return None
 
 
-def test_a_rank_that_has_left_is_named(workers: Any) -> None:
+def test_a_rank_that_ended_is_named(workers: Any) -> None:
     first, _ = workers.ended(2, _leaves, seconds=20)
     assert first.error == "CommunicationError" and "rank 1" in first.text, first.text
 
@@ -278,7 +278,7 @@ def test_nobody_at_the_address(workers: Any) -> None:
     assert ended.seconds < 5
 
 
-def test_an_address_of_rank_0_that_is_not_its_own(workers: Any) -> None:
+def test_an_address_of_rank_0_of_another_machine(workers: Any) -> None:
     (ended,) = workers.ended(
         1, _none_there, seconds=20, WORLD_SIZE="2", RANK="0", MASTER_ADDR="no.such.host", MASTER_PORT="29617",
         TORCHELASTIC_USE_AGENT_STORE="<unset>", MS_TOPO_TIMEOUT="1",
@@ -342,7 +342,7 @@ def _other_context() -> None:
     communication.init()
 
 
-def test_another_context_is_said_in_every_rank(workers: Any) -> None:
+def test_another_context_is_reported_in_every_rank(workers: Any) -> None:
     for rank, ended in enumerate(workers.ended(2, _other_context, seconds=20)):
         assert ended.text == (
             f"init() in rank {rank} of 2: the processes differ.\nset_auto_parallel_context(gradients_mean): False in rank 0; True in "
@@ -363,7 +363,7 @@ def _other_program() -> None:
     communication.init()
 
 
-def test_another_program_is_said_in_every_rank(workers: Any) -> None:
+def test_another_program_is_reported_in_every_rank(workers: Any) -> None:
     for ended in workers.ended(2, _other_program, seconds=20):
         assert re.search(r"the program: os\.py \w{12} in rank 0; test_faults\.py \w{12} in rank 1", ended.text), ended
 

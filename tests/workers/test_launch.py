@@ -72,7 +72,7 @@ def test_two_workers(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_first_failure_is_said_first_and_a_restart_goes_on(tmp_path: Path) -> None:
+def test_the_first_failure_is_reported_first_and_a_restart_goes_on(tmp_path: Path) -> None:
     process = _start(tmp_path, "workers", "-n", "2", "--log-dir", "logs", "train.py", "fail")
     _, err = process.communicate(timeout=120)
     assert process.returncode == 1
@@ -150,7 +150,7 @@ def test_ctrl_c_at_any_time_leaves_nothing(tmp_path: Path, seconds: float) -> No
     assert seconds < 1 or "torchspore workers: ended by SIGINT." in err
 
 
-def test_a_port_in_use_is_said(tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported(tmp_path: Path) -> None:
     error = RuntimeError("The server socket has failed to listen on any local network address. port: 8118, EADDRINUSE")
     assert launch._describe_error(error, launch.Job(("a.py",), 2, port=8118)) == (
         "torchspore workers: can't listen at 127.0.0.1:8118: the port is in use.\n\nhint: write another --master_port."
@@ -160,7 +160,7 @@ def test_a_port_in_use_is_said(tmp_path: Path) -> None:
     )
 
 
-def test_a_first_machine_that_never_comes_is_said() -> None:
+def test_a_first_machine_that_never_comes_is_reported() -> None:
     job = launch.Job(("a.py",), 2, nodes=2, node=1, port=9, seconds=0.2)
     with pytest.raises(TimeoutError) as caught:
         launch._wait_for_first_machine(job)
@@ -169,7 +169,7 @@ def test_a_first_machine_that_never_comes_is_said() -> None:
     )
 
 
-def test_an_address_that_does_not_lead_to_the_first_machine_is_said() -> None:
+def test_an_address_that_does_not_lead_to_the_first_machine_is_reported() -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -195,7 +195,7 @@ def test_torch_2_11_has_no_shutdown_timeout(tmp_path: Path, monkeypatch: pytest.
     assert launch._describe_error(fault, job) == f"torchspore workers: TypeError: {fault}"
 
 
-def test_words_of_the_program_are_its_own() -> None:
+def test_words_of_the_program_belong_to_it() -> None:
     options, program = workers.split(workers._parser(), ["-n", "3", "--show=all", "train.py", "-n", "5"])
     assert (options.count, options.show, program) == (3, "all", ("train.py", "-n", "5"))
     options, program = msrun.split(msrun._parser(), ["--worker_num=4", "--local_worker_num", "4", "--join", "True", "a.py", "--join", "x"])

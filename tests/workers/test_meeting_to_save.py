@@ -74,7 +74,7 @@ def _other_groups() -> None:
         communication.create_group(name, [0, 1])
 
 
-def test_groups_made_in_another_order_are_named(workers: Any) -> None:
+def test_groups_created_in_another_order_are_named(workers: Any) -> None:
     for rank, ended in enumerate(workers.ended(2, _other_groups, seconds=20)):
         group_name, other = ("a", "b") if rank == 0 else ("b", "a")
         assert ended.error == "CommunicationError" and f"rank {rank} waits in create_group('{group_name}')" in ended.text, ended

@@ -42,7 +42,7 @@ def _leave_during_rendezvous(message: str) -> None:
 
 
 @pytest.mark.parametrize("message", ["Connection closed by peer [127.0.0.1]:33936", "Connect timeout [none]"])
-def test_a_rank_that_leaves_while_connections_are_made(workers: Any, message: str) -> None:
+def test_a_rank_that_leaves_while_connections_open(workers: Any, message: str) -> None:
     first, second = workers.ended(2, _leave_during_rendezvous, f"Gloo connectFullMesh failed with [pair.cc:553] {message}", seconds=20)
     assert second.code == 3 and first.error == "CommunicationError", first
     assert re.match(rf".*{HERE}:\d+: rank 0 was in init\(\) over world \(its number 1\) when rank 1 is gone\.", first.text), first

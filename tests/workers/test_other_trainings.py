@@ -130,7 +130,7 @@ def test_groups_that_train_other_things_may_meet(workers: Any) -> None:
     assert workers(2, _train_in_groups, 1) == [[3.0], [3.0]]
 
 
-def test_what_is_a_processs_alone_is_not_said() -> None:
+def test_local_values_are_not_reported() -> None:
     """A false alarm ends a training: neither addresses of objects are said nor what a schedule of the program's knows of its process."""
     import numpy as np
     from mindspore import Tensor, nn
@@ -157,7 +157,7 @@ def test_what_is_a_processs_alone_is_not_said() -> None:
     assert setting_reports._describe([Tensor([1.0])] * 5) != setting_reports._describe([Tensor([2.0])] * 5)
 
 
-def test_what_is_said_is_another_text_for_another_value() -> None:
+def test_descriptions_differ_for_different_values() -> None:
     import numpy as np
     from mindspore import nn
 

@@ -47,7 +47,7 @@ def _nets(jobs: list[tuple[str, int, int]], is_cut: bool, strategy: str) -> list
     (2, [("lenet", 1, 1), ("gpt", 1, 1)]),
     pytest.param(4, [("residual", 2, 1), ("gpt", 1, 2), ("towers", 1, 2)], marks=pytest.mark.slow),
 ])
-def test_processes_train_as_one(count: int, jobs: list[tuple[str, int, int]], workers: Any) -> None:
+def test_processes_train_like_one_process(count: int, jobs: list[tuple[str, int, int]], workers: Any) -> None:
     (alone,) = workers(1, _nets, [(name, 1, 1) for name, _, _ in jobs], False, "")
     for losses in workers(count, _nets, jobs, True, "full_batch", seconds=120):
         for (name, _, _), actual, expected in zip(jobs, losses, alone):
@@ -211,7 +211,7 @@ def _broadcast() -> Any:
     return net(Tensor(np.ones((8, 16), np.float32))).asnumpy()
 
 
-def test_results_go_to_all_stages_where_that_is_asked_for(workers: Any) -> None:
+def test_results_go_to_all_stages_on_request(workers: Any) -> None:
     first, second = workers(2, _broadcast)
     assert not np.isnan(first).any()
     np.testing.assert_array_equal(first, second)

@@ -31,7 +31,7 @@ def cut(mode: int, level: str, way: str, names: tuple[str, ...] = OPTIMIZERS, mo
     *[pytest.param(*case, marks=pytest.mark.slow) for case in (
         ("level2", "cell"), ("level2", "clipped"), ("level3", "scale"), ("level3", "clipped"))],
 ])
-def test_a_shared_optimizer_gives_the_numbers_of_a_whole_one(workers: Any, mode: int, level: str, way: str) -> None:
+def test_a_shared_optimizer_gives_the_numbers_of_an_unsharded_one(workers: Any, mode: int, level: str, way: str) -> None:
     expected = {name: alone(mode, name) for name in OPTIMIZERS}
     for result in workers(RANKS, cut, mode, level, way):
         for name in OPTIMIZERS:
@@ -198,7 +198,7 @@ def saved(folder: str) -> dict[str, Any]:
     return {"straight": weights(net), "again": weights(second)}
 
 
-def test_files_hold_whole_state(workers: Any, tmp_path: Path) -> None:
+def test_files_hold_complete_state(workers: Any, tmp_path: Path) -> None:
     import mindspore as ms
 
     for result in workers(RANKS, saved, str(tmp_path)):
@@ -260,7 +260,7 @@ def looked_at(mode: int, folder: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("mode", [0, 1])
-def test_weights_kept_by_rows_look_whole(workers: Any, mode: int, tmp_path: Path) -> None:
+def test_weights_stored_by_rows_look_complete(workers: Any, mode: int, tmp_path: Path) -> None:
     import mindspore as ms
 
     net = make_net()
@@ -300,7 +300,7 @@ def gathers(recompute: bool) -> tuple[int, int]:
     return sum("all_gather" in str(node.target) for node in graph.module.graph.nodes), lifetimes.peak(graph.module)
 
 
-def test_graphs_gather_again_for_the_backward_pass(workers: Any) -> None:
+def test_graphs_gather_twice_for_the_backward_pass(workers: Any) -> None:
     weight = 512 * 512 * 4
     for (count, peak), (repeated_count, less) in zip(workers(RANKS, gathers, False), workers(RANKS, gathers, True), strict=True):
         assert (count, repeated_count) == (8, 15)                       # the first layer's weight is no part of the backward pass

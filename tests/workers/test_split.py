@@ -30,7 +30,7 @@ def _alone(name: str) -> tuple[list[float], dict[str, tuple[int, ...]]]:
         ("gpt", 2, 1), ("towers", 1, 2), ("towers", 2, 1), ("residual", 2, 1), ("lenet", 2, 1), ("gpt", 2, 2), ("gpt", 4, 1), ("gpt", 1, 4),
     )),
 ])
-def test_processes_train_as_one(name: str, data: int, model: int, workers: Any) -> None:
+def test_processes_train_like_one_process(name: str, data: int, model: int, workers: Any) -> None:
     (alone, shapes), = workers(1, _alone, name)
     ranks = workers(data * model, _trained, name, data, model)
     for losses, _ in ranks:
@@ -72,7 +72,7 @@ def _many_layers(optimizer: str, parts: int) -> tuple[list[float], list[np.ndarr
 
 
 @pytest.mark.parametrize("optimizer", ["Momentum", pytest.param("Adam", marks=pytest.mark.slow)])
-def test_an_optimizer_updates_parts_where_they_lie(optimizer: str, workers: Any) -> None:
+def test_an_optimizer_updates_parts_in_their_memory(optimizer: str, workers: Any) -> None:
     ((alone, weights, _),) = workers(1, _many_layers, optimizer, 1)
     for rank, (losses, parts, gathered) in enumerate(workers(2, _many_layers, optimizer, 2)):
         np.testing.assert_allclose(losses, alone, rtol=1e-6)
@@ -209,7 +209,7 @@ def _searched(strategy: str, mode: str) -> tuple[list[float], dict[str, tuple[in
 
 
 @pytest.mark.parametrize("count, mode", [(2, "recursive_programming"), (2, "dynamic_programming"), (4, "recursive_programming")])
-def test_processes_find_the_same_and_train_as_one(count: int, mode: str, workers: Any) -> None:
+def test_processes_find_the_same_and_train_like_one_process(count: int, mode: str, workers: Any) -> None:
     (alone, shapes, _, _), = workers(1, _searched, "full_batch", "")
     results = workers(count, _searched, "full_batch", mode)
     strategies, description = results[0][2:]

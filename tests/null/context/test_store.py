@@ -26,13 +26,13 @@ def in_thread(task: Any) -> Any:
     return results[0]
 
 
-def test_facts_that_are_no_options_are_told() -> None:
+def test_facts_that_are_not_options_are_reported() -> None:
     assert (c.get_context("enable_ge"), c.get_context("enable_debug_runtime")) == (False, False)
     with pytest.raises(UnknownOption):
         c.set_context(enable_ge=True)
 
 
-def test_a_scope_is_local_and_restores_what_it_found() -> None:
+def test_a_scope_is_local_and_restores_the_previous_values() -> None:
     c.set_context(max_call_depth=7)
     with c.scope(mode=0, max_call_depth=8):
         assert (STORE.graph_mode, c.get_context("max_call_depth")) == (True, 8)
@@ -102,7 +102,7 @@ def test_precedence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert [store.get(key) for key in ("max_call_depth", "compile_cache_path")] == [5, "variable"]
 
 
-def test_a_forced_device_is_told_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_forced_device_is_reported_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("TORCHSPORE_DEVICE", "cpu")
     store = Store()
     with once.anew():
@@ -286,7 +286,7 @@ def test_texts_with_members() -> None:
     assert (STORE.get("profiling_options.op_trace"), STORE.get("profiling_options.task_trace")) == ("on", "off")
 
 
-def test_directories_are_made_private_and_taken_back(tmp_path: Path) -> None:
+def test_directories_are_created_private_and_removed(tmp_path: Path) -> None:
     c.set_context(save_graphs_path="a/b")
     c.set_auto_parallel_context(strategy_ckpt_save_file="s/t.json", group_ckpt_save_file="g/h.pb")
     assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("a/b", "s", "g")] == [0o700] * 3

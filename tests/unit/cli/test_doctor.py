@@ -58,7 +58,7 @@ def test_a_right_machine(capsys: pytest.CaptureFixture[str]) -> None:
     assert sum(line.startswith("✓ CPU") and line.endswith("the result is right") for line in lines) == 5 and lines[-1] == "All is well."
 
 
-def test_what_is_wrong_has_a_cross_and_one_command(
+def test_an_error_has_a_cross_and_one_command(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
 ) -> None:
     monkeypatch.setenv("CXX", "/nowhere/g++")
@@ -93,6 +93,6 @@ def test_the_report_of_a_run(run: Callable[..., Run], tmp_path: Path, mode: int,
     assert ("<b>wrong</b>" in data["error"]) == bool(code) and "<b>" not in text
 
 
-def test_a_folder_that_cannot_be_made(run: Callable[..., Run]) -> None:
+def test_a_folder_that_cannot_be_created(run: Callable[..., Run]) -> None:
     result = run("run", "--report", "/proc/no", "-c", "print('ran')")
     assert result.code == 2 and result.out == "" and "the folder can't be created" in result.err

@@ -42,7 +42,7 @@ def test_the_device_and_its_index() -> None:
     assert device.current() == torch.device("cuda", 1)
 
 
-def test_an_index_that_is_not_there_is_told_when_it_is_used() -> None:
+def test_an_index_that_is_not_there_is_reported_when_it_is_used() -> None:
     set_context(device_target="GPU", device_id=5)
     with pytest.raises(DeviceNotFound) as caught:
         device.current()
@@ -91,7 +91,7 @@ def test_an_index_beyond_what_the_environment_lets_it_see(monkeypatch: pytest.Mo
     )
 
 
-def test_a_device_that_takes_no_array_is_told_once_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_device_that_takes_no_array_is_reported_once_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
     def empty(*_: object, **__: object) -> None:
         raise RuntimeError("CUDA driver version is insufficient for CUDA runtime version\nwhat CUDA says further")
 
@@ -123,7 +123,7 @@ def test_where_a_tensor_goes(monkeypatch: pytest.MonkeyPatch) -> None:
         device.resolve_device("to", "GPU")
 
 
-def test_where_tensors_are_made() -> None:
+def test_where_tensors_are_created() -> None:
     assert [device.is_home(name) for name in ("CPU", "CPU:0", "GPU", "Ascend", "cpu", "")] == [True, True, False, False, False, False]
     set_context(device_target="GPU", device_id=1)
     assert [device.is_home(name) for name in ("CPU", "GPU", "GPU:1", "GPU:0")] == [False, True, True, False]

@@ -48,7 +48,7 @@ VALUES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", [name for name in OPTIONS if name not in ("print_file_path", "device_target", "graph_kernel_flags", "save_graphs_path")])  # noqa: E501
-def test_a_value_that_does_not_fit_is_said_in_the_house_form(name: str) -> None:
+def test_a_value_that_does_not_fit_is_reported_in_the_usual_form(name: str) -> None:
     for value in VALUES.values():
         try:
             with scope(**{name: value}):

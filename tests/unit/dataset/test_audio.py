@@ -21,7 +21,7 @@ NOISE = (RANDOM.randn(2, 4000) * 0.2).astype(np.float32)
 FEATURES = RANDOM.rand(4, 9, 31).astype(np.float32)
 
 
-def test_speech_is_found_where_it_begins() -> None:
+def test_speech_is_detected_at_its_start() -> None:
     """2.10 measures 0 whatever it hears, and keeps the last second."""
     voice = sum(np.sin(2 * np.pi * 150 * part * TIME) / part for part in range(1, 20)) * (1 + 0.3 * np.sin(2 * np.pi * 3 * TIME)) * 0.3
     quiet = 0.001 * RANDOM.randn(32000)

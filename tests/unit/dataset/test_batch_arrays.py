@@ -48,7 +48,7 @@ def test_rows_are_copied_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(joined) <= 1                      # the first batch, whose rows showed what shape they have
 
 
-def test_every_batch_is_an_array_of_its_own() -> None:
+def test_every_batch_is_a_separate_array() -> None:
     first, *others = [batch for batch, in batches(numbered(48).map(large, "number").batch(8), 2)]
     copies = [array.copy() for array in others]
     first[:] = -1
@@ -83,7 +83,7 @@ def test_shapes_may_differ_from_batch_to_batch() -> None:
     assert np.concatenate([batch[:, 0, 64] for batch, in result]).tolist() == 2 * list(range(48))
 
 
-def test_rows_that_are_left_out_leave_no_holes() -> None:
+def test_rows_that_are_omitted_leave_no_holes() -> None:
     def fails(number: Any) -> Any:
         if number % 5 == 3:
             raise ValueError("broken")

@@ -96,7 +96,7 @@ def test_what_is_refused(server: str, arguments: tuple[object, str, str], error:
         ds.OBSMindDataset(files, server, access, secret, "s3://iris/sync")
 
 
-def test_places_that_are_not_there(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_paths(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "sleep", lambda seconds: None)
     with pytest.raises(RuntimeError, match=r"sync_obs_path='s3://iris/other'\): expected an existing folder"):
         ds.OBSMindDataset(FILES, server, "KEY", "SECRET", "s3://iris/other")

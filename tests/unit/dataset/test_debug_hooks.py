@@ -66,7 +66,7 @@ def test_hooks_that_are_there(capsys: pytest.CaptureFixture[str]) -> None:
             ds.config.set_debug_mode(True, wrong)
 
 
-def test_checks_for_own_transforms() -> None:
+def test_checks_for_custom_transforms() -> None:
     class Own:
         @check_random_transform_ops
         def __init__(self, transforms: Any, size: int = 3) -> None:

@@ -37,7 +37,7 @@ def test_a_dict_is_what_it_was_for_functions_and_arrays_for_who_iterates() -> No
     assert tensors["by"] == b"x" and tensors["none"] is None and isinstance(tensors["l"][1][1], np.ndarray)
 
 
-def test_what_a_function_writes_into_a_dict_is_its_own() -> None:
+def test_what_a_function_writes_into_a_dict_stays_local() -> None:
     shared_row = {"x": [np.zeros(2)]}
 
     def add(d: Any) -> Any:

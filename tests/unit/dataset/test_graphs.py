@@ -60,7 +60,7 @@ def graph(tmp_path: Path) -> GraphData:
     return GraphData(write(tmp_path / "graph"))
 
 
-def test_nodes_edges_and_what_is_said_of_them(graph: GraphData) -> None:
+def test_nodes_edges_and_their_descriptions(graph: GraphData) -> None:
     assert graph.get_all_nodes(1).tolist() == list(USERS) and graph.get_all_nodes(2).dtype == np.int32
     assert graph.get_all_edges(0).tolist() == list(EDGES)
     assert graph.get_nodes_from_edges([2, 41]).tolist() == [[101, 202], [202, 101]]
@@ -167,7 +167,7 @@ class Rings(InMemoryGraphDataset):
         return len(self.graphs)
 
 
-def test_a_dataset_of_graphs_is_made_once(tmp_path: Path) -> None:
+def test_a_dataset_of_graphs_is_created_once(tmp_path: Path) -> None:
     Rings.made = 0
     for _ in range(2):
         data = Rings(str(tmp_path), shuffle=False)

@@ -56,7 +56,7 @@ def test_integers_that_are_none(content: bytes) -> None:
         unpack(content)
 
 
-def test_nothing_is_there_before_commit_and_nothing_is_left_of_a_writer_that_never_did(tmp_path: Path) -> None:
+def test_nothing_is_there_before_commit_and_nothing_remains_of_a_writer_that_never_did(tmp_path: Path) -> None:
     write(tmp_path / "a", 3)
     writer = FileWriter(str(tmp_path / "a"), 1, True)
     writer.add_schema(SCHEMA)
@@ -66,7 +66,7 @@ def test_nothing_is_there_before_commit_and_nothing_is_left_of_a_writer_that_nev
     assert sorted(os.listdir(tmp_path)) == ["a", "a.db"]
 
 
-def test_a_file_that_is_there_is_kept_unless_told_otherwise(tmp_path: Path) -> None:
+def test_a_file_that_is_there_is_kept_by_default(tmp_path: Path) -> None:
     write(tmp_path / "a", 3)
     writer = FileWriter(str(tmp_path / "a"))
     writer.add_schema(SCHEMA)
@@ -85,7 +85,7 @@ def test_rows_go_on_in_new_pages_and_too_long_ones_are_refused(tmp_path: Path) -
     assert not (tmp_path / "b").exists()
 
 
-def test_a_row_that_does_not_fit_is_left_out_with_its_reason(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_row_that_does_not_fit_is_omitted_with_its_reason(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     writer = FileWriter(str(tmp_path / "a"))
     writer.add_schema(SCHEMA)
     good = rows(2)
@@ -219,7 +219,7 @@ def test_pictures_are_decoded_in_a_pipeline(tmp_path: Path, workers: int) -> Non
 
 
 @pytest.mark.parametrize("files", [False, True])
-def test_files_are_shuffled_as_wholes_or_within(tmp_path: Path, files: bool) -> None:
+def test_files_are_shuffled_by_file_or_by_row(tmp_path: Path, files: bool) -> None:
     write(tmp_path / "rows", 60, 3)
     data = ds.MindDataset(str(tmp_path / "rows0"), ["label"], shuffle=ds.Shuffle.FILES if files else ds.Shuffle.INFILE)
     epochs = data.create_dict_iterator(output_numpy=True, num_epochs=6)

@@ -99,7 +99,7 @@ def test_the_classes_of_steps_are_offered() -> None:
     assert isinstance(dataset.bucket_batch_by_length(["column_0"], [3], [2, 2]), ds.BucketBatchByLengthDataset)
 
 
-def test_maps_above_what_waits_take_no_row_before_it_is_asked_for() -> None:
+def test_maps_above_what_waits_take_no_row_before_it_is_requested() -> None:
     dataset = ds.NumpySlicesDataset({"n": np.arange(40, dtype=np.uint8).reshape(40, 1, 1)}, shuffle=False).sync_wait("policy")
     dataset = dataset.map(ds.vision.Rescale(1.0, 0.0), ["n"], num_parallel_workers=2).map(lambda n: n, ["n"], num_parallel_workers=2)
     seen = []

@@ -39,7 +39,7 @@ def test_who_is_faster_has_nearly_all_rows(here: float, workers: float, pays: bo
     assert had[pays] > 0.85 * 20_000, had
 
 
-def test_what_was_found_changes_with_the_machine() -> None:
+def test_search_results_change_with_the_machine() -> None:
     pace = Pace(2)
     pace.each = 4e-3
     _play(pace, 4e-3, 6e-3, 10_000)

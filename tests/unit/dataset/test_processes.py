@@ -117,7 +117,7 @@ def test_a_killed_process_is_named_at_once() -> None:
     assert children() == before
 
 
-def test_a_slow_process_is_told(tmp_path: Path) -> None:
+def test_a_slow_process_is_reported(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text("""
 import time
 import numpy as np

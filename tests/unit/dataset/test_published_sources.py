@@ -98,7 +98,7 @@ def test_a_broken_picture_is_named_where_it_is_decoded(tmp_path: Path) -> None:
         rows("CelebA", tmp_path, {"dataset_dir": "/", "decode": True})
 
 
-def test_pictures_are_read_when_they_are_asked_for(tmp_path: Path) -> None:
+def test_pictures_are_read_on_demand(tmp_path: Path) -> None:
     tiny_sources.places365(tmp_path)
     data = ds.Places365Dataset(str(tmp_path), shuffle=False)
     assert data.get_dataset_size() == 3
@@ -109,7 +109,7 @@ def test_pictures_are_read_when_they_are_asked_for(tmp_path: Path) -> None:
         list(data)
 
 
-def test_a_large_file_of_digits_is_not_held(tmp_path: Path) -> None:
+def test_a_large_file_of_digits_is_not_loaded_at_once(tmp_path: Path) -> None:
     tiny_sources.emnist(tmp_path)
     count, path = 100_000, tmp_path / "emnist-mnist-train-images-idx3-ubyte"
     with path.open("wb") as file:
@@ -218,7 +218,7 @@ def test_what_is_refused(tmp_path: Path, name: str) -> None:
     assert str(caught.value) == text
 
 
-def test_signatures_are_seen_and_subclasses_have_their_own() -> None:
+def test_signatures_are_seen_and_subclasses_have_theirs() -> None:
     assert list(inspect.signature(ds.CocoDataset).parameters)[:4] == ["dataset_dir", "annotation_file", "task", "num_samples"]
 
     class Mine(ds.SemeionDataset):

@@ -59,7 +59,7 @@ def test_a_crop_is_a_part_of_the_image() -> None:
     assert vision.RandomCrop((30, 30), pad_if_needed=True)(IMAGE).shape == (30, 30, 3)
 
 
-def test_flips_happen_as_often_as_asked() -> None:
+def test_flips_happen_at_the_requested_rate() -> None:
     ds.config.set_seed(1)
     flip = vision.RandomHorizontalFlip(0.25)
     flipped = sum(not np.array_equal(flip(IMAGE), IMAGE) for _ in range(2000))

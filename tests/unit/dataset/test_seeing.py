@@ -110,7 +110,7 @@ def test_the_watchdog_follows_into_a_thread(warnings: Messages) -> None:
     assert warnings.lines == [f"the program has waited 1 s for a row of map(late), which is at {__file__}:{STUCK_LINE} (stuck)"]
 
 
-def test_the_watchdog_names_a_source_and_is_quiet_when_told_to(warnings: Messages) -> None:
+def test_the_watchdog_names_a_source_and_is_quiet_on_request(warnings: Messages) -> None:
     def source() -> Iterator[Any]:
         warnings.came.wait(1.5)
         yield (np.array(1),)

@@ -60,7 +60,7 @@ SAMPLERS = {
 }
 
 
-def test_a_whole_pipeline(pictures: str) -> None:
+def test_a_complete_pipeline(pictures: str) -> None:
     data = zipped(pictures)
     assert rows(deserialized(data)) == rows(data) and len(rows(data)) == 4
     assert deserialized(data).get_col_names() == ["x", "n"] and not ds.compare(data, data.repeat(2))

@@ -70,7 +70,7 @@ def test_a_small_packed_file_takes_little_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("kind", "match"), [("GZIP", "incorrect header|ends too early"), ("ZLIB", "incorrect|ends too early")])
-def test_what_is_not_packed_is_told(tmp_path: Path, kind: str, match: str) -> None:
+def test_an_unpacked_file_is_reported(tmp_path: Path, kind: str, match: str) -> None:
     path = Path(tfrecord_files.write(tmp_path / "rows", range(3)))
     with pytest.raises(ValueError, match=match):
         ds.TFRecordDataset(str(path), compression_type=kind)

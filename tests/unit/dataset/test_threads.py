@@ -41,7 +41,7 @@ def slow_for_even(value: np.ndarray) -> np.ndarray:
     return value
 
 
-def test_order_is_kept_with_workers() -> None:
+def test_order_is_preserved_with_workers() -> None:
     dataset = ds.GeneratorDataset(Counted(60), ["a"], shuffle=False, num_parallel_workers=3)
     assert numbers(dataset.map(slow_for_even, "a", num_parallel_workers=4)) == list(range(60))
     assert threads() == []
@@ -236,7 +236,7 @@ def test_helping_ends_with_the_call_that_is_waited_for() -> None:
     assert workers.submit(int).is_done is False
 
 
-def test_an_interrupt_while_helping_is_not_kept_for_later() -> None:
+def test_an_interrupt_while_helping_is_not_postponed() -> None:
     def interrupted() -> None:
         raise KeyboardInterrupt
 

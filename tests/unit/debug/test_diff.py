@@ -169,7 +169,7 @@ def test_damaged_missing_and_hostile_files_are_named_and_nothing_in_them_runs(tm
     assert not hit.exists()
 
 
-def test_what_is_no_dump_is_said(tmp_path: Path, compared: Diff) -> None:
+def test_a_file_that_is_not_a_dump_is_reported(tmp_path: Path, compared: Diff) -> None:
     good = dumped(tmp_path / "good")
     (tmp_path / "empty").mkdir()
     for wrong, text in ((tmp_path / "none", "expected a folder with a dump"), (tmp_path / "empty", "holds no dump")):
@@ -265,7 +265,7 @@ def test_statistics_are_compared_with_tensors(tmp_path: Path, compared: Diff) ->
         assert code == 1 and "output 0: departs: statistics: Max Value " in text
 
 
-def test_a_bias_inside_of_a_convolution_is_found_in_the_operator_after_it(tmp_path: Path, compared: Diff) -> None:
+def test_a_bias_inside_of_a_convolution_is_attributed_to_the_operator_after_it(tmp_path: Path, compared: Diff) -> None:
     name = "Default_conv-Conv2d_"
     ours = write_dump(tmp_path / "ours", [("Conv2D", f"{name}Conv2D-op0", {"output.0": [3.0, 4.0]})])
     theirs = [("Conv2D", f"{name}Conv2D-op0", {"output.0": [1.0, 2.0]}), ("BiasAdd", f"{name}BiasAdd-op0", {"output.0": [3.0, 4.0]})]

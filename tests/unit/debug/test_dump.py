@@ -216,7 +216,7 @@ def test_the_older_folder_and_set_dump(tmp_path: Path, monkeypatch: pytest.Monke
         ms.set_dump(net, 1)
 
 
-def test_a_process_of_several_has_its_own_folder_and_support_device_names_those_that_dump(
+def test_a_process_of_several_has_its_folder_and_support_device_names_those_that_dump(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     begin(Settings(str(tmp_path)))
@@ -328,7 +328,8 @@ def test_who_hands_in_too_much_waits(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert len(files(tmp_path)) == 8
 
 
-def test_a_full_disk_is_told_once_and_the_training_goes_on(tmp_path: Path, user_texts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_once_and_the_training_goes_on(
+        tmp_path: Path, user_texts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     begin(Settings(str(tmp_path), statistics=True))
     save, room = np.save, [20]
 
@@ -347,7 +348,7 @@ def test_a_full_disk_is_told_once_and_the_training_goes_on(tmp_path: Path, user_
     assert not list(tmp_path.rglob("*.tmp"))
 
 
-def test_a_folder_that_cannot_be_made_is_told_and_the_training_goes_on(tmp_path: Path, user_texts: list[str]) -> None:
+def test_a_folder_that_cannot_be_created_is_reported_and_the_training_goes_on(tmp_path: Path, user_texts: list[str]) -> None:
     (tmp_path / "file").write_text("")
     begin(Settings(str(tmp_path / "file" / "dump")))
     assert len(train(ms.GRAPH_MODE)) == 2
@@ -385,7 +386,7 @@ def test_what_cannot_be_written_stops_no_program(tmp_path: Path, user_texts: lis
     assert len(user_texts) == 1 and "IndexError" in user_texts[0]
 
 
-def test_kill_leaves_only_whole_files(tmp_path: Path) -> None:
+def test_kill_leaves_only_complete_files(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM.replace("range(5)", "range(100000)"))
     (tmp_path / "dump.json").write_text(json.dumps({"common_dump_settings": {"path": str(tmp_path / "dump"), "saved_data": "full"}}))
     process = subprocess.Popen(
@@ -404,7 +405,7 @@ def test_kill_leaves_only_whole_files(tmp_path: Path) -> None:
     assert ran.code == 0, ran.out + ran.err
 
 
-def test_long_names_are_kept_in_a_table_and_bfloat16_is_written_as_float32(tmp_path: Path) -> None:
+def test_long_names_are_stored_in_a_table_and_bfloat16_is_written_as_float32(tmp_path: Path) -> None:
     writer = dump_files.Writer(Settings(str(tmp_path)), lambda: "rank_0", print)
     position = current_operator.Position("Add", "Default/" + "layer/" * 60, 0, 0, "")
     writer.put(dump_files.Record(position, 0, [dump._copy_value("output", 0, torch.ones(2, dtype=torch.bfloat16))]))

@@ -63,7 +63,7 @@ def test_what_is_damaged_is_named_and_the_rest_is_read(folder: Path, capsys: pyt
     {"kind": [[[]]], "text": {"a": 1}, "command": {"x": 1}, "traceback": 7}, {"kind": "x" * 100000, "command": [None, ["y"], "z" * 100000]},
     {"text": 1e400, "line": -1, "incomplete": "yes", "operator": "\x1b]0;t\x07"}, {"traceback": "a\n" * 100000},
 ])
-def test_odd_values_are_shown_or_left_out(value: object, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_odd_values_are_shown_or_omitted(value: object, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     put(folder, "TORCHSPORE.cause", "json", json.dumps(value))
     put(folder, "TORCHSPORE.versions", "json", '{"versions": {"a": [[]], "\\u001b": 3}}')
     put(folder, "TORCHSPORE.context", "txt", "x" * 1000000)

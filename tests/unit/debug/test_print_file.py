@@ -84,7 +84,7 @@ if len(sys.argv) == 2:
 """
 
 
-def test_the_file_is_whole_however_the_program_ends(tmp_path: Path) -> None:
+def test_the_file_is_complete_however_the_program_ends(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM.format(endings=ENDINGS))
     started = {}
     for ending in ENDINGS:
@@ -111,7 +111,8 @@ def test_numbers_and_texts_that_the_file_has_no_form_for(file: Path) -> None:
     assert ms.parse_print(str(file)) == [str(2**70), "a\\ud800b\0"]
 
 
-def test_a_full_disk_is_told_once_and_the_file_stays_readable(file: Path, user_texts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_once_and_the_file_stays_readable(
+        file: Path, user_texts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     ms.set_context(print_file_path=str(file))
     ops.print_("before")
     write, room = os.write, [10]
@@ -132,7 +133,7 @@ def test_a_full_disk_is_told_once_and_the_file_stays_readable(file: Path, user_t
 
 
 @pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
-def test_a_file_that_cannot_be_made_is_told_once_and_the_screen_is_used(
+def test_a_file_that_cannot_be_created_is_reported_once_and_the_screen_is_used(
     mode: int, tmp_path: Path, user_texts: list[str], capfd: pytest.CaptureFixture[str], file: Path,
 ) -> None:
     (tmp_path / "deep").write_text("no folder")
@@ -153,7 +154,7 @@ def test_two_gigabytes_in_one_call_are_refused(file: Path) -> None:
         "print_(input_x[0]: Float32[300]): expected less than 2 GB in one call, got 0.0 GB.\n\nhint: print a part of it.")
 
 
-def test_processes_with_one_name_write_files_of_their_own(tmp_path: Path) -> None:
+def test_processes_with_one_name_write_separate_files(tmp_path: Path) -> None:
     files = [print_file.PrintFile(str(tmp_path / "print.pb")) for _ in range(3)]
     for number, writer in enumerate(files):
         assert writer.is_ready(None)

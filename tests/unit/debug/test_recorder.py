@@ -130,7 +130,7 @@ def test_a_directory_that_cannot_be_written_changes_nothing(train: Callable[...,
     assert "ValueError: train.py:11: dense(" in ran.err
 
 
-def test_wrong_members_are_named_and_left_at_their_defaults(tmp_path: Path) -> None:
+def test_wrong_members_are_named_and_keep_their_defaults(tmp_path: Path) -> None:
     path = tmp_path / "wrong.json"
     path.write_text(json.dumps({"rdr": {"enable": "yes", "mode": 7, "path": "here", "modus": 1}, "sys": [], "mem_Reuse": False}))
     before = ms.get_context("env_config_path")

@@ -56,7 +56,7 @@ def label(kind: str) -> str:
 
 
 @pytest.mark.parametrize("mode, kind", [("0", "cell"), pytest.param("1", "function", marks=pytest.mark.slow)])
-def test_the_first_nan_is_kept_and_found_again(mode: str, kind: str, run: Callable[..., Run], tmp_path: Path) -> None:
+def test_the_first_nan_is_recorded_and_reproduced(mode: str, kind: str, run: Callable[..., Run], tmp_path: Path) -> None:
     ran, shown = recorded(run, tmp_path, mode, kind, "nan")
     assert (ran.code, ran.out) == (0, "end\n")
     assert shown.startswith(f"likely cause: not finite: {label(kind)} gave NaN or infinity at its call 12\n")
@@ -83,7 +83,7 @@ def test_the_step_before_an_error_has_the_same_bits(mode: str, kind: str, run: C
 
 
 @pytest.mark.slow
-def test_another_program_is_told(run: Callable[..., Run], tmp_path: Path) -> None:
+def test_another_program_is_reported(run: Callable[..., Run], tmp_path: Path) -> None:
     recorded(run, tmp_path, "1", "function", "stop")
     program = tmp_path / "train.py"
     program.write_text(PROGRAM.replace("WIDTH", "8").replace("ops.log(1 +", "ops.log(2 +"))

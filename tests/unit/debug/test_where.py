@@ -89,7 +89,7 @@ def test_scopes_without_classes_are_the_same_in_both_modes_too() -> None:
     assert eager[0].name == "Default/network/_backbone/conv/Conv2D-op0"
 
 
-def test_rounds_of_a_loop_in_a_graph_are_calls_of_their_own() -> None:
+def test_rounds_of_a_loop_in_a_graph_are_separate_calls() -> None:
     class Halves(nn.Cell):
         def construct(self, x: Any) -> Any:
             while x.sum() > 1:

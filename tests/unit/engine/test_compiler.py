@@ -9,7 +9,7 @@ import pytest
 from torchspore.engine.core import cpp_compiler, torch_private
 
 
-def test_a_compiler_that_hangs_is_told_and_may_clean_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiler_that_hangs_is_reported_and_may_clean_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "cc").write_text("#!/bin/sh\ntrap 'rm left; exit 1' TERM\ntouch left seen\nsleep 60 & wait\n")   # as g++ does
     (tmp_path / "cc").chmod(0o700)
     monkeypatch.setenv(cpp_compiler.SECONDS, "1")

@@ -75,7 +75,7 @@ def test_a_share_of_the_older_kind(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system places threads itself")
-def test_all_threads_stay_where_they_are_told(run: Callable[..., Run], tmp_path: Path) -> None:
+def test_all_threads_stay_on_their_cores(run: Callable[..., Run], tmp_path: Path) -> None:
     (tmp_path / "bound.py").write_text(PROGRAM)
     ran = run("explain", "bound.py")
     other = sorted(os.sched_getaffinity(0))

@@ -228,7 +228,7 @@ def test_the_same_in_the_backward_pass(fake: FakeCudnn) -> None:
     assert "'conv_wgrad_algo': 'winograd_nonfused'" in str(caught.value) and "'fft_tiling' or 'normal' here" in str(caught.value)
 
 
-def test_another_failure_is_told_with_cudnn_s_word(fake: FakeCudnn) -> None:
+def test_another_failure_is_reported_with_cudnn_s_word(fake: FakeCudnn) -> None:
     fake.fails = 5000
     with by("gemm"), pytest.raises(DeviceFailed, match=r"cuDNN: cudnnConvolutionForward by gemm .* ended with NOT_SUPPORTED_5000"):
         ops.conv2d(numbers(1, 2, 6, 6), numbers(2, 2, 3, 3))
@@ -264,7 +264,7 @@ def test_performance_with_deterministic_takes_what_adds_in_order(fake: FakeCudnn
         gradients(ops.conv2d, x, w)
 
 
-def test_a_named_algorithm_that_adds_in_any_order_is_told_with_deterministic(fake: FakeCudnn, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_named_algorithm_that_adds_in_any_order_is_reported_with_deterministic(fake: FakeCudnn, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.backends.cudnn, "deterministic", True)
     x, w = numbers(2, 3, 8, 8), numbers(4, 3, 3, 3)
     with once.anew(), by(data="algo_0"), pytest.warns(UserWarning, match="conv_dgrad_algo='algo_0' adds in any order") as seen:
@@ -299,7 +299,7 @@ def test_plans_are_bounded_and_give_their_descriptors_back(fake: FakeCudnn) -> N
     assert len(convolution._plans) <= 3 and len(fake.made) <= 1 + 3 * 4
 
 
-def test_what_is_empty_or_whole_numbers_stays_with_torch(fake: FakeCudnn) -> None:
+def test_empty_tensors_and_integers_stay_with_torch(fake: FakeCudnn) -> None:
     with by("gemm"):
         assert ops.conv2d(numbers(0, 2, 6, 6), numbers(2, 2, 3, 3)).shape == (0, 2, 4, 4)
     assert not fake.calls

@@ -101,14 +101,14 @@ def test_descriptors_reckon_the_shapes_that_we_do(library: Any, dtype: torch.dty
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_without_a_gpu_cudnn_s_own_word_is_told(library: Any) -> None:
+def test_without_a_gpu_cudnn_s_own_word_is_reported(library: Any) -> None:
     x, w = torch.ones(1, 2, 4, 4), torch.ones(1, 2, 3, 3)
     error_match = pytest.raises(DeviceFailed, match="cuDNN: cudnnCreate ended with NOT_INITIALIZED: cudaGetDeviceCount")
     with cudnn.run_by(cudnn.Runtime(stream_of=lambda device: 0)), error_match:
         convolution.OPERATORS[calls.FORWARD](x, w, [0, 0], [1, 1], [1, 1], 1, "gemm,normal,normal")
 
 
-def test_a_library_that_is_not_there_names_the_places(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_library_that_is_not_there_names_the_paths(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(cudnn.PATH, str(tmp_path / "libcudnn.so.9"))
     with pytest.raises(DeviceNotFound) as caught:
         cudnn.library()

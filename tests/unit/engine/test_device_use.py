@@ -75,7 +75,7 @@ def test_the_cpu_waits_for_nothing() -> None:
     ms.set_context(pynative_synchronize=False)
 
 
-def test_an_error_of_the_device_appears_at_the_operators_own_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_the_device_appears_at_the_line_of_the_operator(monkeypatch: pytest.MonkeyPatch) -> None:
     left = [2]
 
     def synchronize(index: torch.device) -> None:

@@ -72,7 +72,7 @@ print(effects.notes()["memory"])
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc only")
-def test_freed_blocks_stay_in_the_process_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_freed_blocks_stay_in_the_process_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     import platform
 
     if platform.libc_ver()[0] != "glibc":

@@ -84,7 +84,7 @@ def outcome(name: str) -> str:
     return str(effects.outcome_of(OPTIONS[name], get_context(name)))
 
 
-def test_the_device_is_found_and_named(kind: str) -> None:
+def test_the_device_is_detected_and_named(kind: str) -> None:
     assert device.count("GPU") == FIGURES[kind]["device_count"]
     set_context(device_target="GPU")
     assert outcome("device_target") == f"applied: operators run on {kind}"
@@ -280,7 +280,7 @@ def test_a_gpu_of_another_build_of_torch_is_named(monkeypatch: pytest.MonkeyPatc
     assert result is not None and result.why == "torch was built with mps, and this macOS or this Mac does not offer it"
 
 
-def test_doctor_says_which_gpu_it_found(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_reports_the_gpu(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from torchspore.mindspore import installation
 
     monkeypatch.setattr(installation, "JOBS", {"adding": lambda: None})

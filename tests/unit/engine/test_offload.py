@@ -195,7 +195,7 @@ def test_gradients_have_the_same_bits(moving: Any, call: Any, mode: int) -> None
     assert np.array_equal(array, expected)
 
 
-def test_what_was_written_into_is_refused_as_torch_does() -> None:
+def test_tensors_written_to_are_refused_as_by_torch() -> None:
     disk = backing_stores.Disk("/tmp", None, 0, 1 << 20)
     w = torch.ones(256, 256, requires_grad=True)
     with saved_tensors.Tape(lambda device: disk).recording():
@@ -207,7 +207,7 @@ def test_what_was_written_into_is_refused_as_torch_does() -> None:
         result.backward()
 
 
-def test_a_value_is_asked_for_twice_and_its_region_is_given_back() -> None:
+def test_a_value_is_read_twice_and_its_region_is_freed() -> None:
     disk = backing_stores.Disk("/tmp", None, 2, 1 << 20)
     w = torch.ones(256, 256, requires_grad=True)
     with saved_tensors.Tape(lambda device: disk).recording():
@@ -340,7 +340,7 @@ def test_a_folder_that_is_gone_when_it_is_needed(tmp_path: Path) -> None:
             ms.grad(deep)(Tensor(ROWS))
 
 
-def test_a_missing_folder_is_made_for_a_moment_only(tmp_path: Path) -> None:
+def test_a_missing_folder_is_created_only_briefly(tmp_path: Path) -> None:
     file = unlinked_file.NamelessFile(str(tmp_path / "offload"))
     at = file.take(3)
     file.write(memoryview(b"abc"), at, 2)
@@ -368,7 +368,7 @@ def test_o1_switches_it_off_with_a_warning(mode: int) -> None:
     }
 
 
-def test_regions_are_used_again_and_joined() -> None:
+def test_regions_are_reused_and_joined() -> None:
     file = unlinked_file.NamelessFile("/tmp")
     first, second, third = (file.take(5000) for _ in range(3))
     assert (first, second, third, file.size) == (0, 8192, 16384, 24576)

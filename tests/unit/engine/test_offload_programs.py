@@ -134,7 +134,7 @@ assert state() == before
 """
 
 
-def test_a_forked_child_has_state_of_its_own(tmp_path: Path) -> None:
+def test_a_forked_child_has_separate_state(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(FORKS)
     subprocess.run([sys.executable, "-m", "torchspore", "run", "train.py"], cwd=tmp_path, check=True, timeout=60)
 

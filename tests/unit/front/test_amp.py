@@ -22,7 +22,7 @@ class Deep(nn.Cell):
         return self.norm(x)
 
 
-def test_a_black_list_of_the_programs_own() -> None:
+def test_a_black_list_of_the_program() -> None:
     net = Deep()
     changed = amp.custom_mixed_precision(net, black_list=[nn.Dense])
     assert changed(Tensor(np.ones((2, 4), np.float32))).dtype == ms.float32
@@ -160,7 +160,7 @@ def test_running_statistics_move_in_float16(mode: int, level: str, layer: Any) -
     np.testing.assert_allclose(results[3], results[1], rtol=2e-2, atol=2e-2)
 
 
-def test_a_cell_with_a_dtype_of_its_own_takes_unrounded_values() -> None:
+def test_a_cell_with_its_dtype_takes_unrounded_values() -> None:
     net, seen = Normed(nn.BatchNorm2d, weight=1.0001), []
     net.to_float(ms.float16)
     net.norm.to_float(ms.float32)

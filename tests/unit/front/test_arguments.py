@@ -41,7 +41,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str, str]] = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_means_nothing_here_is_told(what: str) -> None:
+def test_what_means_nothing_here_is_reported(what: str) -> None:
     call, section, beginning = REFUSED[what]
     call()
     assert any(line.startswith(beginning + ": ") for line in effects.notes().get(section, []))

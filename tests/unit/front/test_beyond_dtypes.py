@@ -54,7 +54,7 @@ def test_what_astype_takes(expected: Any, dtype: Any) -> None:
     assert Tensor([1.5]).astype(expected).dtype == dtype
 
 
-def test_dtypes_of_what_is_made_and_of_results() -> None:
+def test_dtypes_of_created_tensors_and_of_results() -> None:
     assert mnp.ones(2, int).dtype == ms.int32 and mnp.full((2,), 1.5, "float").dtype == ms.float32
     assert mnp.ones(2, "Int32").dtype == ms.int32
     assert mnp.arange(2, dtype=int).dtype == ms.int64 and mnp.mean(Tensor([1.0]), dtype=float).dtype == ms.float64
@@ -90,7 +90,7 @@ def test_a_deviation_of_nothing_is_no_number() -> None:
         mnp.histogram_bin_edges(Tensor([1.0, 2.0]), True)
 
 
-def test_a_seed_that_holds_itself_is_told() -> None:
+def test_a_seed_that_holds_itself_is_reported() -> None:
     deep: Any = 1.0
     for _ in range(2000):
         deep = [deep]

@@ -36,7 +36,7 @@ def test_what_is_sent_comes_back_with_its_gradient(mode: int, name: str) -> None
     np.testing.assert_array_equal(ms.grad(net)(Tensor(X)).asnumpy(), np.full_like(X, 3))
 
 
-def test_the_result_is_a_tensor_of_its_own(mode: int) -> None:
+def test_the_result_is_a_separate_tensor(mode: int) -> None:
     x = Tensor(X)
     result = ops.AllReduce()(x)
     result += 1
@@ -54,7 +54,7 @@ def test_uneven_shares_barriers_and_neighbours_of_one() -> None:
     assert ops.NeighborExchange([], [], (), (), ms.float32)(()) == ()
 
 
-def test_a_group_of_the_programs_own() -> None:
+def test_a_group_of_the_program() -> None:
     create_group("own", [0])
     try:
         np.testing.assert_array_equal(ops.AllReduce(group="own")(Tensor(X)).asnumpy(), X)
@@ -79,7 +79,7 @@ def test_a_group_of_the_programs_own() -> None:
     (lambda: ops.Receive(0, 1, (2,), ms.float32)(),
      "Receive(src_rank=1): expected another process: this training has one.\n\nhint: call it where get_group_size() > 1."),
 ])
-def test_what_one_process_can_not_do(call: Callable[[], Any], text: str) -> None:
+def test_refusals_of_one_process(call: Callable[[], Any], text: str) -> None:
     with pytest.raises((TypeError, ValueError)) as caught:
         call()
     assert str(caught.value).endswith(text)

@@ -36,7 +36,7 @@ def test_second_derivatives(mode: int, function: Any) -> None:
         np.testing.assert_allclose(jacobian(gradient)(x).asnumpy(), hessian, rtol=1e-6)
 
 
-def test_what_a_gradient_may_lie_in(mode: int) -> None:
+def test_what_a_gradient_may_be_nested_in(mode: int) -> None:
     x, v = Tensor(X), Tensor(V)
     gradient = ms.grad(quartic)
     third = ms.jacrev(ms.jacfwd(gradient))(x).asnumpy()

@@ -25,7 +25,7 @@ def test_every_point_of_the_document_has_its_test() -> None:
     assert named == here
 
 
-def test_each_position_has_its_own_gradient() -> None:
+def test_each_position_has_its_gradient() -> None:
     x = Tensor(3.0)
     assert [float(g) for g in ms.grad(lambda a, b: a * a * b, (0, 1))(x, x)] == [18, 9]
 
@@ -200,7 +200,7 @@ def test_graph_mode_counts_forward_passes_as_pynative(mode: int) -> None:
     assert float(net.passes) == 2                          # two calls, and a gradient of each
 
 
-def test_messages_of_a_graph_are_told_once(mode: int) -> None:
+def test_messages_of_a_graph_are_reported_once(mode: int) -> None:
     class Tells(nn.Cell):
         def construct(self, x):
             ms.log.warning("of the call")
@@ -235,7 +235,7 @@ def test_an_array_follows_every_assignment() -> None:
     assert array.tolist() == [5.0, 6.0] and value.asnumpy().tolist() == [1.0, 2.0]
 
 
-def test_seeds_of_dropout_start_streams_on_the_cpu_and_are_told_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_seeds_of_dropout_start_streams_on_the_cpu_and_are_reported_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     ms.set_seed(1)
     seen = [ops.dropout(ops.ones(64), 0.5, True, 11).asnumpy().tolist() for _ in range(2)]
     ms.set_seed(1)

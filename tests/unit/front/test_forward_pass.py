@@ -129,7 +129,7 @@ def test_a_weight_that_was_not_used_has_zeros() -> None:
     assert float(net.passes) == 1
 
 
-def test_one_tensor_in_two_places_has_a_gradient_for_each() -> None:
+def test_one_tensor_in_two_positions_has_a_gradient_for_each() -> None:
     class Mixed(nn.Cell):
         def construct(self, a: Any, b: Any) -> Any:
             return a * a * b
@@ -156,7 +156,7 @@ class Assigns(nn.Cell):
 
 @pytest.mark.parametrize("trained", [True, False])
 @MODES
-def test_a_value_that_was_read_and_assigned_to_is_computed_again(mode: int, trained: bool) -> None:
+def test_a_value_that_was_read_and_assigned_to_is_recomputed(mode: int, trained: bool) -> None:
     ms.set_context(mode=mode)
     net, x = Assigns(trained).set_grad(), ms.Tensor(1.0)
 
@@ -170,7 +170,7 @@ def test_a_value_that_was_read_and_assigned_to_is_computed_again(mode: int, trai
     assert float(grad) == 24.0
 
 
-def test_without_set_grad_nothing_is_kept() -> None:
+def test_without_set_grad_nothing_is_saved() -> None:
     net, x = Net(), ms.Tensor([1.0, 2.0])
     reference = weakref.ref(x)
     net(x)
@@ -216,7 +216,7 @@ def test_an_error_writes_what_was_written_before_it() -> None:
     assert float(net.count) == 1.0
 
 
-def test_another_thread_has_its_own_pass() -> None:
+def test_another_thread_has_its_pass() -> None:
     net, x = make_net()
     net(x)
     results: list[Any] = []

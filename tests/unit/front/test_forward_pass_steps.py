@@ -52,7 +52,7 @@ def test_modes_agree(mode: int, between: Callable[[Any, Any], Any], expected: in
 
 
 @MODES
-def test_a_call_that_is_only_sometimes_made_changes_nothing(mode: int) -> None:
+def test_a_call_that_is_only_sometimes_executed_changes_nothing(mode: int) -> None:
     """A number with three values becomes an input of the graph, and the `if` one on a Tensor."""
     ms.set_context(mode=mode)
 

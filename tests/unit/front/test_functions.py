@@ -82,7 +82,7 @@ def test_several_outputs() -> None:
     assert [1.0, 1.0] in [seen[0] for seen in SEEN] and all(seen[1:] == [None, None] for seen in SEEN)
 
 
-def test_a_context_of_its_own_step_and_parameters() -> None:
+def test_a_context_of_a_custom_step_and_parameters() -> None:
     assert _lists(ops.grad(lambda x: Late.apply(x))(Tensor(X))) == [300.0, 300.0]
     weight = Parameter(Tensor(X), name="weight")
     gradients = ops.grad(lambda x: Scaled.apply(weight, x), None, [weight])(Tensor(Y))

@@ -25,7 +25,7 @@ def test_set_seed_starts_the_default_generator() -> None:
     ms.set_seed(5)
 
 
-def test_a_generator_of_its_own() -> None:
+def test_a_separate_generator() -> None:
     first = Generator().manual_seed(7)
     assert first.initial_seed() == 7
     other = Generator()

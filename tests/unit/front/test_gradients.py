@@ -169,7 +169,7 @@ def test_nothing_requires_grad_afterwards(mode: int) -> None:
     assert not any(t.torch().requires_grad for t in tensors)
 
 
-def test_parameters_that_no_one_trains_are_left_out() -> None:
+def test_parameters_that_no_one_trains_are_omitted() -> None:
     net = Net()
     net.b.requires_grad = False
     assert [p.name for p in net.trainable_params()] == ["w"] and [p.name for p in net.untrainable_params()] == ["b"]

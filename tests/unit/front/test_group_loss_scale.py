@@ -47,7 +47,7 @@ def plain():
     return [(weight.asnumpy(), grad.asnumpy()) for weight, grad in zip(net.trainable_params(), grads)]
 
 
-def test_groups_have_scales_of_their_own(mode: int) -> None:
+def test_groups_have_separate_scales(mode: int) -> None:
     net, manager = trained([256.0, 4.0])
     for parameter, (weight, grad) in zip(net.trainable_params(), plain()):
         np.testing.assert_allclose(parameter.asnumpy(), weight - 0.1 * grad / 2**0.001, rtol=1e-6)
@@ -61,7 +61,7 @@ def test_an_overflow_lowers_the_scale_of_its_group(mode: int) -> None:
     np.testing.assert_allclose([scale.asnumpy() for scale in manager.dynamic_loss_scale], [1, 3e38 * 2**-0.5, 4 * 2**0.001, 1], rtol=1e-6)
 
 
-def test_what_does_not_fit_is_told() -> None:
+def test_misfits_are_reported() -> None:
     manager = boost.GroupLossScaleManager(4.0, [])
     net = Net(manager)
     step = [net, nn.SGD(net.trainable_params(), 0.1)]

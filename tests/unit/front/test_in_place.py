@@ -61,7 +61,7 @@ CALLS: dict[str, tuple[Any, Any]] = {
 
 
 @pytest.mark.parametrize("name", WRITES)
-def test_what_is_written(name: str, mode: int) -> None:
+def test_writes_of_functions(name: str, mode: int) -> None:
     call, expected = WRITES[name]
 
     class Net(nn.Cell):
@@ -75,7 +75,7 @@ def test_what_is_written(name: str, mode: int) -> None:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_what_is_given(name: str, mode: int) -> None:
+def test_results_of_functions(name: str, mode: int) -> None:
     call, expected = CALLS[name]
     array = call().asnumpy()
     assert array.shape == np.shape(expected)

@@ -127,7 +127,7 @@ def test_what_counts_from_the_end_has_its_gradient(mode: int) -> None:
 
 
 @pytest.mark.parametrize("at", [-3, 2])
-def test_an_index_beyond_both_ends_is_told(at: int, mode: int) -> None:
+def test_an_index_beyond_both_ends_is_reported(at: int, mode: int) -> None:
     for axis, source in ((0, ROWS), (1, ROWS.T)):
         with pytest.raises(IndexError, match="an index is beyond the axis"):
             ops.gather(source, Tensor([at, -1]), axis)

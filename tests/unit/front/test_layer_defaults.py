@@ -46,7 +46,7 @@ def test_batch_norm_keeps_nine_tenths_and_an_unbiased_variance(mode: int) -> Non
     assert norm.moving_variance.asnumpy().tolist() == pytest.approx([0.9 + 0.1 * 2])
 
 
-def test_the_first_argument_of_dropout_is_what_is_kept(mode: int) -> None:
+def test_the_first_argument_of_dropout_is_the_share_that_stays(mode: int) -> None:
     ms.set_seed(3)
     x = Tensor(np.ones(10_000, np.float32))
     kept, dropped = nn.Dropout(0.9).set_train()(x), nn.Dropout(p=0.9).set_train()(x)

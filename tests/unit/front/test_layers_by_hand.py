@@ -269,7 +269,7 @@ def test_log_alpha_of_ctc_is_minus_infinity_beyond_the_lengths(mode: int) -> Non
     assert np.isfinite(alphas[0, -1, :5]).all()
 
 
-def test_a_graph_holds_the_losses_of_ctc_whole() -> None:
+def test_a_graph_holds_the_losses_of_ctc_unbroken() -> None:
     x, labels = Tensor(RANDOM.randn(5, 2, 4).astype(np.float32)), Tensor([0, 2, 1], ms.int32)
     indices, times = Tensor([[0, 0], [0, 1], [1, 0]], ms.int64), Tensor([5, 4], ms.int32)
     rows, lengths = Tensor([[1, 3], [2, 1]], ms.int32), Tensor([2, 1], ms.int32)

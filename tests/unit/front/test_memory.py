@@ -38,7 +38,7 @@ VIEWS = {
 
 
 @pytest.mark.parametrize("kind", VIEWS)
-def test_a_view_writes_into_what_it_was_made_of(kind: str) -> None:
+def test_a_view_writes_into_what_it_was_created_from(kind: str) -> None:
     make, first = VIEWS[kind]
     x = Tensor([[1.0, 2.0], [3.0, 4.0]])
     make(x)[(0,) * make(x).ndim] = 9

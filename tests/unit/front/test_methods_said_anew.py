@@ -103,7 +103,7 @@ def test_the_steps_of_a_model():
     assert called == ["_train", "_train_process", "_exec_preprocess", "_eval_in_fit", *evaluated]
 
 
-def test_a_training_loop_of_a_models_own():
+def test_a_training_loop_of_a_model_subclass():
     class Own(Model):
         def _train_process(self, epoch, train_dataset, list_callback=None, cb_params=None, initial_epoch=0, valid_infos=None):
             helper, network = self._exec_preprocess(is_train=True, dataset=train_dataset, dataset_sink_mode=False, epoch_num=epoch)

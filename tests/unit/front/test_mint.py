@@ -63,7 +63,7 @@ def test_what_has_another_name_in_torch() -> None:
     assert np.allclose(out.asnumpy(), [[0.0, 0.0], [2.0, 4.0]], atol=1e-4)
 
 
-def test_statistics_of_parts_are_those_of_the_whole() -> None:
+def test_statistics_of_parts_are_those_of_all_rows() -> None:
     samples = np.random.default_rng(3).normal(size=(10, 3)).astype(np.float32)
     parts = [mint.batch_norm_stats(ms.Tensor(part), 1e-5) for part in (samples[:4], samples[4:])]
     running_mean, running_var = mint.zeros(3), mint.ones(3)

@@ -21,7 +21,7 @@ def test_vector_products_are_stretched() -> None:
 
 
 @pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
-def test_weights_of_sixteen_bits_beside_an_input_of_thirty_two(mode: int) -> None:
+def test_weights_of_sixteen_bits_with_an_input_of_thirty_two(mode: int) -> None:
     ms.set_context(mode=mode)
     single, half = nn.BatchNorm1d(3), nn.BatchNorm1d(3)
     for parameter in half.get_parameters():

@@ -82,7 +82,7 @@ def mode(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.mark.usefixtures("mode")
 class TestPrograms:
-    def test_a_cell_has_methods_of_its_own(self):
+    def test_a_cell_has_separate_methods(self):
         class Net(nn.Cell):
             def __init__(self):
                 super().__init__()
@@ -130,7 +130,7 @@ class TestPrograms:
 
         assert Layer()(Tensor(np.ones((1, 3, 8, 8), np.float32))).shape == (1, 4, 7, 7)
 
-    def test_an_optimizer_has_states_and_steps_of_its_own(self):
+    def test_an_optimizer_has_separate_states_and_steps(self):
         class CustomOptimizer(nn.Optimizer):
             def __init__(self, params, rate):
                 super().__init__(rate, params)

@@ -23,12 +23,12 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize("kind", NUMBERS)
-def test_the_dtype_of_what_a_tensor_is_made_of(kind: str) -> None:
+def test_the_dtype_of_what_a_tensor_is_created_from(kind: str) -> None:
     data, dtype = NUMBERS[kind]
     assert Tensor(data).dtype == dtype
 
 
-def test_a_dtype_asked_for_wins() -> None:
+def test_a_requested_dtype_wins() -> None:
     assert Tensor(np.zeros(2), ms.float16).dtype == ms.float16
     assert Tensor([1, 2], ms.int32).dtype == ms.int32
     assert Tensor(Tensor([1, 2]), ms.float32).dtype == ms.float32

@@ -40,7 +40,7 @@ def test_numbers_and_lists_go_wherever_values_go() -> None:
     numpy.testing.assert_allclose(np.log(Tensor([1, 2])).asnumpy(), numpy.log([1, 2]), rtol=1e-6)
 
 
-def test_a_dtype_that_is_asked_for_acts() -> None:
+def test_a_dtype_that_is_requested_acts() -> None:
     assert np.clip(Tensor([1, 5]), 0, 2, dtype=np.float32).dtype == ms.float32
     assert np.corrcoef(Tensor([1.0, 2.0, 3.0]), dtype="float64").dtype == ms.float64
     assert np.add(Tensor([1]), 2, dtype="float16").dtype == ms.float16
@@ -52,7 +52,7 @@ def test_norms_of_matrices() -> None:
         numpy.testing.assert_allclose(array, numpy.linalg.norm(X, order), rtol=1e-5)
 
 
-def test_extremes_of_places_without_values() -> None:
+def test_extremes_of_positions_without_values() -> None:
     assert np.argwhere(Tensor([0.0, 0.0])).shape == (0, 1)
     assert int(np.cross([1, 2], [3, 4])) == -2
     assert np.maximum(np.zeros((0, 3)), 1).shape == (0, 3)
@@ -82,7 +82,7 @@ def test_a_function_pads() -> None:
     assert np.pad(Tensor([1.0, 2.0]), 1, seven, value=7).asnumpy().tolist() == [7] * 4
 
 
-def test_drawn_values_lie_where_they_should() -> None:
+def test_drawn_values_are_in_range() -> None:
     drawn = np.rand(200).asnumpy()
     assert 0 <= drawn.min() < drawn.max() < 1
     assert set(np.randint(2, 5, 200).asnumpy().tolist()) == {2, 3, 4}

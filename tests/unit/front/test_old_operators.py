@@ -62,7 +62,7 @@ def test_the_gradients_of_grid_sample() -> None:
     assert not only[1].asnumpy().any()
 
 
-def test_the_gradient_of_least_squares_has_a_function_of_its_own() -> None:
+def test_the_gradient_of_least_squares_has_a_separate_function() -> None:
     a, b, back = Tensor([[2.0, 1.0], [0.0, 1.0]]), Tensor([[1.0], [3.0]]), Tensor([[1.0], [2.0]])
     for tensor, other in zip(ops.auto_generate.lstsq_v2_grad_op(back, a, b), _grad_ops.LstsqV2Grad()(back, a, b)):
         assert tensor.asnumpy().tolist() == other.asnumpy().tolist()

@@ -155,7 +155,7 @@ def test_a_dropped_argument_names_its_release(call: Any, hint: str) -> None:
     assert hint in str(caught.value)
 
 
-def test_an_older_keyword_beside_todays_is_refused() -> None:
+def test_an_older_keyword_with_todays_is_refused() -> None:
     with pytest.raises(TypeError):
         ops.logsumexp(X, dim=1, axis=1)
     with pytest.raises(TypeError):

@@ -81,7 +81,7 @@ def test_adaptive_sums_of_one_are_the_optimizers_own(mode: int, kind: str) -> No
     assert nets[1].weight.asnumpy().max() < 1
 
 
-def test_figures_of_the_search_are_kept() -> None:
+def test_figures_of_the_search_are_stored() -> None:
     try:
         costs.set_cost_model_context(costmodel_alpha=2.0, run_phase=1)
         costs._set_multi_subgraphs()

@@ -235,7 +235,7 @@ def test_a_strided_slice_with_a_new_axis() -> None:
     assert (array == x[:, None, ::2]).all() and array.shape == (2, 1, 2, 4)
 
 
-def test_an_embedding_has_the_dtype_that_it_is_told() -> None:
+def test_an_embedding_has_the_dtype_of_its_argument() -> None:
     assert nn.Embedding(5, 3, dtype=ms.float16)(Tensor([1])).dtype == ms.float16
 
 

@@ -387,7 +387,7 @@ def test_moved() -> None:
         ops.move_to(t(V), "moon")
 
 
-def test_identity_gives_back_whatever_it_is_given(mode: int) -> None:
+def test_identity_returns_its_argument(mode: int) -> None:
     gradients = (Tensor([1.0]), Tensor([2.0]))
     for value in (gradients[0], gradients, None, 3, "a"):
         assert ops.identity(value) is value

@@ -113,7 +113,7 @@ STRAIGHT = {
 
 
 @pytest.mark.parametrize("name", STRAIGHT)
-def test_how_a_tensor_lies_in_memory_changes_nothing(mode: int, name: str) -> None:
+def test_the_memory_layout_of_a_tensor_changes_nothing(mode: int, name: str) -> None:
     random = np.random.RandomState(0)
     weight, gradient, results = random.randn(2, 3, 4).astype(np.float32), random.randn(2, 3, 4).astype(np.float32), []
     for turned in ((), ("gradient",), ("weight",), ("weight", "gradient")):
@@ -143,7 +143,7 @@ class Turned(nn.Cell):
         return (ops.matmul(h, self.weight) * Tensor([1.0, -2.0], ms.float32)).sum()
 
 
-def test_gradients_that_lie_otherwise_step_as_they_should(mode: int) -> None:
+def test_gradients_of_another_layout_step_as_they_should(mode: int) -> None:
     net, x = Turned(), Tensor(np.random.RandomState(1).randn(2, 5, 5, 4), ms.float32)
     before = [parameter.asnumpy().copy() for parameter in net.trainable_params()]
     grads = [grad.asnumpy() for grad in ms.grad(net, None, net.trainable_params())(x)]

@@ -89,7 +89,7 @@ def test_a_failing_operator_gives_torchs_stream_back() -> None:
     assert torch.equal(torch.rand(3), expected)
 
 
-def test_the_state_can_be_kept_and_restored(mode: int) -> None:
+def test_the_state_can_be_saved_and_restored(mode: int) -> None:
     """As in MindSpore, `set_rng_state` acts on functions that take a `generator`."""
     ms.set_seed(3)
     mint.rand(5)

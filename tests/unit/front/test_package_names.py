@@ -76,7 +76,7 @@ def test_a_recorded_call_gives_gradients_by_weights_known_later(kind: type) -> N
     assert len(calls) == 1 and not value._t.requires_grad
 
 
-def test_a_record_that_an_exception_left_open_is_closed_by_the_next() -> None:
+def test_a_record_that_an_exception_interrupted_is_closed_by_the_next() -> None:
     def fails() -> None:
         _pynative_executor.new_graph(fails)
         raise KeyError("left")
@@ -149,7 +149,7 @@ def test_a_table_of_rates_answers_in_the_shape_of_the_step() -> None:
     assert optimizer.learning_rate(optimizer.global_step).shape == (1,) and optimizer.learning_rate(Tensor(1)).shape == ()
 
 
-def test_an_optimizer_of_the_programs_keeps_its_own_weight_decay() -> None:
+def test_an_optimizer_of_the_program_keeps_its_weight_decay() -> None:
     class CustomOptimizer(nn.Optimizer):
         def __init__(self, parameters: list[Parameter]) -> None:
             super().__init__(0.1, [{"params": parameters, "weight_decay": 0.1}], weight_decay=0.1)

@@ -88,7 +88,7 @@ def test_candidates_come_as_often_as_expected(mode: int) -> None:
 
 
 @pytest.mark.parametrize("unique", [True, False])
-def test_true_classes_are_left_out_where_there_are_enough_others(unique: bool, mode: int) -> None:
+def test_true_classes_are_omitted_where_there_are_enough_others(unique: bool, mode: int) -> None:
     sampler = ops.UniformCandidateSampler(2, 4, unique, 7, 3, True)
     few, many = i64(1, 2).reshape(1, 2), i64(0, 1, 2, 3).reshape(2, 2)
     for true in (few, many, few):

@@ -37,7 +37,7 @@ class Inferred(PrimitiveWithInfer):
         return x * self.k
 
 
-def test_a_primitive_of_the_programs_own() -> None:
+def test_a_primitive_of_the_program() -> None:
     affine = Affine(5)
     assert affine(Tensor([1.0])).asnumpy().tolist() == [10]
     assert affine.name == "Affine" and affine.attrs == {"a": 5, "b": 2, "c": 3} and affine.init_attrs == {"a": 5, "b": 2}

@@ -158,7 +158,7 @@ def test_joins_and_lengths() -> None:
         inner_ops.SameTypeShape()(of(2), of(3))
 
 
-def test_pools_places_are_taken_twice() -> None:
+def test_pooling_indices_are_taken_twice() -> None:
     x = of(1, 2, 4, 4)
     _, indices = P.MaxPoolWithArgmax(2, 2)(x)
     close(G.MaxPoolGradGradWithArgmax(2, 2)(x, x, indices), P.MaxPoolWithArgmax(2, 2)(x)[0])

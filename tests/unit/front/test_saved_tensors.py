@@ -23,7 +23,7 @@ def _values(gradients: Any) -> list[Any]:
     return [g.asnumpy().tolist() for g in gradients]
 
 
-def test_hooks_see_what_is_kept_and_what_comes_back() -> None:
+def test_hooks_see_saved_and_restored_tensors() -> None:
     packed, unpacked = [], []
 
     def pack(t: Tensor) -> Tensor:

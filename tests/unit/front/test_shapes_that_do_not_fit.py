@@ -60,7 +60,7 @@ def test_it_is_refused(call: Callable[[], Any], text: str) -> None:
         call()
 
 
-def test_negative_segments_are_left_out() -> None:
+def test_negative_segments_are_omitted() -> None:
     assert ops.unsorted_segment_sum(x(3), ids(0, -1, 1), 2).asnumpy().tolist() == [-1.0, 1.0]
     assert ops.unsorted_segment_max(x(3), ids(0, -1, 1), 2).asnumpy().tolist() == [-1.0, 1.0]
 

@@ -22,7 +22,7 @@ def value_of(path: str) -> Any:
 
 
 @pytest.mark.parametrize("path", slips.SLIPS)
-def test_a_slip_is_what_it_means_and_is_told_once(path: str) -> None:
+def test_a_slip_is_what_it_means_and_is_reported_once(path: str) -> None:
     home, _, name = path.rpartition(".")
     text = f"{path}: no release of MindSpore has it; torchspore takes {slips.SLIPS[path]}"
     with once.anew(), pytest.warns(UserWarning, match=text) as caught:

@@ -21,7 +21,7 @@ X = Tensor(np.ones((2, 3), np.float32))
     ((Tensor([1], ms.int8),), {}, ms.int8), ((), {"other": Tensor([1], ms.int8)}, ms.int8), ((ms.int8, True, True), {}, ms.int8),
     (("CPU", ms.int8), {}, ms.int8), ((None, ms.int8), {}, ms.int8), (("CPU:0",), {"dtype": ms.float64}, ms.float64),
 ])
-def test_the_dtype_that_is_asked_for(args: Any, keywords: Any, dtype: Any) -> None:
+def test_the_dtype_that_is_requested(args: Any, keywords: Any, dtype: Any) -> None:
     for call in (lambda: X.to(*args, **keywords), ms.jit(lambda: X.to(*args, **keywords))):
         assert call().dtype == dtype
 
@@ -44,7 +44,7 @@ def scope_forced() -> Iterator[None]:
         del STORE._forced["device_target"]
 
 
-def test_a_copy_is_one() -> None:
+def test_a_copy_is_a_copy() -> None:
     copied = X.to(copy=True)
     copied[0, 0] = 5.0
     assert float(X[0, 0]) == 1.0

@@ -331,7 +331,7 @@ class Tiles(Base):
         return ops.tile(self.dense(x), (count, 1))
 
 
-def test_what_keeps_changing_is_not_captured_for_ever_and_said_once() -> None:
+def test_what_keeps_changing_is_not_captured_for_ever_and_reported_once() -> None:
     ms.set_context(mode=ms.GRAPH_MODE)
     net, x = Tiles(), Tensor(np.ones((2, 4), np.float32))
     with pytest.warns(UserWarning, match=r"test_capture\.py:\d+: Tiles is called with something that keeps changing") as message:
@@ -412,7 +412,7 @@ def test_a_profiled_program_is_captured_too() -> None:
     assert any("sorted" in str(function) for function in pstats.Stats(profile).stats), "the profile ended with the capture"
 
 
-def test_a_slip_of_the_capture_is_told_as_its_own() -> None:
+def test_a_slip_of_the_capture_is_reported_as_such() -> None:
     names = {"raw": engine.raw, "FakeTensor": FakeTensor}
     text = "def length(x):\n    return object().nothing if isinstance(raw(x), FakeTensor) else x.shape[0]"
     exec(compile(text, "/x/torchspore/graph/capture/capture.py", "exec"), names)

@@ -67,7 +67,7 @@ def test_what_differs_is_named(mode: int, checked: None, case: str) -> None:
 
 
 @pytest.mark.parametrize("case", CHECKED)
-def test_it_is_found_while_compiling(checked: None, case: str) -> None:
+def test_it_is_detected_while_compiling(checked: None, case: str) -> None:
     grads, kind, sentence = CHECKED[case]
 
     class Outer(nn.Cell):

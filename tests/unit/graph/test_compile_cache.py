@@ -105,7 +105,7 @@ def test_the_environment_switches_it_on(run: Program, program: Path) -> None:
 
 
 @pytest.mark.slow
-def test_load_takes_the_graph_as_it_was_kept(run: Program, program: Path) -> None:
+def test_load_takes_the_graph_as_it_was_stored(run: Program, program: Path) -> None:
     save, load = "save_compile_cache=True, compile_cache_path='cache'", "load_compile_cache=True, compile_cache_path='cache'"
     out, _ = once(run, program, save)
     (program / "net.py").write_text(NET.replace("* 2", "* 3"))
@@ -225,7 +225,7 @@ def test_precompile_only_warms_it(cached: Path) -> None:
     assert len(entries(cached)) == 1
 
 
-def test_a_damaged_entry_is_told_once_and_made_again(cached: Path) -> None:
+def test_a_damaged_entry_is_reported_once_and_created_anew(cached: Path) -> None:
     Small()(X)
     (entry,) = entries(cached)
     content = entry.read_bytes()
@@ -235,7 +235,7 @@ def test_a_damaged_entry_is_told_once_and_made_again(cached: Path) -> None:
     assert entry.read_bytes() == content
 
 
-def test_a_foreign_file_in_the_place_of_an_entry_is_no_entry(cached: Path) -> None:
+def test_a_foreign_file_instead_of_an_entry_is_not_an_entry(cached: Path) -> None:
     Small()(X)
     (entry,) = entries(cached)
     contents = b"[1, 2]"
@@ -265,14 +265,14 @@ def test_another_dtype_or_shape_is_another_entry(cached: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), [("CXXFLAGS", "-O1"), ("CXX", "clang++"), ("TORCHINDUCTOR_FREEZING", "1")])
-def test_another_compiler_or_flag_is_another_place(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+def test_another_compiler_or_flag_is_another_folder(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     before = folder.named(torch.__version__, folder.PACKAGE)
     assert folder.named(torch.__version__, folder.PACKAGE) == before
     monkeypatch.setenv(name, value)
     assert folder.named(torch.__version__, folder.PACKAGE) != before
 
 
-def test_another_torch_or_torchspore_is_another_place(tmp_path: Path) -> None:
+def test_another_torch_or_torchspore_is_another_folder(tmp_path: Path) -> None:
     package_copy = tmp_path / "package"
     package_copy.mkdir()
     (package_copy / "one.py").write_text("1")
@@ -282,7 +282,7 @@ def test_another_torch_or_torchspore_is_another_place(tmp_path: Path) -> None:
     assert folder.surroundings() == folder.named(torch.__version__, Path(torchspore.__file__).parent)
 
 
-def test_a_folder_that_can_not_be_made_is_told_once(tmp_path: Path, cached: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_reported_once(tmp_path: Path, cached: Path) -> None:
     (tmp_path / "taken").write_text("")
     ms.set_context(compile_cache_path=str(tmp_path / "taken"))
     for _ in range(2):
@@ -292,7 +292,7 @@ def test_a_folder_that_can_not_be_made_is_told_once(tmp_path: Path, cached: Path
     assert {row[0]: row[3] for row in explain.rows()}["enable_compile_cache"].startswith("no effect here: ")
 
 
-def test_a_full_disk_is_told_once(cached: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_once(cached: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Small()(X)
 
     def full(*_: object) -> None:

@@ -99,7 +99,7 @@ def test_release_keeps_nothing(debug: None) -> None:
     assert not any({"line", "stack", "scope"} & set(node.meta) for node in graph.module.graph.nodes)
 
 
-def test_a_change_captures_again(debug: None) -> None:
+def test_a_change_recaptures(debug: None) -> None:
     net = Net()
     net(X)
     ms.set_context(debug_level=ms.RELEASE)
@@ -117,7 +117,7 @@ def test_a_refusal_tells_the_calls_that_led_there(debug: None) -> None:
     assert any("called from" not in note for note in effects.notes()["calls that run in parts"] if note.startswith(line("inner")))
 
 
-def test_explain_says_what_is_kept(debug: None) -> None:
+def test_explain_lists_what_is_saved(debug: None) -> None:
     step()
     outcome = [row[3] for row in explain.rows() if row[0] == "debug_level"]
     assert outcome == ["applied: DEBUG: graphs and refusals keep the user's lines, the calls that led there and the Cells"]

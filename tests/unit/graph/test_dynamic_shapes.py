@@ -105,7 +105,7 @@ def test_one_graph_serves_every_length(kind: type[nn.Cell]) -> None:
     assert len(dispatch.graphs(net)) == GRAPHS.get(kind, 1)
 
 
-def test_a_length_of_one_has_a_graph_of_its_own() -> None:
+def test_a_length_of_one_has_a_separate_graph() -> None:
     ms.set_context(mode=ms.GRAPH_MODE)
     net = Mlp()
     net.set_inputs(Tensor(shape=[None, 6], dtype=ms.float32))

@@ -38,7 +38,7 @@ def kernel_parts() -> Iterator[list[Any]]:
         yield compiler.written
 
 
-def test_what_lies_between_exchanges_becomes_kernels(kernel_parts: list[Any], measured_by: Any) -> None:
+def test_operators_between_exchanges_become_kernels(kernel_parts: list[Any], measured_by: Any) -> None:
     measured_by(fake_timings.nobody)
     module, inputs = traced(4096)
     result = collective_segments.with_kernels(module, lambda: inputs, eager_codegen.compile, fusion.is_fusable)
@@ -54,7 +54,7 @@ def test_small_parts_stay_operators(kernel_parts: list[Any]) -> None:
     assert collective_segments.with_kernels(module, lambda: inputs, eager_codegen.compile, fusion.is_fusable) is None and not kernel_parts
 
 
-def test_kernels_with_other_numbers_are_left_out() -> None:
+def test_kernels_with_other_numbers_are_omitted() -> None:
     wrong = kernel_compilers.OneByOne(factor=1.01)
     module, inputs = traced(4100)                          # kernels are kept by shape
     with inductor.compiled_by(wrong):
@@ -112,7 +112,7 @@ def test_a_recurrent_layer_keeps_what_its_gradient_needs_while_strides_are_looke
     record_strides(module, inputs)
 
 
-def test_an_exchange_that_only_others_can_answer_is_left_alone() -> None:
+def test_an_exchange_that_only_others_can_answer_is_unchanged() -> None:
     from torchspore.distributed.comm import operators
 
     graph = torch.fx.Graph()

@@ -56,7 +56,7 @@ def test_exec_order_is_the_order_in_which_kernels_run(order: str | None, expecte
 
 @pytest.mark.parametrize("order", ["bfs", "dfs"])
 @pytest.mark.parametrize("way", ["jit", "jit_config", "set_jit_config"])
-def test_a_function_or_cell_has_an_order_of_its_own(way: str, order: str) -> None:
+def test_a_function_or_cell_has_a_separate_order(way: str, order: str) -> None:
     ms.set_context(mode=ms.GRAPH_MODE if way == "set_jit_config" else ms.PYNATIVE_MODE, exec_order="dfs" if order == "bfs" else "bfs")
     net: Any = Two()
     if way == "set_jit_config":

@@ -25,7 +25,7 @@ def grad_for_scalar_on() -> Iterator[None]:
     ms.set_context(grad_for_scalar=False)
 
 
-def test_off_the_gradient_of_a_number_is_left_out(mode: int) -> None:
+def test_off_the_gradient_of_a_number_is_omitted(mode: int) -> None:
     assert float(ms.grad(function, (0, 1))(Tensor(2.0), 3.0)) == 10.0
     assert ms.grad(function, 1)(Tensor(2.0), 3.0) == ()
 

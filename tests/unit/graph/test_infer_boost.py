@@ -169,7 +169,7 @@ def test_higher_levels_prepare_weights_for_inference_too(net: Any, level: str, w
     assert net(X).shape == (8, 5)
 
 
-def test_a_norm_that_nothing_folds_is_not_told_as_folded() -> None:
+def test_a_norm_that_nothing_folds_is_not_reported_as_folded() -> None:
     class Apart(nn.Cell):
         def __init__(self) -> None:
             super().__init__()

@@ -39,7 +39,7 @@ def test_an_import_continues_after_an_interruption(tmp_path: Path, monkeypatch: 
     assert module.DONE == 1
 
 
-def test_a_module_that_fails_is_left_to_the_caller() -> None:
+def test_a_module_that_fails_goes_to_the_caller() -> None:
     UninterruptedImport("a_module_that_does_not_exist").finish()
 
 

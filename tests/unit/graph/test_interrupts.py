@@ -78,7 +78,7 @@ def test_it_arrives_and_leaves_nothing_torn() -> None:
     assert arrived > len(DELAYS) // 2          # else the hard case does not occur
 
 
-def test_the_second_one_is_not_held_back() -> None:
+def test_the_second_one_is_not_delayed() -> None:
     from torchspore.base.interrupts import postponed
 
     with pytest.raises(KeyboardInterrupt), postponed():

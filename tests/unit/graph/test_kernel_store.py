@@ -86,7 +86,7 @@ def library(tmp_path: Path) -> dict[str, str]:
     return {"cpp_fused_0": str(tmp_path / "kernel.so")}
 
 
-def test_what_needs_no_inductor_is_kept(shelf: Shelf, library: dict[str, str]) -> None:
+def test_kernels_without_inductor_are_stored(shelf: Shelf, library: dict[str, str]) -> None:
     kernel_store.keep("key", SOURCE, library)
     assert "empty_strided_cpu" in shelf.held["key"] and "kernel.so" in shelf.held["key"]
 
@@ -94,7 +94,7 @@ def test_what_needs_no_inductor_is_kept(shelf: Shelf, library: dict[str, str]) -
 @pytest.mark.parametrize(
     ("part", "other"), [("empty_strided_cpu(", "extern_kernels.mm("), ("cpp_fused_0(", "cpp_fused_9("), ("call", "run")],
 )
-def test_what_names_something_else_is_not_kept(shelf: Shelf, library: dict[str, str], part: str, other: str) -> None:
+def test_kernels_of_another_name_are_not_stored(shelf: Shelf, library: dict[str, str], part: str, other: str) -> None:
     kernel_store.keep("key", SOURCE.replace(part, other), library)
     assert not shelf.held
 

@@ -156,7 +156,7 @@ def test_what_a_lane_raises_reaches_the_caller_and_the_next_call_runs() -> None:
     assert torch.equal(lanes_.run(x, torch.tensor([2]))[0], torch.sin(x[2:]))
 
 
-def test_two_callers_at_once_get_their_own_results() -> None:
+def test_two_callers_at_once_get_their_results() -> None:
     def function(x: torch.Tensor) -> list[torch.Tensor]:
         return [torch.ops.aten.add(torch.ops.aten.sin(x), torch.ops.aten.cos(x))]
 

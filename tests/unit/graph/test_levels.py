@@ -144,7 +144,7 @@ def test_copies_keep_strides_and_share_no_memory() -> None:
         assert torch.equal(copied, t) and copied.stride() == t.stride() and (not t.numel() or copied.data_ptr() != t.data_ptr())
 
 
-def test_a_form_with_other_numbers_or_an_error_is_left_out() -> None:
+def test_a_form_with_other_numbers_or_an_error_is_omitted() -> None:
     def wrong(x: torch.Tensor) -> list[torch.Tensor]:
         return [x * 2.1]
 
@@ -171,7 +171,7 @@ def test_an_equal_graph_is_not_measured_again(measured_by: Any) -> None:
     assert first[0] == second[0]
 
 
-def test_a_store_is_told_choices_and_asked_for_them(measured_by: Any) -> None:
+def test_a_store_records_and_returns_choices(measured_by: Any) -> None:
     class RecordingStore(dict[str, str]):
         find, keep = dict.get, dict.__setitem__
 
@@ -277,7 +277,7 @@ def test_o2_runs_a_small_step_as_one_launch(measured_by: Any) -> None:
         np.testing.assert_allclose(a, b, atol=1e-4 * max(1.0, np.abs(a).max()))
 
 
-def test_values_are_made_up_where_elements_share_memory() -> None:
+def test_values_are_invented_where_elements_share_memory() -> None:
     shared = torch.ones(3).expand(2, 3)
     for copied in (sample_inputs.filled(shared, torch.Tensor.zero_), measurement.rounded_otherwise(shared), measurement.copy(shared)):
         assert copied.shape == (2, 3) and copied.stride() == (0, 1) and torch.equal(copied[0], copied[1])

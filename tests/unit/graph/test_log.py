@@ -28,13 +28,13 @@ net(x)
 """
 
 
-def test_a_long_wait_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_long_wait_is_reported_once(capsys: pytest.CaptureFixture[str]) -> None:
     with progress.waiting("train.py:3: Net", "is being compiled", patience=0.01):
         time.sleep(0.2)
     assert capsys.readouterr().err == "torchspore: train.py:3: Net is being compiled\n"
 
 
-def test_a_short_wait_is_not_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_short_wait_is_not_reported(capsys: pytest.CaptureFixture[str]) -> None:
     with progress.waiting("train.py:3: Net", "is being compiled", patience=0.05):
         pass
     time.sleep(0.1)

@@ -91,7 +91,7 @@ def test_set_recursion_limit_sets_the_same_limit() -> None:
     assert nested(10)(X).shape == (2,)
 
 
-def test_functions_count_too_and_an_endless_recursion_is_told() -> None:
+def test_functions_count_too_and_an_endless_recursion_is_reported() -> None:
     ms.set_context(max_call_depth=30)
     assert float(ms.jit(countdown)(Tensor(0.0), 29)) == 29
     refused(lambda: ms.jit(countdown)(Tensor(0.0), 30), 30)

@@ -49,7 +49,7 @@ net = Net()
 """
 
 
-def test_a_helper_that_is_defined_anew_is_captured_again() -> None:
+def test_a_helper_that_is_defined_anew_is_recaptured() -> None:
     scope: dict[str, Any] = {"__name__": "__main__"}
     typed(HEAD, scope)
     typed(NET, scope)

@@ -108,7 +108,7 @@ def test_a_branch_on_a_number_needs_its_value() -> None:
     assert [graph.runs for graph in dispatch.graphs(chosen)] == [2, 2]
 
 
-def test_gradients_by_a_number_that_changes_are_left_out() -> None:
+def test_gradients_by_a_number_that_changes_are_omitted() -> None:
     step = ms.value_and_grad(lambda x, scale: (x * scale).sum(), (0, 1))
     for scale in (2.0, 3.0, 4.0, 5.0):
         _, gradients = step(X, scale)

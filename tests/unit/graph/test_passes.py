@@ -96,7 +96,7 @@ def test_straight_line_code_frees_values_after_their_last_use() -> None:
     assert "= None" in code and code.index("f_aten__sin") < code.index("f_aten__exp")
 
 
-def test_what_is_written_into_a_gathered_weight_is_not_gathered_again() -> None:
+def test_what_is_written_into_a_gathered_weight_is_not_gathered_twice() -> None:
     gather, wait = torch.ops._c10d_functional.all_gather_into_tensor.default, torch.ops._c10d_functional.wait_tensor.default
     graph = torch.fx.Graph()
     weight, x = graph.placeholder("weight"), graph.placeholder("x")

@@ -44,7 +44,7 @@ def test_products_by_onednn(function: Any, inputs: tuple[torch.Tensor, ...], aft
         torch.testing.assert_close(a, b)
 
 
-def test_only_products_that_are_wanted_change() -> None:
+def test_only_selected_products_change() -> None:
     module = traced(lambda x, w: [torch.mm(x, w.t())], X, W)
     assert targets(onednn_linears(copy_module(module), lambda *operands: False)) == targets(module)
 

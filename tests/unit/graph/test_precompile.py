@@ -96,7 +96,7 @@ def test_what_can_not_be_captured_does_not_run_either() -> None:
     assert any("Prints" in line for line in effects.notes()["calls that run in parts"])
 
 
-def test_no_memory_of_the_size_of_parameters_or_activations_is_kept() -> None:
+def test_no_memory_of_the_size_of_parameters_or_activations_stays() -> None:
     net, arguments = Trains(256), data(256)
     net(*data(256))                                     # what torch keeps for itself on a first trace
     gc.collect()

@@ -85,7 +85,7 @@ def test_memory_falls(mode: int, tmp_path: Path) -> None:
     assert "Block: 12 values of each call are computed again in the backward pass, not kept" in effects.notes()["recomputation"]
 
 
-def test_a_graph_computes_again_after_the_backward_pass_has_begun() -> None:
+def test_a_graph_recomputes_after_the_backward_pass_has_begun() -> None:
     ms.set_context(mode=ms.GRAPH_MODE)
     net = Net((0, 1), 2, drops=False).set_train()
     ms.grad(net, None, net.trainable_params())
@@ -169,7 +169,7 @@ def test_contexts_are_entered_in_each_run() -> None:
     assert entered == ["first", "second"]
 
 
-def test_what_changes_from_run_to_run_is_told() -> None:
+def test_what_changes_from_run_to_run_is_reported() -> None:
     class Fickle(nn.Cell):
         def __init__(self) -> None:
             super().__init__()

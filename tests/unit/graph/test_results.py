@@ -42,7 +42,7 @@ CASES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 
 
 @pytest.mark.parametrize("kind", CASES)
-def test_what_a_call_makes_is_made_in_each_call(kind: str) -> None:
+def test_a_call_creates_its_values_anew(kind: str) -> None:
     make, look = CASES[kind]
     compiled = ms.jit(make)
     before: list[Any] = []
@@ -54,6 +54,6 @@ def test_what_a_call_makes_is_made_in_each_call(kind: str) -> None:
         before.append(result)
 
 
-def test_what_was_there_before_is_given_back_itself() -> None:
+def test_what_was_there_before_is_returned_itself() -> None:
     compiled = ms.jit(lambda x: (SHARED, Pair, x * 2))
     assert all(compiled(Tensor([1.0]))[:2] == (SHARED, Pair) for _ in range(3))

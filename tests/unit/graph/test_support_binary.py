@@ -106,7 +106,7 @@ def test_a_pyc_that_carries_no_source_is_refused(run: Program, program: Path) ->
     assert ran.code == 1 and ": Net reads the values of a Tensor on the host" in ran.err
 
 
-def test_a_file_that_can_not_be_written_is_told_once(run: Program, program: Path) -> None:
+def test_a_file_that_can_not_be_written_is_reported_once(run: Program, program: Path) -> None:
     # What os.access says is all that a read-only file changes, also for root.
     (program / "sitecustomize.py").write_text(
         "import os\nreal = os.access\nos.access = lambda p, m: not str(p).endswith('net.py') and real(p, m)\n"
@@ -129,7 +129,7 @@ def test_explain_and_strict_mode(run: Program, program: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("Cython") is None or shutil.which("gcc") is None, reason="needs Cython and gcc")
-def test_a_shared_library_made_by_cython_runs(run: Program, program: Path) -> None:
+def test_a_shared_library_built_by_cython_runs(run: Program, program: Path) -> None:
     run_saving(run, program)
     built = python("-m", "cython", "-3", "net.py", "-o", "net.c", cwd=program)
     assert built.code == 0, built.err

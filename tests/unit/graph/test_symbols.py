@@ -26,7 +26,7 @@ def graphs():
 
 
 @pytest.mark.usefixtures("graphs")
-def test_lengths_are_held_to_symbols() -> None:
+def test_lengths_are_compared_with_symbols() -> None:
     net, side = Double(), Symbol(divisor=2, max=16, unique=True)
     net.set_inputs(Tensor(shape=[side, side, None], dtype=ms.float32))
     assert net(_ones(4, 4, 3)).shape == (4, 4, 3) and net(_ones(8, 8, 5)).shape == (8, 8, 5)

@@ -90,7 +90,7 @@ def test_a_plain_run_in_another_thread_is_not_captured() -> None:
     assert rounds and len(dispatch.graphs(net)) == 6
 
 
-def test_a_scope_of_one_thread_reaches_its_own_compilation() -> None:
+def test_a_scope_of_one_thread_reaches_its_compilation() -> None:
     ms.set_context(mode=ms.GRAPH_MODE)
     net, x = Net(), Tensor(np.ones((2, 4), np.float32))
 

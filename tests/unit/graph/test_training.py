@@ -103,7 +103,7 @@ def test_steps_are_equal_to_the_last_bit(way, optimizer: str) -> None:
     assert [len(dispatch.graphs(owner)) for owner in owners] == [1] * len(owners)
 
 
-def test_the_whole_step_is_one_graph() -> None:
+def test_the_step_is_one_graph() -> None:
     _, _, (cell,) = trained(in_one_cell, "Momentum", ms.GRAPH_MODE)
     text = str(dispatch.graphs(cell)[0])
     for part in ("convolution.default", "convolution_backward", "_fused_sgd_", "native_batch_norm", "copy_"):
@@ -150,7 +150,7 @@ def test_a_method_under_jit_is_captured_per_object() -> None:
     assert len(dispatch.graphs(first)) == len(dispatch.graphs(other)) == 1
 
 
-def test_a_helper_that_is_defined_again_is_captured_again() -> None:
+def test_a_helper_that_is_defined_again_is_recaptured() -> None:
     space: dict[str, Any] = {"ms": ms}
     exec("def helper(x):\n    return x * 2\n@ms.jit\ndef f(x):\n    return helper(x)\n", space)
     assert float(space["f"](Tensor([1.0]))) == 2.0

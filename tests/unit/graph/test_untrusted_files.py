@@ -73,7 +73,7 @@ def test_a_graph_in_a_file_names_operators_alone(attack: str, tmp_path: Path, mo
     assert not os.listdir(tmp_path)
 
 
-def test_the_graph_that_the_attacks_were_made_from_is_read() -> None:
+def test_the_graph_that_the_attacks_were_derived_from_is_read() -> None:
     module = serialize.read(graph("operator aten.relu.default", X))
     assert [t.tolist() for t in module(torch.tensor([-1.0, 2.0]))] == [[0.0, 2.0]]
 
@@ -110,7 +110,7 @@ def test_a_tuning_file_holds_no_code(tmp_path: Path, entry: dict[str, Any], monk
     assert "its graph can't be read" in line and not (tmp_path / "RAN").exists()
 
 
-def test_the_command_passes_over_graphs_made_to_do_harm(tmp_path: Path) -> None:
+def test_the_command_passes_over_graphs_with_hostile_content(tmp_path: Path) -> None:
     tuning_file(tmp_path, {}, ATTACKS["a function of the engine"])
     ran = processes.torchspore("tune", tmp_path, cwd=tmp_path, extra={"OMP_NUM_THREADS": str(torch.get_num_threads())})
     assert "its graph can't be read" in ran.out and "is no operator" in ran.out, ran.err
@@ -148,7 +148,7 @@ def test_an_entry_of_another_name_is_not_used(tmp_path: Path) -> None:
     assert folder.read("graphs", "one") == b"contents"
 
 
-def test_the_folder_is_made_for_this_user_alone(tmp_path: Path) -> None:
+def test_the_folder_is_created_for_this_user_alone(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         assert Folder(tmp_path / "rank_0/cache").prepare() is False           # rank_0 itself came out for everybody

@@ -55,7 +55,7 @@ def write_program(tmp_path: Path, text: str) -> str:
 
 
 @pytest.mark.parametrize("mode", [1, 0])
-def test_a_program_beyond_its_limit_is_told_and_goes_on(mode: int, run: Program, tmp_path: Path) -> None:
+def test_a_program_beyond_its_limit_is_reported_and_goes_on(mode: int, run: Program, tmp_path: Path) -> None:
     ran = run("run", write_program(tmp_path, NET.format(mode=mode) + FLOW))
     assert ran.code == 0, ran.err
     first, second, end = ran.out.split("=====\n")

@@ -29,7 +29,7 @@ main()
 
 @pytest.mark.usefixtures("counted")
 @pytest.mark.parametrize("mode", [1, 0])
-def test_the_peak_divides_into_what_held_it(mode: int, run: Program, tmp_path: Path) -> None:
+def test_the_peak_divides_into_its_holders(mode: int, run: Program, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TRAINING.format(mode=mode))
     ran = run("explain", "train.py")
     assert ran.code == 0, ran.err
@@ -84,7 +84,7 @@ hal.reset_peak_memory_stats()
     assert ran.err.count("UserWarning") == 1
 
 
-def test_where_memory_cant_be_counted_it_is_said(run: Program, tmp_path: Path) -> None:
+def test_where_memory_cant_be_counted_it_is_reported(run: Program, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("""
 import mindspore as ms
 ms.set_context(max_device_memory='1GB', mempool_block_size='2GB', variable_memory_max_size='6GB')

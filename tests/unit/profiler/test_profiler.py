@@ -167,7 +167,7 @@ def test_a_full_disk_ends_no_training(
 
 
 @pytest.mark.skipif(not torch_private.TELLS_PYTHON, reason="torch 2.11 notes no calls of Python")
-def test_the_users_lines_stand_beside_operators(tmp_path: Path) -> None:
+def test_the_users_lines_appear_next_to_operators(tmp_path: Path) -> None:
     with profile(with_stack=True, on_trace_ready=tensorboard_trace_handler(str(tmp_path))):
         ops.exp(ops.ones((2,)))
     (file,) = tmp_path.rglob("trace_view.json")
@@ -260,7 +260,7 @@ def test_steps_that_a_file_names_are_profiled(tmp_path: Path, capsys: pytest.Cap
 
 
 @pytest.mark.filterwarnings("ignore:.*with_stack. torch 2.11")
-def test_a_graph_is_made_while_stacks_are_watched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_graph_is_compiled_while_stacks_are_watched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     watched = Profiler(output_path=str(tmp_path), with_stack=True)
     assert float(ms.jit(lambda x: (x * x).sum())(Tensor([1.0, 2.0]))) == 5
     print("the program still prints")

@@ -115,7 +115,7 @@ def test_a_variable_asks_for_a_profile(run: Callable[..., Run], tmp_path: Path) 
     ('{"aicpu": "on", "aicpu_trace": "off"}', "aicpu and aicpu_trace are two names of one member; write it once"),
     ('{"ai_core_metrics": "Memry"}', """hint: write profiling_options='{"ai_core_metrics": "Memory"}'."""),
 ])
-def test_an_unknown_option_is_told_with_the_nearest(option: str, hint: str) -> None:
+def test_an_unknown_option_is_reported_with_the_nearest(option: str, hint: str) -> None:
     import mindspore as ms
 
     with pytest.raises(ValueError, match="expected ") as error:

@@ -69,7 +69,7 @@ def test_an_accelerator_is_timed_by_its_kernels() -> None:
     assert {kernel.operator for kernel in result.kernels} == {row.name for row in result.operators}
 
 
-def test_waiting_beside_kernels_is_none() -> None:
+def test_waiting_during_kernels_does_not_count() -> None:
     events = [Event(marks.CELL + "Default", 0, 60), Event("aten::mm", 10, 10, id=1), Event("gemm", 20, 500, "CUDA", link=1),
               Event(marks.DATA, 100, 300), Event("aten::_fused_adam_", 50, 5, id=2), Event("adam", 520, 80, "CUDA", link=2)]
     events[4].name_ = "aten::add"
@@ -77,7 +77,7 @@ def test_waiting_beside_kernels_is_none() -> None:
     assert only.phases["data"] == 0
 
 
-def test_exchanges_are_a_phase_of_their_own() -> None:
+def test_exchanges_are_a_separate_phase() -> None:
     result = read([
         Event(marks.CELL + "Default", 0, 900), Event("aten::mm", 10, 100), Event("c10d::allreduce_", 200, 300),
         Event(marks.OPTIMIZER + "Default/optimizer-SGD", 600, 100), Event("aten::_fused_sgd_", 610, 50),
@@ -86,7 +86,7 @@ def test_exchanges_are_a_phase_of_their_own() -> None:
     assert only.phases["sync"] == 410 and only.reductions == [("Default/Allreduce-op0", 200, 500)]
 
 
-def test_a_graph_whose_code_is_not_seen_is_told() -> None:
+def test_a_graph_whose_code_is_not_seen_is_reported() -> None:
     graph = torch.fx.Graph()
     x = graph.placeholder("x")
     y = graph.call_function(torch.ops.aten.mm.default, (x, x))

@@ -42,7 +42,7 @@ def test_a_letter_across_the_border_of_two_pieces(tmp_path: Path) -> None:
     (json.dumps([EVENT])[:-1] + ', {"name": "' + "x" * (3 << 20) + '"}]', 1, "an event is longer than 1,048,576 characters"),
     (json.dumps([EVENT])[:-1] + ', {"ts": ' + "9" * 6000 + "}]", 1, "an event is not readable JSON"),
 ])
-def test_what_stands_before_the_damage_is_kept(tmp_path: Path, content: str, num_events: int, message: str) -> None:
+def test_what_stands_before_the_damage_is_preserved(tmp_path: Path, content: str, num_events: int, message: str) -> None:
     reader = Reader(put(tmp_path / "t.json", content))
     assert len(list(reader.events())) == num_events
     assert reader.damage == message
@@ -90,7 +90,7 @@ def test_texts_of_a_trace_stay_texts(tmp_path: Path) -> None:
     assert all(line.isprintable() for line in trace.lines(result))
 
 
-def test_a_folder_and_what_is_no_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_and_a_missing_path(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a" / "b").mkdir(parents=True)
     put(tmp_path / "a" / "b" / "trace_view.json", [EVENT])
     assert command.run(["view", str(tmp_path), "--no-open"]) == 0

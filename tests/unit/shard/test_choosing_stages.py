@@ -100,7 +100,7 @@ def test_what_does_not_fit_into_a_device_is_cut_by_more_stages(monkeypatch: pyte
     ({"parallel_mode": "semi_auto_parallel"}, "only parallel_mode='auto_parallel'"),
     ({"search_mode": "dynamic_programming"}, "search_mode='recursive_programming' chooses"),
 ])
-def test_where_nothing_is_chosen_it_is_said(more: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_nothing_is_chosen_it_is_reported(more: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "4")
     choose()
     ms.set_auto_parallel_context(**more)

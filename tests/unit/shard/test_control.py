@@ -113,7 +113,7 @@ class Alone(nn.Cell):
         return x
 
 
-def test_explain_says_what_runs_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_explain_says_what_runs_unsplit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "8")
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="data_parallel")
     x = Tensor(np.arange(512, dtype=np.float32).reshape(16, 32))
@@ -144,7 +144,7 @@ class Checked(nn.Cell):
 
 
 @pytest.mark.parametrize("devices", [2, 4])
-def test_a_check_is_made_and_raises_as_written(devices: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_runs_and_raises_as_written(devices: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHSPORE_SIMULATE", str(devices))
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
     net = Checked()

@@ -75,7 +75,7 @@ def test_noise_whose_length_hangs_on_its_form(noise: Any, monkeypatch: pytest.Mo
     np.testing.assert_allclose(result, alone, rtol=3e-6)
 
 
-def test_draws_that_hang_on_values_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_draws_that_depend_on_values_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "2")
     _, step = trained(noise=lambda y: ops.random_poisson((1,), Tensor([3.0])).sum(), is_cut=True)
     module = dispatch.graphs(step)[0].split.local.module

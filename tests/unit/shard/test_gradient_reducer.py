@@ -34,6 +34,6 @@ def test_it_is_refused(mode: str, compiles_only: bool, monkeypatch: pytest.Monke
         step.compile(X) if compiles_only else step(X)
 
 
-def test_on_one_device_it_runs() -> None:
+def test_runs_on_one_device() -> None:
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel")
     assert [gradient.shape for gradient in Step()(X)] == [(4, 4), (4,)]

@@ -24,7 +24,7 @@ def _two(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.filterwarnings("ignore:.*Net is called with something that keeps changing")
 @pytest.mark.parametrize("declares", [False, True])
-def test_each_length_has_numbers_of_its_own(declares: bool) -> None:
+def test_each_length_has_separate_numbers(declares: bool) -> None:
     net = Net()
     if declares:
         net.set_inputs(Tensor(shape=[2, None], dtype=ms.float32))

@@ -85,7 +85,7 @@ def _step(x: torch.Tensor, first: torch.Tensor, other: torch.Tensor) -> list[tor
     return [leaf.detach() - gradient for leaf, gradient in zip(leaves, torch.autograd.grad(loss, leaves))]
 
 
-def test_exchanges_run_beside_operators_that_do_not_wait() -> None:
+def test_exchanges_run_during_operators_that_do_not_wait() -> None:
     """The sum of the last layer's gradient runs while the first layer's gradient is computed."""
     inputs = [torch.randn(64, 64) for _ in range(3)]
     module = make_fx(_step, tracing_mode="fake")(*inputs)

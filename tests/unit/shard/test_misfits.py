@@ -52,7 +52,7 @@ def test_an_operator_wants_a_tuple_for_each_input(make: Any, strategy: Any, coun
         called(make, *strategy)
 
 
-def test_what_can_not_be_cut_may_be_left_out() -> None:
+def test_what_can_not_be_cut_may_be_omitted() -> None:
     for strategy in (((2, 2),), (GRID("a", "b"),)):
         np.testing.assert_array_equal(called(lambda: P.Pow().shard(strategy), X, Tensor(2.0)).asnumpy(), X.asnumpy())  # noqa: B023
     assert called(lambda: P.OneHot().shard(((8, 1),)), Tensor(np.zeros(16), ms.int32), 4, Tensor(1.0), Tensor(0.0)).shape == (16, 4)

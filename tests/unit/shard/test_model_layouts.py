@@ -44,7 +44,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("is_wrapped", [pytest.param(False, marks=pytest.mark.slow), True])
-def test_layouts_are_told_before_anything_runs(is_wrapped: bool, eight: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_layouts_are_known_before_anything_runs(is_wrapped: bool, eight: None, monkeypatch: pytest.MonkeyPatch) -> None:
     expected, loss = alone(monkeypatch)
     network = net()
     if is_wrapped:

@@ -217,7 +217,7 @@ def test_an_elementwise_operator_has_a_strategy_for_a_number(monkeypatch: pytest
     assert np.allclose(Net()(x).asnumpy(), x.asnumpy() + 5)
 
 
-def test_the_attribute_layout_takes_the_place_of_the_strategy() -> None:
+def test_the_attribute_layout_replaces_the_strategy() -> None:
     _split(8)
     relu = P.ReLU().shard(((2, 2, 2),))
     relu.add_prim_attr("layout", {"dev_matrix": (2, 2, 2), "input_tensor_map": ((2, 0, 1),)})

@@ -142,7 +142,7 @@ class _ForwardFirst(ms.nn.TrainOneStepCell):
         return ms.ops.depend(loss, self.optimizer(self.grad(self.network, self.weights)(*inputs, self.sens)))
 
 
-def test_gradients_are_means_also_after_a_forward_pass_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gradients_are_means_also_after_a_separate_forward_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "4")
     ms.set_context(mode=ms.GRAPH_MODE)
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch", gradients_mean=True)

@@ -146,7 +146,7 @@ def test_losses(sparse: bool, reduction: str, strategies: dict[str, Any], monkey
     agree(stepped(loss, logits, labels)[0], expected)
 
 
-def test_a_loss_of_the_programs_own_reduces_by_its_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loss_of_the_program_reduces_by_its_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     class Distance(nn.LossBase):
         def construct(self, logits: Any, labels: Any) -> Any:
             return self.get_loss(ops.abs(logits - labels))
@@ -187,7 +187,7 @@ def test_without_devices_the_numbers_are_the_same_to_the_bit(name: str, mode: in
             np.testing.assert_array_equal(actual, expected)
 
 
-def test_a_copy_computes_with_its_own_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_computes_with_its_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     layer = with_strategies(seeded(lambda: nn.Dense(16, 32)), {"matmul": ((2, 1), (4, 1))})
     x = Tensor(floats(8, 16))
     for other in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
@@ -201,7 +201,7 @@ def test_a_copy_computes_with_its_own_weights(monkeypatch: pytest.MonkeyPatch) -
             ms.reset_auto_parallel_context()
 
 
-def test_a_primitive_that_is_put_in_the_place_of_a_part_is_called() -> None:
+def test_a_primitive_that_is_put_instead_of_a_part_is_called() -> None:
     class Doubled(nn.Dense):
         def __init__(self) -> None:
             super().__init__(4, 4, has_bias=False)
@@ -211,7 +211,7 @@ def test_a_primitive_that_is_put_in_the_place_of_a_part_is_called() -> None:
     np.testing.assert_allclose(layer(Tensor(x)).asnumpy(), x @ layer.weight.asnumpy(), rtol=1e-5, atol=1e-6)
 
 
-def test_a_construct_of_the_programs_own_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_construct_of_the_program_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     class Twice(nn.Dense):
         def construct(self, x: Any) -> Any:
             return self.bias_add(self.matmul(x, self.weight), self.bias) * 2

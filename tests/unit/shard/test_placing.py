@@ -69,14 +69,14 @@ def test_what_does_not_fit_is_refused_where_the_graph_is_compiled(strategy: Any,
     assert isinstance(result.value, RuntimeError) and "test_placing.py" in str(result.value)
 
 
-def test_a_second_strategy_of_a_cell_takes_the_place_of_the_first() -> None:
+def test_a_second_strategy_of_a_cell_replaces_the_first() -> None:
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", device_num=8, dataset_strategy="full_batch")
     net = Net(nn.ReLU().shard(((3, 1),)).shard(WIDE))
     _cell_graph_executor.compile(net, X)
     assert net.parameter_layout_dict["weight"][0] == [2, 4]
 
 
-def test_elsewhere_everything_runs_whole() -> None:
+def test_elsewhere_everything_runs_unsplit() -> None:
     assert ms.reshard(X, GRID("a", "b")) is X
     np.testing.assert_array_equal(ms.shard(ops.relu, WIDE)(X).asnumpy(), X.asnumpy())
 
@@ -106,7 +106,7 @@ def test_elsewhere_everything_runs_whole() -> None:
     (lambda: ms.parallel.set_op_strategy_config("SAVE", "a.json"), KeyError, "an absolute path that ends with .json"),
     (lambda: ms.parallel.set_op_strategy_config("SAVE", 3), TypeError, "a str as path"),
 ])
-def test_what_is_no_strategy_is_refused_where_it_is_given(call: Callable[[], Any], kind: type[Exception], text: str) -> None:
+def test_a_value_that_is_not_a_strategy_is_refused_where_it_is_given(call: Callable[[], Any], kind: type[Exception], text: str) -> None:
     with pytest.raises(kind, match=text.replace("(", r"\(")):
         call()
 
@@ -171,7 +171,7 @@ class Table(nn.Cell):
         return self.gather(self.table, x, 0)
 
 
-def test_a_table_of_unequal_rows_stays_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_of_unequal_rows_stays_unsplit(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = ((1, 0), (4, 1), (3, 5), (2, 8))
     x = Tensor(np.array([[0, 1, 5, 9], [0, 4, 7, 8]], np.int32))
     alone = Table(parts)(x).asnumpy()

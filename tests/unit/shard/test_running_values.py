@@ -32,7 +32,7 @@ def trained(net: Net) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.parametrize(("batch", "channels"), [(2, 4), (4, 2), (1, 8), (2, 2), (4, 1)])
-def test_running_values_lie_as_the_strategy_says(monkeypatch: pytest.MonkeyPatch, batch: int, channels: int) -> None:
+def test_running_values_are_sharded_as_the_strategy_says(monkeypatch: pytest.MonkeyPatch, batch: int, channels: int) -> None:
     expected = trained(Net(batch, channels))
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "8")
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")

@@ -45,7 +45,7 @@ def test_a_compilation_writes_strategies_and_layouts(tmp_path: Path, suffix: str
     assert set(ms.build_searched_strategy(str(path))) == {"w"}
 
 
-def test_parameters_that_are_not_trained_are_written_where_that_is_asked(tmp_path: Path) -> None:
+def test_parameters_that_are_not_trained_are_written_on_request(tmp_path: Path) -> None:
     compiled(strategy_ckpt_config={"save_file": str(tmp_path / "s.json"), "only_trainable_params": False})
     assert set(strategy_file.read(tmp_path / "s.json").layouts) == {"w", "frozen"}
 
@@ -91,7 +91,7 @@ def test_a_compilation_writes_groups_and_who_holds_the_same(tmp_path: Path) -> N
     assert ms.restore_group_info_list(str(tmp_path / "g.pb")) == [0, 1, 4, 5]
 
 
-def test_the_layout_of_a_parameter_is_told_as_mindspore_tells_it() -> None:
+def test_the_layout_of_a_parameter_is_described_as_by_mindspore() -> None:
     grid = Layout((2, 2, 2), ("x", "y", "z"))
     net = compiled((grid("x", "None"), grid("None", ("z", "y"))))
     assert net.parameter_layout_dict["w"] == (

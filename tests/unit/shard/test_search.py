@@ -153,7 +153,7 @@ def test_numbers(name: str, devices: int, strategy: str, mode: str, monkeypatch:
     chosen_split(monkeypatch, name, mode, devices, dataset_strategy=strategy)
 
 
-def test_strategies_of_the_program_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_strategies_of_the_program_persist(monkeypatch: pytest.MonkeyPatch) -> None:
     split = chosen_split(monkeypatch, "towers", "dynamic_programming")
     assert split.sharded_capture.strategies_by_operator()["Gather_users"] == [[4, 1], [2]] and cuts(split, "users") == (4, 1)
 
@@ -181,7 +181,7 @@ def test_what_does_not_fit_a_device_is_cut(monkeypatch: pytest.MonkeyPatch) -> N
     assert cuts(small, "table.embedding_table") != (1, 1)
 
 
-def test_what_was_found_is_kept_and_read(
+def test_a_search_result_is_saved_and_read(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.FixtureRequest,
 ) -> None:
     import json

@@ -58,7 +58,7 @@ def test_what_no_device_has_is_refused(rows: list[int], targets: list[int], monk
         step(Tensor(rows, ms.int32), Tensor(targets, ms.int32))
 
 
-def test_the_sum_of_rows_lies_as_it_is_read(monkeypatch: pytest.MonkeyPatch, graph_mode: None) -> None:
+def test_the_sum_of_rows_has_the_layout_of_its_reader(monkeypatch: pytest.MonkeyPatch, graph_mode: None) -> None:
     """Read whole it is one sum over devices; MindSpore would scatter it and gather what comes of it again."""
     _split(monkeypatch)
     step = _step(Words())

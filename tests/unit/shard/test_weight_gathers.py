@@ -34,7 +34,7 @@ def stepped(level: str) -> tuple[float, Any]:
     return loss, split
 
 
-def test_level_3_gathers_weights_again_and_a_plan_counts_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_level_3_gathers_weights_twice_and_a_plan_counts_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "2")
     losses, gathers = {}, {}
     for level in ("level1", "level2", "level3"):

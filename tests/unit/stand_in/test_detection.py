@@ -32,7 +32,7 @@ def test_operands_on_different_devices(name: str, second: str, outcomes: dict[st
     ("synchronization", {"to_host": 1, "waits": 1}), ("shape_that_depends_on_values", {"waits": 1}),
     ("host_copy", {"to_host": 1, "waits": 1}), ("transfer", {"to_device": 1}),
 ])
-def test_what_a_training_step_does_beside_computing(name: str, counts: dict[str, int], outcomes: dict[str, list[Any]]) -> None:
+def test_what_a_training_step_does_apart_from_computing(name: str, counts: dict[str, int], outcomes: dict[str, list[Any]]) -> None:
     assert outcomes[name] == [counts, {}]
 
 

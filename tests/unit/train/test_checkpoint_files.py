@@ -135,7 +135,7 @@ def test_safetensors_cut_short(tmp_path: Path) -> None:
             ms.load_checkpoint(str(path), format="safetensors")
 
 
-def test_a_flipped_bit_of_safetensors_is_found(tmp_path: Path) -> None:
+def test_a_flipped_bit_of_safetensors_is_detected(tmp_path: Path) -> None:
     values = {"b": np.arange(6, dtype=np.float32).reshape(2, 3), "a": np.arange(5)}
     tensors = {name: ms.Tensor(value) for name, value in values.items()} | {"c": ms.Tensor([1.5, 2.5], ms.bfloat16), "d": ms.Tensor(True)}
     ms.save_checkpoint(tensors, str(tmp_path / "w"), format="safetensors")
@@ -152,7 +152,7 @@ def test_a_flipped_bit_of_safetensors_is_found(tmp_path: Path) -> None:
             ms.load_checkpoint(str(path), format="safetensors")
 
 
-def test_files_are_read_only_and_replaced_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_read_only_and_replaced_atomically(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = saved(tmp_path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o400
     before = path.read_bytes()

@@ -85,7 +85,7 @@ def test_the_way_back_is_the_same_file(here: Path, capsys: pytest.CaptureFixture
     assert {"norm.gamma", "norm.beta", "batch.gamma", "batch.moving_variance", "dense.weight", "words.weight"} <= names
 
 
-def test_diff_names_the_place(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_diff_names_the_position(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first, other = np.arange(6, dtype=np.float32).reshape(2, 3), np.arange(6, dtype=np.float32).reshape(2, 3)
     other[1, 2] += 0.5
     large_numbers = np.array([2**53, 2**53 + 1])
@@ -141,7 +141,7 @@ def test_nothing_in_a_file_of_torch_runs(here: Path, capsys: pytest.CaptureFixtu
     (["from-torch", "two.safetensors", "out.ckpt", "--like", "w.ckpt"], "a name that the other file has"),
     (["shwo", "w.ckpt"], "write `torchspore ckpt show"),
 ])
-def test_what_is_wrong_is_said(here: Path, capsys: pytest.CaptureFixture[str], line: list[str], message: str) -> None:
+def test_errors_are_reported(here: Path, capsys: pytest.CaptureFixture[str], line: list[str], message: str) -> None:
     ms.save_checkpoint({"w": ms.Tensor([1.0])}, "w.ckpt")
     save_file({"n.weight": torch.ones(1), "n.gamma": torch.ones(1), "n.beta": torch.ones(1)}, "two.safetensors")
     assert ckpt.run(line) == 2

@@ -190,7 +190,7 @@ def test_weights_that_fit_two_layers_are_listed(capsys: pytest.CaptureFixture[st
     assert [tuple(value.shape) for value in torch.load("net.pt").values()] == [(2, 1, 3, 3), (2, 2, 1, 7), (2, 2, 1, 1)]
 
 
-def test_values_of_the_optimizer_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+def test_values_of_the_optimizer_are_omitted(capsys: pytest.CaptureFixture[str]) -> None:
     net = nn.SequentialCell(nn.Dense(4, 5))
     step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.Adam(net.trainable_params(), 0.1))
     ms.save_checkpoint(step, "net.ckpt", append_dict={"epoch_num": 3})
@@ -205,7 +205,7 @@ def test_names_of_the_program_stay() -> None:
     assert set(torch.load("net.pt")) == {"scale.gamma", "dense1.weight", "w"}
 
 
-def test_guesses_are_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_guesses_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
     ms.save_checkpoint(nn.SequentialCell(nn.Conv1d(1, 2, 3), nn.BatchNorm1d(2)), "net.ckpt")
     assert ckpt.run(["to-torch", "net.ckpt", "net.pt"]) == 0
     assert capsys.readouterr().out.splitlines() == [

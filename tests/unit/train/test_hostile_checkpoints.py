@@ -130,7 +130,7 @@ def test_a_pipe_is_no_file(tmp_path: Path) -> None:
         ms.load_checkpoint(str(tmp_path / "pipe.ckpt"))
 
 
-def test_a_file_without_the_nets_names_is_told(tmp_path: Path) -> None:
+def test_a_file_without_the_nets_names_is_reported(tmp_path: Path) -> None:
     saved(tmp_path)
     path = str(tmp_path / "net.ckpt")
     with pytest.warns(UserWarning, match="none of the net's 2 parameters are in the file; '0.weight', '0.bias' keep their values") as caught:  # noqa: E501
@@ -138,7 +138,7 @@ def test_a_file_without_the_nets_names_is_told(tmp_path: Path) -> None:
     assert caught[0].filename == __file__
 
 
-def test_a_file_that_ends_between_two_parameters_is_told(tmp_path: Path) -> None:
+def test_a_file_that_ends_between_two_parameters_is_reported(tmp_path: Path) -> None:
     content, path = saved(tmp_path)[2:-17], tmp_path / "cut.ckpt"        # as 2.10 writes it, without what tells that it is complete
     refused_count = 0
     for length in range(1, len(content)):
@@ -154,14 +154,14 @@ def test_a_file_that_ends_between_two_parameters_is_told(tmp_path: Path) -> None
     assert refused_count == 5
 
 
-def test_a_checksum_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_checksum_that_is_not_there_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "old.ckpt"
     path.write_bytes(saved(tmp_path)[2:-17])
     with pytest.warns(UserWarning, match="the file has no checksum"):
         ms.load_checkpoint(str(path), crc_check=True)
 
 
-def test_two_writers_of_one_name_leave_the_later_one_whole(tmp_path: Path) -> None:
+def test_two_writers_of_one_name_leave_the_later_one_complete(tmp_path: Path) -> None:
     for round in range(10):
         for value in range(4):
             ms.save_checkpoint({"w": ms.Tensor(np.full(100_000, value + round, np.float32))}, str(tmp_path / "w.ckpt"), async_save=True)
@@ -237,7 +237,7 @@ def test_what_killed_programs_leave_goes(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == sorted([mine.name, "another.ckpt", "main.py"])
 
 
-def test_the_old_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
+def test_the_old_file_stays_until_the_new_one_is_complete(tmp_path: Path) -> None:
     from mindspore.train import CheckpointConfig, Model, ModelCheckpoint
 
     seen: list[bool] = []

@@ -85,7 +85,7 @@ def test_the_helpers_of_training() -> None:
         _utils.check_value_type("rate", "a", [int, float])
 
 
-def test_a_folder_is_made(tmp_path) -> None:
+def test_a_folder_is_created(tmp_path) -> None:
     path = _utils._make_directory(str(tmp_path / "a" / "b"))
     assert (tmp_path / "a" / "b").is_dir() and path.endswith("b")
     with pytest.raises(TypeError, match="the path of a folder"):

@@ -35,7 +35,7 @@ def trained(epochs: int, *callbacks: Any) -> Any:
 
 
 @pytest.mark.parametrize("way", ["signal", "file"])
-def test_a_training_ends_where_it_is_asked_to(mode: int, way: str, tmp_path: Path) -> None:
+def test_a_training_ends_on_request(mode: int, way: str, tmp_path: Path) -> None:
     stop_file, before = tmp_path / "asked.json", signal.getsignal(signal.SIGTERM)
     acts = {"signal": lambda: os.kill(os.getpid(), signal.SIGTERM), "file": lambda: stop_file.write_text(json.dumps({"GracefulExit": 1}))}
     stop_file.write_text("{")                                                       # half written
@@ -47,7 +47,7 @@ def test_a_training_ends_where_it_is_asked_to(mode: int, way: str, tmp_path: Pat
     assert (tmp_path / "rank_0" / "Net_train.mindir").stat().st_size > 0
 
 
-def test_nothing_is_kept_where_nothing_was_asked(tmp_path: Path) -> None:
+def test_nothing_is_saved_without_a_request(tmp_path: Path) -> None:
     trained(1, train.OnRequestExit(directory=str(tmp_path), save_mindir=False))
     assert not list(tmp_path.glob("**/*.ckpt"))
 

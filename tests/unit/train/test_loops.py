@@ -44,7 +44,7 @@ def test_data_sink_goes_round() -> None:
     assert [run(), run()] == [3, 6] and seen[0] == seen[2] == seen[4]
 
 
-def test_gradients_are_given_back(mode: int) -> None:
+def test_gradients_are_returned(mode: int) -> None:
     net, with_loss = parts()
     step = nn.TrainOneStepCell(with_loss, nn.SGD(net.trainable_params(), 0.0), return_grad=True)
     loss, grads = step(ms.Tensor(X), ms.Tensor(Y))
@@ -123,7 +123,7 @@ def test_saving_by_time_and_functions(tmp_path: Path) -> None:
     assert set(ms.load_checkpoint(saver.latest_ckpt_file_name)) == {"weight", "bias"}
 
 
-def test_a_broken_training_is_saved_where_asked(tmp_path: Path) -> None:
+def test_a_broken_training_is_saved_on_request(tmp_path: Path) -> None:
     class Break(train.Callback):
         def on_train_step_end(self, run_context: train.RunContext) -> None:
             if run_context.original_args().cur_step_num == 3:

@@ -69,7 +69,7 @@ def test_the_bar(tmp_path: Path) -> None:
     assert "epoch 1/3" in seen and "rows/s" in seen and "loss " in seen and "\x1b[32m" in seen and seen.endswith("\r\x1b[2K")
 
 
-def test_without_colours_and_beside_what_is_printed(tmp_path: Path) -> None:
+def test_without_colours_and_next_to_printed_lines(tmp_path: Path) -> None:
     _, seen = on_a_terminal(tmp_path, both=True, NO_COLOR="1")
     assert "rows/s" in seen and "\x1b[3" not in seen and "\x1b[0m" not in seen
     # Each line that the program prints begins where the bar was taken off, or at the edge.
@@ -78,6 +78,6 @@ def test_without_colours_and_beside_what_is_printed(tmp_path: Path) -> None:
         assert before.endswith(("\r\x1b[2K", "\n")), before[-40:]
 
 
-def test_none_is_wanted(tmp_path: Path) -> None:
+def test_none_is_requested(tmp_path: Path) -> None:
     printed, seen = on_a_terminal(tmp_path, TORCHSPORE_NO_PROGRESS="1")
     assert (printed, seen) == ("half of it\ndone\n", "")

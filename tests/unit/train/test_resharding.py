@@ -227,7 +227,7 @@ class Net(nn.Cell):
         self.w = Parameter(Tensor(np.zeros((4, 32), np.float32)), "w")
 
 
-def test_whole_parameters_in_one_folder_and_back_into_parts(tmp_path: Path) -> None:
+def test_full_parameters_in_one_folder_and_back_into_parts(tmp_path: Path) -> None:
     ms.unified_safetensors(write_checkpoints(tmp_path / "in", 8, "safetensors"), strategy(tmp_path, 8), str(tmp_path / "u"))
     listed = json.loads((tmp_path / "u" / "param_name_map.json").read_text())
     assert listed["weight_map"]["w"] == "part0.safetensors" and listed["metadata"]["total_size"] == sum(
@@ -284,7 +284,7 @@ def test_a_file_cut_short_is_named_and_nothing_is_written(tmp_path: Path) -> Non
     assert not (tmp_path / "out").exists()
 
 
-def test_cuts_that_do_not_divide_are_told(tmp_path: Path) -> None:
+def test_cuts_that_do_not_divide_are_reported(tmp_path: Path) -> None:
     folder = write_checkpoints(tmp_path / "in", 8)
     strategy_file.write(tmp_path / "t.ckpt", StrategyFile({"w": stored(On((3,), (0, -1)), (16, 32))}))
     with pytest.raises(ValueError, match=r"'w' of shape \(16, 32\) cut by \(3, 1\): expected cuts that divide the shape"):
@@ -292,7 +292,7 @@ def test_cuts_that_do_not_divide_are_told(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_parts_of_two_shapes_are_told(tmp_path: Path) -> None:
+def test_parts_of_two_shapes_are_reported(tmp_path: Path) -> None:
     strategy_file.write(tmp_path / "s.ckpt", StrategyFile({"w": stored(On((2,), (0, -1)), (8, 2))}))
     for rank, rows in enumerate((4, 3)):
         (tmp_path / f"rank_{rank}").mkdir()
@@ -326,7 +326,7 @@ def test_every_beginning_of_a_strategy_file_is_refused_or_read(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("tensor_map", [(), (-1,)])
-def test_a_number_is_whole_in_every_process(tmp_path: Path, tensor_map: tuple[int, ...]) -> None:
+def test_a_number_is_complete_in_every_process(tmp_path: Path, tensor_map: tuple[int, ...]) -> None:
     """Real MindSpore 2.10 wants no axes for it; files with one, as for a row, are read too."""
     path = tmp_path / "s.ckpt"
     strategy_file.write(path, StrategyFile({"power": stored(On((2, 4), ()), ())._replace(tensor_map=tensor_map)}, {}, 1))

@@ -78,7 +78,7 @@ def test_the_switch_makes_gradients_of_gathers_sparse(mode: int, kind: str) -> N
     np.testing.assert_allclose(result.asnumpy(), gradients(Net(kind), IDS[0])[0].asnumpy(), rtol=1e-6)
 
 
-def test_a_table_that_is_used_as_a_whole_too_has_a_whole_gradient(mode: int) -> None:
+def test_a_table_that_is_used_as_one_tensor_too_has_a_full_gradient(mode: int) -> None:
     class Both(Net):
         def construct(self, ids):
             return super().construct(ids) + (self.table.embedding_table ** 2).sum()
@@ -116,7 +116,7 @@ def test_other_rows_stay_as_they_are(mode: int) -> None:
 @pytest.mark.parametrize("make", [
     lambda p: nn.Momentum(p, 0.1, 0.9), lambda p: nn.SGD(p, 0.1), lambda p: nn.AdamWeightDecay(p, 0.1),
 ], ids=["Momentum", "SGD", "AdamWeightDecay"])
-def test_other_optimizers_get_the_whole_gradient(mode: int, make: Any) -> None:
+def test_other_optimizers_get_the_full_gradient(mode: int, make: Any) -> None:
     losses, _, _ = trained(make)
     np.testing.assert_allclose(trained(make, "Embedding")[0], losses, rtol=1e-5)
 
@@ -168,7 +168,7 @@ def test_adam_makes_no_value_of_the_tables_size(mode: int, tmp_path: Path) -> No
     assert most(lambda: step(Tensor(IDS[0])), tmp_path) < 400_000 * 4 * 4
 
 
-def test_what_the_switch_did_is_said() -> None:
+def test_the_effect_of_the_switch_is_reported() -> None:
     with scope(mode=ms.GRAPH_MODE, enable_sparse=True):
         trained(OPTIMIZERS["lazy"], "Embedding")
         from torchspore.context.options import OPTIONS
@@ -222,7 +222,7 @@ def after() -> Iterator[None]:
     ms.set_context(mode=ms.PYNATIVE_MODE)
 
 
-def test_ftrl_of_whole_gradients_is_that_of_rows() -> None:
+def test_ftrl_of_full_gradients_is_that_of_rows() -> None:
     every = [np.array([[0, 1, 2, 3, 4, 5, 6]], np.int32)] * 3
     make = lambda p: nn.FTRL(p, learning_rate=0.1, l1=0.5)
     np.testing.assert_allclose(trained(make, "Embedding", every)[0], trained(make, "lookup", every)[0], rtol=1e-5)

@@ -74,7 +74,7 @@ def test_inside_a_gradient(mode: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.needs("tensorboardX")
-def test_values_of_the_programs_own(tmp_path: Path) -> None:
+def test_values_of_the_program(tmp_path: Path) -> None:
     with SummaryRecord(str(tmp_path), file_prefix="own", file_suffix="_run", export_options={"tensor_format": "npy"}) as record:
         record.add_value("scalar", "loss", Tensor(0.5))
         record.add_value("image", "first", Tensor(np.zeros((2, 3, 4, 4), np.float32)))

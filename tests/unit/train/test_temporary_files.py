@@ -15,7 +15,7 @@ from torchspore.base import files
 
 
 @pytest.mark.parametrize("waits", [True, False], ids=["reaped", "zombie"])
-def test_the_next_save_removes_what_a_killed_process_left(tmp_path: Path, waits: bool) -> None:
+def test_the_next_save_removes_the_files_of_a_killed_process(tmp_path: Path, waits: bool) -> None:
     program = (
         "import sys, time\nfrom pathlib import Path\nfrom torchspore.base.files import atomic_file\n"
         f"with atomic_file(Path({str(tmp_path)!r}, 'step_5.safetensors')) as file:\n"

@@ -90,7 +90,7 @@ def test_embeddings(mode: int) -> None:
     assert net.table.matrix_a.asnumpy().tolist() == [1, 2, 0, 1, 0] and losses[-1] < losses[0] / 2
 
 
-def test_an_embedding_lookup_of_its_own_arguments() -> None:
+def test_an_embedding_lookup_with_its_arguments() -> None:
     table = nn.EmbeddingLookupThor(5, 3, "ones")
     assert table(Tensor([0, 4], ms.int32)).asnumpy().tolist() == [[1, 1, 1]] * 2
 

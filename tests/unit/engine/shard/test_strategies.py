@@ -17,7 +17,7 @@ def refusal(*args: Any, **more: Any) -> str:
     return str(result.value)
 
 
-def test_two_cuts_of_one_axis_are_told_with_the_nearest_that_fits() -> None:
+def test_two_cuts_of_one_axis_are_reported_with_the_nearest_that_fits() -> None:
     assert refusal("MatMul", {}, MATRICES, ((2, 4), (2, 1)), devices=8) == (
         "MatMul of shapes (64, 32), (32, 16) with in_strategy ((2, 4), (2, 1)) on 8 devices: "
         "expected 4 at axis 0 of input 1, as where the same axis stands before, got 2.\n\n"
@@ -37,17 +37,17 @@ def test_two_cuts_of_one_axis_are_told_with_the_nearest_that_fits() -> None:
     ("ab", "a tuple of tuples."),
     (None, "a tuple of tuples."),
 ])
-def test_what_is_wrong_is_said(strategy: Any, reason: str) -> None:
+def test_errors_are_reported(strategy: Any, reason: str) -> None:
     assert refusal("MatMul", {}, MATRICES, strategy, devices=8).split("expected ", 1)[1].split("\n")[0] == reason
 
 
-def test_an_axis_that_must_stay_whole_is_named_with_the_reason() -> None:
+def test_an_axis_that_must_stay_unsplit_is_named_with_the_reason() -> None:
     assert "expected an uncut axis, got 2: Softmax needs all of axis 1." in refusal(
         "Softmax", {"axis": -1}, [(16, 32)], ((1, 2),), devices=8,
     )
 
 
-def test_an_out_strategy_that_is_no_layout_of_the_result_is_told_which_are() -> None:
+def test_an_out_strategy_that_is_not_a_layout_of_the_result_is_refused_with_the_layouts() -> None:
     text = refusal("MatMul", {}, MATRICES, ((2, 4), (4, 1)), ((4, 2),), devices=8)
     assert "with in_strategy ((2, 4), (4, 1)) and out_strategy ((4, 2),)" in text
     assert "expected out_strategy ((2, 1),) or ((8, 1),)." in text
@@ -61,7 +61,7 @@ def test_a_sum_may_be_scattered_along_its_rows() -> None:
     assert [scattered.outputs[0].coordinates(rank)[0] for rank in range(8)] == list(range(8))
 
 
-def test_devices_that_are_left_over_repeat_the_last_axis() -> None:
+def test_devices_that_remain_repeat_the_last_axis() -> None:
     result = layouts_of("ReLU", {}, [(16, 32)], ((2, 2),), devices=8)
     assert result.device_matrix == (2, 2, 2)
     assert [result.inputs[0].coordinates(rank) for rank in range(8)] == [(0, 0), (0, 0), (0, 1), (0, 1), (1, 0), (1, 0), (1, 1), (1, 1)]
@@ -88,7 +88,7 @@ def test_a_primitive_without_a_rule_is_known_to_have_none() -> None:
         layouts_of("NonMaxSuppressionV3", {}, [(4, 4)], ((1, 1),), devices=2)
 
 
-def test_a_strategy_that_mindspore_does_not_look_at_is_left_out_with_the_reason() -> None:
+def test_a_strategy_that_mindspore_does_not_look_at_is_omitted_with_the_reason() -> None:
     result = layouts_of("Flatten", {}, [(16, 8)], ((1, 2),), devices=8)
     assert result.inputs[0].is_unsplit()
     assert result.ignored == "an uncut axis, got 2: axis 1 is joined with others"

@@ -43,7 +43,7 @@ def test_the_line_in_construct_comes_first(way: str, mode: int) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_nothing_is_left_open(way: str, mode: int) -> None:
+def test_nothing_stays_open(way: str, mode: int) -> None:
     net = Wrong()
     before = net.dense.weight.asnumpy().copy()
     with pytest.raises(ValueError):
@@ -69,7 +69,7 @@ def test_a_wrong_call_of_an_inner_cell_names_the_inner_cell(mode: int) -> None:
     assert str(caught.value) == f"{__file__}:{line}: Dense(Float32[2, 3], Float32[2, 3]): expected Dense.construct(x)."
 
 
-def test_a_type_error_of_the_users_own_passes(mode: int) -> None:
+def test_a_type_error_of_the_user_passes(mode: int) -> None:
     class RaisesTypeError(nn.Cell):
         def construct(self, x):
             raise TypeError("mine")

@@ -77,7 +77,7 @@ def test_an_argument_is_blamed_where_it_is_to_blame() -> None:
         ops.GradOperation()(lambda x: x)(ms.Tensor(1.0)).assign_value(3)
 
 
-def test_a_class_in_the_place_of_its_object_is_an_argument() -> None:
+def test_a_class_instead_of_its_object_is_an_argument() -> None:
     matrix = ms.CSRTensor(ms.Tensor([0, 1]), ms.Tensor([0]), ms.Tensor([1.0]), (1, 1))
     with pytest.raises(TypeError, match=r"CSRTensor\.mv\(.*\): expected an argument of another type") as result:
         matrix.mv(ms.Tensor)

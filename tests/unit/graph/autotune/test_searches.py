@@ -94,7 +94,7 @@ def test_a_search_begins_with_single_changes_and_the_cheap_ones_among_them() -> 
         {"back end": "broken"}, {"threads": 2}, {"threads": 1}, {"layout": "channels last"}, {"back end": "kernels"})]]
 
 
-def test_genes_that_mean_nothing_beside_others_make_no_new_way() -> None:
+def test_genes_that_mean_nothing_with_other_genes_make_no_new_way() -> None:
     trial = trials(Cost())
     plan = trial.first()
     effective = trial.effective_genes(plan)

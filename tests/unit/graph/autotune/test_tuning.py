@@ -77,7 +77,7 @@ def notes() -> str:
     ({"aoe_tune_mode": "online", "aoe_config": {"job_type": "1"}}, "1"), ({"auto_tune_mode": "GA"}, "2"),
     ({"auto_tune_mode": "RL", "aoe_config": {"job_type": "1"}}, "1"),
 ])  # fmt: skip
-def test_online_searches_once_and_keeps_what_it_found(
+def test_online_searches_once_and_keeps_its_result(
     options: Any, job: str, folder: Path, monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     x = data(256, 128)
@@ -95,7 +95,7 @@ def test_online_searches_once_and_keeps_what_it_found(
 
 
 @pytest.mark.slow
-def test_what_was_found_is_faster(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_chosen_plan_is_faster(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The gain is measured again here, in turns with the untuned form."""
     monkeypatch.setenv("TORCHSPORE_TUNE_SECONDS", "15")
     from torchspore.graph import dispatch
@@ -119,7 +119,7 @@ def test_what_was_found_is_faster(folder: Path, monkeypatch: pytest.MonkeyPatch)
     assert sorted(ratios)[2] > 1.0, ratios
 
 
-def test_nothing_better_is_said(folder: Path, measured_by: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_absence_of_a_better_plan_is_reported(folder: Path, measured_by: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     measured_by(lambda forms, inputs, turns: dict.fromkeys(forms, 1.0))
     net = tuned_net(aoe_tune_mode="online", aoe_config={"job_type": "1"})
     monkeypatch.setenv("TORCHSPORE_TUNE_SECONDS", "1")
@@ -153,7 +153,7 @@ def test_tuning_writes_and_draws_nothing(folder: Path) -> None:
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
 
 
-def test_with_the_compile_cache_on_the_choice_is_kept_there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_the_compile_cache_on_the_choice_is_saved_there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     net = tuned_net(aoe_tune_mode="online", enable_compile_cache=True, compile_cache_path=str(folder / "cache"))
     net(data(250, 128))
     assert not (folder / "rank_0").exists() and list((folder / "cache/rank_0/graph_cache/choices").rglob("*"))
@@ -179,7 +179,7 @@ def test_deterministic_is_not_tuned(folder: Path) -> None:
     ('{"format": 1, "machine": "torch 1.0 elsewhere", "graphs": {}}',
      "was made on another machine or with another torch (torch 1.0 elsewhere; here {machine})"),
 ])  # fmt: skip
-def test_a_file_of_elsewhere_is_named_and_left_as_it_is(
+def test_a_file_of_elsewhere_is_named_and_unchanged(
     content: str, reason: str, folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("TORCHSPORE_TUNE_SECONDS", "0.5")
@@ -205,7 +205,7 @@ def test_a_file_of_another_net_is_named(folder: Path, capfd: pytest.CaptureFixtu
     assert [entry["status"] for entry in entries(folder)] == ["tuned", "to do"]
 
 
-def test_a_plan_that_means_nothing_is_said_and_not_run(
+def test_a_plan_that_means_nothing_is_reported_and_not_run(
     folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("TORCHSPORE_TUNE_SECONDS", "0.5")

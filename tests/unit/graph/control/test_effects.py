@@ -127,7 +127,7 @@ def test_an_optimizer_in_a_branch() -> None:
     assert is_single_graph(step)
 
 
-def test_a_branch_that_raises_raises_the_programs_own_error() -> None:
+def test_a_branch_that_raises_raises_the_programs_error() -> None:
     @ms.jit
     def checked(x):
         if x.sum() > 5:

@@ -83,7 +83,7 @@ CASES: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @pytest.mark.parametrize("how", CASES)
-def test_tensors_made_of_numbers_that_are_inputs(how: str) -> None:
+def test_tensors_created_from_numbers_that_are_inputs(how: str) -> None:
     class Makes(nn.Cell):
         def __init__(self) -> None:
             super().__init__()
@@ -179,7 +179,7 @@ def test_a_number_is_no_tensor(how: str) -> None:
                 run(Tensor([1.0, 2.0]), k)
 
 
-def test_a_number_beside_integers_loses_its_fraction() -> None:
+def test_a_number_with_integers_loses_its_fraction() -> None:
     def scaled(x: Any, k: Any) -> Any:
         return ops.addcmul(x, x, x, k)
 

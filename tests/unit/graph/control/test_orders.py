@@ -118,7 +118,7 @@ CUSTOM = {
 
 @pytest.mark.parametrize("custom", CUSTOM)
 @pytest.mark.parametrize("kind", ["branch", "loop"])
-def test_a_gradient_of_its_own_has_pynatives_second_order(kind: str, custom: str) -> None:
+def test_a_custom_gradient_has_pynatives_second_order(kind: str, custom: str) -> None:
     inner = CUSTOM[custom]
 
     def function(x):
@@ -135,7 +135,7 @@ def test_a_gradient_of_its_own_has_pynatives_second_order(kind: str, custom: str
             np.testing.assert_allclose(result(x).asnumpy(), instance(x).asnumpy(), rtol=1e-12)
 
 
-def test_strict_names_what_has_a_gradient_of_its_own() -> None:
+def test_strict_names_what_has_a_custom_gradient() -> None:
     def function(x):
         if x.sum() > 0:
             x = scaled(x)

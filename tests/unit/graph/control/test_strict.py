@@ -204,7 +204,7 @@ def test_a_cells_own_level_wins() -> None:
         Reads()(X)
 
 
-def test_strict_lets_the_programs_own_errors_through() -> None:
+def test_strict_lets_the_programs_errors_through() -> None:
     def wrong(x):
         return ops.matmul(x, ops.ones((5, 5)))
 

@@ -209,7 +209,7 @@ def test_writes_and_random_numbers_stay(launched: Any) -> None:
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
-def test_branches_and_loops_have_kernels_of_their_own(launched: Any) -> None:
+def test_branches_and_loops_have_separate_kernels(launched: Any) -> None:
     class Loops(nn.Cell):
         def construct(self, x):
             if x.sum() > 0:
@@ -290,7 +290,7 @@ def test_dump_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launched:
     assert [re.search(r"/(\w+)-op", line)[1] for line in lines][:3] == ["Mul", "Add", "ReLU"]  # type: ignore[index]
 
 
-def test_a_dump_that_can_t_be_written_is_said_once(
+def test_a_dump_that_can_t_be_written_is_reported_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], launched: Any,
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -327,7 +327,7 @@ for n in (3, 4):
 """
 
 
-def test_without_a_compiler_it_is_said_once_and_operators_run(tmp_path: Path) -> None:
+def test_without_a_compiler_it_is_reported_once_and_operators_run(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     ran = processes.torchspore("explain", "program.py", cwd=tmp_path, extra={
         "CXX": "/nowhere/g++", "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "kernels"),
@@ -340,7 +340,7 @@ def test_without_a_compiler_it_is_said_once_and_operators_run(tmp_path: Path) ->
     assert "opt_level 2: of 8 kernels 8 are left, 0 of them generated, because there is no working C++ compiler" in ran.out
 
 
-def test_what_inductor_cannot_write_is_left_out_and_the_rest_is_fused(launched: Any) -> None:
+def test_what_inductor_cannot_write_is_omitted_and_the_rest_is_fused(launched: Any) -> None:
     from torchspore.engine.core import torch_private
 
     before = torch_private.inductor

@@ -101,7 +101,7 @@ def test_the_products_of_a_call(net: Any, inputs: tuple[Tensor, ...], flags: str
         np.testing.assert_allclose(result, value.asnumpy(), rtol=1e-5, atol=1e-6)
 
 
-def test_new_values_of_weights_are_packed_again() -> None:
+def test_new_values_of_weights_are_repacked() -> None:
     net, x = Attention(), data(2, 5, 8)
     call_in_graph(net, COMBINED, x)
     for change in (lambda: net.query.weight.set_data(data(8, 8, seed=50)), lambda: ops.assign(net.key.weight, data(8, 8, seed=51)),

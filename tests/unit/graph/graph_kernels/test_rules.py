@@ -70,7 +70,7 @@ def test_a_rule(rule: str, function: Function, left: list[str]) -> None:
     assert names(simplify(copy_module(before), [name for name in RULES if name != rule])) != left
 
 
-def test_every_rule_is_explained_and_none_beside() -> None:
+def test_every_rule_is_explained_and_no_other() -> None:
     assert set(RULES) == set(EXPRESSIONS)
 
 
@@ -129,7 +129,7 @@ def test_what_is_not_computed_once(function: Function, stays: str) -> None:
     assert names(after).count(stays) == 2 and is_equal(before, after)
 
 
-def test_what_is_computed_again_on_purpose_stays() -> None:
+def test_what_is_recomputed_on_purpose_stays() -> None:
     module = traced(lambda x, y: [x.exp() + y, x.exp() * y])
     next(node for node in reversed(module.graph.nodes) if "exp" in str(node.target)).meta["recomputed"] = True
     assert names(common_subexpressions(module)).count("exp") == 2
@@ -195,7 +195,7 @@ def random_graph(seed: int) -> Function:
 
 
 @pytest.mark.parametrize("limit", [2, 4])
-def test_values_are_computed_again_under_every_limit(limit: int) -> None:
+def test_values_are_recomputed_under_every_limit(limit: int) -> None:
     copies = 0
     for seed in range(LIMITED):
         before = traced(random_graph(seed))

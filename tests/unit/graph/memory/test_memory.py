@@ -205,7 +205,7 @@ def early_and_late(value: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     return first + (large * large.sin()).sum() + (value * 2).sum()
 
 
-def test_cheap_values_that_lie_idle_over_the_peak_are_computed_again() -> None:
+def test_cheap_values_that_are_unused_over_the_peak_are_recomputed() -> None:
     x = torch.rand(64, 64)
     module = traced(lambda x: [early_and_late(x.cos(), x)], x)
     assert rematerialize.recompute_values(module)[0] == 1
@@ -216,7 +216,7 @@ def test_cheap_values_that_lie_idle_over_the_peak_are_computed_again() -> None:
     lambda x, state: torch.rand_like(x), lambda x, state: torch.empty_like(x).bernoulli_(0.5), lambda x, state: x.cos().add_(1),
     lambda x, state: torch.dropout(x, 0.5, True),
 ], ids=["random", "random in place", "written", "dropout"])
-def test_random_values_and_values_that_are_written_are_kept(make: Any) -> None:
+def test_random_values_and_values_that_are_written_are_preserved(make: Any) -> None:
     x, state = torch.rand(64, 64), torch.zeros(64, 64)
     module = traced(lambda x, state: [early_and_late(make(x, state), x)], x, state)
     values = []
@@ -230,7 +230,7 @@ def test_random_values_and_values_that_are_written_are_kept(make: Any) -> None:
     assert torch.equal(*values)
 
 
-def test_what_reads_a_value_before_it_is_written_is_kept() -> None:
+def test_what_reads_a_value_before_it_is_written_is_preserved() -> None:
     def function(x: torch.Tensor, state: torch.Tensor) -> list[torch.Tensor]:
         read = state * 2
         first = read.sin().sum()
@@ -266,7 +266,7 @@ def test_steps_of_an_optimizer_run_when_their_gradients_are_there() -> None:
     assert torch.equal(result[0], expected[0]) and all(torch.equal(a, b) for a, b in zip(plain, changed))
 
 
-def test_kept_values_are_results() -> None:
+def test_saved_values_are_results() -> None:
     module = traced(lambda x: [x.exp().sin() + 1], torch.rand(4))
     no_reuse.extend_lifetimes(module)
     assert len(eager_codegen.compile(module)(torch.rand(4))) == 3

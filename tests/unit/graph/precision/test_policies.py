@@ -169,7 +169,7 @@ def test_auto_mixed_precision_is_the_mixed_policy_where_none_is_set() -> None:
     assert under("must_keep_origin_dtype", enable_auto_mixed_precision=True)[1]["addmm"] == SINGLE
 
 
-def test_what_was_cast_is_said() -> None:
+def test_casts_are_reported() -> None:
     under("allow_fp32_to_fp16")
     assert any("allow_fp32_to_fp16: 8 operators in float16" in line and "casts put in" in line for line in effects.notes()["precision"])
 

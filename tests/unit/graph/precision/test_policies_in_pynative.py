@@ -67,7 +67,7 @@ def test_a_training_step_has_the_losses_of_graph_mode(mode: str) -> None:
     assert pynative != losses(ms.PYNATIVE_MODE, "must_keep_origin_dtype")
 
 
-def test_other_dtypes_state_and_writes_are_left_alone() -> None:
+def test_other_dtypes_state_and_writes_are_unchanged() -> None:
     double = ops.matmul(A.astype(ms.float64), B.astype(ms.float64)).asnumpy()
     parameter = Parameter(A.copy(), name="p")
     set_mode("force_fp16")

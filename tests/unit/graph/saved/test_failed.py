@@ -86,7 +86,7 @@ def test_arguments_that_are_refused_leave_an_empty_graph(tmp_path: Path) -> None
     assert re.search(r"subgraph @\w+\(\) \{\n#-+> 0\n  %0\(refused\) = Refused\(\"is given an argument of type ndarray\"\)", text)
 
 
-def test_two_sides_are_told(tmp_path: Path) -> None:
+def test_two_sides_are_reported(tmp_path: Path) -> None:
     def sides(x):
         if x.sum() > 0:
             return x
@@ -102,7 +102,7 @@ def test_the_current_directory_without_the_variable(tmp_path: Path, monkeypatch:
     assert MARK in failed(Looks(), tmp_path)
 
 
-def test_nothing_is_said_where_it_can_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_reported_where_it_can_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("MS_OM_PATH", str(tmp_path / "file"))
     with pytest.raises(CompileError) as caught:
@@ -116,7 +116,7 @@ def test_lax_fails_nothing_and_writes_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "rank_0").exists()
 
 
-def test_no_state_is_left_by_the_second_trace(tmp_path: Path) -> None:
+def test_no_state_remains_after_the_second_trace(tmp_path: Path) -> None:
     net = Looks()
     before = net.fc.weight.asnumpy().copy()
     for _ in range(2):

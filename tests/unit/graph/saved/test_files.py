@@ -120,7 +120,7 @@ def test_the_grammar_of_a_file(saving: Saving) -> None:
 
 
 @pytest.mark.parametrize(("reserve", "scope"), [(True, "Default/s-Sub/d-Dense/Dense-op0"), (False, "Default/s/d/Dense-op0")])
-def test_scopes_name_classes_where_asked(saving: Saving, reserve: bool, scope: str) -> None:
+def test_scopes_name_classes_on_request(saving: Saving, reserve: bool, scope: str) -> None:
     folder = saving(1, reserve_class_name_in_scope=reserve)
     Net()(X)
     assert scope in names_in(text_of(folder, "graph_build_*"))
@@ -137,7 +137,7 @@ def test_backward_operators_carry_the_scope_of_their_forward(saving: Saving) -> 
     assert [name for name in names_in(text_of(folder, "02_gradient")) if name.startswith("Gradients")]
 
 
-def test_branches_and_loops_are_graphs_of_their_own(saving: Saving) -> None:
+def test_branches_and_loops_are_separate_graphs(saving: Saving) -> None:
     folder = saving(1)
     step(Deciding())(X, LABEL)
     assert text_of(folder, "00_bootstrap").count("subgraph @") == 1
@@ -188,7 +188,7 @@ class Nested(nn.Cell):
 
 
 @pytest.mark.skipif(shutil.which("dot") is None, reason="graphviz is not installed")
-def test_graphs_inside_graphs_have_names_of_their_own(saving: Saving) -> None:
+def test_graphs_inside_graphs_have_separate_names(saving: Saving) -> None:
     folder = saving(3)
     Nested()(X)
     text = text_of(folder, "graph_build_*")
@@ -199,7 +199,7 @@ def test_graphs_inside_graphs_have_names_of_their_own(saving: Saving) -> None:
     assert ran.returncode == 0 and ran.stderr == "" and ran.stdout.count('class="cluster"') == len(names)
 
 
-def test_lines_of_what_runs_the_program_are_left_out(saving: Saving) -> None:
+def test_lines_of_what_runs_the_program_are_omitted(saving: Saving) -> None:
     folder = saving(1)
     Net()(X)
     lines = re.findall(r"# In file (.*?):\d+", text_of(folder, "graph_build_*"))
@@ -250,7 +250,7 @@ def page_of(folder: Path) -> Any:
     return json.loads(match.group(1))["compilations"][0]
 
 
-def test_times_are_measured_where_that_is_asked_for(saving: Saving, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_times_are_measured_on_request(saving: Saving, monkeypatch: pytest.MonkeyPatch) -> None:
     ms.set_seed(3)
     plain, timed = Deciding(), Deciding()
     ms.load_param_into_net(timed, plain.parameters_dict())

@@ -33,7 +33,7 @@ def program(path: Path, options: str = "", before: str = "") -> Path:
     return file
 
 
-def test_a_directory_that_can_not_be_made_is_refused_when_it_is_set(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_created_is_refused_when_it_is_set(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     before = ms.get_context("save_graphs"), ms.get_context("save_graphs_path")
     with pytest.raises(NotADirectoryError) as caught:
@@ -55,7 +55,7 @@ def test_a_directory_that_another_process_makes_meanwhile_is_taken(tmp_path: Pat
     assert paths.make_directory(str(target)) == [] and target.is_dir()
 
 
-def test_one_that_is_gone_later_is_told_once_and_the_program_goes_on(saving: Saving) -> None:
+def test_one_that_is_gone_later_is_reported_once_and_the_program_goes_on(saving: Saving) -> None:
     folder = saving(2)
     Net()(X)
     contents = {path.name: path.read_text() for path in folder.iterdir() if path.is_file()}
@@ -75,7 +75,7 @@ def test_one_that_is_gone_later_is_told_once_and_the_program_goes_on(saving: Sav
     moved.rename(folder)
 
 
-def test_a_full_disk_is_told_with_what_to_do(saving: Saving, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_with_what_to_do(saving: Saving, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = saving(1)
     replace, count = os.replace, iter(range(100))
 

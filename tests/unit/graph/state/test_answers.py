@@ -36,7 +36,7 @@ ASKED: list[tuple[Callable[[int], None], Callable[[], Any]]] = [
 
 
 @pytest.mark.parametrize(("change", "ask"), ASKED)
-def test_a_graph_asks_again(change: Callable[[int], None], ask: Callable[[], Any]) -> None:
+def test_a_graph_asks_anew(change: Callable[[int], None], ask: Callable[[], Any]) -> None:
     scaled = ms.jit(lambda x: x * ask())
     results = []
     for k in (1, 2, 2, 1, 3):
@@ -82,7 +82,7 @@ def test_other_managers_are_no_scope() -> None:
 
 
 @pytest.mark.parametrize("filters", ["always", "error", "default", "ignore", "ignore always ignore error"])
-def test_what_a_call_warns_is_told_as_often_as_in_pynative(filters: str) -> None:
+def test_what_a_call_warns_appears_as_often_as_in_pynative(filters: str) -> None:
     results = []
     for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
         class Warns(nn.Cell):

@@ -92,7 +92,7 @@ def test_containers_are_one_or_two(kind: Any) -> None:
     assert outputs[0] == outputs[1] and all(is_unchanged for _, is_unchanged in outputs[1])
 
 
-def test_comparisons_with_constants_and_classes_are_whole_graphs() -> None:
+def test_comparisons_with_constants_and_classes_are_single_graphs() -> None:
     import enum
 
     from torchspore.graph import dispatch

@@ -63,7 +63,7 @@ def _drops(net: Any, a: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize("step", [_counts, _prints_as_a_tensor_decides, _drops])
-def test_a_region_with_graph_breaks_is_computed_again(step: Callable[[Any, Tensor], Tensor]) -> None:
+def test_a_region_with_graph_breaks_is_recomputed(step: Callable[[Any, Tensor], Tensor]) -> None:
     def seen(mode: int) -> list[Any]:
         ms.set_context(mode=mode)
         ms.set_seed(5)

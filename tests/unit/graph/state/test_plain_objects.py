@@ -159,7 +159,7 @@ class Weighted(nn.Cell):
         return (self.first * self.second * x).sum()
 
 
-def test_a_transform_that_is_made_for_each_step_uses_its_graphs_again(
+def test_a_transform_that_is_created_for_each_step_reuses_its_graphs(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("TORCHSPORE_LOG", "graph")
@@ -236,7 +236,7 @@ class Reads(nn.Cell):
         return x * tensors.k  # type: ignore[attr-defined]
 
 
-def test_what_a_class_calls_equal_is_not_asked_for_arguments(mode: int) -> None:
+def test_what_a_class_calls_equal_is_not_called_for_arguments(mode: int) -> None:
     net, a, b = Reads(), Alike("a", 2.0), Alike("a", 5.0)
     assert [net(X, argument).asnumpy().tolist() for argument in (a, b, a, b)] == [[2.0, 4.0], [5.0, 10.0]] * 2
     assert a.asked + b.asked == 0

@@ -235,7 +235,7 @@ def test_a_hook_acts_once_a_call() -> None:
         assert (names, list(recorder.log)) == (["pre", "forward"] * count, ["ReLU"] * count)
 
 
-def test_a_list_of_the_state_is_given_back_itself() -> None:
+def test_a_list_of_the_state_is_returned_itself() -> None:
     class Net(nn.Cell):
         def __init__(self) -> None:
             super().__init__()
