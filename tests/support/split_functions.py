@@ -31,7 +31,7 @@ def layouts(mesh: Mesh, shape: Sequence[int]) -> Iterator[Layout]:
 def text(mesh: Mesh, layout: Layout) -> str:
     """A layout as a mark has it."""
     last = len(mesh.sizes) - 1
-    return strategy_marker.text(mesh.sizes, tuple(-1 if not axes else tuple(last - axis for axis in axes) for axes in layout.cuts))
+    return strategy_marker.text(mesh.sizes, tuple(-1 if not axes else tuple(last - axis for axis in axes) for axes in layout.dim_axes))
 
 
 def graph(function: Function, inputs: Sequence[torch.Tensor], marks: Sequence[str], weights: Sequence[torch.Tensor]) -> Any:

@@ -23,7 +23,7 @@ from torchspore.context import effects
 from torchspore.context.options import OPTIONS
 from torchspore.context.public import scope, set_offload_context
 from torchspore.context.store import STORE
-from torchspore.engine.memory import backing_stores, offload, optimizer_states, saved_tensors, unlinked_file
+from torchspore.engine.memory import backing_stores, offload, optimizer_offload, saved_tensors, unlinked_file
 from torchspore.errors import OffloadFailed, OptionPathBlocked, OptionPathMissing, OptionValueError
 
 ROWS = np.random.RandomState(0).randn(256, 256).astype(np.float32)
@@ -382,7 +382,7 @@ def test_state_on_another_device_comes_for_its_step() -> None:
     """What a step on an accelerator does, with the CPU in its place."""
     state = ms.Parameter(Tensor(ROWS), name="m")
     home = state._t
-    with optimizer_states.on_device([state], torch.device("cpu"), pinned=False):
+    with optimizer_offload.on_device([state], torch.device("cpu"), pinned=False):
         there = state._t
         assert there.data_ptr() != home.data_ptr()
         there.add_(1)

@@ -56,7 +56,7 @@ def compared(function: Callable[..., Any], shape: tuple[int, ...], weight: tuple
     inputs += [torch.randn(channels, dtype=torch.float64)] if channels else []
     result = 0
     for mesh in split_functions.MESHES:
-        every = [layout for layout in split_functions.layouts(mesh, shape) if any(layout.cuts[2:])]
+        every = [layout for layout in split_functions.layouts(mesh, shape) if any(layout.dim_axes[2:])]
         step = max(1, len(every) // 4)
         for at, layout in enumerate(every[::step]):
             layouts = list(split_functions.layouts(mesh, weight))
@@ -116,12 +116,12 @@ def test_pools(name: str) -> None:
     shape = (2, 2, 16, 32)
     x = torch.randn(shape, dtype=torch.float64)
     for mesh, layout in itertools.chain.from_iterable(
-        [(mesh, way) for way in list(split_functions.layouts(mesh, shape))[::3] if any(way.cuts[2:])] for mesh in split_functions.MESHES
+        [(mesh, way) for way in list(split_functions.layouts(mesh, shape))[::3] if any(way.dim_axes[2:])] for mesh in split_functions.MESHES
     ):
         local, differences = split_functions.split(POOLS[name], mesh, [x], [layout])
         assert max(differences) < 1e-12, (mesh, layout)
         sent = {step.kind for placed in local.split_operators for step, _ in placed.steps if "pool" in str(placed.node.target)}
-        if name in ("greatest", "mean") and mesh.product(layout.cuts[2]) <= 8:
+        if name in ("greatest", "mean") and mesh.product(layout.dim_axes[2]) <= 8:
             assert "all_gather" not in sent
-        if name in OVERLAP and mesh.product(layout.cuts[2]) <= 4 and mesh.product(layout.cuts[3]) <= 4:
+        if name in OVERLAP and mesh.product(layout.dim_axes[2]) <= 4 and mesh.product(layout.dim_axes[3]) <= 4:
             assert "borders" in sent and "all_gather" not in sent

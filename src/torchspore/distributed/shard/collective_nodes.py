@@ -1,4 +1,4 @@
-"""Communication in a local graph: operators along axes of the grid, the same on each device.
+"""Placeholder operators of a split graph: exchanges along axes of the grid, written once for all devices.
 
 torch does not have these operators: `rank_binding` replaces them by those of one rank, `simulation` runs them for all ranks. Called with
 a stand-in of the local shape each gives the stand-in of its result.

@@ -200,8 +200,8 @@ class Partitioner(GraphWriter):
             return value
         layout = strategy_marker.layout_in(self.mesh, str(node.args[1]))
         if node.meta.get(node_metadata.GRADIENT) and value.layout.partial:      # reduced later, where the sum is needed
-            layout = Layout(layout.cuts, tuple(term for term in value.layout.partial if term[0] not in layout.axes))
-            if Layout(layout.cuts) != Layout(value.layout.cuts):
+            layout = Layout(layout.dim_axes, tuple(term for term in value.layout.partial if term[0] not in layout.axes))
+            if Layout(layout.dim_axes) != Layout(value.layout.dim_axes):
                 layout = layout.settled()
         return self.move(value, layout)
 
@@ -257,15 +257,15 @@ class Partitioner(GraphWriter):
         names = [leaf for leaf in tree.leaves(list(arguments_by_name(node).values())) if isinstance(leaf, Node)]
         weights = [WRITTEN_WEIGHT if name in written_nodes else bytes_of_value(value) for name, value in zip(names, operands)]
         partial = self._preserved_terms(rule, operands)
-        cuts = [Layout(value.layout.cuts) for value in operands]
+        cuts = [Layout(value.layout.dim_axes) for value in operands]
         if partial:                            # these axes hold partial sums
-            cuts = [Layout(tuple(tuple(axis for axis in axes if axis not in partial) for axes in layout.cuts)) for layout in cuts]
+            cuts = [Layout(tuple(tuple(axis for axis in axes if axis not in partial) for axes in layout.dim_axes)) for layout in cuts]
         fixed = split_of_writes(
             rule, self.mesh, [(layout, dims) for name, layout, dims in zip(names, cuts, rule.inputs) if name in written_nodes]
         )
         split = choose(rule, self.mesh, cuts, weights, fixed)
         terms = tuple(sorted(partial.items()))
-        requested = [Layout(layout_of(split, dims).cuts, terms) for dims in rule.inputs]
+        requested = [Layout(layout_of(split, dims).dim_axes, terms) for dims in rule.inputs]
         if any(value.layout != layout for name, value, layout in zip(names, operands, requested) if name in written_nodes):
             return self._run_unsplit(node)
         moved = [self.move(value, layout) for value, layout in zip(operands, requested)]
@@ -392,7 +392,7 @@ def _check_known_lengths(node: Node) -> None:
 def _without_new_terms(now: Layout, target: Layout) -> Layout:
     """Return the target layout without partial sums that the value does not have: a full sum never becomes partial."""
     terms = tuple(term for term in target.partial if term in now.partial)
-    return target if terms == target.partial else Layout(target.cuts, terms)
+    return target if terms == target.partial else Layout(target.dim_axes, terms)
 
 
 def bytes_of_value(value: Value) -> int:

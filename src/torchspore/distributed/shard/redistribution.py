@@ -64,23 +64,23 @@ def _moves(mesh: Mesh, shape: Shape, each: int, at: Layout, after: Layout, excha
     for axis, kind in at.partial:
         size = mesh.sizes[axis]
         rest = tuple(item for item in at.partial if item[0] != axis)
-        yield Step(REDUCE, (axis,), reduction=kind, sent=_summed(part_bytes, size)), Layout(at.cuts, rest)
-        for dim, axes in enumerate(at.cuts):
-            if _leads(axes, axis, after.cuts[dim]):
+        yield Step(REDUCE, (axis,), reduction=kind, sent=_summed(part_bytes, size)), Layout(at.dim_axes, rest)
+        for dim, axes in enumerate(at.dim_axes):
+            if _leads(axes, axis, after.dim_axes[dim]):
                 yield Step(SCATTER, (axis,), dim, reduction=kind, sent=part_bytes * (size - 1) // size), Layout(_put(at, dim, axis), rest)
-    for dim, axes in enumerate(at.cuts):
+    for dim, axes in enumerate(at.dim_axes):
         for axis in free:
-            if _leads(axes, axis, after.cuts[dim]):
+            if _leads(axes, axis, after.dim_axes[dim]):
                 yield Step(CUT, (axis,), dim, sent=0), Layout(_put(at, dim, axis), at.partial)
-        if not axes or after.cuts[dim][: len(axes)] == axes:
+        if not axes or after.dim_axes[dim][: len(axes)] == axes:
             continue
         last = axes[-1]
         size = mesh.sizes[last]
-        without = (*at.cuts[:dim], axes[:-1], *at.cuts[dim + 1 :])
+        without = (*at.dim_axes[:dim], axes[:-1], *at.dim_axes[dim + 1 :])
         yield Step(GATHER, (last,), dim, sent=part_bytes * (size - 1)), Layout(without, at.partial)
         if exchanges:
-            for other in range(len(at.cuts)):
-                if other != dim and _leads(at.cuts[other], last, after.cuts[other]):
+            for other in range(len(at.dim_axes)):
+                if other != dim and _leads(at.dim_axes[other], last, after.dim_axes[other]):
                     moved = Layout(without, at.partial)
                     yield (
                         Step(EXCHANGE, (last,), other, dim, sent=part_bytes * (size - 1) // size),
@@ -94,13 +94,13 @@ def _leads(axes: Axes, axis: int, target_axes: Axes) -> bool:
 
 
 def _put(at: Layout, dim: int, axis: int) -> tuple[Axes, ...]:
-    return (*at.cuts[:dim], (*at.cuts[dim], axis), *at.cuts[dim + 1 :])
+    return (*at.dim_axes[:dim], (*at.dim_axes[dim], axis), *at.dim_axes[dim + 1 :])
 
 
 def _joined(mesh: Mesh, shape: Shape, each: int, before: Layout, way: tuple[Step, ...]) -> tuple[Step, ...]:
     """Neighbouring steps of one kind over axes that follow each other in the grid as one."""
     steps: list[Step] = []
-    cuts = list(before.cuts)
+    cuts = list(before.dim_axes)
     for step in way:
         part_bytes = each * math.prod(Layout(tuple(cuts)).local(mesh, shape))
         last = steps[-1] if steps else None

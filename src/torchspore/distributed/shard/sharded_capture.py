@@ -234,7 +234,7 @@ class ShardedCapture:
                 and sharded_layout_of(item) is None
                 and not (self.is_cut_by_hand and self._counts(item, item._t.ndim))
             ):
-                taken[node], layouts[at] = layouts[at], unsplit(len(layouts[at].cuts))
+                taken[node], layouts[at] = layouts[at], unsplit(len(layouts[at].dim_axes))
         parameters = _describe_parameters(mesh, holders, lifted, layouts)
 
         def output(output_index: int, node: Node, layout: Layout, shape: Shape) -> Layout:
@@ -280,7 +280,7 @@ class ShardedCapture:
             axes = _free(mesh, layout, part[0] if part else 0, most)
             if axes and math.prod(part) * val.dtype.itemsize >= least:
                 found[node] = layout
-                layouts[at] = Layout(((*layout.cuts[0], *axes), *layout.cuts[1:]))
+                layouts[at] = Layout(((*layout.dim_axes[0], *axes), *layout.dim_axes[1:]))
         return found
 
     def _by_strategy(self, mesh: Mesh, item: Any, counts: tuple[int, ...]) -> Layout:

@@ -52,4 +52,4 @@ def _is_flag(node: Node) -> bool:
 
 
 def _is_cut(value: Any) -> bool:
-    return isinstance(value, Value) and any(value.layout.cuts)
+    return isinstance(value, Value) and any(value.layout.dim_axes)

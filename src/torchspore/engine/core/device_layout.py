@@ -1,4 +1,4 @@
-"""Which part of a value each device holds."""
+"""Layouts: which part of a value each device of a grid holds."""
 from __future__ import annotations
 
 import math
@@ -13,66 +13,71 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Layout:
-    """For each dimension the axes of the grid that cut it, the one that counts most first; what it is whole on is copied along the others.
+    """How a value is distributed over a grid of devices; along grid axes that the layout does not name, the devices hold copies."""
 
-    `partial` names the axes along which each device holds a term only, and how terms become the value: 'sum', 'avg', 'max' or 'min'.
+    dim_axes: tuple[Axes, ...]
+    """One entry for each dimension of the value: the grid axes that split it, the outermost first; () if it is not split.
+
+    `((0, 2), ())` is a matrix whose rows are split along the axes 0 and 2 of the grid, and whose columns are not split.
     """
-
-    cuts: tuple[Axes, ...]
     partial: tuple[tuple[int, str], ...] = ()
+    """Pairs of a grid axis along which each device holds a term only, and how the terms become the value: 'sum', 'avg', 'max', 'min'."""
 
     @property
     def is_unsplit(self) -> bool:
         """True if each device holds all of it."""
-        return not self.partial and not any(self.cuts)
+        return not self.partial and not any(self.dim_axes)
 
     @property
     def axes(self) -> frozenset[int]:
-        """The axes that cut it."""
-        return frozenset(axis for axes in self.cuts for axis in axes)
+        """All grid axes that split it."""
+        return frozenset(axis for axes in self.dim_axes for axis in axes)
 
     @property
     def terms(self) -> Mapping[int, str]:
-        """By axis how the terms along it become the value."""
+        """Return by grid axis how the terms along it become the value."""
         return dict(self.partial)
 
     def settled(self) -> Layout:
-        """The same cuts, without terms."""
-        return Layout(self.cuts) if self.partial else self
+        """Return the same layout without terms."""
+        return Layout(self.dim_axes) if self.partial else self
 
     def counts(self, mesh: Mesh) -> Shape:
-        """Into how many parts each dimension is cut."""
-        return tuple(mesh.product(axes) for axes in self.cuts)
+        """Return into how many parts each dimension is split."""
+        return tuple(mesh.product(axes) for axes in self.dim_axes)
 
     def local(self, mesh: Mesh, shape: Sequence[int]) -> Shape:
-        """The shape that each device holds of a value of this shape."""
+        """Return the shape of the part that each device holds of a value of this shape."""
         return tuple(size // count for size, count in zip(shape, self.counts(mesh)))
 
     def fits(self, mesh: Mesh, shape: Sequence[int]) -> bool:
         """Return whether all parts are equally long."""
-        return len(self.cuts) == len(shape) and all(size % count == 0 for size, count in zip(shape, self.counts(mesh)))
+        return len(self.dim_axes) == len(shape) and all(size % count == 0 for size, count in zip(shape, self.counts(mesh)))
 
     def part(self, mesh: Mesh, shape: Sequence[int], rank: int) -> tuple[slice, ...]:
-        """Where in the whole value the part of a device lies."""
+        """Return the slices of the value that a device holds."""
         slices = []
-        for axes, size in zip(self.cuts, self.local(mesh, shape)):
+        for axes, size in zip(self.dim_axes, self.local(mesh, shape)):
             at = mesh.position(rank, axes)
             slices.append(slice(at * size, (at + 1) * size))
         return tuple(slices)
 
     def describe(self, mesh: Mesh) -> str:
-        """For people: into how many parts each dimension is cut, as strategies are written."""
-        shown = "(" + ", ".join(map(str, self.counts(mesh))) + ("," if len(self.cuts) == 1 else "") + ")"
+        """Return a text for people: into how many parts each dimension is split, as strategies are written."""
+        shown = "(" + ", ".join(map(str, self.counts(mesh))) + ("," if len(self.dim_axes) == 1 else "") + ")"
         return shown + "".join(f" {kind} over {mesh.sizes[axis]}" for axis, kind in self.partial)
 
 
 def unsplit(rank: int) -> Layout:
-    """The layout of a value with so many dimensions of which each device holds all."""
+    """Return the layout of a value with `rank` dimensions of which each device holds all."""
     return Layout(((),) * rank)
 
 
 def from_matrix(mesh: Mesh, matrix: tuple[int, ...], tensor_map: Sequence[int | tuple[int, ...]]) -> Layout:
-    """The layout that MindSpore writes as a device matrix and a tensor map: a number counts the matrix's axes from behind, -1 is none."""
+    """Return the layout that MindSpore writes as a device matrix and a tensor map.
+
+    A number of the map counts the matrix's axes from behind; -1 is none.
+    """
     matrix_axes = mesh.axes_of(matrix)
 
     def axes(entry: int | tuple[int, ...]) -> Axes:
@@ -84,6 +89,6 @@ def from_matrix(mesh: Mesh, matrix: tuple[int, ...], tensor_map: Sequence[int | 
 
 
 def by_counts(mesh: Mesh, counts: Sequence[int]) -> Layout:
-    """The layout that cuts each dimension into so many parts, along the grid's axes in order. Raises ValueError where the grid has none."""
+    """Return the layout that splits each dimension into `counts` parts, along the grid's axes in order; ValueError if it does not exist."""
     matrix = (*counts, mesh.count // max(1, math.prod(counts)))
     return from_matrix(mesh, matrix, tuple(len(matrix) - 1 - axis for axis in range(len(counts))))

@@ -57,6 +57,6 @@ def as_tensor_map(mesh: Mesh, layout: Layout) -> tuple[tuple[int, ...], tuple[An
     """Return a layout as a device matrix and a tensor map."""
     last = len(mesh.sizes) - 1
     tensor_map = tuple(
-        -1 if not axes else last - axes[0] if len(axes) == 1 else tuple(last - axis for axis in axes) for axes in layout.cuts
+        -1 if not axes else last - axes[0] if len(axes) == 1 else tuple(last - axis for axis in axes) for axes in layout.dim_axes
     )
     return mesh.sizes, tensor_map

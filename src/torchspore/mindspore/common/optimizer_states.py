@@ -1,4 +1,4 @@
-"""The state of an optimizer whose Parameters servers store: which of it the servers have, and which the workers send with each step."""
+"""Optimizers of the parameter server: which state the servers store, and which numbers the workers send with each step."""
 from __future__ import annotations
 
 from collections.abc import Iterator

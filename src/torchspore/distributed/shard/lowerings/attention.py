@@ -45,8 +45,8 @@ class _Ring:
 
 
 def _ring(partitioner: Any, query: Any, key: Any) -> _Ring:
-    batch, heads, rows, _ = query.layout.cuts
-    columns = rows if rows and key.layout.cuts[2] == rows else ()
+    batch, heads, rows, _ = query.layout.dim_axes
+    columns = rows if rows and key.layout.dim_axes[2] == rows else ()
     return _Ring(batch, heads, rows, columns, partitioner.mesh.product(columns))
 
 
@@ -137,7 +137,7 @@ def attention_gradient(partitioner: Any, node: Node) -> Any:
     assert of_pair is not None
     of_key, of_value = _halves(partitioner, of_pair, key.shape[3])
     # If every device holds all keys, each has the terms of its queries.
-    layout = ring.key if ring.columns else Layout(ring.key.cuts, tuple((axis, "sum") for axis in sorted(ring.rows)))
+    layout = ring.key if ring.columns else Layout(ring.key.dim_axes, tuple((axis, "sum") for axis in sorted(ring.rows)))
     return [
         partitioner.value(of_query, ring.query, query.shape),
         partitioner.value(of_key, layout, key.shape),

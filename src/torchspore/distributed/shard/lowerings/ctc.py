@@ -26,7 +26,7 @@ def _inputs(rows: Axes) -> list[Layout]:
 def losses(partitioner: Any, node: Node) -> Any:
     """Split (log probabilities, labels, both lengths) -> (losses, log alpha)."""
     scores, labels = partitioner.operands(node)[:2]
-    rows = () if scores.layout.partial else scores.layout.cuts[1] or labels.layout.cuts[0]
+    rows = () if scores.layout.partial else scores.layout.dim_axes[1] or labels.layout.dim_axes[0]
     return partitioner.wrapped(_by_rows(partitioner, node, _inputs(rows)), node, [Layout((rows,)), Layout((rows, (), ()))])
 
 
@@ -34,6 +34,6 @@ def losses(partitioner: Any, node: Node) -> Any:
 def gradient(partitioner: Any, node: Node) -> Any:
     """Split (gradient of the losses, the four inputs, losses, log alpha) -> gradient of the log probabilities."""
     alphas = partitioner.operands(node)[6].layout
-    rows = alphas.cuts[0]
+    rows = alphas.dim_axes[0]
     result = _by_rows(partitioner, node, [Layout((rows,)), *_inputs(rows), Layout((rows,)), alphas])
     return partitioner.wrapped(result, node, [Layout(((), rows, ()))])

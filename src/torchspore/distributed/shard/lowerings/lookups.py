@@ -22,9 +22,9 @@ def _without(cuts: tuple[Axes, ...], used: Any) -> tuple[Axes, ...]:
 def look_up(partitioner: Any, node: Node) -> Any:
     """Slices of a table, which may be cut along every axis; along the one that is looked up only if it is the first."""
     (x, index), dim = partitioner.operands(node)[:2], arguments(node)[1]
-    cuts = tuple(axes if at != dim or dim == 0 else () for at, axes in enumerate(x.layout.cuts))
+    cuts = tuple(axes if at != dim or dim == 0 else () for at, axes in enumerate(x.layout.dim_axes))
     x = partitioner.move(x, Layout(cuts))
-    index = partitioner.move(index, Layout(_without(index.layout.cuts, x.layout.axes)))
+    index = partitioner.move(index, Layout(_without(index.layout.dim_axes, x.layout.axes)))
     local, axes = x.node.meta["val"], cuts[dim]
     flat = partitioner.call(_aten.reshape.default, (index.node, [-1]), {})
     at, outside = local_positions(partitioner, flat, axes, local.shape[0]) if axes else (flat, None)
@@ -34,7 +34,7 @@ def look_up(partitioner: Any, node: Node) -> Any:
     shape = [*local.shape[:dim], *index.node.meta["val"].shape, *local.shape[dim + 1:]]
     result = partitioner.call(_aten.reshape.default, (rows, shape), {})
     terms = tuple((axis, "sum") for axis in sorted(axes))
-    return partitioner.wrapped(result, node, [Layout((*cuts[:dim], *index.layout.cuts, *cuts[dim + 1:]), terms)])
+    return partitioner.wrapped(result, node, [Layout((*cuts[:dim], *index.layout.dim_axes, *cuts[dim + 1:]), terms)])
 
 
 @lowers("add_rows")
@@ -42,9 +42,9 @@ def add_rows(partitioner: Any, node: Node) -> Any:
     """Slices added to a table of zeros: each device adds those that it has; the sum over devices is the table."""
     (source, index), (_, dim, _, length) = partitioner.operands(node)[:2], arguments(node)
     axes = required_rows(partitioner, node) if dim == 0 else ()
-    source = partitioner.move(source, Layout(_without(source.layout.cuts, axes)))
+    source = partitioner.move(source, Layout(_without(source.layout.dim_axes, axes)))
     count = len(index.shape)
-    index = partitioner.move(index, Layout(source.layout.cuts[dim:dim + count]))
+    index = partitioner.move(index, Layout(source.layout.dim_axes[dim:dim + count]))
     local = source.node.meta["val"]
     before, behind = list(local.shape[:dim]), list(local.shape[dim + count:])
     joined = partitioner.call(_aten.reshape.default, (source.node, [*before, math.prod(local.shape[dim:dim + count]), *behind]), {})
@@ -55,6 +55,6 @@ def add_rows(partitioner: Any, node: Node) -> Any:
         joined = zeroed(partitioner, joined, outside)
     zeros = partitioner.call(_aten.full.default, ([*before, rows, *behind], 0), {"dtype": source.dtype, "device": local.device})
     result = partitioner.call(_aten.index_add.default, (zeros, dim, flat, joined), {})
-    terms = tuple((axis, "sum") for axis in sorted(axis for part in index.layout.cuts for axis in part))
-    cuts = source.layout.cuts
+    terms = tuple((axis, "sum") for axis in sorted(axis for part in index.layout.dim_axes for axis in part))
+    cuts = source.layout.dim_axes
     return partitioner.wrapped(result, node, [Layout((*cuts[:dim], axes, *cuts[dim + count:]), terms)])

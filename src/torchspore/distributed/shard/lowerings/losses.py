@@ -20,11 +20,11 @@ def nll_loss(partitioner: Any, node: Node) -> Any:
     """The mean over all rows that count: sums of each device's, divided once."""
     operands = partitioner.operands(node)
     scores = operands[0]
-    rows = scores.layout.cuts[0] if len(scores.layout.cuts) == 2 else ()
+    rows = scores.layout.dim_axes[0] if len(scores.layout.dim_axes) == 2 else ()
     reduction = arguments(node)[3]
-    if len(scores.shape) == 2 and scores.layout.cuts[1] and not scores.layout.partial and arguments(node)[2] is None:
+    if len(scores.shape) == 2 and scores.layout.dim_axes[1] and not scores.layout.partial and arguments(node)[2] is None:
         return _classes_cut(partitioner, node)
-    if not rows or reduction == 0 or scores.layout.partial or scores.layout.cuts[1]:
+    if not rows or reduction == 0 or scores.layout.partial or scores.layout.dim_axes[1]:
         return _rows_alone(partitioner, node) if reduction == 0 else None
     target = partitioner.move(operands[1], Layout((rows,)))
     weight = None if arguments(node)[2] is None else partitioner.move(operands[2], unsplit(1)).node
@@ -43,8 +43,8 @@ def nll_loss(partitioner: Any, node: Node) -> Any:
 def _rows_alone(partitioner: Any, node: Node) -> Any:
     """Without a reduction each row has its own loss, and lies where its scores lie."""
     scores, target = partitioner.operands(node)[:2]
-    rows = scores.layout.cuts[0]
-    if len(scores.shape) != 2 or not rows or scores.layout.partial or scores.layout.cuts[1]:
+    rows = scores.layout.dim_axes[0]
+    if len(scores.shape) != 2 or not rows or scores.layout.partial or scores.layout.dim_axes[1]:
         return None
     target = partitioner.move(target, Layout((rows,)))
     result = partitioner.call(_aten.nll_loss_forward.default, (scores.node, target.node, *_others(partitioner, node)), {})
@@ -68,9 +68,9 @@ class _Targets:
 
 
 def _targets(partitioner: Any, node: Node, scores: Any, target: Any) -> _Targets:
-    target = partitioner.move(target, Layout(scores.layout.cuts[:1]))
+    target = partitioner.move(target, Layout(scores.layout.dim_axes[:1]))
     ignored = partitioner.call(_aten.eq.Scalar, (target.node, arguments(node)[_IGNORED[node.target._opname]]), {})  # type: ignore[union-attr]
-    index, outside = local_positions(partitioner, target.node, scores.layout.cuts[1], scores.node.meta["val"].shape[1])
+    index, outside = local_positions(partitioner, target.node, scores.layout.dim_axes[1], scores.node.meta["val"].shape[1])
     return _Targets(target.node, ignored, index, partitioner.call(_aten.logical_or.default, (outside, ignored), {}))
 
 
@@ -80,7 +80,7 @@ _IGNORED = {"nll_loss_forward": 4, "nll_loss_backward": 5}
 def _classes_cut(partitioner: Any, node: Node) -> Any:
     """Each device picks the scores of targets among its own classes; the sum over devices is the loss of a row."""
     scores, target = partitioner.operands(node)[:2]
-    rows, classes = scores.layout.cuts
+    rows, classes = scores.layout.dim_axes
     reduction = arguments(node)[3]
     targets = _targets(partitioner, node, scores, target)
     picked = partitioner.call(_aten.gather.default, (scores.node, 1, partitioner.call(_aten.unsqueeze.default, (targets.index, 1), {})), {})
@@ -115,10 +115,10 @@ def _at_targets(partitioner: Any, node: Node) -> tuple[_Targets, Node, Any] | No
     """The targets, each row's gradient at its own, and the scores; None where classes are not cut."""
     grad, scores, target = partitioner.operands(node)[:3]
     _, _, _, weight, reduction, _, total = arguments(node)
-    if len(scores.shape) != 2 or not scores.layout.cuts[1] or scores.layout.partial or weight is not None:
+    if len(scores.shape) != 2 or not scores.layout.dim_axes[1] or scores.layout.partial or weight is not None:
         return None
     targets = _targets(partitioner, node, scores, target)
-    each = partitioner.move(grad, Layout(scores.layout.cuts[:1]) if reduction == 0 else unsplit(0)).node
+    each = partitioner.move(grad, Layout(scores.layout.dim_axes[:1]) if reduction == 0 else unsplit(0)).node
     if reduction == 1:
         each = partitioner.call(_aten.div.Tensor, (each, partitioner.move(partitioner.values[total], unsplit(0)).node), {})
     each = partitioner.call(_aten.neg.default, (each,), {})
@@ -144,7 +144,7 @@ def softmax(partitioner: Any, node: Node) -> Any:
     """Along an axis that is cut: the greatest of all devices, the sum of all devices."""
     x = partitioner.operands(node)[0]
     axis = int(arguments(node)[1]) % max(len(x.shape), 1)
-    axes = x.layout.cuts[axis] if x.shape else ()
+    axes = x.layout.dim_axes[axis] if x.shape else ()
     if not axes or x.layout.partial or arguments(node)[2]:
         return None
     highest = reduced(partitioner, partitioner.call(_aten.amax.default, (x.node, [axis], True), {}), axes, "max")
@@ -163,7 +163,7 @@ def softmax_gradient(partitioner: Any, node: Node) -> Any:
     """The gradient needs one sum along the axis that is cut."""
     grad, out = partitioner.operands(node)[:2]
     axis = int(arguments(node)[2]) % max(len(out.shape), 1)
-    axes = out.layout.cuts[axis] if out.shape else ()
+    axes = out.layout.dim_axes[axis] if out.shape else ()
     if not axes or out.layout.partial:
         return None
     source: Any = node.args[0]

@@ -15,14 +15,14 @@ _aten = torch.ops.aten
 
 def _cut_batch(x: Any) -> Axes:
     """The axes that cut what statistics are taken over: all dimensions but the second, along which channels may be cut."""
-    if x.layout.partial or len(x.layout.cuts) < 2:
+    if x.layout.partial or len(x.layout.dim_axes) < 2:
         return ()
-    return tuple(axis for at, axes in enumerate(x.layout.cuts) if at != 1 for axis in axes)
+    return tuple(axis for at, axes in enumerate(x.layout.dim_axes) if at != 1 for axis in axes)
 
 
 def _channels(x: Any) -> Layout:
     """How a value of each channel lies."""
-    return Layout((x.layout.cuts[1],))
+    return Layout((x.layout.dim_axes[1],))
 
 
 def _seen(rank: int) -> list[int]:
@@ -113,5 +113,5 @@ def batch_norm_gradient(partitioner: Any, node: Node) -> Any:
     found = partitioner.call(_aten.mul.Tensor, (inner, _along(partitioner, factor, rank)), {})
     channels = x.shape[1:2]
     sums = [partitioner.value(channel_sum, _channels(x), channels) for channel_sum in (weight_grad, bias_grad)]
-    every = [partitioner.value(found, Layout(x.layout.cuts), x.shape), *sums]
+    every = [partitioner.value(found, Layout(x.layout.dim_axes), x.shape), *sums]
     return [value if is_required else None for value, is_required in zip(every, arguments(node)[9])]

@@ -17,7 +17,7 @@ _aten = torch.ops.aten
 def _pooled(partitioner: Any, x: Any, out: tuple[int, ...], rest: tuple[Any, ...]) -> list[Side] | None:
     """The sides of a pooling that are cut; None where none is, or where its parts are not equal."""
     window, step, edge, spacing = (each_of(setting, 2) for setting in rest)
-    if len(x.shape) != 4 or x.layout.partial or not any(x.layout.cuts[2:]):
+    if len(x.shape) != 4 or x.layout.partial or not any(x.layout.dim_axes[2:]):
         return None
     return sides(partitioner, x, out, window, step or window, edge, spacing)
 
@@ -157,7 +157,7 @@ def _numbers(partitioner: Any, x: Any, settings: tuple[Any, ...]) -> Node:
     ones = partitioner.call(_aten.full.default, ([1, 1, *x.shape[2:]], 1), {"dtype": x.dtype, "device": x.node.meta["val"].device})
     counts = partitioner.call(_aten.avg_pool2d.default, (ones, *settings, False, True, 1), {})
     value = partitioner.value(counts, unsplit(4), counts.meta["val"].shape)
-    node: Node = partitioner.move(value, Layout(((), (), *x.layout.cuts[2:]))).node
+    node: Node = partitioner.move(value, Layout(((), (), *x.layout.dim_axes[2:]))).node
     return node
 
 

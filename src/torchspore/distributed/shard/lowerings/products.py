@@ -36,9 +36,9 @@ def product_and_sum(partitioner: Any, node: Node) -> Any:
         return None
     operands = partitioner.operands(node)
     first, other, bias = operands if is_linear else (*operands[1:], operands[0])
-    inner, after = first.layout.cuts[-1], other.layout.cuts[0 if is_linear else 1]
-    ahead = {axis for cut_axes in first.layout.cuts[:-1] for axis in cut_axes}
-    if not inner or inner != other.layout.cuts[1 if is_linear else 0] or ahead & set(after):
+    inner, after = first.layout.dim_axes[-1], other.layout.dim_axes[0 if is_linear else 1]
+    ahead = {axis for cut_axes in first.layout.dim_axes[:-1] for axis in cut_axes}
+    if not inner or inner != other.layout.dim_axes[1 if is_linear else 0] or ahead & set(after):
         return None
     if any(value.layout.partial for value in operands) or len(bias.shape) != 1 or not bias.dtype.is_floating_point:
         return None
@@ -47,4 +47,4 @@ def product_and_sum(partitioner: Any, node: Node) -> Any:
     call_arguments = (first.node, other.node, share) if is_linear else (share, first.node, other.node)
     result = partitioner.call(node.target, call_arguments, {})
     terms = tuple((axis, "sum") for axis in sorted(inner))
-    return partitioner.wrapped(result, node, [Layout((*first.layout.cuts[:-1], after), terms)])
+    return partitioner.wrapped(result, node, [Layout((*first.layout.dim_axes[:-1], after), terms)])

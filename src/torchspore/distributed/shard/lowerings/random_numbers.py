@@ -21,7 +21,7 @@ def dropout(partitioner: Any, node: Node) -> Any:
         return None
     ones = partitioner.call(_aten.full.default, (list(x.shape), 1), {"dtype": x.dtype, "device": x.node.meta["val"].device})
     result = partitioner.call(_aten.native_dropout.default, (ones, share, training), {})
-    cut = Layout(x.layout.cuts)
+    cut = Layout(x.layout.dim_axes)
     scaled, mask = (
         partitioner.move(partitioner.value(partitioner.item(result, at), unsplit(len(x.shape)), x.shape), cut) for at in range(2)
     )
@@ -40,7 +40,7 @@ def like(partitioner: Any, node: Node) -> Any:
     if any(isinstance(argument, Node) for argument in arguments(node)[1:]):
         return None
     result = partitioner.call(node.target, (shaped, *arguments(node)[1:]), kwargs, node, node.meta["val"])
-    return partitioner.move(partitioner.value(result, unsplit(len(x.shape)), x.shape), Layout(x.layout.cuts))
+    return partitioner.move(partitioner.value(result, unsplit(len(x.shape)), x.shape), Layout(x.layout.dim_axes))
 
 
 @lowers("bernoulli_", "uniform_", "normal_", "exponential_", "random_", "geometric_", "cauchy_", "log_normal_")

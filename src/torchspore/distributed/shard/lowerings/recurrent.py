@@ -17,7 +17,7 @@ _aten = torch.ops.aten
 
 def _rows(partitioner: Any, x: Any, dim: int) -> Axes:
     """The axes that cut the batch, where it comes out even."""
-    return () if x.layout.partial else tuple(x.layout.cuts[dim])
+    return () if x.layout.partial else tuple(x.layout.dim_axes[dim])
 
 
 def _by_batch(rank: int, dim: int, rows: Axes) -> Layout:
@@ -94,7 +94,7 @@ def layer_gradient(partitioner: Any, node: Node) -> Any:
     """Its gradient, of the batch as it was cut before; those of weights are sums over it."""
     node_arguments = arguments(node)
     batch = 0 if node_arguments[21] else 1
-    call = _Call(partitioner, partitioner.values[node_arguments[22]].layout.cuts[0], batch)
+    call = _Call(partitioner, partitioner.values[node_arguments[22]].layout.dim_axes[0], batch)
     operands = [
         call.sequence(node_arguments[0]),
         *map(call.weight, node_arguments[1:5]),

@@ -49,15 +49,15 @@ def zeroed(partitioner: Any, rows: Node, outside: Node) -> Node:
 def embedding(partitioner: Any, node: Node) -> Any:
     """A table (v, d) split along v: rows of other devices are zeros here, and the sum over devices is the row."""
     table, indices = partitioner.operands(node)[:2]
-    axes = table.layout.cuts[0]
+    axes = table.layout.dim_axes[0]
     if not axes or table.layout.partial:
         return None
-    lies = Layout(tuple(tuple(axis for axis in axes_of_dim if axis not in table.layout.axes) for axes_of_dim in indices.layout.cuts))
+    lies = Layout(tuple(tuple(axis for axis in axes_of_dim if axis not in table.layout.axes) for axes_of_dim in indices.layout.dim_axes))
     indices = partitioner.move(indices, lies)
     index, outside = local_positions(partitioner, indices.node, axes, table.node.meta["val"].shape[0])
     rows = partitioner.call(_aten.embedding.default, (table.node, index), {})
     local_rows = keep_local_rows(partitioner, rows, outside, indices.node, table)
-    layout = Layout((*lies.cuts, table.layout.cuts[1]), tuple((axis, "sum") for axis in sorted(axes)))
+    layout = Layout((*lies.dim_axes, table.layout.dim_axes[1]), tuple((axis, "sum") for axis in sorted(axes)))
     return partitioner.wrapped(local_rows, node, [layout])
 
 
@@ -69,9 +69,9 @@ def embedding_gradient(partitioner: Any, node: Node) -> Any:
         return None
     grad, indices = partitioner.operands(node)[:2]
     grad = partitioner.move(
-        grad, Layout(tuple(tuple(axis for axis in axes_of_dim if axis not in axes) for axes_of_dim in grad.layout.cuts))
+        grad, Layout(tuple(tuple(axis for axis in axes_of_dim if axis not in axes) for axes_of_dim in grad.layout.dim_axes))
     )
-    indices = partitioner.move(indices, Layout(grad.layout.cuts[:-1]))
+    indices = partitioner.move(indices, Layout(grad.layout.dim_axes[:-1]))
     count, padding, by_frequency = arguments(node)[2:5]
     if by_frequency:
         return None
@@ -79,16 +79,16 @@ def embedding_gradient(partitioner: Any, node: Node) -> Any:
     index, outside = local_positions(partitioner, indices.node, axes, rows)
     local_rows = zeroed(partitioner, grad.node, outside)
     result = partitioner.call(_aten.embedding_dense_backward.default, (local_rows, index, rows, -1, False), {})
-    terms = tuple((axis, "sum") for axes_of_dim in grad.layout.cuts[:-1] for axis in axes_of_dim)
+    terms = tuple((axis, "sum") for axes_of_dim in grad.layout.dim_axes[:-1] for axis in axes_of_dim)
     if padding >= 0:
         return None
-    return partitioner.wrapped(result, node, [Layout((axes, grad.layout.cuts[-1]), tuple(sorted(terms)))])
+    return partitioner.wrapped(result, node, [Layout((axes, grad.layout.dim_axes[-1]), tuple(sorted(terms)))])
 
 
 def required_rows(partitioner: Any, node: Node) -> Axes:
     """Along which axes the one who uses a gradient wants its rows cut."""
     layout = partitioner.layout_of(node)
-    return layout.cuts[0] if layout is not None else ()
+    return layout.dim_axes[0] if layout is not None else ()
 
 
 
@@ -97,16 +97,17 @@ def required_rows(partitioner: Any, node: Node) -> Axes:
 def rows_taken(partitioner: Any, node: Node) -> Any:
     """Rows (n) of a table (v, ..) that is cut along v: as an embedding."""
     table, indices = partitioner.operands(node)[:2]
-    axes = table.layout.cuts[0] if table.layout.cuts else ()
+    axes = table.layout.dim_axes[0] if table.layout.dim_axes else ()
     if not axes or table.layout.partial or arguments(node)[1] != 0:
         return None
     indices = partitioner.move(
-        indices, Layout(tuple(tuple(axis for axis in axes_of_dim if axis not in table.layout.axes) for axes_of_dim in indices.layout.cuts))
+        indices, Layout(tuple(
+            tuple(axis for axis in axes_of_dim if axis not in table.layout.axes) for axes_of_dim in indices.layout.dim_axes))
     )
     index, outside = local_positions(partitioner, indices.node, axes, table.node.meta["val"].shape[0])
     rows = partitioner.call(_aten.index_select.default, (table.node, 0, index), {})
     local_rows = keep_local_rows(partitioner, rows, outside, indices.node, table)
-    layout = Layout((*indices.layout.cuts, *table.layout.cuts[1:]), tuple((axis, "sum") for axis in sorted(axes)))
+    layout = Layout((*indices.layout.dim_axes, *table.layout.dim_axes[1:]), tuple((axis, "sum") for axis in sorted(axes)))
     return partitioner.wrapped(local_rows, node, [layout])
 
 
@@ -135,9 +136,9 @@ def rows_added(partitioner: Any, node: Node) -> Any:
     table, indices, source = partitioner.operands(node)[:3]
     axes = required_rows(partitioner, node)
     source = partitioner.move(
-        source, Layout(tuple(tuple(axis for axis in axes_of_dim if axis not in axes) for axes_of_dim in source.layout.cuts))
+        source, Layout(tuple(tuple(axis for axis in axes_of_dim if axis not in axes) for axes_of_dim in source.layout.dim_axes))
     )
-    indices = partitioner.move(indices, Layout(source.layout.cuts[:1]))
+    indices = partitioner.move(indices, Layout(source.layout.dim_axes[:1]))
     index, rows, source_node = indices.node, table.shape[0], source.node
     if axes:
         rows //= partitioner.mesh.product(axes)
@@ -146,5 +147,5 @@ def rows_added(partitioner: Any, node: Node) -> Any:
     shape = [rows, *source.layout.local(partitioner.mesh, source.shape)[1:]]
     empty = partitioner.call(_aten.full.default, (shape, 0), {"dtype": table.dtype, "device": table.node.meta["val"].device})
     result = partitioner.call(_aten.index_add.default, (empty, 0, index, source_node), {})
-    terms = tuple((axis, "sum") for axis in sorted(source.layout.cuts[0]))
-    return partitioner.wrapped(result, node, [Layout((axes, *source.layout.cuts[1:]), terms)])
+    terms = tuple((axis, "sum") for axis in sorted(source.layout.dim_axes[0]))
+    return partitioner.wrapped(result, node, [Layout((axes, *source.layout.dim_axes[1:]), terms)])

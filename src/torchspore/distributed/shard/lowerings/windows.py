@@ -30,7 +30,7 @@ def sides(
     """The dimensions behind the second that are cut; None where the parts of the result would not be equal, or windows reach too far."""
     found_sides = []
     for at in range(len(window)):
-        dim, axes = at + 2, x.layout.cuts[at + 2]
+        dim, axes = at + 2, x.layout.dim_axes[at + 2]
         if not axes:
             continue
         count = partitioner.mesh.product(axes)
@@ -50,7 +50,7 @@ def sides_of_wider(
     """The same of a transposed convolution: how far what a part computes reaches beyond that part of the result."""
     found_sides = []
     for at in range(len(window)):
-        dim, axes = at + 2, x.layout.cuts[at + 2]
+        dim, axes = at + 2, x.layout.dim_axes[at + 2]
         if not axes:
             continue
         count = partitioner.mesh.product(axes)
@@ -119,14 +119,14 @@ class _Window:
 def _window(partitioner: Any, x: Any, weight: Any, out: tuple[int, ...], rest: tuple[Any, ...]) -> _Window | None:
     stride, padding, dilation, transposed, _, groups = rest
     count = len(x.shape) - 2
-    if x.layout.partial or weight.layout.partial or not any(x.layout.cuts[2:]) or (groups != 1 and x.layout.cuts[1]):
+    if x.layout.partial or weight.layout.partial or not any(x.layout.dim_axes[2:]) or (groups != 1 and x.layout.dim_axes[1]):
         return None
     settings = (each_of(setting, count) for setting in (stride, padding, dilation))
     found_sides = (sides_of_wider if transposed else sides)(partitioner, x, out, list(weight.shape[2:]), *settings)
     if found_sides is None:
         return None
-    after = tuple(axis for axis in weight.layout.cuts[1 if transposed else 0] if axis not in x.layout.axes) if groups == 1 else ()
-    return _Window(found_sides, x.layout.cuts[0], x.layout.cuts[1], after, x.layout.cuts[2:], transposed)
+    after = tuple(axis for axis in weight.layout.dim_axes[1 if transposed else 0] if axis not in x.layout.axes) if groups == 1 else ()
+    return _Window(found_sides, x.layout.dim_axes[0], x.layout.dim_axes[1], after, x.layout.dim_axes[2:], transposed)
 
 
 @lowers("convolution")
@@ -181,9 +181,9 @@ def convolution_gradient(partitioner: Any, node: Node) -> Any:
     results: list[Any] = [None, None, None]
     if mask[0]:
         back = partitioner.item(result, 0) if window.transposed else returned(partitioner, partitioner.item(result, 0), window.sides)
-        results[0] = partitioner.value(back, Layout(x.layout.cuts, terms), x.shape)
+        results[0] = partitioner.value(back, Layout(x.layout.dim_axes, terms), x.shape)
     if mask[1]:
-        results[1] = partitioner.value(partitioner.item(result, 1), Layout(weight.layout.cuts, every), weight.shape)
+        results[1] = partitioner.value(partitioner.item(result, 1), Layout(weight.layout.dim_axes, every), weight.shape)
     if mask[2]:
         total = partitioner.call(_aten.sum.dim_IntList, (grad.node, [0, *range(2, len(grad.shape))]), {})
         results[2] = partitioner.value(total, Layout((window.after,), every), grad.shape[1:2])

@@ -64,7 +64,7 @@ Split = dict[int, Axes]
 def factors_of(layout: Layout, dims: Dims, sizes: Mapping[int, int], mesh: Mesh) -> Split:
     """The factors that a layout of an input cuts; what does not come out even is left out."""
     split: Split = {}
-    for axes, dim in zip(layout.cuts, dims):
+    for axes, dim in zip(layout.dim_axes, dims):
         remaining = list(axes)
         for factor in dim:
             size, factor_axes = sizes[factor], []
@@ -146,7 +146,7 @@ def results(rule: Rule, split: Split, partial: Mapping[int, str]) -> tuple[Layou
         for factor, kind in reduced.items():
             if factor not in value_factors:
                 terms.update(dict.fromkeys(split.get(factor, ()), kind))
-        results.append(Layout(layout_of(split, dims).cuts, tuple(sorted(terms.items()))))
+        results.append(Layout(layout_of(split, dims).dim_axes, tuple(sorted(terms.items()))))
     return tuple(results)
 
 

@@ -179,7 +179,7 @@ def _ends(name: str) -> Any:
 
     def arguments(args: list[Any], kwargs: dict[str, Any], local: Local) -> None:
         at = (args[1] if len(args) > 1 else 0) % len(local.parts[0])
-        if local.inputs[0].cuts[at]:
+        if local.inputs[0].dim_axes[at]:
             args[2:4] = [0, local.parts[0][at]]
 
     return arguments
@@ -187,7 +187,7 @@ def _ends(name: str) -> Any:
 
 def _sizes_of_parts(args: list[Any], kwargs: dict[str, Any], local: Local) -> None:
     args[1] = list(local.parts[0])
-    if len(args) > 4 and local.outputs[0].cuts[args[2] % len(args[1])]:
+    if len(args) > 4 and local.outputs[0].dim_axes[args[2] % len(args[1])]:
         args[3:5] = [0, args[1][args[2]]]
 
 

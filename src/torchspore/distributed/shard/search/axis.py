@@ -100,7 +100,7 @@ class Axis:
     def _fixed(self, variable: Variable) -> list[Choice]:
         assert variable.fixed is not None
         dims = variable.results[0]
-        for dim, axes in zip(dims, variable.fixed.cuts):
+        for dim, axes in zip(dims, variable.fixed.dim_axes):
             if self.axis in axes and dim:
                 return [Choice(dim[0])]
         return [Choice(), Choice(terms=SUM)] if variable.keeps_terms else [Choice()]
@@ -269,7 +269,7 @@ def _moved_axes(moves: tuple[Move, ...]) -> set[int]:
 
 def layout_on(dims: Dims, choices: Sequence[Choice], terms: dict[int, str] | None = None) -> Layout:
     """The layout of a value with these dimensions, over all axes."""
-    cuts = layout_of(split_of(choices), dims).cuts
+    cuts = layout_of(split_of(choices), dims).dim_axes
     partial = []
     for axis, choice in enumerate(choices):
         state_of_choice = state(dims, choice, terms)

@@ -43,7 +43,7 @@ def _of_operands(variable: Variable, used: dict[Node, Layout]) -> Choice:
 def _choice(dims: Dims, layout: Layout | None) -> Choice:
     if layout is None:
         return Choice()
-    for dim, axes in zip(dims, layout.cuts):
+    for dim, axes in zip(dims, layout.dim_axes):
         if axes and dim:
             return Choice(dim[0])
     return Choice(terms=KINDS[layout.partial[0][1]]) if layout.partial else Choice()

@@ -14,7 +14,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.engine.core import node_metadata
-from torchspore.engine.memory.optimizer_states import put_away
+from torchspore.engine.memory.optimizer_offload import put_away
 from torchspore.engine.memory.saved_tensors import SMALL
 from torchspore.engine.memory.transfer_operators import brought_back, fetched, moved_out
 from torchspore.graph.fx.aliasing import writes

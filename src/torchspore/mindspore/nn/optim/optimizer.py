@@ -19,7 +19,7 @@ from torchspore.engine.core.tensor import TensorBase, frame, raw, wrap
 from torchspore.engine.core.training_start import TRAINING_START
 from torchspore.engine.eager import optimizers
 from torchspore.engine.eager.row_gradients import RowsBase
-from torchspore.engine.memory import malloc, optimizer_states
+from torchspore.engine.memory import malloc, optimizer_offload
 from torchspore.graph.passes.precision import casts
 from torchspore.mindspore.common import server_session
 from torchspore.mindspore.common.initializer import initializer
@@ -208,7 +208,7 @@ class Optimizer(Cell):
         gradients_or_rows = [raw(g) if rows is None else rows for g, rows in zip(gradients, gradients_or_rows)]
         self._check_shapes_(gradients_or_rows)
         groups = [part for group in groups for part in self._parted_(group, gradients_or_rows, loss_scale)]
-        for group in [part for group_part in groups for part in optimizer_states.parted(self, group_part)]:
+        for group in [part for group_part in groups for part in optimizer_offload.parted(self, group_part)]:
             group_parameters, group_gradients = [self.parameters[i] for i in group.indexes], [gradients_or_rows[i] for i in group.indexes]
             cut = (
                 optimizer_shards.Update(group_parameters, group_gradients, [self._shares_[i] for i in group.indexes])
@@ -224,8 +224,8 @@ class Optimizer(Cell):
                 group_gradients = optimizers.decayed(parameters, group_gradients, decay)
             if group.centralize:
                 group_gradients = [optimizers.centralized(g) for g in group_gradients]
-            rows = optimizer_shards.at_hand(optimizer_states.of(self, group.indexes)) if self._shares_ else nullcontext()
-            with rows, optimizer_states.at_hand(self, group.indexes):
+            rows = optimizer_shards.at_hand(optimizer_offload.of(self, group.indexes)) if self._shares_ else nullcontext()
+            with rows, optimizer_offload.at_hand(self, group.indexes):
                 yield parameters, group_gradients, self._rate_now_(group.rate), decay, group
             if cut is not None:
                 cut.gather()

@@ -70,12 +70,12 @@ class DistributedGradReducer(Cell):
         return super().__call__(*args, **kwargs)
 
     def _say_update_(self) -> None:
-        from torchspore.mindspore.nn.wrap import setting_reports
+        from torchspore.mindspore.nn.wrap import training_settings
 
         self.__dict__["_has_said"] = True
         optimizer = optimizer_of(self.__dict__["_reduced"])
         if optimizer is not None:
-            setting_reports.report_update(self._plan.group, optimizer)
+            training_settings.report_update(self._plan.group, optimizer)
 
     def construct(self, grads: Any) -> Any:
         """Return the gradients, each reduced over all processes."""

@@ -1,4 +1,4 @@
-"""Exchanges between processes as functions that return their results. Ranks are global."""
+"""Exchanges of `mindspore.communication.comm_func`: they return their results as new Tensors. Ranks are global."""
 from __future__ import annotations
 
 from typing import Any

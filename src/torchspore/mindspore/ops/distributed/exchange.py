@@ -1,4 +1,7 @@
-"""Exchanges of Tensors and objects between the processes of a group. A single process receives what it sends. Ranks are global."""
+"""Exchanges of `mint.distributed`: they write into their arguments and return handles. A single process receives what it sends.
+
+Ranks are global.
+"""
 from __future__ import annotations
 
 from typing import Any

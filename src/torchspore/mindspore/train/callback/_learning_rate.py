@@ -9,7 +9,7 @@ import numpy as np
 
 from torchspore.base.arguments import check_bool, check_int, check_type
 from torchspore.base.text import list_choices, message, short
-from torchspore.distributed.parallel import joint_decisions
+from torchspore.distributed.parallel import decision_agreement
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
@@ -128,7 +128,8 @@ class EarlyStopping(_Monitor):
         else:
             self.wait += 1
         ends = self.wait >= self.patience
-        joint_decisions.alike("EarlyStopping", f"{'ends' if ends else 'goes on with'} the training after epoch {state.cur_epoch_num}")
+        decision = f"{'ends' if ends else 'goes on with'} the training after epoch {state.cur_epoch_num}"
+        decision_agreement.check_agreement("EarlyStopping", decision)
         if not ends:
             return
         self.stopped_epoch = state.cur_epoch_num
@@ -203,4 +204,4 @@ class ReduceLROnPlateau(_Monitor):
 
     def _decided_(self, state: Any, rate: float | None) -> None:
         action = "leaves the learning rate" if rate is None else f"sets the learning rate to {rate:g}"
-        joint_decisions.alike("ReduceLROnPlateau", f"{action} after epoch {state.cur_epoch_num}")
+        decision_agreement.check_agreement("ReduceLROnPlateau", f"{action} after epoch {state.cur_epoch_num}")

@@ -1,4 +1,4 @@
-"""Reports the settings of a training on several processes to the others: if one differs, the next exchange names both."""
+"""Reports the settings of a training step to the other processes: if a setting differs, the next exchange names both values."""
 from __future__ import annotations
 
 import zlib

@@ -1,4 +1,4 @@
-"""Decisions that each process makes and all must make alike: to end the training, to lower the learning rate."""
+"""Compares decisions that each process makes and all must make alike: to end the training, to lower the learning rate."""
 from __future__ import annotations
 
 from torchspore.base.text import message
@@ -9,10 +9,10 @@ _LONGEST = 160
 _HINT = "evaluate the same data in all processes, or follow a number that they have alike, its mean over them (ops.AllReduce)"
 
 
-def alike(call: str, decision: str) -> None:
-    """Raises CommunicationError, in all processes that train together, where one has decided otherwise, said in other words.
+def check_agreement(call: str, decision: str) -> None:
+    """Raise CommunicationError in all processes that train together if the texts of their decisions differ.
 
-    Weights would drift apart unseen, or the others would wait for who has left.
+    Without the check, weights would drift apart unnoticed, or processes would wait for one that has ended.
     """
     if settings.mode() == "stand_alone" or settings.processes() == 1:
         return

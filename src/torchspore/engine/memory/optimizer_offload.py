@@ -1,8 +1,8 @@
-"""`offload_param`: where the state of optimizers lies between two steps.
+"""`offload_param`: moves the state of optimizers out of memory between two steps.
 
-On the CPU state becomes the memory of a nameless file: the program reads and writes it as before, and after each step its pages leave
-the process, for the kernel to keep or to drop. The disk space is taken beforehand, so that no later write can fail. On an accelerator
-state is in the host's memory, and comes to the device for its own part of the step.
+On the CPU state becomes the memory of an unlinked file: the program reads and writes it as before, and after each step its pages leave
+the process, for the kernel to keep or to drop. The disk space is reserved beforehand, so that no later write can fail. On an accelerator
+state is in the host's memory, and moves to the device during its part of the step.
 """
 from __future__ import annotations
 
