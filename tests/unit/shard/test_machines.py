@@ -5,13 +5,16 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import mindspore as ms
+import numpy as np
 import pytest
 import torch
+from mindspore import nn
 
 from torchspore.cli import calibration_worker
 from torchspore.context import machines
 from torchspore.context.plan_request import Level, Machine
-from torchspore.distributed.shard import partitioner
+from torchspore.distributed.shard import collective_nodes, cost_estimate, partitioner
 from torchspore.distributed.shard.partitioner import Policy
 from torchspore.distributed.shard.search import axis, costs
 from torchspore.distributed.shard.search.axis import UNSPLIT, Move
@@ -19,6 +22,7 @@ from torchspore.engine.core import node_metadata
 from torchspore.engine.core.device_layout import Layout
 from torchspore.engine.core.device_mesh import Mesh
 from torchspore.engine.core.torch_private import make_fx
+from torchspore.graph import dispatch
 
 TWO_LEVELS = Machine(bandwidth=1e9, latency=1e-5, levels=(Level(4, 1e11, 1e-6),))
 
@@ -97,3 +101,23 @@ def test_exchanges_run_during_operators_that_do_not_wait() -> None:
     cost = costs.of(local, Machine(bandwidth=1e9, latency=1e-9, operations=1e10, memory=1e12))
     assert cost.received > 0
     assert max(cost.computing, cost.sending) < cost.seconds < cost.computing + cost.sending
+
+
+@pytest.mark.parametrize("is_fused", [True, False])
+@pytest.mark.parametrize("machine", [Machine(), TWO_LEVELS, machines.NAMED["h100"]], ids=["flat", "two levels", "h100"])
+def test_the_time_of_exchanges_is_that_of_the_messages(machine: Machine, is_fused: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight sums of gradients and one of the loss, among the eight devices of a machine; joined sums wait once for the connection."""
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "8")
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", gradients_mean=True, comm_fusion={"openstate": is_fused})
+    net = nn.SequentialCell([nn.Dense(8, 8) for _ in range(4)])
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.Momentum(net.trainable_params(), 0.1, 0.9)).set_train()
+    x = ms.Tensor(np.ones((16, 8), np.float32))
+    step(x, x)
+    split = dispatch.graphs(step)[0].split
+    exchanges = [node for node in split.local.module.graph.nodes if node.target in collective_nodes.SENDING]
+    seconds = sum(
+        machine.transfer_seconds(costs.received(node, split.local), 1, split.local.mesh.extent(node.args[1])) for node in exchanges
+    )
+    assert len(exchanges) == (2 if is_fused else 9)
+    assert cost_estimate.totals(split, cost_estimate.rows(split, machine), machine).sending == pytest.approx(seconds)
+    assert costs.of(split.local, machine, is_fused=True).messages == len(exchanges)

@@ -14,6 +14,7 @@ from torchspore.distributed.shard.local_graph import SplitOperator
 from torchspore.distributed.shard.memory_model import bytes_of
 from torchspore.distributed.shard.pipelines.stage_assignment import ALL, stage_of
 from torchspore.distributed.shard.redistribution import CUT
+from torchspore.distributed.shard.search import costs
 from torchspore.engine.core import node_metadata
 from torchspore.engine.core.device_mesh import Mesh
 from torchspore.engine.core.torch_private import is_operator
@@ -164,10 +165,10 @@ class Totals:
 
 
 def totals(split: Any, table_rows: list[Row], machine: Machine) -> Totals:
-    """The sums over all rows; sums of gradients that go in one message wait once."""
+    """Return the sums over all rows; the time of exchanges is that of the messages, in which sums of gradients go together."""
     sums, messages = split.messages
     joined = f"; {sums} sums of gradients go in {messages} message{'s' * (messages != 1)}" if sums > messages else ""
-    sending = sum(row.sending for row in table_rows) - (sums - messages) * machine.latency
+    sending = costs.of(split.local, machine, is_fused=True).sending
     return Totals(sum(row.bytes for row in table_rows), sending, sum(row.computing for row in table_rows), joined)
 
 

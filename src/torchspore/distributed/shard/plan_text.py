@@ -47,7 +47,7 @@ def text(split: Any, machine: Machine) -> Iterator[str]:
         return
     overlap_text = f"beside {total.computing * 1e3:.3f} ms of computing, one after the other"
     yield f"a step receives {total.bytes:,} bytes on each device: {total.sending * 1e3:.3f} ms, {overlap_text}"
-    step_seconds = costs.of(split.local, machine).seconds
+    step_seconds = costs.of(split.local, machine, is_fused=True).seconds
     yield f"a step takes {step_seconds * 1e3:.3f} ms where exchanges run beside operators that do not wait for them"
     yield f"at {machine.describe()}{total.joined}"
     device_memory = memory(split)
@@ -97,7 +97,8 @@ def _of_stages(split: Any, machine: Machine) -> Iterator[str]:
     """Yield the costs of each stage of a pipeline, and the transfers between them."""
     pipeline = split.pipeline
     for stage in range(pipeline.stages):
-        stage_cost = costs.of(replace(split.local, module=stage_graph.of_stage(split.local.module, stage, pipeline.stages)), machine)
+        stage_local = replace(split.local, module=stage_graph.of_stage(split.local.module, stage, pipeline.stages))
+        stage_cost = costs.of(stage_local, machine, is_fused=True)
         sending = stage_cost.sending * 1e3
         text = f"receives {stage_cost.received:,} bytes on each device in {stage_cost.messages} exchanges, {sending:.3f} ms"
         yield f"stage {stage}: computes {stage_cost.computing * 1e3:.3f} ms, {text}; holds {_describe_memory(memory(split, stage))}"

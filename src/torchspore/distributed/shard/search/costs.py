@@ -96,12 +96,13 @@ def seconds(name: str, args: dict[str, Any], outputs: Sequence[Any], machine: Ma
     return max(machine.launch, additions(name, args, outputs) / machine.operations, moved / machine.memory)
 
 
-def of(local: LocalGraph, machine: Machine) -> Cost:
+def of(local: LocalGraph, machine: Machine, *, is_fused: bool = False) -> Cost:
     """Return the cost of a local graph.
 
     The operators run in the order of the graph, and the exchanges beside them in the same order: an exchange begins after the operators in
     front of it and the exchange before it, and an operator waits for the exchanges whose results it reads. Sums that only the optimizer
-    waits for begin as soon as their gradients are computed, and go as one message over each group of devices.
+    waits for begin as soon as their gradients are computed. Before `allreduce_fusion` joins them (`is_fused` is False), they count as one
+    message for each group of devices; in a fused graph each exchange is one message.
     """
     total = 0
     spent = sending = computed_until = exchanged_until = 0.0
@@ -114,8 +115,9 @@ def of(local: LocalGraph, machine: Machine) -> Cost:
             total += node_bytes
             is_first, begin = True, max(exchanged_until, computed_until, ready)
             if node.target is nodes.all_reduce and node.users and all(user.meta.get(node_metadata.OPTIMIZER) for user in node.users):
-                is_first = node.args[1:3] not in late
-                late.add(node.args[1:3])
+                group = node if is_fused else node.args[1:3]
+                is_first = group not in late
+                late.add(group)
                 begin = max(exchanged_until, ready)
             else:
                 single += 1
