@@ -8,7 +8,6 @@ import torch
 from torchspore.engine.core.creation import constant
 from torchspore.engine.core.tensor import TensorBase
 from torchspore.mindspore import ops
-from torchspore.mindspore.mint.forwarding import forwarding, renaming
 from torchspore.mindspore.mint.shared import T, as_dtype
 from torchspore.mindspore.ops.declare import bridged, part_of
 from torchspore.mindspore.ops.wide import Widening
@@ -30,25 +29,59 @@ def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     return ops.sub(input, _scaled(other, alpha))
 
 
-mul = renaming("mul(input: Any, other: Any)", ops.mul, "input * other, broadcast to one shape.")
-div = renaming(
-    "div(input: Any, other: Any, *, rounding_mode: str | None = None)", ops.div,
-    "input / other; `rounding_mode` 'floor' rounds down, 'trunc' towards 0.",
-)
-divide = renaming(
-    "divide(input: Any, other: Any, *, rounding_mode: str | None = None)", ops.div,
-    "input / other; `rounding_mode` 'floor' rounds down, 'trunc' towards 0.",
-)
-eq = renaming("eq(input: Any, other: Any)", ops.equal, "Test for equality, element by element.")
-ge = renaming("ge(input: Any, other: Any)", ops.greater_equal, "Test input >= other.")
-greater_equal = renaming("greater_equal(input: Any, other: Any)", ops.greater_equal, "Test input >= other.")
-less = renaming("less(input: Any, other: Any)", ops.less, "Test input < other.")
-lt = renaming("lt(input: Any, other: Any)", ops.less, "Test input < other.")
-floor_divide = renaming("floor_divide(input: Any, other: Any)", ops.floor_divide, "input / other, rounded down.")
-fmod = renaming("fmod(input: Any, other: Any)", ops.fmod, "The remainder of input / other truncated: it has the sign of `input`.")
-remainder = renaming(
-    "remainder(input: Any, other: Any)", ops.remainder, "The remainder of input / other rounded down: it has the sign of `other`.",
-)
+def mul(input: Any, other: Any) -> Any:
+    """input * other, broadcast to one shape."""
+    return ops.mul(input, other)
+
+
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+    """input / other; `rounding_mode` 'floor' rounds down, 'trunc' towards 0."""
+    return ops.div(input, other, rounding_mode=rounding_mode)
+
+
+def divide(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+    """input / other; `rounding_mode` 'floor' rounds down, 'trunc' towards 0."""
+    return ops.div(input, other, rounding_mode=rounding_mode)
+
+
+def eq(input: Any, other: Any) -> Any:
+    """Test for equality, element by element."""
+    return ops.equal(input, other)
+
+
+def ge(input: Any, other: Any) -> Any:
+    """Test input >= other."""
+    return ops.greater_equal(input, other)
+
+
+def greater_equal(input: Any, other: Any) -> Any:
+    """Test input >= other."""
+    return ops.greater_equal(input, other)
+
+
+def less(input: Any, other: Any) -> Any:
+    """Test input < other."""
+    return ops.less(input, other)
+
+
+def lt(input: Any, other: Any) -> Any:
+    """Test input < other."""
+    return ops.less(input, other)
+
+
+def floor_divide(input: Any, other: Any) -> Any:
+    """input / other, rounded down."""
+    return ops.floor_divide(input, other)
+
+
+def fmod(input: Any, other: Any) -> Any:
+    """The remainder of input / other truncated: it has the sign of `input`."""
+    return ops.fmod(input, other)
+
+
+def remainder(input: Any, other: Any) -> Any:
+    """The remainder of input / other rounded down: it has the sign of `other`."""
+    return ops.remainder(input, other)
 
 
 def equal(input: Any, other: Any) -> Any:
@@ -92,10 +125,28 @@ def clip(input: T, min: Any = None, max: Any = None) -> T:
     return torch.clamp(input, min, max)
 
 
-lerp = forwarding("lerp(input: T, end: T, weight: Any)", torch.lerp, "input + weight * (end - input).")
-addcdiv = forwarding("addcdiv(input: T, tensor1: T, tensor2: T, *, value: Any = 1)", torch.addcdiv, "input + value * tensor1 / tensor2.")
-addcmul = forwarding("addcmul(input: T, tensor1: T, tensor2: T, *, value: Any = 1)", torch.addcmul, "input + value * tensor1 * tensor2.")
-bitwise_not = forwarding("bitwise_not(input: T)", torch.bitwise_not, "Invert all bits; for bools, logical not.")
+@bridged
+def lerp(input: T, end: T, weight: Any) -> T:
+    """input + weight * (end - input)."""
+    return torch.lerp(input, end, weight)
+
+
+@bridged
+def addcdiv(input: T, tensor1: T, tensor2: T, *, value: Any = 1) -> T:
+    """input + value * tensor1 / tensor2."""
+    return torch.addcdiv(input, tensor1, tensor2, value=value)
+
+
+@bridged
+def addcmul(input: T, tensor1: T, tensor2: T, *, value: Any = 1) -> T:
+    """input + value * tensor1 * tensor2."""
+    return torch.addcmul(input, tensor1, tensor2, value=value)
+
+
+@bridged
+def bitwise_not(input: T) -> T:
+    """Invert all bits; for bools, logical not."""
+    return torch.bitwise_not(input)
 
 
 @bridged
@@ -104,10 +155,28 @@ def clone(input: T) -> T:
     return input.clone()
 
 
-frac = forwarding("frac(input: T)", torch.frac, "The fractional part, with the sign of x.")
-sqrt = forwarding("sqrt(input: T)", torch.sqrt, "The square root, float32 for integers.")
-isnan = forwarding("isnan(tensor: T)", torch.isnan, "Test whether each element is NaN.")
-real = forwarding("real(input: T)", torch.real, "The real part; a real Tensor is returned unchanged.")
+@bridged
+def frac(input: T) -> T:
+    """The fractional part, with the sign of x."""
+    return torch.frac(input)
+
+
+@bridged
+def sqrt(input: T) -> T:
+    """The square root, float32 for integers."""
+    return torch.sqrt(input)
+
+
+@bridged
+def isnan(tensor: T) -> T:
+    """Test whether each element is NaN."""
+    return torch.isnan(tensor)
+
+
+@bridged
+def real(input: T) -> T:
+    """The real part; a real Tensor is returned unchanged."""
+    return torch.real(input)
 
 
 @bridged
@@ -116,8 +185,16 @@ def imag(input: T) -> T:
     return torch.imag(input) if input.is_complex() else torch.zeros_like(input)
 
 
-fix = forwarding("fix(input: T)", torch.trunc, "Round towards 0.")
-trunc = forwarding("trunc(input: T)", torch.trunc, "Round towards 0.")
+@bridged
+def fix(input: T) -> T:
+    """Round towards 0."""
+    return torch.trunc(input)
+
+
+@bridged
+def trunc(input: T) -> T:
+    """Round towards 0."""
+    return torch.trunc(input)
 
 
 @bridged
@@ -135,10 +212,10 @@ def softmax(input: T, dim: int | None, *, dtype: Any = None) -> T:
     return torch.softmax(input, dim, dtype=as_dtype(dtype))
 
 
-npu_gelu = forwarding(
-    'npu_gelu(input: T, approximate: str = "none")', torch.nn.functional.gelu,
-    "x * Phi(x), approximated with `approximate` 'tanh'.", by_name=("approximate",),
-)
+@bridged
+def npu_gelu(input: T, approximate: str = "none") -> T:
+    """x * Phi(x), approximated with `approximate` 'tanh'."""
+    return torch.nn.functional.gelu(input, approximate=approximate)
 
 
 def where(condition: Any, input: Any = None, other: Any = None) -> Any:
@@ -153,7 +230,10 @@ def _true_indexes(condition: T) -> Any:
     return torch.nonzero(condition, as_tuple=True)
 
 
-float_power = forwarding("float_power(input: Any, exponent: Any)", torch.float_power, "input ** exponent, computed in float64.")
+@bridged
+def float_power(input: Any, exponent: Any) -> T:
+    """input ** exponent, computed in float64."""
+    return torch.float_power(input, exponent)
 
 
 @bridged
@@ -162,5 +242,13 @@ def item(input: T) -> Any:
     return input.item()
 
 
-polar = forwarding("polar(abs: T, angle: T)", torch.polar, "Complex numbers with these absolute values and angles.")
-isneginf = forwarding("isneginf(input: T)", torch.isneginf, "Test whether each element is minus infinity.")
+@bridged
+def polar(abs: T, angle: T) -> T:
+    """Complex numbers with these absolute values and angles."""
+    return torch.polar(abs, angle)
+
+
+@bridged
+def isneginf(input: T) -> T:
+    """Test whether each element is minus infinity."""
+    return torch.isneginf(input)

@@ -5,11 +5,14 @@ from typing import Any
 
 import torch
 
-from torchspore.mindspore.mint.forwarding import forwarding
 from torchspore.mindspore.mint.shared import T, as_dtype, axes, in_floats
 from torchspore.mindspore.ops.declare import bridged
 
-inv = forwarding("inv(input: T)", torch.linalg.inv, "The inverse of each square matrix.")
+
+@bridged
+def inv(input: T) -> T:
+    """The inverse of each square matrix."""
+    return torch.linalg.inv(input)
 
 
 @bridged

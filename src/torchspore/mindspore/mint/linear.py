@@ -7,7 +7,6 @@ from typing import Any
 import torch
 
 from torchspore.engine.eager.half_precision import in_float32
-from torchspore.mindspore.mint.forwarding import forwarding
 from torchspore.mindspore.mint.shared import T, write_back
 from torchspore.mindspore.ops.declare import bridged, part_of
 from torchspore.mindspore.ops.wide import Widening
@@ -19,8 +18,16 @@ def bmm(input: T, mat2: T) -> T:
     return in_float32(torch.bmm, input, mat2)
 
 
-mv = forwarding("mv(input: T, vec: T)", torch.mv, "A matrix (N, M) times a vector (M,).")
-vdot = forwarding("vdot(input: T, other: T)", torch.vdot, "The sum of conj(input) * other of two vectors.")
+@bridged
+def mv(input: T, vec: T) -> T:
+    """A matrix (N, M) times a vector (M,)."""
+    return torch.mv(input, vec)
+
+
+@bridged
+def vdot(input: T, other: T) -> T:
+    """The sum of conj(input) * other of two vectors."""
+    return torch.vdot(input, other)
 
 
 @bridged
@@ -29,7 +36,10 @@ def addmm(input: T, mat1: T, mat2: T, *, beta: Any = 1, alpha: Any = 1) -> T:
     return in_float32(functools.partial(torch.addmm, beta=beta, alpha=alpha), input, mat1, mat2)
 
 
-addmv = forwarding("addmv(input: T, mat: T, vec: T, *, beta: Any = 1, alpha: Any = 1)", torch.addmv, "beta * input + alpha * mat @ vec.")
+@bridged
+def addmv(input: T, mat: T, vec: T, *, beta: Any = 1, alpha: Any = 1) -> T:
+    """beta * input + alpha * mat @ vec."""
+    return torch.addmv(input, mat, vec, beta=beta, alpha=alpha)
 
 
 @bridged(wide=Widening())
@@ -44,10 +54,10 @@ def baddbmm(input: T, batch1: T, batch2: T, *, beta: Any = 1, alpha: Any = 1) ->
     return in_float32(functools.partial(torch.baddbmm, beta=beta, alpha=alpha), input, batch1, batch2)
 
 
-cdist = forwarding(
-    'cdist(x1: T, x2: T, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary")', torch.cdist,
-    "The distances of order `p` between the rows of (..., P, M) and (..., R, M); `compute_mode` may request a matrix product.",
-)
+@bridged
+def cdist(x1: T, x2: T, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> T:
+    """The distances of order `p` between the rows of (..., P, M) and (..., R, M); `compute_mode` may request a matrix product."""
+    return torch.cdist(x1, x2, p, compute_mode)
 
 
 @bridged
@@ -64,15 +74,16 @@ def triangular_solve(b: T, A: T, upper: bool = True, transpose: bool = False, un
     return torch.linalg.solve_triangular(matrix, b, upper=upper != transpose, unitriangular=unitriangular), A.clone()
 
 
-conv2d = forwarding(
-    "conv2d(input: T, weight: T, bias: T | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, "
-    "groups: int = 1)", torch.nn.functional.conv2d,
-    "Convolution of images (N, C, H, W) by (O, C / groups, kernel...); padding 'same' keeps the size, 'valid' adds nothing.",
-)
-conv_tbc = forwarding(
-    "conv_tbc(input: T, weight: T, bias: T, pad: int = 0)", torch.conv_tbc,
-    "Convolution of sequences (L, N, C) by (kernel, C, O), with `pad` zeros at both ends.",
-)
+@bridged
+def conv2d(input: T, weight: T, bias: T | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> T:
+    """Convolution of images (N, C, H, W) by (O, C / groups, kernel...); padding 'same' keeps the size, 'valid' adds nothing."""
+    return torch.nn.functional.conv2d(input, weight, bias, stride, padding, dilation, groups)
+
+
+@bridged
+def conv_tbc(input: T, weight: T, bias: T, pad: int = 0) -> T:
+    """Convolution of sequences (L, N, C) by (kernel, C, O), with `pad` zeros at both ends."""
+    return torch.conv_tbc(input, weight, bias, pad)
 
 
 def _channels(input: T, value: T) -> T:

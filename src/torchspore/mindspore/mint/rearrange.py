@@ -7,7 +7,6 @@ import torch
 
 from torchspore.engine.core.creation import constant
 from torchspore.mindspore import ops
-from torchspore.mindspore.mint.forwarding import forwarding
 from torchspore.mindspore.mint.shared import T, sizes
 from torchspore.mindspore.ops.declare import bridged, updating
 from torchspore.mindspore.ops.indices import as_index, counted
@@ -20,9 +19,10 @@ def reshape(input: T, shape: Any) -> T:
     return input.reshape(sizes(shape))
 
 
-flatten = forwarding(
-    "flatten(input: T, start_dim: int = 0, end_dim: int = -1)", torch.flatten, "Merge the axes from `start_dim` to `end_dim`.",
-)
+@bridged
+def flatten(input: T, start_dim: int = 0, end_dim: int = -1) -> T:
+    """Merge the axes from `start_dim` to `end_dim`."""
+    return torch.flatten(input, start_dim, end_dim)
 
 
 @bridged
@@ -31,7 +31,10 @@ def squeeze(input: T, dim: Any) -> T:
     return torch.squeeze(input, tuple(dim) if isinstance(dim, list) else dim)
 
 
-transpose = forwarding("transpose(input: T, dim0: int, dim1: int)", torch.transpose, "Swap two axes.")
+@bridged
+def transpose(input: T, dim0: int, dim1: int) -> T:
+    """Swap two axes."""
+    return torch.transpose(input, dim0, dim1)
 
 
 @bridged
@@ -46,10 +49,16 @@ def permute(input: T, dims: Any) -> T:
     return torch.permute(input, tuple(dims))
 
 
-narrow = forwarding(
-    "narrow(input: T, dim: int, start: Any, length: int)", torch.narrow, "`length` elements of the axis `dim` from `start` on.",
-)
-select = forwarding("select(input: T, dim: int, index: int)", torch.select, "The slice at `index` of the axis `dim`, which is removed.")
+@bridged
+def narrow(input: T, dim: int, start: Any, length: int) -> T:
+    """`length` elements of the axis `dim` from `start` on."""
+    return torch.narrow(input, dim, start, length)
+
+
+@bridged
+def select(input: T, dim: int, index: int) -> T:
+    """The slice at `index` of the axis `dim`, which is removed."""
+    return torch.select(input, dim, index)
 
 
 def _joined(tensors: Any) -> Any:
@@ -103,10 +112,10 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
     return ops.meshgrid(*listed, indexing=indexing or "ij")
 
 
-diag = forwarding(
-    "diag(input: T, diagonal: int = 0)", torch.diag,
-    "A matrix with `input` on its diagonal, or the diagonal of a matrix; `diagonal` counts upwards from the main one.",
-)
+@bridged
+def diag(input: T, diagonal: int = 0) -> T:
+    """A matrix with `input` on its diagonal, or the diagonal of a matrix; `diagonal` counts upwards from the main one."""
+    return torch.diag(input, diagonal)
 
 
 @bridged(wide=Widening())
@@ -118,10 +127,10 @@ def diff(input: T, n: int = 1, dim: int = -1, prepend: T | None = None, append: 
     return torch.diff(input, n, dim, prepend, append)
 
 
-roll = forwarding(
-    "roll(input: T, shifts: Any, dims: Any = None)", torch.roll,
-    "Shift the elements by `shifts` along `dims` (None: of the flat Tensor); elements past the end enter at the front.",
-)
+@bridged
+def roll(input: T, shifts: Any, dims: Any = None) -> T:
+    """Shift the elements by `shifts` along `dims` (None: of the flat Tensor); elements past the end enter at the front."""
+    return torch.roll(input, shifts, dims)
 
 
 @bridged(wide=Widening())
@@ -130,13 +139,16 @@ def gather(input: T, dim: int, index: T) -> T:
     return counted(lambda at: torch.gather(input, dim, at), as_index(index), input.shape[dim] if input.ndim else 1)
 
 
-index_select = forwarding(
-    "index_select(input: T, dim: int, index: T)", torch.index_select, "The slices along `dim` at `index`, which is 1-D.",
-)
-index_add = forwarding(
-    "index_add(input: T, dim: int, index: T, source: T, *, alpha: Any = 1)", torch.index_add,
-    "`input` with alpha * source added to the slices along `dim` at `index`.",
-)
+@bridged
+def index_select(input: T, dim: int, index: T) -> T:
+    """The slices along `dim` at `index`, which is 1-D."""
+    return torch.index_select(input, dim, index)
+
+
+@bridged
+def index_add(input: T, dim: int, index: T, source: T, *, alpha: Any = 1) -> T:
+    """`input` with alpha * source added to the slices along `dim` at `index`."""
+    return torch.index_add(input, dim, index, source, alpha=alpha)
 
 
 @bridged

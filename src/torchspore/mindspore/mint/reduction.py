@@ -9,7 +9,6 @@ from torchspore.engine.core import integer_gradients
 from torchspore.engine.core.tensor import TensorBase
 from torchspore.engine.eager.topk import topk as topk_of
 from torchspore.mindspore import ops
-from torchspore.mindspore.mint.forwarding import forwarding
 from torchspore.mindspore.mint.shared import T, as_dtype, axes, in_floats, total_dtype
 from torchspore.mindspore.ops.declare import bridged, part_of
 from torchspore.mindspore.ops.reduction import cast_to_integers, log_sum_exp, no_truth_values
@@ -77,10 +76,10 @@ def amin(input: T, dim: Any = (), keepdim: bool = False) -> T:
     return torch.amin(input, () if axes(dim) is None else dim, keepdim)
 
 
-argmin = forwarding(
-    "argmin(input: T, dim: Any = None, keepdim: bool = False)", torch.argmin,
-    "The index (int64) of the smallest element along `dim`, of the flat Tensor for None.", wide=Widening(values=(), compares=True),
-)
+@bridged(wide=Widening(values=(), compares=True))
+def argmin(input: T, dim: Any = None, keepdim: bool = False) -> T:
+    """The index (int64) of the smallest element along `dim`, of the flat Tensor for None."""
+    return torch.argmin(input, dim, keepdim)
 
 
 @part_of("max")
@@ -162,7 +161,10 @@ def cumprod(input: T, dim: int, dtype: Any = None) -> T:
     return torch.cumprod(cast_to_integers(input, dtype), dim, dtype=total_dtype(input, dtype))
 
 
-logsumexp = forwarding("logsumexp(input: T, dim: Any, keepdim: bool = False)", log_sum_exp, "log(sum(exp(x))) over `dim`.")
+@bridged
+def logsumexp(input: T, dim: Any, keepdim: bool = False) -> T:
+    """log(sum(exp(x))) over `dim`."""
+    return log_sum_exp(input, dim, keepdim)
 
 
 @bridged
@@ -207,14 +209,16 @@ def sort(input: T, *, dim: int = -1, descending: bool = False, stable: bool = Fa
     return tuple(torch.sort(input, dim=dim, descending=descending, stable=stable))
 
 
-argsort = forwarding(
-    "argsort(input: T, dim: int = -1, descending: bool = False, stable: bool = False)", torch.argsort,
-    "The int64 indexes that sort the elements along `dim`.", by_name=("dim", "descending", "stable"),
-)
-topk = forwarding(
-    "topk(input: T, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any", topk_of,
-    "The k largest (or smallest) elements along `dim`, and their int64 indexes.", wide=Widening(compares=True),
-)
+@bridged
+def argsort(input: T, dim: int = -1, descending: bool = False, stable: bool = False) -> T:
+    """The int64 indexes that sort the elements along `dim`."""
+    return torch.argsort(input, dim=dim, descending=descending, stable=stable)
+
+
+@bridged(wide=Widening(compares=True))
+def topk(input: T, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+    """The k largest (or smallest) elements along `dim`, and their int64 indexes."""
+    return topk_of(input, k, dim, largest, sorted)
 
 
 @bridged
@@ -234,11 +238,12 @@ def histc(input: T, bins: int = 100, min: Any = 0, max: Any = 0) -> T:
     return torch.histc(input.float(), bins, min, max).to(input.dtype)
 
 
-searchsorted = forwarding(
-    "searchsorted(sorted_sequence: T, values: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None, "
-    "sorter: T | None = None)", torch.searchsorted,
-    "The insertion points of `values` in `sorted_sequence`, int64 unless `out_int32`.",
-)
+@bridged
+def searchsorted(
+    sorted_sequence: T, values: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None, sorter: T | None = None,
+) -> T:
+    """The insertion points of `values` in `sorted_sequence`, int64 unless `out_int32`."""
+    return torch.searchsorted(sorted_sequence, values, out_int32=out_int32, right=right, side=side, sorter=sorter)
 
 
 @bridged(wide=Widening(values=()))
@@ -256,4 +261,7 @@ def bincount(input: T, weights: T | None = None, minlength: int = 0) -> T:
     return empty.index_add(0, input.to(torch.int64), weights.to(empty.dtype))
 
 
-trace = forwarding("trace(input: T)", torch.trace, "The sum of the diagonal of a matrix, int64 for integers.", wide=Widening())
+@bridged(wide=Widening())
+def trace(input: T) -> T:
+    """The sum of the diagonal of a matrix, int64 for integers."""
+    return torch.trace(input)

@@ -7,7 +7,6 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.mindspore import ops
-from torchspore.mindspore.mint.forwarding import forwarding
 from torchspore.mindspore.mint.shared import T, as_dtype, write_back
 from torchspore.mindspore.ops.activation import compute_rounded
 from torchspore.mindspore.ops.declare import bridged, part_of
@@ -85,10 +84,28 @@ def sigmoid_(input: Any) -> Any:
     return write_back(input, ops.sigmoid(input))
 
 
-gelu = forwarding('gelu(input: T, *, approximate: str = "none")', F.gelu, "x * Phi(x), approximated with `approximate` 'tanh'.")
-glu = forwarding("glu(input: T, dim: int = -1)", F.glu, "The first half along `dim` times the sigmoid of the second.")
-leaky_relu = forwarding("leaky_relu(input: T, negative_slope: float = 0.01)", F.leaky_relu, "x where positive, else negative_slope * x.")
-logsigmoid = forwarding("logsigmoid(input: T)", F.logsigmoid, "log(1 / (1 + exp(-x))).")
+@bridged
+def gelu(input: T, *, approximate: str = "none") -> T:
+    """x * Phi(x), approximated with `approximate` 'tanh'."""
+    return F.gelu(input, approximate=approximate)
+
+
+@bridged
+def glu(input: T, dim: int = -1) -> T:
+    """The first half along `dim` times the sigmoid of the second."""
+    return F.glu(input, dim)
+
+
+@bridged
+def leaky_relu(input: T, negative_slope: float = 0.01) -> T:
+    """x where positive, else negative_slope * x."""
+    return F.leaky_relu(input, negative_slope)
+
+
+@bridged
+def logsigmoid(input: T) -> T:
+    """log(1 / (1 + exp(-x)))."""
+    return F.logsigmoid(input)
 
 
 def _axis(input: T, dim: int | None) -> int:
@@ -108,12 +125,22 @@ def softmax(input: T, dim: int | None = None, dtype: Any = None) -> T:
     return torch.softmax(input, _axis(input, dim), dtype=as_dtype(dtype))
 
 
-softplus = forwarding(
-    "softplus(input: T, beta: float = 1, threshold: float = 20)", F.softplus,
-    "log(1 + exp(beta * x)) / beta, x itself where beta * x is above `threshold`.",
-)
-hardshrink = forwarding("hardshrink(input: T, lambd: float = 0.5)", F.hardshrink, "x where |x| > lambd, else 0.")
-softshrink = forwarding("softshrink(input: T, lambd: float = 0.5)", F.softshrink, "Move x towards 0 by lambd.")
+@bridged
+def softplus(input: T, beta: float = 1, threshold: float = 20) -> T:
+    """log(1 + exp(beta * x)) / beta, x itself where beta * x is above `threshold`."""
+    return F.softplus(input, beta, threshold)
+
+
+@bridged
+def hardshrink(input: T, lambd: float = 0.5) -> T:
+    """x where |x| > lambd, else 0."""
+    return F.hardshrink(input, lambd)
+
+
+@bridged
+def softshrink(input: T, lambd: float = 0.5) -> T:
+    """Move x towards 0 by lambd."""
+    return F.softshrink(input, lambd)
 
 
 @bridged
@@ -128,6 +155,19 @@ def hardswish(input: T) -> T:
     return compute_rounded(F.hardswish, input)
 
 
-mish = forwarding("mish(input: T)", F.mish, "x * tanh(log(1 + exp(x))).")
-selu = forwarding("selu(input: T)", F.selu, "ELU with the scale and alpha that keep mean 0 and variance 1.")
-prelu = forwarding("prelu(input: T, weight: T)", F.prelu, "x where positive, else x times the weight of its channel (axis 1).")
+@bridged
+def mish(input: T) -> T:
+    """x * tanh(log(1 + exp(x)))."""
+    return F.mish(input)
+
+
+@bridged
+def selu(input: T) -> T:
+    """ELU with the scale and alpha that keep mean 0 and variance 1."""
+    return F.selu(input)
+
+
+@bridged
+def prelu(input: T, weight: T) -> T:
+    """x where positive, else x times the weight of its channel (axis 1)."""
+    return F.prelu(input, weight)

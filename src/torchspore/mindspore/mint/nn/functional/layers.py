@@ -9,7 +9,6 @@ import torch.nn.functional as F
 from torchspore.engine.core.generators import drawing
 from torchspore.engine.core.precision import as_stored
 from torchspore.engine.eager.half_precision import in_float32
-from torchspore.mindspore.mint.forwarding import forwarding
 from torchspore.mindspore.mint.shared import T, sizes, write_back
 from torchspore.mindspore.ops.declare import bridged, part_of
 from torchspore.mindspore.ops.indices import as_index
@@ -47,27 +46,39 @@ def linear(input: T, weight: T, bias: T | None = None) -> T:
     return in_float32(F.linear, input, weight, bias)
 
 
-avg_pool1d = forwarding(
-    "avg_pool1d(input: T, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, "
-    "count_include_pad: bool = True)", F.avg_pool1d,
-    "The mean of each window of (N, C, L); the stride is the kernel's length by default.",
-)
-avg_pool2d = forwarding(
-    "avg_pool2d(input: T, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, "
-    "count_include_pad: bool = True, divisor_override: int | None = None)", F.avg_pool2d,
-    "The mean of each window of (N, C, H, W); `divisor_override` replaces the number of elements as divisor.",
-)
-avg_pool3d = forwarding(
-    "avg_pool3d(input: T, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, "
-    "count_include_pad: bool = True, divisor_override: int | None = None)", F.avg_pool3d,
-    "The mean of each window of (N, C, D, H, W); `divisor_override` replaces the number of elements as divisor.",
-)
-max_pool2d = forwarding(
-    "max_pool2d(input: T, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, "
-    "ceil_mode: bool = False, return_indices: bool = False) -> Any", F.max_pool2d,
-    "The largest value of each window of (N, C, H, W), with `return_indices` also its index (int64).",
-    by_name=("ceil_mode", "return_indices"),
-)
+@bridged
+def avg_pool1d(
+    input: T, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+) -> T:
+    """The mean of each window of (N, C, L); the stride is the kernel's length by default."""
+    return F.avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_include_pad)
+
+
+@bridged
+def avg_pool2d(
+    input: T, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> T:
+    """The mean of each window of (N, C, H, W); `divisor_override` replaces the number of elements as divisor."""
+    return F.avg_pool2d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+@bridged
+def avg_pool3d(
+    input: T, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> T:
+    """The mean of each window of (N, C, D, H, W); `divisor_override` replaces the number of elements as divisor."""
+    return F.avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+@bridged
+def max_pool2d(
+    input: T, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The largest value of each window of (N, C, H, W), with `return_indices` also its index (int64)."""
+    return F.max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode=ceil_mode, return_indices=return_indices)
 
 
 @bridged
@@ -78,25 +89,34 @@ def max_unpool2d(
     return F.max_unpool2d(input, indices, kernel_size, stride, padding, None if output_size is None else list(output_size))
 
 
-adaptive_avg_pool1d = forwarding(
-    "adaptive_avg_pool1d(input: T, output_size: Any)", F.adaptive_avg_pool1d, "The mean of each of `output_size` windows of (N, C, L).",
-)
-adaptive_avg_pool2d = forwarding(
-    "adaptive_avg_pool2d(input: T, output_size: Any)", F.adaptive_avg_pool2d,
-    "The mean of each of (H', W') windows of (N, C, H, W); None keeps a length.",
-)
-adaptive_avg_pool3d = forwarding(
-    "adaptive_avg_pool3d(input: T, output_size: Any)", F.adaptive_avg_pool3d,
-    "The mean of each of (D', H', W') windows of (N, C, D, H, W); None keeps a length.",
-)
-adaptive_max_pool1d = forwarding(
-    "adaptive_max_pool1d(input: T, output_size: Any, return_indices: bool = False) -> Any", F.adaptive_max_pool1d,
-    "The largest value of each of `output_size` windows of (N, C, L), with `return_indices` also its index (int64).",
-)
-adaptive_max_pool2d = forwarding(
-    "adaptive_max_pool2d(input: T, output_size: Any, return_indices: bool = False) -> Any", F.adaptive_max_pool2d,
-    "The largest value of each of (H', W') windows of (N, C, H, W), with `return_indices` also its index (int64).",
-)
+@bridged
+def adaptive_avg_pool1d(input: T, output_size: Any) -> T:
+    """The mean of each of `output_size` windows of (N, C, L)."""
+    return F.adaptive_avg_pool1d(input, output_size)
+
+
+@bridged
+def adaptive_avg_pool2d(input: T, output_size: Any) -> T:
+    """The mean of each of (H', W') windows of (N, C, H, W); None keeps a length."""
+    return F.adaptive_avg_pool2d(input, output_size)
+
+
+@bridged
+def adaptive_avg_pool3d(input: T, output_size: Any) -> T:
+    """The mean of each of (D', H', W') windows of (N, C, D, H, W); None keeps a length."""
+    return F.adaptive_avg_pool3d(input, output_size)
+
+
+@bridged
+def adaptive_max_pool1d(input: T, output_size: Any, return_indices: bool = False) -> Any:
+    """The largest value of each of `output_size` windows of (N, C, L), with `return_indices` also its index (int64)."""
+    return F.adaptive_max_pool1d(input, output_size, return_indices)
+
+
+@bridged
+def adaptive_max_pool2d(input: T, output_size: Any, return_indices: bool = False) -> Any:
+    """The largest value of each of (H', W') windows of (N, C, H, W), with `return_indices` also its index (int64)."""
+    return F.adaptive_max_pool2d(input, output_size, return_indices)
 
 
 @part_of("batch_norm")
@@ -131,14 +151,16 @@ def layer_norm(input: T, normalized_shape: Any, weight: T | None = None, bias: T
     return F.layer_norm(input, sizes(normalized_shape), weight, bias, eps)
 
 
-group_norm = forwarding(
-    "group_norm(input: T, num_groups: int, weight: T | None = None, bias: T | None = None, eps: float = 1e-5)", F.group_norm,
-    "(x - mean) / deviation for each of `num_groups` groups of channels; times weight, plus bias.",
-)
-normalize = forwarding(
-    "normalize(input: T, p: float = 2.0, dim: Any = 1, eps: float = 1e-12)", F.normalize,
-    "x divided by its norm of order `p` along `dim`, which is at least eps.",
-)
+@bridged
+def group_norm(input: T, num_groups: int, weight: T | None = None, bias: T | None = None, eps: float = 1e-5) -> T:
+    """(x - mean) / deviation for each of `num_groups` groups of channels; times weight, plus bias."""
+    return F.group_norm(input, num_groups, weight, bias, eps)
+
+
+@bridged
+def normalize(input: T, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> T:
+    """x divided by its norm of order `p` along `dim`, which is at least eps."""
+    return F.normalize(input, p, dim, eps)
 
 
 @bridged
@@ -169,17 +191,22 @@ def pad(input: T, pad: Any, mode: str = "constant", value: Any = None) -> T:
     return F.pad(input, sizes(pad), mode, value)
 
 
-unfold = forwarding(
-    "unfold(input: T, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1)", F.unfold,
-    "The windows of (N, C, H, W) as columns (N, C * kernel, L).",
-)
-fold = forwarding(
-    "fold(input: T, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1)", F.fold,
-    "Sum columns (N, C * kernel, L) at the positions of their windows in (N, C, H, W).",
-)
-pixel_shuffle = forwarding(
-    "pixel_shuffle(input: T, upscale_factor: int)", F.pixel_shuffle, "(..., C * r * r, H, W) as (..., C, H * r, W * r).",
-)
+@bridged
+def unfold(input: T, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> T:
+    """The windows of (N, C, H, W) as columns (N, C * kernel, L)."""
+    return F.unfold(input, kernel_size, dilation, padding, stride)
+
+
+@bridged
+def fold(input: T, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> T:
+    """Sum columns (N, C * kernel, L) at the positions of their windows in (N, C, H, W)."""
+    return F.fold(input, output_size, kernel_size, dilation, padding, stride)
+
+
+@bridged
+def pixel_shuffle(input: T, upscale_factor: int) -> T:
+    """(..., C * r * r, H, W) as (..., C, H * r, W * r)."""
+    return F.pixel_shuffle(input, upscale_factor)
 
 
 @bridged

@@ -4,15 +4,15 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
-from torchspore.mindspore.mint.forwarding import forwarding
 from torchspore.mindspore.mint.shared import T
 from torchspore.mindspore.ops.declare import bridged
 from torchspore.mindspore.ops.loss import constant_in, probability_loss
 
-binary_cross_entropy = forwarding(
-    'binary_cross_entropy(input: T, target: T, weight: T | None = None, reduction: str = "mean")', probability_loss,
-    "-(y * log(x) + (1 - y) * log(1 - x)), times weight, with logarithms of x + 1e-12 and 1 - x + 1e-12.",
-)
+
+@bridged
+def binary_cross_entropy(input: T, target: T, weight: T | None = None, reduction: str = "mean") -> T:
+    """-(y * log(x) + (1 - y) * log(1 - x)), times weight, with logarithms of x + 1e-12 and 1 - x + 1e-12."""
+    return probability_loss(input, target, weight, reduction)
 
 
 @bridged
@@ -78,10 +78,13 @@ def _reduced(values: T, reduction: str) -> T:
     return values.mean() if reduction == "mean" else values.sum()
 
 
-cosine_embedding_loss = forwarding(
-    'cosine_embedding_loss(input1: T, input2: T, target: T, margin: float = 0.0, reduction: str = "mean")', F.cosine_embedding_loss,
-    "1 - cos(x1, x2) where y is 1, max(0, cos - margin) where y is -1.", by_name=("reduction",),
-)
-soft_margin_loss = forwarding(
-    'soft_margin_loss(input: T, target: T, reduction: str = "mean")', F.soft_margin_loss, "log(1 + exp(-y * x)).", by_name=("reduction",),
-)
+@bridged
+def cosine_embedding_loss(input1: T, input2: T, target: T, margin: float = 0.0, reduction: str = "mean") -> T:
+    """1 - cos(x1, x2) where y is 1, max(0, cos - margin) where y is -1."""
+    return F.cosine_embedding_loss(input1, input2, target, margin, reduction=reduction)
+
+
+@bridged
+def soft_margin_loss(input: T, target: T, reduction: str = "mean") -> T:
+    """log(1 + exp(-y * x))."""
+    return F.soft_margin_loss(input, target, reduction=reduction)
