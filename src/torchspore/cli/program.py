@@ -122,7 +122,7 @@ def _run_guarded(body: Callable[[], object], argv: list[str], first_path: str) -
         return _exit_code(error)
     except KeyboardInterrupt as error:
         _flush()
-        print(f"interrupted at {_last_line(error.__traceback__)}", file=sys.stderr)
+        print(f"interrupted at {last_line(error.__traceback__)}", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError as error:
         if not output.has_lost_reader():
@@ -183,7 +183,7 @@ def _show(error: BaseException) -> None:
         sys.excepthook(type(error), error, error.__traceback__)
 
 
-def _last_line(trace: TracebackType | None) -> str:
+def last_line(trace: TracebackType | None) -> str:
     """Return `file:line` of the innermost user line at the interrupt."""
     from torchspore.base.frames import is_user_file
 

@@ -114,7 +114,7 @@ def run(words: Sequence[str]) -> int:
     try:
         request = parse(words)
         if request.script is not None:
-            _check_exists(request.script)
+            check_exists(request.script)
     except UsageError as error:
         print(error, file=sys.stderr)
         return USAGE_ERROR
@@ -168,7 +168,7 @@ def _execute(request: Request) -> int:
     return program.execute_code(request.code or "", request.arguments)
 
 
-def _check_exists(script: str) -> None:
+def check_exists(script: str) -> None:
     """Refuse a script that does not exist, before anything is imported."""
     path = Path(script)
     if os.path.isdir(script):        # unlike Path.is_dir, False for an impossible file name

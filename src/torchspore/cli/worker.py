@@ -126,7 +126,7 @@ def _save_error() -> None:
     path = os.environ.get("TORCHELASTIC_ERROR_FILE")
     if error is None or not path:
         return
-    where = program._last_line(error.__traceback__)
+    where = program.last_line(error.__traceback__)
     text = str(error)
     description = text if where is None or text.startswith(str(where).rsplit(":", 1)[0]) else f"{where}: {text}"
     message = {"message": f"{type(error).__name__}: {description}", "extraInfo": {"timestamp": str(int(time.time()))}}

@@ -55,7 +55,7 @@ def check_program(words: tuple[str, ...]) -> None:
     """Refuse a program that `torchspore run` would refuse in each process, before any is started. Raise UsageError."""
     request = run_command.parse(words)
     if request.script is not None:
-        run_command._check_exists(request.script)
+        run_command.check_exists(request.script)
 
 
 def launch_job(create_job: Callable[[Any], Any]) -> int:

@@ -176,12 +176,12 @@ class _Region:
                 value.detach().requires_grad_(t.requires_grad) if _has_gradient(t)
                 else value if integer_gradients.shadow(t) is None else integer_gradients.leaf(value)
             ))
-        around, engine._local.frame = engine._local.frame, self._frame
+        around, engine.thread_state.frame = engine.thread_state.frame, self._frame
         try:
             with recomputing.open():
                 yield
         finally:
-            engine._local.frame = around
+            engine.thread_state.frame = around
             for tensor, t in empty:
                 tensor._t = t
 

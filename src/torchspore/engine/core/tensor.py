@@ -22,11 +22,13 @@ thread-local only when it is not zero."""
 _lock = threading.Lock()
 
 
-class _Local(threading.local):
+class _ThreadState(threading.local):
+    """The state of a thread: the frame of the capture or gradient that it runs."""
+
     frame: Frame | None = None
 
 
-_local = _Local()
+thread_state = _ThreadState()
 
 
 class TensorBase:
@@ -179,16 +181,16 @@ class Frame:
     def open(self) -> Iterator[None]:
         """Makes this the thread's innermost frame."""
         global active
-        self.outer = _local.frame
+        self.outer = thread_state.frame
         if not self.has_rules:
             self.rules = None if self.outer is None else self.outer.rules
         with _lock:
             active += 1
-        _local.frame = self
+        thread_state.frame = self
         try:
             yield
         finally:
-            _local.frame = self.outer
+            thread_state.frame = self.outer
             with _lock:
                 active -= 1
 
@@ -202,7 +204,7 @@ def follow_operators(is_on: bool) -> None:
 
 def frame() -> Frame | None:
     """The innermost frame of this thread."""
-    return _local.frame if active else None
+    return thread_state.frame if active else None
 
 
 def is_recording() -> bool:
@@ -218,24 +220,24 @@ def is_recording() -> bool:
 @contextmanager
 def outside() -> Iterator[None]:
     """Runs its block as if no frame were open in this thread."""
-    around, _local.frame = _local.frame, None
+    around, thread_state.frame = thread_state.frame, None
     try:
         yield
     finally:
-        _local.frame = around
+        thread_state.frame = around
 
 
 def apart(kind: Any, *arguments: Any) -> Any:
     """`kind.apply(*arguments)`, of a torch.autograd.Function whose gradient is not that of what it computes."""
-    if active and _local.frame is not None:
-        _local.frame.custom_gradient()
+    if active and thread_state.frame is not None:
+        thread_state.frame.custom_gradient()
     return kind.apply(*arguments)
 
 
 def raw(tensor: TensorBase) -> torch.Tensor:
     """The torch tensor to compute with: the real one, or what this thread's frame hands out for it."""
     if active:
-        around = _local.frame
+        around = thread_state.frame
         if around is not None:
             return around.resolve(tensor)
     return tensor._t
@@ -244,24 +246,26 @@ def raw(tensor: TensorBase) -> torch.Tensor:
 def measured(tensor: TensorBase) -> torch.Tensor:
     """The torch tensor to read lengths from."""
     if active:
-        around = _local.frame
+        around = thread_state.frame
         if around is not None:
             return around.measured(tensor)
     return tensor._t
 
 
-_new = object.__new__
-_class: type[TensorBase] = TensorBase
+new_object = object.__new__
+tensor_class: type[TensorBase] = TensorBase
+"""The class of Tensors that `wrap` creates."""
+
 
 def register(cls: type[TensorBase]) -> None:
     """Says which class `wrap` makes; called once by the front end."""
-    global _class
-    _class = cls
+    global tensor_class
+    tensor_class = cls
 
 
 def wrap(t: torch.Tensor) -> Any:
     """A Tensor of the front end around `t`."""
-    out = _new(_class)
+    out = new_object(tensor_class)
     out._t = t
     return out
 

@@ -105,7 +105,7 @@ class _Entry:
     ) -> None:
         self._folder, self._module, self._name, self._inputs = folder, module, name, called
         self._scripts = {path: _hash(path) for path in scripts}
-        inputs = [serialize._meta(node.meta.get("val")) for node in module.graph.nodes if node.op == "placeholder"]
+        inputs = [serialize.meta_of(node.meta.get("val")) for node in module.graph.nodes if node.op == "placeholder"]
         self._fingerprint = fingerprint(module, settings, f"graph {streams_of(module)}")     # the stored graph names its streams
         # Without a script of the user's nothing but the graph tells one net from another.
         subject = name if scripts else self._fingerprint
@@ -194,8 +194,8 @@ def _is_fixed(module: torch.fx.GraphModule) -> bool:
 def _ends(module: torch.fx.GraphModule) -> Any:
     """The shapes and dtypes of what goes into a graph and of what comes out."""
     nodes = list(module.graph.nodes)
-    inputs = [serialize._meta(node.meta.get("val")) for node in nodes if node.op == "placeholder"]
-    return inputs, [serialize._meta(node.meta.get("val")) for node in nodes[-1].args[0]]
+    inputs = [serialize.meta_of(node.meta.get("val")) for node in nodes if node.op == "placeholder"]
+    return inputs, [serialize.meta_of(node.meta.get("val")) for node in nodes[-1].args[0]]
 
 
 def _hash(path: str) -> str:

@@ -222,7 +222,7 @@ class RecordedGraph(Graph):
         leaves, seeds, views = tuple(capture.leaves), tuple(capture.seeds), capture.views
 
         def code(*inputs: torch.Tensor) -> list[Any]:
-            outs = list(_Step.apply(forward_code, backward_code, count, leaves, seeds, *inputs))
+            outs = list(GraphFunction.apply(forward_code, backward_code, count, leaves, seeds, *inputs))
             for index, memory in views:
                 outs[index] = _view_of(outs[memory], outs[index])
             return outs
@@ -255,7 +255,7 @@ def _as_it_is(t: torch.Tensor) -> None:
     """A change that changes nothing."""
 
 
-class _Step(torch.autograd.Function):
+class GraphFunction(torch.autograd.Function):
     """One graph on torch's tape."""
 
     @staticmethod

@@ -18,12 +18,12 @@ def constant(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
     around, capture = engine.frame(), current()
     if around is None or capture is None or any(True for _ in tensors((args, kwargs))):
         return function(*args, **kwargs)
-    engine._local.frame = None
+    engine.thread_state.frame = None
     try:
         with without_modes():
             result = function(*args, **kwargs)
     finally:
-        engine._local.frame = around
+        engine.thread_state.frame = around
     for array in (leaf for leaf in tree.leaves(result) if isinstance(leaf, np.ndarray)):
         capture.watch.arrays.setdefault(id(array), lambda array=array: array)  # type: ignore[misc]
     return transform(result, lambda tensor: tensor if _is_programs(tensor) else wrap(around.literal(tensor._t, lambda t: t)))

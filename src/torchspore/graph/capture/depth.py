@@ -122,7 +122,7 @@ class _Carried:
     """The state of this thread that must hold in the other."""
 
     def __init__(self) -> None:
-        self.frame = tensor._local.frame
+        self.frame = tensor.thread_state.frame
         self.trace, self.profile = sys.gettrace(), sys.getprofile()
         self.gradients, self.inference = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
         accelerator = torch.accelerator.current_accelerator(check_available=True)
@@ -135,7 +135,7 @@ class _Carried:
     @contextmanager
     def over(self) -> Iterator[None]:
         """Makes it hold in the thread that enters."""
-        tensor._local.frame = self.frame
+        tensor.thread_state.frame = self.frame
         with ExitStack() as stack:
             stack.enter_context(torch.inference_mode(self.inference))
             stack.enter_context(torch.set_grad_enabled(self.gradients))

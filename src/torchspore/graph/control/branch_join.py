@@ -92,7 +92,7 @@ class Join:
             if list(a) != list(b):
                 raise Mismatch(sides(a, b))
             return like(a, [self.value(x, b[key]) for key, x in a.items()])
-        if _is_equal(a, b):
+        if is_equal(a, b):
             return a
         raise Mismatch(sides(a, b))
 
@@ -206,7 +206,7 @@ def _kind(value: Any) -> str | None:
     return "tensor" if isinstance(value, TensorBase) else "number" if is_plain(value) else None
 
 
-def _is_equal(a: Any, b: Any) -> bool:
+def is_equal(a: Any, b: Any) -> bool:
     try:
         return bool(a == b)
     except Exception:  # an object of the user's with an __eq__ of its own

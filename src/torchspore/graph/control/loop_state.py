@@ -12,7 +12,7 @@ from torchspore.engine.core.number import KINDS, Number, is_plain, number
 from torchspore.engine.core.tensor import TensorBase, raw, wrap
 from torchspore.engine.core.tree import like
 from torchspore.graph.capture.ambiguous_tensors import mark, mark_numbers, may_be_number, may_be_parameter
-from torchspore.graph.control.branch_join import NOTHING, JoinedTensor, Mismatch, Source, _is_equal, from_outside, holds, sides
+from torchspore.graph.control.branch_join import NOTHING, JoinedTensor, Mismatch, Source, from_outside, holds, is_equal, sides
 from torchspore.graph.control.subgraph import Outcome
 from torchspore.graph.fx.control_flow import stand_in
 
@@ -69,7 +69,7 @@ class State:
             return like(before, [self.enter(x, y, part) for x, y in zip(before, after)])
         if isinstance(before, dict) and type(before) is type(after) and list(before) == list(after):
             return like(before, [self.enter(value, after[key], part) for key, value in before.items()])
-        if _is_equal(before, after):
+        if is_equal(before, after):
             return before
         raise Mismatch(_rounds(before, after))
 
@@ -111,7 +111,7 @@ class State:
             return
         elif isinstance(structure, TensorBase) or isinstance(after, TensorBase) or (is_plain(structure) and is_plain(after)):
             raise Retry
-        elif not _is_equal(structure, after):
+        elif not is_equal(structure, after):
             raise Mismatch(_rounds(structure, after))
 
     def _match_slot(self, slot: Slot, after: Any, part: Outcome) -> None:

@@ -163,12 +163,12 @@ class SubgraphCapture(Capture):
 
     def _outside(self, function: Callable[[], Any]) -> Any:
         """Return the result of `function` in the frame and the trace around this part."""
-        inner, engine._local.frame = engine._local.frame, self.outer
+        inner, engine.thread_state.frame = engine.thread_state.frame, self.outer
         try:
             with without_modes(), _modes(self._modes):
                 return function()
         finally:
-            engine._local.frame = inner
+            engine.thread_state.frame = inner
 
     # ---- what the program does
 

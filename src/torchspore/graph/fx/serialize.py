@@ -83,7 +83,7 @@ def _node(module: torch.fx.GraphModule, node: Node) -> dict[str, Any]:
     if node.op == "get_attr":
         entry["constant"] = _bytes(functools.reduce(getattr, str(node.target).split("."), module))
     if "val" in node.meta:
-        entry["val"] = _meta(node.meta["val"])
+        entry["val"] = meta_of(node.meta["val"])
     if node.meta.get(node_metadata.OPTIMIZER):
         entry["optimizer"] = True
     return entry
@@ -148,10 +148,10 @@ def _of_torch(name: str, kinds: Any) -> Any:
     return dtype
 
 
-def _meta(value: Any) -> Any:
+def meta_of(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return [list(value.shape), list(value.stride()), str(value.dtype).removeprefix("torch."), str(value.device)]
-    return {"items": [_meta(item) for item in value]} if isinstance(value, (list, tuple)) else None
+    return {"items": [meta_of(item) for item in value]} if isinstance(value, (list, tuple)) else None
 
 
 def _fake(document: Any, mode: Any) -> Any:
@@ -168,7 +168,7 @@ def _bytes(value: Any) -> dict[str, Any]:
     if not isinstance(value, torch.Tensor) or value.numel() > 1 << 20:
         raise Unwritable("a large constant, or one that is no Tensor")
     flat = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
-    return {"meta": _meta(value), "bytes": base64.b64encode(flat.numpy().tobytes()).decode()}
+    return {"meta": meta_of(value), "bytes": base64.b64encode(flat.numpy().tobytes()).decode()}
 
 
 def _constant(document: dict[str, Any]) -> torch.Tensor:

@@ -228,7 +228,7 @@ class Parameter(Tensor):
 
     def _with(self, t: Any) -> Parameter:
         """Return a Parameter of the same name and flags with other values."""
-        parameter: Parameter = engine._new(type(self))
+        parameter: Parameter = engine.new_object(type(self))
         parameter._t = t
         parameter.__dict__.update(copied_attributes(self))
         if allocator.is_on:

@@ -316,7 +316,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         return format(self.item(), spec) if spec and self.size == 1 else str(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        copied = engine._new(type(self))
+        copied = engine.new_object(type(self))
         copied._t = raw(self).clone()
         memo[id(self)] = copied
         import copy
@@ -443,7 +443,7 @@ def copied_attributes(tensor: Tensor) -> dict[str, Any]:
 
 
 def _rebuild(cls: type[Tensor], t: Any, attributes: dict[str, Any]) -> Tensor:
-    tensor = engine._new(cls)
+    tensor = engine.new_object(cls)
     tensor._t = t
     tensor.__dict__.update(attributes)
     return tensor  # type: ignore[no-any-return]

@@ -84,7 +84,7 @@ def binary(name: str, compute: Callable[..., torch.Tensor], doc: str, family: st
                 a, b = input._t, other._t
                 if a.dtype is b.dtype:
                     t = compute(a, b)
-                    out = _new(engine._class)
+                    out = _new(engine.tensor_class)
                     out._t = t
                     return out
             except (AttributeError, RuntimeError):

@@ -110,8 +110,8 @@ def scatter_tensor(
     process_group, x = group_of(group), arguments.tensor("input_tensor", input_tensor)
     rows = arguments.sizes("input_tensor", None, x.shape[0] if x.ndim else 1, process_group)[0]
     arguments.check_output(output_tensor, (rows, *x.shape[1:]), x.dtype)
-    value = exchange._collectives().scatter(raw(x), rank_in_group("src", src, process_group), process_group)
-    return exchange._into(output_tensor, (value, exchange.OVER), async_op)
+    value = exchange.load_collectives().scatter(raw(x), rank_in_group("src", src, process_group), process_group)
+    return exchange.write_result(output_tensor, (value, exchange.OVER), async_op)
 
 
 def gather_into_tensor(
@@ -123,9 +123,9 @@ def gather_into_tensor(
     at = rank_in_group("dst", dst, process_group)
     if process_group.rank == at:
         arguments.check_output(output_tensor, (x.shape[0] * process_group.size, *x.shape[1:]), x.dtype)
-    value = exchange._collectives().gather(raw(x), at, process_group)
+    value = exchange.load_collectives().gather(raw(x), at, process_group)
     if process_group.rank == at:
-        return exchange._into(output_tensor, (value, exchange.OVER), async_op)
+        return exchange.write_result(output_tensor, (value, exchange.OVER), async_op)
     return arguments.handled(async_op, lambda: None)
 
 

@@ -46,7 +46,7 @@ class Points:
         self._replaced.put(Graph, "run", self._graph)
         self._replaced.put(compilation, "capture", self._capture)
         for name in ("forward", "backward"):
-            self._replaced.put(gradient_graphs._Step, name, self._half, static=True)
+            self._replaced.put(gradient_graphs.GraphFunction, name, self._half, static=True)
         if self._operators:
             self._replaced.put_everywhere("ruled", precision.ruled, self._ruled)
             engine.follow_operators(True)

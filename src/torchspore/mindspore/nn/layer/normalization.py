@@ -225,7 +225,7 @@ class LayerNormExt(Cell):
         super().__init__()
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else normalized_shape
         if not isinstance(shape, (tuple, list)):
-            raise TypeError(f"LayerNormExt(normalized_shape={shape!r:.40}): expected an int, a tuple or a list.")
+            raise TypeError(f"{type(self).__name__}(normalized_shape={shape!r:.40}): expected an int, a tuple or a list.")
         self.normalized_shape, self.eps, self.elementwise_affine = tuple(shape), eps, elementwise_affine
         dtype = dtypes.float32 if dtype is None else dtype
         self.weight = Parameter(initializer("ones", self.normalized_shape, dtype), name="weight") if elementwise_affine else None

@@ -115,7 +115,7 @@ def all_to_all_with_output_shape(
             f"{named_group.size} shapes, that of this process's own Tensor {tuple(tensors[named_group.rank].shape)}")
         raise ValueError(message(f"output_shape_list={short(output_shape_list)}", expected))
     counts = [_count(shape) for shape in shapes]
-    received, work = _later().all_to_all(raw(exchange._joined(tensors)), counts, [tensor.size for tensor in tensors], named_group)
+    received, work = _later().all_to_all(raw(exchange.joined_rows(tensors)), counts, [tensor.size for tensor in tensors], named_group)
     outs = tuple(wrap(share.reshape(shape)) for share, shape in zip(received.split(counts), shapes))
     return outs, arguments.handled(async_op, work.wait)
 

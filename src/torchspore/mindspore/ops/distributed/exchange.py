@@ -20,7 +20,7 @@ def _later() -> Any:
     return async_collectives
 
 
-def _collectives() -> Any:
+def load_collectives() -> Any:
     from torchspore.distributed.comm import collectives
 
     return collectives
@@ -36,7 +36,7 @@ class _Over:
 OVER = _Over()
 
 
-def _into(output: Any, begun: Any, async_op: bool) -> CommHandle | None:
+def write_result(output: Any, begun: Any, async_op: bool) -> CommHandle | None:
     """Writes the result of an exchange into a Tensor when it has finished."""
     value, work = begun
 
@@ -54,7 +54,7 @@ def _rows(x: Any) -> int:
 def all_reduce(tensor: Any, op: str = "sum", group: str | None = None, async_op: bool = False) -> CommHandle | None:
     """Reduce `tensor` over all processes, in place: sum, product, extreme or mean."""
     arguments.tensor("tensor", tensor)
-    return _into(tensor, _later().all_reduce(raw(tensor), arguments.kind(op), group_of(group)), async_op)
+    return write_result(tensor, _later().all_reduce(raw(tensor), arguments.kind(op), group_of(group)), async_op)
 
 
 def reduce(tensor: Any, dst: int, op: str = "sum", group: str | None = None, async_op: bool = False) -> CommHandle | None:
@@ -63,7 +63,7 @@ def reduce(tensor: Any, dst: int, op: str = "sum", group: str | None = None, asy
     at = rank_in_group("dst", dst, process_group)
     value, work = _later().all_reduce(raw(arguments.tensor("tensor", tensor)), arguments.kind(op), process_group)
     if process_group.rank == at:
-        return _into(tensor, (value, work), async_op)
+        return write_result(tensor, (value, work), async_op)
     return handled(async_op, work.wait)
 
 
@@ -71,7 +71,7 @@ def broadcast(tensor: Any, src: int, group: str | None = None, async_op: bool = 
     """Set `tensor` to that of the process `src`."""
     arguments.tensor("tensor", tensor)
     process_group = group_of(group)
-    return _into(tensor, _later().broadcast(raw(tensor), rank_in_group("src", src, process_group), process_group), async_op)
+    return write_result(tensor, _later().broadcast(raw(tensor), rank_in_group("src", src, process_group), process_group), async_op)
 
 
 def barrier(group: str | None = None, async_op: bool = False, device_ids: Any = None) -> CommHandle | None:
@@ -79,7 +79,7 @@ def barrier(group: str | None = None, async_op: bool = False, device_ids: Any = 
     process_group = group_of(group)
     if device_ids is not None:
         raise ValueError(message(f"barrier(device_ids={short(device_ids)})", "None: it is reserved"))
-    _collectives().barrier(process_group)
+    load_collectives().barrier(process_group)
     return handled(async_op, lambda: None)
 
 
@@ -89,7 +89,7 @@ def all_gather_into_tensor(output_tensor: Any, input_tensor: Any, group: str | N
     size = process_group.size
     shape = (x.shape[0] * size, *x.shape[1:]) if x.ndim else () if size == 1 else (size,)
     arguments.check_output(output_tensor, shape, x.dtype)
-    return _into(output_tensor, _later().all_gather(raw(x) if x.ndim or size == 1 else raw(x).reshape(1), process_group), async_op)
+    return write_result(output_tensor, _later().all_gather(raw(x) if x.ndim or size == 1 else raw(x).reshape(1), process_group), async_op)
 
 
 def all_gather_into_tensor_uneven(
@@ -99,7 +99,7 @@ def all_gather_into_tensor_uneven(
     process_group = group_of(group)
     lengths = arguments.sizes("output_split_sizes", output_split_sizes, _rows(tensor("output", output)), process_group)
     arguments.check_output(output, (sum(lengths), *tensor("input", input).shape[1:]) if input.ndim else (), input.dtype)
-    value = _collectives().all_gather_uneven(raw(input), lengths, process_group)
+    value = load_collectives().all_gather_uneven(raw(input), lengths, process_group)
     return handled(async_op, lambda: write_back(output, wrap(value)))
 
 
@@ -110,7 +110,7 @@ def reduce_scatter_tensor(
     process_group, kind = group_of(group), arguments.kind(op)
     rows = arguments.sizes("input", None, _rows(tensor("input", input)), process_group)[0]
     arguments.check_output(output, (rows, *input.shape[1:]) if input.ndim else (), input.dtype)
-    return _into(output, _later().reduce_scatter(raw(input), kind, process_group), async_op)
+    return write_result(output, _later().reduce_scatter(raw(input), kind, process_group), async_op)
 
 
 def reduce_scatter_tensor_uneven(
@@ -120,7 +120,7 @@ def reduce_scatter_tensor_uneven(
     process_group, kind = group_of(group), arguments.kind(op)
     lengths = arguments.sizes("input_split_sizes", input_split_sizes, _rows(tensor("input", input)), process_group)
     arguments.check_output(output, (lengths[process_group.rank], *input.shape[1:]) if input.ndim else (), input.dtype)
-    value = _collectives().reduce_scatter_uneven(raw(input), lengths, kind, process_group)
+    value = load_collectives().reduce_scatter_uneven(raw(input), lengths, kind, process_group)
     return handled(async_op, lambda: write_back(output, wrap(value)))
 
 
@@ -151,7 +151,7 @@ def gather(tensor: Any, gather_list: Any, dst: int = 0, group: str | None = None
     outputs = arguments.tensors_of("gather_list", gather_list, process_group) if process_group.rank == at else []
     for output in outputs:
         arguments.check_output(output, x.shape, x.dtype)
-    value = _collectives().gather(raw(x).reshape(-1), at, process_group)
+    value = load_collectives().gather(raw(x).reshape(-1), at, process_group)
     return handled(async_op, lambda: [
         write_back(output, wrap(share.reshape(tuple(output.shape)))) for output, share in zip(outputs, value.chunk(process_group.size))
     ])
@@ -168,7 +168,7 @@ def scatter(tensor: Any, scatter_list: Any, src: int = 0, group: str | None = No
         flat = ops.concat([ops.reshape(item, (-1,)) for item in tensors]) if len(tensors) > 1 else ops.reshape(tensors[0], (-1,))
     else:
         flat = ops.zeros((output.size * process_group.size,), output.dtype)
-    value = _collectives().scatter(raw(flat), at, process_group)
+    value = load_collectives().scatter(raw(flat), at, process_group)
     return handled(async_op, lambda: write_back(output, wrap(value.reshape(tuple(output.shape)))))
 
 
@@ -178,11 +178,11 @@ def reduce_scatter(output: Any, input_list: Any, op: str = "sum", group: str | N
     tensors = arguments.tensors_of("input_list", input_list, process_group)
     for item in tensors:
         arguments.check_output(output, item.shape, item.dtype)
-    value, work = _later().reduce_scatter(raw(_joined(tensors)), kind, process_group)
-    return _into(output, (value.reshape(tuple(output.shape)), work), async_op)
+    value, work = _later().reduce_scatter(raw(joined_rows(tensors)), kind, process_group)
+    return write_result(output, (value.reshape(tuple(output.shape)), work), async_op)
 
 
-def _joined(tensors: list[Any]) -> Any:
+def joined_rows(tensors: list[Any]) -> Any:
     """Return the concatenated elements of Tensors."""
     flat = [ops.reshape(item, (-1,)) for item in tensors]
     return flat[0] if len(flat) == 1 else ops.concat(flat)
@@ -195,7 +195,7 @@ def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: str | Non
     tensors = arguments.tensors_of("input_tensor_list", input_tensor_list, process_group)
     arguments.check_output(outputs[process_group.rank], tensors[process_group.rank].shape, tensors[process_group.rank].dtype)
     received = [item.size for item in outputs]
-    begun = _later().all_to_all(raw(_joined(tensors)), received, [item.size for item in tensors], process_group)
+    begun = _later().all_to_all(raw(joined_rows(tensors)), received, [item.size for item in tensors], process_group)
     return _into_each(outputs, begun, received, async_op)
 
 
@@ -210,7 +210,7 @@ def all_to_all_single(
     arguments.check_output(output, (sum(received), *input.shape[1:]) if input.ndim else (), input.dtype)
     x = raw(input) if input.ndim else raw(input).reshape(1)
     value, work = _later().all_to_all(x, received, sent, process_group)
-    return _into(output, (value.reshape(tuple(output.shape)), work), async_op)
+    return write_result(output, (value.reshape(tuple(output.shape)), work), async_op)
 
 
 def all_to_all_v_c(output: Any, input: Any, send_count_matrix: Any, group: str | None = None, async_op: bool = False) -> CommHandle | None:

@@ -4,13 +4,10 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.arguments import check_counts
-from torchspore.engine.core import dtypes
 from torchspore.mindspore import ops
-from torchspore.mindspore.common.initializer import initializer
-from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.mint.nn import functional as F
 from torchspore.mindspore.mint.nn.layer.shared import REQUIRED, layer
-from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.nn.layer.activation import PReLUExt
 
 ELU = layer("ELU", F.elu, alpha=1.0, inplace=False)
 GELU = layer("GELU", F.gelu, approximate="none")
@@ -33,13 +30,12 @@ Tanh = layer("Tanh", ops.tanh)
 Threshold = layer("Threshold", F.threshold, threshold=REQUIRED, value=REQUIRED, inplace=False)
 
 
-class PReLU(Cell):
+class PReLU(PReLUExt):
     """x where positive, else x times `weight`: one number, or one for each of `num_parameters` channels (axis 1)."""
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, dtype: Any = None) -> None:
-        super().__init__()
         check_counts("PReLU", num_parameters=num_parameters)
-        self.weight = Parameter(initializer(init, [num_parameters], dtype or dtypes.float32), name="weight")
+        super().__init__(num_parameters, init, dtype)
 
     def construct(self, input: Any) -> Any:
         """x where positive, else x times the weight of its channel."""

@@ -12,6 +12,7 @@ from torchspore.mindspore.common.process_groups import GlobalComm, get_group_siz
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.mint.nn import functional as F
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.nn.layer.normalization import LayerNormExt
 from torchspore.mindspore.ops import synchronized
 
 
@@ -124,21 +125,9 @@ class GroupNorm(Cell):
         return f"num_groups={self.num_groups}, num_channels={self.num_channels}, eps={self.eps}, affine={self.affine}"
 
 
-class LayerNorm(Cell):
-    """Normalizes over the last axes, of the lengths `normalized_shape`."""
-
-    def __init__(
-        self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True, dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
-        self.normalized_shape, self.eps, self.elementwise_affine = tuple(shape), eps, elementwise_affine
-        self.weight = _filled("ones", shape, "weight", dtype) if elementwise_affine else None
-        self.bias = _filled("zeros", shape, "bias", dtype) if elementwise_affine and bias else None
+class LayerNorm(LayerNormExt):
+    """Normalizes over the last axes, of the lengths `normalized_shape`; the types of the input and of the weights must agree."""
 
     def construct(self, input: Any) -> Any:
         """The normalized input."""
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
-
-    def extend_repr(self) -> str:
-        return f"normalized_shape={self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
