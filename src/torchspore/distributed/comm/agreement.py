@@ -16,6 +16,7 @@ from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
 from torchspore.distributed.comm import peer_liveness
 from torchspore.distributed.comm.environment import ProcessInfo
+from torchspore.distributed.comm.rank_states import slowed
 from torchspore.errors import CommunicationError
 
 _CONTEXT = ("mode", "device_target", "deterministic", "enable_auto_mixed_precision", "enable_reduce_precision")
@@ -62,7 +63,7 @@ def agree(store: Any, process_info: ProcessInfo, seconds: float) -> None:
         if process_info.rank == 0:
             store.set("verdict", _verdict(store, process_info, seconds))
         else:
-            _waited_for(store, "verdict", time.monotonic() + seconds + 5)
+            _waited_for(store, "verdict", time.monotonic() + seconds + 5, process_info.size)
         verdict = store.get("verdict").decode()
     except (RuntimeError, OSError):
         raise CommunicationError(with_hint(
@@ -109,11 +110,11 @@ def _comes(store: Any, rank: int, until: float) -> bool:
     return True
 
 
-def _waited_for(store: Any, key: str, until: float) -> None:
-    """Waits for a word in the store, and asks again and again: torch writes about a wait of its own that takes too long. Raises OSError."""
+def _waited_for(store: Any, key: str, until: float, ranks: int = 1) -> None:
+    """Wait for a key of the store, for which `ranks` ranks wait. torch would print about a long wait of its own. Raises OSError."""
     pause = 0.0005
     while not store.check([key]):
         if time.monotonic() > until:
             raise TimeoutError(key)
         time.sleep(pause)
-        pause = min(1.5 * pause, 0.02)
+        pause = min(1.5 * pause, slowed(0.02, ranks))

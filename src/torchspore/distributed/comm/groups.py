@@ -243,14 +243,15 @@ class _GroupCreation:
     """The creation of a group as an exchange with a wait. gloo would not report which member is missing; the watchdog does."""
 
     def __init__(self, store: Any, group: Group) -> None:
-        self._store, self._keys, self._has_ended = store, [f"making/{group.key}/{rank}" for rank in group.ranks], False
-        store.set(f"making/{group.key}/{rank()}", "1")
+        self._store, self._key, self._has_ended = store, f"created/{group.key}", False
+        if int(store.add(f"creating/{group.key}", 1)) == group.size:
+            store.set(self._key, "")
 
     def wait(self, timeout: timedelta) -> None:
         """Wait until all members have called `create`. Raises RuntimeError."""
         begun = time.monotonic()
         try:
-            self._store.wait(self._keys, timeout)
+            self._store.wait([self._key], timeout)
         except RuntimeError:
             self._has_ended = time.monotonic() - begun < 0.9 * timeout.total_seconds()     # the store is gone for good
             raise

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from torchspore.distributed.comm.pending_collectives import Waiting, ways
+from torchspore.distributed.comm.rank_states import slowed
 
 BITS = 12
 MASK = (1 << 4 * BITS) - 1
@@ -25,7 +26,7 @@ MASK = (1 << 4 * BITS) - 1
 MOST = 1024
 """The number of different histories that a group compares; programs with random exchanges have more."""
 SOON, AT_LAST = 0.0001, 0.02
-"""The shortest and the longest pause in seconds between two checks of the store."""
+"""The shortest and the longest pause in seconds between two checks of the store, the latter in a small job."""
 
 
 class Stream:
@@ -113,8 +114,8 @@ def _nothing() -> None:
 class Handshake:
     """The claims that this process has seen, and the exchanges that have not started yet."""
 
-    def __init__(self, store: Any, rank: int) -> None:
-        self._store, self._rank = store, rank
+    def __init__(self, store: Any, rank: int, size: int = 1) -> None:
+        self._store, self._rank, self._longest_pause = store, rank, slowed(AT_LAST, size)
         self._streams: dict[Any, Stream] = {}
         self._lengths: set[Any] = set()
         self._lock = threading.Lock()
@@ -203,7 +204,7 @@ class Handshake:
             try:
                 received = self._claims.get(timeout=pause if self._lines else None)
             except queue.Empty:
-                received, pause = _NONE, min(2 * pause, AT_LAST)
+                received, pause = _NONE, min(2 * pause, self._longest_pause)
             if received is None:
                 return
             if received is not _NONE:

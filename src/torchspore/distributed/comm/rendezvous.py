@@ -14,6 +14,7 @@ import torch.distributed
 from torchspore.base.text import with_hint
 from torchspore.distributed.comm import log_filter, peer_liveness
 from torchspore.distributed.comm.environment import ProcessInfo
+from torchspore.distributed.comm.rank_states import slowed
 
 c10d: Any = torch.distributed                     # torch's type stubs lack the stores
 _PREFIX = "torchspore"
@@ -154,7 +155,7 @@ def wait_for_connected(store: Any, sizes: dict[str, int], seconds: float = 2.0) 
     with contextlib.suppress(RuntimeError):
         for key, size in sizes.items():
             while int(store.add(f"connected/{key}", 0)) < size and time.monotonic() < until:
-                time.sleep(0.005)
+                time.sleep(slowed(0.005, size))
 
 
 def _report_departure(store: Any, process_info: ProcessInfo) -> int:

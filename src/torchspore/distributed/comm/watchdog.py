@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import functools
 import json
-import os
 import socket
 import sys
 import threading
@@ -25,6 +25,7 @@ from torchspore.distributed.comm import deadlock_detection, peer_liveness, reduc
 from torchspore.distributed.comm.handshake import Handshake, PendingExchange
 from torchspore.distributed.comm.hang_report import HangReports
 from torchspore.distributed.comm.pending_collectives import PAIRS, Waiter, Waiting, name_of, shown
+from torchspore.distributed.comm.rank_states import RankStates, slowed
 from torchspore.errors import CommunicationError
 
 __all__ = ["PAIRS", "Waiting", "Watchdog", "shown", "watch"]
@@ -46,11 +47,9 @@ class Watchdog:
     def __init__(self, store: Any, rank: int, size: int, seconds: float, host: str = "127.0.0.1") -> None:
         self.store, self.rank, self.seconds = store, rank, seconds
         self._shared_store = store.clone()
-        self.handshake = Handshake(store.clone(), rank)
+        self.handshake = Handshake(store.clone(), rank, size)
         self._probe_port = peer_liveness.ProbePort(host)
-        self._shared_store.set(f"process/{rank}", json.dumps([socket.gethostname(), os.getpid(), *self._probe_port.address]))
-        self._states: dict[int, tuple[str, int]] = {}
-        self._probe_addresses: dict[int, tuple[str, int]] = {}
+        self._ranks = RankStates(self._shared_store, rank, size, self._probe_port.address)
         self._signs: dict[int, tuple[str, float]] = {}
         self._query: peer_liveness.BackgroundCall[dict[int, dict[str, Any]]] | None = None
         self._answered = time.monotonic()
@@ -75,11 +74,8 @@ class Watchdog:
         self._answering.start()
 
     def store_process_ids(self) -> None:
-        """Store the process ids of the other ranks. They identify a rank that has ended even if the store has ended with it."""
-        if self._size <= 64:
-            for rank, state in enumerate(self._shared_store.multi_get([f"process/{rank}" for rank in range(self._size)])):
-                host, process, address, port = json.loads(state)
-                self._states[rank], self._probe_addresses[rank] = (host, process), (address, port)
+        """Store the process ids of other ranks."""
+        self._ranks.collect_processes()
 
     def begin(self, key: str, kind: str, sent: Any, ranks: tuple[int, ...], others: tuple[int, ...] = (), lengths: Any = None) -> Waiting:
         """Record the start of an exchange."""
@@ -107,7 +103,7 @@ class Watchdog:
             step -= HEARS
             if not was_over and step <= 0:
                 self._diagnose(waiting, work)
-                step = RETRY_SECONDS
+                step = slowed(RETRY_SECONDS, len(waiting.ranks))
         self._done()
 
     def finish_pairs(self, works: list[Any], waiting: Waiting) -> None:
@@ -118,7 +114,7 @@ class Watchdog:
         step = _patience(*works)
         while not done.over.wait(step):
             self._diagnose(waiting, *works)
-            step = RETRY_SECONDS
+            step = slowed(RETRY_SECONDS, len(waiting.others))
         if done.error is not None:
             raise self.lost(waiting, done.error) from None
         self._done()
@@ -217,8 +213,13 @@ class Watchdog:
         def ask() -> dict[int, dict[str, Any]]:
             self._publish(local_state)
             self._shared_store.add("asked", 1)
-            self._ring = deadlock_detection.ring(self.rank, lambda rank: local_state if rank == self.rank else self._state_of(rank))
-            return self._states_of_others(waiting)
+            states = self._states_of_others(waiting)
+
+            def state_of(rank: int) -> dict[str, Any] | None:
+                return local_state if rank == self.rank else states.get(rank) or self._ranks.of([rank]).get(rank)
+
+            self._ring = deadlock_detection.ring(self.rank, state_of)
+            return states
 
         try:
             if self._query is None or self._query.is_over:
@@ -240,8 +241,10 @@ class Watchdog:
             if sign is not None and self._signs.get(rank, ("", 0.0))[0] != sign:
                 self._signs[rank] = sign, now
             since = max(self._signs.get(rank, ("", 0.0))[1], waiting.since)
-            address = self._probe_addresses.get(rank, ("", 0))
-            if rank == self.rank or not address[1] or now - since < LOST or (where.get(rank, {}).get("what") and not store_is_silent):
+            if rank == self.rank or now - since < LOST or (where.get(rank, {}).get("what") and not store_is_silent):
+                continue
+            address = peer_liveness.BackgroundCall(functools.partial(self._ranks.address_of, rank)).result() or ("", 0)
+            if not address[1]:
                 continue
             if not peer_liveness.is_reachable(address):
                 raise self._error(
@@ -253,26 +256,12 @@ class Watchdog:
 
     def _publish(self, local_state: dict[str, Any] | None) -> None:
         if local_state != self._published:
-            self._shared_store.set(f"where/{self.rank}", json.dumps(local_state))
+            self._ranks.publish(local_state)
             self._published = local_state
 
     def _states_of_others(self, waiting: Waiting) -> dict[int, dict[str, Any]]:
         """Return the published states of the other ranks of the group."""
-        states: dict[int, dict[str, Any]] = {}
-        for rank in waiting.others or waiting.ranks:
-            if rank == self.rank:
-                continue
-            state = self._state_of(rank)
-            has_departed = self._shared_store.check([f"left/{rank}"])
-            sign = self._shared_store.get(f"sign/{rank}").decode() if self._shared_store.check([f"sign/{rank}"]) else None
-            if state is not None or has_departed or sign is not None:
-                states[rank] = {**(state or {}), "left": has_departed, "sign": sign}
-        return states
-
-    def _state_of(self, rank: int) -> dict[str, Any] | None:
-        """Return the state that a rank has published; None if it has published none."""
-        state = json.loads(self._shared_store.get(f"where/{rank}")) if self._shared_store.check([f"where/{rank}"]) else None
-        return state or None
+        return self._ranks.of(waiting.others or waiting.ranks)
 
     def _describe_absent(self, waiting: Waiting, where: dict[int, dict[str, Any]]) -> str:
         description = "; ".join(self._absences(waiting, where).values())
@@ -389,7 +378,7 @@ class Watchdog:
         """Return the ranks of an exchange whose processes ran on this machine and have ended."""
         here = socket.gethostname()
         return [
-            rank for rank, (host, process) in self._states.items()
+            rank for rank, (host, process) in self._ranks.processes.items()
             if rank in waiting.ranks and rank != self.rank and host == here and not _is_alive(process)
         ]
 
@@ -415,7 +404,7 @@ class Watchdog:
     def _answer(self) -> None:
         """Publish the source line of this process while it is in no exchange, after another rank has asked."""
         answered, signs, requests = False, 0, 0
-        while not self._over.wait(1.0):
+        while not self._over.wait(slowed(1.0, self._size)):
             try:
                 count = self._shared_store.add("asked", 0)
                 if not count:
@@ -423,11 +412,11 @@ class Watchdog:
                 if count != requests and self._shared_store.check([f"awaited/{self.rank}"]):
                     self._reports.report_absence(json.loads(self._shared_store.get(f"awaited/{self.rank}")), self._line())
                 requests, signs = count, signs + 1
-                self._shared_store.set(f"sign/{self.rank}", str(signs))
+                self._ranks.publish_sign(signs)
                 if self._published is None or (answered and "what" not in self._published):
                     line = self._line()
                     if line is not None and self._published is None:
-                        self._shared_store.set(f"where/{self.rank}", json.dumps({"line": line}))
+                        self._ranks.publish({"line": line})
                         answered = True
             except RuntimeError:
                 return
