@@ -17,7 +17,7 @@ import torch
 
 from torchspore.base.text import message, short, with_hint
 from torchspore.context.store import STORE
-from torchspore.distributed.comm import agreement, channels, environment, peer_liveness, rendezvous, watchdog
+from torchspore.distributed.comm import agreement, channels, environment, peer_liveness, rank_lists, rendezvous, watchdog
 from torchspore.distributed.comm.environment import ALONE, ProcessInfo
 from torchspore.distributed.comm.reduction_terms import EVERY
 from torchspore.engine.core import change_counters, device, gpu_kinds, process, torch_private
@@ -224,7 +224,7 @@ def create(name: str, ranks: tuple[int, ...] | list[int]) -> Group:
     if not members or len(set(members)) < len(members) or not all(0 <= rank < size() for rank in members):
         raise ValueError(message(f"create_group({name!r}, rank_ids={short(list(ranks))})", f"ranks from 0 to {size() - 1}, each once"))
     _PROCESS.state.name_counts[name] = count = _PROCESS.state.name_counts.get(name, 0) + 1
-    key = f"{name}:{'_'.join(map(str, members))}:{count}"
+    key = f"{name}:{rank_lists.to_text(members)}:{count}"
     group = _PROCESS.state.groups[name] = Group(name, members, key)
     if len(members) > 1 and rank() in members:
         _wait_for_members(group)
@@ -287,7 +287,7 @@ def of_ranks(ranks: tuple[int, ...]) -> Group:
         return world()
     if len(members) == 1:
         return Group(f"rank_{members[0]}", members)
-    name = "ranks_" + "_".join(map(str, members))
+    name = "ranks_" + rank_lists.to_text(members)
     if _PROCESS.state is not None and name in _PROCESS.state.groups:
         return _PROCESS.state.groups[name]
     return create(name, members)
@@ -317,7 +317,7 @@ def ranks_of(key: str) -> tuple[int, ...]:
 
 @functools.cache
 def _ranks_in(key: str) -> tuple[int, ...]:
-    return tuple(map(int, key.split(":")[-2].split("_")))
+    return rank_lists.from_text(key.split(":")[-2])
 
 
 def shares_channel(key: str) -> bool:
