@@ -32,9 +32,9 @@ def groups() -> list[tuple[str, str]]:
 
 def names(symbol: str, left: str) -> list[str]:
     """The cases of one group."""
-    other = [f"{left} {symbol} {zero}{right}" for right in DTYPES for zero in ("", "0d ")]
-    other += [f"{left} {symbol} {text}" for text in SCALARS]
-    return other + [f"{text} {symbol} {left}" for text in SCALARS if not text.startswith("np.")]
+    pairs = [f"{left} {symbol} {zero}{right}" for right in DTYPES for zero in ("", "0d ")]
+    pairs += [f"{left} {symbol} {text}" for text in SCALARS]
+    return pairs + [f"{text} {symbol} {left}" for text in SCALARS if not text.startswith("np.")]
 
 
 def answers(ms: Any, symbol: str, left: str, only: str | None = None) -> dict[str, str]:

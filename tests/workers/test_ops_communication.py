@@ -23,9 +23,9 @@ def _forms() -> Any:
     def listed(value: Any) -> Any:
         return value.asnumpy().tolist()
 
-    part, complete, row = x(), ms.mint.zeros((4, 2)), ms.mint.zeros((1, 2))
-    assert ops.all_reduce(part) is None and c.all_gather_into_tensor(complete, x()) is None and c.reduce_scatter_tensor(row, x()) is None
-    out = [listed(part), listed(complete), listed(row)]
+    part, gathered, row = x(), ms.mint.zeros((4, 2)), ms.mint.zeros((1, 2))
+    assert ops.all_reduce(part) is None and c.all_gather_into_tensor(gathered, x()) is None and c.reduce_scatter_tensor(row, x()) is None
+    out = [listed(part), listed(gathered), listed(row)]
     c.scatter_tensor(row, x(), 1)
     gathered = ms.mint.zeros((4, 2))
     c.gather_into_tensor(gathered, x(), 1, async_op=True)

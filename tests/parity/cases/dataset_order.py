@@ -103,8 +103,8 @@ SPLIT = {
 @case(over=list(SPLIT))
 def split(name):
     ds.config.set_seed(3)
-    instance = SPLIT[name]()
-    parts = [*instance.split([0.3, 0.7]), *instance.split([0.24, 0.24, 0.52]), *instance.split([0.25, 0.25, 0.5], False)]
+    source = SPLIT[name]()
+    parts = [*source.split([0.3, 0.7]), *source.split([0.24, 0.24, 0.52]), *source.split([0.25, 0.25, 0.5], False)]
     return {"sizes": [part.get_dataset_size() for part in parts], "rows": [epochs(part, 2) for part in parts]}
 
 

@@ -406,13 +406,13 @@ def devices():
     return {"self": step.device("CPU") is step, "image": step.device()(NOISE), "policies": policies}
 
 
-def is_shifted(image, complete):
+def is_shifted(image, picture_before):
     """Whether it is `whole` moved along one axis, or black: 2.10 moves by far too much."""
     if not image.any():
         return True
     for axis in (0, 1):
-        for step in range(1, complete.shape[axis]):
-            turned, other = np.swapaxes(image, 0, axis), np.swapaxes(complete, 0, axis)
+        for step in range(1, picture_before.shape[axis]):
+            turned, other = np.swapaxes(image, 0, axis), np.swapaxes(picture_before, 0, axis)
             if np.array_equal(turned[step:], other[:-step]) or np.array_equal(turned[:-step], other[step:]):
                 return True
     return False
@@ -428,14 +428,14 @@ CHANGES = {
 @case()
 def learned_changes():
     """Every picture of the policies learned on ImageNet, which move nothing."""
-    step, complete = vision.AutoAugment(), SMOOTH[:20, :24]
-    return {"sums": sorted({zlib.crc32(step(complete).tobytes()) for _ in range(12000)})}
+    step, picture_before = vision.AutoAugment(), SMOOTH[:20, :24]
+    return {"sums": sorted({zlib.crc32(step(picture_before).tobytes()) for _ in range(12000)})}
 
 
 @case(over=list(CHANGES))
 def changes(name):
     """Every picture that can come out, those aside that are moved."""
-    step, complete = CHANGES[name](), SMOOTH[:20, :24]
-    results = {step(complete).tobytes() for _ in range(1500)}
-    images = [np.frombuffer(content, np.uint8).reshape(complete.shape) for content in results]
-    return {"sums": sorted(zlib.crc32(image.tobytes()) for image in images if not is_shifted(image, complete))}
+    step, picture_before = CHANGES[name](), SMOOTH[:20, :24]
+    results = {step(picture_before).tobytes() for _ in range(1500)}
+    images = [np.frombuffer(content, np.uint8).reshape(picture_before.shape) for content in results]
+    return {"sums": sorted(zlib.crc32(image.tobytes()) for image in images if not is_shifted(image, picture_before))}

@@ -196,7 +196,7 @@ RECURRENT = {
 
 
 def flat(value):
-    return [part_of for part in value for part_of in flat(part)] if isinstance(value, tuple) else [value]
+    return [leaf for part in value for leaf in flat(part)] if isinstance(value, tuple) else [value]
 
 
 def listed(value):

@@ -80,13 +80,13 @@ def sizes():
 def joined_and_parted():
     x = tensor()
     parts, halves = ops.split(x, 2, axis=2), ops.chunk(x, 2, axis=2)
-    instance = ops.Split(2, 2)(x)
+    parts_of_primitive = ops.Split(2, 2)(x)
     return {
         "concat": ops.concat((x, x), 1).asnumpy(), "cat": ops.cat((x, x)).asnumpy(), "Concat": ops.Concat(2)((x, x)).asnumpy(),
         "stack": ops.stack((x, x), 1).asnumpy(), "Stack": ops.Stack(axis=-1)((x, x)).asnumpy(),
-        "split": parts[1].asnumpy(), "Split": instance[1].asnumpy(), "chunk": halves[0].asnumpy(),
+        "split": parts[1].asnumpy(), "Split": parts_of_primitive[1].asnumpy(), "chunk": halves[0].asnumpy(),
         "unbind": ops.unbind(x, 1)[2].asnumpy(), "unstack": ops.unstack(x, 0)[1].asnumpy(), "Unstack": ops.Unstack(axis=1)(x)[0].asnumpy(),
-        "count": [len(parts), len(instance), len(halves)],
+        "count": [len(parts), len(parts_of_primitive), len(halves)],
     }  # fmt: skip
 
 

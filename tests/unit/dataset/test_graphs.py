@@ -272,11 +272,11 @@ def test_scenes_of_argoverse(scenes: Path, at_once: bool) -> None:
 
 
 def test_scenes_that_are_none(scenes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    complete = (scenes / "features_a.pkl").read_bytes()
+    content_before = (scenes / "features_a.pkl").read_bytes()
     for content, text in (
-        (complete[:50], "expected a pickled DataFrame of the columns"), (pickle.dumps(os.getcwd), r"it asks for posix\.getcwd"),
+        (content_before[:50], "expected a pickled DataFrame of the columns"), (pickle.dumps(os.getcwd), r"it asks for posix\.getcwd"),
         (pickle.dumps(Table({"GT": 1})), "KeyError"),
-        (pickle.dumps(Table({**pickle.loads(complete).columns, "TARJ_LEN": None})), "begins and ends"),
+        (pickle.dumps(Table({**pickle.loads(content_before).columns, "TARJ_LEN": None})), "begins and ends"),
     ):
         (scenes / "features_b.pkl").write_bytes(content)
         with pytest.raises(ValueError, match=rf"features_b\.pkl: .*{text}"):

@@ -164,9 +164,9 @@ def test_videos(tmp_path: Path) -> None:
     assert (frames.shape, frames.dtype, sound.shape, sound.dtype) == ((6, 24, 32, 3), np.uint8, (1, 8000), np.int16)
     assert rates == {"audio_fps": 8000, "video_fps": 5.0} and np.abs(frames[:, 5, 5, 0].astype(int) - np.arange(6) * 40).max() <= 4
     # As 2.10 cuts a file of the same rates.
-    for words, retained, samples in (((1, 3), 3, 4000), ((2, 2), 1, 1333), ((0.2, 0.5, "sec"), 3, 4000), ((0.3, None, "sec"), 4, 5333)):
+    for words, frame_count, samples in (((1, 3), 3, 4000), ((2, 2), 1, 1333), ((0.2, 0.5, "sec"), 3, 4000), ((0.3, None, "sec"), 4, 5333)):
         frames, sound, _ = vision.read_video(path, *words)
-        assert (len(frames), sound.shape[1]) == (retained, samples)
+        assert (len(frames), sound.shape[1]) == (frame_count, samples)
     assert vision.read_video_timestamps(path) == ([0, 1, 2, 3, 4, 5], 5.0)
     assert vision.read_video_timestamps(path, "sec")[0][1] == 0.20000000298023224
     decoded = vision.DecodeVideo()(np.fromfile(path, np.uint8))

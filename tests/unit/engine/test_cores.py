@@ -78,10 +78,10 @@ def test_a_share_of_the_older_kind(tmp_path: Path) -> None:
 def test_all_threads_stay_on_their_cores(run: Callable[..., Run], tmp_path: Path) -> None:
     (tmp_path / "bound.py").write_text(PROGRAM)
     ran = run("explain", "bound.py")
-    other = sorted(os.sched_getaffinity(0))
+    cores_here = sorted(os.sched_getaffinity(0))
     lines = ran.out.splitlines()
     assert lines[0] == "1 True", ran.err
-    assert lines[1] == f"set_cpu_affinity(affinity_cpu_list=['4000']): expected cores of {', '.join(map(str, other))}."
+    assert lines[1] == f"set_cpu_affinity(affinity_cpu_list=['4000']): expected cores of {', '.join(map(str, cores_here))}."
     assert lines[2] == "True True", ran.err
-    assert f"  the process runs on the cores {other[0]}" in lines
-    assert any(line.startswith("runtime_num_threads") and line.endswith(f"of {len(other)} cores") for line in lines)
+    assert f"  the process runs on the cores {cores_here[0]}" in lines
+    assert any(line.startswith("runtime_num_threads") and line.endswith(f"of {len(cores_here)} cores") for line in lines)

@@ -68,11 +68,11 @@ class Cuda:
 
 @pytest.fixture
 def cuda() -> Iterator[Cuda]:
-    created = Cuda()
+    cuda = Cuda()
     Recorded.calls.clear()
-    machine = device.Machine(lambda target: 2, lambda target: torch.device("cuda", 1), backend=lambda target: created)
+    machine = device.Machine(lambda target: 2, lambda target: torch.device("cuda", 1), backend=lambda target: cuda)
     with effects.fresh(), device.on(machine), scope(device_target="GPU"):
-        yield created
+        yield cuda
 
 
 def test_work_of_two_streams(cuda: Cuda, monkeypatch: pytest.MonkeyPatch) -> None:

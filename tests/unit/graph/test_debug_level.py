@@ -65,9 +65,9 @@ def debug() -> Iterator[None]:
 
 def step() -> Any:
     net = Net()
-    instance = nn.TrainOneStepCell(net, nn.SGD(net.trainable_params(), 0.1))
-    instance(X)
-    return torchspore.graphs(instance)[0]
+    train_step = nn.TrainOneStepCell(net, nn.SGD(net.trainable_params(), 0.1))
+    train_step(X)
+    return torchspore.graphs(train_step)[0]
 
 
 def test_each_operator_shows_its_line_and_its_cell(debug: None) -> None:

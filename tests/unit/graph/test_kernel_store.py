@@ -29,11 +29,11 @@ class Shelf:
 
 @pytest.fixture
 def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shelf]:
-    instance = Shelf()
+    new_shelf = Shelf()
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
     autotune_cache.forget()
-    with autotune_cache.stored_in(instance):
-        yield instance
+    with autotune_cache.stored_in(new_shelf):
+        yield new_shelf
     autotune_cache.forget()
 
 

@@ -127,8 +127,8 @@ def test_checksum(tmp_path: Path) -> None:
 def test_safetensors_cut_short(tmp_path: Path) -> None:
     ms.save_checkpoint({"w": ms.Tensor([1.0, 2.0])}, str(tmp_path / "w"), format="safetensors")
     path = tmp_path / "w.safetensors"
-    complete = path.read_bytes()
-    for content in (complete[:-1], complete[:20], b"", b"hello world, this is no file"):
+    content_before = path.read_bytes()
+    for content in (content_before[:-1], content_before[:20], b"", b"hello world, this is no file"):
         os.chmod(path, 0o600)
         path.write_bytes(content)
         with pytest.raises(ValueError, match=r"w\.safetensors"):

@@ -47,9 +47,9 @@ def loaded(folder: Path, content: bytes, format: str = "ckpt") -> dict[str, obje
 
 
 def test_no_flipped_bit_is_loaded(tmp_path: Path) -> None:
-    complete, chance = saved(tmp_path), random.Random(0)
+    content_before, chance = saved(tmp_path), random.Random(0)
     for _ in range(300):
-        content = bytearray(complete)
+        content = bytearray(content_before)
         content[chance.randrange(len(content) - 17)] ^= 1 << chance.randrange(8)      # before the checksum's own mark
         with pytest.raises(ValueError, match="checksum"):
             loaded(tmp_path, bytes(content))

@@ -26,13 +26,13 @@ class SAM(nn.Cell):
             g = grad * ops.abs(weight) if self.adaptive else grad
             squares += (ops.square(g).sum(),)
         scale = self.rho / (ops.sqrt(ops.AddN()(squares)) + 1e-12)
-        for perturbation, weight, grad in zip(self.kept, self.weights, grads):
-            ops.assign(perturbation, weight)
+        for saved_weight, weight, grad in zip(self.kept, self.weights, grads):
+            ops.assign(saved_weight, weight)
             factor = ops.square(weight) if self.adaptive else ops.ones_like(weight)
             ops.assign_add(weight, grad * factor * scale)
         second = self.grad(self.network, self.weights)(x, y)
-        for perturbation, weight in zip(self.kept, self.weights):
-            ops.assign(weight, perturbation)
+        for saved_weight, weight in zip(self.kept, self.weights):
+            ops.assign(weight, saved_weight)
         return ops.depend(loss, self.optimizer(second)), scale
 
 

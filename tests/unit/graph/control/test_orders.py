@@ -67,25 +67,25 @@ def nest(function, transforms):
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] if name.startswith("4") else []) for name in NESTS])
 @pytest.mark.parametrize("function", [branch, nested, loop])
 def test_gradients_of_third_order_are_pynatives(function, name: str) -> None:
-    instance = nest(function, NESTS[name])
-    result = ms.jit(lambda x: instance(x))
+    nested_function = nest(function, NESTS[name])
+    result = ms.jit(lambda x: nested_function(x))
     for x in INPUTS:
-        expected = instance(x).asnumpy()
+        expected = nested_function(x).asnumpy()
         assert expected != 0
         np.testing.assert_allclose(result(x).asnumpy(), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("function", [branch, nested])
 def test_a_graph_holds_any_order_of_a_branch(function) -> None:
-    instance = nest(function, (gradient,) * 4)
-    result = ms.jit(lambda x: instance(x), fullgraph=True)
-    np.testing.assert_allclose(result(INPUTS[0]).asnumpy(), instance(INPUTS[0]).asnumpy(), rtol=1e-12)
+    nested_function = nest(function, (gradient,) * 4)
+    result = ms.jit(lambda x: nested_function(x), fullgraph=True)
+    np.testing.assert_allclose(result(INPUTS[0]).asnumpy(), nested_function(INPUTS[0]).asnumpy(), rtol=1e-12)
 
 
 def test_strict_names_the_order_that_a_loop_has_not() -> None:
-    instance = nest(loop, (gradient,) * 3)
+    nested_function = nest(loop, (gradient,) * 3)
     with pytest.raises(CompileError) as caught:
-        ms.jit(lambda x: instance(x), fullgraph=True)(INPUTS[0])
+        ms.jit(lambda x: nested_function(x), fullgraph=True)(INPUTS[0])
     line = loop.__code__.co_firstlineno + 2
     assert str(caught.value).startswith(
         f"{__file__}:{line}: test_strict_names_the_order_that_a_loop_has_not.<locals>.<lambda> takes a gradient of third order through "
@@ -129,10 +129,10 @@ def test_a_custom_gradient_has_pynatives_second_order(kind: str, custom: str) ->
         return (x * x).sum()
 
     for order in (1, 2):
-        instance = nest(function, (gradient,) * order)
-        result = ms.jit(lambda x, created=instance: created(x))
+        nested_function = nest(function, (gradient,) * order)
+        result = ms.jit(lambda x, nested=nested_function: nested(x))
         for x in INPUTS[:2]:
-            np.testing.assert_allclose(result(x).asnumpy(), instance(x).asnumpy(), rtol=1e-12)
+            np.testing.assert_allclose(result(x).asnumpy(), nested_function(x).asnumpy(), rtol=1e-12)
 
 
 def test_strict_names_what_has_a_custom_gradient() -> None:
@@ -141,7 +141,7 @@ def test_strict_names_what_has_a_custom_gradient() -> None:
             x = scaled(x)
         return x.sum()
 
-    instance = nest(function, (gradient,) * 2)
+    nested_function = nest(function, (gradient,) * 2)
     with pytest.raises(CompileError, match="of second order through a branch or loop on a Tensor, of what has a gradient of its") as caught:
-        ms.jit(lambda x: instance(x), fullgraph=True)(INPUTS[0])
+        ms.jit(lambda x: nested_function(x), fullgraph=True)(INPUTS[0])
     assert str(caught.value).startswith(f"{__file__}:{function.__code__.co_firstlineno + 2}: ")
