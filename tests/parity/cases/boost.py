@@ -35,7 +35,7 @@ def operators_of_accumulation():
     return {"added": added, "cleared": total.asnumpy()}
 
 
-class CustomOptimizer(nn.Optimizer):
+class Own(nn.Optimizer):
     """Written as packages write optimizers."""
 
     def construct(self, gradients):
@@ -55,7 +55,7 @@ class CustomOptimizer(nn.Optimizer):
 @case(over={"fixed": 0.1, "dynamic": [0.1, 0.2, 0.3, 0.4]}, rtol=1e-6)
 def own_optimizer(rate):
     net = dense()
-    optimizer = CustomOptimizer(rate, net.trainable_params(), 0.01, 2.0)
+    optimizer = Own(rate, net.trainable_params(), 0.01, 2.0)
     for _ in range(3):
         optimizer((Tensor(np.array([[1.0, 2.0]], np.float32)), Tensor(np.array([0.5], np.float32))))
     return {"weight": net.weight.asnumpy(), "bias": net.bias.asnumpy(), "step": int(optimizer.global_step.asnumpy()[0]),

@@ -110,7 +110,7 @@ class Loop(nn.Cell):
         return x
 
 
-class Recomputed(nn.Cell):
+class Again(nn.Cell):
     def __init__(self) -> None:
         super().__init__()
         self.inner = Fraction()
@@ -123,7 +123,7 @@ class Recomputed(nn.Cell):
 @case(rtol=1e-6, graph=True)
 def in_branches_loops_and_computed_again() -> Any:
     x = ms.Tensor(np.array([1.5, 2.5, 3.5], np.float32))
-    return {net.__name__: ms.grad(net())(x).asnumpy() for net in (Branch, Loop, Recomputed)}
+    return {net.__name__: ms.grad(net())(x).asnumpy() for net in (Branch, Loop, Again)}
 
 
 def doubled(x: Any) -> Any:

@@ -107,7 +107,7 @@ def slices(seed):
     return {"values": [bits(value) for value in values], "stream": stream()}
 
 
-class Custom(Initializer):
+class Own(Initializer):
     """Draws from NumPy and by the helpers."""
 
     def _initialize(self, arr):
@@ -133,7 +133,7 @@ class Seeded(Initializer):
         arr[:] = np.array(self.seed, np.float64).sum() % 1000
 
 
-@case(over={f"{cls.__name__}-{dtype}": (cls, dtype) for cls in (Custom, Keras, Seeded) for dtype in ("float32", "float16", "float64")})
+@case(over={f"{cls.__name__}-{dtype}": (cls, dtype) for cls in (Own, Keras, Seeded) for dtype in ("float32", "float16", "float64")})
 def subclasses(chosen):
     cls, dtype = chosen
     ms.set_seed(9)

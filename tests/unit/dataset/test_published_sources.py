@@ -225,7 +225,7 @@ def test_signatures_are_seen_and_subclasses_have_theirs() -> None:
         def __init__(self, url: str) -> None:
             super().__init__(url, shuffle=False)
 
-    assert list(inspect.signature(Mine).parameters) == ["place"] and issubclass(Mine, ListedDataset)
+    assert list(inspect.signature(Mine).parameters) == ["url"] and issubclass(Mine, ListedDataset)
 
 
 def test_meta_columns_are_seen_once_they_are_renamed(tmp_path: Path) -> None:
