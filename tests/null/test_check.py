@@ -282,6 +282,20 @@ def test_check_follows_tensors_through_operators_layers_and_arguments() -> None:
     ]
 
 
+EVALUATED = """from mindspore import Tensor, ops
+x = Tensor([[1.0, 2.0]])
+for text in ("x.split(1, 2)", "ops.add(x=x, y=x)", "a sentence (of words)", "x.split(2, axis=1)",
+             "ops.split(x, 1, 2)"):
+    eval(text)
+"""
+
+
+def test_check_reads_the_texts_that_a_program_evaluates() -> None:
+    problems = calls.older_call_problems(ast.parse(EVALUATED))
+    assert [(use.line, use.name) for use, _ in problems] == [(3, "mindspore.Tensor.split"), (3, "ops.add"), (4, "ops.split")]
+    assert not list(calls.older_call_problems(ast.parse(EVALUATED.replace("eval", "print"))))
+
+
 def test_keywords_of_unwrapped_functions_are_explained_by_their_errors() -> None:
     def failure(text: str) -> BaseException:
         try:

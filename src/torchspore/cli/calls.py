@@ -14,13 +14,14 @@ _OLD_METHODS = ("1.5.2", "1.6.2", "1.7", "1.8.1", "1.9", "1.10", "2.0")
 """The last releases of methods that are looked up by their keywords alone: later ones also fit objects of other libraries."""
 READ_AS_TODAY = "it is read as today's."
 """The end of a message about a positional argument, which may be meant in today's order."""
+_LONGEST_TEXT = 10_000
 _FOLDED = ("functional", "operations", "composite", "function", "c_transforms", "py_transforms", "serialization", "callback", "model",
            "common", "initializer", "context", "amp")
 
 
 def older_call_problems(tree: ast.Module) -> Iterator[tuple[Use, str]]:
     """Yield each call with arguments of an older release, and each name that NumPy 2 removed, with a message."""
-    finder = _CallFinder()
+    finder = _CallFinder(any(_is_eval(node) for node in ast.walk(tree)))
     finder.visit(tree)
     yield from sorted(finder.problems, key=lambda problem: problem[0].line)
 
@@ -33,10 +34,11 @@ def is_accepted(text: str) -> bool:
 class _CallFinder(ObjectTracker):
     """Checks each call of a MindSpore function, and of a method of an object that the program creates."""
 
-    def __init__(self) -> None:
+    def __init__(self, has_eval: bool = False) -> None:
         super().__init__()
         self.problems: list[tuple[Use, str]] = []
         self._numpy: set[str] = set()
+        self._has_eval = has_eval
 
     def visit_Import(self, node: ast.Import) -> None:
         super().visit_Import(node)
@@ -53,6 +55,14 @@ class _CallFinder(ObjectTracker):
         self.generic_visit(node)
         if isinstance(node.value, ast.Name) and node.value.id in self._numpy and (text := numpy_removals.problem(node.attr)):
             self.problems.append((Use(f"numpy.{node.attr}", node.lineno), text))
+
+    def visit_Constant(self, node: ast.Constant) -> None:
+        """Check the calls in a text of a program that evaluates texts."""
+        if self._has_eval and isinstance(node.value, str) and (expression := _parsed_call(node.value)) is not None:
+            for part in ast.walk(expression):
+                if isinstance(part, (ast.expr, ast.keyword)):
+                    part.lineno = node.lineno
+            self.visit(expression)
 
     def visit_Call(self, node: ast.Call) -> None:
         self.generic_visit(node)
@@ -89,6 +99,21 @@ class _CallFinder(ObjectTracker):
                                any(isinstance(argument, ast.Starred) for argument in node.args))
         if text:
             self.problems.append((Use(name, node.lineno), text))
+
+
+def _is_eval(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "eval"
+
+
+def _parsed_call(text: str) -> ast.expr | None:
+    """Return the expression of a text that contains a call; None for other texts."""
+    if "(" not in text or len(text) > _LONGEST_TEXT:
+        return None
+    try:
+        expression = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return expression if any(isinstance(part, ast.Call) for part in ast.walk(expression)) else None
 
 
 def problem_of_call(name: str, positional: int, keywords: list[str], has_star: bool = False) -> str | None:

@@ -40,7 +40,7 @@ def read() -> tuple[Settings, Settings, Settings]:
     return forced, plain, _file(environ.get(FILE, ""))
 
 
-WHILE_RUNNING = ("precompile_only",)
+WHILE_RUNNING = ("precompile_only", "jit_syntax_level")
 """Options whose environment variable also counts if the program sets it later: graphs that are created afterwards read it."""
 
 

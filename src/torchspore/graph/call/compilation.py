@@ -199,7 +199,7 @@ def _captured(
         capture.forwards, capture.numbers = forwards, number_inputs
         capture.watch.converter = control if converts else None
         capture.watch.says = converts and entry.settings.syntax == "COMPATIBLE"
-        capture.is_piece = is_piece
+        capture.is_piece, capture.is_strict = is_piece, entry.settings.syntax == "STRICT"
         if entry.settings.is_split:
             capture.sharded_capture = splitter().begin_capture(list(engine.tensors((args, kwargs))), stages)
         capture.axes = graph_table.open_axes(owner, args) if entry.is_open else graph_table.NO_AXES

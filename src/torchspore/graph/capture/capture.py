@@ -39,7 +39,7 @@ from torchspore.engine.core.uninterrupted_import import UninterruptedImport
 from torchspore.graph.capture import constant_arrays, constant_values, dynamic_shapes, scalar_inputs, torch_draws
 from torchspore.graph.capture.ambiguous_tensors import is_undecided, may_be_number
 from torchspore.graph.capture.dynamic_shapes import Axes
-from torchspore.graph.capture.iterators import holds_iterator, settled
+from torchspore.graph.capture.iterators import holds_iterator, settled, without_dicts
 from torchspore.graph.capture.return_values import Results
 from torchspore.graph.capture.state import Randomness
 from torchspore.graph.capture.trace_guard import TraceGuard
@@ -98,6 +98,7 @@ class Capture(Frame):
         self.watch = TraceGuard()
         self.axes: dict[int, Axes] = {}             # by id of a Tensor, the axes whose lengths are symbols
         self.numbers: dict[Any, Any] = {}           # attributes whose Python numbers are inputs of the graph
+        self.is_strict = False                      # jit_syntax_level STRICT
         self.is_piece = False                       # some statements of a call that runs in parts
         self.sharded_capture: Any = None                     # what knows of other devices, where the graph is to be split over them
         self._input_index: dict[int, int] = {}           # id(Tensor) -> its place in `lifted`, which keeps it alive
@@ -282,7 +283,7 @@ class Capture(Frame):
             stages.began(self)
             with self.open(), watching(self.watch):
                 self._lift_numbers()
-                self.result = self._settled(function(*args, **kwargs), self.is_piece)
+                self.result = self._settled(function(*args, **kwargs))
                 self._end()
             self._settle(argument_ids)
             return [*self._outputs, *self._more_outputs()]
@@ -314,10 +315,11 @@ class Capture(Frame):
             tuple(self.assumptions),
         )
 
-    @staticmethod
-    def _settled(result: Any, is_piece: bool) -> Any:
+    def _settled(self, result: Any) -> Any:
         """The result with tuples and lists in the places of iterators; between the parts of a call they stay what they are, in Python."""
-        settled_result = result if is_piece else settled(result)
+        settled_result = result if self.is_piece else settled(result)
+        if self.is_strict:
+            settled_result = without_dicts(settled_result)
         if holds_iterator(settled_result):
             raise Refusal("gives an iterator")
         return settled_result
@@ -443,6 +445,7 @@ def _as_refusal(error: BaseException) -> BaseException:
         return _needs_values("needs the values of a Tensor to go on", Kind.NEEDS_VALUES, line or "<unknown>")
     refusal = Refusal(f"raises {type(error).__name__}{_of_ours(error)}", line or "<unknown>", Kind.RAISES)
     refusal.needs_room = isinstance(error, RecursionError)
+    refusal.needs_values = isinstance(error, ValueError) and str(error).startswith("truth of a Tensor")   # for `in`
     refusal.stack += lines if refusal.stack else []
     if isinstance(error, Exception) and (tracebacks.is_refusal(error) or tracebacks.ends_in_user_code(error)):
         refusal.error, refusal.trace = error, error.__traceback__

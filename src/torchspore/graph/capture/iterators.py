@@ -35,3 +35,13 @@ def settled(value: Any) -> Any:
         items = [settled(item) for item in value.values()]
         return value if all(new is old for new, old in zip(items, value.values())) else like(value, items)
     return value
+
+
+def without_dicts(value: Any) -> Any:
+    """Return the result of a call at STRICT: tuples of values replace dicts, as in MindSpore."""
+    if type(value) is dict:
+        return tuple(without_dicts(item) for item in value.values())
+    if type(value) in (tuple, list):
+        items = [without_dicts(item) for item in value]
+        return value if all(new is old for new, old in zip(items, value)) else type(value)(items)
+    return value

@@ -57,6 +57,9 @@ class Expressions(ast.NodeTransformer):
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         loose = len(node.ops) > 1 and not any(syntax.binds(value) for value in node.comparators[1:])
         self.generic_visit(node)
+        if len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            test = syntax.helper("contains", node.left, node.comparators[0])
+            return self._at(node, test if isinstance(node.ops[0], ast.In) else syntax.helper("not_", test))
         if not loose:
             return node
         signs = ast.Tuple([ast.Constant(_SIGNS[type(op)]) for op in node.ops], ast.Load())

@@ -21,7 +21,7 @@ from torchspore.graph.fx.control_flow import Check, Say, emit
 from torchspore.graph.refusal import Refusal
 
 __all__ = [
-    "NOTHING", "and_", "call", "chain", "ended", "for_", "holds", "if_", "not_", "or_", "pick", "returned", "running", "truth", "while_",
+    "NOTHING", "and_", "call", "chain", "contains", "ended", "for_", "holds", "if_", "not_", "or_", "pick", "returned", "running", "truth", "while_",
 ]
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
@@ -89,6 +89,31 @@ def chain(signs: tuple[str, ...], first: Any, *others: Callable[[], Any]) -> Any
     if len(signs) == 1:
         return verdict
     return and_(verdict, lambda: chain(signs[1:], second, *others[1:]))
+
+
+def contains(item: Any, container: Any) -> Any:
+    """`in`: a Tensor equals a part of a list or tuple if shapes and all elements do, which the graph decides."""
+    parts = container if isinstance(container, (list, tuple)) and current() is not None else ()
+    if not parts or not any(isinstance(part, TensorBase) for part in (item, *parts)):
+        return item in container
+    if any(part is item for part in parts):
+        return True
+    result: Any = False
+    for part in parts:
+        same = _is_equal(item, part)
+        if same is True:
+            return True
+        result = same if result is False else result if same is False else Number(torch.logical_or(raw(result), raw(same)))
+    return result
+
+
+def _is_equal(first: Any, second: Any) -> Any:
+    if isinstance(first, TensorBase) and isinstance(second, TensorBase):
+        return Number((raw(first) == raw(second)).all()) if first._t.shape == second._t.shape else False
+    tensor, other = (first, second) if isinstance(first, TensorBase) else (second, first)
+    if isinstance(tensor, TensorBase):
+        return Number((raw(tensor) == other).all()) if isinstance(other, (bool, int, float)) and tensor._t.numel() == 1 else False
+    return first == second
 
 
 def running(code: Any) -> Any:

@@ -11,7 +11,7 @@ from torchspore.errors import CompileError
 from torchspore.graph.capture.converted_code import original
 from torchspore.graph.control import source
 from torchspore.graph.control import syntax as names
-from torchspore.graph.refusal import LAX, Refusal
+from torchspore.graph.refusal import LAX, Kind, Refusal
 
 _STATEMENTS: dict[type[ast.AST], tuple[str, str]] = {
     ast.Try: ("`try`", "test with `if` what could go wrong"),
@@ -28,6 +28,9 @@ _EXPRESSIONS: dict[type[ast.AST], tuple[str, str]] = {
     ast.GeneratorExp: ("a generator", "write a list"),
 }
 
+_ATTRIBUTE = ("In JIT strict mode, if need to modify a member attribute of a class with self.attribute, "
+              "the member attribute must be of the Parameter type.")
+
 
 def error(name: str, refusal: Refusal, syntax: str, saved: Path | None) -> CompileError:
     """The compile error for a call of `name` that was refused; `saved` is the file that shows the graph up to there."""
@@ -36,6 +39,8 @@ def error(name: str, refusal: Refusal, syntax: str, saved: Path | None) -> Compi
     head = reason.removesuffix(":")
     text = f"{refusal.line}: {name} {head}, which jit_syntax_level {syntax} does not allow{':' if sides else '.'}"
     text += "\n" + sides if sides else ""
+    if refusal.kind is Kind.WRITES_ATTRIBUTE:
+        text += " " + _ATTRIBUTE
     return refusal.kind.error(with_hint(text if saved is None else f"{text}\n\nThe graph up to there: {saved}", hint + "."))
 
 

@@ -3,10 +3,12 @@ from __future__ import annotations
 
 import copy
 import itertools
+import sys
 from collections.abc import Iterable
 from typing import Any
 
-from torchspore.engine.core import allocator, change_counters, creation, dtypes, memory_owners
+from torchspore.base.frames import is_user_file
+from torchspore.engine.core import allocator, change_counters, creation, dtypes, memory_owners, thread_state
 from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.delayed_values import DelayedValue, draw_in, is_delayed
 from torchspore.engine.core.sharded_value import RowShard
@@ -120,6 +122,9 @@ class Parameter(Tensor):
             value = f"{DEFAULT_NAME}#{next(_unnamed)}"
         if not isinstance(value, str):                      # a ValueError, as in MindSpore
             raise ValueError(f"Parameter(name={value!r}): expected a str, got {type(value).__name__}.\n\nhint: write name='weight'.")
+        if "_name" in self.__dict__ and thread_state.is_in_graph() and is_user_file(sys._getframe(1).f_code.co_filename):
+            raise ValueError(f"Do not support to set attribute for a parameter. (name of {self._name!r} in GRAPH_MODE)\n\n"
+                             "hint: name the Parameter in __init__.")
         self._name = value
 
     @property

@@ -27,6 +27,7 @@ from torchspore.mindspore.nn.cell_state import CellState
 from torchspore.mindspore.nn.cell_tree import CellTree
 from torchspore.mindspore.ops.explain import replaced, wrong_arguments
 from torchspore.mindspore.ops.primitive import Primitive
+from torchspore.mindspore.ops.promote import check_stored_dtype
 from torchspore.names.lookup import attribute_text
 from torchspore.observe.debug import recorded_steps
 
@@ -192,6 +193,8 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
     def _assign_parameter_(self, name: str, value: Any) -> None:
         parameters = self.__dict__["_params"]
         if isinstance(value, TensorBase):
+            if thread_state.is_in_graph():                                    # PyNative narrows values, as MindSpore's does
+                check_stored_dtype(parameters[name]._t.dtype, value._t)
             parameters[name].set_data(value)
         elif _is_number_for(parameters[name], value):            # a counter reset, as in Graph mode: `self.step = 0`
             parameters[name].set_data(Tensor(value, parameters[name].dtype).reshape(parameters[name].shape))

@@ -289,6 +289,13 @@ def _wrong_constructor_call(name: str, constructor: inspect.Signature, args: tup
     return TypeError(f"{name}({arguments}): expected {name}{bare}.".replace("=torch.", "=mindspore."))
 
 
+def _wrong_number_of_inputs(name: str, fewest: int, most: int, number: int) -> str:
+    """Return the sentence of MindSpore's compiler for a call of the primitive `name` with too many or too few inputs."""
+    if number > most:
+        return f"For Operator[{name}], the number of inputs should be less than or equal to {most}, but got {number}."
+    return f"For 'S_Prim_{name}', the size of input should be {fewest}, but got {number}."
+
+
 def _start_stream(name: str, arguments: dict[str, Any]) -> None:
     """Replace a seed among the arguments of the primitive `name` by the stream of random numbers that it starts."""
     if name == "Dropout" and isinstance(arguments["Seed0"], int) and (arguments["Seed0"] or arguments["Seed1"]):
@@ -372,10 +379,21 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
         else:
             object.__setattr__(self, key, value)
 
+    required = sum(parameters[p].default is inspect.Parameter.empty for p in called)
+    takes_any = any(parameters[p].kind is inspect.Parameter.VAR_POSITIONAL for p in called)
+
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if direct:
-            return function(*args, **kwargs, **self._arguments)
-        return function(**dict(zip(called, args)), **kwargs, **self._arguments)
+        try:
+            if direct:
+                return function(*args, **kwargs, **self._arguments)
+            if len(args) > len(called):
+                raise TypeError(f"{name}: expected {name}()({', '.join(called)}).")
+            return function(**dict(zip(called, args)), **kwargs, **self._arguments)
+        except TypeError as error:
+            number = len(args) + len(kwargs)
+            if not takes_any and not required <= number <= len(called):
+                error.args = (f"{error}\n\n{_wrong_number_of_inputs(name, required, len(called), number)}",)
+            raise
 
     __init__.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *init_signature.parameters.values()]

@@ -90,6 +90,22 @@ def mixed(a: torch.Tensor, b: torch.Tensor) -> TypeError:
     return TypeError(f"expected one dtype, got {left} and {right}.\n\nhint: cast one of them, for example with astype(mindspore.float32).")
 
 
+def check_stored_dtype(stored: torch.dtype, value: Any) -> None:
+    """Raises TypeError if a Parameter of the dtype `stored` cannot take `value`, a tensor or a number, without narrowing it.
+
+    These are MindSpore's rules for inputs that an operator writes: both dtypes together must promote to the stored one.
+    """
+    dtype = value.dtype if isinstance(value, torch.Tensor) else torch.float32 if isinstance(value, float) else stored
+    halves = {stored, dtype} == {torch.float16, torch.bfloat16}
+    is_number = not isinstance(value, torch.Tensor)
+    if dtype is stored or halves or (is_number and (stored.is_floating_point or stored.is_complex)):
+        return
+    if stored in WIDE or dtype in WIDE or torch.promote_types(stored, dtype) is not stored:
+        names = dtypes.FROM_TORCH[stored], "a float" if is_number else dtypes.FROM_TORCH[dtype]
+        raise TypeError(f"Data type conversion is not supported for a 'Parameter': {names[0]} cannot take {names[1]} without narrowing it."
+                        f"\n\nhint: cast the value, for example with astype(mindspore.{str(names[0]).lower()}).")
+
+
 _EXACTLY: dict[str, Any] = {
     "_larger": lambda a, b: from_order(torch.maximum(in_order(a), in_order(b))),
     "_smaller": lambda a, b: from_order(torch.minimum(in_order(a), in_order(b))),

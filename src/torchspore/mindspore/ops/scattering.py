@@ -11,6 +11,7 @@ from torchspore.engine.core.creation import constant
 from torchspore.mindspore.ops import quotients, wide
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.declare import op, updating
+from torchspore.mindspore.ops.promote import check_stored_dtype
 from torchspore.mindspore.ops.wide import Widening
 
 T = torch.Tensor
@@ -80,12 +81,14 @@ def _declare_in_place(operation: str) -> None:
     widening = _WIDE.get(operation)
 
     def function(input_x: T, indices: T, updates: T) -> T:
+        check_stored_dtype(input_x.dtype, updates)
         return _scatter_rows(input_x, indices, updates, operation)
 
     def primitive(input_x: T, indices: T, updates: T, use_locking: bool = locks) -> T:
-        return _scatter_rows(input_x, indices, updates, operation)
+        return function(input_x, indices, updates)
 
     def function_nd(input_x: T, indices: T, updates: T, use_locking: bool = locks) -> T:
+        check_stored_dtype(input_x.dtype, updates)
         return _scatter_points(input_x, indices, updates, operation)
 
     rows = f"{_DESCRIPTIONS[operation]} the rows of a Parameter at `indices`, in place; returns it."
@@ -126,6 +129,7 @@ for _how in ("sub", "mul", "div", "max", "min"):
 @updating("input_x", primitive="ScatterNonAliasingAdd", wide=Widening())
 def _scatter_non_aliasing_add(input_x: T, indices: T, updates: T) -> T:
     """Add `updates` to the parts of a Parameter at the rows of `indices` (..., k), in place; return it."""
+    check_stored_dtype(input_x.dtype, updates)
     return _scatter_points(input_x, indices, updates, "add")
 
 

@@ -10,6 +10,7 @@ from torchspore.engine.core.precision import as_stored
 from torchspore.engine.core.tensor import TensorBase, raw, transform, wrap, write
 from torchspore.mindspore.ops.declare import explaining, op
 from torchspore.mindspore.ops.explain import explain
+from torchspore.mindspore.ops.promote import check_stored_dtype
 
 
 def _values(variable: TensorBase, value: Any) -> torch.Tensor:
@@ -17,6 +18,7 @@ def _values(variable: TensorBase, value: Any) -> torch.Tensor:
     layout = getattr(variable._t, "sharded_layout", None)
     if source.shape != variable._t.shape and (layout is None or tuple(source.shape) != layout.shape):      # a full value: one part is used
         raise ValueError(f"expected a value of the variable's shape {tuple(variable._t.shape)}, got {tuple(source.shape)}.")
+    check_stored_dtype(variable._t.dtype, source if isinstance(value, TensorBase) else value)
     return source.to(variable._t.dtype)
 
 
@@ -48,6 +50,7 @@ def assign_sub(variable: Any, value: Any) -> Any:
 def _change(function: Any, variable: Any, value: Any, compute: Any) -> Any:
     try:
         other = raw(value) if isinstance(value, TensorBase) else value
+        check_stored_dtype(variable._t.dtype, other)
         write(variable, compute(raw(as_stored(variable)), other).to(variable._t.dtype))
     except (RuntimeError, ValueError, TypeError, AttributeError, OverflowError, MemoryError) as error:
         raise explain(function, (variable, value), {}, error) from None

@@ -459,10 +459,9 @@ class ReduceLROnPlateau:
             self.num_bad_epochs = 0
         if self.num_bad_epochs > self.patience:
             for group, least in zip(self.optimizer.param_groups, self.min_lrs):
-                old = float(group["lr"])
-                new = max(old * self.factor, least)
-                if old - new > self.eps:
-                    ops.assign(group["lr"], Tensor(new, group["lr"].dtype))
+                rate = group["lr"].value()
+                lower = ops.maximum(rate * self.factor, least)
+                ops.assign(group["lr"], ops.select(rate - lower > self.eps, lower, rate))
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
         self._last_lr = [group["lr"].value() for group in self.optimizer.param_groups]
 
