@@ -25,6 +25,12 @@ class Bad:
         return text if self.hint is None else f"{text}\n\nhint: {self.hint}"
 
 
+def without_mindspores_sentence(text: str) -> str:
+    """Return a message of a data set without the sentence of MindSpore's at its end."""
+    return re.sub(r" (Argument \w+ with value .* is not of type \[.*\], but got <.*>|Input \w+ is not within the required interval of .*"
+                  r"|\w+: the (data type|shape) of input tensor does not match .*)\.", "", text)
+
+
 def check(bad: Bad, file: str | None = None) -> None:
     """Fails unless the call raises exactly this; with `file`, the message must begin with a line of that file."""
     with pytest.raises(bad.kind) as caught:

@@ -15,8 +15,9 @@ to 2.10 (PyPI has no wheel of 2.1 to 2.4, and development builds of 2.5 and 2.6)
 - *dropped*: the argument has no meaning today. The call fails, and the error names the release and what to write.
 - *position*: a positional argument has another meaning today. The call is read as today; `torchspore check` names it.
 
-`torchspore check my_project/` names each such call with its line, also in texts that a program passes to `eval`. `split(axis=, output_num=)` of 1.x is converted; `split(1, 2)` is
-read as today's `split(split_size_or_sections=1, axis=2)`, with a warning if MindSpore 1.x would have read it otherwise.
+`torchspore check my_project/` names each such call with its line, also in texts that a program passes to `eval`.
+`split(axis=, output_num=)` of 1.x is converted; `split(1, 2)` is read as today's
+`split(split_size_or_sections=1, axis=2)`, with a warning if MindSpore 1.x would have read it otherwise.
 {refused} functions that are called for each operator of two operands refuse older keywords: {unwrapped}.
 
 | name | releases | older | today | what happens |

@@ -9,12 +9,14 @@ from typing import Any
 
 import mindspore as ms
 import mindspore.dataset as ds
+import mindspore.dataset.audio as audio
 import mindspore.dataset.text as text
 import mindspore.dataset.transforms as transforms
 import mindspore.dataset.vision as vision
 import numpy as np
 import pytest
 from mindspore.dataset.core import validator_helpers
+from support.error_messages import without_mindspores_sentence
 
 IMAGE = np.zeros((6, 5, 3), np.uint8)
 
@@ -219,7 +221,26 @@ def test_message(name: str) -> None:
     call, kind, message = MESSAGES[name]
     with pytest.raises(kind) as caught:
         call()
-    assert re.sub(r"^\S*(test_errors\.py):\d+", r"\1:0", str(caught.value)) == message
+    assert re.sub(r"^\S*(test_errors\.py):\d+", r"\1:0", without_mindspores_sentence(str(caught.value))) == message
+
+
+@pytest.mark.parametrize(("call", "sentence"), [
+    (lambda: audio.AllpassBiquad(44100.5, 200.0),
+     "Argument sample_rate with value 44100.5 is not of type [<class 'int'>], but got <class 'float'>."),
+    (lambda: audio.AllpassBiquad(0, 200.0),
+     "Input sample_rate is not within the required interval of [-2147483648, 0) and (0, 2147483647]."),
+    (lambda: audio.AllpassBiquad(44100, 1e10), "Input central_freq is not within the required interval of [-16777216, 16777216]."),
+    (lambda: audio.AllpassBiquad(44100, 200.0, 0), "Input Q is not within the required interval of (0, 1]."),
+    (lambda: audio.AllpassBiquad(44100, "2"),
+     "Argument central_freq with value 2 is not of type [<class 'float'>, <class 'int'>], but got <class 'str'>."),
+    (lambda: vision.RandomHorizontalFlip(1.5), "Input prob is not within the required interval of [0.0, 1.0]."),
+    (lambda: ds.NumpySlicesDataset([1, 2]).skip(-1), "Input count is not within the required interval of [0, 2147483647]."),
+    (lambda: audio.Angle()(np.array([["a", "b"]])), "Angle: the data type of input tensor does not match the requirement of operator."),
+    (lambda: audio.Angle()(np.ones((1, 3))), "Angle: the shape of input tensor does not match the requirement of operator."),
+])
+def test_messages_end_with_mindspores_sentence(call: Callable[[], Any], sentence: str) -> None:
+    with pytest.raises((TypeError, ValueError, RuntimeError), match=re.escape(sentence)):
+        call()
 
 
 def test_settings_file(tmp_path: Path) -> None:

@@ -152,3 +152,77 @@ def test_to_float_computes_in_half_and_does_not_cast_back(mode: int) -> None:
     assert out.dtype == ms.float16 and net.dense.weight.dtype == ms.float32
     with pytest.raises(TypeError):
         net.last(out)
+
+
+HELD = {                        # measured on 2.10, in both modes: dtypes that a Parameter of each dtype can take
+    ms.float16: (ms.float16, ms.int32, ms.int64, ms.bool_, ms.int8),
+    ms.float32: (ms.float16, ms.float32, ms.int32, ms.int64, ms.bool_, ms.int8),
+    ms.float64: (ms.float16, ms.float32, ms.float64, ms.int32, ms.int64, ms.bool_, ms.int8),
+    ms.int32: (ms.int32, ms.bool_, ms.int8),
+    ms.int64: (ms.int32, ms.int64, ms.bool_, ms.int8),
+    ms.int8: (ms.bool_, ms.int8),
+}
+WRITES = {
+    "assign": ops.assign, "assign_add": ops.assign_add, "AssignSub": ops.AssignSub(),
+    "scatter_update": lambda stored, value: ops.scatter_update(stored, Tensor([0, 1]), value),
+    "ScatterNdAdd": lambda stored, value: ops.ScatterNdAdd()(stored, Tensor([[0], [1]]), value),
+    "ScatterNonAliasingAdd": lambda stored, value: ops.ScatterNonAliasingAdd()(stored, Tensor([[0], [1]]), value),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_write_does_not_narrow_its_value(name: str, mode: int) -> None:
+    for stored, taken in HELD.items():
+        for dtype in HELD:
+            if name == "AssignSub" and dtype == ms.bool_:
+                continue
+            parameter, value = Parameter(Tensor([1, 2], stored)), Tensor([1, 1], dtype)
+            if dtype in taken:
+                assert WRITES[name](parameter, value).dtype == stored
+            else:
+                with pytest.raises(TypeError, match=r"Data type conversion is not supported for a 'Parameter'.*"):
+                    WRITES[name](parameter, value)
+                assert parameter.asnumpy().tolist() == [1, 2]
+
+
+class Takes(nn.Cell):
+    def __init__(self, dtype):
+        super().__init__()
+        self.stored = Parameter(Tensor([1, 2], dtype))
+
+    def construct(self, x):
+        self.stored = x
+        return self.stored + 0
+
+
+def test_an_assigned_attribute_narrows_its_value_in_pynative_alone(mode: int) -> None:
+    """As in 2.10: Graph mode refuses what PyNative narrows."""
+    assert Takes(ms.float32)(Tensor([3, 4], ms.int32)).asnumpy().tolist() == [3, 4]
+    if mode == ms.PYNATIVE_MODE:
+        assert Takes(ms.int32)(Tensor([3.0, 4.0])).asnumpy().tolist() == [3, 4]
+        return
+    with pytest.raises(TypeError, match="Int32 cannot take Float32 without narrowing it"):
+        Takes(ms.int32)(Tensor([3.0, 4.0]))
+    with pytest.raises(TypeError, match="Float32 cannot take Float64"):
+        Takes(ms.float32)(Tensor([3.0, 4.0], ms.float64))
+
+
+def test_a_number_that_an_integer_cannot_hold() -> None:
+    with pytest.raises(TypeError, match="Int32 cannot take a float"):
+        ops.assign_add(Parameter(Tensor([1, 2], ms.int32)), 1.5)
+
+
+def test_no_graph_names_a_parameter(mode: int) -> None:
+    class Renames(Takes):
+        def construct(self, x):
+            self.stored.name = "other"
+            return x
+
+    net = Renames(ms.float32)
+    if mode == ms.GRAPH_MODE:
+        with pytest.raises(ValueError, match="Do not support to set attribute for a parameter"):
+            net(Tensor([1.0]))
+        assert net.stored.name == "stored"
+    else:
+        net(Tensor([1.0]))
+        assert net.stored.name == "other"

@@ -1,8 +1,11 @@
 """Operators in class form: their constructors' arguments, attributes, and those that a program defines itself."""
 from __future__ import annotations
 
+import re
+
 import mindspore as ms
 import numpy as np
+import pytest
 from mindspore import Tensor, nn, ops
 from mindspore.ops import Primitive, PrimitiveWithInfer, prim_attr_register
 from mindspore.ops import operations as P
@@ -75,3 +78,14 @@ def test_primitives_inside_cells(mode: int) -> None:
     for _ in range(2):
         assert net(Tensor(np.array([1.0, 2.0], np.float32))).asnumpy().tolist() == [16]
     assert ms.grad(net)(Tensor([1.0])).asnumpy().tolist() == [2] and ops.Primitive is Primitive
+
+
+def test_a_wrong_number_of_inputs() -> None:
+    x = ms.Tensor([1.0])
+    for call, text in (
+        (lambda: ms.ops.Abs()(x, x), "For Operator[Abs], the number of inputs should be less than or equal to 1, but got 2."),
+        (lambda: ms.ops.Add()(x, x, x), "For Operator[Add], the number of inputs should be less than or equal to 2, but got 3."),
+        (lambda: ms.ops.Mod()(x), "For 'S_Prim_Mod', the size of input should be 2, but got 1."),
+    ):
+        with pytest.raises(TypeError, match=re.escape(text)):
+            call()

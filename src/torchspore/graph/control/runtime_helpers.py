@@ -21,7 +21,8 @@ from torchspore.graph.fx.control_flow import Check, Say, emit
 from torchspore.graph.refusal import Refusal
 
 __all__ = [
-    "NOTHING", "and_", "call", "chain", "contains", "ended", "for_", "holds", "if_", "not_", "or_", "pick", "returned", "running", "truth", "while_",
+    "NOTHING", "and_", "call", "chain", "contains",
+    "ended", "for_", "holds", "if_", "not_", "or_", "pick", "returned", "running", "truth", "while_",
 ]
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {

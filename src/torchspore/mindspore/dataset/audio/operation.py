@@ -7,7 +7,9 @@ import numpy as np
 
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core.operation import TensorOperation
-from torchspore.mindspore.dataset.core.validator_helpers import check_number, check_type
+from torchspore.mindspore.dataset.core.validator_helpers import FLOAT_MAX_INTEGER, check_number, check_type, interval_error
+
+_SENTENCE = "{}: the {} of input tensor does not match the requirement of operator. Expecting tensor in {}."
 
 
 class AudioTensorOperation(TensorOperation):
@@ -23,30 +25,34 @@ class AudioTensorOperation(TensorOperation):
         value = values[0]
         if value.dtype.kind not in ("biuf" if self._takes_integers else "f"):
             expected = "numbers" if self._takes_integers else "float16, float32 or float64"
-            raise RuntimeError(message(f"{call} of {value.dtype}", expected))
+            accepted = "[int, float, double]" if self._takes_integers else "[float, double]"
+            sentence = _SENTENCE.format(call, "data type", f"type of {accepted}")
+            raise RuntimeError(f"{message(f'{call} of {value.dtype}', expected)} {sentence}")
         if value.ndim < self._shape.count(",") or ("complex" in self._shape and value.shape[-1] != 2):
-            raise RuntimeError(message(f"{call} of shape {list(value.shape)}", f"shape {self._shape}"))
+            sentence = _SENTENCE.format(call, "shape", f"shape of {self._shape}")
+            raise RuntimeError(f"{message(f'{call} of shape {list(value.shape)}', f'shape {self._shape}')} {sentence}")
         result = self._apply(value if value.dtype in (np.float32, np.float64) else value.astype(np.float32))
         return result if type(result) is tuple else (result,)
 
 
-def check_above(call: str, argument: str, value: Any, high: float = 3.4e38) -> None:
+def check_above(call: str, argument: str, value: Any, high: float = FLOAT_MAX_INTEGER) -> None:
     """Raises TypeError unless it is a number, ValueError unless it is above 0."""
     check_number(call, argument, value, 0, high, above=True)
 
 
-def check_from_0(call: str, argument: str, value: Any, high: float = 3.4e38) -> None:
+def check_from_0(call: str, argument: str, value: Any, high: float = FLOAT_MAX_INTEGER) -> None:
     """Raises TypeError unless it is a number, ValueError unless it is 0 or above."""
     check_number(call, argument, value, 0, high)
 
 
 def check_any(call: str, argument: str, value: Any) -> None:
     """Raises TypeError unless it is a number."""
-    check_number(call, argument, value, -3.4e38, 3.4e38)
+    check_number(call, argument, value, -FLOAT_MAX_INTEGER, FLOAT_MAX_INTEGER)
 
 
 def check_rate(call: str, value: Any) -> None:
     """Raises TypeError unless a sample rate is an int, ValueError for 0."""
     check_type(call, "sample_rate", value, int, "an int")
     if value == 0 or not -(2**31) <= value < 2**31:
-        raise ValueError(message(f"{call}(sample_rate={short(value)})", "samples a second, not 0"))
+        text = message(f"{call}(sample_rate={short(value)})", "samples a second, not 0")
+        raise interval_error(text, "sample_rate", "[-2147483648, 0) and (0, 2147483647]")

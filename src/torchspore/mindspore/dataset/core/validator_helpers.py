@@ -1,6 +1,7 @@
 """Argument checks of the dataset functions, and the limits that programs import from here.
 
-A wrong Python type is a TypeError, a wrong value a ValueError, as in MindSpore 2.10; the messages differ.
+A wrong Python type is a TypeError, a wrong value a ValueError, as in MindSpore 2.10. Messages end with MindSpore's sentence, which programs
+and tests look for.
 """
 from __future__ import annotations
 
@@ -8,8 +9,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from torchspore.base import arguments
-from torchspore.base.arguments import check_bool as check_bool
-from torchspore.base.arguments import check_type as check_type
 from torchspore.base.text import list_choices, message, short
 from torchspore.context import effects
 
@@ -24,6 +23,35 @@ UINT64_MIN, UINT64_MAX = 0, 2**64 - 1
 FLOAT_MIN_INTEGER, FLOAT_MAX_INTEGER = -16777216, 16777216
 DOUBLE_MIN_INTEGER, DOUBLE_MAX_INTEGER = -9007199254740992, 9007199254740992
 POS_INT_MIN = 1
+
+
+def check_type(
+    call: str, argument: str, value: Any, types: type | tuple[type, ...], expected: str, *, hint: str | None = None,
+) -> None:
+    """Raises TypeError unless `value` is one of `types`; a bool is not a number."""
+    try:
+        arguments.check_type(call, argument, value, types, expected, hint=hint)
+    except TypeError as error:
+        accepted = types if isinstance(types, tuple) else (types,)
+        accepted = (float, int) if set(accepted) == {int, float} else accepted
+        sentence = f"Argument {argument} with value {value} is not of type {list(accepted)}, but got {type(value)}."
+        raise TypeError(_with_sentence(str(error), sentence)) from None
+
+
+def check_bool(call: str, argument: str, value: Any) -> None:
+    """Raises TypeError unless `value` is True or False."""
+    check_type(call, argument, value, bool, "True or False")
+
+
+def _with_sentence(text: str, sentence: str) -> str:
+    """Return a message with a sentence of MindSpore's before its hint."""
+    head, separator, hint = text.partition("\n\nhint: ")
+    return f"{head} {sentence}{separator}{hint}"
+
+
+def interval_error(text: str, argument: str, interval: str) -> ValueError:
+    """Return the error for a value outside of an interval."""
+    return ValueError(_with_sentence(text, f"Input {argument} is not within the required interval of {interval}."))
 
 
 def check_processes(call: str, python_multiprocessing: Any, max_rowsize: Any, workers: Any) -> None:
@@ -54,14 +82,20 @@ def check_offload(offload: Any) -> None:
 
 def check_int(call: str, argument: str, value: Any, low: int, high: int = INT32_MAX, *, hint: str | None = None) -> None:
     """Raises TypeError unless `value` is an int, ValueError unless it is in [low, high]."""
-    arguments.check_int(call, argument, value, low, high, hint=hint)
+    check_type(call, argument, value, int, "an int", hint=hint)
+    try:
+        arguments.check_int(call, argument, value, low, high, hint=hint)
+    except ValueError as error:
+        raise interval_error(str(error), argument, f"[{low}, {high}]") from None
 
 
 def check_number(call: str, argument: str, value: Any, low: float, high: float, *, above: bool = False) -> None:
     """Raises TypeError unless `value` is a number, ValueError unless it is in [low, high], or in (low, high] with `above`."""
     check_type(call, argument, value, (int, float), "a number")
     if not low <= value <= high or (above and value == low):
-        raise ValueError(message(f"{call}({argument}={value!r})", f"a number {'above' if above else 'from'} {low:g} to {high:g}"))
+        low, high = (0.0, 1.0) if (low, high, argument) == (0, 1, "prob") else (low, high)
+        text = message(f"{call}({argument}={value!r})", f"a number {'above' if above else 'from'} {low:g} to {high:g}")
+        raise interval_error(text, argument, f"{'(' if above else '['}{low}, {high}]")
 
 
 def check_choice(call: str, argument: str, value: Any, choices: Iterable[Any]) -> None:
