@@ -1,6 +1,7 @@
 """Errors of Python's operators and built-in functions in graph mode have MindSpore's texts and types, and Python's text behind them."""
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -41,6 +42,10 @@ def _float_end(x: Tensor) -> Tensor:
     return x
 
 
+def _two(a: Any, b: Any = None) -> Any:
+    return a
+
+
 @pytest.mark.parametrize("body,kind,text", [
     (lambda x: x + 5 / 0, ZeroDivisionError, r"The divisor could not be zero\. \(division by zero\)"),
     (lambda x: x + 5 % 0, ZeroDivisionError, r"zero\. \(.*modulo by zero\)"),
@@ -52,6 +57,23 @@ def _float_end(x: Tensor) -> Tensor:
     (lambda x: list(range(2.0)), TypeError, "the 0th input should be a int scalar"),  # type: ignore[arg-type]
     (lambda x: map(abs), TypeError, "The Map operator must have at least two arguments."),
     (lambda x: map(abs, 3), TypeError, "Map can only be applied to list, tuple"),
+    (lambda x: (1, 2, 3)[1:3:0], ValueError, r"Slice step cannot be zero\."),
+    (lambda x: (1, 2, 3)[slice("a")], TypeError, r"Slice indices must be integers or bool\."),
+    (lambda x: {"a": 1}["b"], ValueError, "The key b does not exist in the dict"),
+    (lambda x: {"a": 1}["b"], KeyError, "The key b does not exist in the dict"),
+    (lambda x: _two(1)(x), ValueError, "The object is not callable. Please check code."),
+    (lambda x: _two(1)(x), TypeError, "'int' object is not callable"),
+    (lambda x: _two(1, 2, 3), TypeError, "The parameters number of the function is 2, but the number of provided arguments is 3."),  # type: ignore[call-arg]
+    (lambda x: _two(1, c=3), RuntimeError, "Got an unexpected keyword argument 'c'"),  # type: ignore[call-arg]
+    (lambda x: len(1), AttributeError, "'Int' object has no attribute '__len__'"),  # type: ignore[arg-type]
+    (lambda x: undefined_name, NameError, "The name 'undefined_name' is not defined, or not supported in graph mode."),  # type: ignore[name-defined]  # noqa: F821
+    (lambda x: [1].nothing, AttributeError, "'List' object has no attribute 'nothing'"),  # type: ignore[attr-defined]
+    (lambda x: {}.nothing, AttributeError, "'Dictionary' object has no attribute 'nothing'"),  # type: ignore[attr-defined]
+    (lambda x: isinstance(x, 1), TypeError, "must be a type or tuple of types."),  # type: ignore[arg-type]
+    (lambda x: [1].pop(3), IndexError, "The pop index out of range."),
+    (lambda x: "abc"[9], RuntimeError, "String index out of range."),
+    (lambda x: "abc"[9], IndexError, "string index out of range"),
+    (lambda x: x if Tensor([1.0, 2.0]) else 1, ValueError, r"Only tensor which shape is \(\) or \(1,\) can be converted to bool"),
     (lambda x: ops.typeof(x, x), TypeError, "The Typeof operator must requires 1 argument, but the size of arguments is 2."),
 ])
 def test_texts(body: Any, kind: type[Exception], text: str) -> None:
@@ -75,3 +97,10 @@ def test_a_program_that_catches_the_error_goes_on() -> None:
             return x - 1
 
     assert _Net(catches)(Tensor([1.0])).asnumpy().tolist() == [0.0]
+
+
+def test_an_error_of_two_kinds_is_shown_and_pickled_as_pythons() -> None:
+    with pytest.raises(KeyError) as caught:
+        _Net(lambda x: {"a": 1}["b"])(Tensor([1.0]))
+    assert isinstance(caught.value, ValueError) and repr(caught.value).startswith("KeyError(")
+    assert type(pickle.loads(pickle.dumps(caught.value))) is KeyError

@@ -8,6 +8,13 @@ from types import TracebackType
 
 from torchspore.base.tracebacks import ends_in_user_code
 
+
+def _both(shown: type[Exception], kind: type[Exception]) -> type[Exception]:
+    """Return a class that is Python's error `shown`, by which it is printed, and MindSpore's `kind`: a program may handle either."""
+    body = {"__module__": "builtins", "__str__": Exception.__str__, "__reduce__": lambda error: (shown, error.args)}
+    return type(shown.__name__, (kind, shown), body)
+
+
 _ROWS: tuple[tuple[type[Exception], str, type[Exception], str], ...] = (
     (ZeroDivisionError, r"(float )?(division|floor division|integer division or modulo) by zero|float floor division.*",
      ZeroDivisionError, "The divisor could not be zero."),
@@ -18,8 +25,31 @@ _ROWS: tuple[tuple[type[Exception], str, type[Exception], str], ...] = (
     (TypeError, r"map\(\) must have at least two arguments\.", TypeError, "The Map operator must have at least two arguments."),
     (TypeError, r"typeof\(\) takes 1 positional argument but (\d+) were given", TypeError,
      "The Typeof operator must requires 1 argument, but the size of arguments is {0}."),
+    (ValueError, r"slice step cannot be zero", ValueError, "Slice step cannot be zero."),
+    (TypeError, r"slice indices must be integers or None or have an __index__ method", TypeError,
+     "Slice indices must be integers or bool."),
+    (KeyError, r"'?(.*?)'?", _both(KeyError, ValueError), "The key {0} does not exist in the dict"),
+    (TypeError, r"'.*' object is not callable", _both(TypeError, ValueError), "The object is not callable. Please check code."),
+    (TypeError, r"[\w.<>]+\(\) takes (?:from \d+ to )?(\d+) positional arguments? but (\d+) (?:was|were) given", TypeError,
+     "The parameters number of the function is {0}, but the number of provided arguments is {1}."),
+    (TypeError, r"[\w.<>]+\(\) got an unexpected keyword argument ('\w+')", _both(TypeError, RuntimeError),
+     "Got an unexpected keyword argument {0}"),
+    (TypeError, r"object of type '(\w+)' has no len\(\)", _both(TypeError, AttributeError), "'{0}' object has no attribute '__len__'"),
+    (NameError, r"name ('\w+') is not defined.*", NameError, "The name {0} is not defined, or not supported in graph mode."),
+    (UnboundLocalError, r"(?:cannot access )?local variable ('\w+') .*", UnboundLocalError,
+     "The name {0} is not defined, or not supported in graph mode."),
+    (AttributeError, r"'(list|tuple|str|dict)' object has no attribute ('\w+')", AttributeError, "'{0}' object has no attribute {1}"),
+    (TypeError, r"isinstance\(\) arg 2 must be a type.*", TypeError, "isinstance() arg 2 must be a type or tuple of types."),
+    (IndexError, r"pop index out of range", IndexError, "The pop index out of range."),
+    (IndexError, r"string index out of range", _both(IndexError, RuntimeError), "String index out of range."),
+    (ValueError, r"truth of a Tensor: expected a Tensor of one element, got shape (\(.*\))\.(?s:.*)", ValueError,
+     "Only tensor which shape is () or (1,) can be converted to bool, but got tensor shape is {0}"),
 )
 """A type, a pattern of Python's text, the type that MindSpore raises, and its text."""
+_OURS = ("typeof()", "truth of a Tensor")
+"""How messages begin that torchspore's code raises for the program's line."""
+_TYPES = {"list": "List", "tuple": "Tuple", "str": "String", "dict": "Dictionary", "int": "Int", "float": "Float"}
+"""MindSpore's names of Python's types, where a row names one."""
 _CALLS: tuple[tuple[str, str, str], ...] = (
     (r"'(\w+)' object cannot be interpreted as an integer", "range",
      "For 'make_range', the {position}th input should be a int scalar but got AbstractScalar"),
@@ -31,12 +61,12 @@ _CALLS: tuple[tuple[str, str, str], ...] = (
 def translated(error: Exception) -> Exception | None:
     """Return the error with MindSpore's text and type, and Python's text behind it; None for any other error."""
     text = str(error)
-    if not ends_in_user_code(error) and "typeof()" not in text:
+    if not ends_in_user_code(error) and not text.startswith(_OURS):
         return None
     for kind, pattern, new_kind, words in _ROWS:
         match = re.fullmatch(pattern, text) if type(error) is kind else None
         if match is not None:
-            return _changed(error, new_kind, words.format(*match.groups()))
+            return _changed(error, new_kind, words.format(*(_TYPES.get(group, group) for group in match.groups())))
     if type(error) is TypeError:
         for pattern, function, words in _CALLS:
             calls = _calls(error.__traceback__, function) if re.fullmatch(pattern, text) else []

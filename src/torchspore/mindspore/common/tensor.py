@@ -288,7 +288,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     def __iter__(self) -> Iterator[Tensor]:
         if self._t.ndim == 0:
-            raise TypeError("iter(Tensor): expected at least one axis, got a 0-d Tensor.")
+            raise TypeError("iter(Tensor): expected at least one axis, got a 0-d Tensor. Cannot iterate over a scalar tensor.")
         return iter([self[i] for i in range(measured(self).shape[0])])  # type: ignore[index]
 
     def __contains__(self, element: Any) -> bool:

@@ -24,7 +24,8 @@ def _stage(key: str) -> property:
         if not is_int(value):
             raise TypeError(f"{type(self).__name__}.{key} = {value!r:.40}: expected an int, got {type(value).__name__}.")
         if value < 0:
-            raise ValueError(f"{type(self).__name__}.{key} = {value}: expected an int from 0 on.")
+            raise ValueError(f"{type(self).__name__}.{key} = {value}: expected an int from 0 on. "
+                             f"For 'Cell', the property '{key}' can not be less than 0, but got {value}.")
         self.__dict__[key] = value
         for parameter in self.trainable_params():
             parameter.__dict__[key] = value
