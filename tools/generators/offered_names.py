@@ -74,7 +74,7 @@ def private(public: listing.Listing) -> str:
     paths = [f"{module}.{name}" for module, names in listing.private().items() for name in names]
     paths += [f"{module}.{name}" for module, names in listing.mindspore().items() for name in names]
     paths += json.loads(REACHED.read_text(encoding="utf-8"))["programs"]
-    for module in ("_checkparam", "_c_expression", "_c_expression.typing"):
+    for module in ("_checkparam", "_c_expression", "_c_expression.typing", "_extends.parse", "_extends.parse.compile_config"):
         paths += [f"mindspore.{module}.{name}" for name in public_names(importlib.import_module(f"mindspore.{module}"), FRONT_END)]
     by_module: dict[str, set[str]] = {}
     with listing.of(listing.FrontEnd(public=public, private={})):
