@@ -6,7 +6,7 @@ they keep their values and have no effect here.
 from __future__ import annotations
 
 import sys
-from types import ModuleType
+import types
 from typing import Any
 
 from torchspore.context import effects, public
@@ -24,7 +24,7 @@ TRAVERSE_SUBSTITUTIONS_MODE = ""
 GRAD_JIT_FILTER = JIT_ENABLE_AUGASSIGN_INPLACE = JIT_ENABLE_AUGASSIGN_INPLACE_FALLBACK = "1"
 
 
-class _Settings(ModuleType):
+class _Settings(types.ModuleType):
     """The module's class: it passes what a program assigns to the context."""
 
     def __setattr__(self, name: str, value: Any) -> None:
