@@ -226,3 +226,11 @@ def test_no_graph_names_a_parameter(mode: int) -> None:
     else:
         net(Tensor([1.0]))
         assert net.stored.name == "other"
+
+
+def test_a_named_weight_has_a_gradient_whether_or_not_it_is_trained(mode: int) -> None:
+    """2.10 gives the derivative in Graph mode, and 0 in PyNative."""
+    net = Takes(ms.float32)
+    net.construct = lambda x: x * net.stored
+    net.stored.requires_grad = False
+    assert ms.grad(net, None, [net.stored])(Tensor([4.0, 5.0]))[0].asnumpy().tolist() == [4, 5]
