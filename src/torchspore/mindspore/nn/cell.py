@@ -26,6 +26,7 @@ from torchspore.mindspore.nn.cell_members import MemberDict
 from torchspore.mindspore.nn.cell_state import CellState
 from torchspore.mindspore.nn.cell_tree import CellTree
 from torchspore.mindspore.ops.explain import replaced, wrong_arguments
+from torchspore.mindspore.ops.older_keywords import renamed_keywords_of_layer
 from torchspore.mindspore.ops.primitive import Primitive
 from torchspore.mindspore.ops.promote import check_stored_dtype
 from torchspore.names.lookup import attribute_text
@@ -274,6 +275,9 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
             return self.construct(*args, **kwargs)
         except Exception as error:
             misfit = wrong_arguments(self, args, kwargs) if isinstance(error, TypeError) else None
+            older_spelling = renamed_keywords_of_layer(self, error, args, kwargs) if misfit is not None else None
+            if older_spelling is not None:
+                return self._run_(*args, **older_spelling)
             shown_as = misfit or replaced(error, self.construct, type(self).__name__, args, kwargs)
             if shown_as is error:
                 del shown_as

@@ -20,8 +20,19 @@ def renamed_keywords(
     """
     if error.__class__ is not TypeError or not keywords:
         return None
-    names = dict.fromkeys((called or name_of(function), getattr(function, "__name__", ""), name_of(function)))
+    defined_as = ".".join(getattr(function, "__qualname__", "").split(".")[-2:])
+    names = dict.fromkeys((called or name_of(function), getattr(function, "__name__", ""), name_of(function), defined_as))
     return older_calls.renamed_arguments(function, [name for name in names if name], arguments, keywords)
+
+
+def renamed_keywords_of_layer(
+    cell: Any, error: Exception, arguments: tuple[Any, ...], keywords: Mapping[str, Any],
+) -> dict[str, Any] | None:
+    """Return the same for a call of a layer that failed; None if the program defines its `construct`."""
+    owner = next((base for base in type(cell).__mro__ if "construct" in base.__dict__), None)
+    if owner is None or not owner.__module__.startswith("torchspore."):
+        return None
+    return renamed_keywords(cell.construct, error, arguments, keywords, f"{owner.__name__}.construct")
 
 
 def split_of_older_releases(function: Callable[..., Any]) -> Callable[..., Any]:
