@@ -116,7 +116,11 @@ BAD = {
         "use .asnumpy() for all of them, or index one.",
     ),
     "length": Bad(lambda: len(Tensor(1.0)), TypeError, "len(Tensor)", "expected at least one axis, got a 0-d Tensor."),
-    "iterate": Bad(lambda: list(Tensor(1.0)), TypeError, "iter(Tensor)", "expected at least one axis, got a 0-d Tensor."),
+    "iterate": Bad(
+        lambda: list(Tensor(1.0)), TypeError,
+        "iter(Tensor)",
+        "expected at least one axis, got a 0-d Tensor. Cannot iterate over a scalar tensor.",
+    ),
     "astype": Bad(
         lambda: z(2).astype("x"), TypeError,
         "dtype 'x'",
