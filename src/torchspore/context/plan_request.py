@@ -39,7 +39,7 @@ class Machine:
     """Faster connections among fewer devices, the smallest group first; `bandwidth` and `latency` join all devices."""
 
     def level(self, extent: int) -> Level:
-        """Return the connection of a group whose members lie in an aligned block of `extent` consecutive devices; 0 for all devices."""
+        """Return the connection of a group that an aligned block of `extent` consecutive devices contains; 0 for all devices."""
         for level in self.levels:
             if extent and level.devices % extent == 0:
                 return level
@@ -48,7 +48,7 @@ class Machine:
     def transfer_seconds(self, received: float, messages: int = 1, extent: int = 0) -> float:
         """Return the seconds for exchanges in which a device receives `received` bytes in `messages` messages.
 
-        The members of each group lie in a block of `extent` consecutive devices; 0 stands for all devices.
+        A block of `extent` consecutive devices contains each group; 0 stands for all devices.
         """
         level = self.level(extent)
         return messages * level.latency + received / level.bandwidth

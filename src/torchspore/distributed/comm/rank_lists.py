@@ -19,7 +19,7 @@ def to_text(ranks: Sequence[int]) -> str:
         end = at + 1
         while step > 0 and end < len(ranks) and ranks[end] - ranks[end - 1] == step:
             end += 1
-        if end - at < 3:                                       # a pair is no shorter as a range
+        if end - at < 3:                                       # a range would not shorten a pair
             words.append(str(ranks[at]))
             at += 1
             continue

@@ -1,4 +1,4 @@
-"""What the ranks publish about themselves in the store: process ids, the exchange that each is in, signs of life.
+"""The states that ranks publish in the store: process ids, the exchange that each rank is in, signs of life.
 
 The number of calls of a rank does not depend on the number of ranks: the states of a group are one call. In a job of many ranks, rank 0
 collects the process ids in one list for each machine.

@@ -80,12 +80,12 @@ def barrier(group: str = WORLD) -> None:
 
 
 def send(tensor: Any, dst: int = 0, group: str = WORLD, tag: int = 0) -> None:
-    """Sends a Tensor to the process `dst`. Raises ValueError if there is no other process."""
+    """Sends a Tensor to the process `dst`. Raises ValueError in a run of one process."""
     point_to_point.send(tensor, dst, group, tag)
 
 
 def recv(tensor: Any, src: int = 0, group: str = WORLD, tag: int = 0) -> Any:
-    """Returns a Tensor of the shape and dtype of `tensor` from the process `src`. Raises ValueError if there is no other process."""
+    """Returns a Tensor of the shape and dtype of `tensor` from the process `src`. Raises ValueError in a run of one process."""
     out, handle = irecv(tensor, src, group, tag)
     if handle is not None:
         handle.wait()
@@ -93,7 +93,7 @@ def recv(tensor: Any, src: int = 0, group: str = WORLD, tag: int = 0) -> Any:
 
 
 def isend(tensor: Any, dst: int = 0, group: str = WORLD, tag: int = 0) -> CommHandle | None:
-    """Sends a Tensor to the process `dst` and does not wait. Raises ValueError if there is no other process."""
+    """Sends a Tensor to the process `dst` and does not wait. Raises ValueError in a run of one process."""
     return point_to_point.isend(tensor, dst, group, tag)
 
 
