@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import Any
 
 import mindspore as ms
 import numpy as np
@@ -89,3 +91,20 @@ def test_a_wrong_number_of_inputs() -> None:
     ):
         with pytest.raises(TypeError, match=re.escape(text)):
             call()
+
+
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+@pytest.mark.parametrize("call, text", [
+    (lambda x: ms.ops.ReLU()(x, True), "ReLU: expected ReLU()(input)."),
+    (lambda x: ms.ops.ReLU()(x, inplace=True), "ReLU: expected ReLU()(input)."),
+    (lambda x: ms.ops.Div()(x, x, "floor"), "Div: expected Div()(input, other)."),
+    (lambda x: ms.ops.auto_generate.MedianExt()(x, 0), "MedianExt: expected MedianExt()(input)."),
+])
+def test_primitives_refuse_parameters_of_their_functions(call: Callable[[Tensor], Any], text: str, mode: int) -> None:
+    class Net(ms.nn.Cell):
+        def construct(self, x: Tensor) -> Any:
+            return call(x)
+
+    ms.set_context(mode=mode)
+    with pytest.raises(TypeError, match=re.escape(text)):
+        Net()(Tensor([1.0]))

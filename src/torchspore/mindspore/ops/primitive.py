@@ -315,6 +315,14 @@ def _announce_change(primitive: Any, key: str) -> None:
         change_counters.calls_changed()
 
 
+_FUNCTION_ONLY: dict[str, frozenset[str]] = {
+    **dict.fromkeys(("Div", "Divs", "InplaceDiv", "InplaceDivs"), frozenset({"rounding_mode"})),
+    **dict.fromkeys(("Hardtanh", "ReLU", "SiLU", "Threshold"), frozenset({"inplace"})),
+    "MedianExt": frozenset({"dim", "keepdim"}), "NonZeroExt": frozenset({"as_tuple"}), "View": frozenset({"dtype"}),
+}
+"""By primitive the parameters of its function that calls of the primitive do not take, as in MindSpore 2.10."""
+
+
 def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ...]) -> type[Primitive]:
     """Build the class form of `function`: its constructor takes the parameters named in `init`, its call takes the others.
 
@@ -328,7 +336,8 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
     kinds = {p: parameters[p].annotation for p in init if parameters[p].annotation in _REFUSED}
     words = {p: allowed for (part, p), allowed in _WORDS.items() if p in kinds and part in name}
     limits = LIMITS.get(name, {})
-    called = [p for p in parameters if p not in init and p != "operator_stream"]
+    function_only = _FUNCTION_ONLY.get(name, frozenset())
+    called = [p for p in parameters if p not in init and p != "operator_stream" and p not in function_only]
     direct = list(parameters)[: len(called)] == called
 
     def check_argument(key: str, value: Any) -> Any:
@@ -384,6 +393,8 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
 
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
+            if function_only and (len(args) > len(called) or not function_only.isdisjoint(kwargs)):
+                raise TypeError(f"{name}: expected {name}()({', '.join(called)}).")
             if direct:
                 return function(*args, **kwargs, **self._arguments)
             if len(args) > len(called):
