@@ -39,7 +39,7 @@ def run(words: Sequence[str]) -> int:
         option, _, value = remaining.pop(0).partition("=")
         value = value or (remaining.pop(0) if remaining else "")
         if not _set_option(request, option, value):
-            return _report_refusal(f"torchspore plan {option} {value}: expected {_expected(option)}.", "write --devices 8")
+            return _report_refusal(f"torchspore plan {option} {value}: expected {_expected(option)}.", _example(option))
     if not remaining or not os.path.exists(remaining[0]):
         return _report_refusal(f"torchspore plan {' '.join(remaining)}: expected a program.", "write `torchspore plan train.py`")
     os.environ["TORCHSPORE_PLAN"] = str(request.devices)
@@ -64,6 +64,12 @@ def run(words: Sequence[str]) -> int:
 def _report_refusal(text: str, hint: str) -> int:
     print(with_hint(text, hint), file=sys.stderr)
     return USAGE_ERROR
+
+
+def _example(option: str) -> str:
+    """Return the hint for an option that has a wrong value, or that does not exist."""
+    values = {"--html": "plan.html", "--strategies": "plan.json", "--machine": "h100", **dict.fromkeys(_SPEEDS, "50")}
+    return f"write {option} {values[option]}" if option in values else "write --devices 8"
 
 
 def _expected(option: str) -> str:

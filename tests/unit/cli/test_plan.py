@@ -18,4 +18,5 @@ def test_an_option_that_it_can_not_take(
 ) -> None:
     monkeypatch.delenv("TORCHSPORE_PLAN", raising=False)
     assert plan.run([*words.split(), "x.py"]) == 2
-    assert capsys.readouterr().err == f"torchspore plan {words}: expected {expected}.\n\nhint: write --devices 8.\n"
+    hint = {"--html": "--html plan.html", "--latency": "--latency 50"}.get(words.split()[0], "--devices 8")
+    assert capsys.readouterr().err == f"torchspore plan {words}: expected {expected}.\n\nhint: write {hint}.\n"
