@@ -63,7 +63,7 @@ ms.set_context(mode=0, ascend_config={
 module = torch.fx.symbolic_trace(lambda x: (x + 1,))
 run = graph_engine.compiled(module, [torch.ones(2)])
 print(run(torch.ones(2)))
-session, process = torchair.given[-1]
+session, process = torchair.calls[-1]
 print(sorted(session.items()))
 print(sorted((name, str(value).rpartition("/")[2]) for name, value in process.items()))
 for key in ("op_precision_mode", "atomic_clean_policy", "host_scheduling_max_threshold", "topo_order", "ge_options"):
