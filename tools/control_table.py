@@ -44,7 +44,7 @@ def rows() -> list[tuple[str, list[Callable[..., Any]]]]:
 
 def outcome(function: Callable[..., Any], level: str, gradient: bool, expected: Any) -> tuple[str, bool]:
     """(whole, parts or refused; whether values and gradients are PyNative's, which are `expected`)."""
-    from tests.unit.graph.control.running import INPUTS, compiled, expect_equal, graph_values, is_whole
+    from tests.unit.graph.control.running import INPUTS, compiled, expect_equal, graph_values, is_single_graph
     from torchspore.errors import CompileError
 
     try:
@@ -57,8 +57,8 @@ def outcome(function: Callable[..., Any], level: str, gradient: bool, expected: 
     try:
         expect_equal(found, expected)
     except AssertionError:
-        return "whole" if is_whole(call) else "parts", False
-    return "whole" if is_whole(call) else "parts", True
+        return "whole" if is_single_graph(call) else "parts", False
+    return "whole" if is_single_graph(call) else "parts", True
 
 
 def _again(function: Callable[..., Any]) -> Callable[..., Any]:

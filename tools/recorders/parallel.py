@@ -37,7 +37,7 @@ def record_inside(arguments: argparse.Namespace) -> int:
     graphs = folder / f"graphs-{rank}"                        # MindSpore keeps the first path that it receives
     ms.set_context(mode=0, save_graphs=2, save_graphs_path=str(graphs))
     for name in parallel_cases.CASES:
-        for mode in parallel_cases.IN_ONE_MODE.get(name, (0, 1)):
+        for mode in parallel_cases.SAME_ONLY_IN_MODE.get(name, (0, 1)):
             before = set(graphs.glob("**/graph_build*.ir"))
             for key, value in parallel_cases.run(name, mode, rank).items():
                 arrays[f"{name}/{mode}/{rank}/{key}"] = value
