@@ -104,3 +104,25 @@ def test_an_error_of_two_kinds_is_shown_and_pickled_as_pythons() -> None:
         _Net(lambda x: {"a": 1}["b"])(Tensor([1.0]))
     assert isinstance(caught.value, ValueError) and repr(caught.value).startswith("KeyError(")
     assert type(pickle.loads(pickle.dumps(caught.value))) is KeyError
+
+
+class Raises(nn.Cell):
+    """Raises an error by a statement of its own."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+    def construct(self, x: Tensor) -> Any:
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [
+    KeyError("an error of the program"), IndexError("string index out of range"), ValueError("slice step cannot be zero"),
+    TypeError("object of type 'int' has no len()"),
+], ids=lambda error: type(error).__name__)
+def test_the_text_of_a_raise_statement_stays(error: Exception) -> None:
+    ms.set_context(mode=ms.GRAPH_MODE)
+    with pytest.raises(type(error)) as caught:
+        Raises(error)(Tensor([1.0]))
+    assert type(caught.value) is type(error) and str(caught.value) == str(error)

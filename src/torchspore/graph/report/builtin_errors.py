@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import ast
+import dis
 import linecache
 import re
 from types import TracebackType
 
+from torchspore.base.frames import is_user_file
 from torchspore.base.tracebacks import ends_in_user_code
 
 
@@ -61,7 +63,7 @@ _CALLS: tuple[tuple[str, str, str], ...] = (
 def translated(error: Exception) -> Exception | None:
     """Return the error with MindSpore's text and type, and Python's text behind it; None for any other error."""
     text = str(error)
-    if not ends_in_user_code(error) and not text.startswith(_OURS):
+    if _is_raised_by_statement(error.__traceback__) or not (ends_in_user_code(error) or text.startswith(_OURS)):
         return None
     for kind, pattern, new_kind, words in _ROWS:
         match = re.fullmatch(pattern, text) if type(error) is kind else None
@@ -73,6 +75,15 @@ def translated(error: Exception) -> Exception | None:
             if calls:
                 return _changed(error, TypeError, words.format(position=_position_of_float(calls[0])))
     return None
+
+
+def _is_raised_by_statement(trace: TracebackType | None) -> bool:
+    """Return whether a `raise` of the program raised the error: its text is the program's."""
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None or not is_user_file(trace.tb_frame.f_code.co_filename):
+        return False
+    return dis.opname[trace.tb_frame.f_code.co_code[trace.tb_lasti]] in ("RAISE_VARARGS", "RERAISE")
 
 
 def _changed(error: Exception, kind: type[Exception], words: str) -> Exception:

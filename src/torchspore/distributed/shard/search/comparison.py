@@ -128,16 +128,15 @@ def _compared_plans(
 ) -> _Comparison:
     """Compare plans at the lowest price of memory at which one fits into a device, or at several prices if none fits."""
     comparison = _Comparison(sharded_capture, module, lifted, plain, search, assumed_machine)
-    prices = strategy_search.PRICES
-    if comparison.compare_at(prices[0]):
+    low, *others, high = strategy_search.PRICES
+    if comparison.compare_at(low) or comparison.compare_at(others[0]):
         return comparison
-    low, high = 0, len(prices) - 1
-    if not comparison.compare_at(prices[high]):
-        comparison.compare_at(prices[high // 2])
+    if not comparison.compare_at(high):                         # no price helps: one more shows which plan holds the least
+        comparison.compare_at(others[len(others) // 2])
         return comparison
-    while high - low > 1:                                       # a higher price gives a plan that holds less
-        middle = (low + high) // 2
-        low, high = (low, middle) if comparison.compare_at(prices[middle]) else (middle, high)
+    for price in others[1:]:
+        if comparison.compare_at(price):
+            break
     return comparison
 
 

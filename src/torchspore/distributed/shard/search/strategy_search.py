@@ -91,8 +91,6 @@ class Search:
         self.problem, self.tally, self._mode = problem, tally, mode
         base = problem.base
         self._models = {base: Model(problem.module, problem.fixed(base), problem.marked(base), machine, problem.keeps)}
-        self._joined: list[Mesh] = []
-        """The grids of joined levels that a recursive search has found; a search with another price solves them again."""
 
     def candidates(self, price: float = 0.0) -> list[Candidate]:
         """Return the plans at a price of memory."""
@@ -108,14 +106,11 @@ class Search:
         fine = halved(base)
         if fine == base:
             return plans
-        if not self._joined:
-            levels = self._solve(fine, price)
-            joined = {joined_levels(base, fine, self._models[base], levels.chosen, share): None for share in ALIKE}
-            few = max(FEW_AXES, min(len(mesh.sizes) for mesh in joined))
-            self._joined = [mesh for mesh in joined if mesh not in (fine, base) and len(mesh.sizes) <= few]
-            if not self._joined:
-                return [*plans, levels]
-        return plans + [self._solve(mesh, price, is_refined=True) for mesh in self._joined]
+        levels = self._solve(fine, price)
+        joined = {joined_levels(base, fine, self._models[base], levels.chosen, share): None for share in ALIKE}
+        few = max(FEW_AXES, min(len(mesh.sizes) for mesh in joined))
+        refined = [self._solve(mesh, price, is_refined=True) for mesh in joined if mesh not in (fine, base) and len(mesh.sizes) <= few]
+        return [*plans, *(refined or [levels])]                 # the levels showed which grid to use
 
     def _solve_grids(self, price: float) -> list[Candidate]:
         plans: list[Candidate] = []
