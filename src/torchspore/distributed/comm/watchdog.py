@@ -38,7 +38,7 @@ HEARS = 0.5
 BEGUN = 64
 """The number of exchanges that each group remembers."""
 LOST = 20.0
-"""The seconds without a heartbeat after which an unreachable process counts as lost."""
+"""The seconds without a sign of life after which an unreachable process of a small job counts as lost."""
 
 
 class Watchdog:
@@ -151,7 +151,7 @@ class Watchdog:
         if waited > self.seconds:
             raise self._error(waiting, f"that is more than {self.seconds:g} s. {self._describe_absent(waiting, where)}")
         self._report_wait(waiting, waited, where)
-        if waited > LOST and self._has_silent_rank(waiting, where):
+        if waited > self._longest_silence and self._has_silent_rank(waiting, where):
             for work in works:
                 if isinstance(work, PendingExchange):
                     work.begin_anyway()                   # a silent rank may have ended; its sockets will report that
@@ -232,6 +232,11 @@ class Watchdog:
         self._query, self._answered = None, time.monotonic()
         return answer
 
+    @property
+    def _longest_silence(self) -> float:
+        """The seconds without a sign of life after which a rank is silent; in a large job the signs are less frequent."""
+        return LOST + slowed(1.0, self._size) - 1.0
+
     def _has_silent_rank(self, waiting: Waiting, where: dict[int, dict[str, Any]]) -> bool:
         """Return whether a rank has given no sign of life for long. Raises CommunicationError where its machine does not answer."""
         is_silent, now = False, time.monotonic()
@@ -241,9 +246,9 @@ class Watchdog:
             if sign is not None and self._signs.get(rank, ("", 0.0))[0] != sign:
                 self._signs[rank] = sign, now
             since = max(self._signs.get(rank, ("", 0.0))[1], waiting.since)
-            if rank == self.rank or now - since < LOST or (where.get(rank, {}).get("what") and not store_is_silent):
+            if rank == self.rank or now - since < self._longest_silence or (where.get(rank, {}).get("what") and not store_is_silent):
                 continue
-            address = peer_liveness.BackgroundCall(functools.partial(self._ranks.address_of, rank)).result() or ("", 0)
+            address = self._address_of(rank)
             if not address[1]:
                 continue
             if not peer_liveness.is_reachable(address):
@@ -253,6 +258,12 @@ class Watchdog:
                 )
             is_silent = True
         return is_silent
+
+    def _address_of(self, rank: int) -> tuple[str, int]:
+        """Return the address of a rank's machine; the port is 0 if the store does not answer."""
+        with contextlib.suppress(RuntimeError):
+            return peer_liveness.BackgroundCall(functools.partial(self._ranks.address_of, rank)).result() or ("", 0)
+        return "", 0
 
     def _publish(self, local_state: dict[str, Any] | None) -> None:
         if local_state != self._published:
