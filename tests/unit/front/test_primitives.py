@@ -95,10 +95,10 @@ def test_a_wrong_number_of_inputs() -> None:
 
 @pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
 @pytest.mark.parametrize("call, text", [
-    (lambda x: ms.ops.ReLU()(x, True), "ReLU: expected ReLU()(input)."),
-    (lambda x: ms.ops.ReLU()(x, inplace=True), "ReLU: expected ReLU()(input)."),
-    (lambda x: ms.ops.Div()(x, x, "floor"), "Div: expected Div()(input, other)."),
-    (lambda x: ms.ops.auto_generate.MedianExt()(x, 0), "MedianExt: expected MedianExt()(input)."),
+    (lambda x: ms.ops.ReLU()(x, True), "ReLU with 2 inputs: expected ReLU()(input)."),
+    (lambda x: ms.ops.ReLU()(x, inplace=True), "ReLU with 2 inputs: expected ReLU()(input)."),
+    (lambda x: ms.ops.Div()(x, x, "floor"), "Div with 3 inputs: expected Div()(input, other)."),
+    (lambda x: ms.ops.auto_generate.MedianExt()(x, 0), "MedianExt with 2 inputs: expected MedianExt()(input)."),
 ])
 def test_primitives_refuse_parameters_of_their_functions(call: Callable[[Tensor], Any], text: str, mode: int) -> None:
     class Net(ms.nn.Cell):

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from torchspore.base.frames import user_line
 from torchspore.base.text import list_choices, short
 from torchspore.context import effects
 from torchspore.context.store import STORE
@@ -393,8 +394,8 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
 
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
-            if function_only and (len(args) > len(called) or not function_only.isdisjoint(kwargs)):
-                raise TypeError(f"{name}: expected {name}()({', '.join(called)}).")
+            if function_only and (len(called) < len(args) <= len(parameters) or not function_only.isdisjoint(kwargs)):
+                raise TypeError(f"{user_line()}: {name} with {len(args) + len(kwargs)} inputs: expected {name}()({', '.join(called)}).")
             if direct:
                 return function(*args, **kwargs, **self._arguments)
             if len(args) > len(called):

@@ -49,7 +49,7 @@ BAD = {
     "prim_many": Bad(
         lambda: P.ReLU()(z(1), z(1), z(1)), TypeError,
         "relu(input: Float32[1], inplace: Float32[1], argument 2: Float32[1])",
-        "expected relu(input, inplace=False).\n\nFor Operator[ReLU], the number of inputs should be less than or equal to 2, but got 3.",
+        "expected relu(input, inplace=False).\n\nFor Operator[ReLU], the number of inputs should be less than or equal to 1, but got 3.",
     ),
     "exp_str": Bad(
         lambda: ops.exp('a'), TypeError,
