@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,18 @@ MODES = ("dynamic_programming", "recursive_programming")
 MACHINES = {"assumed": machine_model.Machine(), "a100": machines.NAMED["a100"]}
 
 
+@pytest.fixture(autouse=True)
+def graph_mode() -> Iterator[None]:
+    """Graph mode and a parallel context during a test."""
+    ms.set_context(mode=ms.GRAPH_MODE)
+    yield
+    ms.reset_auto_parallel_context()
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
 def _local_graph(name: str, parallel_mode: str, strategies: dict[str, Any], monkeypatch: pytest.MonkeyPatch, **options: Any) -> Any:
     """Compile a network for 8 devices; return the graph of one of them."""
     monkeypatch.setenv("TORCHSPORE_PLAN", str(networks.DEVICES))
-    ms.set_context(mode=ms.GRAPH_MODE)
     ms.set_auto_parallel_context(parallel_mode=parallel_mode, dataset_strategy="full_batch", **options)
     step, x = networks.training_step(name, strategies)
     step.compile(x)
