@@ -36,6 +36,9 @@ process on the same cores; its figures vary most.
 def main() -> None:
     """Runs the benchmarks that are asked for, each in a process of its own, and puts their tables into the page."""
     arguments = sys.argv[1:]
+    if {"-h", "--help"} & set(arguments):
+        print(f"{__doc__}\nBenchmarks: {', '.join(BENCHMARKS)}")
+        return
     wanted = tuple(name for name in BENCHMARKS if name not in ASKED)
     if "--only" in arguments:
         at = arguments.index("--only")
