@@ -277,6 +277,7 @@ def destroy(name: str) -> None:
     change_counters.calls_changed()
     torch_group = _PROCESS.state.process_groups.pop(group.key, None)
     if torch_group is not None:
+        rendezvous.wait_for_connected(_PROCESS.state.store, {group.key: group.size})       # others may still be connecting to this process
         torch.distributed.destroy_process_group(torch_group)
 
 
