@@ -113,9 +113,9 @@ step(x, x)
 """
 
 
-def searched_plan(tmp_path: Path, *words: str) -> list[str]:
+def printed_plan(tmp_path: Path, *words: str, program: str = SEARCHED) -> list[str]:
     path = tmp_path / "program.py"
-    path.write_text(SEARCHED)
+    path.write_text(program)
     command = [sys.executable, "-m", "torchspore", "plan", "--devices", "2", *words, str(path)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert ended.returncode == 0, ended.stderr
@@ -123,7 +123,7 @@ def searched_plan(tmp_path: Path, *words: str) -> list[str]:
 
 
 def test_a_searched_plan_is_compared_with_others(tmp_path: Path) -> None:
-    lines = searched_plan(tmp_path)
+    lines = printed_plan(tmp_path)
     start = next(at for at, line in enumerate(lines) if line.startswith("plans that the search compared"))
     heads, *rows = lines[start + 1:]
     assert heads.split("  ")[-1] == "memory of a device" and rows[0].split("  ")[1].strip() == "the program's strategies"
@@ -132,27 +132,23 @@ def test_a_searched_plan_is_compared_with_others(tmp_path: Path) -> None:
 
 
 def test_a_plan_that_does_not_fit_names_what_fills_the_memory_and_how_many_devices_suffice(tmp_path: Path) -> None:
-    lines = searched_plan(tmp_path, "--capacity", "0.0004")
+    lines = printed_plan(tmp_path, "--capacity", "0.0004")
     text = next(line for line in lines if line.startswith("it does not fit"))
     assert "a device has 400,000 bytes; most of the memory are the state of optimizers (" in text
     devices = int(text.split("devices are too few, ")[1].split()[0])
     needed = int(text.split("suffice (")[1].split()[0].replace(",", ""))
     assert devices == 4 and needed <= 400_000
-    lines = searched_plan(tmp_path, "--capacity", "0.00001")
+    lines = printed_plan(tmp_path, "--capacity", "0.00001")
     assert "no number up to 4096 suffices" in next(line for line in lines if line.startswith("it does not fit"))
 
 
-def test_exported_strategies_give_the_searched_plan(tmp_path: Path) -> None:
-    lines = searched_plan(tmp_path, "--strategies", str(tmp_path / "strategies.json"))
+def test_exported_strategies_give_the_printed_plan(tmp_path: Path) -> None:
+    lines = printed_plan(tmp_path, "--strategies", str(tmp_path / "strategies.json"))
     assert lines[-1].startswith(f"the strategies are in {tmp_path / 'strategies.json'}")
     searched = next(line for line in lines if line.startswith("memory of a device"))
-    path = tmp_path / "semi_auto.py"
     files = f"strategy_ckpt_config={{'load_file': {str(tmp_path / 'strategies.json')!r}}}"
-    path.write_text(SEARCHED.replace('parallel_mode="auto_parallel", search_mode="recursive_programming"',
-                                     f'parallel_mode="semi_auto_parallel", {files}'))
-    command = [sys.executable, "-m", "torchspore", "plan", "--devices", "2", str(path)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert ended.returncode == 0, ended.stderr
-    assert searched in ended.stdout.splitlines() and " parameters 132,368, state of optimizers 264,704," in searched
-    seconds = [float(text.split("a step takes ")[1].split()[0]) for text in ("\n".join(lines), ended.stdout)]
+    searches = 'parallel_mode="auto_parallel", search_mode="recursive_programming"'
+    reads = printed_plan(tmp_path, program=SEARCHED.replace(searches, f'parallel_mode="semi_auto_parallel", {files}'))
+    assert searched in reads and " parameters 132,368, state of optimizers 264,704," in searched
+    seconds = [float(text.split("a step takes ")[1].split()[0]) for text in ("\n".join(lines), "\n".join(reads))]
     assert seconds[1] <= seconds[0]

@@ -27,7 +27,7 @@ class RankStates:
     def __init__(self, store: Any, rank: int, size: int, address: tuple[str, int]) -> None:
         self._store, self._rank, self._size = store, rank, size
         self.processes: dict[int, tuple[str, int]] = {}
-        """By rank the machine and the process id: of all ranks in a small job, else of those on this machine."""
+        """By rank the machine and the process id: of all ranks in a small job, else at least of those on this machine."""
         self._addresses: dict[int, tuple[str, int]] = {}
         facts = json.dumps([socket.gethostname(), os.getpid(), *address])
         names = [f"{kind}/{rank}" for kind in ("process", "where", "sign", "left")]
@@ -54,8 +54,7 @@ class RankStates:
     def address_of(self, rank: int) -> tuple[str, int]:
         """Return the address at which the machine of a rank refuses connections; the port is 0 if it has none, or if it is unknown."""
         if rank not in self._addresses:
-            _, _, address, port = json.loads(self._get("process", [rank])[0])
-            self._addresses[rank] = (address, port)
+            self._add_processes({rank: self._get("process", [rank])[0]})
         return self._addresses[rank]
 
     def publish(self, state: State | None) -> None:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,9 +36,7 @@ def text(split: Any, machine: Machine) -> Iterator[str]:
     if split.pipeline is not None:
         heads = ("stage", *heads)
         table = [(row.stage, *line) for row, line in zip((row for row in table_rows if row.is_seen), table)]
-    widths = [min(48, max(len(line[at]) for line in (heads, *table))) for at in range(len(heads))]
-    for line in (heads, *table):
-        yield "  ".join(cell[:48].ljust(width) for cell, width in zip(line, widths)).rstrip()
+    yield from _aligned([heads, *table])
     yield ""
     total = totals(split, table_rows, machine)
     if split.pipeline is not None:
@@ -88,9 +86,14 @@ def _compared(searched: Any) -> Iterator[str]:
         for row in searched.rows
     ]
     table = [line for at, line in enumerate(table) if line[1:] not in [other[1:] for other in table[:at]]]     # equal plans at two prices
-    widths = [max(len(line[at]) for line in (heads, *table)) for at in range(len(heads))]
-    for line in (heads, *table):
-        yield "  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip()
+    yield from _aligned([heads, *table])
+
+
+def _aligned(lines: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield lines of cells in columns; a cell has at most 48 characters."""
+    widths = [min(48, max(map(len, column))) for column in zip(*lines)]
+    for line in lines:
+        yield "  ".join(cell[:48].ljust(width) for cell, width in zip(line, widths)).rstrip()
 
 
 def _of_stages(split: Any, machine: Machine) -> Iterator[str]:

@@ -104,7 +104,7 @@ def found_layouts() -> dict[str, strategy_file.StoredLayout]:
     if not path:
         return {}
     try:
-        read = strategy_file.read(Path(path))
+        read = _read(path, Path(path).stat().st_mtime_ns)
     except (OSError, ValueError) as error:
         wrote = f"auto_parallel with the strategies of {path!r}"
         raise ValueError(message(wrote, "a strategy file that is there") + f"\n\n{error}") from None
@@ -148,16 +148,14 @@ def loaded(path: str, name: str) -> tuple[Any, ...] | None:
     if not path:
         return None
     try:
-        stamp = Path(path).stat().st_mtime_ns
-        stored_strategy = _read(path, stamp).get(name)
+        _, stored_strategy = _read(path, Path(path).stat().st_mtime_ns).strategies.get(name, (0, ()))
     except (OSError, ValueError) as error:
         wrote = f"set_auto_parallel_context(strategy_ckpt_config={{'load_file': {path!r}}})"
         raise ValueError(message(wrote, "a strategy file that is there") + f"\n\n{error}") from None
     effects.report(f"{_FILES}.load_file", Outcome.applied(f"operators with a strategy take the one that {path} has"))
-    return stored_strategy
+    return tuple(map(tuple, stored_strategy)) or None
 
 
 @functools.lru_cache(maxsize=4)
-def _read(path: str, _stamp: int) -> dict[str, tuple[Any, ...]]:
-    file = strategy_file.read(Path(path))
-    return {name: tuple(map(tuple, strategy)) for name, (_, strategy) in file.strategies.items() if strategy}
+def _read(path: str, _stamp: int) -> strategy_file.StrategyFile:
+    return strategy_file.read(Path(path))
