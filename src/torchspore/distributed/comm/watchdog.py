@@ -164,10 +164,14 @@ class Watchdog:
         description = "; ".join(absences.values()) or "all ranks are in it" + self._describe_unstarted(waiting, where)
         self._reports.report_wait(waiting, line, waited, description, self.seconds)
         notice = json.dumps({"rank": self.rank, "what": waiting.what, "group": waiting.group, "line": line, "waited": round(waited)})
-        with contextlib.suppress(RuntimeError):
+
+        def notify() -> None:
             for rank in absences:
                 self._shared_store.set(f"awaited/{rank}", notice)
             self._shared_store.add("asked", 1)
+
+        with contextlib.suppress(RuntimeError):
+            peer_liveness.BackgroundCall(notify).result()         # the network may be lost, and a call of the store would block
 
     def _local_state(self, waiting: Waiting, works: tuple[Any, ...]) -> dict[str, Any]:
         """Return the state of this rank for the others."""
