@@ -91,7 +91,7 @@ class _Question:
 
 
 class ParameterStore:
-    """The state of a server and the handlers of its calls: Register, Step, Pull, Load, Agree.
+    """The state of a server and the handlers of its calls: Register, Step, Pull, Prefetch, Load, Agree.
 
     The handlers read and write the tensors of `share`; its `update` runs in the thread that calls `run`. `counts` are those of the
     snapshot, after a restart.
@@ -122,7 +122,8 @@ class ParameterStore:
         if counts is not None:
             self._is_loaded.set()
         self.handlers = {
-            "Register": self._register, "Step": self._step, "Pull": self._pull, "Load": self._load, "Agree": self._agree,
+            "Register": self._register, "Step": self._step, "Pull": self._pull, "Prefetch": self._prefetch, "Load": self._load,
+            "Agree": self._agree,
         }
 
     def set_snapshots(self, save: Callable[[], None], steps: int) -> None:
@@ -319,6 +320,33 @@ class ParameterStore:
             else:
                 result = value.clone()
         yield from encode(Message({}, [result]))
+
+    def _prefetch(self, requests: Iterator[bytes]) -> Iterator[bytes]:
+        """Answer with rows of a plan's tables, after a step is applied."""
+        requests, facts = _peeked(requests)
+        key, indexes = self._plan(facts), facts.get("indexes")
+        message = decode(requests, MOST_ROWS)
+        if not isinstance(indexes, list) or len(indexes) != len(message.tensors):
+            raise MalformedMessage("rows without the indexes of their tables")
+        items = [self._item(key, index) for index in indexes]
+        for (stored, _), rows in zip(items, message.tensors):
+            self._check_rows(stored, rows)
+        self._wait_for_step(key, facts.get("step"))
+        with self._lock:
+            values = [value.index_select(0, rows - stored.start) for (stored, value), rows in zip(items, message.tensors)]
+        yield from encode(Message({}, values))
+
+    def _wait_for_step(self, key: str, number: Any) -> None:
+        """Wait until a step is applied: the last one or the next one. Raises CommunicationError if it fails."""
+        if type(number) is not int or not 0 <= number <= self.steps[key] + 1:
+            raise MalformedMessage(f"rows after step {number!r:.20} of {key}, which is at step {self.steps[key]}")
+        with self._lock:
+            if number <= self.steps[key]:
+                return
+            step = self._pending.setdefault((key, number), _Step())
+            self._check_ended(step, f"step {number} of {key}")
+        if not step.done.wait(self._timeout) or step.error:
+            raise CommunicationError(step.error or f"server {self._server}: step {number} of {key} was not applied in time.")
 
     def _load(self, requests: Iterator[bytes]) -> Iterator[bytes]:
         """Replace the values of an item by those in the message, from the row `start` on; without tensor, all values are there."""

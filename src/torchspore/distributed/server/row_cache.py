@@ -13,17 +13,25 @@ from torchspore.base.text import message
 
 
 class RowCache:
-    """`size` rows of a table of `rows` rows of shape `shape`; `size` 0 stores the rows of one lookup only, however many."""
+    """`size` rows of a table of `rows` rows of shape `shape`; `size` 0 stores the rows of one lookup only, however many.
 
-    def __init__(self, name: str, rows: int, shape: tuple[int, ...], dtype: torch.dtype, size: int) -> None:
-        self._name, self._size, self._shape = name, size, shape
+    `is_cleared_by_steps`: an update changes all rows of the table, so that the cache is empty after each step.
+    """
+
+    def __init__(
+        self, name: str, rows: int, shape: tuple[int, ...], dtype: torch.dtype, size: int, is_cleared_by_steps: bool = False,
+    ) -> None:
+        self._name, self._size, self._shape, self.row_count = name, size, shape, rows
+        self._is_cleared_by_steps = is_cleared_by_steps
         self._slot_plus_1 = torch.zeros(rows, dtype=torch.int32)
         """By row 1 + the slot that contains it; 0 for none, because the system gives zeros memory only where they are written."""
         capacity = size or 1024
         self._values = torch.empty((capacity, *shape), dtype=dtype)
         self._row = torch.full((capacity,), -1, dtype=torch.int64)
         self._used = torch.zeros(capacity, dtype=torch.int64)
-        self._clock = self._generation = 0
+        self._clock = 0
+        self.generation = 0
+        """The number of times that all rows were forgotten."""
         self.hits = self.misses = 0
 
     def lookup(self, ids: torch.Tensor, fetch: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
@@ -40,14 +48,23 @@ class RowCache:
         self._clock += 1
         absent, fetched = self._absent(different), 0
         while len(absent):
-            generation = self._generation
+            generation = self.generation
             values = fetch(absent)
             fetched += len(absent)
-            if generation == self._generation:
+            if generation == self.generation:
                 self._store(absent, values)
             absent = self._absent(different)               # all rows, if a server was lost during the fetch and the cache was emptied
         self.hits, self.misses = self.hits + max(0, len(different) - fetched), self.misses + fetched
         return self._values[self._slots(different)][position]
+
+    def absent_after_step(self, rows: torch.Tensor) -> torch.Tensor:
+        """Return the rows (n,) that a lookup after the next step has to fetch, provided that nothing else changes the cache."""
+        return rows if self._is_cleared_by_steps else rows[self._slot_plus_1[rows] == 0]
+
+    def clear_after_step(self) -> None:
+        """Forget all rows if a step changes them."""
+        if self._is_cleared_by_steps:
+            self.clear()
 
     def _slots(self, rows: torch.Tensor) -> torch.Tensor:
         """Return the slots of rows; -1 for rows that are not cached."""
@@ -97,6 +114,6 @@ class RowCache:
 
     def clear(self) -> None:
         """Forget all rows."""
-        self._generation += 1
+        self.generation += 1
         self._slot_plus_1[self._row[self._row >= 0]] = 0
         self._row.fill_(-1)

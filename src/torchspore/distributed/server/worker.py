@@ -4,7 +4,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ from torchspore.distributed.server.configuration import Configuration, Credentia
 from torchspore.distributed.server.membership import RECONNECT, Membership
 from torchspore.distributed.server.messages import CHUNK, MalformedMessage, Message, decode, encode
 from torchspore.distributed.server.parameter_store import MOST_ROWS, StoredItem, stored_items
+from torchspore.distributed.server.prefetch import Prefetcher, Rows, Values
 from torchspore.distributed.server.row_cache import RowCache
 from torchspore.distributed.server.transport import Call, CallRefused, Channel, ConnectionLost
 from torchspore.distributed.server.values import rows_between, to_host
@@ -78,7 +79,7 @@ class Client:
         """True if worker 0 has sent all initial values, or the servers have those of a snapshot."""
         self.caches = {
             (plan.key, item.index): RowCache(
-                item.name, item.shape[0], item.shape[1:], _dtype(item), cache_sizes.get((plan.key, item.index), 0),
+                item.name, item.shape[0], item.shape[1:], _dtype(item), cache_sizes.get((plan.key, item.index), 0), item.changes_all_rows,
             )
             for plan in plans for item in plan.items if item.kind == TABLE
         }
@@ -86,7 +87,8 @@ class Client:
         self._lock = threading.Lock()
         self._line: str | None = None
         """The line of the program that is in a call of this client."""
-        self._threads = ThreadPoolExecutor(len(self._servers), "torchspore client")
+        self._threads = ThreadPoolExecutor(2 * len(self._servers), "torchspore client")
+        self.prefetcher = Prefetcher(self.caches, self._request_rows)
         self._line = user_line()
         membership.lost_listeners.append(self._cancel)
         for server in self._servers:
@@ -211,6 +213,7 @@ class Client:
         the optimizer. Returns when all workers have pushed the step. Raises CommunicationError if a process of the job is lost.
         """
         self._line = user_line()
+        self.prefetcher.drop(key)
         self.steps[key] += 1
         facts = {"plan": key, "worker": self.rank, "step": self.steps[key], "scalars": scalars, "decays": decays}
         pushes = [
@@ -221,6 +224,7 @@ class Client:
             self._remember(server, push)
             server.pending = push
             started.append(self._started(server, "Step", push.message, self._limit(self._items[server.rank][key])))
+        self.prefetcher.start(key, self.steps[key])
         results: dict[int, torch.Tensor] = {}
         # In threads, because a worker that waits for one server must notice that another one is lost: the others wait for its pushes there.
         received = [
@@ -229,6 +233,7 @@ class Client:
         ]
         for future in received:
             future.result()
+        self.prefetcher.finish_step(key)
         self._known |= {(key, index): value.clone() for index, value in results.items()}
         return results
 
@@ -247,8 +252,7 @@ class Client:
                 cache = self.caches[push.key, stored.item.index]
                 with self._lock:
                     cache.update(next(tensors), next(tensors))
-                    if stored.item.changes_all_rows:
-                        cache.clear()
+                    cache.clear_after_step()
 
     @staticmethod
     def _limit(items: Sequence[StoredItem]) -> int:
@@ -261,18 +265,52 @@ class Client:
         is_outside = (ids < 0) | (ids >= item.shape[0])
         if bool(is_outside.any()):
             raise IndexError(message_of_outside(self._line, item, int(ids[is_outside][0])))
-        return self.caches[key, index].lookup(ids, lambda rows: self._fetch(key, item, rows))
+        self.prefetcher.record_lookup((key, index), ids)
+        return self.caches[key, index].lookup(ids, lambda rows: self._fetch((key, index), rows))
 
-    def _fetch(self, key: str, item: Item, rows: torch.Tensor) -> torch.Tensor:
-        """Return rows from the servers; `rows` is sorted, so that each server's part is a slice."""
-        calls, row_size = [], (item.elements // item.shape[0]) * _dtype(item).itemsize
-        for server, items in zip(self._servers, self._items):
-            stored = next(s for s in items[key] if s.item.index == item.index)
-            part = rows[int(torch.searchsorted(rows, stored.start)):int(torch.searchsorted(rows, stored.stop))]
+    def _fetch(self, key: tuple[str, int], rows: torch.Tensor) -> torch.Tensor:
+        """Return rows (n,), sorted and different, that the cache does not have: those that were prefetched, and others from the servers."""
+        prefetched = self.prefetcher.take(key, rows)
+        if prefetched is None:
+            return self._fetch_from_servers(key, rows)
+        is_prefetched, values = prefetched
+        if bool(is_prefetched.all()):
+            return values
+        result = values.new_empty((len(rows), *values.shape[1:]))
+        result[is_prefetched] = values
+        result[~is_prefetched] = self._fetch_from_servers(key, rows[~is_prefetched])
+        return result
+
+    def _fetch_from_servers(self, key: tuple[str, int], rows: torch.Tensor) -> torch.Tensor:
+        started = []
+        for server in self._servers:
+            part, limit = self._rows_on(server, *key, rows)
             if len(part):
-                message = Message({"plan": key, "index": item.index}, [part])
-                calls.append((server, message, self._started(server, "Pull", message, len(part) * row_size), len(part) * row_size))
-        return torch.cat([self._exchange(server, "Pull", message, call, limit).tensors[0] for server, message, call, limit in calls])
+                message = Message({"plan": key[0], "index": key[1]}, [part])
+                started.append((server, message, self._started(server, "Pull", message, limit), limit))
+        return torch.cat([self._exchange(server, "Pull", message, call, limit).tensors[0] for server, message, call, limit in started])
+
+    def _request_rows(self, plan: str, rows: Rows, step: int) -> list[Future[Values]]:
+        """Request rows of a plan's tables with their values after a step of this worker; return the servers' answers, in their order."""
+        answers = []
+        for server in self._servers:
+            parts = {index: self._rows_on(server, plan, index, numbers) for index, numbers in rows.items()}
+            parts = {index: part for index, part in parts.items() if len(part[0])}
+            message = Message({"plan": plan, "step": step, "indexes": list(parts)}, [part for part, _ in parts.values()])
+            limit = sum(limit for _, limit in parts.values())
+            call = self._started(server, "Prefetch", message, limit) if parts else None
+            if call is not None:
+                answers.append(self._threads.submit(self._receive_rows, call, list(parts), limit))
+        return answers
+
+    def _receive_rows(self, call: Call, indexes: list[int], limit: int) -> Values:
+        return {index: [values] for index, values in zip(indexes, self._answer(call, limit).tensors)}
+
+    def _rows_on(self, server: _Server, plan: str, index: int, rows: torch.Tensor) -> tuple[torch.Tensor, int]:
+        """Return those of the rows, which are sorted, that a server stores, and the number of bytes of their values."""
+        stored = next(stored for stored in self._items[server.rank][plan] if stored.item.index == index)
+        part = rows[int(torch.searchsorted(rows, stored.start)):int(torch.searchsorted(rows, stored.stop))]
+        return part, len(part) * (stored.item.elements // stored.item.shape[0]) * _dtype(stored.item).itemsize
 
     def _started(self, server: _Server, method: str, message: Message, answer_limit: int) -> Call | None:
         try:

@@ -62,7 +62,7 @@ class _LateStore:
     def __init__(self) -> None:
         self._store: ParameterStore | None = None
         self._is_set = threading.Event()
-        self.handlers = {name: self._handler(name) for name in ("Register", "Step", "Pull", "Load", "Agree")}
+        self.handlers = {name: self._handler(name) for name in ("Register", "Step", "Pull", "Prefetch", "Load", "Agree")}
 
     def set(self, store: ParameterStore) -> None:
         """Let waiting calls continue."""

@@ -23,6 +23,7 @@ from torchspore.engine.core.tensor import outside
 from torchspore.engine.core.training_start import TRAINING_START
 from torchspore.mindspore.common import optimizer_states, remote_parameters
 from torchspore.mindspore.common.parameter import Parameter
+from torchspore.mindspore.common.row_listener import ROW_LISTENER
 
 
 class Session:
@@ -274,6 +275,7 @@ def _begin_worker(cluster: roles.Cluster, plans: list[Plan]) -> None:
             remote_parameters.make_remote(state, plan.key, index, name)
         SESSION.indexes[plan.key] = frozenset(item.index for item in plan.items)
     SESSION.client = operators.CONNECTION.client = client
+    ROW_LISTENER.receive = client.prefetcher.receive_row
     change_counters.calls_changed()
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from torchspore.base.text import message
 from torchspore.blackbox import marks
+from torchspore.mindspore.common.row_listener import ROW_LISTENER
 from torchspore.mindspore.dataset.core import config
 from torchspore.mindspore.dataset.engine import descriptions, watchdog
 from torchspore.mindspore.dataset.engine.measurements import Reading
@@ -115,6 +116,8 @@ class Iterator:
                 self._waits.give(_count(row))
             else:
                 self._waits.record_row()
+            if ROW_LISTENER.receive is not None:
+                ROW_LISTENER.receive(row, self._reader.peek)
             return self._shape(row if self._has_all else tuple(row[position] for position in self._positions))
         except StopIteration:
             self._in_epoch = False
@@ -220,6 +223,9 @@ class _Inline:
 
     def next(self) -> Row:
         return next(self._rows)
+
+    def peek(self) -> None:
+        """Return None: the next row is not in memory."""
 
     def close(self) -> None:
         if self._rows is not None:

@@ -151,6 +151,8 @@ class ReadAhead:
             self._free_slots.put(None)
         self._is_requested = False
         self._closed = False
+        self._peeked: list[Any] = []
+        """The next row, if `peek` has taken it from the queue."""
         self.thread: threading.Thread | None = None
 
     def start_epoch(self) -> None:
@@ -165,13 +167,23 @@ class ReadAhead:
         """Return the next row. Raises StopIteration at the end of the epoch, and the pipeline's exceptions."""
         if self._closed:
             raise StopIteration
-        row = self._wait() if self._rows.empty() else self._rows.get()
+        row = self._peeked.pop() if self._peeked else self._wait() if self._rows.empty() else self._rows.get()
         self._free_slots.put(None)
         if row is _END:
             raise StopIteration
         if isinstance(row, _Raised):
             raise row.error
         return row
+
+    def peek(self) -> Any:
+        """Return the row that `next` will return if it is in memory; otherwise, and at the end of the epoch, return None."""
+        if not self._peeked:
+            try:
+                self._peeked.append(self._rows.get_nowait())
+            except Empty:
+                return None
+        row = self._peeked[0]
+        return None if row is _END or isinstance(row, _Raised) else row
 
     def _wait(self) -> Any:
         """Wait for the next row and return it."""
