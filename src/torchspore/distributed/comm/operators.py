@@ -322,22 +322,22 @@ def count(key: str) -> int:
 
 scatter = define(
     "scatter(Tensor x, int root, str key) -> Tensor", _scatter,
-    lambda x, root, key: x.new_empty((x.shape[0] // count(key), *x.shape[1:])),
+    lambda x, root, key: x.new_empty((x.shape[0] // count(key), *x.shape[1:])), is_exchange=True,
 )
 gather = define(
     "gather(Tensor x, int root, str key) -> Tensor", _gather,
-    lambda x, root, key: x.new_empty((x.shape[0] * count(key), *x.shape[1:])),
+    lambda x, root, key: x.new_empty((x.shape[0] * count(key), *x.shape[1:])), is_exchange=True,
 )
 exchange = define(
     "exchange(Tensor[] sent, int[] to, int[] tags, int[] shapes, int[] sources, int[] source_tags, Tensor like, str key) -> Tensor[]",
-    _exchange, lambda sent, to, tags, shapes, sources, source_tags, like, key: _received(shapes, like),
+    _exchange, lambda sent, to, tags, shapes, sources, source_tags, like, key: _received(shapes, like), is_exchange=True,
 )
 send = define(
     "send(Tensor x, int peer, int tag, str key) -> Tensor", _send,
-    lambda x, peer, tag, key: torch.empty_like(x, memory_format=torch.contiguous_format),
+    lambda x, peer, tag, key: torch.empty_like(x, memory_format=torch.contiguous_format), is_exchange=True,
 )
 receive = define(
     "receive(SymInt[] shape, ScalarType dtype, Device device, int peer, int tag, str key) -> Tensor", _receive,
-    lambda shape, dtype, device, peer, tag, key: torch.empty(shape, dtype=dtype, device=device),
+    lambda shape, dtype, device, peer, tag, key: torch.empty(shape, dtype=dtype, device=device), is_exchange=True,
 )
-barrier = define("barrier(str key) -> ()", _barrier, lambda key: None)
+barrier = define("barrier(str key) -> ()", _barrier, lambda key: None, is_exchange=True)

@@ -58,10 +58,12 @@ step = define(
     "int[] dense_indexes, int[] table_indexes, int[] full_indexes) -> Tensor[]", _step,
     lambda gradients, values, row_numbers, rows, scalars, decays, key, dense_indexes, table_indexes, full_indexes: [
         torch.empty_like(t, memory_format=torch.contiguous_format) for t in gradients
-    ],
+    ], is_exchange=True,
 )
-any_worker = define("server_any(Tensor flag) -> Tensor", _any_worker, lambda flag: torch.empty_like(flag, dtype=torch.bool))
+any_worker = define(
+    "server_any(Tensor flag) -> Tensor", _any_worker, lambda flag: torch.empty_like(flag, dtype=torch.bool), is_exchange=True,
+)
 rows = define(
     "server_rows(Tensor indices, str key, int index, int[] shape, ScalarType dtype) -> Tensor", _rows,
-    lambda indices, key, index, shape, dtype: indices.new_empty((indices.shape[0], *shape), dtype=dtype),
+    lambda indices, key, index, shape, dtype: indices.new_empty((indices.shape[0], *shape), dtype=dtype), is_exchange=True,
 )

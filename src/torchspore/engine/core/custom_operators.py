@@ -11,9 +11,18 @@ import torch
 LIBRARY = torch.library.Library("torchspore", "FRAGMENT")
 
 
-def define(schema: str, compute: Any, form: Any, tags: tuple[torch.Tag, ...] = ()) -> Any:
-    """The operator `torchspore::NAME` of this schema; `form` gives what has the shapes and dtypes of what `compute` gives."""
+EXCHANGES: set[str] = set()
+"""The names of operators that send data to other processes or receive it from them; passes keep their order."""
+
+
+def define(schema: str, compute: Any, form: Any, tags: tuple[torch.Tag, ...] = (), is_exchange: bool = False) -> Any:
+    """Define and return the operator `torchspore::NAME` of a schema.
+
+    `compute` has the arguments of the schema; `form` returns tensors with the shapes and dtypes of its results.
+    """
     name = schema.partition("(")[0]
+    if is_exchange:
+        EXCHANGES.add(name)
     LIBRARY.define(schema, tags=tags)
     LIBRARY.impl(name, compute, "CompositeExplicitAutograd")
     torch.library.register_fake(f"torchspore::{name}", form, lib=LIBRARY)

@@ -10,9 +10,8 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine.core.custom_operators import EXCHANGES
 from torchspore.engine.core.torch_private import is_operator
-
-_CUSTOM_OPERATORS = frozenset({"scatter", "gather", "exchange", "barrier", "send", "receive", "server_step", "server_rows", "server_any"})
 
 
 def is_exchange(node: Node) -> bool:
@@ -20,7 +19,7 @@ def is_exchange(node: Node) -> bool:
     target: Any = node.target
     if node.op != "call_function" or not is_operator(target):
         return False
-    return target.namespace == "_c10d_functional" or (target.namespace == "torchspore" and target._opname in _CUSTOM_OPERATORS)
+    return target.namespace == "_c10d_functional" or (target.namespace == "torchspore" and target._opname in EXCHANGES)
 
 
 def is_wait(node: Node) -> bool:
