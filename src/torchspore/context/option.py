@@ -49,6 +49,7 @@ class Option:
     when: the time until which the option may change; late_error: the class of the error after that time, LateChange by default.
     since, until: the first and the last release of MindSpore with the option; instead: the option to use after `until`.
     example: a call for the pages. environment: the variables that set the option; environment_wins: they override the code.
+    runs_again: False if a call with an unchanged value need not run the effect again: the program cannot undo it by other means.
     in_graph_key: a change compiles graphs again. graph_only: only the capture of a graph reads the option, so PYNATIVE_MODE ignores it.
     process_wide: the effect applies to all threads. is_counter: training changes the value, so it is never part of a graph's key.
     member_of: the name of the option whose dictionary contains this one; top_level: the member is also an option by itself.
@@ -74,6 +75,7 @@ class Option:
     example: str | None = None
     environment: tuple[str, ...] = ()
     environment_wins: bool = False
+    runs_again: bool = True
     in_graph_key: bool = False
     graph_only: bool = False
     process_wide: bool = False

@@ -19,10 +19,11 @@ from torchspore.context import effects, sources
 from torchspore.context.kinds import Members
 from torchspore.context.option import Option, When
 from torchspore.context.options import OPTIONS
-from torchspore.context.plan import Setting, plan
+from torchspore.context.plan import Setting, find, plan
 from torchspore.errors import LateChange, ScopeRefused
 
 DEFAULT = "default"
+_ABSENT = object()
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,8 @@ class Store:
         self._forced, self._environment, self._file = sources.read()
         self._environment_texts = sources.environment_texts()
         self._acting: dict[str, Any] = {}
+        self._repeatable: dict[tuple[str, str], Any] = {}
+        """By setter and name the value that the code set last, of options for which a second call with this value changes nothing."""
         self._base_graph_mode = False
         self._base_version = 0
         self._fill(OPTIONS)
@@ -139,7 +142,7 @@ class Store:
 
     def change(self, api: str, values: Mapping[str, object], call: str) -> None:
         """Validate every value, then apply all of them; after an error nothing has changed."""
-        if not values:
+        if not values or self._repeats_calls(api, values):
             return
         with self._lock:
             named = plan(api, values, call, user_line(2), self.get, self._is_set)
@@ -175,12 +178,32 @@ class Store:
                     effects.forget(OPTIONS[key])
                 if key in self._forced:
                     sources.report_forced_device(OPTIONS[key], settings[key], self._forced[key])
+            if scope is None:
+                self._repeatable |= {(api, name): value for name, value in values.items() if self._can_repeat(find(api, name, call), value)}
+
+    def _repeats_calls(self, api: str, values: Mapping[str, object]) -> bool:
+        """Return whether earlier calls of this setter set the same values, and nothing has changed since."""
+        if _scope.get() is not None:
+            return False
+        repeatable = self._repeatable
+        for name, value in values.items():
+            last = repeatable.get((api, name), _ABSENT)
+            if last.__class__ is not value.__class__ or last != value:
+                return False
+        return True
+
+    def _can_repeat(self, option: Option, value: object) -> bool:
+        """Return whether a second call with this value changes nothing: it has no effect that must run again and sets no other option."""
+        is_simple = option.parent is None and not option.members and option.prepare is None and option.implies is None
+        has_repeated_effect = option.effect is not None and option.runs_again
+        return is_simple and option.acts and not has_repeated_effect and option.key not in self._forced and value.__class__ in (str, int, bool)
 
     def reset(self, api: str) -> None:
         """Remove the settings that the code made through one setter, in this scope or the process."""
         with self._lock:
             scope = _scope.get()
             code = self._code if scope is None else scope.code
+            self._repeatable = {}
             remaining = {key: setting for key, setting in code.items() if OPTIONS[key].api != api}
             removed = [key for key in code if key not in remaining]
             process_wide = {key: self.get(key) for key in _add_members(removed) if key not in removed or OPTIONS[key].process_wide}
@@ -289,21 +312,26 @@ class Store:
         return OPTIONS[key].default_on(device)
 
     def _fill(self, keys: Mapping[str, Any]) -> None:
-        """Compute the active values of the process, for these keys and their members."""
+        """Compute the active values of the process, for these keys and their members; the version changes if one of them does."""
         device = str(self._base("device_target"))
-        self._acting["device_target"] = device
+        is_changed = self._acting.get("device_target") != device
+        self._acting["device_target"] = device             # other defaults depend on it
+        acting: dict[str, Any] = {}
         for key in keys:
             option = OPTIONS[key]
             if option.parent in OPTIONS:
                 continue
-            self._acting[key] = self._base(key)
+            acting[key] = self._base(key)
             setting = self._setting(key)
             for member in option.members.values():
-                self._acting[member.key] = _member_value(setting, member, device)
-        self._acting.update(self._counted)
-        self._touch()
+                acting[member.key] = _member_value(setting, member, device)
+        acting.update(self._counted)
+        if is_changed or any(key not in self._acting or self._acting[key] != value for key, value in acting.items()):
+            self._acting.update(acting)
+            self._touch()
 
     def _touch(self) -> None:
+        self._repeatable = {}
         self._base_graph_mode = self._acting["mode"] == 0
         self._base_version = next(self._numbers)
 

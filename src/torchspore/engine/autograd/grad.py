@@ -443,8 +443,13 @@ def _parts(sens: Any) -> tuple[Any, ...]:
 def _gradients(result: Any, targets: list[torch.Tensor], sens: Any, nested: bool) -> list[torch.Tensor | None]:
     """The gradient of each wanted value; None for one that the result does not depend on."""
     outputs = [integer_gradients.recorded(raw(tensor)) for tensor in tensors(result)]
+    around = frame()
+    # Branches and loops of a graph exist only inside of its capture, which is a frame around this one.
+    compute = torch.autograd.grad if around is None or around.outer is None else tape_gradients
+    seeds: list[torch.Tensor | None]
     if sens is None:
-        seeds: list[torch.Tensor] = [torch.ones_like(o) for o in outputs]
+        # torch checks the shape of a seed by sympy, whose import takes 0.2 s; without a seed, a loss must be a real number.
+        seeds = [None if compute is torch.autograd.grad and o.ndim == 0 and o.is_floating_point() else torch.ones_like(o) for o in outputs]
     else:
         given = [raw(s) if isinstance(s, TensorBase) else torch.as_tensor(s) for part in tree.listed(sens) for s in _parts(part)]
         seeds = [s.to(o.dtype).expand(o.shape) if s.shape != o.shape else s.to(o.dtype) for s, o in zip(given, outputs)]
@@ -453,9 +458,6 @@ def _gradients(result: Any, targets: list[torch.Tensor], sens: Any, nested: bool
     at = [t for t in sources if t.requires_grad]
     if not pairs or not at:
         return [None for _ in targets]
-    around = frame()
-    # Branches and loops of a graph exist only inside of its capture, which is a frame around this one.
-    compute = torch.autograd.grad if around is None or around.outer is None else tape_gradients
     try:
         remaining = iter(compute([o for o, _ in pairs], at, [s for _, s in pairs], create_graph=nested, allow_unused=True))
     except RuntimeError as cause:
