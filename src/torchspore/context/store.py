@@ -196,7 +196,7 @@ class Store:
         """Return whether a second call with this value changes nothing: it has no effect that must run again and sets no other option."""
         is_simple = option.parent is None and not option.members and option.prepare is None and option.implies is None
         has_repeated_effect = option.effect is not None and option.runs_again
-        return is_simple and option.acts and not has_repeated_effect and option.key not in self._forced and value.__class__ in (str, int, bool)
+        return is_simple and option.acts and not has_repeated_effect and option.key not in self._forced and type(value) in (str, int, bool)
 
     def reset(self, api: str) -> None:
         """Remove the settings that the code made through one setter, in this scope or the process."""

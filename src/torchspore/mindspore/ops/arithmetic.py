@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from torchspore.engine.core import tensor as engine
+from torchspore.engine.core.number import Number
 from torchspore.engine.core.precision import ruled
 from torchspore.engine.core.tensor import Composite, TensorBase, raw, wrap
 from torchspore.engine.eager import pynative
@@ -18,6 +19,7 @@ from torchspore.mindspore.ops.declare import explaining, op
 from torchspore.mindspore.ops.explain import explain
 from torchspore.mindspore.ops.extremes import Extremes
 from torchspore.mindspore.ops.promote import is_wide, pair, widened
+from torchspore.mindspore.ops.wide import WIDE
 
 _new = object.__new__
 # torch cannot compare a number with a Tensor in this operand order.
@@ -42,6 +44,7 @@ def _beyond(compute: Callable[..., torch.Tensor], x: Any, y: Any) -> Any:
     return wrap(torch.full_like(raw(t), is_true, dtype=torch.bool))
 
 
+_FLOATS = frozenset({torch.float16, torch.bfloat16, torch.float32, torch.float64})
 _INTEGERS = frozenset({
     torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.uint16, torch.uint32, torch.uint64,
 })
@@ -60,6 +63,13 @@ def apply_complete_rule(function: Callable[..., Any], compute: Callable[..., tor
         if comparison is not None:
             return comparison
     try:
+        has_plain_tensors = isinstance(x, TensorBase) and isinstance(y, TensorBase) and Number not in (type(x), type(y))
+        if has_plain_tensors and (a := raw(x)).dtype is (b := raw(y)).dtype and a.dtype not in WIDE:
+            if engine.active:
+                out = ruled(compute, function.__name__)(a, b)
+                pynative.after(out)
+                return wrap(out)
+            return wrap(compute(a, b))
         a, b = pair(x, y, family)
         if not isinstance(a, torch.Tensor) and compute in _SEEN_FROM_THE_OTHER:
             compute, a, b = _SEEN_FROM_THE_OTHER[compute], b, a
@@ -75,19 +85,32 @@ def apply_complete_rule(function: Callable[..., Any], compute: Callable[..., tor
         raise explain(function, (x, y), {}, error) from None
 
 
-def binary(name: str, compute: Callable[..., torch.Tensor], doc: str, family: str = "add") -> Callable[[Any, Any], Any]:
-    """Build the operator `name` of two operands from torch's `compute`."""
+def binary(
+    name: str, compute: Callable[..., torch.Tensor], doc: str, family: str = "add", plain: Callable[..., torch.Tensor] | None = None,
+) -> Callable[[Any, Any], Any]:
+    """Build the operator `name` of two operands from torch's `compute`.
+
+    `plain` computes the same for two Tensors of one dtype, and for a Tensor of floating-point numbers and a number, or raises TypeError or
+    RuntimeError; `compute` by default.
+    """
+    short = plain or compute
 
     def operator(input: Any, other: Any) -> Any:
         if not engine.active:
             try:
-                a, b = input._t, other._t
-                if a.dtype is b.dtype:
-                    t = compute(a, b)
-                    out = _new(engine.tensor_class)
-                    out._t = t
-                    return out
-            except (AttributeError, RuntimeError):
+                a = input._t
+                kind = type(other)
+                if kind is float or kind is int:
+                    if a.dtype not in _FLOATS:
+                        return apply_complete_rule(operator, compute, input, other, family)
+                    b = other
+                elif a.dtype is not (b := other._t).dtype:
+                    return apply_complete_rule(operator, compute, input, other, family)
+                t = short(a, b)
+                out = _new(engine.tensor_class)
+                out._t = t
+                return out
+            except (AttributeError, RuntimeError, TypeError):
                 pass
         return apply_complete_rule(operator, compute, input, other, family)
 
@@ -110,16 +133,17 @@ def _power(a: Any, b: Any) -> torch.Tensor:
 
 def _subtract(a: Any, b: Any) -> torch.Tensor:
     """Subtract. torch refuses bools; MindSpore subtracts them as numbers, and takes exclusive or of two bools."""
-    if _both_bool(a, b):
+    bools = _is_bool(a) + _is_bool(b)
+    if not bools:
+        return torch.sub(a, b)
+    if bools == 2:
         return torch.logical_xor(*as_tensors(a, b))
-    if any(_both_bool(v, v) for v in (a, b)):
-        common = torch.result_type(a, b)
-        a, b = (v.to(common) if isinstance(v, torch.Tensor) else int(v) if isinstance(v, bool) else v for v in (a, b))
-    return torch.sub(a, b)
+    common = torch.result_type(a, b)
+    return torch.sub(*(v.to(common) if isinstance(v, torch.Tensor) else int(v) if isinstance(v, bool) else v for v in (a, b)))
 
 
 def _floor_divide(a: Any, b: Any) -> torch.Tensor:
-    if _both_bool(a, b):
+    if _is_bool(a) and _is_bool(b):
         return torch.logical_and(*as_tensors(a, b))
     return quotients.floor_divide(a, b)
 
@@ -132,12 +156,14 @@ def _smaller(a: Any, b: Any) -> torch.Tensor:
     return torch.minimum(*as_tensors(a, b))
 
 
-def _both_bool(a: Any, b: Any) -> bool:
-    return all(v.dtype is torch.bool if isinstance(v, torch.Tensor) else isinstance(v, bool) for v in (a, b))
+def _is_bool(value: Any) -> bool:
+    return value.dtype is torch.bool if isinstance(value, torch.Tensor) else isinstance(value, bool)
 
 
 add = op(primitive="Add", raw_arguments=True)(binary("add", torch.add, "Adds `other` to `input`, element by element, with broadcasting."))
-sub = op(primitive="Sub", raw_arguments=True)(binary("sub", _subtract, "Subtracts `other` from `input`, element by element."))
+sub = op(primitive="Sub", raw_arguments=True)(
+    binary("sub", _subtract, "Subtracts `other` from `input`, element by element.", plain=torch.sub)
+)
 mul = op(primitive="Mul", raw_arguments=True)(binary("mul", torch.mul, "Multiplies `input` and `other`, element by element.", "mul"))
 divided = binary("div", torch.true_divide, "Divides `input` by `other`; integers give float32.", "div")
 floor_divide = op(primitive="FloorDiv", raw_arguments=True)(
@@ -148,10 +174,10 @@ modulo = binary("floor_mod", quotients.remainder, "The remainder with the sign o
 power = binary("pow", _power, "Raises `input` to a power; a negative power of an integer is 0.")
 fmod = op(primitive="Mod", raw_arguments=True)(binary("fmod", quotients.fmod, "The remainder with the sign of the dividend."))
 maximum = op(primitive="Maximum", raw_arguments=True)(
-    binary("maximum", _larger, "The larger of the two, element by element.")
+    binary("maximum", _larger, "The larger of the two, element by element.", plain=torch.maximum)
 )
 minimum = op(primitive="Minimum", raw_arguments=True)(
-    binary("minimum", _smaller, "The smaller of the two, element by element.")
+    binary("minimum", _smaller, "The smaller of the two, element by element.", plain=torch.minimum)
 )
 equal = op(primitive="Equal", raw_arguments=True)(binary("equal", torch.eq, "Tests for equality, element by element.", "equal"))
 not_equal = op(primitive="NotEqual", raw_arguments=True)(
@@ -191,6 +217,8 @@ bitwise_xor = op(primitive="BitwiseXor", raw_arguments=True)(
 def as_tensors(a: Any, b: Any) -> tuple[torch.Tensor, torch.Tensor]:
     """Return both operands as tensors, for torch functions that do not accept numbers."""
     like = a if isinstance(a, torch.Tensor) else b
+    if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor) and a.dtype is b.dtype:
+        return a, b
     dtype = torch.result_type(a, b)
     a, b = (v if isinstance(v, torch.Tensor) else torch.full((), v, dtype=dtype, device=like.device) for v in (a, b))
     return a.to(dtype), b.to(dtype)
@@ -256,7 +284,7 @@ def true_divide(dividend: Any, divisor: Any) -> Any:
 @op(raw_arguments=True)
 def subtract(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     """input - alpha * other."""
-    if alpha == 1 and _both_bool(*(getattr(v, "_t", v) for v in (input, other))):
+    if alpha == 1 and all(_is_bool(getattr(v, "_t", v)) for v in (input, other)):
         return sub(mul(input, 1), other)                       # alpha is an int, so the result is one too
     return sub(input, other if alpha == 1 else mul(other, alpha))
 
@@ -273,10 +301,13 @@ def scalar_cast(input_x: Any, input_y: Any) -> Any:
         raise TypeError("expected a number and a dtype.") from None
 
 
-def reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Return the operator with swapped operands, for `2 - x`."""
+def reflected(function: Callable[[Any, Any], Any], plain: Callable[..., torch.Tensor] | None = None) -> Callable[[Any, Any], Any]:
+    """Return the operator with swapped operands, for `2 - x`; `plain(t, number)` computes it for floating-point numbers."""
 
     def operator(self: Any, other: Any) -> Any:
+        kind = type(other)
+        if plain is not None and not engine.active and (kind is float or kind is int) and self._t.dtype in _FLOATS:
+            return wrap(plain(self._t, other))
         return function(other, self)
 
     return operator
@@ -300,7 +331,8 @@ def _comparison(function: Callable[[Any, Any], Any], otherwise: bool) -> Callabl
 
 DUNDERS: dict[str, Callable[..., Any]] = {
     "__add__": add, "__sub__": sub, "__mul__": mul, "__truediv__": divided, "__floordiv__": floor_divide, "__mod__": modulo,
-    "__pow__": power, "__radd__": reflected(add), "__rsub__": reflected(sub), "__rmul__": reflected(mul),
+    "__pow__": power, "__radd__": reflected(add, torch.add),
+    "__rsub__": reflected(sub, torch.rsub), "__rmul__": reflected(mul, torch.mul),
     "__rtruediv__": reflected(divided),
     "__rfloordiv__": reflected(floor_divide), "__rmod__": reflected(modulo), "__rpow__": reflected(power),
     "__lt__": less, "__le__": less_equal, "__gt__": greater, "__ge__": greater_equal,

@@ -128,6 +128,6 @@ def widened(function: Any, a: Any, b: Any) -> torch.Tensor:
     return out.to(wide) if out.dtype is to else out
 
 
-def is_wide(*values: Any) -> bool:
+def is_wide(a: Any, b: Any = None) -> bool:
     """Return whether an operand is uint16, uint32 or uint64."""
-    return any(isinstance(v, torch.Tensor) and v.dtype in WIDE for v in values)
+    return (isinstance(a, torch.Tensor) and a.dtype in WIDE) or (isinstance(b, torch.Tensor) and b.dtype in WIDE)
