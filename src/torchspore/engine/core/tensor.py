@@ -301,10 +301,25 @@ def rebind(tensor: TensorBase, t: torch.Tensor) -> None:
     change_counters.rebinds += 1
 
 
+_PLAIN = frozenset({int, float, bool, str, type(None)})
+
+
 def unwrap(value: Any) -> Any:
     """`value` with every Tensor in it, also inside lists, tuples and dicts, replaced by its torch tensor."""
     if isinstance(value, TensorBase):
         return raw(value)
+    kind = type(value)
+    if kind is tuple or kind is list:                      # of numbers or Tensors: most sequences are
+        items = []
+        for item in value:
+            if type(item) in _PLAIN:
+                items.append(item)
+            elif isinstance(item, TensorBase):
+                items.append(raw(item))
+            else:
+                break
+        else:
+            return tuple(items) if kind is tuple else items
     return transform(value, raw) if isinstance(value, (list, tuple, dict)) else value
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from torchspore.engine.core.dtypes import to_torch
 from torchspore.engine.core.generators import drawing
 from torchspore.engine.core.sharded_value import check_is_complete
 from torchspore.engine.random import operator_streams
@@ -285,6 +286,4 @@ def _along(function, input: T, axis: int | tuple[int, ...]) -> T:  # type: ignor
 
 def as_dtype(dtype: object) -> torch.dtype | None:
     """Convert a MindSpore dtype to a torch dtype; None stays None."""
-    from torchspore.engine.core.dtypes import to_torch
-
     return None if dtype is None else to_torch(dtype)

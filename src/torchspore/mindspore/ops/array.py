@@ -13,10 +13,18 @@ from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.wide import Widening
 
 T = torch.Tensor
+_SEQUENCES = (tuple, list)
 
 
 def sizes(values: tuple[Any, ...] | Any) -> list[int]:
     """Return the sizes from one tuple, list or Tensor, or from separate arguments."""
+    if type(values) in _SEQUENCES:
+        numbers = values[0] if len(values) == 1 and type(values[0]) in _SEQUENCES else values
+        for number in numbers:
+            if type(number) is not int:
+                break
+        else:
+            return list(numbers)
     if isinstance(values, T):
         return [int(v) for v in values.reshape(-1).tolist()]
     if isinstance(values, (int, np.integer)):

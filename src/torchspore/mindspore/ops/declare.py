@@ -95,8 +95,16 @@ def _bridge(body: Callable[..., Any], older: dict[str, str] | None = None) -> Ca
     @functools.wraps(body)
     def operator(*arguments: Any, **keywords: Any) -> Any:
         try:
-            if len(arguments) == 1 and not keywords and not engine.active and isinstance(arguments[0], TensorBase):
-                out = body(arguments[0]._t)
+            if not engine.active and not keywords and 0 < len(arguments) <= 2 and isinstance(arguments[0], TensorBase):
+                if len(arguments) == 1:
+                    out = body(arguments[0]._t)
+                else:
+                    first, second = arguments
+                    if isinstance(second, TensorBase):
+                        second = second._t
+                    elif second.__class__ in _NESTED:
+                        second = unwrap(second)
+                    out = body(first._t, second)
                 return wrap(out) if out.__class__ is torch.Tensor else wrap_all(out)
             out = (ruled(body, body.__name__) if engine.active else body)(
                 *[

@@ -93,6 +93,8 @@ def getitem(self: Any, index: Any) -> Any:
         if t.ndim and -t.shape[0] <= index < t.shape[0]:
             return wrap(t[index])
     try:
+        if _is_basic(index):
+            return wrap(raw(self)[index])
         at = _index(self, index)
         if isinstance(at, torch.Tensor) and not at.ndim and at.dtype is not torch.bool:
             return wrap(raw(self)[at.reshape(1)].squeeze(0))  # an int index would make torch read the number on the host
@@ -102,6 +104,21 @@ def getitem(self: Any, index: Any) -> Any:
         return wrap(part_of(raw(self), at))
     except (LookupError, RuntimeError, TypeError, ValueError, ArithmeticError, AttributeError, MemoryError) as error:
         raise _explained(self, f"x[{_index_text(index)}]", error) from None
+
+
+_BOUNDS = (int, type(None))
+
+
+def _is_basic(index: Any) -> bool:
+    """Return whether an index has only ints, None, ... and slices of ints without a step: torch takes it as it is."""
+    for part in index if type(index) is tuple else (index,):
+        kind = type(part)
+        if kind is slice:
+            if part.step is not None or type(part.start) not in _BOUNDS or type(part.stop) not in _BOUNDS:
+                return False
+        elif kind is not int and part is not None and part is not Ellipsis:
+            return False
+    return True
 
 
 def _is_scalar(part: Any) -> bool:
@@ -124,6 +141,8 @@ def _part_by_axes(t: torch.Tensor, at: tuple[Any, ...]) -> torch.Tensor:
 def setitem(self: Any, index: Any, value: Any) -> None:
     """Write `value` into the part at `index`, in place."""
     try:
+        if _is_basic(index):
+            return wrap(raw(self)[index])
         at = _index(self, index)
         if isinstance(at, torch.Tensor) and not at.ndim and at.dtype is not torch.bool:
             at = at.reshape(1)

@@ -41,7 +41,7 @@ def _transpose(self: Any, *axes: Any, dim0: int | None = None, dim1: int | None 
             axes = (*axes, *[axis for axis in (dim0, dim1) if axis is not None])
         if len(axes) == 2 and isinstance(axes[0], int):
             return array.swapaxes(self, *axes)
-        return array.transpose(self, array.sizes(axes) if axes else tuple(reversed(range(self.ndim))))
+        return array.transpose(self, array.sizes(axes) if axes else tuple(range(self.ndim))[::-1])
     except Exception as error:
         raise replaced(error, _transpose, "Tensor.transpose", axes, {}) from None
 

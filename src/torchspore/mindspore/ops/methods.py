@@ -109,7 +109,13 @@ def _caster(dtype: dtypes.Type) -> Any:
 def _reshape(self: Any, *shape: Any) -> Any:
     """The same elements in another shape, from one tuple or ints."""
     try:
-        return array.reshape(self, array.sizes(shape))
+        lengths = array.sizes(shape)
+        if not engine.active:
+            try:
+                return wrap(self._t.reshape(lengths))
+            except RuntimeError:                           # raised again, and explained, below
+                pass
+        return array.reshape(self, lengths)
     except Exception as error:
         raise replaced(error, _reshape, "Tensor.reshape", shape, {}) from None
 
@@ -166,7 +172,7 @@ def _sum(self: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False,
     """The sum along `axis`; integers are summed in int64; `initial` is added. A bool as the second argument is `keepdims`."""
     if isinstance(dtype, bool):
         dtype, keepdims = None, dtype
-    out = reduction.sum(self, axis, keepdims, dtype=dtype)
+    out = reduction.sum(self, axis, keepdims) if dtype is None else reduction.sum(self, axis, keepdims, dtype=dtype)
     return out if initial is None else out + initial
 
 

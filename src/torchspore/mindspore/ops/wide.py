@@ -44,6 +44,8 @@ def widened(body: Callable[..., Any], widening: Widening | None) -> Callable[...
 
     @functools.wraps(body)
     def operator(*arguments: Any, **keywords: Any) -> Any:
+        if len(arguments) == 1 and not keywords and arguments[0].__class__ is torch.Tensor and arguments[0].dtype not in WIDE:
+            return body(arguments[0])
         for argument in (*arguments, *keywords.values()) if keywords else arguments:
             if argument.__class__ in (tuple, list) and argument:
                 argument = argument[0]                                       # choices, of one dtype
