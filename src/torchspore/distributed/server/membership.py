@@ -44,7 +44,7 @@ class Membership:
         self.ended_listeners: list[Callable[[], None]] = []
         self._outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._changed = threading.Condition()
-        self._is_leaving = self._is_connected = False
+        self._is_leaving = self._is_connected = self._was_connected = False
         self._thread = threading.Thread(target=self._run, daemon=True, name="torchspore membership")
         self._thread.start()
         self._wait_for_start()
@@ -85,16 +85,19 @@ class Membership:
     def _run(self) -> None:
         until = time.monotonic() + self.cluster.timeout
         while True:
+            self._was_connected = False
             reason = self._talk(until)
             if self.has_ended or self._is_leaving or self.lost:
                 return
-            if self._configuration.recovery is None or not self.servers:
+            if self._was_connected:
+                until = time.monotonic() + RECONNECT
+            if self._configuration.recovery is None or not self.servers or time.monotonic() >= until:
                 self._lose(f"the scheduler is lost: {reason}." if self.servers else with_hint(
                     f"no connection to the scheduler at {self.cluster.host}:{self.cluster.port} ({reason}).",
                     "start it with MS_ROLE=MS_SCHED; MS_SCHED_HOST, MS_SCHED_PORT and enable_ssl must be equal in all processes",
                 ))
                 return
-            until = time.monotonic() + RECONNECT
+            time.sleep(0.05)
 
     def _talk(self, until: float) -> str:
         """Join and read the scheduler's messages until the connection ends; return why it ended."""
@@ -107,7 +110,7 @@ class Membership:
         self._outbox.put(None)                             # ends the requests of an earlier connection
         outbox = self._outbox = queue.SimpleQueue()
         try:
-            channel.wait_until_ready(max(1.0, until - time.monotonic()))
+            channel.wait_until_ready(max(0.1, until - time.monotonic()))
             for data in channel.call("Join", self._requests(outbox)):
                 self._receive(unpack(data))
             return "it has closed the connection"
@@ -134,7 +137,7 @@ class Membership:
                 self.rank, self.store_port = int(facts["rank"]), int(facts["store_port"])
                 self.job = str(facts["job"])
                 self.servers = [str(address) for address in facts["servers"]]
-                self._is_connected = True
+                self._is_connected = self._was_connected = True
             elif kind == "end":
                 self.has_ended = True
             self._changed.notify_all()

@@ -117,7 +117,9 @@ class Scheduler:
         with self._changed:
             if not self._has_started and isinstance(facts.get("job"), str) and facts["job"]:
                 self._job = facts["job"]                   # this scheduler replaces one that was lost
-            free = [rank for rank in range(count) if (role, rank) not in self._nodes or (role, rank) in self._vacant]
+            if self._configuration.recovery is not None:   # a process that is started again at once comes before its loss is noticed
+                self._changed.wait_for(lambda: self._is_free(role, wanted_rank), self._configuration.heartbeat + 1.0)
+            free = [rank for rank in range(count) if self._is_free(role, rank)]
             rank = wanted_rank if wanted_rank >= 0 else min(free, default=-1)
             if rank not in free:
                 raise ValueError(f"the job has {count} {role} process{'es' if count > 1 else ''} already, or {role} {rank} is running.")
@@ -136,6 +138,10 @@ class Scheduler:
                     self._report_end(worker)
             self._changed.notify_all()
         return node
+
+    def _is_free(self, role: str, rank: int) -> bool:
+        """Return whether a process can take a rank; -1 is any rank."""
+        return rank < 0 or (role, rank) not in self._nodes or (role, rank) in self._vacant
 
     def _broadcast_cluster(self) -> None:
         servers = [self._nodes[SERVER, rank].address for rank in range(self._cluster.servers)]
