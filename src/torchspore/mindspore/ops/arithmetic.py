@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from torchspore.engine.core import tensor as engine
-from torchspore.engine.core.number import Number
+from torchspore.engine.core.number import Number, is_marked
 from torchspore.engine.core.precision import ruled
 from torchspore.engine.core.tensor import Composite, TensorBase, raw, wrap
 from torchspore.engine.eager import pynative
@@ -63,13 +63,13 @@ def apply_complete_rule(function: Callable[..., Any], compute: Callable[..., tor
         if comparison is not None:
             return comparison
     try:
-        has_plain_tensors = isinstance(x, TensorBase) and isinstance(y, TensorBase) and Number not in (type(x), type(y))
-        if has_plain_tensors and (a := raw(x)).dtype is (b := raw(y)).dtype and a.dtype not in WIDE:
-            if engine.active:
-                out = ruled(compute, function.__name__)(a, b)
-                pynative.after(out)
-                return wrap(out)
-            return wrap(compute(a, b))
+        plain = _plain_pair(x, y)
+        if plain is not None:
+            if not engine.active:
+                return wrap(compute(*plain))
+            out = ruled(compute, function.__name__)(*plain)
+            pynative.after(out)
+            return wrap(out)
         a, b = pair(x, y, family)
         if not isinstance(a, torch.Tensor) and compute in _SEEN_FROM_THE_OTHER:
             compute, a, b = _SEEN_FROM_THE_OTHER[compute], b, a
@@ -83,6 +83,19 @@ def apply_complete_rule(function: Callable[..., Any], compute: Callable[..., tor
         if isinstance(error, RuntimeError) and not isinstance(error, RecursionError) and pynative.bring((x, y)):
             return function(x, y)
         raise explain(function, (x, y), {}, error) from None
+
+
+def _plain_pair(x: Any, y: Any) -> tuple[torch.Tensor, Any] | None:
+    """Return operands that need no promotion: two Tensors of one dtype, or a Tensor of floating-point numbers and a number; else None."""
+    if not isinstance(x, TensorBase) or type(x) is Number:
+        return None
+    a, kind = raw(x), type(y)
+    if kind is float or kind is int:
+        return (a, y) if a.dtype in _FLOATS and not is_marked(a) else None
+    if not isinstance(y, TensorBase) or kind is Number:
+        return None
+    b = raw(y)
+    return (a, b) if a.dtype is b.dtype and a.dtype not in WIDE else None
 
 
 def binary(
