@@ -141,8 +141,6 @@ def _part_by_axes(t: torch.Tensor, at: tuple[Any, ...]) -> torch.Tensor:
 def setitem(self: Any, index: Any, value: Any) -> None:
     """Write `value` into the part at `index`, in place."""
     try:
-        if _is_basic(index):
-            return wrap(raw(self)[index])
         at = _index(self, index)
         if isinstance(at, torch.Tensor) and not at.ndim and at.dtype is not torch.bool:
             at = at.reshape(1)
