@@ -40,6 +40,15 @@ _scope: contextvars.ContextVar[_Scope | None] = contextvars.ContextVar("torchspo
 _SCOPE_SHIFT = 2**32
 
 
+class Snapshot(tuple[tuple[str, Any], ...]):
+    """(Name, value) of every option that belongs in the key of a captured graph. Equal snapshots are one object, compared by identity."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+    __ne__ = object.__ne__
+
+
 class Store:
     """The values of all options.
 
@@ -52,7 +61,8 @@ class Store:
         self._code: dict[str, Setting] = {}
         self._defaults: dict[str, Any] = {}
         self._counted: dict[str, Any] = {}
-        self._snapshots: dict[int, tuple[tuple[str, Any], ...]] = {}
+        self._snapshots: dict[int, Snapshot] = {}
+        self._equal_snapshots: dict[tuple[tuple[str, Any], ...], Snapshot] = {}
         self._forced, self._environment, self._file = sources.read()
         self._environment_texts = sources.environment_texts()
         self._acting: dict[str, Any] = {}
@@ -85,12 +95,13 @@ class Store:
         scope = _scope.get()
         return self._base_version if scope is None else self._base_version + _SCOPE_SHIFT * scope.version
 
-    def snapshot(self) -> tuple[tuple[str, Any], ...]:
-        """Return (name, value) of every option that belongs in the key of a captured graph, frozen and hashable."""
+    def snapshot(self) -> Snapshot:
+        """Return the values that are active in this thread, frozen and hashable."""
         version = self.version
         snapshot = self._snapshots.get(version)
         if snapshot is None:
-            snapshot = tuple((key, _frozen(self._graph_value(key))) for key in _IN_GRAPH_KEY)
+            values = tuple((key, _frozen(self._graph_value(key))) for key in _IN_GRAPH_KEY)
+            snapshot = self._equal_snapshots.setdefault(values, Snapshot(values))
             if len(self._snapshots) > 64:
                 self._snapshots.clear()
             self._snapshots[version] = snapshot

@@ -31,6 +31,7 @@ from torchspore.engine.core import cpp_compiler
 fused_sgd, fused_adam, fused_adamw = torch._fused_sgd_, torch._fused_adam_, torch._fused_adamw_
 add_all, multiply_all, zero_all = torch._foreach_add, torch._foreach_mul, torch._foreach_zero_
 onednn_linear = torch.ops.mkldnn._linear_pointwise.default._op
+set_grad_enabled = torch._C._set_grad_enabled
 increment = torch._C._increment_version
 """Counts a write into each of these tensors, which torch's fused optimizers and batch norm leave uncounted."""
 softmax, log_softmax, gelu = torch._softmax, torch._log_softmax, torch._C._nn.gelu
@@ -468,7 +469,7 @@ __all__ = [
     "FakeTensorMode", "fused_adam", "fused_adamw", "fused_sgd", "gelu", "graph_module", "has_operator", "in_transform", "inductor",
     "is_of_compiler", "is_operator", "kernel_of", "lazy_graphs", "load_for_symbols", "log_softmax", "make_fx", "modes_of_now",
     "multiply_all", "next_sequence_number", "no_transforms", "NoCompiler", "onednn_linear", "OpOverload", "outside_of_transforms",
-    "pop_mode",
+    "pop_mode", "set_grad_enabled",
     "profile_events", "proxy_of", "push_mode", "quick_mark", "set_allocator_settings", "sizes_as_symbols", "softmax", "standard_gamma",
     "TorchDispatchMode", "track_tensor_tree", "tree_flatten", "tree_leaves", "tree_map", "when_initialized", "without_modes", "zero_all",
 ]

@@ -11,6 +11,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.engine.core import allocator, current_operator, node_metadata, torch_private
+from torchspore.engine.core.no_grad import NoGrad
 from torchspore.engine.core.torch_private import is_operator
 from torchspore.engine.eager import determinism, recurrent
 from torchspore.graph.fx import exchanges
@@ -65,7 +66,7 @@ def source(module: torch.fx.GraphModule, inner: bool = False) -> tuple[str, dict
     """The Python text of the function, and the operators and constants that it names."""
     nodes = list(module.graph.nodes)
     names = {node: f"v{i}" for i, node in enumerate(nodes)}
-    bound: dict[str, Any] = {"__name__": __name__, "no_grad": torch.no_grad}
+    bound: dict[str, Any] = {"__name__": __name__, "no_grad": NoGrad}
     last = _last_uses(nodes)
     lines, of_lines = [], [None, None, None]      # counted from 1, after two lines of the head
     phase = None

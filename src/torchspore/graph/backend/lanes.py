@@ -14,6 +14,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.engine.core import event_log
+from torchspore.engine.core.no_grad import NoGrad
 from torchspore.graph.backend import autotune_cache, eager_codegen, inference, measurement
 from torchspore.graph.backend.eager_codegen import Code
 from torchspore.graph.fx.fingerprint import fingerprint
@@ -190,7 +191,7 @@ class _Writer:
         return [(self._function(lane), self._counts[lane]) for lane in range(self._width)]
 
     def _function(self, lane: int) -> Callable[..., None]:
-        bound: dict[str, Any] = {"__name__": __name__, "no_grad": torch.no_grad}
+        bound: dict[str, Any] = {"__name__": __name__, "no_grad": NoGrad}
         nodes = [node for node in self._nodes if self._lane_of[node] == lane]
         gone = self._last_uses(nodes)
         lines = [line for node in nodes for line in self._lines(node, lane, bound, gone.get(node, []))]
