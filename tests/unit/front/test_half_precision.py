@@ -11,6 +11,7 @@ import torch
 from mindspore import Tensor, mint, nn, ops
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from torchspore.context import effects
 from torchspore.engine.eager import half_precision
 
 random = np.random.RandomState(0)
@@ -89,3 +90,45 @@ def test_products_run_in_float32_where_the_cpu_has_no_instructions(name: str, mo
         value, gradients = step(x)
     assert products.dtypes and all(dtypes == {torch.float32} for dtypes in products.dtypes.values()), products.dtypes
     assert gradients[0].dtype == ms.float32 and np.isfinite(float(value))
+
+
+CONVOLUTIONS: dict[str, tuple[Callable[..., Any], tuple[int, ...], tuple[int, ...]]] = {
+    "conv1d": (ops.conv1d, (2, 4, 9), (6, 4, 3)),
+    "conv2d": (ops.conv2d, (2, 4, 7, 7), (6, 4, 3, 3)),
+    "conv3d": (ops.conv3d, (1, 2, 5, 5, 5), (3, 2, 3, 3, 3)),
+    "mint": (ms.mint.nn.functional.conv2d, (2, 4, 7, 7), (6, 4, 3, 3)),
+    "transposed": (ms.mint.nn.functional.conv_transpose2d, (2, 4, 5, 5), (4, 6, 3, 3)),
+}
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_convolutions_with_gradients_run_in_float32(name: str, mode: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """torch's gradients of float16 convolutions take 20 times as long, also on a CPU with instructions for float16."""
+    monkeypatch.setattr(half_precision, "is_fast", lambda dtype: True)
+    compute, *shapes = CONVOLUTIONS[name]
+    random = np.random.RandomState(1)
+    x, weight = (Tensor(random.randn(*shape).astype(np.float16)) for shape in shapes)
+    with effects.fresh():
+        results = ms.value_and_grad(lambda x, weight: compute(x, weight).sum(), (0, 1))(x, weight)
+        assert "Float16" in effects.notes()["precision"][0]
+    seen: list[torch.dtype] = []
+    with _Watching(seen):
+        gradients = ms.value_and_grad(lambda x, weight: compute(x, weight).sum(), (0, 1))(x, weight)[1]
+    assert seen and set(seen) == {torch.float32}
+    expected = ms.grad(lambda x, weight: compute(x, weight).sum(), (0, 1))(x.astype(ms.float32), weight.astype(ms.float32))
+    for gradient, first, exact in zip(gradients, results[1], expected):
+        assert gradient.dtype == ms.float16 and np.array_equal(gradient.asnumpy(), first.asnumpy())
+        np.testing.assert_allclose(gradient.asnumpy(), exact.asnumpy(), rtol=2e-3, atol=2e-3)
+
+
+class _Watching(TorchDispatchMode):
+    """Records the dtypes that gradients of convolutions compute in."""
+
+    def __init__(self, seen: list[torch.dtype]) -> None:
+        super().__init__()
+        self._seen = seen
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.ops.aten.convolution_backward.default:
+            self._seen.append(args[0].dtype)
+        return func(*args, **(kwargs or {}))

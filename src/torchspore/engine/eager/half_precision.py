@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from torchspore.context import effects
 from torchspore.context.store import STORE
 from torchspore.engine.core import torch_private
 
@@ -38,8 +39,28 @@ def in_float32(compute: Callable[..., T], *operands: Any) -> T:
 
     Operands of another dtype stay as they are, so that torch refuses a mixture as it does elsewhere.
     """
-    if not is_slow(operands[0]):
+    return _in_float32(compute, operands) if is_slow(operands[0]) else compute(*operands)
+
+
+def run_convolution(compute: Callable[..., T], *operands: Any) -> T:
+    """`compute(*operands)`, a convolution, as `in_float32` computes it; also in float32 if it records a gradient in float16 on a CPU.
+
+    torch's float16 kernels for the gradients of convolutions take 20 times as long as those of float32, on any CPU.
+    """
+    t = operands[0]
+    if t.dtype is not torch.float16 or t.device.type != "cpu" or not _records_gradient(operands):
+        return in_float32(compute, *operands)
+    if STORE.get("precision_mode") not in _WITHOUT_POLICY:
         return compute(*operands)
+    effects.note("precision", "convolutions of Float16 with gradients compute in Float32 on the CPU; their results are rounded to Float16")
+    return _in_float32(compute, operands)
+
+
+def _records_gradient(operands: tuple[Any, ...]) -> bool:
+    return torch.is_grad_enabled() and any(isinstance(value, T) and value.requires_grad for value in operands)
+
+
+def _in_float32(compute: Callable[..., T], operands: tuple[Any, ...]) -> T:
     dtype = operands[0].dtype
     wide = [value.float() if isinstance(value, T) and value.dtype is dtype else value for value in operands]
     return compute(*wide).to(dtype)

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.eager.half_precision import in_float32
+from torchspore.engine.eager.half_precision import in_float32, run_convolution
 from torchspore.mindspore.mint.shared import T, write_back
 from torchspore.mindspore.ops.declare import bridged, part_of
 from torchspore.mindspore.ops.wide import Widening
@@ -77,13 +77,13 @@ def triangular_solve(b: T, A: T, upper: bool = True, transpose: bool = False, un
 @bridged
 def conv2d(input: T, weight: T, bias: T | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> T:
     """Convolution of images (N, C, H, W) by (O, C / groups, kernel...); padding 'same' keeps the size, 'valid' adds nothing."""
-    return torch.nn.functional.conv2d(input, weight, bias, stride, padding, dilation, groups)
+    return run_convolution(torch.nn.functional.conv2d, input, weight, bias, stride, padding, dilation, groups)
 
 
 @bridged
 def conv_tbc(input: T, weight: T, bias: T, pad: int = 0) -> T:
     """Convolution of sequences (L, N, C) by (kernel, C, O), with `pad` zeros at both ends."""
-    return torch.conv_tbc(input, weight, bias, pad)
+    return run_convolution(torch.conv_tbc, input, weight, bias, pad)
 
 
 def _channels(input: T, value: T) -> T:

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.engine.devices.gpu import convolution as by_name
-from torchspore.engine.eager.half_precision import in_float32
+from torchspore.engine.eager.half_precision import run_convolution
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.linear_algebra import require_equal_dtypes
 
@@ -67,7 +67,7 @@ def convolve(count: int, x: T, weight: T, bias: T | None, stride: Any, pad_mode:
     x, rest = padded(x, pad_mode, padding, weight.shape[-count:], stride, dilation)
     if by_name.ALGORITHMS.are_named and by_name.applies(x, weight):
         return by_name.convolve(x, weight, bias, stride, rest, dilation, groups)
-    return in_float32((F.conv1d, F.conv2d, F.conv3d)[count - 1], x, weight, bias, stride, rest, dilation, groups)
+    return run_convolution((F.conv1d, F.conv2d, F.conv3d)[count - 1], x, weight, bias, stride, rest, dilation, groups)
 
 
 @op()
@@ -123,7 +123,7 @@ def convolve_transposed(
     """A transposed convolution over the last axes; weight (in, out / groups, kernel...)."""
     count = weight.ndim - 2
     stride, dilation, kernel = pair(stride, count), pair(dilation, count), weight.shape[2:]
-    call: Any = functools.partial(in_float32, (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)[count - 1])
+    call: Any = functools.partial(run_convolution, (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)[count - 1])
     if by_name.ALGORITHMS.are_named and by_name.applies(x, weight):
         call = by_name.convolve_transposed
     if pad_mode == "valid":
@@ -157,7 +157,7 @@ def conv_transpose2d(
 ) -> T:
     """Transposed convolution of (N, C, H, W) with weight (C, out / groups, KH, KW)."""
     call = by_name.convolve_transposed if by_name.ALGORITHMS.are_named and by_name.applies(input, weight) else F.conv_transpose2d
-    return in_float32(call, input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return run_convolution(call, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 @op()

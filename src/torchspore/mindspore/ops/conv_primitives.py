@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.base.arguments import is_int
+from torchspore.engine.eager.half_precision import run_convolution
 from torchspore.mindspore.ops.conv import convolve, convolve_transposed, pair, same_padding
 from torchspore.mindspore.ops.declare import OPERATORS, op
 from torchspore.mindspore.ops.grad_primitives import vjp
@@ -53,7 +54,7 @@ def _to_size(x: T, weight: T, size: Any, pad_mode: str, pad: Any, pad_list: Any,
         pads = [requested_pads] * 4 if isinstance(requested_pads, int) else [int(p) for p in requested_pads]
     else:
         pads = [0] * 4
-    full = F.conv_transpose2d(x, weight, None, stride, 0, 0, group, dilation)
+    full = run_convolution(F.conv_transpose2d, x, weight, None, stride, 0, 0, group, dilation)
     ends = [sizes[2 + a] + pads[2 * a] - full.shape[2 + a] for a in (0, 1)]
     return F.pad(full, [-pads[2], ends[1], -pads[0], ends[0]])
 

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from torchspore.engine.eager.half_precision import run_convolution
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor
@@ -22,7 +23,7 @@ def deformable_conv2d(
     `dilations` are (1, 1, down, right), `padding` is (top, bottom, left, right). Raises ValueError for `modulated` False.
     """
     columns = _moved(x, offsets, kernel_size, strides, padding, dilations, deformable_groups, modulated)
-    return F.conv2d(columns, weight, bias, tuple(kernel_size), groups=groups)
+    return run_convolution(F.conv2d, columns, weight, bias, tuple(kernel_size), 0, 1, groups)
 
 
 @op(primitive="DeformableOffsets", init=("strides", "pads", "ksize", "dilations", "data_format", "deformable_groups", "modulated"))

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 from torchspore.engine.core.generators import drawing
 from torchspore.engine.core.precision import as_stored
-from torchspore.engine.eager.half_precision import in_float32
+from torchspore.engine.eager.half_precision import in_float32, run_convolution
 from torchspore.mindspore.mint.shared import T, sizes, write_back
 from torchspore.mindspore.ops.declare import bridged, part_of
 from torchspore.mindspore.ops.indices import as_index
@@ -20,7 +20,7 @@ def conv1d(
     input: T, weight: T, bias: T | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
 ) -> T:
     """Convolution of sequences (N, C, L) by (O, C / groups, kernel); padding 'same' keeps the length, 'valid' adds nothing."""
-    return in_float32(F.conv1d, input, weight, bias, stride, padding, dilation, groups)
+    return run_convolution(F.conv1d, input, weight, bias, stride, padding, dilation, groups)
 
 
 @bridged
@@ -28,7 +28,7 @@ def conv3d(
     input: T, weight: T, bias: T | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
 ) -> T:
     """Convolution of volumes (N, C, D, H, W) by (O, C / groups, kernel...); padding 'same' keeps the size, 'valid' adds nothing."""
-    return in_float32(F.conv3d, input, weight, bias, stride, padding, dilation, groups)
+    return run_convolution(F.conv3d, input, weight, bias, stride, padding, dilation, groups)
 
 
 @bridged
@@ -37,7 +37,7 @@ def conv_transpose2d(
     dilation: Any = 1,
 ) -> T:
     """Transposed convolution of images (N, C, H, W) by (C, O / groups, kernel...)."""
-    return in_float32(F.conv_transpose2d, input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return run_convolution(F.conv_transpose2d, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 @bridged
