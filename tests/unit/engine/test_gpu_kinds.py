@@ -217,6 +217,7 @@ def test_offload_means_nothing_where_the_memory_is_shared(monkeypatch: pytest.Mo
 
 def test_several_processes_are_refused_on_mps(monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, "mps")
+    monkeypatch.setattr(groups._PROCESS, "state", None)           # another test may have created the group of this process
     process_info = environment.ProcessInfo(0, 2, 0, 2)
     with effects.fresh(), device.on(standing("mps")), scope(device_target="GPU"), pytest.raises(RuntimeError) as caught:
         groups.start(process_info=process_info)
