@@ -27,3 +27,26 @@ def test_import_loads_one_module_of_ours() -> None:
     """What it costs is measured in benchmarks/imports.py; here is why it costs nothing."""
     code = "import sys; before = set(sys.modules); import torchspore; print(*sorted(set(sys.modules) - before))"
     assert in_process(code).split() == ["__future__", "torchspore"]
+
+
+STEP = """
+import gc, sys
+import torchspore; torchspore.install()
+import mindspore as ms, numpy as np
+from mindspore import Tensor, nn
+ms.set_context(mode=ms.PYNATIVE_MODE, device_target="CPU")
+net = nn.SequentialCell(nn.Dense(4, 4), nn.ReLU(), nn.Dense(4, 2))
+step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.Momentum(net.trainable_params(), 0.1, 0.9))
+step(Tensor(np.ones((2, 4), np.float32)), Tensor(np.ones((2, 2), np.float32)))
+heavy = ("sympy", "torch._dynamo", "torch._inductor", "torch.onnx", "torch.distributed.tensor", "torch.fx.experimental.symbolic_shapes")
+print(gc.isenabled(), *[name for name in heavy if name in sys.modules])
+"""
+
+
+def test_a_training_step_in_pynative_mode_loads_no_compiler() -> None:
+    assert in_process(STEP) == "True\n"
+
+
+def test_the_import_does_not_enable_a_garbage_collection_that_the_program_disabled() -> None:
+    code = "import gc; gc.disable(); import torchspore; torchspore.install(); import mindspore; print(gc.isenabled())"
+    assert in_process(code) == "False\n"

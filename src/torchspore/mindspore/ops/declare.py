@@ -84,13 +84,16 @@ _TENSORS = ("T", "torch.Tensor", "T | None", "torch.Tensor | None", torch.Tensor
 
 
 def _bridge(body: Callable[..., Any], older: dict[str, str] | None = None) -> Callable[..., Any]:
-    parameters = inspect.signature(body).parameters.values()
-    of_tensors = {key for number, p in enumerate(parameters) if p.annotation in _TENSORS for key in (number, p.name)}
+    @functools.cache
+    def tensor_parameters() -> set[int | str]:
+        """Return the positions and names of the parameters that accept a Tensor but not a number. Signatures are slow; few need one."""
+        parameters = inspect.signature(body).parameters.values()
+        return {key for number, p in enumerate(parameters) if p.annotation in _TENSORS for key in (number, p.name)}
 
     def stands_for(value: Number, arguments: Any, keywords: Any) -> Any:
         """Return the argument for a number that is a graph input: where a Tensor is expected, the plain number, which may be refused."""
         positions = [key for entries in (enumerate(arguments), keywords.items()) for key, item in entries if item is value]
-        return operand_for(value, arguments, keywords) if of_tensors.isdisjoint(positions) else value._value()
+        return operand_for(value, arguments, keywords) if tensor_parameters().isdisjoint(positions) else value._value()
 
     @functools.wraps(body)
     def operator(*arguments: Any, **keywords: Any) -> Any:
