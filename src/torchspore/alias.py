@@ -1,20 +1,19 @@
 """`import mindspore` answers with torchspore: a finder that returns the same module objects under both names."""
 from __future__ import annotations
 
-import contextlib
-import gc
 import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import torchspore
 from torchspore import import_effects
+from torchspore.base.collection import collection_paused
 from torchspore.base.text import with_hint
 from torchspore.errors import ModuleNotOffered
 from torchspore.names import homes, lookup, mindspore_version, missing, placeholders, text_for
@@ -97,7 +96,7 @@ def front_end_module(path: str) -> ModuleType:
     """Return the front end's module for the public `path`; import it if necessary."""
     module_path = lookup.front_end_path(path)
     if lookup.has_file(path):
-        with _collection_paused():
+        with collection_paused():
             module = importlib.import_module(module_path)
         vars(module).setdefault("__path__", [])     # MindSpore may have modules below a file here: the finder resolves them
         _complete_loaded()
@@ -110,18 +109,6 @@ def front_end_module(path: str) -> ModuleType:
         moved.__spec__ = importlib.machinery.ModuleSpec(module_path, _finder, is_package=True)
         sys.modules[module_path] = moved
     return sys.modules[module_path]
-
-
-@contextlib.contextmanager
-def _collection_paused() -> Iterator[None]:
-    """Pause garbage collection in the block: an import creates many objects and little garbage; collections take a third of its time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _complete_loaded() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 import importlib
 import threading
 
+from torchspore.base.collection import collection_paused
+
 
 class UninterruptedImport:
     """Modules that a thread of their own imports; the caller waits for it, and may stop waiting at any time."""
@@ -26,8 +28,9 @@ class UninterruptedImport:
 
     def _load(self) -> None:
         try:
-            for name in self._names:
-                importlib.import_module(name)
+            with collection_paused():
+                for name in self._names:
+                    importlib.import_module(name)
         except Exception:                          # the caller's import raises it again, at the user's line
             pass
         finally:
