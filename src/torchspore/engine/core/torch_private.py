@@ -26,6 +26,7 @@ from torch.utils._python_dispatch import _pop_mode as pop_mode
 from torch.utils._python_dispatch import _push_mode as push_mode
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_map
 
+from torchspore.base.collection import collection_paused
 from torchspore.engine.core import cpp_compiler
 
 fused_sgd, fused_adam, fused_adamw = torch._fused_sgd_, torch._fused_adam_, torch._fused_adamw_
@@ -241,9 +242,10 @@ def inductor(
 
 def _inductor(module: torch.fx.GraphModule, inputs: list[Any], options: dict[str, Any], is_single_kernel: bool) -> Any:
     from torch._guards import TracingContext, tracing
-    from torch._inductor import compile_fx, config, cpp_builder, exc
-    from torch._inductor.decomposition import select_decomp_table
-    from torch._inductor.virtualized import V
+    with collection_paused():
+        from torch._inductor import compile_fx, config, cpp_builder, exc
+        from torch._inductor.decomposition import select_decomp_table
+        from torch._inductor.virtualized import V
 
     open_inputs = [t for t in inputs if isinstance(t, FakeTensor) and not all(isinstance(size, int) for size in t.shape)]
     mode = open_inputs[0].fake_mode if open_inputs else FakeTensorMode()
