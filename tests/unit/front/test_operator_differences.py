@@ -31,6 +31,29 @@ def test_nextafter() -> None:
     assert (ops.nextafter(Tensor(x), Tensor(y)).asnumpy() == np.nextafter(x, y)).all()
 
 
+@pytest.mark.parametrize("mode", (0, 1))
+def test_a_float_next_to_float64_keeps_its_digits(mode: int) -> None:
+    ms.set_context(mode=mode)
+    values = np.random.RandomState(0).randn(50)
+    x = Tensor(values)
+    try:
+        for result, expected in ((x * 0.1, values * 0.1), (0.1 * x, 0.1 * values), (x + 0.1, values + 0.1), (x / 0.1, values / 0.1)):
+            assert result.dtype == ms.float64 and np.array_equal(result.asnumpy(), expected)
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+def test_numbers_take_the_dtype_of_float16_in_all_forms() -> None:
+    values = np.random.RandomState(0).randn(200).astype(np.float16)
+    x, tenth = Tensor(values), np.float32(np.float16(0.1))
+    expected = (values.astype(np.float32) * tenth).astype(np.float16)
+    operators = x * 0.1, 0.1 * x, x.mul(0.1), x * Tensor(0.1, ms.float16)
+    for result in (*operators, ops.mul(x, 0.1), ops.mul(0.1, x), ops.Mul()(x, 0.1), mint.mul(x, 0.1)):
+        assert np.array_equal(result.asnumpy(), expected)
+    assert np.isposinf((Tensor([1.0], ms.float16) * 70000).asnumpy()).all()
+    assert not np.array_equal(expected, (values.astype(np.float32) * np.float32(0.1)).astype(np.float16))
+
+
 def differences(function, x: np.ndarray, step: float) -> np.ndarray:
     """The gradient of a function to a number, by central differences."""
     result = np.zeros_like(x)

@@ -44,7 +44,7 @@ def _beyond(compute: Callable[..., torch.Tensor], x: Any, y: Any) -> Any:
     return wrap(torch.full_like(raw(t), is_true, dtype=torch.bool))
 
 
-_FLOATS = frozenset({torch.float16, torch.bfloat16, torch.float32, torch.float64})
+_FLOATS = frozenset({torch.float32, torch.float64})
 _INTEGERS = frozenset({
     torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.uint16, torch.uint32, torch.uint64,
 })
@@ -123,7 +123,7 @@ def binary(
                 out = _new(engine.tensor_class)
                 out._t = t
                 return out
-            except (AttributeError, RuntimeError, TypeError):
+            except (AttributeError, RuntimeError, TypeError, OverflowError):     # the complete rule explains it
                 pass
         return apply_complete_rule(operator, compute, input, other, family)
 
@@ -320,7 +320,10 @@ def reflected(function: Callable[[Any, Any], Any], plain: Callable[..., torch.Te
     def operator(self: Any, other: Any) -> Any:
         kind = type(other)
         if plain is not None and not engine.active and (kind is float or kind is int) and self._t.dtype in _FLOATS:
-            return wrap(plain(self._t, other))
+            try:
+                return wrap(plain(self._t, other))
+            except OverflowError:                          # the complete rule explains it
+                pass
         return function(other, self)
 
     return operator

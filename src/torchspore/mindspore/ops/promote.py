@@ -5,6 +5,7 @@ uint16, uint32 and uint64 combine only with themselves and bool.
 """
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.creation import constant
 from torchspore.engine.core.number import Number, as_operand, decided
 from torchspore.engine.core.tensor import TensorBase, raw
+from torchspore.engine.eager.half_precision import HALVES
 from torchspore.mindspore.ops.wide import WIDE, from_order, in_order, quotient, rest
 
 _WIDENED = {torch.uint16: torch.int32, torch.uint32: torch.int64, torch.uint64: torch.int64}
@@ -53,7 +55,7 @@ def pair(x: Any, y: Any, family: str = "add") -> tuple[Any, Any]:
     if not isinstance(a, torch.Tensor) or not isinstance(b, torch.Tensor):
         if engine.active:
             decided(a, b, family)
-        return a, b
+        return (a, _rounded(b, a.dtype)) if isinstance(a, torch.Tensor) else (_rounded(a, b.dtype), b)
     if a.dtype is b.dtype:
         return a, b
     if engine.active:
@@ -62,6 +64,20 @@ def pair(x: Any, y: Any, family: str = "add") -> tuple[Any, Any]:
     if common is torch.complex32 or (common.is_complex and torch.float16 in (a.dtype, b.dtype) and family in ("mul", "div")):
         raise mixed(a, b)
     return (a.to(common), b.to(common)) if family not in ("mul", "div") and (a.ndim == 0) != (b.ndim == 0) else (a, b)
+
+
+def _rounded(number: Any, dtype: torch.dtype) -> Any:
+    """Return a number next to a Tensor of 16 bits as a number of its dtype; torch would compute with all digits of the number."""
+    return _in_half(number, dtype) if dtype in HALVES and type(number) in (int, float) and number else number
+
+
+@functools.lru_cache(1024, typed=True)
+def _in_half(number: float, dtype: torch.dtype) -> float:
+    """Round a number, by way of float32 or int64, as MindSpore casts it."""
+    try:
+        return float(torch.tensor(number).to(dtype))
+    except (OverflowError, RuntimeError):                  # an int beyond int64: the operator refuses it
+        return number
 
 
 def _wide_pair(a: Any, b: Any, family: str) -> tuple[Any, Any]:
