@@ -14,8 +14,8 @@ from support.processes import Run
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md")), *sorted((ROOT / "docs" / "concept").glob("*.md"))]
-CHECKED_ELSEWHERE = {"docs/guides/debugging.md", "docs/guides/parameter-server.md"}
-"""Pages with a test of their own: a program that fails, as it should, and one of several processes."""
+CHECKED_ELSEWHERE = {"docs/guides/debugging.md", "docs/guides/older-programs.md", "docs/guides/parameter-server.md"}
+"""Pages with a test of their own: programs that fail, as they should, and one of several processes."""
 PAGES = {
     name: blocks
     for path in DOCUMENTS

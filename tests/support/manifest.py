@@ -1,0 +1,16 @@
+"""The project's table in pyproject.toml."""
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def read_project() -> dict[str, Any]:
+    """Return the table `project` of pyproject.toml."""
+    try:
+        import tomllib
+    except ImportError:                      # Python 3.10
+        import tomli as tomllib
+    return dict(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"])
