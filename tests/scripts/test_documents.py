@@ -64,7 +64,8 @@ def test_the_readme_shows_the_output_of_its_program(warm: Callable[..., Run], tm
 
 
 def test_links_lead_somewhere() -> None:
-    pages = [ROOT / name for name in ("CONTRIBUTING.md", "CHANGELOG.md", "docs/commands.md", "docs/architecture.md")]
+    names = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "docs/commands.md", "docs/architecture.md", "docs/reference/policy.md")
+    pages = [ROOT / name for name in names]
     for path in [*DOCUMENTS, *pages]:
         for target in re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8")):
             if "://" not in target:

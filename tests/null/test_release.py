@@ -1,0 +1,129 @@
+"""The files of a release: metadata, packages, citation, templates, the pre-commit hook and the Dockerfile."""
+from __future__ import annotations
+
+import importlib.util
+import re
+import shlex
+import subprocess
+import sys
+import tarfile
+import zipfile
+from email.parser import BytesParser
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from support import processes
+from support.manifest import read_project
+
+import torchspore
+
+ROOT = Path(__file__).resolve().parents[2]
+ADDRESS = "https://host.example/owner/torchspore"
+
+
+@pytest.fixture
+def hook() -> ModuleType:
+    """Return hatch_build.py as a module."""
+    pytest.importorskip("hatchling")
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_links_of_the_public_page_are_absolute(hook: ModuleType) -> None:
+    text = "[a](docs/a.md#b) ![p](docs/p.png) [c](#c) [d](https://d.example)"
+    assert hook.absolute_links(text, ADDRESS) == (
+        f"[a]({ADDRESS}/blob/main/docs/a.md#b) ![p]({ADDRESS}/raw/main/docs/p.png) [c](#c) [d](https://d.example)")
+    assert hook.absolute_links(text, "") == "a  [c](#c) [d](https://d.example)"
+
+
+def test_no_link_of_the_readme_stays_relative(hook: ModuleType) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    targets = re.findall(r"\]\(([^)]+)\)", hook.absolute_links(text, ADDRESS))
+    assert targets and all("://" in target for target in targets)
+    assert not re.findall(r"\]\((?!\w+:)", hook.absolute_links(text, ""))
+
+
+def test_addresses_of_the_project(hook: ModuleType) -> None:
+    assert hook.project_urls("") == {}
+    assert hook.project_urls(ADDRESS)["Issues"] == f"{ADDRESS}/issues"
+
+
+def test_the_readme_begins_with_the_installation() -> None:
+    first = re.search(r"^```sh\n(.*)", (ROOT / "README.md").read_text(encoding="utf-8"), re.M)
+    assert first is not None and first[1].startswith("pip install ")
+
+
+def test_classifiers_are_known_and_agree_with_the_tested_versions() -> None:
+    known = pytest.importorskip("trove_classifiers").classifiers
+    project = read_project()
+    assert set(project["classifiers"]) <= known and project["authors"] and project["keywords"]
+    pythons = {match[1] for text in project["classifiers"] if (match := re.fullmatch(r"Programming Language :: Python :: (3\.\d+)", text))}
+    tested = re.findall(r"^\| [\w.-]+ \| (3\.\d+)\.", (ROOT / "docs/reference/versions.md").read_text(encoding="utf-8"), re.M)
+    assert pythons == set(tested)
+
+
+def test_the_citation_has_the_present_version() -> None:
+    yaml = pytest.importorskip("yaml")
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert str(citation["version"]) == torchspore.__version__ and citation["license"] == read_project()["license"]
+
+
+def test_a_bug_report_needs_the_output_of_env() -> None:
+    yaml = pytest.importorskip("yaml")
+    for path in (ROOT / ".github/ISSUE_TEMPLATE").glob("[!c]*.yml"):
+        fields = yaml.safe_load(path.read_text(encoding="utf-8"))["body"]
+        required = [field["attributes"]["label"] for field in fields if field.get("validations", {}).get("required")]
+        assert any("torchspore env" in label for label in required), path.name
+
+
+def test_the_hook_reports_a_missing_name(tmp_path: Path) -> None:
+    yaml = pytest.importorskip("yaml")
+    [entry] = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    (tmp_path / "good.py").write_text("from mindspore import nn\n", encoding="utf-8")
+    (tmp_path / "bad.py").write_text("from mindspore.nn import CellOfAnotherRelease\n", encoding="utf-8")
+    command, *arguments = shlex.split(entry["entry"])
+    assert command == "torchspore" and processes.torchspore(*arguments, "good.py", cwd=tmp_path).code == 0
+    ended = processes.torchspore(*arguments, "good.py", "bad.py", cwd=tmp_path)
+    assert ended.code == 1 and "bad.py:1: mindspore.nn.CellOfAnotherRelease" in ended.out
+
+
+def test_the_dockerfile_copies_files_that_its_context_has() -> None:
+    text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    allowed = {line[1:] for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").split() if line.startswith("!")}
+    copied = {name for line in re.findall(r"^COPY (.*) \S+$", text, re.M) for name in line.split()}
+    assert copied == allowed and all((ROOT / name).exists() for name in copied)
+    extras = re.search(r"^ARG EXTRAS=(.*)$", text, re.M)
+    assert extras is not None and set(extras[1].split(",")) <= set(read_project()["optional-dependencies"])
+    instructions = {line.split()[0] for line in re.sub(r"\\\n", "", text).splitlines() if line and not line.startswith("#")}
+    assert instructions <= {"ARG", "FROM", "RUN", "COPY", "USER", "WORKDIR", "ENTRYPOINT", "CMD"}
+
+
+@pytest.mark.slow
+def test_wheel_and_sdist_are_complete_and_pass_twine(tmp_path: Path) -> None:
+    pytest.importorskip("hatchling")
+    pytest.importorskip("build")
+    pytest.importorskip("twine")
+    run = [sys.executable, "-m"]
+    built = subprocess.run([*run, "build", "--no-isolation", "--outdir", str(tmp_path), str(ROOT)], capture_output=True, text=True)
+    assert built.returncode == 0, built.stdout + built.stderr
+    [wheel], [sdist] = tmp_path.glob("*.whl"), tmp_path.glob("*.tar.gz")
+    checked = subprocess.run([*run, "twine", "check", "--strict", str(wheel), str(sdist)], capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        [metadata] = [BytesParser().parsebytes(archive.read(name)) for name in names if name.endswith("/METADATA")]
+        archive.extractall(tmp_path / "installed")
+    assert metadata["Version"] == torchspore.__version__ and metadata["Description-Content-Type"] == "text/markdown"
+    assert "torchspore/py.typed" in names and {name.partition("/")[0].partition("-")[0] for name in names} == {"torchspore"}
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    for name in ("tests/conftest.py", "tools/generate.py", "docs/guides/start.md", "hatch_build.py", "CITATION.cff", "Makefile"):
+        assert name in names, name
+    code = "import torchspore; torchspore.install(); import mindspore; print(mindspore.__torchspore__, torchspore.__file__)"
+    ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env={"PYTHONPATH": str(tmp_path / "installed")},
+                           capture_output=True, text=True)
+    assert ended.stdout.split() == [torchspore.__version__, str(tmp_path / "installed/torchspore/__init__.py")], ended.stderr
