@@ -52,6 +52,7 @@ check: $(READY)
 	$(BIN)/python tools/size.py --check
 	$(BIN)/python tools/host_reads.py --check
 	$(BIN)/python tools/vocabulary.py --check
+	$(BIN)/python tools/translations.py --check
 
 generate: $(READY)
 	$(BIN)/python tools/generate.py

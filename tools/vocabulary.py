@@ -110,9 +110,10 @@ def prose_of_markdown(text: str) -> Iterator[tuple[int, str]]:
 
 
 def files_of(root: Path) -> Iterator[Path]:
-    """Yield the Python files and pages of a root, without generated reference pages."""
+    """Yield the Python files and pages of a root, without generated reference pages and translations."""
     for path in [root] if root.is_file() else sorted(root.rglob("*")):
-        if path.suffix in (".py", ".md") and "reference" not in path.parts and not any(part.startswith(".") for part in path.parts):
+        is_hidden = any(part.startswith(".") for part in path.parts)
+        if path.suffix in (".py", ".md") and not is_hidden and not {"reference", "zh"}.intersection(path.parts):
             yield path
 
 
