@@ -13,6 +13,7 @@ import pytest
 from mindspore import Tensor, nn
 from mindspore.dataset import text, vision
 from support import processes
+from support.manifest import read_project
 
 from torchspore.cli import doctor
 
@@ -74,6 +75,8 @@ def test_event_files_that_are_not_written_are_reported_with_the_extra(run: Calla
 
 
 def test_doctor_names_the_extra_of_each_absent_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    optional = set(read_project()["optional-dependencies"]) - {"dev", "tools"}
+    assert {command.partition("[")[2].rstrip("]'") for _, command in doctor.EXTRAS.values()} == optional
     for package in doctor.EXTRAS:
         monkeypatch.setitem(sys.modules, package, None)
     absent = {finding.description: finding for finding in doctor.findings() if finding.mark == doctor.ABSENT}

@@ -16,6 +16,7 @@ EXTRAS = {
     "tensorboardX": ("TensorBoard's files of SummaryRecord (curves.html needs nothing)", "pip install 'torchspore[summary]'"),
     "onnx": ("mindspore.export to ONNX", "pip install 'torchspore[export]'"),
     "cryptography": ("encrypted checkpoints", "pip install 'torchspore[encryption]'"),
+    "grpc": ("parameter servers", "pip install 'torchspore[server]'"),
     "sentencepiece": ("SentencePieceTokenizer", "pip install 'torchspore[text]'"),
     "av": ("videos", "pip install 'torchspore[video]'"),
 }
