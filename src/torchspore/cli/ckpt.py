@@ -1,4 +1,4 @@
-"""`torchspore ckpt`: show, compare and convert checkpoints, to torch and back."""
+"""`torchspore ckpt`: show, compare and convert checkpoints, to torch and back, sharded and in one file."""
 from __future__ import annotations
 
 import argparse
@@ -13,7 +13,7 @@ from torchspore.base.text import with_hint
 
 DIFFERENT = 1
 USAGE_ERROR = 2
-_ACTIONS = ("show", "diff", "to-torch", "from-torch")
+_ACTIONS = ("show", "diff", "convert", "to-torch", "from-torch")
 
 
 def run(words: Sequence[str]) -> int:
@@ -37,9 +37,10 @@ def run(words: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="torchspore ckpt", description="Shows, compares and converts checkpoints: .ckpt, .safetensors, and torch's .pt, .pth, .bin."
+        prog="torchspore ckpt",
+        description="Shows, compares and converts checkpoints: .ckpt, .safetensors, .dcp, and torch's .pt, .pth, .bin.",
     )
-    actions = parser.add_subparsers(required=True, metavar="show | diff | to-torch | from-torch")
+    actions = parser.add_subparsers(required=True, metavar="show | diff | convert | to-torch | from-torch")
     show = actions.add_parser("show", help="lists the parameters of a file")
     show.add_argument("file")
     show.add_argument("--json", action="store_true", help="one JSON object instead of a table")
@@ -50,6 +51,12 @@ def _parser() -> argparse.ArgumentParser:
     diff.add_argument("--rtol", type=float, default=0.0, help="relative difference that counts as none (default: 0)")
     diff.add_argument("--atol", type=float, default=0.0, help="absolute difference that counts as none (default: 0)")
     diff.set_defaults(action=_diff)
+    convert = actions.add_parser("convert", help="converts between .ckpt, .safetensors, .dcp and folders of rank_0, rank_1, ...")
+    convert.add_argument("source")
+    convert.add_argument("output")
+    convert.add_argument("--source-strategy", metavar="FILE", help="the strategy file of a source with rank_0, rank_1, ...")
+    convert.add_argument("--strategy", metavar="FILE", help="the strategy file that splits the output: rank_0/checkpoint0.ckpt, ...")
+    convert.set_defaults(action=_convert)
     to_torch = actions.add_parser("to-torch", help="writes a state_dict with torch's names (.pt, .pth, .bin or .safetensors)")
     to_torch.add_argument("file")
     to_torch.add_argument("output")
@@ -102,6 +109,14 @@ def _diff(options: argparse.Namespace) -> int:
     _print_table(["name", "what", options.first, options.second], rows)
     print(f"{alike} equal, {len(differences)} different")
     return DIFFERENT if differences else 0
+
+
+def _convert(options: argparse.Namespace) -> int:
+    from torchspore.mindspore.train import sharded_conversion
+
+    for path in sharded_conversion.convert(options.source, options.output, options.source_strategy, options.strategy):
+        print(f"written: {path}")
+    return 0
 
 
 def _to_torch(options: argparse.Namespace) -> int:

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 
 from torchspore.base.text import message
+from torchspore.engine.core import safetensors_writer
 from torchspore.errors import FileFormatError
 
 TYPES = {
@@ -49,7 +49,7 @@ def write(path: str, tensors: Iterable[Stored]) -> None:
         addresses.add(tensor.data_ptr())
         contents[name] = tensor.view(torch.bfloat16) if type_name == _BITS else tensor
     total = _checksum((name, contents[name].reshape(-1).view(torch.uint8).numpy()) for name in contents)
-    save_file(contents, path, metadata={"format": "ms", _SUM: str(total)})
+    safetensors_writer.write(contents, path, {"format": "ms", _SUM: str(total)})
 
 
 def check(path: Path, stored: list[Stored]) -> bool:

@@ -21,6 +21,7 @@ from torchspore.distributed.parallel.gradient_reduction import is_traced
 from torchspore.distributed.parallel.sharded_weights import RowShardedWeight
 from torchspore.engine.autograd import grad
 from torchspore.engine.core import change_counters
+from torchspore.engine.core.delayed_values import DelayedValue, is_delayed
 from torchspore.engine.core.sharded_layout import ShardedLayout
 from torchspore.engine.core.sharded_value import ShardedValue, local_part
 from torchspore.engine.core.tensor import frame, raw, wrap
@@ -260,6 +261,9 @@ def full_value(t: torch.Tensor, share: Share) -> torch.Tensor:
 
 def local_rows(t: torch.Tensor, share: Share) -> torch.Tensor:
     """The own rows of a whole value; those themselves stay as they are."""
+    if isinstance(t, DelayedValue) and is_delayed(t) and not share.is_cut(t):
+        rows = slice(share.start, share.start + share.rows)
+        return t.initial.draw([rows, *(slice(0, size) for size in share.full_shape[1:])])
     return t if share.is_cut(t) else share.of(t)
 
 

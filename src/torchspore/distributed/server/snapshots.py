@@ -7,9 +7,9 @@ from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 
 from torchspore.base.text import message
+from torchspore.engine.core import safetensors_writer
 
 
 class Snapshots:
@@ -24,9 +24,10 @@ class Snapshots:
         """Write the state after these counts of steps and loads. Raises OSError if the disk is full; the old snapshot stays valid."""
         metadata = {"counts": json.dumps(counts), "job": self._job}
         try:
-            save_file({name: t.detach().contiguous() for name, t in tensors.items()}, self._path_new, metadata)
-        except SafetensorError as error:
-            raise OSError(f"{self._path_new}: {error}") from None
+            safetensors_writer.write({name: t.detach().contiguous() for name, t in tensors.items()}, str(self._path_new), metadata)
+        except OSError as error:
+            error.filename = str(self._path)
+            raise
         with open(self._path_new, "rb") as file:
             os.fsync(file.fileno())
         os.replace(self._path_new, self._path)

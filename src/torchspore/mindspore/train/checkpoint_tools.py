@@ -10,12 +10,12 @@ import numpy as np
 from torchspore.base import checkpoint_file, files
 from torchspore.base.checkpoint_file import TEXT, Entry
 from torchspore.base.text import message, short
-from torchspore.mindspore.train import torch_layers, torch_names
+from torchspore.mindspore.train import sharded_conversion, sharded_files, torch_layers, torch_names
 from torchspore.mindspore.train.torch_names import Converted, Plan
 from torchspore.observe import tensor_files
 from torchspore.observe.tensor_files import Stored
 
-_KINDS = {".ckpt": "ckpt", ".safetensors": "safetensors", ".pt": "torch", ".pth": "torch", ".bin": "torch"}
+_KINDS = {".ckpt": "ckpt", ".safetensors": "safetensors", ".dcp": "dcp", ".pt": "torch", ".pth": "torch", ".bin": "torch"}
 
 
 class Difference(NamedTuple):
@@ -33,8 +33,10 @@ def read(name: str) -> tuple[list[Entry], str]:
     Raises ValueError if the file does not exist or its suffix is unknown, FileFormatError for a damaged one.
     """
     path, kind = Path(name).expanduser(), _kind(name, _KINDS)
-    if not path.is_file():
-        raise ValueError(message(name, f"a file that exists: {path.absolute()}"))
+    if not (path.is_dir() if kind == "dcp" else path.is_file()):
+        raise ValueError(message(name, f"a {'folder' if kind == 'dcp' else 'file'} that exists: {path.absolute()}"))
+    if kind == "dcp":
+        return list(sharded_files.entries(path)), "fits"
     if kind == "ckpt":
         entries, is_checked = checkpoint_file.read(path)
         return entries, "fits" if is_checked else "none"
@@ -107,7 +109,7 @@ def to_torch(
     `cell` is `MODULE:FACTORY`, which returns the Cell of the checkpoint. `conv` is '1d' or '2d', for weights that fit both.
     Raises ValueError, and writes nothing, if a parameter cannot be converted.
     """
-    kind = _output(output, [end for end in _KINDS if end != ".ckpt"])
+    kind = _output(output, [end for end in _KINDS if end not in (".ckpt", ".dcp")])
     entries, _ = read(source)
     tensors = [entry for entry in entries if entry.type_name != TEXT]
     shapes = {entry.name: entry.shape for entry in tensors}
@@ -202,6 +204,9 @@ def _write(output: str, kind: str, entries: list[Entry]) -> None:
     path = Path(output).expanduser().absolute()
     if kind == "ckpt":
         checkpoint_file.write(path, iter(entries))
+        return
+    if kind == "dcp":
+        sharded_conversion.write_folder(path, entries)
         return
     write = tensor_files.write if kind == "safetensors" else tensor_files.write_torch
     with files.atomic_file(path, durable=True) as file:

@@ -1,4 +1,4 @@
-"""Checkpoints: `save_checkpoint`, `load_checkpoint`, `load_param_into_net`, in MindSpore's own file format and in safetensors."""
+"""Checkpoints: `save_checkpoint`, `load_checkpoint`, `load_param_into_net`; MindSpore's file format, safetensors, sharded folders."""
 from __future__ import annotations
 
 import threading
@@ -24,11 +24,12 @@ from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.experimental.map_parameter import MapParameter
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.train import writer_threads
+from torchspore.mindspore.train import sharded_files, writer_threads
 from torchspore.observe import tensor_files
 
 _FLOATS = frozenset({"Float16", "Float32", "Float64", "BFloat16"})
 _INTEGERS = frozenset({"Int8", "Int16", "Int32", "Int64"})
+_FORMATS = ("ckpt", "safetensors", sharded_files.FORMAT)
 
 
 # Between Tensors and the values of a file ------------------------------------------------------------------------------------------------
@@ -79,7 +80,8 @@ def save_checkpoint(
     `save_obj` is a Cell, a list of {'name': str, 'data': Tensor}, or a dict from name to Tensor. `append_dict` adds numbers, bools, text
     and Tensors. Sharded Parameters are gathered from all processes, which must all save; without `integrated_save` each process saves its
     part, without the Parameters of other stages of a pipeline. `choice_func(name)` selects the Parameters; the values of `append_dict` are
-    always saved. `format` is 'ckpt' or 'safetensors'; its suffix is added if the name has another.
+    always saved. `format` is 'ckpt', 'safetensors' or 'dcp'; its suffix is added if the name has another. 'dcp' is a folder to which each
+    process writes the parts that it stores, with torch.distributed.checkpoint; all processes must save, and nothing is gathered.
     The file is first written under a temporary name, so that it never exists incompletely; it is read-only, as in MindSpore. With
     `async_save` a thread writes while the program continues; the next call that saves or loads waits for it and raises its errors. The
     file has a checksum (`crc_check` requires it when loading), unless it is encrypted: with `enc_key`, 16, 24 or 32 bytes, and `enc_mode`
@@ -112,6 +114,10 @@ def _save(
     path = Path(ckpt_file_name if ckpt_file_name.endswith("." + format) else f"{ckpt_file_name}.{format}").expanduser().absolute()
     if not path.parent.is_dir():
         raise FileNotFoundError(message(f"save_checkpoint({ckpt_file_name!r})", f"a folder that exists: {path.parent}"))
+    if format == sharded_files.FORMAT:
+        description = f"save_checkpoint({ckpt_file_name!r}, async_save={async_save!r}, format={format!r})"
+        sharded_files.save(path, _selected(save_obj, append_dict, choice_func), bool(async_save), then, description)
+        return
     entries = [entry for entry in _entries(save_obj, append_dict, choice_func, is_gathered) if only is None or entry.name in only]
     # One writer at a time, in the order of the calls: memory then has one copy, and the later of two saves to one name remains.
     wait_for_writers()
@@ -140,8 +146,8 @@ def _check_save(save_obj: Any, name: Any, async_save: Any, append_dict: Any, cho
         raise TypeError(message(f"save_checkpoint(async_save={short(async_save)})", "True, False, 'thread' or 'process'"))
     if isinstance(async_save, str) and async_save not in ("thread", "process"):
         raise ValueError(message(f"save_checkpoint(async_save={async_save!r})", "True, False, 'thread' or 'process'"))
-    if format not in ("ckpt", "safetensors"):
-        raise ValueError(message(f"save_checkpoint(format={short(format)})", list_choices(["ckpt", "safetensors"])))
+    if format not in _FORMATS:
+        raise ValueError(message(f"save_checkpoint(format={short(format)})", list_choices(_FORMATS)))
     if choice_func is not None and not callable(choice_func):
         raise TypeError(message(f"save_checkpoint(choice_func={short(choice_func)})", "a function of a name"))
     if append_dict is None:
@@ -155,14 +161,19 @@ def _check_save(save_obj: Any, name: Any, async_save: Any, append_dict: Any, cho
             )
 
 
+def _selected(save_obj: Any, append_dict: dict[str, Any] | None, choose: Callable[[str], bool] | None) -> dict[str, Any]:
+    """Return the values to save by name."""
+    selected: dict[str, Any] = {}
+    for name, value in _named(save_obj):
+        if choose is None or choose(name):
+            selected.setdefault(name, value)
+    return selected | (append_dict or {})
+
+
 def _entries(
     save_obj: Any, append_dict: dict[str, Any] | None, choose: Callable[[str], bool] | None, is_gathered: bool,
 ) -> Iterator[Entry]:
-    chosen: dict[str, Any] = {}
-    for name, value in _named(save_obj):
-        if choose is None or choose(name):
-            chosen.setdefault(name, value)
-    values = chosen | (append_dict or {})
+    values = _selected(save_obj, append_dict, choose)
     if is_gathered:
         gather.wait_for_holders("save_checkpoint", values.values())
     for name, value in values.items():
@@ -276,16 +287,17 @@ def load_checkpoint(
         _warn(f"load_checkpoint({ckpt_file_name!r}, choice_func=...): {argument} is used, and choice_func is ignored",
               "let choice_func check the prefixes")
         choice_func = None
-    loaded = {}
-    for entry in _read(path, format, crc_check, (dec_key, dec_mode)):
-        name = entry.name
-        if (
-            (dropped and name.startswith(dropped))
-            or (prefixes and not name.startswith(prefixes))
-            or (choice_func is not None and not choice_func(name))
-        ):
-            continue
-        loaded[name] = to_value(entry)
+
+    def is_chosen(name: str) -> bool:
+        if (dropped and name.startswith(dropped)) or (prefixes and not name.startswith(prefixes)):
+            return False
+        return choice_func is None or bool(choice_func(name))
+
+    if format == sharded_files.FORMAT:
+        loaded = sharded_files.load(path, is_chosen, crc_check)
+    else:
+        entries = _read(path, format, crc_check, (dec_key, dec_mode))
+        loaded = {entry.name: to_value(entry) for entry in entries if is_chosen(entry.name)}
     if not loaded:
         raise ValueError(
             message(f"load_checkpoint({ckpt_file_name!r})", "at least one parameter, after filter_prefix, specify_prefix and choice_func")
@@ -317,15 +329,17 @@ def _check_load(name: Any, format: str, secret: tuple[Any, Any]) -> Path:
         raise TypeError(message(f"load_checkpoint({short(name)})", f"a file name, got {type(name).__name__}"))
     if secret[0] is not None:
         encryption.check("load_checkpoint", "dec", *secret)
-    if format not in ("ckpt", "safetensors"):
-        raise ValueError(message(f"load_checkpoint(format={short(format)})", list_choices(["ckpt", "safetensors"])))
+    if format not in _FORMATS:
+        raise ValueError(message(f"load_checkpoint(format={short(format)})", list_choices(_FORMATS)))
     if not name.endswith("." + format):
         hint = "write format='safetensors'" if name.endswith(".safetensors") else f"the file's name must end with .{format}"
         raise ValueError(message(f"load_checkpoint({name!r}, format={format!r})", f"a file name that ends with .{format}", hint=hint))
     path = Path(name).expanduser().absolute()
-    if path.exists() and not path.is_file():
-        raise ValueError(message(f"load_checkpoint({name!r})", f"a plain file, which {path} is not"))
-    if not path.is_file():
+    is_of_kind = path.is_dir() if format == sharded_files.FORMAT else path.is_file()
+    if path.exists() and not is_of_kind:
+        kind = "folder" if format == sharded_files.FORMAT else "plain file"
+        raise ValueError(message(f"load_checkpoint({name!r})", f"a {kind}, which {path} is not"))
+    if not is_of_kind:
         near = closest(path.name, [other.name for other in path.parent.glob(f"*.{format}")]) if path.parent.is_dir() else None
         raise ValueError(message(f"load_checkpoint({name!r})", f"a file that exists: {path}", hint=f"there is {near!r}" if near else None))
     return path

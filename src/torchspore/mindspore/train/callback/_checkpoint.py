@@ -13,6 +13,7 @@ from torchspore.base.arguments import check_bool, check_int, check_type
 from torchspore.base.text import message, short
 from torchspore.distributed.parallel import optimizer_shards, settings
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.train import sharded_files
 from torchspore.mindspore.train.callback._callback import Callback, RunContext, state_of
 from torchspore.mindspore.train.callback._checkpoint_counters import Counters, counters_of
 from torchspore.mindspore.train.serialization import save_and_then
@@ -25,7 +26,8 @@ class CheckpointConfig:
     Without `integrated_save` each process saves its part of sharded Parameters. It retains the last `keep_checkpoint_max` files, or, if
     that is 0 or None, one for each `keep_checkpoint_per_n_minutes`. `saved_network` is saved instead of the training step, `append_info`
     adds 'epoch_num', 'step_num' or a dict. With `remove_redundancy` each process saves a share of the replicated Parameters.
-    `exception_save` also saves if an error or Ctrl-C aborts the training.
+    `exception_save` also saves if an error or Ctrl-C aborts the training. `format` is that of `save_checkpoint`; with 'dcp' all processes
+    save into one folder.
     """
 
     def __init__(
@@ -152,9 +154,11 @@ class ModelCheckpoint(Callback):
         self._settle_names_(self._state_)
         if self._config.save_checkpoint_seconds and not self._config.save_checkpoint_steps:
             network = self._config.saved_network or self._state_.train_network
-            if any(optimizer_shards.MARK in parameter.__dict__ for parameter in network.get_parameters()):
+            is_sharded = any(optimizer_shards.MARK in parameter.__dict__ for parameter in network.get_parameters())
+            if is_sharded or (self._config.format == sharded_files.FORMAT and settings.processes() > 1):
+                reason = "enable_parallel_optimizer" if is_sharded else "format='dcp'"
                 raise ValueError(message(
-                    f"CheckpointConfig(save_checkpoint_seconds={self._config.save_checkpoint_seconds}) with enable_parallel_optimizer",
+                    f"CheckpointConfig(save_checkpoint_seconds={self._config.save_checkpoint_seconds}) with {reason}",
                     "save_checkpoint_steps: all processes must save at the same step, because each has a part of the state",
                 ))
 
@@ -243,7 +247,7 @@ class ModelCheckpoint(Callback):
 
     def _names_to_save_(self, network: Cell) -> frozenset[str] | None:
         """Return the names of replicated Parameters, and of `append_info`, that this process saves; None if it saves all."""
-        if not self._config.remove_redundancy or settings.processes() == 1:
+        if not self._config.remove_redundancy or settings.processes() == 1 or self._config.format == sharded_files.FORMAT:
             return None
         from torchspore.distributed import device_count
         from torchspore.distributed.shard import redundancy
@@ -270,6 +274,9 @@ class ModelCheckpoint(Callback):
 
 
 def _remove(path: Path) -> None:
+    if path.is_dir():
+        sharded_files.remove(path)
+        return
     try:
         if os.name == "nt":
             path.chmod(stat.S_IWRITE)
