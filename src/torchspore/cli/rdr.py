@@ -1,20 +1,25 @@
-"""`torchspore rdr show DIR`: describe a record of the recorder of running data."""
+"""`torchspore rdr`: describe a record of the recorder of running data, or the last exchanges of all ranks."""
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from torchspore.base.text import with_hint
-from torchspore.blackbox import record_reader
+from torchspore.blackbox import flight_diagnosis, record_reader
 
 USAGE = """usage: torchspore rdr show [--record TIME] [--operators N] [--stacks] DIR
+       torchspore rdr exchanges DIR
 
-Describes what happened to a program that ran with the recorder on (MS_RDR_ENABLE=1, or env_config_path): the likely cause first,
+show describes what happened to a program that ran with the recorder on (MS_RDR_ENABLE=1, or env_config_path): the likely cause first,
 then memory, the last operators, graphs, threads and the context. DIR is the value of rdr.path, or a directory rank_N/rdr in it.
 
   --record TIME   a record other than the newest, by its time as in the names of its files, 20261122173546
   --operators N   the number of last operators (12)
   --stacks        all frames of all threads
+
+exchanges reads the dumps of torch's Flight Recorder in DIR (flight_recorder_rank_N beside the logs of torchspore workers, or
+nccl_trace_rank_N of torch) and describes the first exchange that the ranks did not begin alike, with the lines of the program.
 """
 USAGE_ERROR = 2
 
@@ -24,6 +29,8 @@ def run(words: Sequence[str]) -> int:
     if not words or words[0] in ("-h", "--help"):
         print(USAGE, end="")
         return 0 if words else USAGE_ERROR
+    if words[0] == "exchanges":
+        return _describe_exchanges(words[1:])
     try:
         location, stamp, operators, with_stacks = _parse(words)
     except ValueError as error:
@@ -46,10 +53,24 @@ def run(words: Sequence[str]) -> int:
     return 0
 
 
+def _describe_exchanges(words: Sequence[str]) -> int:
+    if len(words) != 1 or words[0].startswith("-"):
+        print(with_hint("torchspore rdr exchanges: expected one directory.", "write `torchspore rdr exchanges DIR`"), file=sys.stderr)
+        return USAGE_ERROR
+    folder = Path(words[0])
+    lines = flight_diagnosis.describe(folder) if folder.is_dir() else []
+    if not lines:
+        hint = "torch writes nccl_trace_rank_N where TORCH_FR_DUMP_TEMP_FILE says; torchspore workers --log-dir DIR has them in DIR"
+        print(with_hint(f"torchspore rdr exchanges {folder}: no dump of torch's Flight Recorder.", hint), file=sys.stderr)
+        return 1
+    print("\n".join(lines))
+    return 0
+
+
 def _parse(words: Sequence[str]) -> tuple[str, str, int, bool]:
     remaining, location, stamp, operators, with_stacks = list(words), "", "", 12, False
     if remaining.pop(0) != "show":
-        raise ValueError(with_hint(f"torchspore rdr {words[0]}: expected `show`.", "write `torchspore rdr show DIR`"))
+        raise ValueError(with_hint(f"torchspore rdr {words[0]}: expected `show` or `exchanges`.", "write `torchspore rdr show DIR`"))
     while remaining:
         word = remaining.pop(0)
         if word == "--stacks":

@@ -17,7 +17,7 @@ import torch
 
 from torchspore.base.text import message, short, with_hint
 from torchspore.context.store import STORE
-from torchspore.distributed.comm import agreement, channels, environment, peer_liveness, rank_lists, rendezvous, watchdog
+from torchspore.distributed.comm import agreement, channels, environment, peer_liveness, rank_lists, rendezvous, torch_diagnosis, watchdog
 from torchspore.distributed.comm.environment import ALONE, ProcessInfo
 from torchspore.distributed.comm.reduction_terms import EVERY
 from torchspore.engine.core import change_counters, device, gpu_kinds, process, torch_private
@@ -105,6 +105,8 @@ def start(backend: str | None = None, process_info: ProcessInfo | None = None, s
     agreement.agree(store, process_info, seconds)
     watchdog.watch = watchdog.Watchdog(store, process_info.rank, process_info.size, seconds, process_info.host)
     before = peer_liveness.connections()
+    if has_queue():
+        torch_diagnosis.prepare()
     if not is_initialized:
         try:
             torch_private.start_processes(

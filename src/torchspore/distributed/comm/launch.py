@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from torchspore.base.text import with_hint
+from torchspore.blackbox import flight_diagnosis, flight_dumps
 
 LOG, PIDS, LAUNCHER, CORES = "TORCHSPORE_WORKER_LOG", "TORCHSPORE_WORKER_PIDS", "TORCHSPORE_LAUNCHER", "TORCHSPORE_WORKER_CORES"
 SERVERS = "TORCHSPORE_SERVERS"
@@ -193,6 +194,7 @@ def _log_specs(job: Job, folder: Path, log_folder: Path) -> Any:
                 rank, attempt = variables["RANK"], int(variables["TORCHELASTIC_RESTART_COUNT"])
                 name = job.name_of(int(rank))
                 log = folder / f"{name}.log"
+                (folder / f"{flight_dumps.PREFIX}{rank}").unlink(missing_ok=True)       # of an earlier attempt, or run
                 if attempt and log.exists():
                     log.rename(folder / f"{name}.attempt_{attempt - 1}.log")
                 log.write_bytes(b"")
@@ -244,6 +246,8 @@ def _report_failures(failures: dict[int, Any], folder: Path, job: Job, out: Text
             print(f"  {line}", file=out)
     for rank in ranks[1:]:
         print(f"then {names[rank]}: {_describe_failure(failures[rank]).splitlines()[0]}", file=out)
+    for line in flight_diagnosis.describe(folder):
+        print(line, file=out)
     print(f"the output of every rank: {folder}", file=out)
     return int(first.exitcode) if first.exitcode > 0 else 128 - int(first.exitcode)
 

@@ -6,6 +6,7 @@ that the error of `wait_for` can name the missing rank.
 """
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ import torch
 import torch.distributed
 
 from torchspore.blackbox import marks
-from torchspore.distributed.comm import channels, groups, watchdog
+from torchspore.distributed.comm import channels, groups, torch_diagnosis, watchdog
 from torchspore.engine.core import torch_private
 from torchspore.engine.core.custom_operators import define
 from torchspore.engine.core.torch_private import modes_of_now, processes_of
@@ -70,6 +71,8 @@ def _claims_to_compare(claims: list[tuple[str, int]] | None) -> list[tuple[str, 
 
 def _error_of(waiting: watchdog.Waiting, error: Exception) -> Exception:
     assert watchdog.watch is not None
+    if groups.has_queue():
+        torch_diagnosis.write_dump(groups.rank())
     return watchdog.watch.lost(waiting, error)
 
 
@@ -89,8 +92,11 @@ def _finish(work: Any, waiting: watchdog.Waiting) -> None:
     assert watchdog.watch is not None
     works = [each for each in (work if isinstance(work, list) else [work]) if each is not None]
     if groups.has_queue():
-        for each in works:
-            each.wait()                            # the device waits, and torch's watchdog limits the time
+        try:
+            for each in works:
+                each.wait()                        # the device waits, and torch's watchdog limits the time
+        except RuntimeError as error:
+            raise _error_of(waiting, error) from None
     elif waiting.others:
         watchdog.watch.finish_pairs(works, waiting)
     elif works:
@@ -297,8 +303,27 @@ def _received(shapes: Sequence[int], like: torch.Tensor) -> list[torch.Tensor]:
 
 
 def meet(key: str, what: str) -> None:
-    """Wait until all processes of the group call this function with the same `what`."""
-    _run_blocking(key, what, lambda group: torch.distributed.barrier(group, async_op=True))
+    """Wait until all processes of the group call this function with the same `what`.
+
+    On accelerators Python waits too, through the half of the group that connects the hosts: the error names a process that does not come.
+    """
+    has_host_half = False
+
+    def start(group: Any) -> Any:
+        nonlocal has_host_half
+        if groups.has_queue():
+            with contextlib.suppress(RuntimeError, ValueError):                 # a group that somebody else made may connect devices alone
+                work = torch.distributed.all_reduce(torch.zeros(1, device="cpu"), group=group, async_op=True)
+                has_host_half = True
+                return work
+        return torch.distributed.barrier(group, async_op=True)
+
+    work, waiting = _start(key, what, None, start)
+    if has_host_half:
+        assert watchdog.watch is not None
+        watchdog.watch.finish(work, waiting)
+    else:
+        finish(work, waiting)
 
 
 def _barrier(key: str) -> None:

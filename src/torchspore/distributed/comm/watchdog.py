@@ -21,7 +21,7 @@ from typing import Any
 
 from torchspore.base.frames import is_user_file, user_line
 from torchspore.base.text import with_hint
-from torchspore.distributed.comm import deadlock_detection, peer_liveness, reduction_terms
+from torchspore.distributed.comm import deadlock_detection, peer_liveness, reduction_terms, torch_diagnosis
 from torchspore.distributed.comm.handshake import Handshake, PendingExchange
 from torchspore.distributed.comm.hang_report import HangReports
 from torchspore.distributed.comm.pending_collectives import PAIRS, Waiter, Waiting, name_of, shown
@@ -336,7 +336,7 @@ class Watchdog:
         if "imed out" in error_text:
             where = self._exchange_states(self._published or {}, waiting)
             return self._error(waiting, f"that is more than {self.seconds:g} s. {self._describe_absent(waiting, where)}")
-        first = error_text.strip().splitlines()[0] if error_text.strip() else type(error).__name__
+        first = torch_diagnosis.translated(error_text) or next(iter(error_text.strip().splitlines()), type(error).__name__)
         return CommunicationError(f"{_at(waiting, self.rank)}, which failed: {first}.")
 
     def _lost_rank_error(self, waiting: Waiting) -> CommunicationError:

@@ -395,6 +395,11 @@ def _c10d_bindings() -> Any:
     return torch._C._distributed_c10d
 
 
+def recorded_exchanges() -> bytes:
+    """The last exchanges of this process in torch's Flight Recorder: a pickle."""
+    return bytes(_c10d_bindings()._dump_fr_trace(includeCollectives=True, includeStackTraces=True, onlyActive=False))
+
+
 def start_processes(backend: str, store: Any, rank: int, size: int, timeout: Any, key: str) -> None:
     """Makes torch's default group of processes, which operators know as `key`."""
     import torch.distributed._functional_collectives  # how the operators of exchanges act on fake tensors
