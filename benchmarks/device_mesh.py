@@ -2,8 +2,8 @@
 
     python benchmarks/device_mesh.py
 
-torch's `fake` backend stands for the other processes: it connects nothing, so that the table has the calls and the time of one process alone.
-Groups of torchspore are created by their members only, one for each set of axes along which a graph exchanges.
+torch's `fake` backend stands for the other processes: it connects nothing, so that the table has the calls and the time of one process
+alone. Groups of torchspore are created by their members only, one for each set of axes along which a graph exchanges.
 """
 from __future__ import annotations
 

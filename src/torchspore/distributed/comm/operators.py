@@ -140,6 +140,12 @@ def start_all_reduce(t: torch.Tensor, kind: str, key: str) -> Callable[[], None]
     return lambda: finish(work, waiting)
 
 
+def start_all_gather(out: torch.Tensor, x: torch.Tensor, key: str) -> Callable[[], None]:
+    """Start to gather `x`, which may be this process's part of `out`, into `out`; return the function that waits for it."""
+    work, waiting = _start(key, "AllGather", x, lambda group: torch_private.all_gather_into(as_bytes(out), as_bytes(x), group))
+    return lambda: finish(work, waiting)
+
+
 def all_gather(x: torch.Tensor, size: int, key: str) -> torch.Tensor:
     """Act as `_c10d_functional.all_gather_into_tensor`."""
     if not _is_real(x):

@@ -6,7 +6,7 @@ numbers are those of an optimizer that is not cut.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -15,9 +15,11 @@ import torch
 
 from torchspore.base.text import message
 from torchspore.context.store import STORE
+from torchspore.distributed.comm import operators
 from torchspore.distributed.comm.groups import Group
 from torchspore.distributed.parallel import fusion, option_effects, settings
 from torchspore.distributed.parallel.gradient_reduction import is_traced
+from torchspore.distributed.parallel.gradient_scatters import Scatters
 from torchspore.distributed.parallel.sharded_weights import RowShardedWeight
 from torchspore.engine.autograd import grad
 from torchspore.engine.core import change_counters
@@ -206,25 +208,26 @@ class Update:
         """Gives every process the rows of all others."""
         kinds: dict[Any, list[tuple[torch.Tensor, Share]]] = {}
         is_in_place = not is_traced()
+        waits: list[Callable[[], None]] = []
         for full, share in self._cut:
             if is_in_place and full.nbytes >= _WORTH and full.is_contiguous():
-                _gather_in_memory(full, share)
+                if len(waits) == _MOST_GATHERS:
+                    waits.pop(0)()
+                waits.append(operators.start_all_gather(full, share.of(full), share.group.key))
             else:
                 kinds.setdefault(full.dtype, []).append((full, share))
         for pairs in kinds.values():
             for indices in fusion.by_size([full.nbytes for full, _ in pairs], _limit()):
                 _gather([pairs[index] for index in indices])
+        for wait in waits:
+            wait()
 
 
 _LARGEST = 4 * fusion.MEGABYTE
 _WORTH = fusion.MEGABYTE // 4
 """Bytes from which on a Parameter goes alone, straight to its place."""
-
-
-def _gather_in_memory(full: torch.Tensor, share: Share) -> None:
-    from torchspore.distributed.comm import groups
-
-    torch.distributed.all_gather_into_tensor(full, share.of(full), groups.process_group(share.group))
+_MOST_GATHERS = 2
+"""The number of such messages that run at the same time."""
 
 
 def _limit() -> int:
@@ -274,8 +277,8 @@ class _Scattered(torch.autograd.Function):
     """A weight as the function of its own rows: the gradient that comes back is summed over the processes, for these rows alone."""
 
     @staticmethod
-    def forward(ctx: Any, rows: torch.Tensor, weight: torch.Tensor, share: Share, factor: float | None) -> torch.Tensor:
-        ctx.share, ctx.factor = share, factor
+    def forward(ctx: Any, rows: torch.Tensor, weight: torch.Tensor, share: Share, step: _Step) -> torch.Tensor:
+        ctx.share, ctx.step, ctx.leaf = share, step, rows
         return weight.view_as(weight)
 
     @staticmethod
@@ -283,16 +286,27 @@ class _Scattered(torch.autograd.Function):
         from torchspore.distributed.comm import collectives
 
         share: Share = ctx.share
+        step: _Step = ctx.step
+        if type(gradients[0]) is torch.Tensor and not is_traced() and not torch.is_grad_enabled():
+            return step.scatters.add(gradients[0], ctx.leaf, share.group, share.others), None, None, None
         rows = collectives.reduce_scatter(gradients[0].float(), "sum", share.group)
         if share.others.size > 1:
             rows = collectives.all_reduce(rows, "sum", share.others)
-        if ctx.factor is not None:
-            rows = rows * ctx.factor
+        if step.factor is not None:
+            rows = rows * step.factor
         return rows.to(gradients[0].dtype), None, None, None
 
 
-_scattering: list[tuple[dict[int, Share], float | None]] = []
-"""For the step that runs: by the ids of weights their shares, and what sums are multiplied by."""
+class _Step:
+    """A step that runs: by the ids of weights their shares, what sums are multiplied by, and the messages of its backward pass."""
+
+    def __init__(self, shares: dict[int, Share], factor: float | None) -> None:
+        self.shares, self.factor = shares, factor
+        self.scatters = Scatters(factor)
+
+
+_steps: list[_Step] = []
+"""The steps that run; the last one is innermost."""
 
 
 @contextmanager
@@ -304,18 +318,18 @@ def scattering(weights: Sequence[Any], shares: Sequence[Share | None], factor: f
         return
     if _LISTENER not in grad.LISTENERS:
         grad.LISTENERS.append(_LISTENER)
-    _scattering.append((scattered, factor))
+    _steps.append(_Step(scattered, factor))
     try:
         yield
     finally:
-        _scattering.pop()
+        _steps.pop().scatters.drop()
 
 
 class _Listener(grad.GradientListener):
     """Computes the gradients of a scattered weight for this process's rows."""
 
     def shard_leaf(self, weight: Any) -> torch.Tensor | None:
-        share = _scattering[-1][0].get(id(weight)) if _scattering else None
+        share = _steps[-1].shares.get(id(weight)) if _steps else None
         if share is None:
             return None
         rows = raw(weight._t.rows) if isinstance(weight._t, RowShardedWeight) else share.of(raw(weight))
@@ -332,9 +346,9 @@ class _Listener(grad.GradientListener):
         return False
 
     def replace_weight(self, weight: Any, leaf: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
-        shares, factor = _scattering[-1]
+        step = _steps[-1]
         with torch.enable_grad():
-            return _Scattered.apply(leaf, value.detach(), shares[id(weight)], factor)
+            return _Scattered.apply(leaf, value.detach(), step.shares[id(weight)], step)
 
 
 _LISTENER = _Listener()

@@ -6,7 +6,7 @@ from typing import Any
 
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
-from torchspore.distributed.parallel import fusion, settings
+from torchspore.distributed.parallel import fusion, gradient_scatters, settings
 from torchspore.distributed.parallel.gradient_reduction import Plan
 
 NOTES = "processes"
@@ -87,4 +87,5 @@ def report_shares(optimizer: str, parameters: Sequence[Any], shares: Sequence[An
     )
     report_option(_CONFIG + "gradient_accumulation_shard", Outcome.applied("the sum of micro batches is kept for the own rows alone"))
     report_option("comm_fusion.allgather", Outcome.applied(f"new rows travel in messages {fusion.rule('allgather')}"))
-    report_option("comm_fusion.reducescatter", Outcome.no_effect("the gradient of each Parameter is scattered as soon as it is there"))
+    report_option("comm_fusion.reducescatter", Outcome.applied(gradient_scatters.describe_rule()) if share.scatters else Outcome.no_effect(
+        "gradients are summed whole: optimizer_level is 'level1'"))
