@@ -146,7 +146,8 @@ def _failing(path: str) -> tuple[str, int, str]:
 def test_a_full_disk_of_one_process_is_an_error_of_all(workers: Any, tmp_path: Path) -> None:
     texts = workers(2, _failing, str(tmp_path / "n.dcp"))
     assert all(number == errno.ENOSPC and "No space left" in text and "the/file" in text for text, number, _ in texts)
-    assert "rank 1" in texts[0][0] and {children for *_, children in texts} == {"['checkpoint.json', 'save']"}
+    assert "rank 1" in texts[0][0]
+    assert texts[0][2] == "['checkpoint.json', 'save']"                      # rank 0 removes the files; rank 1 may look before that
 
 
 def _alone(path: str) -> str:
