@@ -4,8 +4,12 @@ Importing this module imports no torch and installs nothing; `install()` makes `
 """
 from __future__ import annotations
 
+TYPE_CHECKING = False              # the import of `typing` takes longer than this module
+if TYPE_CHECKING:
+    from typing import Any
+
 __version__ = "0.1.0"
-__all__ = ["__version__", "graphs", "install", "uninstall"]
+__all__ = ["__version__", "from_torch", "graphs", "install", "to_torch", "uninstall"]
 
 
 def install() -> None:
@@ -21,7 +25,6 @@ def install() -> None:
 def load_ipython_extension(ipython: object) -> None:
     """Entry point of `%load_ext torchspore` in a notebook: `install()`, and the magics `%explain` and `%%explain`."""
     import importlib
-    from typing import Any
 
     install()
     shell: Any = ipython
@@ -48,6 +51,30 @@ def graphs(owner: object) -> list[object]:
     from torchspore.graph import dispatch
 
     return list(dispatch.graphs(owner))
+
+
+def to_torch(tensor: Any) -> Any:
+    """Return the torch tensor that holds the values of a MindSpore Tensor, in the same memory.
+
+    Where a gradient is recorded, by MindSpore or by torch, it flows through both. Raises TypeError for a value that is not a Tensor.
+    """
+    from torchspore.mindspore.common import torch_tensors
+
+    return torch_tensors.to_torch(tensor)
+
+
+def from_torch(tensor: Any) -> Any:
+    """Return a MindSpore Tensor on a torch tensor, in the same memory.
+
+    Where a gradient is recorded, by MindSpore or by torch, the gradient flows through it.
+
+    Raises:
+        TypeError: the value is not a torch tensor with dense memory.
+        RuntimeError: inside a gradient of MindSpore, it depends on a torch Parameter, which the gradient would not reach.
+    """
+    from torchspore.mindspore.common import torch_tensors
+
+    return torch_tensors.from_torch(tensor)
 
 
 def uninstall() -> None:

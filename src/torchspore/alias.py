@@ -35,7 +35,7 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if isinstance(target, lookup.MovedModule):       # `importlib.reload`, which uses the module's own name
             return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
         if fullname != ROOT and not fullname.startswith(ROOT + "."):
-            return None
+            return import_effects.spec_with_tensors(fullname, path)
         if lookup.has_file(fullname):
             return _file_spec(fullname, self)
         if lookup.is_moved_module(fullname):

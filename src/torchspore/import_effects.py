@@ -1,10 +1,12 @@
 """Changes that `import mindspore` makes in a process outside its own modules, because programs rely on them."""
 from __future__ import annotations
 
+import importlib.machinery
 import importlib.util
 import os
 import sys
 
+_EINOPS = "einops._backends"
 PROTOBUF_VARIABLE = "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION"
 
 
@@ -15,6 +17,19 @@ def apply() -> None:
     """
     os.environ.setdefault(PROTOBUF_VARIABLE, "python")
     _load_lazily("PIL.Image")
+    if _EINOPS in sys.modules:
+        from torchspore import einops_backend
+
+        einops_backend.add_if_loaded()
+
+
+def spec_with_tensors(name: str, path: object) -> importlib.machinery.ModuleSpec | None:
+    """Return the spec of einops' backends, with one for Tensors; None for all other modules."""
+    if name != _EINOPS:
+        return None
+    from torchspore import einops_backend
+
+    return einops_backend.spec_of_backends(path)
 
 
 def _load_lazily(name: str) -> None:

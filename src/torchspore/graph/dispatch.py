@@ -9,7 +9,7 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.engine.autograd.grad import GradFrame
-from torchspore.engine.core import change_counters, thread_state
+from torchspore.engine.core import change_counters, thread_state, torch_interop
 from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.tensor import TensorBase
 from torchspore.engine.core.training_start import TRAINING_START
@@ -34,6 +34,9 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
     """Runs `function(*args, **kwargs)` as a captured graph, captured now if need be; as PyNative where a graph can't hold it."""
     if thread_state.local.in_pynative:
         return function(*args, **kwargs)
+    if torch_interop.has_recorded and engine.frame() is None and torch_interop.is_recorded_by_torch(args, kwargs):
+        effects.note("mode", "torch.autograd records an argument of a call, which runs as PyNative so that the record continues")
+        return thread_state.in_pynative(function, args, kwargs)
     if TRAINING_START.hook is not None and engine.frame() is None:
         TRAINING_START.hook()
     table = table_of(owner)

@@ -29,7 +29,7 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     (lambda: ms.frombuffer(BYTES[:5], dtype=ms.float32), "expected complete elements after the offset"),
     (lambda: ms.frombuffer(BYTES, dtype=ms.float32, offset=12), "expected an offset from 0 to 11"),
     (lambda: ms.frombuffer(b"", dtype=ms.float32), "expected bytes, and -1 or a count from 1 on"),
-    (lambda: from_dlpack(3), "expected a capsule from to_dlpack"),
+    (lambda: from_dlpack(3), "expected a capsule from to_dlpack, which can be used once, or an array with __dlpack__"),
 ]
 
 

@@ -66,11 +66,13 @@ def test_text() -> None:
     assert repr(ms.Parameter(Tensor([1.0]), name="w")) == "Parameter (name=w, shape=(1,), dtype=Float32, requires_grad=True)"
 
 
-def test_a_tensor_from_torch_shares_and_is_cut() -> None:
+def test_a_tensor_from_torch_shares_memory_and_torchs_record() -> None:
     torch = pytest.importorskip("torch")
     t = torch.ones(2, requires_grad=True)
     x = Tensor.from_torch(t)
-    assert not x.torch().requires_grad and x.torch().data_ptr() == t.data_ptr()
+    assert x.torch().requires_grad and x.torch().data_ptr() == t.data_ptr()
+    with torch.no_grad():
+        assert not Tensor.from_torch(t).torch().requires_grad
 
 
 def test_what_is_no_number_is_in_no_tensor() -> None:

@@ -15,9 +15,17 @@ from torchspore.engine.core.number import Number, natural, number
 from torchspore.engine.core.tensor import TensorBase, frame, outside, raw, wrap
 
 
-def from_capsule(capsule: Any) -> Any:
-    """A Tensor in the memory of a DLPack capsule."""
-    return wrap(torch.utils.dlpack.from_dlpack(capsule))
+def from_capsule(dlpack: Any) -> Any:
+    """A Tensor in the memory of a DLPack capsule, or of an object with `__dlpack__`."""
+    t = torch.utils.dlpack.from_dlpack(dlpack)
+    if t.dtype not in dtypes.FROM_TORCH:
+        raise TypeError(message(f"from_dlpack: numbers of the dtype {t.dtype}", "a dtype that MindSpore has"))
+    return wrap(t)
+
+
+def is_torch_tensor(value: Any) -> bool:
+    """Return whether `value` is a torch tensor."""
+    return isinstance(value, torch.Tensor)
 
 
 def from_data(data: Any, dtype: Any = None) -> torch.Tensor:

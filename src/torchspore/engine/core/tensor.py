@@ -71,6 +71,8 @@ class Frame:
     """True if a frame inside it hands on the values that it ended with: all of them are known, whatever may be the same memory."""
     forwards: Any = None
     """The calls of Cells inside it whose gradients may be asked for later (`graph.forward_cache.Calls`), where it keeps them."""
+    modules: Any = None
+    """Runs the calls of Cells inside it by `run_cell`, if they belong to torch Modules (`modules.module_frame`)."""
 
     def leaf_ids(self) -> set[int]:
         """Return the ids of the leaves of torch.autograd that this frame hands out for Tensors."""
@@ -148,6 +150,7 @@ class Frame:
             self.outer.rebind(tensor, t)
         else:
             tensor._t = t.detach()
+            tell_links(tensor)
 
     def callee(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return the function to call for a function of the program's that an operator or transform calls."""
@@ -184,6 +187,8 @@ class Frame:
         self.outer = thread_state.frame
         if not self.has_rules:
             self.rules = None if self.outer is None else self.outer.rules
+        if self.outer is not None and self.outer.modules is not None:
+            self.modules = self.outer.modules
         with _lock:
             active += 1
         thread_state.frame = self
@@ -298,10 +303,20 @@ def rebind(tensor: TensorBase, t: torch.Tensor) -> None:
         if allocator.is_on:
             allocator.follow(tensor._t, t)
         tensor._t = t
+        tell_links(tensor)
     change_counters.rebinds += 1
 
 
 _PLAIN = frozenset({int, float, bool, str, type(None)})
+
+LINKS = "_torch_links_"
+"""The attribute of a Tensor whose memory torch Modules share: what is told of new memory (`modules.parameter_links`)."""
+
+
+def tell_links(tensor: TensorBase) -> None:
+    """Give torch Modules that share the memory of `tensor` its new memory."""
+    for link in tensor.__dict__.get(LINKS, ()):
+        link.update()
 
 
 def unwrap(value: Any) -> Any:
@@ -320,7 +335,9 @@ def unwrap(value: Any) -> Any:
                 break
         else:
             return tuple(items) if kind is tuple else items
-    return transform(value, raw) if isinstance(value, (list, tuple, dict)) else value
+    if isinstance(value, torch.Tensor) and value.requires_grad:
+        return foreign_operand(value)
+    return transform(value, raw, foreign_operand) if isinstance(value, (list, tuple, dict)) else value
 
 
 def wrap_all(value: Any) -> Any:
@@ -332,14 +349,30 @@ def wrap_all(value: Any) -> Any:
     return {key: wrap_all(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
-def transform(value: Any, function: Callable[[Any], Any]) -> Any:
-    """`value` with `function` applied to every Tensor in it; the structure (lists, tuples, dicts, of whatever class) stays."""
+def foreign_operand(t: torch.Tensor) -> torch.Tensor:
+    """Return an operator's argument that is a torch tensor. Raises GradientLost for a torch Parameter that would get no gradient."""
+    if t.requires_grad:
+        from torchspore.engine.core import torch_interop
+
+        return torch_interop.operand(t)
+    return t
+
+
+def transform(
+    value: Any, function: Callable[[Any], Any], convert_foreign: Callable[[torch.Tensor], torch.Tensor] | None = None,
+) -> Any:
+    """`value` with `function` applied to every Tensor in it; the structure (lists, tuples, dicts, of whatever class) stays.
+
+    `convert_foreign` is applied to torch tensors.
+    """
     if isinstance(value, TensorBase):
         return function(value)
 
     def convert_leaf(leaf: Any) -> Any:
         if isinstance(leaf, TensorBase):
             return function(leaf)
+        if convert_foreign is not None and isinstance(leaf, torch.Tensor):
+            return convert_foreign(leaf)
         return leaf.rebuilt(tuple(map(function, leaf.parts()))) if isinstance(leaf, Composite) else leaf
 
     return tree.mapped(value, convert_leaf)

@@ -7,6 +7,8 @@ import numpy as np
 
 from torchspore.base.text import message, short
 from torchspore.engine.core import dtypes
+from torchspore.engine.core import tensor as engine
+from torchspore.engine.core.tensor import raw
 from torchspore.mindspore.common.tensor import Tensor
 
 
@@ -41,9 +43,21 @@ def to_dlpack(tensor: Tensor) -> Any:
 
 
 def from_dlpack(dlpack: Any) -> Tensor:
-    """Return a Tensor in the memory of a capsule from `to_dlpack` or another library. Raises TypeError for other values."""
-    from torchspore.engine.core.creation import from_capsule
+    """Return a Tensor in the memory of a capsule, or of an array of another library that has `__dlpack__`.
 
-    if type(dlpack).__name__ != "PyCapsule":
-        raise TypeError(message(f"from_dlpack({short(dlpack)})", "a capsule from to_dlpack, which can be used once"))
-    return from_capsule(dlpack)  # type: ignore[no-any-return]
+    A torch tensor and a Tensor keep their gradient.
+
+    Raises:
+        TypeError: `dlpack` is neither, or its numbers have no dtype in MindSpore.
+        RuntimeError: its memory is read-only, or a gradient that a capsule cannot carry would be lost.
+    """
+    from torchspore.engine.core import creation, torch_interop
+
+    if isinstance(dlpack, Tensor):
+        return engine.wrap(raw(dlpack))  # type: ignore[no-any-return]
+    if creation.is_torch_tensor(dlpack):
+        return engine.wrap(torch_interop.enter(dlpack))  # type: ignore[no-any-return]
+    if type(dlpack).__name__ != "PyCapsule" and not hasattr(dlpack, "__dlpack__"):
+        expected = "a capsule from to_dlpack, which can be used once, or an array with __dlpack__"
+        raise TypeError(message(f"from_dlpack({short(dlpack)})", expected))
+    return creation.from_capsule(dlpack)  # type: ignore[no-any-return]

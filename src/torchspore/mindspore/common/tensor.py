@@ -204,14 +204,20 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         return (self.reshape(-1) if isinstance(index, int) else self)[index].item()  # type: ignore[index]
 
     def torch(self) -> Any:
-        """Return the torch tensor that holds the values (shared, not copied). Inside a gradient transform it carries the gradient."""
+        """Return the torch tensor that holds the values (shared, not copied). Where a gradient is recorded it carries the gradient."""
         return raw(self)
+
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Let torch's functions take Tensors; their results are torch tensors."""
+        return torch_interop.call_torch(function, args, kwargs or {})
 
     @staticmethod
     def from_torch(t: Any) -> Tensor:
-        """Return a Tensor on the torch tensor `t` (shared). Inside a gradient transform the gradient flows through `t`.
+        """Return a Tensor on the torch tensor `t` (shared). Where a gradient is recorded, by MindSpore or torch, it flows through `t`.
 
         Raises:
+            TypeError: `t` is not a torch tensor with dense memory.
             RuntimeError: inside a gradient transform, `t` depends on a torch Parameter, which the gradient would not reach.
         """
         return wrap(torch_interop.enter(t))  # type: ignore[no-any-return]
@@ -238,11 +244,11 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         return shared_memory.to_dlpack(tensor)
 
     @staticmethod
-    def from_dlpack(capsule: Any) -> Tensor:
-        """As `mindspore.utils.dlpack.from_dlpack`: a Tensor in the memory of a capsule."""
+    def from_dlpack(dlpack: Any) -> Tensor:
+        """As `mindspore.utils.dlpack.from_dlpack`: a Tensor in the memory of a capsule, or of an array of another library."""
         from torchspore.mindspore.common import shared_memory
 
-        return shared_memory.from_dlpack(capsule)
+        return shared_memory.from_dlpack(dlpack)
 
     def __dlpack__(self, **keywords: Any) -> Any:
         torch_interop.leave(raw(self), "DLPack")
@@ -438,8 +444,8 @@ def description_of_part(tensor: Tensor) -> str:
 
 
 def copied_attributes(tensor: Tensor) -> dict[str, Any]:
-    """Return the attributes that a copy has too; hooks belong only to the original."""
-    return {name: value for name, value in tensor.__dict__.items() if name != gradient_hooks.ATTRIBUTE}
+    """Return the attributes that a copy has too; hooks and torch Modules belong only to the original."""
+    return {name: value for name, value in tensor.__dict__.items() if name not in (gradient_hooks.ATTRIBUTE, engine.LINKS)}
 
 
 def _rebuild(cls: type[Tensor], t: Any, attributes: dict[str, Any]) -> Tensor:

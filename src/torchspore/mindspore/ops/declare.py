@@ -320,6 +320,6 @@ def _without_kernel(operator: Callable[..., Any], arguments: tuple[Any, ...], ke
     return unsupported_dtypes.narrowed(out, dtype)
 
 
-_NESTED = frozenset({list, Extremes, tuple, dict})
+_NESTED = frozenset({list, Extremes, tuple, dict, torch.Tensor, torch.nn.Parameter})
 _EXPLAINED = (RuntimeError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError, MemoryError, AssertionError)
 

@@ -10,7 +10,7 @@ from torchspore.base.text import with_hint
 from torchspore.engine.core import creation
 from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.creation import constant
-from torchspore.engine.core.tensor import TensorBase, modify, raw, wrap
+from torchspore.engine.core.tensor import TensorBase, modify, raw, unwrap, wrap
 from torchspore.mindspore.ops.explain import shown, user_line
 from torchspore.mindspore.ops.indices import as_index_or_mask
 from torchspore.mindspore.ops.reasons import is_torch, reason
@@ -43,8 +43,8 @@ def _integers(t: torch.Tensor) -> torch.Tensor:
 
 
 def _part(tensor: TensorBase, part: Any) -> Any:
-    if isinstance(part, TensorBase):
-        return _integers(raw(part))
+    if isinstance(part, (TensorBase, torch.Tensor)):
+        return _integers(unwrap(part))
     if isinstance(part, (list, tuple, np.ndarray)):
         return _integers(creation.from_data(part))
     if isinstance(part, slice):

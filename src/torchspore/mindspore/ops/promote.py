@@ -15,7 +15,7 @@ from torchspore.engine.core import device, dtypes
 from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.creation import constant
 from torchspore.engine.core.number import Number, as_operand, decided
-from torchspore.engine.core.tensor import TensorBase, raw
+from torchspore.engine.core.tensor import TensorBase, unwrap
 from torchspore.engine.eager.half_precision import HALVES
 from torchspore.mindspore.ops.wide import WIDE, from_order, in_order, quotient, rest
 
@@ -27,8 +27,8 @@ _ORDERS = frozenset({torch.lt, torch.le, torch.gt, torch.ge})
 
 def operand(value: Any) -> Any:
     """Return the torch tensor or Python number for one operand. Raises TypeError for other values."""
-    if isinstance(value, TensorBase):
-        return raw(value)
+    if isinstance(value, (TensorBase, torch.Tensor)):
+        return unwrap(value)
     if isinstance(value, (bool, int, float, complex, torch.SymInt, torch.SymFloat)):
         return value
     if isinstance(value, np.generic):
