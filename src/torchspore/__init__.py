@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "from_torch", "graphs", "install", "to_torch", "uninstall"]
+__all__ = ["__version__", "as_module", "from_torch", "graphs", "install", "to_torch", "uninstall"]
 
 
 def install() -> None:
@@ -75,6 +75,20 @@ def from_torch(tensor: Any) -> Any:
     from torchspore.mindspore.common import torch_tensors
 
     return torch_tensors.from_torch(tensor)
+
+
+def as_module(cell: Any, naming: str = "mindspore") -> Any:
+    """Return a torch Module that computes with `cell` and has its Parameters, in the same memory, with its structure as submodules.
+
+    `naming` decides the names in `state_dict()`: those of `Cell.state_dict`, or torch's ("torch").
+
+    Raises:
+        TypeError: the value is not a Cell, or a Parameter is stored in parts.
+        ValueError: `naming` is another word, or torch has no names for a layer.
+    """
+    from torchspore.modules import cell_module
+
+    return cell_module.as_module(cell, naming)
 
 
 def uninstall() -> None:

@@ -211,6 +211,10 @@ class GradFrame(Frame):
             for owner, name in self._attributes:
                 cut(getattr(owner, name, None))
 
+    def write_base(self, owner: TensorBase, value: torch.Tensor) -> None:
+        """Write the last value of `owner` around this frame."""
+        Frame.write(self, owner, value)
+
     def _write_back(self, versions: Versions, nested: bool) -> None:
         owners = {id(self._values[id(tensor)]): tensor for tensor in self._weights if id(tensor) in self._values}
         owners.update({id(t): tensor for tensor in self._modified.values() if base_of(t := self._memory(tensor)) is t})
@@ -219,7 +223,7 @@ class GradFrame(Frame):
         try:
             for base, value in list(versions.written()):
                 owner = owners.get(id(base))
-                Frame.write(self, wrap(base) if owner is None else owner, value if nested else value.detach())
+                self.write_base(wrap(base) if owner is None else owner, value if nested else value.detach())
         finally:
             around.settles = False
         for base, reason in versions.unknown():

@@ -7,6 +7,9 @@ from __future__ import annotations
 cells = 0
 """Attributes, Parameters and Cells that were set on Cells."""
 
+SETTINGS_CHANGED_AT = "_settings_changed_at_"
+"""The attribute of a Cell with the count of its last change apart from `training`, which graphs of torch.compile depend on."""
+
 generation = 0
 """Counts events that make all graphs void: hooks, another dtype to compute in."""
 

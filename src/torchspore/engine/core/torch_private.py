@@ -38,7 +38,6 @@ increment = torch._C._increment_version
 softmax, log_softmax, gelu = torch._softmax, torch._log_softmax, torch._C._nn.gelu
 
 
-
 def has_products_of(dtype: torch.dtype) -> bool:
     """Return whether oneDNN has instructions of this CPU for float16 or bfloat16."""
     name = "_is_mkldnn_fp16_supported" if dtype is torch.float16 else "_is_mkldnn_bf16_supported"
@@ -140,6 +139,11 @@ def is_wrapped(t: torch.Tensor) -> bool:
 
 current_transform: Callable[[], Any] = torch._C._functorch.peek_interpreter_stack
 """Returns the innermost transform of `torch.func` that runs in this thread, or None."""
+
+
+def has_global_module_hooks() -> bool:
+    """Return whether hooks for all torch Modules are registered."""
+    return torch.nn.modules.module._has_any_global_hook()
 
 
 def is_transforming() -> bool:

@@ -101,7 +101,7 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
         try:
             self._set_attribute_(name, value)
         finally:
-            self._changed_()
+            self._changed_(name)
 
     def _set_attribute_(self, name: str, value: Any) -> None:
         around = frame()
@@ -154,10 +154,12 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
             return
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}.")
 
-    def _changed_(self) -> None:
+    def _changed_(self, name: str = "") -> None:
         """Count a change of this Cell, after it was made, so that a thread that sees the new count also sees the new value."""
         change_counters.cell_changed()
         self.__dict__[forward_cache.CHANGED_AT] = change_counters.cells
+        if name != "training":
+            self.__dict__[change_counters.SETTINGS_CHANGED_AT] = change_counters.cells
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._params, *self._cells})
@@ -254,6 +256,8 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
         enters_graph = STORE.graph_mode
         if engine.active or self.requires_grad:
             around = engine.frame()
+            if around is not None and around.modules is not None:
+                return around.modules.run_cell(self, args, kwargs)
             enters_graph = enters_graph and (around is None or not around.traces)       # a call inside of a capture is part of its graph
             run = forward_cache.recorder(self, args, kwargs)
             if run is not None:

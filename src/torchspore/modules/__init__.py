@@ -1,0 +1,1 @@
+"""Cells as torch Modules, and torch Modules as Cells: `torchspore.as_module` and `torchspore.as_cell`."""

@@ -1,0 +1,227 @@
+"""`torchspore.as_module`: a Cell as a torch Module, whose parameters are the Cell's Parameters."""
+from __future__ import annotations
+
+import copy
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+
+from torchspore.base.text import message, short
+from torchspore.engine.core import tensor as engine
+from torchspore.engine.core import thread_state
+from torchspore.engine.core.tensor import raw, transform
+from torchspore.mindspore.common.tensor import Tensor
+from torchspore.mindspore.nn.cell import Cell
+from torchspore.modules import compiled_calls, torch_state
+from torchspore.modules.module_frame import ModuleFrame, to_mindspore
+from torchspore.modules.parameter_links import Link, can_be_trained, stored_tensor
+
+_STATISTICS = frozenset({"moving_mean", "moving_variance"})
+"""Parameters of norms that are buffers in torch: the Cell writes into them, and no optimizer trains them."""
+_HOOKS = (
+    "_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called", "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs",
+    "_backward_hooks", "_backward_pre_hooks",
+)
+
+
+def as_module(cell: Any, naming: str = "mindspore") -> CellModule:
+    """Return a torch Module that computes with `cell` and has its Parameters, in the same memory.
+
+    Raises TypeError for a value that is not a Cell, ValueError for another `naming` and for layers that torch has no names for.
+    """
+    if not isinstance(cell, Cell):
+        raise TypeError(message(f"as_module({short(cell)})", f"a Cell, got {type(cell).__name__}"))
+    if naming not in ("mindspore", "torch"):
+        raise ValueError(message(f"as_module(naming={naming!r:.40})", "'mindspore' or 'torch'"))
+    module = module_class(type(cell))(cell, {}, {})
+    module._naming_ = naming
+    if naming == "torch":
+        torch_state.use_torch_names(module, cell)
+    return module
+
+
+class CellModule(torch.nn.Module):
+    """A Cell as a torch Module. `as_module` creates it, with a Module of this class for each Cell inside."""
+
+    def __init__(self, cell: Cell, modules: dict[int, CellModule], tensors: dict[int, torch.Tensor]) -> None:
+        """`modules` and `tensors` are those that exist already, by the ids of Cells and Tensors: shared ones stay shared."""
+        self.__dict__["_cell_"] = cell
+        super().__init__()
+        self._cell_, self._naming_ = cell, "mindspore"
+        self._links_: list[Link] = []
+        self._compiled_: Any = None
+        modules[id(cell)] = self
+        for name, parameter in cell._params.items():
+            if parameter is not None:
+                self._join_(name, parameter, tensors)
+        for name, buffer in cell._direct_buffers_():
+            self._join_(name, buffer, tensors, cell.__dict__["_buffers"][name])
+        for name, inner in cell._cells.items():
+            if inner is not None:
+                existing = modules.get(id(inner))
+                self._modules[name] = existing if existing is not None else module_class(type(inner))(inner, modules, tensors)
+
+    def _join_(self, name: str, tensor: Any, tensors: dict[int, torch.Tensor], is_persistent: bool = True) -> None:
+        """Register the torch tensor of a Parameter or a buffer."""
+        t = stored_tensor(tensor, f"{type(self._cell_).__name__}.{name}")
+        is_parameter = tensor.__parameter__ and name not in _STATISTICS and (can_be_trained(t) or not tensor.requires_grad)
+        if id(tensor) not in tensors:
+            is_trained = is_parameter and tensor.requires_grad
+            tensors[id(tensor)] = torch.nn.Parameter(t, requires_grad=is_trained) if is_parameter else t.detach()
+        home = self._parameters if is_parameter else self._buffers
+        home[name] = tensors[id(tensor)]  # type: ignore[assignment]
+        if not is_parameter and not is_persistent:
+            self._non_persistent_buffers_set.add(name)
+        self._links_.append(Link(tensor, tensors[id(tensor)], home, name))  # type: ignore[arg-type]
+
+    @property
+    def cell(self) -> Cell:
+        """The Cell that computes."""
+        return self._cell_
+
+    # ---- the call
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the result of the Cell, with torch tensors."""
+        if torch.compiler.is_dynamo_compiling():
+            return compiled_calls.call(self, args, kwargs)
+        around = engine.frame()
+        if around is not None and around.modules is not None:
+            return transform(self._cell_._run_(*to_mindspore(args), **to_mindspore(kwargs)), raw)
+        if around is not None:                       # a gradient or a graph of MindSpore, which hands out what stands for the Parameters
+            return transform(self._cell_(*to_mindspore(args), **to_mindspore(kwargs)), raw)
+        self.synchronize()
+        return self._compute_(args, kwargs)
+
+    def _compute_(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the Cell in PyNative mode, recorded by torch.autograd."""
+        frame = ModuleFrame(
+            {id(link.tensor): (link.home, link.name) for module in self._cell_modules_() for link in module._links_},
+            {id(module._cell_): module for module in self._cell_modules_()},
+        )
+        with frame.open():
+            result = thread_state.in_pynative(self._cell_._run_, to_mindspore(args), to_mindspore(kwargs))
+            result = transform(result, raw)
+            frame.write_back()
+        return result
+
+    def _cell_modules_(self) -> Iterator[CellModule]:
+        return (module for module in self.modules() if isinstance(module, CellModule))
+
+    # ---- one memory
+
+    def synchronize(self) -> None:
+        """Join the memory of both sides where one of them was given other memory. Calls of the Module do it first.
+
+        Raises RuntimeError if the Cell has other Cells or Parameters than the Module.
+        """
+        for module in self._cell_modules_():
+            module._check_structure_()
+            for link in module._links_:
+                if not link.is_replaced():
+                    link.update()
+
+    def _check_structure_(self) -> None:
+        cell = self._cell_
+        inner = {name: id(value) for name, value in cell._cells.items() if value is not None}
+        mirrored = {name: id(getattr(module, "_cell_", None)) for name, module in self._modules.items() if module is not None}
+        own = {id(value) for value in cell._params.values() if value is not None}
+        linked = {id(link.tensor) for link in self._links_ if link.tensor.__parameter__}
+        if inner != mirrored or own != linked:
+            names = sorted(set(inner.items()) ^ set(mirrored.items()))
+            changed = ", ".join(dict.fromkeys(name for name, _ in names)) or "a Parameter"
+            raise RuntimeError(message(
+                f"as_module of {type(cell).__name__}: {changed} was added, removed or replaced", "the structure that the Cell had",
+                hint="change the Cell first, then call torchspore.as_module again",
+            ))
+
+    def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Any:
+        self._synchronize_own_()
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        for link in self._links_:
+            if link.is_replaced():
+                link.adopt()
+            link.update()
+        linked = {id(link.tensor) for link in self._links_}
+        for value in self._cell_.__dict__.values():
+            if isinstance(value, Tensor) and id(value) not in linked:         # a constant follows to the device and dtype
+                value._t = fn(value._t)
+        return self
+
+    def _synchronize_own_(self) -> None:
+        for link in self._links_:
+            if not link.is_replaced():
+                link.update()
+
+    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        """As torch's, in the names of `Cell.state_dict`, or in torch's names with `naming="torch"`."""
+        self._synchronize_own_()
+        return super().state_dict(*args, **kwargs)
+
+    def load_state_dict(self, state_dict: Any, strict: bool = True, assign: bool = False) -> Any:
+        """As torch's, from the names that `state_dict` has."""
+        self.synchronize()
+        result = super().load_state_dict(state_dict, strict, assign)
+        if assign:
+            for module in self._cell_modules_():
+                for link in module._links_:
+                    link.adopt()
+        return result
+
+    # ---- the training mode
+
+    @property
+    def training(self) -> bool:
+        """The training mode of the Cell: `train()`, `eval()` and `set_train` set it."""
+        return bool(self._cell_.training)
+
+    @training.setter
+    def training(self, mode: bool) -> None:
+        if "_links_" in self.__dict__:                      # nn.Module sets it when it is created
+            self._cell_.training = mode
+            self._cell_._flags_["training"] = mode
+
+    # ---- copies and files
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CellModule:
+        self.synchronize()
+        copied = as_module(copy.deepcopy(self._cell_, memo), self._naming_)
+        copied._restore_(self._additions_())
+        memo[id(self)] = copied
+        return copied
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        self.synchronize()
+        return _restored, (self._cell_, self._naming_, self._additions_())
+
+    def _additions_(self) -> list[dict[str, Any]]:
+        """Return the hooks of each Module, which a copy has too."""
+        return [{name: copy.copy(module.__dict__[name]) for name in _HOOKS if module.__dict__[name]} for module in self._cell_modules_()]
+
+    def _restore_(self, additions: list[dict[str, Any]]) -> None:
+        for module, hooks in zip(self._cell_modules_(), additions):
+            module.__dict__.update(hooks)
+
+    def __repr__(self) -> str:
+        return f"as_module({self._cell_!r})"
+
+
+_classes: WeakKeyDictionary[type, type[CellModule]] = WeakKeyDictionary()
+
+
+def module_class(kind: type[Cell]) -> type[CellModule]:
+    """Return the class of Modules for a class of Cells: torch.compile counts its compilations by the code of `forward`."""
+    if kind not in _classes:
+        code = CellModule.forward.__code__.replace(co_name="forward")
+        forward = types.FunctionType(code, globals(), "forward", None, CellModule.forward.__closure__)
+        _classes[kind] = type(f"Module of {kind.__name__}", (CellModule,), {"forward": forward, "__module__": __name__})
+    return _classes[kind]
+
+
+def _restored(cell: Cell, naming: str, additions: list[dict[str, Any]]) -> CellModule:
+    module = as_module(cell, naming)
+    module._restore_(additions)
+    return module

@@ -1,0 +1,64 @@
+"""The frame in which a Cell computes with the Parameters of its torch Module, and torch.autograd records what it computes."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torchspore.engine.autograd.grad import GradFrame
+from torchspore.engine.core import torch_private
+from torchspore.engine.core.tensor import Frame, TensorBase, raw, transform, wrap
+
+
+class ModuleFrame(GradFrame):
+    """Hands out the tensors of torch Modules for the Parameters of their Cells, and lets calls of inner Cells run their Modules' hooks."""
+
+    def __init__(self, homes: dict[int, tuple[Any, Any]], module_of: dict[int, Any]) -> None:
+        """`homes` are the containers of the tensors and their keys there, by ids of Parameters; `module_of` is by ids of Cells."""
+        super().__init__()
+        self._homes, self._module_of = homes, module_of
+        self.modules = self
+
+    def _first(self, tensor: TensorBase) -> torch.Tensor:
+        home = self._homes.get(id(tensor))
+        if home is None:
+            return super()._first(tensor)
+        t: torch.Tensor = home[0][home[1]]
+        return t
+
+    def run_cell(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call an inner Cell: by way of its Module if that has hooks or another forward."""
+        module = self._module_of.get(id(cell))
+        if module is None or not has_additions(module):
+            return cell._run_(*args, **kwargs)
+        return to_mindspore(module(*transform(args, raw), **transform(kwargs, raw)))
+
+    def leaf_ids(self) -> set[int]:
+        return super().leaf_ids() | {id(home[key]) for home, key in self._homes.values()}
+
+    def write_back(self) -> None:
+        """Write into the Module's tensors what the call has assigned to Parameters, and cut the Cell's attributes from the record."""
+        with torch.no_grad():
+            self.finish((), False)
+
+    def write_base(self, owner: TensorBase, value: torch.Tensor) -> None:
+        """Write the last value of a Parameter into the tensor of its Module."""
+        home = self._homes.get(id(owner))
+        if home is None:
+            Frame.write(self, owner, value)
+        else:
+            home[0][home[1]].copy_(value)
+
+
+def to_mindspore(value: Any) -> Any:
+    """Return `value` with Tensors for the torch tensors in it; lists, tuples and dicts keep their classes."""
+    return transform(value, lambda tensor: tensor, wrap)
+
+
+def has_additions(module: Any) -> bool:
+    """Return whether a call of a torch Module runs more than the `forward` of its class: hooks, or a `forward` of its own."""
+    state = module.__dict__
+    if "forward" in state or ("_compiled_call_impl" in state and state["_compiled_call_impl"] is not None):
+        return True
+    hooks = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+    return any(state[name] for name in hooks) or torch_private.has_global_module_hooks()

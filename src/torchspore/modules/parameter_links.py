@@ -1,0 +1,68 @@
+"""A Parameter of a Cell and a Parameter of a torch Module in one memory, whichever side gives it new memory."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torchspore.base.text import message
+from torchspore.engine.core import change_counters
+from torchspore.engine.core.tensor import LINKS, TensorBase, outside
+
+
+class Link:
+    """Joins a MindSpore Tensor (a Parameter or a buffer) and a torch tensor, which stands in `home` under `name`."""
+
+    def __init__(self, tensor: Any, t: torch.Tensor, home: dict[str, Any], name: str) -> None:
+        self.tensor, self.t, self.home, self.name = tensor, t, home, name
+        self._remember()
+        tensor.__dict__.setdefault(LINKS, []).append(self)
+
+    def _remember(self) -> None:
+        self._stored, self._address, self._dtype = self.tensor._t, self.t.data_ptr(), self.t.dtype
+        self._is_trained = self.t.requires_grad
+
+    def is_replaced(self) -> bool:
+        """Return whether the Module has another object now, as inside `torch.func.functional_call`."""
+        return self.home.get(self.name) is not self.t
+
+    def update(self) -> None:
+        """Give both the memory, dtype and requires_grad of the one that has changed."""
+        if self.tensor._t is not self._stored:
+            self.t.data = self.tensor._t.detach()
+        elif self.t.data_ptr() != self._address or self.t.dtype is not self._dtype:
+            self.move()
+        if isinstance(self.t, torch.nn.Parameter):
+            if self.t.requires_grad is not self._is_trained:
+                self.tensor.requires_grad = self.t.requires_grad
+            elif self.tensor.requires_grad is not self.t.requires_grad and can_be_trained(self.t):
+                self.t.requires_grad_(self.tensor.requires_grad)
+        self._remember()
+
+    def move(self) -> None:
+        """Give the Cell's Parameter the memory of the Module's."""
+        self.tensor._t = self.t.detach()
+        change_counters.rebinds += 1
+        self._remember()
+
+    def adopt(self) -> None:
+        """Join the Cell's Parameter with the object that the Module has now."""
+        t = self.home.get(self.name)
+        if isinstance(t, torch.Tensor) and t is not self.t:
+            self.t = t
+            self.move()
+
+
+def can_be_trained(t: torch.Tensor) -> bool:
+    """Return whether torch can record a gradient of `t`."""
+    return t.dtype.is_floating_point or t.dtype.is_complex
+
+
+def stored_tensor(tensor: TensorBase, what: str) -> torch.Tensor:
+    """Return the torch tensor that stores a Parameter or a buffer. Raises TypeError if this process stores only a part of it."""
+    with outside():
+        tensor.init_data()  # type: ignore[attr-defined]
+    t = tensor._t
+    if type(t) is not torch.Tensor:
+        raise TypeError(message(f"as_module: {what}", "a complete value in the memory of this process, not a part of it"))
+    return t
