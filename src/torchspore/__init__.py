@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "as_module", "from_torch", "graphs", "install", "to_torch", "uninstall"]
+__all__ = ["__version__", "as_cell", "as_module", "from_torch", "graphs", "install", "to_torch", "uninstall"]
 
 
 def install() -> None:
@@ -54,9 +54,9 @@ def graphs(owner: object) -> list[object]:
 
 
 def to_torch(tensor: Any) -> Any:
-    """Return the torch tensor that holds the values of a MindSpore Tensor, in the same memory.
+    """Return the torch tensor that holds the values of a MindSpore Tensor, in the same memory; a torch tensor itself.
 
-    Where a gradient is recorded, by MindSpore or by torch, it flows through both. Raises TypeError for a value that is not a Tensor.
+    Where a gradient is recorded, by MindSpore or by torch, it flows through both. Raises TypeError for other values.
     """
     from torchspore.mindspore.common import torch_tensors
 
@@ -64,7 +64,7 @@ def to_torch(tensor: Any) -> Any:
 
 
 def from_torch(tensor: Any) -> Any:
-    """Return a MindSpore Tensor on a torch tensor, in the same memory.
+    """Return a MindSpore Tensor on a torch tensor, in the same memory; a Tensor itself.
 
     Where a gradient is recorded, by MindSpore or by torch, the gradient flows through it.
 
@@ -89,6 +89,17 @@ def as_module(cell: Any, naming: str = "mindspore") -> Any:
     from torchspore.modules import cell_module
 
     return cell_module.as_module(cell, naming)
+
+
+def as_cell(module: Any) -> Any:
+    """Return a Cell that computes with a torch Module and has its parameters, in the same memory, under the Module's names.
+
+    A torch Module that is assigned to an attribute of a Cell becomes such a Cell. Raises TypeError for a value that is not a torch Module,
+    and for parameters without memory.
+    """
+    from torchspore.modules import module_cell
+
+    return module_cell.as_cell(module)
 
 
 def uninstall() -> None:

@@ -225,6 +225,20 @@ def test_state_that_construct_writes() -> None:
     assert [name for name, _ in module.named_buffers()] == ["last"] and not module.count.requires_grad
 
 
+def test_torch_functions_inside_of_construct() -> None:
+    class Sine(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = ms.Parameter(Tensor([1.0, 2.0]))
+
+        def construct(self, x: Any) -> Any:
+            return Tensor.from_torch(torch.sin((x * self.weight).torch())) + torch.cos(x)
+
+    module = module_of(Sine())
+    module(torch.ones(2)).sum().backward()
+    torch.testing.assert_close(module.weight.grad, torch.cos(torch.tensor([1.0, 2.0])))
+
+
 def test_autocast_and_structured_results() -> None:
     module = module_of(nn.Dense(3, 2))
     with torch.autocast("cpu", torch.bfloat16):

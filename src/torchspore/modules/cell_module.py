@@ -12,7 +12,7 @@ import torch
 from torchspore.base.text import message, short
 from torchspore.engine.core import tensor as engine
 from torchspore.engine.core import thread_state
-from torchspore.engine.core.tensor import raw, transform
+from torchspore.engine.core.tensor import LINKS, raw, transform
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.modules import compiled_calls, torch_state
@@ -27,7 +27,7 @@ _HOOKS = (
 )
 
 
-def as_module(cell: Any, naming: str = "mindspore") -> CellModule:
+def as_module(cell: Any, naming: str = "mindspore") -> torch.nn.Module:
     """Return a torch Module that computes with `cell` and has its Parameters, in the same memory.
 
     Raises TypeError for a value that is not a Cell, ValueError for another `naming` and for layers that torch has no names for.
@@ -36,6 +36,13 @@ def as_module(cell: Any, naming: str = "mindspore") -> CellModule:
         raise TypeError(message(f"as_module({short(cell)})", f"a Cell, got {type(cell).__name__}"))
     if naming not in ("mindspore", "torch"):
         raise ValueError(message(f"as_module(naming={naming!r:.40})", "'mindspore' or 'torch'"))
+    if "_module_" in cell.__dict__:                          # a Cell that `as_cell` returned
+        return cell.module
+    return module_of(cell, naming)
+
+
+def module_of(cell: Cell, naming: str) -> CellModule:
+    """Return the Module of a Cell that is not one of `as_cell`. Raises ValueError for layers that torch has no names for."""
     module = module_class(type(cell))(cell, {}, {})
     module._naming_ = naming
     if naming == "torch":
@@ -61,8 +68,16 @@ class CellModule(torch.nn.Module):
             self._join_(name, buffer, tensors, cell.__dict__["_buffers"][name])
         for name, inner in cell._cells.items():
             if inner is not None:
-                existing = modules.get(id(inner))
-                self._modules[name] = existing if existing is not None else module_class(type(inner))(inner, modules, tensors)
+                self._modules[name] = self._module_for_(inner, modules, tensors)
+        self._mirrored_ = {name: (cell._cells[name], module) for name, module in self._modules.items()}
+
+    @staticmethod
+    def _module_for_(inner: Cell, modules: dict[int, CellModule], tensors: dict[int, torch.Tensor]) -> torch.nn.Module:
+        """Return the Module for an inner Cell; the torch Module itself of one that `as_cell` returned."""
+        if "_module_" in inner.__dict__:
+            return inner.module
+        existing = modules.get(id(inner))
+        return existing if existing is not None else module_class(type(inner))(inner, modules, tensors)
 
     def _join_(self, name: str, tensor: Any, tensors: dict[int, torch.Tensor], is_persistent: bool = True) -> None:
         """Register the torch tensor of a Parameter or a buffer."""
@@ -75,7 +90,7 @@ class CellModule(torch.nn.Module):
         home[name] = tensors[id(tensor)]  # type: ignore[assignment]
         if not is_parameter and not is_persistent:
             self._non_persistent_buffers_set.add(name)
-        self._links_.append(Link(tensor, tensors[id(tensor)], home, name))  # type: ignore[arg-type]
+        self._links_.append(Link(tensor, tensors[id(tensor)], home, name))
 
     @property
     def cell(self) -> Cell:
@@ -99,7 +114,7 @@ class CellModule(torch.nn.Module):
     def _compute_(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the Cell in PyNative mode, recorded by torch.autograd."""
         frame = ModuleFrame(
-            {id(link.tensor): (link.home, link.name) for module in self._cell_modules_() for link in module._links_},
+            {id(link.tensor): (link.home, link.name) for link in self._all_links_()},
             {id(module._cell_): module for module in self._cell_modules_()},
         )
         with frame.open():
@@ -110,6 +125,15 @@ class CellModule(torch.nn.Module):
 
     def _cell_modules_(self) -> Iterator[CellModule]:
         return (module for module in self.modules() if isinstance(module, CellModule))
+
+    def _module_cells_(self) -> Iterator[Cell]:
+        """Return the Cells inside that `as_cell` returned."""
+        return (cell for module in self._cell_modules_() for cell, _ in module._mirrored_.values() if "_module_" in cell.__dict__)
+
+    def _all_links_(self) -> Iterator[Link]:
+        """Return what joins the tensors of Cells and Modules, of all Cells inside."""
+        yield from (link for module in self._cell_modules_() for link in module._links_)
+        yield from (link for cell in self._module_cells_() for link in cell.__dict__[LINKS])
 
     # ---- one memory
 
@@ -123,28 +147,35 @@ class CellModule(torch.nn.Module):
             for link in module._links_:
                 if not link.is_replaced():
                     link.update()
+        for cell in self._module_cells_():
+            for link in cell.__dict__[LINKS]:
+                if not link.is_replaced():
+                    link.update()
 
     def _check_structure_(self) -> None:
         cell = self._cell_
-        inner = {name: id(value) for name, value in cell._cells.items() if value is not None}
-        mirrored = {name: id(getattr(module, "_cell_", None)) for name, module in self._modules.items() if module is not None}
+        inner = {name: value for name, value in cell._cells.items() if value is not None}
+        names = [name for name in {**inner, **self._modules}
+                 if self._mirrored_.get(name, (None, None)) != (inner.get(name), self._modules.get(name))]
         own = {id(value) for value in cell._params.values() if value is not None}
-        linked = {id(link.tensor) for link in self._links_ if link.tensor.__parameter__}
-        if inner != mirrored or own != linked:
-            names = sorted(set(inner.items()) ^ set(mirrored.items()))
-            changed = ", ".join(dict.fromkeys(name for name, _ in names)) or "a Parameter"
+        if own != {id(link.tensor) for link in self._links_ if link.tensor.__parameter__}:
+            names.append("a Parameter")
+        if names:
             raise RuntimeError(message(
-                f"as_module of {type(cell).__name__}: {changed} was added, removed or replaced", "the structure that the Cell had",
+                f"as_module of {type(cell).__name__}: {', '.join(names)} was added, removed or replaced", "the structure that the Cell had",
                 hint="change the Cell first, then call torchspore.as_module again",
             ))
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Any:
         self._synchronize_own_()
-        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        super()._apply(fn, recurse)
         for link in self._links_:
             if link.is_replaced():
                 link.adopt()
             link.update()
+        for cell, _ in self._mirrored_.values():
+            if "_module_" in cell.__dict__:
+                cell.synchronize()
         linked = {id(link.tensor) for link in self._links_}
         for value in self._cell_.__dict__.values():
             if isinstance(value, Tensor) and id(value) not in linked:         # a constant follows to the device and dtype
@@ -166,9 +197,8 @@ class CellModule(torch.nn.Module):
         self.synchronize()
         result = super().load_state_dict(state_dict, strict, assign)
         if assign:
-            for module in self._cell_modules_():
-                for link in module._links_:
-                    link.adopt()
+            for link in self._all_links_():
+                link.adopt()
         return result
 
     # ---- the training mode
@@ -188,7 +218,7 @@ class CellModule(torch.nn.Module):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CellModule:
         self.synchronize()
-        copied = as_module(copy.deepcopy(self._cell_, memo), self._naming_)
+        copied = module_of(copy.deepcopy(self._cell_, memo), self._naming_)
         copied._restore_(self._additions_())
         memo[id(self)] = copied
         return copied
@@ -222,6 +252,6 @@ def module_class(kind: type[Cell]) -> type[CellModule]:
 
 
 def _restored(cell: Cell, naming: str, additions: list[dict[str, Any]]) -> CellModule:
-    module = as_module(cell, naming)
+    module = module_of(cell, naming)
     module._restore_(additions)
     return module

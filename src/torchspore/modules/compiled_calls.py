@@ -24,6 +24,7 @@ class CompiledCall:
         self._tensors: list[TensorBase] = []
         self.values: list[torch.Tensor] = []
         self.cells: list[Any] = []
+        self.torch_modules: list[torch.nn.Module] = []
         self.function = self._function()
 
     def prepare(self) -> None:
@@ -32,8 +33,8 @@ class CompiledCall:
         self.cells = [module.cell for module in self._module._cell_modules_()]
         for cell in self.cells:
             cell.__dict__.setdefault(change_counters.SETTINGS_CHANGED_AT, 0)
-        links = [link for module in self._module._cell_modules_() for link in module._links_]
-        tensors = {id(link.tensor): (link.tensor, link.home[link.name]) for link in links}
+        self.torch_modules = [module for module in self._module.modules() if not hasattr(module, "_cell_")]
+        tensors = {id(link.tensor): (link.tensor, link.home[link.name]) for link in self._module._all_links_()}
         for cell in self.cells:
             for value in cell.__dict__.values():
                 for item in value if type(value) in (list, tuple) else (value,):
@@ -87,7 +88,8 @@ def call(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     _prepare(module)
     compiled = module._compiled_
     cells = [cell.__dict__ for cell in compiled.cells]
-    state = [str(change_counters.generation), [(cell["training"], str(cell[change_counters.SETTINGS_CHANGED_AT])) for cell in cells]]
+    state = [str(change_counters.generation), [(cell["training"], str(cell[change_counters.SETTINGS_CHANGED_AT])) for cell in cells],
+             [inner.training for inner in compiled.torch_modules]]
     return compiled.function(state, compiled.values, args, kwargs)
 
 

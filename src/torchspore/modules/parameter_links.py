@@ -7,7 +7,7 @@ import torch
 
 from torchspore.base.text import message
 from torchspore.engine.core import change_counters
-from torchspore.engine.core.tensor import LINKS, TensorBase, outside
+from torchspore.engine.core.tensor import LINKS, TensorBase, outside, tell_links
 
 
 class Link:
@@ -25,6 +25,16 @@ class Link:
     def is_replaced(self) -> bool:
         """Return whether the Module has another object now, as inside `torch.func.functional_call`."""
         return self.home.get(self.name) is not self.t
+
+    def take_values(self) -> bool:
+        """Copy the values of another buffer of equal shape that the Module has now; return whether that was possible."""
+        now = self.home.get(self.name)
+        if isinstance(self.t, torch.nn.Parameter) or not isinstance(now, torch.Tensor) or now.shape != self.t.shape:
+            return False
+        with torch.no_grad():
+            self.t.copy_(now)
+        self.home[self.name] = self.t
+        return True
 
     def update(self) -> None:
         """Give both the memory, dtype and requires_grad of the one that has changed."""
@@ -44,6 +54,7 @@ class Link:
         self.tensor._t = self.t.detach()
         change_counters.rebinds += 1
         self._remember()
+        tell_links(self.tensor)
 
     def adopt(self) -> None:
         """Join the Cell's Parameter with the object that the Module has now."""

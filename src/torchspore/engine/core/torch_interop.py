@@ -6,6 +6,7 @@ Outside of gradient transforms a tensor that torch.autograd records keeps its re
 """
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -164,7 +165,7 @@ def _foreign_leaf(t: torch.Tensor) -> torch.Tensor | None:
         node: Any = pending.pop()
         if isinstance(node, torch.Tensor) or hasattr(node, "variable"):
             leaf: torch.Tensor = node if isinstance(node, torch.Tensor) else node.variable
-            if isinstance(leaf, torch.nn.Parameter) or (id(leaf) not in ours and isinstance(node, torch.Tensor)):
+            if id(leaf) not in ours and (isinstance(leaf, torch.nn.Parameter) or isinstance(node, torch.Tensor)):
                 return leaf
         elif node not in seen:
             seen.add(node)
@@ -175,3 +176,8 @@ def _foreign_leaf(t: torch.Tensor) -> torch.Tensor | None:
 def is_torch_module(value: Any) -> bool:
     """Return whether `value` is a torch Module."""
     return isinstance(value, torch.nn.Module)
+
+
+def as_cell(module: torch.nn.Module) -> Any:
+    """Return a Cell of a torch Module. The code that does it is loaded at its first use."""
+    return importlib.import_module("torchspore.modules.module_cell").as_cell(module)

@@ -214,13 +214,13 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     @staticmethod
     def from_torch(t: Any) -> Tensor:
-        """Return a Tensor on the torch tensor `t` (shared). Where a gradient is recorded, by MindSpore or torch, it flows through `t`.
+        """Return a Tensor on the torch tensor `t` (shared); a Tensor itself. Gradients that MindSpore or torch records flow through `t`.
 
         Raises:
             TypeError: `t` is not a torch tensor with dense memory.
             RuntimeError: inside a gradient transform, `t` depends on a torch Parameter, which the gradient would not reach.
         """
-        return wrap(torch_interop.enter(t))  # type: ignore[no-any-return]
+        return t if isinstance(t, Tensor) else wrap(torch_interop.enter(t))  # type: ignore[no-any-return]
 
     @staticmethod
     def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:

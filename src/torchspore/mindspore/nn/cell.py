@@ -13,7 +13,7 @@ from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.front_end import FRONT
 from torchspore.engine.core.precision import changed
 from torchspore.engine.core.tensor import TensorBase, frame, is_recording
-from torchspore.engine.core.torch_interop import is_torch_module
+from torchspore.engine.core.torch_interop import as_cell, is_torch_module
 from torchspore.errors import NameRefused
 from torchspore.graph import breaks, dispatch, forward_cache
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
@@ -112,6 +112,8 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
             self.insert_param_to_cell(name, value)
         elif isinstance(value, Cell):
             self._insert_cell_(name, value)
+        elif is_torch_module(value):
+            self._insert_cell_(name, as_cell(value))
         elif isinstance(value, ParameterTuple):
             self._insert_tuple_(name, value)
         elif "_params" in state and name in state["_params"]:
@@ -127,12 +129,6 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
                 around.acts_beside(f"sets {type(self).__name__}.{name}, a slot or descriptor")
             _set(self, name, value)
         else:
-            if is_torch_module(value):
-                raise TypeError(
-                    f"{type(self).__name__}.{name}: expected a Cell, got the torch Module {type(value).__name__}, which trainable_params, "
-                    "checkpoints and set_train would leave out.\n\nhint: build it from mindspore.nn, or write "
-                    f"self.{name} = (module,) to keep a Module that is not trained and whose training mode you set yourself."
-                )
             state[name] = value
             if isinstance(value, Tensor) and "_is_buffer" in value.__dict__:
                 state.setdefault("_buffers", OrderedDict())[name] = value.__dict__["persistent"]

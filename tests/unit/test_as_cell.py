@@ -1,0 +1,327 @@
+"""`torchspore.as_cell`: a torch Module as a Cell."""
+from __future__ import annotations
+
+import copy
+import pickle
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import mindspore as ms
+import numpy as np
+import pytest
+import torch
+from mindspore import Tensor, nn, ops
+
+import torchspore
+
+DATA = np.random.default_rng(0).standard_normal((6, 3)).astype(np.float32)
+LABELS = np.array([0, 1, 0, 1, 1, 0], np.int32)
+X = Tensor(DATA)
+
+
+@pytest.fixture
+def in_mode(mode: int) -> Any:
+    yield mode
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+class Net(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Dense(3, 3)
+        self.body = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
+
+    def construct(self, x: Any) -> Any:
+        return self.body(self.first(x))
+
+
+def net_and_twin() -> tuple[Net, torch.nn.Module]:
+    """Return a net, and the same in torch alone."""
+    torch.manual_seed(0)
+    ms.set_seed(0)
+    net = Net()
+    twin = torch.nn.Sequential(torch.nn.Linear(3, 3), copy.deepcopy(net.body.module))
+    twin[0].load_state_dict({"weight": net.first.weight.torch(), "bias": net.first.bias.torch()})
+    return net, twin
+
+
+def difference(net: nn.Cell, twin: torch.nn.Module, data: np.ndarray = DATA) -> float:
+    with torch.no_grad():
+        return float((net(Tensor(data)).torch() - twin(torch.from_numpy(data))).abs().max())
+
+
+def test_names_and_flags() -> None:
+    net, _ = net_and_twin()
+    statistics = ["body.1.running_mean", "body.1.running_var", "body.1.num_batches_tracked"]
+    assert [p.name for p in net.untrainable_params()] == statistics
+    trained = ["body.0.weight", "body.0.bias", "body.1.weight", "body.1.bias", "body.3.weight", "body.3.bias"]
+    assert [p.name for p in net.trainable_params()] == ["first.weight", "first.bias", *trained]
+    assert [name for name, _ in net.parameters_and_names()][2:] == [*trained[:4], *statistics, *trained[4:]]
+    assert net.body.module[0].weight.data_ptr() == net.trainable_params()[2].data_ptr()
+    frozen = torchspore.as_cell(torch.nn.Linear(2, 2).requires_grad_(False))
+    assert not frozen.trainable_params() and len(list(frozen.get_parameters())) == 2
+
+
+def test_training_equals_torch(in_mode: int) -> None:
+    net, twin = net_and_twin()
+    net.set_train()
+    twin.train()
+    loss_of = nn.CrossEntropyLoss()
+    optimizer = nn.Momentum(net.trainable_params(), 0.1, 0.9)
+    expected_optimizer = torch.optim.SGD(twin.parameters(), 0.1, momentum=0.9)
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, loss_of), optimizer).set_train()
+    for _ in range(3):
+        loss = step(X, Tensor(LABELS))
+        expected_optimizer.zero_grad()
+        expected = torch.nn.functional.cross_entropy(twin(torch.from_numpy(DATA)), torch.from_numpy(LABELS).long())
+        expected.backward()
+        expected_optimizer.step()
+        assert float(loss) == pytest.approx(expected.item(), rel=1e-6)
+    state, expected_state = net.body.module.state_dict(), twin[1].state_dict()
+    for name, value in expected_state.items():
+        torch.testing.assert_close(state[name], value, msg=name)
+    assert state["1.num_batches_tracked"] == 3
+    net.set_train(False)
+    assert difference(net, twin.eval()) < 1e-6
+
+
+def test_a_gradient_in_graph_mode_is_one_graph() -> None:
+    net, _ = net_and_twin()
+    ms.set_context(mode=ms.GRAPH_MODE)
+    try:
+        step = ms.value_and_grad(lambda x: net(x).sum(), None, net.trainable_params())
+        step(X)
+        assert len(torchspore.graphs(step)) == 1
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+def twice(_: Any, __: Any, output: Any) -> Any:
+    return output * 2
+
+
+def test_changes_of_the_module_act(in_mode: int) -> None:
+    net, twin = net_and_twin()
+    twin.eval()
+    assert difference(net, twin) < 1e-6
+    for change in (
+        lambda body: body[1].train(), lambda body: body[1].eval(), lambda body: setattr(body[1], "eps", 0.5),
+        lambda body: body[2].register_forward_hook(twice), lambda body: body[0].weight.data.fill_(0.1),
+        lambda body: setattr(body, "2", torch.nn.Tanh()),
+    ):
+        change(net.body.module)
+        change(twin[1])
+        assert difference(net, twin) < 1e-6
+
+
+def test_the_training_mode() -> None:
+    module = torch.nn.Sequential(torch.nn.Dropout(0.5))
+    cell = torchspore.as_cell(module)
+    assert not cell.training and not module.training and not module[0].training          # as every new Cell
+    parent = nn.SequentialCell(cell)
+    parent.set_train()
+    assert cell.training and module[0].training
+    module.eval()
+    assert not cell.training
+
+
+def test_checkpoints(tmp_path: Path) -> None:
+    net, _ = net_and_twin()
+    file = str(tmp_path / "net.ckpt")
+    ms.save_checkpoint(net, file)
+    stored = ms.load_checkpoint(file)
+    assert set(stored) == {p.name for p in net.get_parameters()}
+    other, _ = net_and_twin()
+    for parameter in other.get_parameters():
+        parameter.set_data(ops.zeros_like(parameter))
+    assert not ms.load_param_into_net(other, stored)[0]
+    assert torch.equal(other.body.module[0].weight, net.body.module[0].weight)
+    np.testing.assert_array_equal(other(X).asnumpy(), net(X).asnumpy())
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda net: pickle.loads(pickle.dumps(net))])
+def test_copies(copied: Callable[[Any], Any]) -> None:
+    net, _ = net_and_twin()
+    net.body.module[2].register_forward_hook(twice)
+    other = copied(net)
+    assert [p.name for p in other.get_parameters()] == [p.name for p in net.get_parameters()]
+    np.testing.assert_array_equal(other(X).asnumpy(), net(X).asnumpy())
+    other.body.module[0].weight.data.zero_()
+    assert net.body.module[0].weight.any() and not other.trainable_params()[2].asnumpy().any()
+
+
+def test_mixed_precision(in_mode: int) -> None:
+    net, _ = net_and_twin()
+    dtypes = []
+    net.body.module[3].register_forward_hook(lambda _, __, output: dtypes.append(output.dtype))
+    net.to_float(ms.bfloat16)(X)
+    assert dtypes[0] is torch.bfloat16 and net.body.module[0].weight.dtype is torch.float32
+    dtypes.clear()
+    other, _ = net_and_twin()
+    other.body.module[3].register_forward_hook(lambda _, __, output: dtypes.append(output.dtype))
+    ms.amp.auto_mixed_precision(other, "auto", ms.float16)(X)
+    assert dtypes[0] is torch.float16
+
+
+class Pair(NamedTuple):
+    a: Any
+    b: Any
+
+
+class Results(torch.nn.Module):
+    def __init__(self, result: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(3, 2)
+        self.result = result
+
+    def forward(self, x: Any, scale: float = 1.0) -> Any:
+        return self.result(self.linear(x) * scale)
+
+
+def test_arguments_and_results(in_mode: int) -> None:
+    cell = torchspore.as_cell(Results(lambda y: {"pair": Pair(y, [y, None, 3, "text"]), "ordered": OrderedDict(x=y)}))
+    result = cell(X, scale=2.0)
+    assert type(result["pair"].a) is Tensor and type(result["ordered"]["x"]) is Tensor and list(result["pair"].b[1:]) == [None, 3, "text"]
+    with pytest.raises(TypeError, match="as_cell of Results: the result has a value of type object"):
+        torchspore.as_cell(Results(lambda _: object()))(X)
+    with pytest.raises(TypeError, match="a sparse or nested result"):
+        torchspore.as_cell(Results(lambda y: y.to_sparse()))(X)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: torch.nn.LSTM(3, 4), lambda: torch.nn.MultiheadAttention(3, 1), lambda: torch.nn.utils.parametrizations.weight_norm(
+        torch.nn.Linear(3, 2)), lambda: torch.nn.TransformerEncoderLayer(3, 1, 8, 0.0), lambda: torch.nn.GRUCell(3, 4),
+])
+def test_gradients_of_modules_with_parameters_in_lists_and_parametrizations(in_mode: int, make: Callable[[], Any]) -> None:
+    torch.manual_seed(1)
+    module = make().train()
+    expected = copy.deepcopy(module)
+    cell = torchspore.as_cell(module).set_train()
+    copies = 3 if isinstance(module, torch.nn.MultiheadAttention) else 1
+
+    def first(result: Any) -> Any:
+        return (result[0] if isinstance(result, tuple) else result).sum() if not isinstance(module, torch.nn.TransformerEncoderLayer) else (
+            (result * result * result).sum())
+
+    _, gradients = ms.value_and_grad(lambda x: first(cell(*[x] * copies)), None, cell.trainable_params())(X)
+    first(expected(*[torch.from_numpy(DATA)] * copies)).backward()
+    for gradient, parameter, (name, value) in zip(gradients, cell.trainable_params(), expected.named_parameters(), strict=True):
+        assert parameter.name == name
+        np.testing.assert_allclose(gradient.asnumpy(), value.grad.numpy(), rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+class Tied(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = torch.nn.Linear(3, 3, bias=False), torch.nn.Linear(3, 3, bias=False)
+        self.b.weight = self.a.weight
+        self.register_buffer("count", torch.zeros(1))
+        self.register_buffer("scratch", torch.zeros(1), persistent=False)
+
+    def forward(self, x: Any) -> Any:
+        self.count = self.count + 1
+        self.scratch.add_(2)
+        return self.b(self.a(x))
+
+
+def test_tied_parameters_and_replaced_buffers(in_mode: int) -> None:
+    cell = torchspore.as_cell(Tied())
+    assert [p.name for p in cell.get_parameters()] == ["count", "a.weight"]
+    weight = cell.module.a.weight.detach().clone()
+    for _ in range(2):
+        gradient = ms.grad(lambda x: cell(x).sum(), None, cell.trainable_params())(X)[0]
+    cell(X)
+    expected = weight.clone().requires_grad_()
+    (torch.from_numpy(DATA) @ expected.T @ expected.T).sum().backward()
+    assert expected.grad is not None
+    np.testing.assert_allclose(gradient.asnumpy(), expected.grad.numpy(), rtol=1e-5)
+    assert (cell.module.count.item(), cell.module.scratch.item()) == (3, 6)
+    assert cell.module.a.weight is cell.module.b.weight
+
+
+class Hidden(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.hidden = {"weight": torch.nn.Parameter(torch.ones(3))}
+
+    def forward(self, x: Any) -> Any:
+        return x * self.hidden["weight"]
+
+
+def test_a_parameter_that_torch_does_not_register_raises() -> None:
+    cell = torchspore.as_cell(Hidden())
+    with pytest.raises(RuntimeError, match=r"the torch Parameter of shape \[3\], which requires a gradient"):
+        ms.grad(lambda x: cell(x).sum())(X)
+
+
+def test_a_replaced_parameter_raises() -> None:
+    module = torch.nn.Linear(3, 2)
+    cell = torchspore.as_cell(module)
+    module.weight = torch.nn.Parameter(torch.ones(2, 3))
+    with pytest.raises(RuntimeError, match="as_cell of Linear: 'weight' was replaced in the Module: expected the parameters that it had"):
+        cell(X)
+
+
+def test_moved_memory_follows() -> None:
+    module = torch.nn.Linear(3, 2)
+    cell = torchspore.as_cell(module)
+    module.double()
+    assert cell(X.astype(ms.float64)).dtype == cell.trainable_params()[0].dtype == ms.float64
+    cell.to(ms.float32)
+    assert cell(X).dtype == ms.float32 and module.weight.dtype is torch.float32
+    assert module.weight.data_ptr() == cell.trainable_params()[0].data_ptr()
+
+
+@pytest.mark.parametrize(("call", "text"), [
+    (lambda: torchspore.as_cell(3), r"^as_cell\(3\): expected a torch Module, got int"),
+    (lambda: torchspore.as_cell(torch.nn.LazyLinear(2)), "as_cell: 'weight': expected a parameter with dense memory and values"),
+    (lambda: torchspore.as_cell(torch.nn.Linear(2, 2, device="meta")), "as_cell: 'weight': expected a parameter with dense memory"),
+])
+@pytest.mark.filterwarnings("ignore:Lazy modules")
+def test_refused(call: Callable[[], Any], text: str) -> None:
+    with pytest.raises(TypeError, match=text):
+        call()
+
+
+def test_there_and_back() -> None:
+    dense, linear = nn.Dense(3, 2), torch.nn.Linear(3, 2)
+    assert torchspore.as_cell(torchspore.as_module(dense)) is dense and torchspore.as_module(torchspore.as_cell(linear)) is linear
+    assert torchspore.as_cell(dense) is dense
+    # A Cell inside of a Module inside of a Cell, and the other way around: one set of Parameters, all of which have gradients.
+    cell = torchspore.as_cell(torch.nn.Sequential(torchspore.as_module(dense), torch.nn.Linear(2, 1)))
+    gradients = ms.grad(lambda x: cell(x).sum(), None, cell.trainable_params())(X)
+    assert len(gradients) == 4 and all(gradient.asnumpy().any() for gradient in gradients)
+    net, twin = net_and_twin()
+    module = torchspore.as_module(net)
+    assert len(list(module.parameters())) == 8
+    module(torch.from_numpy(DATA)).sum().backward()
+    twin.eval()(torch.from_numpy(DATA)).sum().backward()
+    for mine, theirs in zip(module.parameters(), twin.parameters()):
+        torch.testing.assert_close(mine.grad, theirs.grad)
+    compiled = torch.compile(module, fullgraph=True, backend="aot_eager")
+    for mode in (False, True):
+        net.set_train(mode)
+        twin.train(mode)
+        torch.testing.assert_close(compiled(torch.from_numpy(DATA)), twin(torch.from_numpy(DATA)))
+    module.load_state_dict({name: value * 0 for name, value in module.state_dict().items()})
+    assert not net.body.module[0].weight.any()
+
+
+def test_torch_losses_and_model_train() -> None:
+    net, _ = net_and_twin()
+    loss = torchspore.as_cell(torch.nn.MSELoss())
+    model = ms.train.Model(net, loss, nn.SGD(net.trainable_params(), 0.1))
+    data = ms.dataset.NumpySlicesDataset((DATA, np.eye(2, dtype=np.float32)[LABELS]), shuffle=False).batch(6)
+    before = net.body.module[0].weight.clone()
+    model.train(1, data, dataset_sink_mode=False)
+    assert net.training and net.body.module.training and not torch.equal(before, net.body.module[0].weight)
+
+
+def test_recompute(in_mode: int) -> None:
+    net, _ = net_and_twin()
+    plain = ms.grad(lambda x: net(x).sum(), None, net.trainable_params())(X)
+    net.body.recompute()
+    for mine, theirs in zip(ms.grad(lambda x: net(x).sum(), None, net.trainable_params())(X), plain):
+        np.testing.assert_allclose(mine.asnumpy(), theirs.asnumpy(), rtol=1e-6)
