@@ -325,3 +325,40 @@ def test_recompute(in_mode: int) -> None:
     net.body.recompute()
     for mine, theirs in zip(ms.grad(lambda x: net(x).sum(), None, net.trainable_params())(X), plain):
         np.testing.assert_allclose(mine.asnumpy(), theirs.asnumpy(), rtol=1e-6)
+
+
+def test_recompute_draws_the_same_numbers_of_torch(in_mode: int) -> None:
+    class Dropping(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense, self.drop = nn.Dense(64, 64), torch.nn.Dropout(0.5)
+
+        def construct(self, x: Any) -> Any:
+            return self.drop(self.dense(x)) * 2
+
+    net = Dropping().set_train()
+    net.recompute()
+    compute = ms.value_and_grad(lambda x: (lambda y: (y.sum(), y))(net(x)), None, net.trainable_params(), has_aux=True)
+    (_, result), gradients = compute(Tensor(np.ones((1, 64), np.float32)))
+    np.testing.assert_array_equal(gradients[1].asnumpy() != 0, result.asnumpy()[0] != 0)
+
+
+def test_containers_take_modules() -> None:
+    linear = torch.nn.Linear(3, 2)
+    named = nn.SequentialCell(OrderedDict({"0": linear}))
+    for cell in (nn.SequentialCell(linear), nn.SequentialCell([linear]), named, nn.CellList([linear])):
+        assert [p.name for p in cell.get_parameters()] == ["0.weight", "0.bias"]
+        assert type(cell[0](X)) is Tensor
+    cells = nn.CellDict({"head": linear})
+    assert cells["head"](X).shape == (6, 2)
+    cell = nn.Cell()
+    cell.insert_child_to_cell("head", linear)
+    assert len(cell.trainable_params()) == 2
+
+
+def test_forward_mode_and_vmap() -> None:
+    cell = torchspore.as_cell(torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 2)))
+    ones = Tensor(np.ones((6, 3), np.float32))
+    expected = ms.vjp(cell, X)[1](Tensor(np.ones((6, 2), np.float32)))[0].asnumpy().sum()
+    np.testing.assert_allclose(ms.jvp(cell, X, ones)[1].asnumpy().sum(), expected, rtol=1e-5)
+    np.testing.assert_allclose(ms.vmap(lambda x: cell(x.reshape(1, 3)))(X).asnumpy()[:, 0], cell(X).asnumpy(), rtol=1e-6)

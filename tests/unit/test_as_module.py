@@ -247,6 +247,30 @@ def test_autocast_and_structured_results() -> None:
     assert all(type(value) is torch.Tensor for value in (outputs, hidden, cells)) and outputs.requires_grad
 
 
+@pytest.mark.parametrize("use_reentrant", [True, False])
+def test_torchs_checkpoint(use_reentrant: bool) -> None:
+    net, x = Net(), images().requires_grad_()
+    module = module_of(net)
+    module(x).sum().backward()
+    expected = [p.grad for p in module.parameters()]
+    module.zero_grad()
+    torch.utils.checkpoint.checkpoint(module, x, use_reentrant=use_reentrant).sum().backward()
+    for parameter, gradient in zip(module.parameters(), expected, strict=True):
+        torch.testing.assert_close(parameter.grad, gradient)
+    drawing = module_of(nn.SequentialCell(nn.Dense(8, 8), nn.Dropout(p=0.5), nn.Dense(8, 8)).set_train())
+    with pytest.raises(RuntimeError, match="the second run draws other random numbers than the first"):
+        torch.utils.checkpoint.checkpoint(drawing, torch.ones(1, 8, requires_grad=True), use_reentrant=use_reentrant).sum().backward()
+
+
+def test_recompute_of_the_cell_draws_the_same_numbers() -> None:
+    cell = nn.SequentialCell(nn.Dense(64, 64), nn.Dropout(p=0.5)).set_train()
+    cell.recompute()
+    module = module_of(cell)
+    result = module(torch.ones(1, 64))
+    result.sum().backward()
+    assert torch.equal(module.get_submodule("0").bias.grad != 0, result[0] != 0)
+
+
 @pytest.mark.sample
 def test_torch_compile(monkeypatch: pytest.MonkeyPatch) -> None:
     from torch._dynamo.utils import counters

@@ -35,8 +35,7 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
     if thread_state.local.in_pynative:
         return function(*args, **kwargs)
     if torch_interop.has_recorded and engine.frame() is None and torch_interop.is_recorded_by_torch(args, kwargs):
-        effects.note("mode", "torch.autograd records an argument of a call, which runs as PyNative so that the record continues")
-        return thread_state.in_pynative(function, args, kwargs)
+        return _run_recorded(function, args, kwargs)
     if TRAINING_START.hook is not None and engine.frame() is None:
         TRAINING_START.hook()
     table = table_of(owner)
@@ -51,6 +50,8 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
     flat: list[TensorBase] = []
     graph = find(owner, function, args, kwargs, flat)
     if isinstance(graph, Graph):
+        if torch_interop.has_recorded and engine.frame() is None and torch_interop.is_recorded_by_torch(graph.values_read(flat)):
+            return _run_recorded(function, args, kwargs)
         return run(graph, flat, function, args, kwargs)
     if graph.as_pynative:
         return thread_state.in_pynative(function, args, kwargs)
@@ -67,6 +68,12 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
     if graph.needs_room:
         return depth.with_room(lambda: settled(breaks.run(owner, function, args, kwargs)))
     return settled(breaks.run(owner, function, args, kwargs))
+
+
+def _run_recorded(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run a call that reads Tensors which torch.autograd records: operator by operator, so that the record continues."""
+    effects.note("mode", "torch.autograd records a Tensor that a call reads; the call runs as PyNative, so that the record continues")
+    return thread_state.in_pynative(function, args, kwargs)
 
 
 def _refuse(

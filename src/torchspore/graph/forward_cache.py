@@ -22,6 +22,7 @@ from torchspore.engine.core import change_counters, gradient_hooks, random_state
 from torchspore.engine.core.dtypes import Type
 from torchspore.engine.core.integer_gradients import is_integer
 from torchspore.engine.core.tensor import Frame, TensorBase, frame, raw, tensors, transform, wrap
+from torchspore.engine.core.torch_interop import entered
 from torchspore.engine.memory import offload
 from torchspore.graph.refusal import Refusal
 
@@ -98,7 +99,7 @@ class Forward(GradFrame):
             self.inputs = list(self._leaves)
             try:
                 with self._beginning.open() if self._beginning is not None else nullcontext(), self.open(), offload.offload_saved_tensors():
-                    result = self.callee(call)(*self.args, **self.kwargs)
+                    result = entered(self.callee(call)(*self.args, **self.kwargs))
                     self.result = transform(result, lambda t: wrap(raw(t)))
             except BaseException:
                 with torch.no_grad():

@@ -16,7 +16,7 @@ from torchspore.engine.core.tensor import LINKS, raw, transform
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.modules import compiled_calls, torch_state
-from torchspore.modules.module_frame import ModuleFrame, to_mindspore
+from torchspore.modules.module_frame import ModuleFrame, refusing_other_draws, to_mindspore
 from torchspore.modules.parameter_links import Link, can_be_trained, stored_tensor
 
 _STATISTICS = frozenset({"moving_mean", "moving_variance"})
@@ -117,7 +117,7 @@ class CellModule(torch.nn.Module):
             {id(link.tensor): (link.home, link.name) for link in self._all_links_()},
             {id(module._cell_): module for module in self._cell_modules_()},
         )
-        with frame.open():
+        with frame.open(), refusing_other_draws(type(self._cell_).__name__):
             result = thread_state.in_pynative(self._cell_._run_, to_mindspore(args), to_mindspore(kwargs))
             result = transform(result, raw)
             frame.write_back()

@@ -1,13 +1,17 @@
 """The frame in which a Cell computes with the Parameters of its torch Module, and torch.autograd records what it computes."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 
+from torchspore.base.text import message
 from torchspore.engine.autograd.grad import GradFrame
-from torchspore.engine.core import torch_private
+from torchspore.engine.core import generators, torch_private
 from torchspore.engine.core.tensor import Frame, TensorBase, raw, transform, wrap
+from torchspore.engine.random import operator_streams
 
 
 class ModuleFrame(GradFrame):
@@ -62,3 +66,28 @@ def has_additions(module: Any) -> bool:
         return True
     hooks = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
     return any(state[name] for name in hooks) or torch_private.has_global_module_hooks()
+
+
+@contextmanager
+def refusing_other_draws(name: str) -> Iterator[None]:
+    """Run a call of a Module. Raises RuntimeError if it runs again inside a backward pass and draws random numbers.
+
+    `torch.utils.checkpoint` restores the states of torch's generators before its second run, and not those of MindSpore's.
+    """
+    if torch_private.backward_node() is None:
+        yield
+        return
+    before = _random_states()
+    try:
+        yield
+    finally:
+        if _random_states() != before:
+            raise RuntimeError(message(
+                f"as_module of {name} inside torch.utils.checkpoint: the second run draws other random numbers than the first",
+                "a Cell that draws none", hint="call recompute() on the Cell, which draws the same numbers again",
+            ))
+
+
+def _random_states() -> tuple[Any, ...]:
+    devices = ("cpu", *{device.type for device in generators.accelerators()})
+    return operator_streams.snapshot(), *(generators.current_state(device).tolist() for device in devices)

@@ -113,6 +113,100 @@ def test_torchs_record_continues_through_operators_and_cells(mode: int) -> None:
     np.testing.assert_allclose(ms.grad(Net())(recorded).asnumpy(), 2 * COSINE, rtol=1e-6)
 
 
+def test_torchs_record_continues_through_the_state_of_a_cell_in_graph_mode() -> None:
+    class Adding(nn.Cell):
+        def construct(self, a: Any) -> Any:
+            return a + self.state
+
+    ms.set_context(mode=ms.GRAPH_MODE)
+    try:
+        cell = Adding()
+        cell.state = Tensor([1.0, 1.0, 1.0])
+        assert not cell(X).torch().requires_grad
+        for _ in range(2):
+            t = torch.ones(3, requires_grad=True)
+            cell.state = torchspore.from_torch(t * 2)
+            cell(X).torch().sum().backward()
+            assert t.grad is not None and t.grad.tolist() == [2.0, 2.0, 2.0]
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+class Sine(nn.Cell):
+    def construct(self, a: Any) -> Any:
+        return torch.sin(a)
+
+
+class Seven(Sine):
+    def bprop(self, a: Any, out: Any, dout: Any) -> Any:
+        return torch.full((3,), 7.0)
+
+
+class Inner(nn.Cell):
+    def __init__(self, how: str) -> None:
+        super().__init__()
+        self.sine = Sine()
+        if how == "recompute":
+            self.sine.recompute()
+        elif how == "hook":
+            self.sine.register_backward_hook(lambda _, grad_input, __: (grad_input[0] * 2,))
+
+    def construct(self, a: Any) -> Any:
+        return self.sine(torch.clone(a))
+
+
+def with_state(a: Any) -> Any:
+    parameter = ms.Parameter(Tensor([0.0, 0.0, 0.0]), requires_grad=False)
+    ops.assign(parameter, torch.ones(3))
+    b = a * 1
+    b[0] = torch.sin(a)[0]
+    b += torch.zeros(3)
+    t = torch.zeros(3)
+    t[1:] = torch.sin(a)[1:]
+    t[0] = b[0]
+    return t * parameter
+
+
+def gradient_of_recorded_call(cell: Any) -> Any:
+    cell(X)
+    return ms.grad(cell)(X)
+
+
+RESULTS: dict[str, tuple[Callable[[], Any], Any]] = {
+    "grad": (lambda: ms.grad(torch.sin)(X), COSINE),
+    "value_and_grad": (lambda: ms.value_and_grad(lambda a: (torch.sin(a), torch.cos(a)), has_aux=True)(X)[1], COSINE),
+    "GradOperation": (lambda: ops.GradOperation()(Sine())(X), COSINE),
+    "sens": (lambda: ops.GradOperation(sens_param=True)(torch.sin)(X, torch.full((3,), 2.0)), 2 * COSINE),
+    "vjp": (lambda: ms.vjp(torch.sin, X)[1](Tensor([1.0, 1.0, 1.0]))[0], COSINE),
+    "jvp": (lambda: ms.jvp(torch.sin, X, Tensor([1.0, 1.0, 1.0]))[1], COSINE),
+    "jacrev": (lambda: ms.jacrev(torch.sin)(X), np.diag(COSINE)),
+    "jacfwd": (lambda: ms.jacfwd(torch.sin)(X), np.diag(COSINE)),
+    "vmap": (lambda: ms.vmap(torch.sin)(X), np.sin(VALUES)),
+    "jit inside": (lambda: ms.grad(lambda a: ms.jit(lambda b: torch.sin(b))(a))(X), COSINE),
+    "second": (lambda: ms.grad(lambda a: ms.grad(torch.sin)(a).sum())(X), -np.sin(VALUES)),
+    "bprop": (lambda: ms.grad(Seven())(X), np.full(3, 7.0)),
+    "recompute": (lambda: ms.grad(Inner("recompute"))(X), COSINE),
+    "hook": (lambda: ms.grad(Inner("hook"))(X), 2 * COSINE),
+    "recorded call": (lambda: gradient_of_recorded_call(Sine().set_grad()), COSINE),
+    "unbind": (lambda: ms.grad(lambda a: sum(torch.unbind(torch.sin(a))))(X), COSINE),
+    "state": (lambda: ms.grad(with_state)(X), COSINE),
+}
+
+
+@pytest.mark.parametrize(("compute", "expected"), RESULTS.values(), ids=RESULTS)
+def test_a_function_that_returns_torch_tensors_has_its_gradient(mode: int, compute: Callable[[], Any], expected: Any) -> None:
+    result = compute()
+    assert type(result) is Tensor
+    np.testing.assert_allclose(result.asnumpy(), expected, rtol=1e-6, atol=1e-7)
+
+
+def test_gradients_with_respect_to_torch_tensors_and_of_trained_torch_modules_raise(mode: int) -> None:
+    with pytest.raises(TypeError, match=r"a gradient with respect to a torch tensor: expected a Tensor\."):
+        ms.grad(ops.sin)(torch.ones(3))
+    with pytest.raises(RuntimeError, match=r"a result of the torch Parameter of shape \[2, 3\], which requires a gradient"):
+        ms.grad(torch.nn.Linear(3, 2))(X)
+
+
 @pytest.mark.parametrize("compute", [lambda a, p: a - p, lambda a, p: ops.concat((a, p)), lambda a, p: ops.minimum(a, p)])
 def test_a_torch_parameter_as_an_operand_would_get_no_gradient(compute: Callable[[Any, Any], Any]) -> None:
     parameter = torch.nn.Parameter(torch.ones(3))

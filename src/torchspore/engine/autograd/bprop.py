@@ -15,6 +15,7 @@ from torchspore.engine.autograd.grad_overrides import fitting
 from torchspore.engine.core import tree
 from torchspore.engine.core.dtypes import FROM_TORCH
 from torchspore.engine.core.tensor import apart, frame, is_recording, raw, tensors, transform, wrap
+from torchspore.engine.core.torch_interop import entered
 
 _EMPTY = CellType()
 
@@ -53,14 +54,14 @@ def with_gradient(call: Callable[..., Any], bprop: Callable[..., Any], net: str)
         structure: dict[str, Any] = {}
 
         def forward(*inputs: torch.Tensor) -> list[torch.Tensor]:
-            result = call(*_with(args, inputs), **kwargs)
+            result = entered(call(*_with(args, inputs), **kwargs))
             structure["result"] = transform(result, lambda t: wrap(raw(t).view_as(raw(t)) if any(raw(t) is i for i in inputs) else raw(t)))
             return [raw(t) for t in tensors(structure["result"])]
 
         def backward(inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor]) -> list[Any]:
             result = _with(structure["result"], outputs)
             sens = _with(structure["result"], gradients)
-            got = bprop(*_with(args, inputs), result, sens)
+            got = entered(bprop(*_with(args, inputs), result, sens))
             got = tree.listed(got)
             of_weights: dict[Any, Any] = {}
             if weights and len(got) == 2 and isinstance(got[1], dict):
@@ -144,7 +145,7 @@ def watch_gradients(
             passed["output"] = gradients
             return gradients
 
-        result = call(*_through(args, entering), **kwargs)
+        result = entered(call(*_through(args, entering), **kwargs))
         return _through(result, leaving)
 
     return computed

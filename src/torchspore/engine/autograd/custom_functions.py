@@ -9,6 +9,7 @@ import torch
 from torchspore.base.text import message, with_hint
 from torchspore.engine.autograd.grad_overrides import fitting
 from torchspore.engine.core.tensor import TensorBase, apart, is_recording, raw, wrap
+from torchspore.engine.core.torch_interop import entered
 
 Tensors = list[torch.Tensor]
 
@@ -36,7 +37,7 @@ def apply(context: Any, forward: Callable[..., Any], backward: Callable[..., Any
     `materialize_grads`. Raises RuntimeError for a forward that writes into an argument while a gradient is taken, and in the backward pass
     for too few gradients, and for one that does not fit its argument's shape.
     """
-    is_recorded = is_recording()
+    is_recorded, args = is_recording(), entered(args)
     context.needs_input_grad = tuple(is_recorded and isinstance(a, TensorBase) and raw(a).requires_grad for a in args)
     if not any(context.needs_input_grad):
         with torch.no_grad():
@@ -49,7 +50,7 @@ def apply(context: Any, forward: Callable[..., Any], backward: Callable[..., Any
         for position, t in zip(positions, inputs):
             arguments[position] = wrap(t)
         versions = [t._version for t in inputs]
-        result = forward(*arguments, **kwargs)
+        result = entered(forward(*arguments, **kwargs))
         if context.dirty_tensors or versions != [t._version for t in inputs]:
             raise RuntimeError(message(
                 f"{type(context).__name__}.forward writes into an argument while a gradient is taken", "a result in memory of its own",
@@ -66,7 +67,7 @@ def apply(context: Any, forward: Callable[..., Any], backward: Callable[..., Any
         result = results["result"]
         items = result if isinstance(result, tuple) else (result,)
         given = [next(each) if isinstance(item, TensorBase) else None for item in items]
-        got = backward(*[None if g is None else wrap(g) for g in given])
+        got = entered(backward(*[None if g is None else wrap(g) for g in given]))
         tensor_arguments = [argument if isinstance(argument, TensorBase) else None for argument in args]
         return fitting(got if isinstance(got, (tuple, list)) else (got,), tensor_arguments, inputs, "forward", wrong)
 

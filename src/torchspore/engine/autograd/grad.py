@@ -17,6 +17,7 @@ from torchspore.engine.autograd import gradient_errors
 from torchspore.engine.core import gradient_hooks, integer_gradients, torch_private, tree
 from torchspore.engine.core.in_place_versions import Extent, Versions, base_of, renamed
 from torchspore.engine.core.tensor import Composite, Frame, TensorBase, frame, is_recording, raw, tensors, transform, wrap
+from torchspore.engine.core.torch_interop import entered
 from torchspore.engine.core.training_start import TRAINING_START
 from torchspore.engine.eager import row_gradients as rows_module
 from torchspore.engine.memory import offload
@@ -343,7 +344,7 @@ def differentiate(
             if any(listener.must_replace_early() for listener, _ in frame_.cut.values()):
                 for weight in weights:                    # in a branch or loop of a graph it would be created for that alone
                     raw(weight)
-            result = frame_.callee(function)(*arguments, **keywords)
+            result = entered(frame_.callee(function)(*arguments, **keywords))
             differentiated = result[0] if has_aux else result
             by_position, by_weight = follow(differentiated, inputs, [leaves[id(w)] for w in weights], frame_.taken, sens, nested)
         with torch.set_grad_enabled(nested):

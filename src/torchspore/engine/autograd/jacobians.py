@@ -9,6 +9,7 @@ import torch
 from torchspore.engine.autograd import grad
 from torchspore.engine.autograd.grad import GradFrame, check_is_seen, enter_inputs, recording_gradients, tensors_of
 from torchspore.engine.core.tensor import is_recording, raw, tensors
+from torchspore.engine.core.torch_interop import entered
 
 T = torch.Tensor
 Compute = Callable[[list[T], list[T], bool], Any]
@@ -74,7 +75,7 @@ def _called(function: Callable[..., Any], arguments: Sequence[Any], positions: S
             new_arguments[position], structure = enter_inputs(new_arguments[position], gradient_frame, taken)
             leaves += tensors_of(structure)
         with gradient_frame.open():
-            result = gradient_frame.callee(function)(*new_arguments)
+            result = entered(gradient_frame.callee(function)(*new_arguments))
             computed = compute([raw(t) for t in tensors(result[0] if has_aux else result)], leaves, nested)
         with torch.set_grad_enabled(nested):
             gradient_frame.finish(result, nested)

@@ -19,6 +19,7 @@ from torchspore.engine.core import generators, integer_gradients
 from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.tensor import Frame, TensorBase, is_recording, raw, tensors, transform, wrap
 from torchspore.engine.core.thread_state import in_pynative
+from torchspore.engine.core.torch_interop import entered
 from torchspore.engine.core.torch_private import disable_proxy_modes_tracing, proxy_of, track_tensor_tree, without_modes
 from torchspore.engine.memory import saved_tensors
 
@@ -87,6 +88,7 @@ class _Region:
     def first(self) -> Any:
         """Runs the region and keeps numbers for values."""
         self._state = self._ask(random_state, self._device)
+        self._states_of_torch = generators.states_of_torch(self._device) if _tracer(self._frame) is None else []
         self._followed = integer_gradients.is_following()
         self._seen = First()
         with self._contexts[0], self._seen.open(), saved_tensors_hooks(self._keep, self._give):
@@ -99,8 +101,8 @@ class _Region:
     def _run(self) -> Any:
         """The call. Outside of a capture no part of it becomes a graph: a first and a second run as one would keep other values."""
         if _tracer(self._frame) is None:
-            return in_pynative(self._call, self._args, self._kwargs)
-        return self._call(*self._args, **self._kwargs)
+            return entered(in_pynative(self._call, self._args, self._kwargs))
+        return entered(self._call(*self._args, **self._kwargs))
 
     def _lend(self, tape: saved_tensors.Tape) -> None:
         """Leaves the inputs to the tape around, which moves them out of memory; what stands for them in the second run is empty."""
@@ -132,9 +134,10 @@ class _Region:
         """Runs the region a second time, for its values."""
         before = self._ask(swap_state, self._state, self._device)
         try:
-            with torch.enable_grad(), self._contexts[1], self._seen.attributes_as_before(), self._recompute_frame(), integer_gradients.anew(
-                self._followed,
-            ), saved_tensors_hooks(self._collect, self._refuse):
+            integers, continuing = integer_gradients.anew(self._followed), generators.torch_continuing_from(self._states_of_torch)
+            with torch.enable_grad(), continuing, self._contexts[1], self._seen.attributes_as_before(), self._recompute_frame(), integers, (
+                saved_tensors_hooks(self._collect, self._refuse)
+            ):
                 self._values = {}
                 self._run()
         except _Stop:

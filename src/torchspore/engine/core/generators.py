@@ -126,6 +126,25 @@ def lent(devices: Iterable[torch.device] | None = None) -> Iterator[None]:
                 generator.set_state(_lent.pop(device))
 
 
+def states_of_torch(kind: str) -> list[tuple[torch.Generator, torch.Tensor]]:
+    """Return torch's own generators of the host and of the current device of a kind, with their states."""
+    devices = {_HOST, _numbered(torch.device(kind))}
+    return [(generator, generator.get_state()) for generator in map(_global, devices)]
+
+
+@contextmanager
+def torch_continuing_from(states: list[tuple[torch.Generator, torch.Tensor]]) -> Iterator[None]:
+    """Let torch's own generators continue from these states inside the block, and as before after it."""
+    before = [(generator, generator.get_state()) for generator, _ in states]
+    for generator, state in states:
+        generator.set_state(state)
+    try:
+        yield
+    finally:
+        for generator, state in before:
+            generator.set_state(state)
+
+
 def is_lent_in_trace() -> bool:
     """Return whether this thread traces the inside of a `lent` block: an operator of MindSpore draws, and not the program by torch."""
     return getattr(_traced, "depth", 0) > 0

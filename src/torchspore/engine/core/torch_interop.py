@@ -14,7 +14,7 @@ import torch
 
 from torchspore.base.text import message, short
 from torchspore.engine.core import torch_private, tree
-from torchspore.engine.core.tensor import TensorBase, frame, is_recording, raw, transform
+from torchspore.engine.core.tensor import TensorBase, frame, is_recording, raw, transform, wrap
 
 has_recorded = False
 """True once torch.autograd records a tensor of a Tensor outside of MindSpore's gradients: calls in GRAPH_MODE then look for them."""
@@ -43,6 +43,19 @@ def enter(t: torch.Tensor) -> torch.Tensor:
     if foreign is not None:
         raise _foreign("Tensor.from_torch: a result of", foreign)
     return t
+
+
+def entered(value: Any) -> Any:
+    """Return what a function of the program gave to a transform, with Tensors for the torch tensors in it: `value` itself without those."""
+    if isinstance(value, TensorBase) or not any(isinstance(leaf, torch.Tensor) for leaf in tree.leaves(value)):
+        return value
+    return transform(value, lambda tensor: tensor, lambda t: wrap(enter(t)))
+
+
+def refuse(call: str, value: Any) -> None:
+    """Raises TypeError for a torch tensor in an argument of which a gradient is requested."""
+    if any(isinstance(leaf, torch.Tensor) for leaf in tree.leaves(value)):
+        raise TypeError(message(f"{call} with respect to a torch tensor", "a Tensor", hint="write torchspore.from_torch(x)"))
 
 
 def _foreign(what: str, t: torch.Tensor) -> GradientLost:

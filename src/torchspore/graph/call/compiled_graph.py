@@ -107,9 +107,13 @@ class Graph:
         persistent = frozenset(p for p, s in enumerate(self._sources) if isinstance(s, (Read, TensorBase)))
         return pipeline.compile(self.module, functools.partial(self._examples, flat), self.settings, self._exchanges, persistent)
 
+    def values_read(self, flat: list[TensorBase]) -> list[Any]:
+        """Return what the graph reads of the program's state as it is now: Tensors, and functions that give torch tensors."""
+        return [flat[s] if isinstance(s, int) else s for s in current(self._sources)]
+
     def _examples(self, flat: list[TensorBase]) -> list[torch.Tensor]:
         """The real tensors of the inputs as they are now."""
-        values = [flat[s] if isinstance(s, int) else s for s in current(self._sources)]
+        values = self.values_read(flat)
         tensors = [item._t if isinstance(item, TensorBase) else item() for item in values]
         return [local_part(t) for t in tensors] if self._has_parts else tensors
 

@@ -8,12 +8,11 @@ from typing import Any
 
 from torchspore.context.store import STORE
 from torchspore.distributed.shard import split_records, strategy_calls
-from torchspore.engine.core import change_counters, thread_state
+from torchspore.engine.core import change_counters, thread_state, torch_interop
 from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.front_end import FRONT
 from torchspore.engine.core.precision import changed
 from torchspore.engine.core.tensor import TensorBase, frame, is_recording
-from torchspore.engine.core.torch_interop import as_cell, is_torch_module
 from torchspore.errors import NameRefused
 from torchspore.graph import breaks, dispatch, forward_cache
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
@@ -112,8 +111,8 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
             self.insert_param_to_cell(name, value)
         elif isinstance(value, Cell):
             self._insert_cell_(name, value)
-        elif is_torch_module(value):
-            self._insert_cell_(name, as_cell(value))
+        elif torch_interop.is_torch_module(value):
+            self._insert_cell_(name, torch_interop.as_cell(value))
         elif isinstance(value, ParameterTuple):
             self._insert_tuple_(name, value)
         elif "_params" in state and name in state["_params"]:
@@ -233,6 +232,8 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
             raise TypeError(f"insert_child_to_cell({child_name!r}): expected a str, got {type(child_name).__name__}.")
         if not child_name or "." in child_name:
             raise NameRefused(f"insert_child_to_cell({child_name!r}): expected a name without a dot.")
+        if torch_interop.is_torch_module(child_cell):
+            child_cell = torch_interop.as_cell(child_cell)
         if not isinstance(child_cell, (Cell, type(None))):
             raise TypeError(f"insert_child_to_cell({child_name!r}): expected a Cell, got {type(child_cell).__name__}.")
         if child_name not in self._cells and hasattr(self, child_name):
@@ -289,6 +290,7 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
 
     def _run_full_(self, *args: Any, **kwargs: Any) -> Any:
         """Run the call with the features that a plain Cell lacks: hooks, another compute dtype, a custom gradient, recomputation."""
+        args, kwargs = torch_interop.entered(args), torch_interop.entered(kwargs)
         runs_unbroken = not thread_state.breaking or (self._recompute_ is not None and is_recording())
         call: Callable[..., Any] = self.construct if runs_unbroken else breaks.construct_of(self)
         if self._bprop_ is not None:

@@ -58,11 +58,16 @@ _TENSOR = re.compile(r"\btensor\((?:[^()]|\([^()]*\))*\)")
 """Matches a torch tensor as an f-string shows it."""
 
 
+def _is_signal(error: Exception) -> bool:
+    """Return whether torch raises the exception to end a run that it no longer needs, such as that of `torch.utils.checkpoint`."""
+    return type(error).__base__ is Exception and type(error).__module__.startswith("torch.")
+
+
 def replaced(
     error: Exception, function: Callable[..., Any], called: str, arguments: tuple[Any, ...], keywords: dict[str, Any],
 ) -> Exception:
     """Return the error to raise in place of `error` of the call of `called`: `error` itself if it is the user's or needs no addition."""
-    if getattr(error, "explained", False) or isinstance(error, (TorchsporeError, StopIteration)):
+    if getattr(error, "explained", False) or isinstance(error, (TorchsporeError, StopIteration)) or _is_signal(error):
         return error
     if not _is_library_error(error) or is_users_error(error):
         return error

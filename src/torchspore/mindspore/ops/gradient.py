@@ -9,7 +9,7 @@ from typing import Any
 from torchspore.context.store import STORE
 from torchspore.engine.autograd import scalar_gradients
 from torchspore.engine.core import tensor as engine
-from torchspore.engine.core import thread_state, tree
+from torchspore.engine.core import thread_state, torch_interop, tree
 from torchspore.engine.core.front_end import FRONT
 from torchspore.engine.core.number import Number
 from torchspore.engine.core.tensor import Composite, TensorBase, tensors
@@ -197,7 +197,9 @@ def _check_positions(name: str, positions: Sequence[int], args: tuple[Any, ...])
 
 
 def _of_tensors(positions: Sequence[int], args: tuple[Any, ...]) -> list[int]:
-    """Return the positions whose arguments contain a Tensor; other arguments have no gradient."""
+    """Return the positions whose arguments contain a Tensor; other arguments have no gradient. Raises TypeError for torch tensors."""
+    for position in positions:
+        torch_interop.refuse("a gradient", args[position])
     return [position for position in positions if any(True for _ in tensors(args[position]))]
 
 

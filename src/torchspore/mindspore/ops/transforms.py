@@ -16,6 +16,7 @@ from torchspore.engine.autograd.grad import GradientInside
 from torchspore.engine.core import integer_gradients, thread_state, torch_private, tree
 from torchspore.engine.core.dtypes import FROM_TORCH
 from torchspore.engine.core.tensor import TensorBase, raw, tensors, transform, wrap, wrap_all
+from torchspore.engine.core.torch_interop import entered
 from torchspore.mindspore.ops.gradient import GradOperation, named_after
 
 T = torch.Tensor
@@ -29,7 +30,7 @@ class _Plain:
         self.result: Any = None
 
     def _of(self, *values: T) -> tuple[T, ...]:
-        result = thread_state.in_pynative(self.fn, _filled(self.example, values), {})
+        result = entered(thread_state.in_pynative(self.fn, _filled(self.example, values), {}))
         self.result = transform(result, lambda tensor: tensor)
         return tuple(raw(tensor) for tensor in tensors(result))
 
@@ -107,7 +108,7 @@ def _ensemble(cells: list[Any], in_axes: Any, out_axes: Any) -> Callable[..., An
         results = []
         for index, cell in enumerate(cells):
             cell_inputs = [value if axis is None else wrap(raw(value).select(axis, index)) for value, axis in zip(values, axes)]
-            results.append(cell(*_filled(args, [raw(cell_input) for cell_input in cell_inputs])))
+            results.append(entered(cell(*_filled(args, [raw(cell_input) for cell_input in cell_inputs]))))
         ends = _axes(out_axes, results[0], "out_axes")
         columns = zip(*[[raw(tensor) for tensor in tensors(result)] for result in results])
         stacked = [column[0] if end is None else torch.stack(column, end) for column, end in zip(columns, ends)]
@@ -291,7 +292,7 @@ def _jacobian(name: str, compute: Any, fn: Any, grad_position: Any, has_aux: boo
             all_arguments = list(args)
             for position, value in zip(positions, values):
                 all_arguments[position] = wrap(value)
-            result = thread_state.in_pynative(fn, tuple(all_arguments), {})
+            result = entered(thread_state.in_pynative(fn, tuple(all_arguments), {}))
             if has_aux:
                 aux_results[:] = [transform(result[1:], lambda t: wrap(raw(t).detach()))]
                 result = result[0]

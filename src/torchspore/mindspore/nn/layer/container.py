@@ -8,6 +8,7 @@ from typing import Any
 
 from torchspore.base.arguments import is_int
 from torchspore.engine.core import tensor as engine
+from torchspore.engine.core import torch_interop
 from torchspore.engine.core.dtypes import FROM_TORCH
 from torchspore.engine.core.tensor import TensorBase
 from torchspore.errors import NameRefused
@@ -32,6 +33,8 @@ class _Ordered(Cell):
     """Base class of SequentialCell and CellList: Cells with the names '0', '1', … that can be indexed, replaced and inserted."""
 
     def _check_(self, cell: Any) -> Cell:
+        if torch_interop.is_torch_module(cell):
+            return torch_interop.as_cell(cell)  # type: ignore[no-any-return]
         if not isinstance(cell, Cell):
             raise TypeError(f"{type(self).__name__}: expected Cells, got {type(cell).__name__}.")
         return cell
@@ -64,10 +67,10 @@ class _Ordered(Cell):
         return "".join(f"{part}." for part in prefix_parts)
 
     def _add_(self, cell: Any, prefix: str) -> None:
-        name = str(len(self._cells))
+        name, cell = str(len(self._cells)), self._check_(cell)
         if self._auto_prefix:
-            self._check_(cell).update_parameters_name(f"{prefix}{name}.")
-        self._cells[name] = self._check_(cell)
+            cell.update_parameters_name(f"{prefix}{name}.")
+        self._cells[name] = cell
         self._changed_()
 
     def _name_(self, index: Any) -> str:
@@ -93,10 +96,10 @@ class _Ordered(Cell):
         return new_container
 
     def __setitem__(self, index: int, cell: Cell) -> None:
-        name = self._name_(index)
+        name, cell = self._name_(index), self._check_(cell)
         if self._auto_prefix:
-            self._check_(cell).update_parameters_name(f"{self._prefix_()}{name}.")
-        self._cells[name] = self._check_(cell)
+            cell.update_parameters_name(f"{self._prefix_()}{name}.")
+        self._cells[name] = cell
         self._changed_()
 
     def __delitem__(self, index: Any) -> None:
@@ -164,10 +167,11 @@ class SequentialCell(_Ordered):
         cells = args[0] if len(args) == 1 else args
         if isinstance(cells, OrderedDict):
             for name, cell in cells.items():
-                self.insert_child_to_cell(name, self._check_(cell))
+                cell = self._check_(cell)
+                self.insert_child_to_cell(name, cell)
                 cell.update_parameters_name(name + ".")
             return
-        if isinstance(cells, Cell):
+        if isinstance(cells, Cell) or torch_interop.is_torch_module(cells):
             cells = [cells]
         if not isinstance(cells, (list, tuple)):
             raise TypeError(f"SequentialCell: expected Cells, a list of them or an OrderedDict, got {type(cells).__name__}.")
@@ -214,6 +218,8 @@ class CellDict(Cell):
     def __setitem__(self, name: str, cell: Cell) -> None:
         if not isinstance(name, str):
             raise TypeError(f"CellDict[{name!r:.40}]: expected a str as the name, got {type(name).__name__}.")
+        if torch_interop.is_torch_module(cell):
+            cell = torch_interop.as_cell(cell)
         if not isinstance(cell, Cell):
             raise TypeError(f"CellDict[{name!r}]: expected a Cell, got {type(cell).__name__}.")
         if isinstance(cell, (CellDict, CellList, SequentialCell)):
