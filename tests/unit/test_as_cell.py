@@ -327,6 +327,19 @@ def test_recompute(in_mode: int) -> None:
         np.testing.assert_allclose(mine.asnumpy(), theirs.asnumpy(), rtol=1e-6)
 
 
+def test_recompute_counts_a_step_once(in_mode: int) -> None:
+    net, _ = net_and_twin()
+    net.set_train().body.recompute()
+    ms.grad(lambda x: net(x).sum(), None, net.trainable_params())(X)
+    assert net.body.module[1].num_batches_tracked == 1
+    np.testing.assert_allclose(net.body.module[1].running_mean.numpy(), 0.1 * net_mean(net), rtol=1e-5, atol=1e-7)
+
+
+def net_mean(net: Net) -> Any:
+    with torch.no_grad():
+        return net.body.module[0](net.first(X).torch()).mean(0).numpy()
+
+
 def test_recompute_draws_the_same_numbers_of_torch(in_mode: int) -> None:
     class Dropping(nn.Cell):
         def __init__(self) -> None:

@@ -33,29 +33,21 @@ def lists_with_tensors(module: torch.nn.Module, stored: list[Stored]) -> list[tu
 
 
 def call(cell: Any, module: Any, stored: list[Stored], lists: list[tuple[dict[str, Any], str]], args: Any, kwargs: Any) -> Any:
-    """Return the result of `module` for Tensors, with Tensors.
-
-    Where a gradient or a graph hands out other tensors for buffers, those are copied, and the last values are written into the Cell.
-    """
+    """Return the result of `module` for Tensors, with Tensors. Buffers that it replaces are written into the Cell."""
     name = type(module).__name__
     if frame() is None and not (torch_interop.has_recorded and torch_interop.is_recorded_by_torch(args, kwargs)):
         with torch.no_grad():
             return _entered(name, module(*transform(args, raw), **transform(kwargs, raw)))
-    values, buffers = {}, []
-    for tensor, own, places in stored:
-        value = raw(precision.as_stored(tensor)) if precision.lowering else raw(tensor)
-        if value is not tensor._t and not isinstance(own, torch.nn.Parameter):
-            value = value.clone()
-            version = -1 if places[0][0].training else value._version         # batch norm writes without counting it
-            buffers.append((tensor, value, version, places[0]))
-        values[id(own)] = value
+    values = {id(own): raw(precision.as_stored(tensor) if precision.lowering else tensor) for tensor, own, _ in stored}
     with _autocast(values), _swapped(stored, lists, values):
         result = module(*transform(args, raw), **transform(kwargs, raw))
-        written = [(tensor, home[key]) for tensor, value, version, (_, home, key) in buffers
-                   if home[key] is not value or value._version != version]
-        replaced = [(item.tensor, now) for item in stored if (now := item.places[0][1][item.places[0][2]]) is not values[id(item.own)]]
+        replaced = []
+        for tensor, own, places in stored:
+            _, home, key = places[0]
+            if home[key] is not values[id(own)]:
+                replaced.append((tensor, home[key]))
     _check_parameters(cell, result)
-    for tensor, t in {id(tensor): (tensor, t) for tensor, t in [*replaced, *written]}.values():
+    for tensor, t in replaced:
         write(tensor, t.detach())
     return _entered(name, result)
 

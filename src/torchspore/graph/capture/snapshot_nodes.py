@@ -10,12 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.engine.core import change_counters
 from torchspore.engine.core.tree import entries
 from torchspore.graph.capture.value_kinds import MISSING, PLAIN, VALUES, attributes, is_constant, slots_of
 
 _LARGEST = 64 << 20
 """Bytes of an array that are compared at each call, at most."""
-CELL_PRIVATE_NAMES = ("_graphs_", "_hooks_", "_forward_", "_changed_at_", "_is_step_", "_covered_")
+CELL_PRIVATE_NAMES = (
+    "_graphs_", "_hooks_", "_forward_", "_changed_at_", "_is_step_", "_covered_", change_counters.SETTINGS_CHANGED_AT, "_is_checked_",
+)
 """Attributes of a Cell that are not business of the program's."""
 _OURS = ("_graphs_",)
 """Attributes in which torchspore keeps something of its own."""
@@ -97,10 +100,13 @@ class Items(Node):
         return True
 
 
+_PLAIN_CONTAINERS = frozenset({dict, OrderedDict, list})
+
+
 class Entries(Node):
     """A dict of any kind."""
 
-    __slots__ = ("_children", "_entries", "_keys")
+    __slots__ = ("_checked", "_children", "_empty", "_entries", "_keys")
 
     def __init__(self, value: Any, take: Callable[[Any], Node], skipped: tuple[str, ...] = ()) -> None:
         super().__init__(value)
@@ -108,6 +114,10 @@ class Entries(Node):
         self._keys = tuple(self._entries)
         nodes = [(key, take(item)) for key, item in self._entries.items() if type(item) not in PLAIN]
         self._children = [(key, node) for key, node in nodes if not is_constant(node.value)]
+        # Many are empty: a torch Module has 15 dicts of hooks.
+        self._empty = [(key, type(node.value)) for key, node in self._children if type(node.value) in _PLAIN_CONTAINERS and not node.value]
+        empty_keys = {key for key, _ in self._empty}
+        self._checked = [(key, node) for key, node in self._children if key not in empty_keys]
 
     def holds(self, now: Any) -> bool:
         was = self._entries
@@ -124,7 +134,11 @@ class Entries(Node):
                 return False
             if not all(a is b or not is_constant(b) or constant(b).holds(a) for a, b in zip(now.values(), was.values())):
                 return False
-        return all(child.holds(now[key]) for key, child in self._children)
+        for key, kind in self._empty:
+            item = now[key]
+            if item or type(item) is not kind:
+                return False
+        return all(child.holds(now[key]) for key, child in self._checked)
 
     def inside(self) -> Iterable[Any]:
         return (*self._keys, *self._entries.values())
