@@ -38,6 +38,7 @@ SKIPPED = {
     "test_torch_border.py::test_a_frozen_torch_module_passes_the_gradient_on*": _TORCH,
     "test_torch_border.py::test_a_torch_parameter_that_would_get_no_gradient_raises*": _TORCH,
     "test_torch_border.py::test_dlpack_cannot_carry_a_gradient*": "torch has no DLPack number for a device of Python",
+    "test_torch_tensors.py::*": _TORCH,
     "test_hal.py::test_memory_of_a_gpu_is_counted": "it asks CUDA for the device's capability",
     "test_half_precision.py::test_products_run_in_float32_where_the_cpu_has_no_instructions*":
         "it is about the CPU's instructions; products of float16 stay float16 on an accelerator",
