@@ -178,6 +178,8 @@ RESULTS: dict[str, tuple[Callable[[], Any], Any]] = {
     "GradOperation": (lambda: ops.GradOperation()(Sine())(X), COSINE),
     "sens": (lambda: ops.GradOperation(sens_param=True)(torch.sin)(X, torch.full((3,), 2.0)), 2 * COSINE),
     "vjp": (lambda: ms.vjp(torch.sin, X)[1](Tensor([1.0, 1.0, 1.0]))[0], COSINE),
+    "result of vjp": (lambda: ms.vjp(torch.sin, X)[0], np.sin(VALUES)),
+    "result of jvp": (lambda: ms.jvp(torch.sin, X, Tensor([1.0, 1.0, 1.0]))[0], np.sin(VALUES)),
     "jvp": (lambda: ms.jvp(torch.sin, X, Tensor([1.0, 1.0, 1.0]))[1], COSINE),
     "jacrev": (lambda: ms.jacrev(torch.sin)(X), np.diag(COSINE)),
     "jacfwd": (lambda: ms.jacfwd(torch.sin)(X), np.diag(COSINE)),

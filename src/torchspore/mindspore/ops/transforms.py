@@ -232,7 +232,7 @@ def vjp(fn: Any, *inputs: Any, weights: Any = None, has_aux: bool = False) -> An
     With `has_aux` only the first result is differentiated; the others follow after the function.
     """
     _check("vjp", fn)
-    result = fn(*inputs)
+    result = entered(fn(*inputs))
 
     def first(*args: Any) -> Any:
         return fn(*args)[0]
@@ -251,7 +251,7 @@ def vjp(fn: Any, *inputs: Any, weights: Any = None, has_aux: bool = False) -> An
 def linearize(fn: Any, inputs: Any) -> Any:
     """Return the result of `fn`, and the function that multiplies its Jacobian at `inputs` by a vector."""
     _check("linearize", fn)
-    return fn(*_inputs(inputs)), lambda v: jvp(fn, inputs, v)[1]
+    return entered(fn(*_inputs(inputs))), lambda v: jvp(fn, inputs, v)[1]
 
 
 def jacfwd(fn: Any, grad_position: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
