@@ -212,6 +212,24 @@ def test_gradients_of_modules_with_parameters_in_lists_and_parametrizations(in_m
         np.testing.assert_allclose(gradient.asnumpy(), value.grad.numpy(), rtol=1e-5, atol=1e-6, err_msg=name)
 
 
+class Listed(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = torch.nn.Parameter(torch.ones(3)), torch.nn.Parameter(torch.full((3,), 2.0))
+        self.both = [self.first, self.second]
+
+    def forward(self, x: Any) -> Any:
+        return x * self.both[0] * self.both[1]
+
+
+def test_gradients_of_parameters_that_a_module_reads_from_a_list(in_mode: int) -> None:
+    cell = torchspore.as_cell(Listed())
+    gradients = ms.grad(lambda x: cell(x).sum(), None, cell.trainable_params())(X)
+    np.testing.assert_allclose(gradients[0].asnumpy(), 2 * DATA.sum(0), rtol=1e-5)
+    np.testing.assert_allclose(gradients[1].asnumpy(), DATA.sum(0), rtol=1e-5)
+    assert cell.module.both[0] is cell.module.first
+
+
 class Tied(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
