@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch.distributed
+from support.patches import replace
 
 FAULTS = Path(__file__).parents[1] / "support" / "exchange_faults.py"
 
@@ -27,7 +28,7 @@ def _begun() -> int:
 
     from torchspore.distributed.comm import groups
 
-    groups.has_queue = lambda: True
+    replace(groups, has_queue=lambda: True)
     torch.distributed.set_debug_level_from_env()                 # the process that forks this one has read another environment
     init()
     return get_rank()

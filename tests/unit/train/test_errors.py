@@ -102,7 +102,7 @@ MESSAGES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "save format": (
         lambda: ms.save_checkpoint({}, "x", format="z"),
         ValueError,
-        "save_checkpoint(format='z'): expected 'ckpt' or 'safetensors'.",
+        "save_checkpoint(format='z'): expected 'ckpt', 'safetensors' or 'dcp'.",
     ),
     "save folder": (
         lambda: ms.save_checkpoint({}, "/nowhere/x.ckpt"),

@@ -344,7 +344,9 @@ def differentiate(
             if any(listener.must_replace_early() for listener, _ in frame_.cut.values()):
                 for weight in weights:                    # in a branch or loop of a graph it would be created for that alone
                     raw(weight)
-            result = entered(frame_.callee(function)(*arguments, **keywords))
+            result = frame_.callee(function)(*arguments, **keywords)
+            if not isinstance(result, TensorBase):
+                result = entered(result)
             differentiated = result[0] if has_aux else result
             by_position, by_weight = follow(differentiated, inputs, [leaves[id(w)] for w in weights], frame_.taken, sens, nested)
         with torch.set_grad_enabled(nested):
