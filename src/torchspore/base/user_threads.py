@@ -6,7 +6,6 @@ same time would be mistaken for the traced code, and would draw the same numbers
 from __future__ import annotations
 
 import contextlib
-import gc
 import os
 import threading
 import time
@@ -90,18 +89,6 @@ def exclusive() -> Iterator[None]:
         yield
     finally:
         end_exclusive()
-
-
-@contextlib.contextmanager
-def garbage_collection_paused() -> Iterator[None]:
-    """Disable automatic garbage collection for the block: the capture would take a `__del__` for traced code, and undo it."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def end_exclusive() -> None:

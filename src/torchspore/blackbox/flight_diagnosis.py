@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from torchspore.base.text import consecutive_spans
 from torchspore.blackbox import flight_dumps
 from torchspore.blackbox.flight_dumps import Dump, DumpDamaged, Exchange
 
@@ -109,12 +110,6 @@ def _have(ranks: Sequence[int]) -> str:
 
 def _shown(ranks: Sequence[int]) -> str:
     """Return ranks as text: 'rank 3', 'ranks 0 to 5, 7'."""
-    ordered = sorted(ranks)
-    spans: list[list[int]] = []
-    for rank in ordered:
-        if spans and rank == spans[-1][1] + 1:
-            spans[-1][1] = rank
-        else:
-            spans.append([rank, rank])
+    spans = consecutive_spans(sorted(ranks))
     texts = [str(first) if first == last else f"{first}, {last}" if last == first + 1 else f"{first} to {last}" for first, last in spans]
-    return f"rank{'' if len(ordered) == 1 else 's'} {', '.join(texts[:12])}{', ..' if len(texts) > 12 else ''}"
+    return f"rank{'' if len(ranks) == 1 else 's'} {', '.join(texts[:12])}{', ..' if len(texts) > 12 else ''}"

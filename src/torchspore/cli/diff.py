@@ -12,6 +12,7 @@ from typing import Any
 
 from torchspore.base import dump_pairs, dumps
 from torchspore.base.dumps import Dump, Pair, TensorComparison
+from torchspore.base.text import consecutive_spans
 from torchspore.blackbox.record_reader import visible
 
 DIFFERENT, USAGE_ERROR = 1, 2
@@ -126,13 +127,7 @@ def _figures(figures: dict[str, Any]) -> str:
 
 def _spans(numbers: Sequence[int]) -> str:
     """Format 0, 1, 2, 5 as '0-2, 5'."""
-    spans: list[list[int]] = []
-    for number in numbers:
-        if spans and number == spans[-1][1] + 1:
-            spans[-1][1] = number
-        else:
-            spans.append([number, number])
-    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in consecutive_spans(numbers))
 
 
 def _as_json(

@@ -26,7 +26,7 @@ from torch.utils._python_dispatch import _pop_mode as pop_mode
 from torch.utils._python_dispatch import _push_mode as push_mode
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_map
 
-from torchspore.base.collection import collection_paused
+from torchspore.base.garbage_collection import garbage_collection_paused
 from torchspore.engine.core import cpp_compiler
 
 fused_sgd, fused_adam, fused_adamw = torch._fused_sgd_, torch._fused_adam_, torch._fused_adamw_
@@ -141,9 +141,8 @@ current_transform: Callable[[], Any] = torch._C._functorch.peek_interpreter_stac
 """Returns the innermost transform of `torch.func` that runs in this thread, or None."""
 
 
-def has_global_module_hooks() -> bool:
-    """Return whether hooks for all torch Modules are registered."""
-    return torch.nn.modules.module._has_any_global_hook()
+has_global_module_hooks: Callable[[], bool] = torch.nn.modules.module._has_any_global_hook
+"""Returns whether hooks for all torch Modules are registered."""
 
 
 def is_transforming() -> bool:
@@ -246,7 +245,7 @@ def inductor(
 
 def _inductor(module: torch.fx.GraphModule, inputs: list[Any], options: dict[str, Any], is_single_kernel: bool) -> Any:
     from torch._guards import TracingContext, tracing
-    with collection_paused():
+    with garbage_collection_paused():
         from torch._inductor import compile_fx, config, cpp_builder, exc
         from torch._inductor.decomposition import select_decomp_table
         from torch._inductor.virtualized import V

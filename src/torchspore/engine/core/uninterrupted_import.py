@@ -4,7 +4,7 @@ from __future__ import annotations
 import importlib
 import threading
 
-from torchspore.base.collection import collection_paused
+from torchspore.base.garbage_collection import garbage_collection_paused
 
 
 class UninterruptedImport:
@@ -28,7 +28,7 @@ class UninterruptedImport:
 
     def _load(self) -> None:
         try:
-            with collection_paused():
+            with garbage_collection_paused():
                 for name in self._names:
                     importlib.import_module(name)
         except Exception:                          # the caller's import raises it again, at the user's line

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from torchspore.base.frames import user_line, warn
+from torchspore.base.garbage_collection import garbage_collection_paused
 from torchspore.base.interrupts import postponed
-from torchspore.base.user_threads import garbage_collection_paused
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.base.user_threads import garbage_collection_paused
+from torchspore.base.garbage_collection import garbage_collection_paused
 from torchspore.context import plan_request
 from torchspore.context.store import STORE
 from torchspore.distributed.shard import strategy_marker
