@@ -194,3 +194,8 @@ def is_torch_module(value: Any) -> bool:
 def as_cell(module: torch.nn.Module) -> Any:
     """Return a Cell of a torch Module. The code that does it is loaded at its first use."""
     return importlib.import_module("torchspore.modules.module_cell").as_cell(module)
+
+
+def converted_module(value: Any) -> Any:
+    """Return a Cell for a torch Module, and another value itself."""
+    return as_cell(value) if is_torch_module(value) else value

@@ -232,8 +232,7 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
             raise TypeError(f"insert_child_to_cell({child_name!r}): expected a str, got {type(child_name).__name__}.")
         if not child_name or "." in child_name:
             raise NameRefused(f"insert_child_to_cell({child_name!r}): expected a name without a dot.")
-        if torch_interop.is_torch_module(child_cell):
-            child_cell = torch_interop.as_cell(child_cell)
+        child_cell = torch_interop.converted_module(child_cell)
         if not isinstance(child_cell, (Cell, type(None))):
             raise TypeError(f"insert_child_to_cell({child_name!r}): expected a Cell, got {type(child_cell).__name__}.")
         if child_name not in self._cells and hasattr(self, child_name):

@@ -33,8 +33,7 @@ class _Ordered(Cell):
     """Base class of SequentialCell and CellList: Cells with the names '0', '1', … that can be indexed, replaced and inserted."""
 
     def _check_(self, cell: Any) -> Cell:
-        if torch_interop.is_torch_module(cell):
-            return torch_interop.as_cell(cell)  # type: ignore[no-any-return]
+        cell = torch_interop.converted_module(cell)
         if not isinstance(cell, Cell):
             raise TypeError(f"{type(self).__name__}: expected Cells, got {type(cell).__name__}.")
         return cell
@@ -218,8 +217,7 @@ class CellDict(Cell):
     def __setitem__(self, name: str, cell: Cell) -> None:
         if not isinstance(name, str):
             raise TypeError(f"CellDict[{name!r:.40}]: expected a str as the name, got {type(name).__name__}.")
-        if torch_interop.is_torch_module(cell):
-            cell = torch_interop.as_cell(cell)
+        cell = torch_interop.converted_module(cell)
         if not isinstance(cell, Cell):
             raise TypeError(f"CellDict[{name!r}]: expected a Cell, got {type(cell).__name__}.")
         if isinstance(cell, (CellDict, CellList, SequentialCell)):
