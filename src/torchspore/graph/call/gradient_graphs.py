@@ -5,7 +5,7 @@ results and what the backward half needs, so that nothing is computed twice.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -251,6 +251,17 @@ def _view_of(memory: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
     return torch.as_strided(memory, t.shape, t.stride(), t.storage_offset())
 
 
+def _distinct(outputs: Sequence[torch.Tensor], seeds: Sequence[int]) -> list[torch.Tensor]:
+    """Return the outputs as Tensors of their own. Passes join equal outputs, and torch marks a Tensor that occurs twice by its last use."""
+    distinct = list(outputs)
+    seen: set[int] = set()
+    for index in sorted(range(len(distinct)), key=lambda index: index not in seeds):
+        if id(distinct[index]) in seen:
+            distinct[index] = distinct[index].detach()
+        seen.add(id(distinct[index]))
+    return distinct
+
+
 def _as_it_is(t: torch.Tensor) -> None:
     """A change that changes nothing."""
 
@@ -261,7 +272,7 @@ class GraphFunction(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, forward: Any, backward: Any, count: int, leaves: Any, seeds: Any, *inputs: torch.Tensor) -> Any:
         results = forward(*inputs)
-        outputs, saved = results[:count], results[count:]
+        outputs, saved = _distinct(results[:count], seeds), results[count:]
         ctx.is_tensor = [isinstance(k, torch.Tensor) for k in saved]
         ctx.save_for_backward(*[k for k in saved if isinstance(k, torch.Tensor)])
         ctx.others = [k for k in saved if not isinstance(k, torch.Tensor)]
