@@ -16,7 +16,7 @@ from support import split_functions, split_nets
 from torchspore.distributed.shard import partitioner
 from torchspore.distributed.shard.machine_model import Machine
 from torchspore.distributed.shard.partitioner import Policy
-from torchspore.distributed.shard.search import costs, elimination, model, relaxed_rules, strategy_search
+from torchspore.distributed.shard.search import costs, elimination, operator_parts, relaxed_rules, strategy_search
 from torchspore.distributed.shard.strategies import TensorLayout
 from torchspore.engine.core.device_layout import Layout, unsplit
 from torchspore.engine.core.device_mesh import Mesh
@@ -93,7 +93,7 @@ def chosen_split(monkeypatch: pytest.MonkeyPatch, name: str, mode: str, devices:
     context = {"dataset_strategy": "full_batch", **context}
     ms.set_auto_parallel_context(parallel_mode="auto_parallel", search_mode=mode, **context)
     without_rule: list[str] = []
-    monkeypatch.setattr(model, "wide", lambda call: relaxed_rules.wide(call) or without_rule.append(str(call.target)))
+    monkeypatch.setattr(operator_parts, "wide", lambda call: relaxed_rules.wide(call) or without_rule.append(str(call.target)))
     together, other = split_nets.trained(name, 2, devices // 2, steps=3)
     np.testing.assert_allclose(together, alone, rtol=1e-6)
     for parameter, weight in zip(step.get_parameters(), other.get_parameters(), strict=True):

@@ -161,43 +161,84 @@ class Axis:
         Sets `seconds_before`: what all exchanges take without a choice along this axis.
         """
         terms = []
-        tables: dict[Any, tuple[np.ndarray, float]] = {}
+        tables: dict[tuple[int, int], tuple[np.ndarray, float]] = {}
+        numbers: dict[Any, int] = {}
+        sources: dict[tuple[int, int], tuple[int, Source]] = {}
+        uses: dict[tuple[int, int], tuple[int, Target]] = {}
         self.seconds_before = 0.0
         for number, variable in enumerate(self.model.variables):
             for at, use in enumerate(variable.operands):
-                kind = self.kinds[use.source], self.kinds[number], at
-                if kind not in tables:
-                    tables[kind] = self._edge(number, use)
-                table, before = tables[kind]
+                source_key, use_key = (self.kinds[use.source], use.result), (self.kinds[number], at)
+                if source_key not in sources:
+                    source = self._source(use)
+                    sources[source_key] = numbers.setdefault(source, len(numbers)), source
+                if use_key not in uses:
+                    target = self._target(number, use)
+                    uses[use_key] = numbers.setdefault(target, len(numbers)), target
+                source_number, source = sources[source_key]
+                use_number, target = uses[use_key]
+                if (source_number, use_number) not in tables:
+                    tables[source_number, use_number] = self._edge(source, target)
+                table, before = tables[source_number, use_number]
                 self.seconds_before += before
                 terms.append((use.source, number, table))
         return terms
 
-    def _edge(self, number: int, use: Operand) -> tuple[np.ndarray, float]:
-        """Return by how many seconds each pair of choices prolongs the exchanges of a value, and what these take without a choice."""
-        variable, source = self.model.variables[number], self.model.variables[use.source]
+    def _source(self, use: Operand) -> Source:
+        source = self.model.variables[use.source]
         dims, terms = source.results[use.result], dict(source.terms[use.result])
-        moves = [
-            Move(state(dims, before, terms), state(use.dims, after), at)
-            for at, before, after in zip(self.solved_axes, self.solved_choices[use.source], self.solved_choices[number])
-        ]
-        starts = [state(dims, choice, terms) for choice in self.choices[use.source]]
-        ends = [state(use.dims, choice) for choice in self.choices[number]]
-        others = self._seconds(variable, use, source.bytes[use.result], moves)
+        return Source(
+            tuple([state(dims, choice, terms) for choice in self.choices[use.source]]),
+            tuple([state(dims, choice, terms) for choice in self.solved_choices[use.source]]), source.bytes[use.result],
+        )
+
+    def _target(self, number: int, use: Operand) -> Target:
+        variable = self.model.variables[number]
+        return Target(
+            tuple([state(use.dims, choice) for choice in self.choices[number]]),
+            tuple([state(use.dims, choice) for choice in self.solved_choices[number]]),
+            use.stays, use.is_late, variable.kind == END and variable.is_settled,
+        )
+
+    def _edge(self, source: Source, target: Target) -> tuple[np.ndarray, float]:
+        """Return by how many seconds each pair of choices prolongs the exchanges of a value, and what these take without a choice."""
+        moves = [Move(before, after, at) for at, before, after in zip(self.solved_axes, source.solved, target.solved)]
+        others = self._seconds(source, target, moves)
         rows = [
-            [self._seconds(variable, use, source.bytes[use.result], [*moves, Move(start, end, self.axis)]) - others for end in ends]
-            for start in starts
+            [self._seconds(source, target, [*moves, Move(start, end, self.axis)]) - others for end in target.states]
+            for start in source.states
         ]
         return np.array(rows), others
 
-    def _seconds(self, variable: Variable, use: Operand, full_bytes: int, moves: Sequence[Move]) -> float:
+    def _seconds(self, source: Source, target: Target, moves: Sequence[Move]) -> float:
         """Seconds of the exchanges along several axes together."""
-        if use.stays:
+        if target.stays:
             return NEVER * any(move.before != move.after for move in moves)
-        if variable.kind == END and variable.is_settled:                    # a result of the graph may keep its layout
+        if target.may_keep_layout:
             moves = [Move(move.before, move.before, move.axis) if move.is_gather else move for move in moves]
         changes = tuple(move for move in moves if move.before != move.after or move.before >= 0)
-        return exchange_seconds(changes, full_bytes, self.mesh, self.model.machine, self.exchanges, use.is_late)
+        return exchange_seconds(changes, source.bytes, self.mesh, self.model.machine, self.exchanges, target.is_late)
+
+
+class Source(NamedTuple):
+    """A value where it is computed: its state for each choice along the axis, and for those along the axes that are solved."""
+
+    states: tuple[int, ...]
+    solved: tuple[int, ...]
+    bytes: int
+
+
+class Target(NamedTuple):
+    """A value where it is used: the same of its user."""
+
+    states: tuple[int, ...]
+    solved: tuple[int, ...]
+    stays: bool
+    """True if the value is written, so that it must keep its layout."""
+    is_late: bool
+    """True if only the optimizer waits for it."""
+    may_keep_layout: bool
+    """True if it is a result of the graph that need not be gathered."""
 
 
 class Move(NamedTuple):

@@ -18,10 +18,10 @@ from torch.fx.node import Node
 from torchspore.distributed.shard import strategy_marker
 from torchspore.distributed.shard.alias_conflicts import find_alias_conflicts, nodes_written_by
 from torchspore.distributed.shard.machine_model import Machine
-from torchspore.distributed.shard.rules import OperatorCall
 from torchspore.distributed.shard.rules.rule import Dims, Naming, Rule
-from torchspore.distributed.shard.search import costs
-from torchspore.distributed.shard.search.relaxed_rules import Wide, wide
+from torchspore.distributed.shard.search.elimination_order import Order
+from torchspore.distributed.shard.search.operator_parts import OperatorParts, Operators
+from torchspore.distributed.shard.search.relaxed_rules import Wide
 from torchspore.engine.core import node_metadata, tree
 from torchspore.engine.core.device_layout import Layout
 from torchspore.engine.core.torch_private import is_operator
@@ -103,6 +103,9 @@ class Model:
         self._uses: dict[tuple[Node, int], int] = {}
         self._forms: dict[Any, int] = {}
         self._fixed_forms: dict[Any, int] = {}
+        self._operators = Operators(machine)
+        self.orders: list[Order] = []
+        """The order in which the last search along an axis removed the variables; the model shares the list with those of other grids."""
         self._count_uses()
         for node in module.graph.nodes:
             if node.op == "placeholder" or node.op == "get_attr":
@@ -188,18 +191,14 @@ class Model:
         vals = node.meta.get("val")
         several = list(vals) if isinstance(vals, (list, tuple)) else [] if vals is None else [vals]
         outs = [out if isinstance(out, torch.Tensor) else None for out in several]
-        names = [leaf for leaf in tree.leaves(list(arguments_by_name(node).values())) if isinstance(leaf, Node) and _is_value(leaf)]
+        arguments = arguments_by_name(node)
+        tensor_nodes = [leaf for leaf in tree.leaves(list(arguments.values())) if isinstance(leaf, Node)]
+        names = [source for source in tensor_nodes if _is_value(source)]
         if node.target in strategy_marker.MARKS:
             self._mark(node, names, outs)
             return
-        relaxed = None
-        if is_operator(node.target) and not self._is_tangled(node) and len(names) == len(node_tensors(node)):
-            args = tree.mapped(arguments_by_name(node), lambda leaf: leaf.meta.get("val") if isinstance(leaf, Node) else leaf)
-            inputs = tuple(leaf for leaf in tree.leaves(list(args.values())) if isinstance(leaf, torch.Tensor))
-            relaxed = wide(OperatorCall(node.target, args, inputs, tuple(outs)))
-        if relaxed is None or len(relaxed.rule.inputs) != len(names):
-            relaxed = Wide(_nothing(names, outs))
-        self._parts(node, names, outs, relaxed)
+        can_split = is_operator(node.target) and not self._is_tangled(node) and len(names) == len(tensor_nodes)
+        self._enter_parts(node, names, outs, self._operators.parts(node.target, arguments, outs, can_split))
 
     def _mark(self, node: Node, names: list[Node], outs: list[Any]) -> None:
         naming = Naming()
@@ -212,45 +211,20 @@ class Model:
         self._add(node, variable)
         self._give(node, outs, [(len(self.variables) - 1, 0)])
 
-    def _parts(self, node: Node, names: list[Node], outs: list[Any], relaxed: Wide) -> None:
+    def _enter_parts(self, node: Node, names: list[Node], outs: list[Any], operator_parts: OperatorParts) -> None:
         """The variables of one operator: one for all factors that meet in a value."""
-        rule = relaxed.rule
-        tensors = [out for out in outs if out is not None]
-        group = _groups(rule)
-        count = max(group.values(), default=0) + 1
         written_nodes = set(nodes_written_by(node))
-        operands = self._operands(names, rule.inputs, written_nodes, bool(node.meta.get(node_metadata.OPTIMIZER)))
-        name = getattr(node.target, "_opname", str(node.target))
-        args = tree.mapped(arguments_by_name(node), lambda leaf: leaf.meta.get("val") if isinstance(leaf, Node) else leaf)
-        seconds = costs.seconds(name, args, tensors, self.machine)
-        products = costs.additions(name, args, tensors) / self.machine.operations
-        reads = frozenset() if name in costs.FREE else frozenset(range(1 if name in costs.ROWS else 0, len(names)))
-        seen = {factor for dims in rule.inputs for dim in dims for factor in dim} | relaxed.local_factors
-        variables: list[Variable] = []
-        for at in range(count):
-            part_factors = tuple(factor for factor in rule.sizes if group[factor] == at and factor in seen and factor not in rule.locked)
-            variables.append(Variable(
-                OPERATOR, node, rule, seconds=seconds / count, products=products / count, reads=reads,
-                writes=name not in costs.FREE, factors=tuple(f for f in part_factors if rule.sizes[f] > 1), wide=relaxed,
-                is_product=costs.is_product(name), is_linear=rule.linear,
-            ))
+        is_late = bool(node.meta.get(node_metadata.OPTIMIZER))
         first = len(self.variables)
-        for use, dims in zip(operands, rule.inputs):
-            if use is not None:
-                variables[_group_of(dims, group)].operands.append(use)
-        result_positions: list[tuple[int, int] | None] = []
-        each = rule.reduced_each or [rule.reduced] * len(rule.outputs)
-        for dims, terms, out in zip(rule.outputs, each, tensors):
-            inside = {factor for dim in dims for factor in dim}
-            outer_terms = {factor: kind for factor, kind in terms.items() if factor not in inside}
-            at = _group_of(dims, group) if inside else group[next(iter(outer_terms))] if outer_terms else 0
-            variables[at].results.append(dims)
-            variables[at].terms.append(outer_terms)
-            variables[at].bytes.append(_size(out))
-            result_positions.append((first + at, len(variables[at].results) - 1))
-        for variable in variables:
-            self._add(node, variable)
-        self._give(node, outs, result_positions)
+        for part in operator_parts.parts:
+            rule = part.relaxed.rule
+            sources = [names[at] for at in part.operands]
+            self._add(node, Variable(
+                OPERATOR, node, rule, self._operands(sources, rule.inputs, written_nodes, is_late, part.operands), list(rule.outputs),
+                list(part.terms), list(part.bytes), part.seconds, part.products, operator_parts.reads, operator_parts.writes, part.factors,
+                part.relaxed, operator_parts.is_product, rule.linear,
+            ))
+        self._give(node, outs, [(first + part, result) for part, result in operator_parts.results])
 
     # ---- values
 
@@ -275,11 +249,16 @@ class Model:
             results.append(result_position)
         self.result_positions[node] = results
 
-    def _operands(self, names: Sequence[Node], inputs: Sequence[Dims], written_nodes: set[Node], is_late: bool = False) -> list[Any]:
+    def _operands(
+        self, names: Sequence[Node], inputs: Sequence[Dims], written_nodes: set[Node], is_late: bool = False,
+        numbers: Sequence[int] | None = None,
+    ) -> list[Operand]:
+        """Return the uses of values; `numbers` are the operands' positions in the call, where they are not all of its operands."""
         operands = []
-        for at, (name, dims) in enumerate(zip(names, inputs)):
+        for number, name, dims in zip(numbers or range(len(names)), names, inputs):
             result_position = self._result_position(name)
-            operands.append(None if result_position is None else Operand(*result_position, dims, at, name in written_nodes, is_late))
+            if result_position is not None:
+                operands.append(Operand(*result_position, dims, number, name in written_nodes, is_late))
         return operands
 
     def _result_position(self, node: Node) -> tuple[int, int] | None:
@@ -287,7 +266,6 @@ class Model:
         return result_positions[0] if result_positions else None
 
     def _add(self, node: Node, variable: Variable) -> None:
-        variable.operands = [use for use in variable.operands if use is not None]
         self.of_nodes.setdefault(node, []).append(len(self.variables))
         self.variables.append(variable)
 
@@ -319,7 +297,7 @@ def _form(variable: Variable, sources: Sequence[Variable]) -> Any:
         variable.factors,
         variable.keeps_terms,
         tuple(
-            (use.result, use.dims, use.number, use.stays, use.is_late, source.bytes[use.result])
+            (use.dims, use.number in variable.reads, use.stays, use.is_late, source.bytes[use.result])
             for use, source in zip(variable.operands, sources)
         ),
         tuple(variable.results),
@@ -327,7 +305,6 @@ def _form(variable: Variable, sources: Sequence[Variable]) -> Any:
         tuple(variable.bytes),
         variable.seconds,
         variable.products,
-        variable.reads,
         variable.writes,
         variable.is_product,
         variable.is_linear,
@@ -350,31 +327,3 @@ def _is_value(node: Node) -> bool:
 def _size(val: torch.Tensor) -> int:
     return int(val.numel() * val.element_size())
 
-
-def _nothing(names: Sequence[Node], outs: Sequence[Any]) -> Rule:
-    """The rule of what runs whole on each device."""
-    naming = Naming()
-    inputs = [naming.all(name.meta["val"].shape, locked=True) for name in names]
-    return naming.rule(inputs, [naming.all(out.shape, locked=True) for out in outs if out is not None])
-
-
-def _groups(rule: Rule) -> dict[int, int]:
-    """By factor the number of its group: factors that meet in an operand or a result are one group."""
-    head = {factor: factor for factor in rule.sizes}
-
-    def find(factor: int) -> int:
-        while head[factor] != factor:
-            factor = head[factor]
-        return factor
-
-    for dims in (*rule.inputs, *rule.outputs):
-        factors = [factor for dim in dims for factor in dim]
-        for factor in factors[1:]:
-            first, other = sorted((find(factors[0]), find(factor)))
-            head[other] = first
-    numbers: dict[int, int] = {}
-    return {factor: numbers.setdefault(find(factor), len(numbers)) for factor in rule.sizes}
-
-
-def _group_of(dims: Dims, group: Mapping[int, int]) -> int:
-    return next((group[factor] for dim in dims for factor in dim), 0)

@@ -217,14 +217,13 @@ def _solved(
     """
     axes = range(len(mesh.sizes))
     chosen: list[list[Choice] | None] = [None for _ in axes]
-    seconds = 0.0
     for axis in [*axes, *axes[:-1]] if is_refined else axes:
         problem = Axis(model, mesh, axis, chosen, problem_given.exchanges, price, problem_given.shares)
         unary, edges = problem.unary(), problem.edges()
         tally.choices += sum(map(len, problem.choices))
         values = _least(problem, unary, edges, problem_given, tally)
         chosen[axis] = [axis_choices[value] for axis_choices, value in zip(problem.choices, values)]
-        seconds = problem.seconds_before + elimination.total_of(unary, edges, values)
+    seconds = problem.seconds_before + elimination.total_of(unary, edges, values)
     return [choice for choice in chosen if choice is not None], seconds
 
 
@@ -235,8 +234,10 @@ def _least(
 
     A graph whose tables are too large for an exact search starts from a greedy solution, and from the program's own strategies.
     """
-    tables = elimination.Elimination(unary, edges)
+    orders = axis.model.orders
+    tables = elimination.Elimination(unary, edges, order=orders[-1] if orders else None)
     if tables.is_exact:
+        orders[:] = [tables.order]
         return tables.solved([]).values
     variables = axis.model.variables
     order = sorted(range(len(variables)), key=lambda at: (-variables[at].seconds, at))
