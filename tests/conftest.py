@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from support import processes
+from support import context_guard, processes
 
 import torchspore
 from torchspore.cli.doctor import EXTRAS
@@ -54,6 +54,14 @@ def restored_state() -> Iterator[None]:
         if module in sys.modules:
             holder, name, _ = _RESTORED[module]
             setattr(getattr(sys.modules[module], holder), name, value)
+
+
+@pytest.fixture(autouse=True)
+def restored_context() -> Iterator[None]:
+    """Restores the options of the context that a test changes: its mode, its devices, how it is parallel."""
+    restore = context_guard.keep()
+    yield
+    restore()
 
 
 @pytest.fixture(autouse=True)

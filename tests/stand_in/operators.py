@@ -154,19 +154,23 @@ def record_stream(tensor: torch.Tensor, stream: torch.Stream) -> None:
 
 
 def convolution(x: torch.Tensor, weight: torch.Tensor, *options: Any) -> Any:
-    """Run a convolution; torch asks other devices for this one under a name of their own. Half precision is added up in float32."""
+    """Run a convolution; torch asks other devices for this one under a name of their own. Half precision is added up in float32.
+
+    The results are contiguous, because torch's fake tensors have them so for such a device.
+    """
     if x.dtype in _HALF:
         wide = [None if value is None else value.float() for value in (x, weight, options[0])]
-        return run(_aten.convolution.default, *wide, *options[1:]).to(x.dtype)
-    return run(_aten.convolution.default, x, weight, *options)
+        return run(_aten.convolution.default, *wide, *options[1:]).to(x.dtype).contiguous()
+    return run(_aten.convolution.default, x, weight, *options).contiguous()
 
 
 def convolution_backward(gradient: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, *options: Any) -> Any:
     """Run the gradient of a convolution."""
     if x.dtype in _HALF:
         results = run(_aten.convolution_backward.default, gradient.float(), x.float(), weight.float(), [weight.shape[0]], *options)
-        return tuple(None if result is None else result.to(x.dtype) for result in results)
-    return run(_aten.convolution_backward.default, gradient, x, weight, [weight.shape[0]], *options)
+    else:
+        results = run(_aten.convolution_backward.default, gradient, x, weight, [weight.shape[0]], *options)
+    return tuple(None if result is None else result.to(x.dtype).contiguous() for result in results)
 
 
 def fused_sgd(parameters: Any, gradients: Any, moments: Any, *, lr: Any, momentum: float, weight_decay: float, **options: Any) -> None:

@@ -71,14 +71,11 @@ def test_the_inner_axis_is_split() -> None:
         def construct(self, x: Tensor, tokens: Tensor) -> Tensor:
             return self.ffn(x, self.w1, self.w2, tokens, self.b1, self.b2)
 
-    before = ms.get_context("mode")
     ms.set_context(mode=ms.GRAPH_MODE)
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", device_num=8, dataset_strategy="full_batch")
     net = Net()
     _cell_graph_executor.compile(net, Tensor(_random(6, 4)), Tensor([2, 4]))
     parts = {name: layout[2] for name, layout in net.parameter_layout_dict.items()}
-    ms.reset_auto_parallel_context()
-    ms.set_context(mode=before)
     assert parts == {"w1": [2, 4, 2], "w2": [2, 2, 4], "b1": [2, 2], "b2": [2, 4]}
 
 

@@ -21,6 +21,7 @@ from torchspore.distributed.shard.strategies.validation import is_of_layouts
 from torchspore.engine.autograd import grad
 from torchspore.engine.core import tree
 from torchspore.engine.core.tensor import TensorBase, raw, wrap
+from torchspore.engine.core.torch_private import without_modes
 from torchspore.engine.eager import attention_blocks
 from torchspore.errors import StrategyRefused
 from torchspore.graph.capture.capture import Capture, current
@@ -230,7 +231,10 @@ def _tensorless(value: Any) -> Any:
     """An argument as the table of strategies takes it: a Tensor of a few numbers that the program wrote down as a list."""
     if isinstance(value, TensorBase):
         t = value._t
-        return t.tolist() if type(t) is torch.Tensor and t.ndim <= 1 and t.numel() <= 16 and not t.is_floating_point() else None
+        if type(t) is not torch.Tensor or t.ndim > 1 or t.numel() > 16 or t.is_floating_point():
+            return None
+        with without_modes():                       # the copy from an accelerator is no operator of the program
+            return t.tolist()
     return None if any(isinstance(leaf, TensorBase) for leaf in tree.leaves(value)) else value
 
 

@@ -14,7 +14,7 @@ import torch
 from torchspore.base.text import message
 from torchspore.context.store import STORE
 from torchspore.engine.autograd import gradient_errors
-from torchspore.engine.core import gradient_hooks, integer_gradients, torch_private, tree
+from torchspore.engine.core import backward_pass, gradient_hooks, integer_gradients, torch_private, tree
 from torchspore.engine.core.in_place_versions import Extent, Versions, base_of, renamed
 from torchspore.engine.core.tensor import Composite, Frame, TensorBase, frame, is_recording, raw, tensors, transform, wrap
 from torchspore.engine.core.torch_interop import entered
@@ -51,7 +51,7 @@ LISTENERS: list[GradientListener] = []
 """Empty on a single device: `distributed` adds its listeners when a program first needs them."""
 
 
-tape_gradients: Callable[..., Any] = torch.autograd.grad
+tape_gradients: Callable[..., Any] = backward_pass.compute_gradients
 """Computes gradients; `graph.control.gradient_presence` replaces it by a function that handles branches and loops in a graph."""
 
 
@@ -452,11 +452,12 @@ def _gradients(result: Any, targets: list[torch.Tensor], sens: Any, nested: bool
     outputs = [integer_gradients.recorded(raw(tensor)) for tensor in tensors(result)]
     around = frame()
     # Branches and loops of a graph exist only inside of its capture, which is a frame around this one.
-    compute = torch.autograd.grad if around is None or around.outer is None else tape_gradients
+    is_outermost = around is None or around.outer is None
+    compute = backward_pass.compute_gradients if is_outermost else tape_gradients
     seeds: list[torch.Tensor | None]
     if sens is None:
         # torch checks the shape of a seed by sympy, whose import takes 0.2 s; without a seed, a loss must be a real number.
-        seeds = [None if compute is torch.autograd.grad and o.ndim == 0 and o.is_floating_point() else torch.ones_like(o) for o in outputs]
+        seeds = [None if is_outermost and o.ndim == 0 and o.is_floating_point() else torch.ones_like(o) for o in outputs]
     else:
         given = [raw(s) if isinstance(s, TensorBase) else torch.as_tensor(s) for part in tree.listed(sens) for s in _parts(part)]
         seeds = [s.to(o.dtype).expand(o.shape) if s.shape != o.shape else s.to(o.dtype) for s, o in zip(given, outputs)]
@@ -466,7 +467,7 @@ def _gradients(result: Any, targets: list[torch.Tensor], sens: Any, nested: bool
     if not pairs or not at:
         return [None for _ in targets]
     try:
-        remaining = iter(compute([o for o, _ in pairs], at, [s for _, s in pairs], create_graph=nested, allow_unused=True))
+        remaining = iter(compute([o for o, _ in pairs], at, [s for _, s in pairs], create_graph=nested))
     except RuntimeError as cause:
         raise gradient_errors.translated(cause) from None
     return [integer_gradients.cast_gradient(t, next(remaining)) if s.requires_grad else None for t, s in zip(targets, sources)]

@@ -8,6 +8,7 @@ import torch
 
 from torchspore.engine.autograd import grad
 from torchspore.engine.autograd.grad import GradFrame, check_is_seen, enter_inputs, recording_gradients, tensors_of
+from torchspore.engine.core.backward_pass import compute_gradients
 from torchspore.engine.core.tensor import is_recording, raw, tensors
 from torchspore.engine.core.torch_interop import entered
 
@@ -28,11 +29,10 @@ def product(function: Callable[..., Any], arguments: Sequence[Any], tangents: Se
         if not at or not moving:
             return jacobian_rows
         seeds = [torch.zeros_like(outputs[index]).requires_grad_() for index in at]
-        pulled = torch.autograd.grad([outputs[index] for index in at], [leaf for leaf, _ in moving], seeds, create_graph=True,
-                                     allow_unused=True)
+        pulled = compute_gradients([outputs[index] for index in at], [leaf for leaf, _ in moving], seeds, create_graph=True)
         total = [(g * tangent).sum() for g, (_, tangent) in zip(pulled, moving) if g is not None and g.requires_grad]
         if total:
-            for index, g in zip(at, torch.autograd.grad(sum(total[1:], total[0]), seeds, create_graph=nested, allow_unused=True)):
+            for index, g in zip(at, compute_gradients([sum(total[1:], total[0])], seeds, [None], create_graph=nested)):
                 jacobian_rows[index] = jacobian_rows[index] if g is None else g
         return jacobian_rows
 
@@ -55,7 +55,7 @@ def _rows(output: T, leaves: list[T], nested: bool) -> list[T]:
         seed = torch.zeros_like(output)
         seed.view(-1)[index] = 1
         at = [leaf for leaf in leaves if leaf.requires_grad]
-        got = iter(grad.tape_gradients([output], at, [seed], retain_graph=True, create_graph=nested, allow_unused=True)
+        got = iter(grad.tape_gradients([output], at, [seed], retain_graph=True, create_graph=nested)
                    if output.requires_grad and at else [None for _ in at])
         tangents = [next(got) if leaf.requires_grad else None for leaf in leaves]
         each.append([torch.zeros_like(leaf) if g is None else g for g, leaf in zip(tangents, leaves)])

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from torchspore.engine.autograd import grad
+from torchspore.engine.core.backward_pass import compute_gradients
 from torchspore.graph.fx.control_flow import RECORDS, Flag, as_tensor
 
 
@@ -216,17 +217,15 @@ def gradients(
     A gradient that is not there on the way that is taken is zeros; one that is there on no way is None.
     """
     presence = Presence(outputs, flags if flags is not None else [True] * len(outputs), inputs)
-    return presence.run(lambda: torch.autograd.grad(outputs, inputs, seeds, create_graph=create_graph, allow_unused=True))
+    return presence.run(lambda: compute_gradients(outputs, inputs, seeds, create_graph))
 
 
-def plain(outputs: Any, inputs: Any, seeds: Any, create_graph: bool = False, allow_unused: bool = True, retain_graph: Any = None) -> Any:
-    """The gradients alone: what a gradient transform calls in the place of `torch.autograd.grad`."""
+def plain(outputs: Any, inputs: Any, seeds: Any, create_graph: bool = False, retain_graph: Any = None) -> Any:
+    """The gradients alone: what a gradient transform calls in the place of `compute_gradients`."""
     if not RECORDS:
-        return torch.autograd.grad(outputs, inputs, seeds, retain_graph, create_graph, allow_unused=allow_unused)
+        return compute_gradients(outputs, inputs, seeds, create_graph, retain_graph)
     presence = Presence(outputs, [True] * len(outputs), inputs)
-    return presence.run(
-        lambda: torch.autograd.grad(outputs, inputs, seeds, retain_graph, create_graph, allow_unused=allow_unused),
-    )[0]
+    return presence.run(lambda: compute_gradients(outputs, inputs, seeds, create_graph, retain_graph))[0]
 
 
 grad.tape_gradients = plain

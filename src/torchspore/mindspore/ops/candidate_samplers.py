@@ -18,12 +18,50 @@ T = torch.Tensor
 
 
 @drawing
-def _candidates(true_classes: T, sampled: int, unique: bool, weights: T, source: Stream) -> Any:
-    """Return classes drawn by `weights`, and the expected counts of the true and of the drawn classes (float32)."""
-    drawn = torch.multinomial(weights, sampled, not unique, generator=source.on(weights.device))
-    share = weights / weights.sum()
-    expected = -torch.expm1(sampled * torch.log1p(-share)) if unique else sampled * share
-    return drawn.to(true_classes.dtype), expected[true_classes.long()].to(torch.float32), expected[drawn].to(torch.float32)
+def _candidates(true_classes: T, sampled: int, unique: bool, kind: str, weights: T, source: Stream) -> Any:
+    """Return classes drawn by `weights`, and the expected counts of the true and of the drawn classes (float32).
+
+    Nothing waits for the device. `weights` (float64) are the shares of all classes; those that are left out have the share 0.
+    """
+    generator, limit = source.on(weights.device), len(weights)
+    if unique:
+        # Exponential numbers divided by the shares: the order of the smallest ones is that of draws without replacement.
+        drawn = (torch.empty_like(weights).exponential_(generator=generator) / weights).topk(sampled, largest=False).indices
+        tries = sampled + _repeated_tries(weights, drawn, generator)
+    else:
+        sums = weights.cumsum(0)
+        fractions = torch.rand(sampled, dtype=weights.dtype, device=weights.device, generator=generator)
+        drawn = torch.searchsorted(sums, fractions * sums[-1], right=True).clamp(max=limit - 1)
+        tries = None
+    expected = [_expected(_share(classes, limit, kind), sampled, tries) for classes in (true_classes, drawn)]
+    return drawn.to(true_classes.dtype), *expected
+
+
+def _repeated_tries(weights: T, drawn: T, generator: torch.Generator | None) -> T:
+    """Return how many tries gave a class that was already drawn or that is left out, until all of `drawn` were drawn."""
+    shares = weights[drawn]
+    repeats = 1 - weights.sum() + shares.cumsum(0) - shares              # before each draw, the share of what is not drawn any more
+    fractions = torch.rand(shares.shape, dtype=shares.dtype, device=shares.device, generator=generator)
+    return (torch.log1p(-fractions) / repeats.clamp(min=0).log()).floor().nan_to_num(0.0).sum()
+
+
+def _share(classes: T, limit: int, kind: str) -> T:
+    """Return the shares of classes (float64) among `limit` classes."""
+    numbers = classes.to(torch.float64)
+    if kind == "log_candidates":
+        return torch.log((numbers + 2) / (numbers + 1)) / math.log(limit + 1)
+    return torch.full_like(numbers, 1 / limit)
+
+
+def _expected(share: T, sampled: int, tries: T | None) -> T:
+    """Return how often classes of these shares are expected (float32) among so many draws, or among different ones of so many tries.
+
+    As in MindSpore's kernel, draws without a repeated try count as draws that may repeat.
+    """
+    among_draws = share * sampled
+    if tries is None:
+        return among_draws.to(torch.float32)
+    return torch.where(tries == sampled, among_draws, -torch.expm1(tries * torch.log1p(-share))).to(torch.float32)
 
 
 def _check(true_classes: T, num_true: int, num_sampled: int, unique: bool, range_max: int, dtypes: tuple[torch.dtype, ...]) -> None:
@@ -61,9 +99,8 @@ def _log_uniform(
     _check(true_classes, num_true, num_sampled, unique, range_max, (torch.int64,))
     if is_on_host():
         return _by_kernel("log_candidates", true_classes, num_sampled, unique, range_max, False, seed, source)
-    classes = torch.arange(range_max, dtype=torch.float64, device=true_classes.device)
-    weights = torch.log((classes + 2) / (classes + 1)) / math.log(range_max + 1)
-    return _candidates(true_classes, num_sampled, unique, weights, stream(seed))
+    weights = _share(torch.arange(range_max, device=true_classes.device), range_max, "log_candidates")
+    return _candidates(true_classes, num_sampled, unique, "log_candidates", weights, stream(seed))
 
 
 def _uniform(
@@ -73,10 +110,18 @@ def _uniform(
     _check(true_classes, num_true, num_sampled, unique, range_max, (torch.int32, torch.int64))
     if is_on_host():
         return _by_kernel("candidates", true_classes, num_sampled, unique, range_max, avoids_true, seed, source)
-    weights = torch.ones(range_max, dtype=torch.float64, device=true_classes.device)
-    if avoids_true and num_sampled + true_classes.unique().numel() <= range_max:
-        weights = weights.index_fill(0, true_classes.reshape(-1).long(), 0.0)
-    return _candidates(true_classes, num_sampled, unique, weights, stream(seed))
+    weights = torch.full((range_max,), 1 / range_max, dtype=torch.float64, device=true_classes.device)
+    if avoids_true:
+        weights = _without(weights, true_classes.reshape(-1).long(), num_sampled if unique else 1)
+    return _candidates(true_classes, num_sampled, unique, "candidates", weights, stream(seed))
+
+
+def _without(weights: T, classes: T, count: int) -> T:
+    """Return the weights with 0 for these classes; the weights themselves unless `count` others remain."""
+    limit = len(weights)
+    is_class = (classes >= 0) & (classes < limit)
+    rest = torch.cat([weights, weights.new_zeros(1)]).index_fill(0, classes.where(is_class, limit), 0.0)[:-1]
+    return rest.where((rest > 0).sum() >= count, weights)
 
 
 @op()

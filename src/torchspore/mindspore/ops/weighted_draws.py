@@ -56,7 +56,8 @@ def _weighted(x: T, seed: Any, offset: Any, numsamples: int, replacement: bool, 
         raise ValueError(f"numsamples={numsamples}: expected at most {x.shape[-1]}, the number of weights, without replacement.")
     if is_on_host():
         return by_stream(operator_stream, "weighted", [x, *seeds], [int(numsamples)], float(bool(replacement)))
-    return _drawn(x, numsamples, replacement, stream(abs(int(seeds[0])), abs(int(seeds[1]))))
+    first, second = int(seeds[0]), int(seeds[1])
+    return _drawn(x, numsamples, replacement, stream(0) if (first, second) == (-1, 0) else stream(abs(first), abs(second)))
 
 
 @op()

@@ -1,0 +1,19 @@
+"""Backward passes in the thread that asks for them.
+
+torch runs the gradients of an accelerator's operators in threads of its own. A capture, the frame of a gradient transform, and whether a
+call runs as PyNative are states of a thread: a program's `bprop` and its hooks would run outside of them.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+
+def compute_gradients(
+    outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], seeds: Sequence[torch.Tensor | None], create_graph: bool = False,
+    retain_graph: bool | None = None,
+) -> tuple[torch.Tensor | None, ...]:
+    """Return the gradient of each input; None for one that the outputs do not depend on."""
+    with torch.autograd.set_multithreading_enabled(False):
+        return torch.autograd.grad(outputs, inputs, seeds, retain_graph, create_graph, allow_unused=True)
