@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import dataclasses
+import types
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,12 @@ class Module(backend_registration._DummyBackendModule):
 
     def device_count(self) -> int:
         return devices
+
+    def get_device_name(self, device: Any = None) -> str:
+        return "a stand-in accelerator"
+
+    def get_device_properties(self, device: Any = None) -> Any:
+        return types.SimpleNamespace(name=self.get_device_name(), total_memory=2**34)
 
     def get_amp_supported_dtype(self) -> list[torch.dtype]:
         return [torch.float16, torch.bfloat16]
