@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from torchspore.base.text import message
+from torchspore.engine.core import device
 from torchspore.export import mindir_format
 from torchspore.export.model import Model, NotExportable
 from torchspore.graph.capture.capture import In, Out
@@ -54,14 +55,14 @@ def read(proto: Any) -> Model:
     """The model of a ModelProto that `written` made. Raises Unreadable."""
     try:
         entries = [json.loads(_only_item(node.attribute, _ARGUMENTS).s) for node in proto.graph.node]
-        module = serialize.read({"nodes": entries})
+        module = serialize.read({"nodes": serialize.moved(entries, str(device.current()))})
         names = [value.name for value in proto.graph.input]
-        parameters = {t.name: mindir_format.tensor(t) for t in proto.graph.parameter}
+        parameters = {t.name: mindir_format.tensor(t).to(device.current()) for t in proto.graph.parameter}
         result = _structure(json.loads(_user_info(proto)))
         _check_inputs(module, names, parameters)
         outputs = next(node for node in module.graph.nodes if node.op == "output").args[0]
         _check(result, len(outputs) if isinstance(outputs, (tuple, list)) else 1, len(names))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
         raise Unreadable(str(error)) from None
     return Model(module, names, parameters, result)
 

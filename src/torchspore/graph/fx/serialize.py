@@ -8,6 +8,7 @@ import base64
 import functools
 import keyword
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -66,6 +67,45 @@ def _read(document: dict[str, Any]) -> torch.fx.GraphModule:
     if [node.op for node in graph.nodes].count(_OUTPUTS) != 1 or next(iter(reversed(graph.nodes))).op != _OUTPUTS:
         raise ValueError("a graph ends with its one output")
     return torch.fx.GraphModule(root, graph)
+
+
+def moved(entries: list[Any], device: str) -> list[Any]:
+    """Return the nodes of a written graph for another device: what was on the device of its first value is on `device`."""
+    written_on = next((kind for entry in entries if (kind := _kind_of_device(entry.get("val")))), None)
+
+    def changed(name: str) -> str:
+        return device if name.partition(":")[0] == written_on else name
+
+    return [_changed_entry(entry, changed) for entry in entries]
+
+
+def _kind_of_device(meta: Any) -> str | None:
+    if isinstance(meta, dict):
+        return next((kind for item in meta["items"] if (kind := _kind_of_device(item))), None)
+    return None if meta is None else str(meta[3]).partition(":")[0]
+
+
+def _changed_entry(entry: dict[str, Any], changed: Callable[[str], str]) -> dict[str, Any]:
+    def meta(document: Any) -> Any:
+        if isinstance(document, dict):
+            return {"items": [meta(item) for item in document["items"]]}
+        return None if document is None else [*document[:3], changed(document[3])]
+
+    def text(document: Any) -> Any:
+        if not isinstance(document, list) or not document:
+            return document
+        if document[0] == "device":
+            return ["device", changed(document[1])]
+        if document[0] == "graph":
+            return ["graph", {**document[1], "nodes": [_changed_entry(inner, changed) for inner in document[1]["nodes"]]}]
+        return [document[0], *map(text, document[1:])]
+
+    result = {**entry, "args": [text(item) for item in entry["args"]], "kwargs": {key: text(item) for key, item in entry["kwargs"].items()}}
+    if "val" in entry:
+        result["val"] = meta(entry["val"])
+    if "constant" in entry:
+        result["constant"] = {**entry["constant"], "meta": meta(entry["constant"]["meta"])}
+    return result
 
 
 def _word(name: Any) -> str:

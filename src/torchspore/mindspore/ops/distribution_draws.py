@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core import device, torch_private
+from torchspore.engine.core import device, gpu_kinds, torch_private
 from torchspore.engine.core.creation import constant
 from torchspore.engine.core.dtypes import FROM_TORCH
 from torchspore.engine.core.generators import drawing
@@ -16,6 +16,8 @@ from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.kernel_numbers import by_function, by_primitive, check_float, is_on_host, of_primitive
 
 T = torch.Tensor
+_WITHOUT_GAMMA = gpu_kinds.MPS, gpu_kinds.XPU, "npu"
+"""The devices on which torch does not draw gamma numbers: the host draws them."""
 
 
 def _expanded(shape: Any, *parameters: T) -> list[int]:
@@ -40,9 +42,10 @@ def _shape_key(shape: Any) -> str:
 
 @drawing
 def _gamma(alpha: T, source: Stream) -> T:
-    """Gamma with shape `alpha` and scale 1, in alpha's shape (by torch's host kernel, which accepts a generator)."""
-    host = alpha.detach().to("cpu", torch.float64 if alpha.dtype is torch.float64 else torch.float32)
-    return torch_private.standard_gamma(host, source.on(torch.device("cpu"))).to(alpha.device, alpha.dtype)
+    """Gamma with shape `alpha` and scale 1, in alpha's shape."""
+    where = torch.device("cpu") if alpha.device.type in _WITHOUT_GAMMA else alpha.device
+    shape = alpha.detach().to(where, torch.float64 if alpha.dtype is torch.float64 else torch.float32)
+    return torch_private.standard_gamma(shape, source.on(where)).to(alpha.device, alpha.dtype)
 
 
 @drawing

@@ -26,7 +26,7 @@ def _nearest(length: int, new_length: int, align: bool, half: bool, device: Any)
     scale = (length - 1) / (new_length - 1) if align and new_length > 1 else length / new_length
     at = (at + 0.5) * scale if half else at * scale
     at = torch.floor(at + 0.5 if align else at)                # a half is rounded up, not to the even number
-    return at.clamp(0, length - 1).long().to(device)
+    return at.clamp(0, length - 1).long().to(device, non_blocking=True)
 
 
 @op()
