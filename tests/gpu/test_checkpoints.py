@@ -42,3 +42,26 @@ def test_a_checkpoint_moves_between_devices(run_program: Callable[[str], Any], w
     assert loaded["values"] == output["values"] and loaded["safetensors"] and not loaded["missing"]
     assert loaded["loss"] == pytest.approx(output["loss"], rel=1e-3)
     assert (loaded["device"] == "CPU") == (reader == "CPU")
+
+EXPORT = """
+ms.set_context(device_target="{device}", mode=0)
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.dense = nn.Dense(3, 3, weight_init="ones")
+    def construct(self, x):
+        return self.dense(x) * Tensor([1.0, 2.0, 3.0]) + ops.ones((2, 3)) + ops.arange(3)
+x = Tensor(np.arange(6).reshape(2, 3), ms.float32)
+if {writes}:
+    network = Net()
+    ms.export(network, x, file_name="network.mindir", file_format="MINDIR")
+else:
+    network = nn.GraphCell(ms.load("network.mindir"))
+results["values"] = network(x).asnumpy().tolist()
+"""
+
+
+@pytest.mark.parametrize(("writer", "reader"), [("GPU", "CPU"), ("CPU", "GPU")])
+def test_an_exported_network_runs_on_another_device(run_program: Callable[[str], Any], writer: str, reader: str) -> None:
+    expected = run_program(EXPORT.format(device=writer, writes=True))
+    assert run_program(EXPORT.format(device=reader, writes=False)) == expected

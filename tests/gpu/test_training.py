@@ -88,3 +88,34 @@ results["finished"] = time.perf_counter() - started
 def test_operators_run_ahead_of_python(run_program: Callable[[str], Any]) -> None:
     seconds = run_program(AHEAD)
     assert seconds["queued"] < seconds["finished"] / 3
+
+BPROP = """
+import threading
+ms.set_context(device_target="GPU")
+threads = set()
+class Chosen(nn.Cell):
+    def construct(self, x):
+        return x * 2
+    def bprop(self, x, out, dout):
+        threads.add(threading.get_ident() == threading.main_thread().ident)
+        if (x.sum() > 0).all():
+            return (dout * 5,)
+        return (dout * 7,)
+class Gradient(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.network = Chosen()
+    def construct(self, x):
+        return ops.grad(self.network)(x)
+for mode in (1, 0):
+    ms.set_context(mode=mode)
+    gradient = Gradient()
+    results[mode] = [gradient(Tensor(np.full(2, sign, np.float32))).asnumpy().tolist() for sign in (1, -1, 1)]
+results["graphs"], results["threads"] = len(gradient._graphs_), list(threads)
+"""
+
+
+def test_a_bprop_runs_in_the_thread_of_the_program_and_in_its_graph(run_program: Callable[[str], Any]) -> None:
+    results = run_program(BPROP)
+    assert results["1"] == results["0"] == [[5, 5], [7, 7], [5, 5]]
+    assert results["graphs"] == 1 and results["threads"] == [True]
