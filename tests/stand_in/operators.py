@@ -80,6 +80,7 @@ def compute(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any])
             return value
         # A result without memory will be resized, and memory that a tensor of another device owns can not be resized.
         is_empty_result = id(value) in results_of_caller and not value.untyped_storage().nbytes()
+        pairs.index = value.device.index or 0
         values = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype) if is_empty_result else pairs.host(value)
         operands[id(values)] = value, values
         return values
