@@ -276,12 +276,13 @@ def test_a_file_is_read_changed_and_written_again(tmp_path: Path) -> None:
 def test_a_written_graph_moves_to_another_device() -> None:
     from torchspore.graph.fx import serialize
 
+    value = [[2], [1], "float32", "cuda:0"]
     entries = [
-        {"op": "placeholder", "name": "x", "target": "x", "args": [], "kwargs": {}, "val": [[2], [1], "float32", "cuda:0"]},
-        {"op": "call_function", "name": "made", "target": "aten.ones.default", "args": [["list", 2]], "kwargs": {"device": ["device", "cuda:0"]},
-         "val": {"items": [[[2], [1], "float32", "cuda:0"], None, [[], [], "int64", "cpu"]]}},
+        {"op": "placeholder", "name": "x", "target": "x", "args": [], "kwargs": {}, "val": value},
+        {"op": "call_function", "name": "y", "target": "aten.ones.default", "args": [["list", 2]],
+         "kwargs": {"device": ["device", "cuda:0"]}, "val": {"items": [value, None, [[], [], "int64", "cpu"]]}},
     ]
-    made = serialize.moved(entries, "cpu")[1]
-    assert made["kwargs"] == {"device": ["device", "cpu"]} and made["args"] == [["list", 2]]
-    assert made["val"]["items"] == [[[2], [1], "float32", "cpu"], None, [[], [], "int64", "cpu"]]
+    moved = serialize.moved(entries, "cpu")[1]
+    assert moved["kwargs"] == {"device": ["device", "cpu"]} and moved["args"] == [["list", 2]]
+    assert moved["val"]["items"] == [[[2], [1], "float32", "cpu"], None, [[], [], "int64", "cpu"]]
     assert serialize.moved(entries, "xpu:0")[1]["val"]["items"][2][3] == "cpu"             # what was on the host stays there

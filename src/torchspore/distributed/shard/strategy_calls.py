@@ -233,7 +233,7 @@ def _tensorless(value: Any) -> Any:
         t = value._t
         if type(t) is not torch.Tensor or t.ndim > 1 or t.numel() > 16 or t.is_floating_point():
             return None
-        with without_modes():                       # the copy from an accelerator is no operator of the program
+        with without_modes():                       # a capture must not see the copy from an accelerator
             return t.tolist()
     return None if any(isinstance(leaf, TensorBase) for leaf in tree.leaves(value)) else value
 

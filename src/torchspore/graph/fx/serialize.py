@@ -71,10 +71,10 @@ def _read(document: dict[str, Any]) -> torch.fx.GraphModule:
 
 def moved(entries: list[Any], device: str) -> list[Any]:
     """Return the nodes of a written graph for another device: what was on the device of its first value is on `device`."""
-    written_on = next((kind for entry in entries if (kind := _kind_of_device(entry.get("val")))), None)
+    kind_of_writer = next((kind for entry in entries if (kind := _kind_of_device(entry.get("val")))), None)
 
     def changed(name: str) -> str:
-        return device if name.partition(":")[0] == written_on else name
+        return device if name.partition(":")[0] == kind_of_writer else name
 
     return [_changed_entry(entry, changed) for entry in entries]
 

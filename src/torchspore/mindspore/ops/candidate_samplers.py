@@ -54,7 +54,7 @@ def _share(classes: T, limit: int, kind: str) -> T:
 
 
 def _expected(share: T, sampled: int, tries: T | None) -> T:
-    """Return how often classes of these shares are expected (float32) among so many draws, or among different ones of so many tries.
+    """Return how often classes of these shares are expected (float32): among `sampled` draws, or among the different ones of `tries`.
 
     As in MindSpore's kernel, draws without a repeated try count as draws that may repeat.
     """
