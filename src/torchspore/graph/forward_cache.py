@@ -56,6 +56,7 @@ class Forward(GradFrame):
 
     def __init__(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         super().__init__()
+        self.heeds_flags = not thread_state.follows_graph_rules()
         self.args, self.kwargs = args, kwargs
         self._tensors: list[TensorBase] = list(tensors((args, kwargs)))
         self._home = cell.__dict__
@@ -155,7 +156,9 @@ class Forward(GradFrame):
             return False
         if any(is_integer(raw(t)) for position in positions for t in tensors(self.args[position])):
             return False                                   # gradients by integers are not recorded unless they are asked for
-        return all(id(w) not in tensor_ids and (id(w) in self._leaves or id(w) not in self._read) for w in weights)
+        has_no_gradient = [self.heeds_flags and not getattr(w, "requires_grad", True) for w in weights]
+        return all(id(w) not in tensor_ids and (is_frozen or id(w) in self._leaves or id(w) not in self._read)
+                   for w, is_frozen in zip(weights, has_no_gradient))
 
     # ---- its use
 
@@ -167,11 +170,14 @@ class Forward(GradFrame):
         None where the backward pass needs a value that the forward pass has assigned to since it read it.
         """
         inputs = [self._of_argument(self.args[position]) for position in positions]
+        for tensor in (*self._tensors, *weights):
+            if getattr(tensor, "__parameter__", False):
+                self.flag_set(tensor, tensor.requires_grad)  # type: ignore[attr-defined]
         with recording_gradients():
             leaves = [self._leaves[id(w)] if id(w) in self._leaves else new_leaf(raw(w)) for w in weights]
             try:
                 with self.open():
-                    gradients = follow(self.result[0] if has_aux else self.result, inputs, leaves, self.taken, sens, False)
+                    gradients = follow(self.result[0] if has_aux else self.result, inputs, leaves, self, sens, False)
             except RuntimeError as error:
                 if "modified by an inplace operation" in str(error):
                     return None

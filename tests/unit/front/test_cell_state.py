@@ -228,9 +228,42 @@ def test_no_graph_names_a_parameter(mode: int) -> None:
         assert net.stored.name == "other"
 
 
-def test_a_named_weight_has_a_gradient_whether_or_not_it_is_trained(mode: int) -> None:
-    """2.10 gives the derivative in Graph mode, and 0 in PyNative."""
+def test_a_listed_weight_that_is_not_trained(mode: int) -> None:
+    """As in 2.10: its gradient is 0 in PyNative, in graphs it is the derivative."""
     net = Takes(ms.float32)
     net.construct = lambda x: x * net.stored
     net.stored.requires_grad = False
-    assert ms.grad(net, None, [net.stored])(Tensor([4.0, 5.0]))[0].asnumpy().tolist() == [4, 5]
+    gradient = ms.grad(net, None, [net.stored])
+    in_graph = ms.jit(lambda x: gradient(x)[0])
+    x = Tensor([4.0, 5.0])
+    assert gradient(x)[0].asnumpy().tolist() == ([4, 5] if mode == ms.GRAPH_MODE else [0, 0])
+    assert in_graph(x).asnumpy().tolist() == [4, 5]
+
+
+class Freezes(Takes):
+    """Sets the flag of its Parameter while it runs: by a statement, a method or setattr."""
+
+    def __init__(self, way: str) -> None:
+        super().__init__(ms.float32)
+        self.way = way
+
+    def construct(self, x):
+        if self.way == "statement":
+            self.stored.requires_grad = False
+        elif self.way == "method":
+            self.stored.requires_grad_(False)
+        else:
+            setattr(self.stored, "requires_grad", False)
+        return x * self.stored
+
+
+@pytest.mark.parametrize("way", ["statement", "method", "setattr"])
+def test_no_graph_changes_what_is_trained(mode: int, way: str) -> None:
+    net, x = Freezes(way), Tensor([4.0, 5.0])
+    function = ms.jit(lambda x: net(x)) if mode == ms.PYNATIVE_MODE else net
+    refusal = "'requires_grad_' is not supported" if way == "method" else "Do not support to set attribute for a parameter"
+    with pytest.raises(RuntimeError if way == "method" else ValueError, match=refusal):
+        ms.grad(function, None, [net.stored])(x)
+    assert net.stored.requires_grad
+    if mode == ms.PYNATIVE_MODE:
+        assert ms.grad(net, None, [net.stored])(x)[0].asnumpy().tolist() == [0, 0] and not net.stored.requires_grad

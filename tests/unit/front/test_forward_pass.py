@@ -112,12 +112,16 @@ def test_other_arguments_are_computed(arguments: Any) -> None:
     assert float(net.passes) == 2
 
 
-def test_weights_that_were_frozen_are_computed() -> None:
+def test_the_gradient_of_frozen_weights_is_0_and_of_thawed_ones_is_computed() -> None:
     net, x = make_net()
     net.weight.requires_grad = False
     net(x)
+    assert gradient(net, x) == [0.0, 0.0]
+    assert float(net.passes) == 1
+    net(x)
+    net.weight.requires_grad = True
     assert gradient(net, x) == [1.0, 4.0]
-    assert float(net.passes) == 2
+    assert float(net.passes) == 3
 
 
 def test_a_weight_that_was_not_used_has_zeros() -> None:

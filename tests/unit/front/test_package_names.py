@@ -426,3 +426,24 @@ def test_a_model_may_be_built_later_by_mindspores_own_steps() -> None:
     data = ms.dataset.NumpySlicesDataset(rows, shuffle=False).batch(3)
     model.train(1, data)
     assert model.eval(data)["mse"] < 1 and model.predict(ms.Tensor(rows["x"])).shape == (3, 1)
+
+
+@pytest.mark.parametrize("mode", [ms.GRAPH_MODE, ms.PYNATIVE_MODE], ids=["graph", "jit"])
+def test_a_graph_does_not_share_cached_primitives(mode: int) -> None:
+    """As in 2.10: the strategy of an instance that a program holds does not act on a call site in a graph."""
+    shared = _get_cache_prim(ops.Neg)()
+    shared.shard(((1,),))
+
+    class Net(nn.Cell):
+        def construct(self, x: ms.Tensor) -> ms.Tensor:
+            return _get_cache_prim(ops.Neg)()(x) * (5 if "in_strategy" in _get_cache_prim(ops.Neg)().attrs else 1)
+
+    before = ms.get_context("mode")
+    ms.set_context(mode=mode)
+    try:
+        net = Net()
+        result = ms.jit(lambda x: net(x))(ms.Tensor([2.0])) if mode == ms.PYNATIVE_MODE else net(ms.Tensor([2.0]))
+    finally:
+        ms.set_context(mode=before)
+        del shared.attrs["in_strategy"]
+    assert float(result) == -2.0

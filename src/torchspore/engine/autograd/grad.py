@@ -14,7 +14,7 @@ import torch
 from torchspore.base.text import message
 from torchspore.context.store import STORE
 from torchspore.engine.autograd import gradient_errors
-from torchspore.engine.core import backward_pass, gradient_hooks, integer_gradients, torch_private, tree
+from torchspore.engine.core import backward_pass, gradient_hooks, integer_gradients, thread_state, torch_private, tree
 from torchspore.engine.core.in_place_versions import Extent, Versions, base_of, renamed
 from torchspore.engine.core.tensor import Composite, Frame, TensorBase, frame, is_recording, raw, tensors, transform, wrap
 from torchspore.engine.core.torch_interop import entered
@@ -62,6 +62,9 @@ class GradFrame(Frame):
 
     def __init__(self) -> None:
         self._values: dict[int, torch.Tensor] = {}
+        self._frozen: dict[int, torch.Tensor] = {}
+        """By the ids of Parameters with `requires_grad=False` their stand-ins, which reads are detached from (only with `heeds_flags`)."""
+        self.heeds_flags = False
         self._weights: list[TensorBase] = []          # keeps the ids in `_values` from being used again
         self._modified: dict[int, TensorBase] = {}
         self._versions: Versions | None = None     # from the first write on
@@ -73,16 +76,30 @@ class GradFrame(Frame):
 
     def stand_for(self, tensor: TensorBase, leaf: torch.Tensor) -> None:
         """From now on `leaf` is computed with where `tensor` is read."""
-        self._values[id(tensor)] = leaf
+        is_frozen = self.heeds_flags and getattr(tensor, "__parameter__", False) and not tensor.requires_grad  # type: ignore[attr-defined]
+        (self._frozen if is_frozen else self._values)[id(tensor)] = leaf
         self._weights.append(tensor)
+
+    def flag_set(self, parameter: TensorBase, requires_grad: bool) -> None:
+        if self.heeds_flags:
+            before, after = (self._frozen, self._values) if requires_grad else (self._values, self._frozen)
+            if id(parameter) in before:
+                after[id(parameter)] = before.pop(id(parameter))
 
     def leaf_ids(self) -> set[int]:
         """Return the ids of the torch tensors that this frame hands out for Tensors."""
-        return {id(value) for value in self._values.values()}
+        return {id(value) for value in (*self._values.values(), *self._frozen.values())}
+
+    def frozen_leaf_ids(self) -> set[int]:
+        """Return the ids of the leaves that have no gradient, because their Parameters have `requires_grad=False` now."""
+        return {id(leaf) for leaf in self._frozen.values()}
 
     def resolve(self, tensor: TensorBase) -> torch.Tensor:
         value = self._values.get(id(tensor))
         if value is None:
+            if self._frozen and id(tensor) in self._frozen:
+                value = self._frozen[id(tensor)]
+                return (value if self._versions is None else self._versions.read(value)).detach()
             value = self._first(tensor)
         return value if self._versions is None else self._versions.read(value)
 
@@ -127,8 +144,12 @@ class GradFrame(Frame):
 
     def _memory(self, tensor: TensorBase) -> torch.Tensor:
         """The torch tensor that writes into `tensor` go to."""
-        value = self._values.get(id(tensor))
+        value = self._stand_in(tensor)
         return self._first(tensor) if value is None else value
+
+    def _stand_in(self, tensor: TensorBase) -> torch.Tensor | None:
+        value = self._values.get(id(tensor))
+        return self._frozen.get(id(tensor)) if value is None else value
 
     def _begin_write(self, tensor: TensorBase) -> Versions:
         self._modified[id(tensor)] = tensor
@@ -172,11 +193,12 @@ class GradFrame(Frame):
 
     def rebind(self, tensor: TensorBase, t: torch.Tensor) -> None:
         self._values.pop(id(tensor), None)
+        self._frozen.pop(id(tensor), None)
         self._modified.pop(id(tensor), None)
         super().rebind(tensor, t)
 
     def host(self, tensor: TensorBase) -> torch.Tensor:
-        value = self._values.get(id(tensor))
+        value = self._stand_in(tensor)
         if value is None:
             value = super().host(tensor)
         return value if self._versions is None else self._versions.read(value)
@@ -217,7 +239,7 @@ class GradFrame(Frame):
         Frame.write(self, owner, value)
 
     def _write_back(self, versions: Versions, nested: bool) -> None:
-        owners = {id(self._values[id(tensor)]): tensor for tensor in self._weights if id(tensor) in self._values}
+        owners = {id(leaf): tensor for tensor in self._weights if (leaf := self._stand_in(tensor)) is not None}
         owners.update({id(t): tensor for tensor in self._modified.values() if base_of(t := self._memory(tensor)) is t})
         around = self.outer if self.outer is not None else self
         around.settles = True
@@ -326,6 +348,7 @@ def differentiate(
     if TRAINING_START.hook is not None and not nested and frame() is None:
         TRAINING_START.hook()
     frame_ = GradFrame()
+    frame_.heeds_flags = not thread_state.follows_graph_rules()
     arguments = list(arguments)
     with recording_gradients():
         leaves = _weight_leaves(frame_, weights, nested)
@@ -348,7 +371,7 @@ def differentiate(
             if not isinstance(result, TensorBase):
                 result = entered(result)
             differentiated = result[0] if has_aux else result
-            by_position, by_weight = follow(differentiated, inputs, [leaves[id(w)] for w in weights], frame_.taken, sens, nested)
+            by_position, by_weight = follow(differentiated, inputs, [leaves[id(w)] for w in weights], frame_, sens, nested)
         with torch.set_grad_enabled(nested):
             frame_.finish(result, nested)
     for observe in observers:
@@ -374,10 +397,14 @@ def _weight_leaves(frame: GradFrame, weights: Sequence[TensorBase], nested: bool
 
 
 def follow(
-    result: Any, inputs: list[Any], leaves: list[torch.Tensor], taken: dict[int, list[Any]], sens: Any, nested: bool,
+    result: Any, inputs: list[Any], leaves: list[torch.Tensor], frame_: GradFrame, sens: Any, nested: bool,
 ) -> tuple[list[Any], list[Any]]:
-    """(Gradients by position, gradients by weight) of what was computed inside a frame: by its `inputs` and the weights' `leaves`."""
-    targets = [leaf for structure in inputs for leaf in tensors_of(structure)] + leaves
+    """(Gradients by position, gradients by weight) of what was computed inside `frame_`: by its `inputs` and the weights' `leaves`."""
+    taken, frozen = frame_.taken, frame_.frozen_leaf_ids()
+    targets = [leaf for structure in inputs for leaf in tensors_of(structure)]
+    if frozen:
+        targets, leaves = ([leaf.detach() if id(leaf) in frozen else leaf for leaf in some] for some in (targets, leaves))
+    targets += leaves
     rows = [row for leaf in leaves for _, row in taken.get(id(leaf), ())]
     gradients = iter(_gradients(result, [*targets, *rows], sens, nested))
     return [_regroup(structure, gradients) for structure in inputs], _by_weight(leaves, taken, gradients)

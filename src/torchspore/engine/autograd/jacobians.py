@@ -8,6 +8,7 @@ import torch
 
 from torchspore.engine.autograd import grad
 from torchspore.engine.autograd.grad import GradFrame, check_is_seen, enter_inputs, recording_gradients, tensors_of
+from torchspore.engine.core import thread_state
 from torchspore.engine.core.backward_pass import compute_gradients
 from torchspore.engine.core.tensor import is_recording, raw, tensors
 from torchspore.engine.core.torch_interop import entered
@@ -69,6 +70,7 @@ def _called(function: Callable[..., Any], arguments: Sequence[Any], positions: S
     """(The result of the call, what `compute` makes of it); the call runs once."""
     check_is_seen()
     nested, gradient_frame = is_recording(), GradFrame()
+    gradient_frame.heeds_flags = not thread_state.follows_graph_rules()
     new_arguments, taken, leaves = list(arguments), dict[int, T](), list[T]()
     with recording_gradients():
         for position in positions:

@@ -92,6 +92,9 @@ class Frame:
         """The torch tensor to compute with for `tensor`."""
         return self.outer.resolve(tensor) if self.outer is not None else tensor._t
 
+    def flag_set(self, parameter: TensorBase, requires_grad: bool) -> None:
+        """Is told of another `requires_grad` of a Parameter."""
+
     def measured(self, tensor: TensorBase) -> torch.Tensor:
         """The torch tensor whose lengths count for `tensor`: they are numbers, but for axes that a graph leaves open."""
         return self.outer.measured(tensor) if self.outer is not None else tensor._t

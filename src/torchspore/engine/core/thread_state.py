@@ -58,3 +58,16 @@ def in_pynative(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dic
 def is_in_graph() -> bool:
     """Return whether this thread is inside of a call in GRAPH_MODE: one that is captured, or that runs because no graph can hold it."""
     return STORE.graph_mode and (frame() is not None or local.in_pynative or local.breaks > 0)
+
+
+def is_in_jit() -> bool:
+    """Return whether this thread is inside of a `@jit` function or a captured call."""
+    around = frame()
+    while around is not None and not around.traces:
+        around = around.outer
+    return around is not None or local.in_pynative or local.breaks > 0
+
+
+def follows_graph_rules() -> bool:
+    """Return whether gradients of this thread are those of graphs: of listed weights, whatever their `requires_grad` says."""
+    return STORE.graph_mode or is_in_jit()

@@ -122,9 +122,8 @@ class Parameter(Tensor):
             value = f"{DEFAULT_NAME}#{next(_unnamed)}"
         if not isinstance(value, str):                      # a ValueError, as in MindSpore
             raise ValueError(f"Parameter(name={value!r}): expected a str, got {type(value).__name__}.\n\nhint: write name='weight'.")
-        if "_name" in self.__dict__ and thread_state.is_in_graph() and is_user_file(sys._getframe(1).f_code.co_filename):
-            raise ValueError(f"Do not support to set attribute for a parameter. (name of {self._name!r} in GRAPH_MODE)\n\n"
-                             "hint: name the Parameter in __init__.")
+        if "_name" in self.__dict__:
+            _refuse_in_graph(self._name, "name", "name the Parameter in __init__")
         self._name = value
 
     @property
@@ -136,8 +135,14 @@ class Parameter(Tensor):
     def requires_grad(self, value: bool) -> None:
         if not isinstance(value, bool):
             raise TypeError(f"Parameter {self.name!r}: requires_grad={value!r}: expected a bool, got {type(value).__name__}.")
+        if "_requires_grad" in self.__dict__:
+            _refuse_in_graph(self._name, "requires_grad", "set it outside of the call, or use PYNATIVE_MODE without @jit")
         self._requires_grad = value
         change_counters.rebinds += 1
+        around = engine.frame()
+        while around is not None:
+            around.flag_set(self, value)
+            around = around.outer
 
     @property
     def is_unnamed(self) -> bool:
@@ -246,6 +251,12 @@ class Parameter(Tensor):
         return f"Parameter ({facts}, {holding_text})" if holding_text else f"Parameter ({facts})"
 
     __str__ = __repr__
+
+
+def _refuse_in_graph(name: str, attribute: str, hint: str) -> None:
+    """Raises ValueError, as MindSpore does, if the program sets an attribute of a Parameter inside of a graph."""
+    if (thread_state.is_in_graph() or thread_state.is_in_jit()) and is_user_file(sys._getframe(2).f_code.co_filename):
+        raise ValueError(f"Do not support to set attribute for a parameter. ({attribute} of {name!r} in a graph)\n\nhint: {hint}.")
 
 
 class _BufferMeta(type(Tensor)):  # type: ignore[misc]

@@ -9,7 +9,7 @@ import torch
 
 from torchspore.base.text import message, short
 from torchspore.engine.core import creation as create
-from torchspore.engine.core import device, dtypes, integer_gradients
+from torchspore.engine.core import device, dtypes, integer_gradients, thread_state
 from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.tensor import TensorBase, modify, raw, wrap
 from torchspore.mindspore.common import unsupported
@@ -276,6 +276,9 @@ def _bernoulli(self: Any, p: Any = None, seed: int | None = None, *, generator: 
 
 def _requires_grad(self: Any, requires_grad: bool = True) -> Any:
     """Store the flag; return the Tensor."""
+    if thread_state.is_in_graph() or thread_state.is_in_jit():
+        raise RuntimeError("Failed to compile: the 'Parameter' object's method 'requires_grad_' is not supported in 'construct' or "
+                           "function with @jit decorator.\n\nhint: call it outside of the graph, or use PYNATIVE_MODE without @jit.")
     self.requires_grad = requires_grad
     return self
 

@@ -10,7 +10,7 @@ from torchspore.base.frames import user_line
 from torchspore.base.text import list_choices, short
 from torchspore.context import effects
 from torchspore.context.store import STORE
-from torchspore.engine.core import change_counters, process
+from torchspore.engine.core import change_counters, process, thread_state
 from torchspore.engine.core.front_end import FRONT
 from torchspore.engine.core.tensor import frame
 from torchspore.engine.random.operator_streams import OperatorStream
@@ -232,9 +232,14 @@ def _cached_primitive(
 
 
 def _get_cache_prim(cls: type[Primitive]) -> Callable[..., Primitive]:
-    """Return a function that creates instances of the primitive `cls`, and returns the same one for the same arguments."""
+    """Return a function that creates instances of the primitive `cls`, and returns the same one for the same arguments.
+
+    In a graph each call creates a new one, as in MindSpore: a strategy or attribute of a shared instance acts where the program holds it.
+    """
 
     def create(*args: Any, **kwargs: Any) -> Primitive:
+        if thread_state.is_in_graph() or thread_state.is_in_jit():
+            return cls(*args, **kwargs)
         try:
             return _cached_primitive(cls, tuple((type(a), a) for a in args), tuple((k, type(v), v) for k, v in kwargs.items()))
         except TypeError:           # unhashable arguments, such as lists; another error of the constructor occurs again
