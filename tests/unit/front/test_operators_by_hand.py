@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from mindspore import Parameter, Tensor, nn, ops
 
+from torchspore.graph import dispatch
+
 M = np.array([[1.0, 2.0, 3.0], [4.0, -5.0, 6.0]], np.float32)
 V = np.array([3.0, 1.0, 4.0, 2.0], np.float32)
 
@@ -231,6 +233,27 @@ def test_dumps_and_assertions(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     with pytest.raises(RuntimeError, match="Assert: the condition is false"):
         ops.Assert(2)(False, [t(V)])
     assert capsys.readouterr().out == "For 'Assert' condition is false.\ninput data: [3. 1.]\n"
+
+
+def test_a_graph_dumps_each_time(mode: int, tmp_path: Path) -> None:
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.dump = ops.TensorDump("in")
+
+        def construct(self, x: Tensor) -> Tensor:
+            y = x * 2
+            self.dump(str(tmp_path / "y"), y)
+            return y.sum()
+
+    net = Net()
+    for factor in (1, 2):
+        assert ms.grad(net)(t(V * factor)).asnumpy().tolist() == [2] * V.size
+        net(t(V * factor))
+    paths = sorted(tmp_path.iterdir(), key=lambda path: int(path.stem.rpartition("_")[2]))
+    assert [path.stem.rpartition("_")[0] for path in paths] == ["y_in_float32"] * 4
+    assert [np.load(path).tolist() for path in paths] == [(V * 2).tolist()] * 2 + [(V * 4).tolist()] * 2
+    assert len(dispatch.graphs(net)) == (mode == ms.GRAPH_MODE)
 
 
 def test_a_graph_prints_each_time(mode: int, capsys: pytest.CaptureFixture[str]) -> None:

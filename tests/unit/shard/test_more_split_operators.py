@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import mindspore as ms
@@ -225,3 +226,22 @@ def test_the_attribute_layout_replaces_the_strategy() -> None:
     phase, _ = _cell_graph_executor.compile(net, _random(4, 4, 4))
     (operators,) = _cell_graph_executor._graph_executor.get_parallel_graph_info(phase).values()
     assert operators["ReLU-0"]["attrs"]["inputs_tensor_map"] == "((2, 0, 1))"
+
+
+def test_a_split_graph_dumps_full_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.product, self.dump = ops.MatMul().shard(((2, 1), (1, 1))), ops.TensorDump()
+
+        def construct(self, x: Tensor, y: Tensor) -> Tensor:
+            z = self.product(x, y)
+            self.dump(str(tmp_path / "z"), z)
+            return z.sum()
+
+    x = np.arange(16, dtype=np.float32).reshape(4, 4)
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "2")
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
+    assert float(Net()(Tensor(x), Tensor(x))) == (x @ x).sum()
+    paths = list(tmp_path.iterdir())
+    assert paths and all((np.load(path) == x @ x).all() for path in paths)

@@ -103,8 +103,8 @@ def _in_graph(values: list[torch.Tensor], layout: str) -> None:
     for entry in entries:
         _collect_pieces(entry, values, pieces)
     if _OUTPUT.file is not None and _OUTPUT.file.is_ready(line):
-        pieces = [(kind, _copied(value) if kind == "tensor" else value) for kind, value in pieces] if _is_waiting() else pieces
-        _deliver(lambda: _OUTPUT.file.write(pieces, line) if _OUTPUT.file is not None else None)
+        pieces = [(kind, copy_if_waiting(value) if kind == "tensor" else value) for kind, value in pieces]
+        deliver(lambda: _OUTPUT.file.write(pieces, line) if _OUTPUT.file is not None else None)
     else:
         say("".join(_as_graphs_print(kind, value) + "\n" for kind, value in pieces))
 
@@ -121,6 +121,11 @@ def _collect_pieces(entry: list[Any], values: Sequence[torch.Tensor], pieces: li
             _collect_pieces(item, values, pieces)
     else:
         pieces.append((kind, values[rest[0]] if kind == "tensor" else rest[0]))
+
+
+def copy_if_waiting(t: torch.Tensor) -> torch.Tensor:
+    """Return `t`, or a copy if its print waits."""
+    return _copied(t) if _is_waiting() else t
 
 
 def _copied(t: torch.Tensor) -> torch.Tensor:
@@ -149,19 +154,20 @@ def prints(module: torch.fx.GraphModule) -> bool:
 # ---- prints that wait
 
 def say(text: str) -> None:
-    """Writes a text to the screen; where the graph may still fail, when it has not."""
+    """Write a text to the screen."""
     def write() -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
 
-    _deliver(write)
+    deliver(write)
 
 
 def _is_waiting() -> bool:
     return getattr(_waiting, "held", None) is not None
 
 
-def _deliver(print_: Callable[[], None]) -> None:
+def deliver(print_: Callable[[], None]) -> None:
+    """Call `print_`; if the graph of this thread may still fail, after it has not."""
     waiting = getattr(_waiting, "held", None)
     if waiting is None:
         print_()

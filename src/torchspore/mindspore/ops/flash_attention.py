@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from torchspore.base.text import message
+from torchspore.base.text import message, short
 from torchspore.engine.eager import attention_blocks
 from torchspore.mindspore.ops.declare import op
 
@@ -64,12 +64,16 @@ def _apply_rotary_pos_emb(query: T, key: T, cos: T, sin: T, position_ids: T, cos
 _ALL = 2147483647
 """A number of positions that no sequence has."""
 LAYOUTS = ("BSH", "BNSD", "SBH", "BSND")
+_PACKED = "TND"
+"""The layout of sequences of several lengths, one after the other: (all tokens, N, D)."""
 
 
 def heads_apart(t: T, layout: str, heads: int) -> T:
     """Convert a Tensor in one of the layouts to (B, N, S, D)."""
     if layout == "BNSD":
         return t
+    if layout == _PACKED:
+        return t.transpose(0, 1).unsqueeze(0)
     if layout == "BSND":
         return t.transpose(1, 2)
     t = t.transpose(0, 1) if layout == "SBH" else t
@@ -81,6 +85,8 @@ def heads_together(t: T, layout: str) -> T:
     """Convert a Tensor (B, N, S, D) to one of the layouts."""
     if layout == "BNSD":
         return t
+    if layout == _PACKED:
+        return t.squeeze(0).transpose(0, 1)
     t = t.transpose(1, 2)
     if layout == "BSND":
         return t
@@ -103,7 +109,9 @@ def flash_attention_score(
     """softmax(scalar_value * query @ key^T + real_shift) @ value for each of `head_num` heads; `attn_mask` marks excluded keys.
 
     Queries see keys from `pre_tokens` before to `next_tokens` after them (sparse_mode 0), or none after them (2: aligned to the upper left
-    corner, 3: to the lower right one). Raises ValueError for the other arguments, which are packings of Ascend's kernels.
+    corner, 3: to the lower right one), or those that `attn_mask` shows (1). In the layout TND, `actual_seq_qlen` and `actual_seq_kvlen`
+    have the sums of the lengths of sequences that lie one after the other; each query sees keys of its sequence alone. Raises ValueError
+    for the other arguments, which are packings of Ascend's kernels.
     """
     return _flash(
         query, key, value, head_num, real_shift, drop_mask, padding_mask, attn_mask, prefix, actual_seq_qlen, actual_seq_kvlen, keep_prob,
@@ -133,33 +141,44 @@ def _flash(
     prefix: Any, actual_seq_qlen: Any, actual_seq_kvlen: Any, keep_prob: float, scalar_value: float, pre_tokens: int, next_tokens: int,
     inner_precise: int, input_layout: str, sparse_mode: int,
 ) -> tuple[T, T, T, T]:
-    for name, option in (("padding_mask", padding_mask), ("prefix", prefix), ("actual_seq_qlen", actual_seq_qlen), (
-        "actual_seq_kvlen", actual_seq_kvlen,
-    )):
+    is_packed = input_layout == _PACKED
+    lengths = (("actual_seq_qlen", actual_seq_qlen), ("actual_seq_kvlen", actual_seq_kvlen))
+    for name, option in (("padding_mask", padding_mask), ("prefix", prefix), *(() if is_packed else lengths)):
         if option is not None:
             raise ValueError(f"{name}=...: expected None.\n\nhint: write the lengths into attn_mask.")
-    if input_layout not in LAYOUTS:
-        raise ValueError(f"input_layout={input_layout!r}: expected one of {', '.join(LAYOUTS)}.")
-    if sparse_mode not in (0, 2, 3):
-        raise ValueError(f"sparse_mode={sparse_mode!r}: expected 0, 2 or 3.\n\nhint: write other patterns into attn_mask.")
+    if input_layout not in (*LAYOUTS, _PACKED):
+        raise ValueError(f"input_layout={input_layout!r}: expected one of {', '.join((*LAYOUTS, _PACKED))}.")
+    if sparse_mode not in (0, 1, 2, 3):
+        raise ValueError(f"sparse_mode={sparse_mode!r}: expected 0, 1, 2 or 3.\n\nhint: write other patterns into attn_mask.")
+    if sparse_mode == 1 and attn_mask is None:
+        raise ValueError("sparse_mode=1: expected an attn_mask.")
     if inner_precise not in (0, 1):
         raise ValueError(f"inner_precise={inner_precise!r}: expected 0 or 1; both compute the sums in float32.")
     q = heads_apart(query, input_layout, head_num)
     heads = key.shape[-1] // q.shape[-1] if input_layout in ("BSH", "SBH") else head_num
     k, v = (for_each_query(heads_apart(t, input_layout, heads), q) for t in (key, value))
-    before, behind = {0: (pre_tokens, next_tokens), 2: (_ALL, 0), 3: (_ALL, k.shape[2] - q.shape[2])}[sparse_mode]
+    before, behind = {
+        0: (pre_tokens, next_tokens), 1: (_ALL, _ALL), 2: (_ALL, 0), 3: (_ALL, k.shape[2] - q.shape[2]),
+    }[sparse_mode]
+    has_full_mask = attn_mask is not None and sparse_mode < 2
+    if is_packed and (real_shift is not None or keep_prob < 1.0 or has_full_mask or attention_blocks.is_in_blocks()):
+        hint = "sparse_mode 2 or 3, without enable_ring_attention"
+        raise ValueError(message("input_layout='TND' with a real_shift, a drop_mask or a mask of all keys", "neither of them", hint=hint))
     if attention_blocks.is_in_blocks():
         if real_shift is not None or keep_prob < 1.0:
             raise ValueError("enable_ring_attention: expected neither real_shift nor keep_prob below 1.")
-        mask = _mask_of_all_keys(attn_mask, q, k) if attn_mask is not None and sparse_mode == 0 else None
+        mask = _mask_of_all_keys(attn_mask, q, k) if attn_mask is not None and has_full_mask else None
         out, largest, total = attention_blocks.attention(q, k, v, mask, scalar_value, before, behind)
         out = heads_together(out.to(value.dtype), input_layout)
         return largest.expand(*largest.shape[:-1], 8), total.expand(*total.shape[:-1], 8), query.new_empty(0), out
     scores = (q.float() @ k.float().mT) * scalar_value
     if real_shift is not None:
         scores = scores + real_shift
-    hidden = attention_blocks.hidden(*scores.shape[-2:], before, behind, scores.device)
-    if attn_mask is not None and sparse_mode == 0:
+    if is_packed:
+        hidden = _hidden_from_sequences(query, key, actual_seq_qlen, actual_seq_kvlen, before, None if sparse_mode == 3 else behind)
+    else:
+        hidden = attention_blocks.hidden(*scores.shape[-2:], before, behind, scores.device)
+    if attn_mask is not None and has_full_mask:
         hidden = hidden | attn_mask.to(torch.bool)
     scores, weights = weighed(scores, hidden)
     if keep_prob < 1.0:
@@ -170,7 +189,45 @@ def _flash(
     scores = scores.detach()
     largest = scores.amax(-1, keepdim=True) if scores.shape[-1] else scores.new_full((*scores.shape[:-1], 1), -torch.inf)
     total = torch.exp(scores - attention_blocks.finite(largest)).sum(-1, keepdim=True)
+    if is_packed:
+        largest, total = heads_together(largest, _PACKED), heads_together(total, _PACKED)
     return largest.expand(*largest.shape[:-1], 8), total.expand(*total.shape[:-1], 8), query.new_empty(0), out
+
+
+def _hidden_from_sequences(query: T, key: T, query_ends: Any, key_ends: Any, before: int, behind: int | None) -> T:
+    """Return which keys (columns) a query (row) of packed sequences does not see.
+
+    It sees keys of its own sequence, from `before` positions before it to `behind` after it; None aligns the last query with the last key.
+    Tokens behind the last end belong to no sequence.
+    """
+    ends = [_ends(name, value, t) for name, value, t in (
+        ("actual_seq_qlen", query_ends, query), ("actual_seq_kvlen", key_ends, key),
+    )]
+    if ends[0].shape != ends[1].shape:
+        raise ValueError(message(f"actual_seq_qlen of {ends[0].shape[0]} and actual_seq_kvlen of {ends[1].shape[0]}", "as many sequences"))
+    positions = [torch.arange(t.shape[0], device=t.device) for t in (query, key)]
+    numbers = [torch.searchsorted(end, position, right=True) for end, position in zip(ends, positions)]
+    starts = [torch.cat([end.new_zeros(1), end]) for end in ends]
+    rows, columns = (position - start[number] for position, start, number in zip(positions, starts, numbers))
+    offset = columns - rows.unsqueeze(-1)
+    if behind is None:
+        lengths = [torch.cat([end.diff(prepend=end.new_zeros(1)), end.new_zeros(1)]) for end in ends]
+        limit: Any = (lengths[1] - lengths[0])[numbers[0]].unsqueeze(-1)
+    else:
+        limit = behind
+    is_other = (numbers[0].unsqueeze(-1) != numbers[1]) | (numbers[0] == ends[0].shape[0]).unsqueeze(-1)
+    return is_other | (offset > limit) | (offset < -before)
+
+
+def _ends(name: str, value: Any, t: T) -> T:
+    """Return the ends of packed sequences as an int64 tensor. Raises ValueError if they are absent, or decrease, or exceed the tokens."""
+    if isinstance(value, T) and value.ndim == 1 and not value.is_floating_point():
+        return value.to(t.device, torch.int64).contiguous()
+    is_list = isinstance(value, (list, tuple)) and all(type(end) is int for end in value) and len(value) > 0
+    if not is_list or list(value) != sorted(value) or value[0] < 0 or value[-1] != t.shape[0]:
+        expected = f"the ends of the sequences, which do not decrease, the last one {t.shape[0]}"
+        raise ValueError(message(f"input_layout='TND' with {name}={short(value)}", expected))
+    return torch.tensor(value, device=t.device)
 
 
 def _mask_of_all_keys(mask: T, query: T, key: T) -> T:

@@ -14,6 +14,7 @@ from torchspore.base.arguments import is_int
 from torchspore.base.files import atomic_file
 from torchspore.engine.autograd.bprop import with_gradient
 from torchspore.engine.core import creation, device, printing
+from torchspore.engine.core.custom_operators import define
 from torchspore.engine.core.dtypes import FROM_TORCH
 from torchspore.engine.core.tensor import TensorBase, modify, raw, tensors, wrap
 from torchspore.graph.capture import trace_guard_hooks
@@ -66,11 +67,26 @@ def _dump(file: str, tensor: Any, mode: str) -> None:
         raise TypeError(f"expected the name of a file, got {file!r}.")
     if not isinstance(tensor, TensorBase):
         raise TypeError(f"expected a Tensor, got {type(tensor).__name__}.")
-    trace_guard_hooks.ends_trace("writes a file", Kind.OTHER)
     stem = file.removesuffix(".npy") + ("_in" if mode == "in" else "")
-    path = Path(f"{stem}_{str(tensor.dtype).lower()}_{next(_dumps)}.npy")  # type: ignore[attr-defined]
-    with atomic_file(path, mode=0o400) as out:
-        np.save(out, creation.to_numpy(tensor))
+    if trace_guard_hooks.is_tracing():
+        _DUMP(raw(tensor).detach(), stem)
+    else:
+        _write_dump(creation.to_numpy(tensor), stem, str(tensor.dtype).lower())  # type: ignore[attr-defined]
+
+
+def _write_dump(values: np.ndarray[Any, Any], stem: str, dtype: str) -> None:
+    with atomic_file(Path(f"{stem}_{dtype}_{next(_dumps)}.npy"), mode=0o400) as out:
+        np.save(out, values)
+
+
+def _dump_in_graph(x: T, stem: str) -> None:
+    """Writes a Tensor of a graph to a file each time that the graph runs."""
+    tensor = wrap(printing.copy_if_waiting(x))
+    printing.deliver(lambda: _write_dump(creation.to_numpy(tensor), stem, str(tensor.dtype).lower()))
+
+
+_DUMP: Any = define("dump(Tensor x, str stem) -> ()", _dump_in_graph, lambda *arguments: None)
+printing.OPERATORS.add(_DUMP)
 
 
 @op(raw_arguments=True)

@@ -22,7 +22,7 @@ def attention(call: Call) -> tuple[Form, ...]:
     def check_full_heads(cuts: Cuts, devices: int) -> str | None:
         return f"a number of parts that divides the {heads} heads, got {cuts['n']}" if heads % cuts["n"] else None
 
-    statistics = ("b", "n", "s", UNCUT)
+    statistics = ("b", "n", "s", UNCUT) if "T" not in layout else query
     order = tuple(label for label in query if label != UNCUT)
     sizes = {**dict(zip(query, call.shapes[0])), "n": heads}
 
