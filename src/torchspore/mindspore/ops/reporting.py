@@ -85,7 +85,7 @@ def _dump_in_graph(x: T, stem: str) -> None:
     printing.deliver(lambda: _write_dump(creation.to_numpy(tensor), stem, str(tensor.dtype).lower()))
 
 
-_DUMP: Any = define("dump(Tensor x, str stem) -> ()", _dump_in_graph, lambda *arguments: None)
+_DUMP: Any = define("dump(Tensor x, str stem) -> ()", _dump_in_graph, lambda *_: None)
 printing.OPERATORS.add(_DUMP)
 
 
