@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from torchspore.base.text import message
 from torchspore.distributed.shard.strategies import elementwise
 from torchspore.distributed.shard.strategies.axis_labels import UNCUT, Call, Cuts, Form, Labels, Shape
+from torchspore.distributed.shard.strategies.grid_products import grid_product
 from torchspore.distributed.shard.strategies.layout import MapEntry, TensorLayout, read, replicated_layout
 
 Strategy = tuple[tuple[int, ...], ...]
@@ -251,6 +252,11 @@ def by_layouts(call: Call, form: Form, layouts_given: tuple[TensorLayout, ...], 
         raise Misfit(f"{len(call.shapes)} Layouts, one for each input, got {len(layouts_given)}")
     if any(layout.device_matrix != matrix for layout in layouts_given) or prod(matrix) != devices:
         raise Misfit(f"Layouts with one device_matrix of {devices} devices")
+    on_grid = grid_product(call, layouts_given) if call.name == "MatMul" and out_strategy is None else None
+    if on_grid is not None:
+        for position, (shape, layout) in enumerate(zip(call.shapes, layouts_given)):
+            _check_layout(layout, shape, position)
+        return Fit(matrix, on_grid[0], (on_grid[1],))
     axes: dict[str, tuple[int, ...]] = {}
     for position, (shape, layout) in enumerate(zip(call.shapes, layouts_given)):
         _check_layout(layout, shape, position)
