@@ -13,7 +13,7 @@ _SHARED_WITH_OPS = tuple(
     "abs acos acosh arccos arccosh arcsin arcsinh arctan arctan2 arctanh argmax asin asinh atan atan2 atanh bitwise_and bitwise_or "
     "bitwise_xor broadcast_to ceil cos cosh cross dot dstack erf erfc erfinv exp exp2 expm1 eye flip floor gcd greater gt hstack inverse "
     "isclose isfinite isinf le less_equal log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or logical_xor "
-    "masked_select matmul maximum minimum mm nan_to_num ne neg negative not_equal outer pow ravel reciprocal rsqrt sigmoid sign sin sinc "
+    "masked_select matmul maximum minimum mm nan_to_num ne neg negative not_equal pow ravel reciprocal rsqrt sigmoid sign sin sinc "
     "sinh square swapaxes tan tanh tile tril triu unique_consecutive unsqueeze".split(),
 )
 """Operators of `ops` with the same arguments and meaning."""

@@ -25,6 +25,14 @@ def mv(input: T, vec: T) -> T:
 
 
 @bridged
+def outer(input: T, vec2: T) -> T:
+    """The outer product of two vectors. Raises ValueError for other shapes."""
+    if input.ndim != 1 or vec2.ndim != 1:
+        raise ValueError(f"For Primitive[Outer], the rank of the input must be 1, but got {input.ndim} and {vec2.ndim}.")
+    return torch.outer(input, vec2)
+
+
+@bridged
 def vdot(input: T, other: T) -> T:
     """The sum of conj(input) * other of two vectors."""
     return torch.vdot(input, other)

@@ -149,7 +149,7 @@ ALIASES = {
     "negative": "neg", "arccos": "acos", "arctan": "atan", "moveaxis": "movedim",
     "arctan2": "atan2", "floordiv": "floor_divide", "floormod": "floor_mod", "pows": "pow", "tensor_range": "range",
 
-    "ger": "outer", "accumulate_n": "addn", "tensor_muls": "mul", "reshape_": "reshape", "det": "matrix_determinant",
+    "accumulate_n": "addn", "tensor_muls": "mul", "reshape_": "reshape", "det": "matrix_determinant",
 }
 """Aliases of operators."""
 

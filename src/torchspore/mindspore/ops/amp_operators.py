@@ -51,7 +51,7 @@ PROMOTED = frozenset({
 """MindSpore's names of the primitives that compute in the widest input dtype."""
 _ALSO = {
     "BatchMatMul": ("bmm",), "Conv2D": ("conv2d", "conv1d"), "Conv3D": ("conv3d",), "Conv2DTranspose": ("_conv_transposed",),
-    "Ger": ("outer",), "MatMul": ("dense_layer",), "Softmax": ("softmax",), "Concat": ("concat", "cat"),
+    "Ger": ("outer", "ger"), "MatMul": ("dense_layer",), "Softmax": ("softmax",), "Concat": ("concat", "cat"),
 }
 """Further functions and layers that MindSpore builds from a primitive of the white list, in addition to the one of the same name."""
 

@@ -329,18 +329,14 @@ def reflected(function: Callable[[Any, Any], Any], plain: Callable[..., torch.Te
     return operator
 
 
+_COMPARED = (TensorBase, int, float, torch.Tensor, torch.SymInt, torch.SymFloat)
+
+
 def _comparison(function: Callable[[Any, Any], Any], otherwise: bool) -> Callable[[Any, Any], Any]:
-    """`==` and `!=` of a Tensor. They return `otherwise` for None, text, an empty list or a list of another shape."""
+    """`==` and `!=` of a Tensor. As in MindSpore they return `otherwise` for all but Tensors, ints and floats: lists, arrays, complex."""
 
     def operator(self: Any, other: Any) -> Any:
-        if not isinstance(other, (TensorBase, int, float, complex, torch.SymInt, torch.SymFloat)) and not hasattr(other, "dtype"):
-            if not isinstance(other, (list, tuple)) or not other:
-                return otherwise
-            try:
-                return function(self, other)
-            except (TypeError, ValueError):
-                return otherwise
-        return function(self, other)
+        return function(self, other) if isinstance(other, _COMPARED) else otherwise
 
     return operator
 

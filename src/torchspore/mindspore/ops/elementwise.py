@@ -132,7 +132,12 @@ def clip(input: T, min: T | float | None = None, max: T | float | None = None) -
 
 @op(wide=Widening(compares=True))
 def clip_by_value(x: T, clip_value_min: T | float | None = None, clip_value_max: T | float | None = None) -> T:
-    """Clip x to the range between the two values, numbers or Tensors; also accepts tuples and lists of Tensors."""
+    """Clip x to the range between the two values, numbers or Tensors; also accepts tuples and lists of Tensors.
+
+    Raises ValueError if both values are None.
+    """
+    if clip_value_min is None and clip_value_max is None:
+        raise ValueError("at least one of 'clip_value_min' or 'clip_value_max' must not be None.")
     if isinstance(x, (list, tuple)):
         return tuple(_clamp_tensors(item, clip_value_min, clip_value_max) for item in x)
     return _clamp_tensors(x, clip_value_min, clip_value_max)

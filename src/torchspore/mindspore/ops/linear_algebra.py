@@ -115,10 +115,18 @@ def dot(input: T, other: T) -> T:
     return in_float32(_dot, input, other)
 
 
-@op(methods=("outer", "ger"))
+@op(methods=("outer",))
 def outer(input: T, vec2: T) -> T:
-    """The outer product of two vectors; other shapes are flattened."""
-    return torch.outer(input.reshape(-1), vec2.reshape(-1))
+    """The outer product of two vectors; any other `input` is flattened to a column, which is broadcast against `vec2`."""
+    return input.reshape(-1, 1) * vec2
+
+
+@op(methods=("ger",))
+def ger(input: T, vec2: T) -> T:
+    """The outer product of two vectors. Raises ValueError for other shapes."""
+    if input.ndim != 1 or vec2.ndim != 1:
+        raise ValueError(f"the rank of the input must be 1, but got {input.ndim} and {vec2.ndim}.")
+    return torch.outer(input, vec2)
 
 
 @op()

@@ -53,6 +53,8 @@ def _permute(self: Any, *axis: Any, **kwargs: Any) -> Any:
             axis, kwargs = tuple(kwargs.values()), {}
         if kwargs:
             raise TypeError(message(f"Tensor.permute({', '.join(kwargs)})", "permute(axis) or permute(dims)"))
+        if not axis:
+            axis = tuple(range(self.ndim))[::-1]            # no argument reverses the axes, as in MindSpore
         return array.permute(self, array.sizes(axis))
     except Exception as error:
         raise replaced(error, _permute, "Tensor.permute", axis, {}) from None
