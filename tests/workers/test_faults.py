@@ -199,16 +199,16 @@ def _leaves_early() -> Any:
     import time
 
     from torchspore.distributed.comm import groups
-    from torchspore.engine.core import torch_private
+    from torchspore.engine.core import torch_process_groups
 
-    connect = torch_private.start_processes
+    connect = torch_process_groups.start_processes
 
     def slowly(*args: Any, **kwargs: Any) -> None:
         connect(*args, **kwargs)
         time.sleep(0.8)
 
     if os.environ["RANK"] == "0":
-        replace(torch_private, start_processes=slowly)                       # as if its machine were busy
+        replace(torch_process_groups, start_processes=slowly)                       # as if its machine were busy
     groups.start()
     begun = time.monotonic()
     groups.stop()

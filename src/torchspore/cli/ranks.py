@@ -11,6 +11,7 @@ from typing import Any
 
 from torchspore.context import effects
 from torchspore.context.table import Row, rows
+from torchspore.distributed.comm import rank_lists
 
 _SECONDS = 5.0
 """How long rank 0 waits for the others; a rank that has failed does not report."""
@@ -66,7 +67,7 @@ def compare_rows(mine: Sequence[Row], theirs: dict[int, RankReport | None]) -> l
             cells = table.get(name, ("its default", "", ""))
             if cells != first:
                 differing.setdefault(cells, []).append(rank)
-        result += [(f"  ! {_format_ranks(ranks)}", *cells) for cells, ranks in differing.items()]
+        result += [(f"  ! {rank_lists.describe(ranks)}", *cells) for cells, ranks in differing.items()]
     return result
 
 
@@ -81,7 +82,7 @@ def notes(mine: dict[str, list[str]], theirs: dict[int, RankReport | None]) -> d
                 if _NUMBER.sub("#", line) not in have:
                     differing.setdefault(line, []).append(rank)
         if differing:
-            sections.setdefault(section, []).extend(f"! {_format_ranks(ranks)}: {line}" for line, ranks in differing.items())
+            sections.setdefault(section, []).extend(f"! {rank_lists.describe(ranks)}: {line}" for line, ranks in differing.items())
     return sections
 
 
@@ -91,9 +92,4 @@ def summary(theirs: dict[int, RankReport | None]) -> str:
         return ""
     silent = [rank for rank, report in theirs.items() if report is None]
     return f"This is rank 0 of {len(theirs) + 1}; differences in others are marked by !" + (
-        f"; {_format_ranks(silent)} did not report within {_SECONDS:g} s" if silent else "")
-
-
-def _format_ranks(ranks: Sequence[int]) -> str:
-    shown = ", ".join(map(str, ranks[:4])) + (f" and {len(ranks) - 4} more" if len(ranks) > 4 else "")
-    return f"rank {shown}"
+        f"; {rank_lists.describe(silent)} did not report within {_SECONDS:g} s" if silent else "")

@@ -14,7 +14,7 @@ import torch
 from torchspore.base.text import LONGEST_VALUE, short, show_full, with_hint
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
-from torchspore.distributed.comm import peer_liveness
+from torchspore.distributed.comm import peer_liveness, rank_lists
 from torchspore.distributed.comm.environment import ProcessInfo
 from torchspore.distributed.comm.rank_states import slowed
 from torchspore.errors import CommunicationError
@@ -93,13 +93,8 @@ def _verdict(store: Any, process_info: ProcessInfo, seconds: float) -> str:
         for rank, facts in enumerate(all_facts):
             values.setdefault(facts.get(name, "its default"), []).append(rank)
         if len(values) > 1:
-            lines.append(f"{name}: " + "; ".join(f"{value} in {_ranks(ranks)}" for value, ranks in values.items()))
+            lines.append(f"{name}: " + "; ".join(f"{value} in {rank_lists.describe(ranks)}" for value, ranks in values.items()))
     return with_hint("the processes differ.\n" + "\n".join(lines), "start one program with one context in all of them") if lines else ""
-
-
-def _ranks(ranks: list[int]) -> str:
-    shown = ", ".join(map(str, ranks[:4])) + (f" and {len(ranks) - 4} more" if len(ranks) > 4 else "")
-    return f"rank {shown}"
 
 
 def _comes(store: Any, rank: int, until: float) -> bool:

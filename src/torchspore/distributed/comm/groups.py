@@ -20,7 +20,7 @@ from torchspore.context.store import STORE
 from torchspore.distributed.comm import agreement, channels, environment, peer_liveness, rank_lists, rendezvous, torch_diagnosis, watchdog
 from torchspore.distributed.comm.environment import ALONE, ProcessInfo
 from torchspore.distributed.comm.reduction_terms import EVERY
-from torchspore.engine.core import change_counters, device, gpu_kinds, process, torch_private
+from torchspore.engine.core import change_counters, device, gpu_kinds, process, torch_process_groups
 
 WORLDS = ("hccl_world_group", "nccl_world_group", "mccl_world_group")
 """The names of the group of all processes in MindSpore's three backends; here they refer to the same group."""
@@ -98,7 +98,7 @@ def start(backend: str | None = None, process_info: ProcessInfo | None = None, s
     seconds = seconds or process_info.seconds or DEFAULT_TIMEOUT
     is_initialized = torch.distributed.is_initialized()           # by Ray Train or by the program
     if is_initialized:
-        store, process_info = rendezvous.join_initialized(torch_private.adopted_store(_WORLD), process_info)
+        store, process_info = rendezvous.join_initialized(torch_process_groups.adopted_store(_WORLD), process_info)
     else:
         store, process_info = rendezvous.join_run(process_info, seconds, store)
     _choose_device(process_info)
@@ -109,7 +109,7 @@ def start(backend: str | None = None, process_info: ProcessInfo | None = None, s
         torch_diagnosis.prepare()
     if not is_initialized:
         try:
-            torch_private.start_processes(
+            torch_process_groups.start_processes(
                 backend or _backend(), store, process_info.rank, process_info.size, timedelta(seconds=seconds), key=_WORLD
             )
         except RuntimeError as error:
@@ -171,9 +171,9 @@ def stop() -> None:
     change_counters.calls_changed()                  # graphs refer to groups by keys, which a later group may have
     rendezvous.leave(state.store, state.process_info, waits=not is_broken)
     if is_broken:
-        torch_private.abandon_processes(list(state.process_groups.values()))
+        torch_process_groups.abandon_processes(list(state.process_groups.values()))
     else:
-        torch_private.stop_processes([_WORLD])
+        torch_process_groups.stop_processes([_WORLD])
 
 
 def is_started() -> bool:
@@ -232,7 +232,7 @@ def create(name: str, ranks: tuple[int, ...] | list[int]) -> Group:
         _wait_for_members(group)
         before = peer_liveness.connections()
         try:
-            _PROCESS.state.process_groups[key] = torch_private.new_processes(members, key)
+            _PROCESS.state.process_groups[key] = torch_process_groups.new_processes(members, key)
         except RuntimeError as error:
             assert watchdog.watch is not None
             raise watchdog.watch.connection_error(error, f"create_group({name!r})", key, members) from None

@@ -15,9 +15,10 @@ import torch.distributed
 
 from torchspore.blackbox import marks
 from torchspore.distributed.comm import channels, groups, torch_diagnosis, watchdog
-from torchspore.engine.core import torch_private
+from torchspore.engine.core import torch_process_groups
 from torchspore.engine.core.custom_operators import define
-from torchspore.engine.core.torch_private import modes_of_now, processes_of
+from torchspore.engine.core.torch_private import modes_of_now
+from torchspore.engine.core.torch_process_groups import processes_of
 from torchspore.graph.fx import exchanges
 
 functional: Any = torch.ops._c10d_functional
@@ -142,7 +143,7 @@ def start_all_reduce(t: torch.Tensor, kind: str, key: str) -> Callable[[], None]
 
 def start_all_gather(out: torch.Tensor, x: torch.Tensor, key: str) -> Callable[[], None]:
     """Start to gather `x`, which may be this process's part of `out`, into `out`; return the function that waits for it."""
-    work, waiting = _start(key, "AllGather", x, lambda group: torch_private.all_gather_into(as_bytes(out), as_bytes(x), group))
+    work, waiting = _start(key, "AllGather", x, lambda group: torch_process_groups.all_gather_into(as_bytes(out), as_bytes(x), group))
     return lambda: finish(work, waiting)
 
 
@@ -152,7 +153,7 @@ def all_gather(x: torch.Tensor, size: int, key: str) -> torch.Tensor:
         return functional.all_gather_into_tensor.default(x, size, key)
     out, contiguous = x.new_empty((size * x.shape[0], *x.shape[1:])), x.contiguous()
     return _start_and_track(
-        key, "AllGather", x, out, lambda group: torch_private.all_gather_into(as_bytes(out), as_bytes(contiguous), group),
+        key, "AllGather", x, out, lambda group: torch_process_groups.all_gather_into(as_bytes(out), as_bytes(contiguous), group),
     )
 
 
@@ -163,7 +164,7 @@ def reduce_scatter(x: torch.Tensor, kind: str, size: int, key: str, program_dtyp
     out, contiguous = x.new_empty((x.shape[0] // size, *x.shape[1:])), x.contiguous()
     return _start_and_track(
         key, f"ReduceScatter({kind})", x, out,
-        lambda group: torch_private.reduce_scatter_into(out, contiguous, _KINDS[kind], group), program_dtype=program_dtype,
+        lambda group: torch_process_groups.reduce_scatter_into(out, contiguous, _KINDS[kind], group), program_dtype=program_dtype,
     )
 
 

@@ -1,4 +1,4 @@
-"""Lists of ranks as text in keys and names of groups: '0_1_3', or with ranges of equal distances if they are long: '0-511', '0-504+8'."""
+"""Lists of ranks as text: in messages, and in keys and names of groups, there with ranges if they are long: '0_1_3', '0-511', '0-504+8'."""
 from __future__ import annotations
 
 import re
@@ -7,6 +7,11 @@ from collections.abc import Sequence
 LONG = 8
 """The most ranks of which each is spelled out."""
 _WORD = re.compile(r"(\d+)(?:-(\d+)(?:\+([1-9]\d*))?)?")
+
+
+def describe(ranks: Sequence[int]) -> str:
+    """Return the first ranks for a message: 'rank 0, 1, 2, 3 and 5 more'."""
+    return "rank " + ", ".join(map(str, ranks[:4])) + (f" and {len(ranks) - 4} more" if len(ranks) > 4 else "")
 
 
 def to_text(ranks: Sequence[int]) -> str:

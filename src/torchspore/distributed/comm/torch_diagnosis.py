@@ -14,7 +14,7 @@ from pathlib import Path
 from torchspore.base.files import write_atomically
 from torchspore.blackbox import flight_dumps
 from torchspore.distributed.comm import launch
-from torchspore.engine.core import torch_private
+from torchspore.engine.core import torch_process_groups
 
 FILE = "TORCH_FR_DUMP_TEMP_FILE"
 _DEFAULTS = {"TORCH_NCCL_DUMP_ON_TIMEOUT": "1", "TORCH_NCCL_ENABLE_MONITORING": "1", "TORCH_FR_BUFFER_SIZE": "2000"}
@@ -45,7 +45,7 @@ def write_dump(rank: int) -> None:
     if not prefix:
         return
     with contextlib.suppress(OSError, RuntimeError, AttributeError):
-        write_atomically(Path(f"{prefix}{rank}"), torch_private.recorded_exchanges())
+        write_atomically(Path(f"{prefix}{rank}"), torch_process_groups.recorded_exchanges())
 
 
 def translated(text: str) -> str | None:
