@@ -201,7 +201,7 @@ def _timed(step: Step, device: torch.device) -> Callable[[int], float]:
 
 def _operations(step: Step) -> int:
     """The floating-point operations of a step."""
-    from torchspore.engine.eager import flops
+    from torchspore.engine.functional import flops
 
     counter = flops.Counter()
     counter.start()

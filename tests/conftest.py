@@ -75,12 +75,12 @@ def no_watcher_stays_on() -> Iterator[None]:
 
 def _active_watchers() -> set[str]:
     loaded = {name: sys.modules.get(f"torchspore.{name}") for name in (
-        "engine.core.tensor", "engine.eager.pynative", "engine.core.torch_private", "observe.debug.black_box",
+        "engine.core.tensor", "engine.execution.pynative", "engine.core.torch_private", "observe.debug.black_box",
         "engine.core.current_operator", "observe.debug.recorded_steps", "graph.save_graphs.session")}
     results = {
         # who waits for the first operator is no leftover, where this test was the first to load torch and ran none
         "a frame or a follower of operators": (
-            getattr(loaded["engine.core.tensor"], "active", 0) - getattr(loaded["engine.eager.pynative"], "awaits_first", False)),
+            getattr(loaded["engine.core.tensor"], "active", 0) - getattr(loaded["engine.execution.pynative"], "awaits_first", False)),
         "a mode of torch's": loaded["engine.core.torch_private"] is not None and loaded["engine.core.torch_private"].modes_of_now(),
         "the black box": getattr(getattr(loaded["observe.debug.black_box"], "RECORDER", None), "box", None),
         "a dump": getattr(loaded["engine.core.current_operator"], "followers", 0),

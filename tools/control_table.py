@@ -30,8 +30,8 @@ reads, prints, branches that disagree, lists that grow.
 
 def rows() -> list[tuple[str, list[Callable[..., Any]]]]:
     """The subjects and their functions."""
-    from tests.unit.graph.control import generator, test_generated, test_strict
-    from tests.unit.graph.control.corpus import branches, loops, returns, state
+    from tests.unit.graph.control_flow import generator, test_generated, test_strict
+    from tests.unit.graph.control_flow.corpus import branches, loops, returns, state
 
     return [
         ("branches", list(branches.FUNCTIONS)), ("loops", list(loops.FUNCTIONS)), ("returns and expressions", list(returns.FUNCTIONS)),
@@ -44,7 +44,8 @@ def rows() -> list[tuple[str, list[Callable[..., Any]]]]:
 
 def outcome(function: Callable[..., Any], level: str, gradient: bool, expected: Any) -> tuple[str, bool]:
     """(whole, parts or refused; whether values and gradients are PyNative's, which are `expected`)."""
-    from tests.unit.graph.control.running import INPUTS, compiled, expect_equal, graph_values, is_single_graph
+    from tests.unit.graph.control_flow.running import INPUTS, compiled, expect_equal, graph_values, is_single_graph
+
     from torchspore.errors import CompileError
 
     try:
@@ -63,14 +64,14 @@ def outcome(function: Callable[..., Any], level: str, gradient: bool, expected: 
 
 def _again(function: Callable[..., Any]) -> Callable[..., Any]:
     """A generated function once more, with a state that no call has changed."""
-    from tests.unit.graph.control.generator import function as made
+    from tests.unit.graph.control_flow.generator import function as made
 
     return made(int(function.__name__.rpartition("_")[2]))
 
 
 def reference(function: Callable[..., Any], gradient: bool) -> Any:
     """PyNative's values and gradients; None where it can't run the function for every input either."""
-    from tests.unit.graph.control.running import INPUTS, expected, values
+    from tests.unit.graph.control_flow.running import INPUTS, expected, values
 
     try:
         return expected(_again(function), 2) if hasattr(function, "state") else values(function, INPUTS, gradient)

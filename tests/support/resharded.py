@@ -9,8 +9,8 @@ import numpy as np
 from mindspore import Tensor
 
 from torchspore.distributed.shard import strategy_file
-from torchspore.distributed.shard.strategies import TensorLayout as On
 from torchspore.distributed.shard.strategy_file import StrategyFile, stored
+from torchspore.distributed.shard.strategy_validation import TensorLayout as On
 
 SOURCE = np.random.default_rng(0)
 FULL = {name: SOURCE.normal(size=shape).astype(np.float32) for name, shape in (

@@ -135,7 +135,7 @@ def test_local_values_are_not_reported() -> None:
     import numpy as np
     from mindspore import Tensor, nn
 
-    from torchspore.mindspore.nn.wrap import training_settings
+    from torchspore.mindspore.nn.wrap import settings_report
 
     class Schedule(nn.LearningRateSchedule):
         def __init__(self, rate: float, rank: int) -> None:
@@ -145,32 +145,32 @@ def test_local_values_are_not_reported() -> None:
     class Plain:
         pass
 
-    assert [training_settings._describe(Schedule(0.1, rank)) for rank in range(2)] == ["Schedule(rate=0.1)"] * 2
-    assert training_settings._describe(Schedule(0.2, 0)) == "Schedule(rate=0.2)"
-    assert [training_settings._describe(value) for value in (Plain(), {"a": Plain()}, np.float32(0.5), None, True, 3)] == [
+    assert [settings_report._describe(Schedule(0.1, rank)) for rank in range(2)] == ["Schedule(rate=0.1)"] * 2
+    assert settings_report._describe(Schedule(0.2, 0)) == "Schedule(rate=0.2)"
+    assert [settings_report._describe(value) for value in (Plain(), {"a": Plain()}, np.float32(0.5), None, True, 3)] == [
         "Plain", "dict", "0.5", "None", "True", "3",
     ]
     several = [[nn.ExponentialDecayLR(0.1 * rate, 0.9, 4) for _ in range(5)] for rate in (1, 1, 2)]
-    first, again, other = map(training_settings._describe, several)
+    first, again, other = map(settings_report._describe, several)
     assert first == again != other
-    assert training_settings._describe([Plain()] * 5) == training_settings._describe([Plain() for _ in range(5)])
-    assert training_settings._describe([Tensor([1.0])] * 5) != training_settings._describe([Tensor([2.0])] * 5)
+    assert settings_report._describe([Plain()] * 5) == settings_report._describe([Plain() for _ in range(5)])
+    assert settings_report._describe([Tensor([1.0])] * 5) != settings_report._describe([Tensor([2.0])] * 5)
 
 
 def test_descriptions_differ_for_different_values() -> None:
     import numpy as np
     from mindspore import nn
 
-    from torchspore.mindspore.nn.wrap import training_settings
+    from torchspore.mindspore.nn.wrap import settings_report
 
     weights = nn.Dense(2, 2).trainable_params()
     decays = [nn.ExponentialDecayLR(0.1, 0.9, steps) for steps in (4, 5)]
     values: list[Any] = [0.1, 0.2, [0.1, 0.2, 0.3], [0.1, 0.25, 0.3], np.linspace(0, 1, 9).tolist(), *decays]
-    descriptions = [training_settings._describe(nn.Momentum(weights, value, 0.9).learning_rate) for value in values]
+    descriptions = [settings_report._describe(nn.Momentum(weights, value, 0.9).learning_rate) for value in values]
     assert [re.sub("[0-9a-f]{8}", "N", message) for message in descriptions] == [
         "0.1", "0.2", *["RateTable(3 values from 0.1 to 0.3 (N))"] * 2, "RateTable(9 values from 0 to 1 (N))",
         *[f"ExponentialDecayLR(learning_rate=0.1, decay_rate=0.9, decay_steps={steps}, is_stair=False)" for steps in (4, 5)],
     ]
     assert len(set(descriptions)) == len(descriptions)
-    second = [training_settings._describe(nn.Momentum(weights, value, 0.9).learning_rate) for value in values]
+    second = [settings_report._describe(nn.Momentum(weights, value, 0.9).learning_rate) for value in values]
     assert second == descriptions

@@ -313,7 +313,7 @@ def _fail() -> Any:
     if os.environ["MS_ROLE"] == "MS_WORKER" and os.environ["MS_NODE_ID"] == "1":
         import mindspore as ms
 
-        from torchspore.distributed.server import roles
+        from torchspore.distributed.parameter_server import roles
         from torchspore.mindspore.common import server_session
 
         ms.set_ps_context(enable_ps=True)

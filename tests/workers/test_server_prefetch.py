@@ -25,7 +25,7 @@ def _train(mode: int, optimizer: str, is_reversed: bool) -> tuple[dict[str, np.n
     import mindspore as ms
     from mindspore import Tensor, nn
 
-    from torchspore.distributed.server.operators import CONNECTION
+    from torchspore.distributed.parameter_server.operators import CONNECTION
 
     ms.set_context(mode=mode, device_target="CPU")
     if "MS_ROLE" in os.environ:

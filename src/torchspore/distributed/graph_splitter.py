@@ -9,7 +9,7 @@ import torch
 from torchspore.distributed import device_count as devices
 from torchspore.distributed.parallel import parameter_broadcast
 from torchspore.distributed.shard import execution, sharded_capture, strategy_calls
-from torchspore.distributed.shard.pipelines import stage_count
+from torchspore.distributed.shard.pipeline_parallel import stage_count
 from torchspore.engine.autograd import grad
 from torchspore.engine.core.tensor import TensorBase
 from torchspore.graph.splitter import SplitGraph, Trace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchspore.context import effects
 from torchspore.engine.core import device, threads
-from torchspore.engine.eager import pynative
+from torchspore.engine.execution import pynative
 from torchspore.engine.memory import malloc
 
 device.set_default_target()

@@ -10,10 +10,10 @@ import torch
 from torchspore.base.text import message
 from torchspore.engine.core.tensor import TensorBase, tensors
 from torchspore.graph import passes
-from torchspore.graph.call import compilation
 from torchspore.graph.capture.capture import In, Out
 from torchspore.graph.refusal import Refusal
 from torchspore.graph.settings import settings_of
+from torchspore.graph.specialization import compilation
 
 
 class NotExportable(ValueError):

@@ -14,15 +14,15 @@ from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.tensor import TensorBase
 from torchspore.engine.core.training_start import TRAINING_START
 from torchspore.graph import breaks
-from torchspore.graph.call import compilation
-from torchspore.graph.call.compiled_graph import Graph
-from torchspore.graph.call.graph_table import table_of
-from torchspore.graph.call.lookup import compile, find, run
 from torchspore.graph.capture import depth
 from torchspore.graph.capture.iterators import settled
 from torchspore.graph.refusal import Kind, Refusal
 from torchspore.graph.report import builtin_errors
 from torchspore.graph.settings import settings_of
+from torchspore.graph.specialization import compilation
+from torchspore.graph.specialization.compiled_graph import Graph
+from torchspore.graph.specialization.graph_table import table_of
+from torchspore.graph.specialization.lookup import compile, find, run
 from torchspore.graph.splitter import splitter
 
 __all__ = ["call", "compile", "enter", "graphs", "is_recorded", "transforms_of"]

@@ -37,7 +37,7 @@ class Losses:
 
     def begin(self) -> None:
         """Follows from now on."""
-        from torchspore.graph.call.compiled_graph import Graph
+        from torchspore.graph.specialization.compiled_graph import Graph
 
         if FRONT.cell is not None:
             self._replaced.put(FRONT.cell, "__call__", self._cell)

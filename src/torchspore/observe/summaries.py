@@ -73,8 +73,8 @@ def expect_graph() -> None:
 
 def network(cell: Any) -> tuple[list[Node], str]:
     """The graph that was captured last for a Cell and how it came about; in PyNative mode, which has none, the Cells in it."""
-    from torchspore.graph.call.graph_table import table_of
     from torchspore.graph.save_graphs.snapshot import Taker
+    from torchspore.graph.specialization.graph_table import table_of
 
     graphs = [graph for entry in table_of(cell).values() for graph in entry.graphs]
     if not graphs:

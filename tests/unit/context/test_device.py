@@ -13,7 +13,7 @@ from torchspore.context.options import OPTIONS
 from torchspore.context.public import get_context, scope, set_context
 from torchspore.context.store import STORE
 from torchspore.engine.core import device
-from torchspore.engine.eager import pynative
+from torchspore.engine.execution import pynative
 from torchspore.errors import DeviceNotFound
 
 COUNT = {"CPU": 1, "GPU": 2, "Ascend": 0}

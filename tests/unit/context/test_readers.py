@@ -103,7 +103,7 @@ def split():
     ms.reset_auto_parallel_context()
 
 def serve():
-    from torchspore.distributed.server import configuration, roles, status_page
+    from torchspore.distributed.parameter_server import configuration, roles, status_page
     open("server.json", "w").write('{"server_cert_path": "no.p12", "client_cert_path": "no.p12", "ca_cert_path": "no.pem"}')
     ms.set_ps_context(enable_ps=True, worker_num=1, server_num=1, ms_role="MS_WORKER", config_file_path="server.json", enable_ssl=True,
                       client_password="a", server_password="b", scheduler_manage_port=0)

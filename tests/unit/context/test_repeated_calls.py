@@ -71,4 +71,4 @@ def test_effects_that_the_program_can_undo_run_again() -> None:
     with effects.fresh(is_loaded=True, find=find):
         public.set_context(deterministic="OFF")
         public.set_context(deterministic="OFF")
-    assert calls == [("engine.eager.determinism:select", "OFF")] * 2
+    assert calls == [("engine.execution.determinism:select", "OFF")] * 2

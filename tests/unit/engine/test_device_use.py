@@ -11,7 +11,7 @@ from mindspore import Tensor, nn, ops
 from torchspore.context import effects
 from torchspore.engine.core import device
 from torchspore.engine.core import tensor as engine
-from torchspore.engine.eager import pynative
+from torchspore.engine.execution import pynative
 from torchspore.errors import DeviceFailed
 
 ELSEWHERE = device.Machine(resolve=lambda target: torch.device("meta"))

@@ -16,7 +16,7 @@ from torchspore.context import effects
 from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.torch_private import FakeTensor
 from torchspore.graph import dispatch
-from torchspore.graph.call import graph_table
+from torchspore.graph.specialization import graph_table
 
 COUNT = 5
 

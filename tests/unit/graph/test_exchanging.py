@@ -73,7 +73,7 @@ def of_a_stage(x: torch.Tensor, elsewhere: torch.Tensor) -> list[torch.Tensor]:
 
 def test_a_stage_of_a_pipeline_gets_kernels_too(kernel_parts: list[Any]) -> None:
     import torchspore.distributed.comm.operators  # noqa: F401
-    from torchspore.graph.control import execution
+    from torchspore.graph.control_flow import execution
 
     class Elsewhere(torch.Tensor):
         """Nothing can be computed with it."""

@@ -15,9 +15,9 @@ from torchspore.base import trust
 from torchspore.graph import pipeline
 from torchspore.graph.autotune import deferred_run
 from torchspore.graph.autotune import tuning_file as file
-from torchspore.graph.cache.folder import Folder
 from torchspore.graph.fx import serialize
 from torchspore.graph.fx.fingerprint import machine
+from torchspore.graph.persistent_cache.folder import Folder
 from torchspore.graph.settings import Settings
 
 VALUE = [[4], [1], "float32", "cpu"]
@@ -37,7 +37,7 @@ TOUCH = "__import__('os').system('touch RAN')"
 ATTACKS = {
     "a function of the engine": graph("function torchspore.engine.core.torch_private:_run_compiler", "touch RAN", "."),
     "a module that the engine imports": graph("function torchspore.engine.core.torch_private:subprocess.call", ["list", "touch", "RAN"]),
-    "another name in the same module": graph("function torchspore.graph.control.execution:sys", "x"),
+    "another name in the same module": graph("function torchspore.graph.control_flow.execution:sys", "x"),
     "os.system": graph("function os:system", "touch RAN"),
     "a dunder way through torch.ops": graph("operator __class__.__init__.__globals__", X),
     "a dunder way through a namespace": graph("operator aten.__class__.__init__", X),

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from torchspore.distributed.server.assignment import DENSE, TABLE, Item, Plan, assign, rows_of
-from torchspore.distributed.server.parameter_store import stored_items
+from torchspore.distributed.parameter_server.assignment import DENSE, TABLE, Item, Plan, assign, rows_of
+from torchspore.distributed.parameter_server.parameter_store import stored_items
 
 
 def plan(key: str, *sizes: int, is_divisible: bool = True) -> Plan:

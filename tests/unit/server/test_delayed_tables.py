@@ -9,7 +9,7 @@ import pytest
 import torch
 from mindspore import nn
 
-from torchspore.distributed.server.values import rows_between, unreadable
+from torchspore.distributed.parameter_server.values import rows_between, unreadable
 from torchspore.engine.core.delayed_values import is_delayed
 
 ROWS = 40_000

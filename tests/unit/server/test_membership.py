@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 pytest.importorskip("grpc")
-from torchspore.distributed.server import membership as membership_module
-from torchspore.distributed.server.configuration import Configuration, Recovery
-from torchspore.distributed.server.membership import Membership
-from torchspore.distributed.server.messages import Message, encode
-from torchspore.distributed.server.roles import SCHEDULER, SERVER, WORKER, Cluster
-from torchspore.distributed.server.scheduler import Scheduler
-from torchspore.distributed.server.transport import Channel
+from torchspore.distributed.parameter_server import membership as membership_module
+from torchspore.distributed.parameter_server.configuration import Configuration, Recovery
+from torchspore.distributed.parameter_server.membership import Membership
+from torchspore.distributed.parameter_server.messages import Message, encode
+from torchspore.distributed.parameter_server.roles import SCHEDULER, SERVER, WORKER, Cluster
+from torchspore.distributed.parameter_server.scheduler import Scheduler
+from torchspore.distributed.parameter_server.transport import Channel
 from torchspore.errors import CommunicationError
 
 RECOVERY = Configuration({"heartbeat_interval_in_second": 1.0}, Path(), Recovery(Path(), 1))

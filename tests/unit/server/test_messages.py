@@ -9,7 +9,7 @@ import msgpack
 import pytest
 import torch
 
-from torchspore.distributed.server.messages import CHUNK, HEADER, MalformedMessage, Message, decode, encode
+from torchspore.distributed.parameter_server.messages import CHUNK, HEADER, MalformedMessage, Message, decode, encode
 
 LIMIT = 1 << 26
 

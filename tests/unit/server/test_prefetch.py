@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from torchspore.distributed.server.prefetch import Prefetcher
-from torchspore.distributed.server.row_cache import RowCache
-from torchspore.distributed.server.transport import ConnectionLost
+from torchspore.distributed.parameter_server.prefetch import Prefetcher
+from torchspore.distributed.parameter_server.row_cache import RowCache
+from torchspore.distributed.parameter_server.transport import ConnectionLost
 
 KEY = "Adam 0", 0
 

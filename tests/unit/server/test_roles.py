@@ -10,7 +10,7 @@ import mindspore as ms
 import pytest
 from mindspore import nn
 
-from torchspore.distributed.server import configuration, roles
+from torchspore.distributed.parameter_server import configuration, roles
 
 
 @pytest.fixture(autouse=True)
@@ -119,7 +119,7 @@ def test_tls_needs_the_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("package", "extra"), [("grpc", "server"), ("cryptography", "encryption")])
 def test_an_absent_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch, package: str, extra: str) -> None:
-    from torchspore.distributed.server import transport
+    from torchspore.distributed.parameter_server import transport
 
     monkeypatch.setitem(sys.modules, package, None)
     ms.set_ps_context(enable_ps=True, enable_ssl=extra == "encryption")

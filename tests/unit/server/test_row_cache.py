@@ -6,7 +6,7 @@ import random
 import pytest
 import torch
 
-from torchspore.distributed.server.row_cache import RowCache
+from torchspore.distributed.parameter_server.row_cache import RowCache
 
 
 def test_rows_are_those_of_the_table_whatever_happens() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 pytest.importorskip("grpc")
-from torchspore.distributed.server import transport
-from torchspore.distributed.server.messages import CHUNK, MalformedMessage
-from torchspore.distributed.server.transport import CallRefused, Channel, ConnectionLost, Listener
+from torchspore.distributed.parameter_server import transport
+from torchspore.distributed.parameter_server.messages import CHUNK, MalformedMessage
+from torchspore.distributed.parameter_server.transport import CallRefused, Channel, ConnectionLost, Listener
 
 
 def echo(requests: Iterator[bytes]) -> Iterator[bytes]:

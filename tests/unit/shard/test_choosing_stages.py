@@ -12,7 +12,7 @@ from mindspore.parallel._cost_model_context import reset_cost_model_context, set
 from torchspore.context import effects
 from torchspore.distributed import device_count
 from torchspore.distributed.shard import machine_model
-from torchspore.distributed.shard.pipelines import step_time
+from torchspore.distributed.shard.pipeline_parallel import step_time
 from torchspore.distributed.shard.search import costs
 from torchspore.graph import dispatch
 
@@ -142,7 +142,7 @@ def test_one_stage_takes_as_long_as_the_search_counts(monkeypatch: pytest.Monkey
 
 
 def test_numbers_of_stages_divide_the_devices(monkeypatch: pytest.MonkeyPatch) -> None:
-    from torchspore.distributed.shard.pipelines import stage_count
+    from torchspore.distributed.shard.pipeline_parallel import stage_count
 
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "12")
     ms.set_auto_parallel_context(parallel_mode="auto_parallel", pipeline_stages=5)

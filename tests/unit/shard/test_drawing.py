@@ -10,7 +10,7 @@ import torch
 from mindspore import Tensor, nn, ops
 
 from torchspore.context import effects
-from torchspore.distributed.shard.pipelines import random_numbers
+from torchspore.distributed.shard.pipeline_parallel import random_numbers
 from torchspore.engine.core import generators
 from torchspore.graph import dispatch
 

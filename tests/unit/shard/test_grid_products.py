@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from mindspore import Layout, Parameter, Tensor, nn, ops
 
-from torchspore.distributed.shard.strategies import layouts_of
+from torchspore.distributed.shard.strategy_validation import layouts_of
 from torchspore.errors import StrategyRefused
 
 RANDOM = np.random.default_rng(0)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from mindspore import Layout, Parameter, Tensor, nn, ops
 
-from torchspore.distributed.shard import strategies
+from torchspore.distributed.shard import strategy_validation
 from torchspore.errors import StrategyRefused
 
 BOXES, IMAGES = (32, 4), (8, 16, 16, 3)
@@ -41,15 +41,15 @@ BOXES, IMAGES = (32, 4), (8, 16, 16, 3)
     ("BatchNorm", {"group_size": 4}, [(8, 8), (8,), (8,), (8,), (8,)], ((4, 1), (1,), (1,), (1,), (1,)), None, ""),
 ])
 def test_rules(name: str, attributes: dict[str, Any], shapes: Any, good: Any, bad: Any, reason: str) -> None:
-    strategies.layouts_of(name, attributes, shapes, good, None, 4)
+    strategy_validation.layouts_of(name, attributes, shapes, good, None, 4)
     if bad is not None:
         with pytest.raises(ValueError, match=reason):
-            strategies.layouts_of(name, attributes, shapes, bad, None, 4)
+            strategy_validation.layouts_of(name, attributes, shapes, bad, None, 4)
 
 
 def test_a_group_of_another_size_is_refused() -> None:
     with pytest.raises(ValueError, match="group_size a power of two up to 4, got 3"):
-        strategies.layouts_of("BatchNorm", {"group_size": 3}, [(8, 8), (8,)], ((4, 1), (1,)), None, 4)
+        strategy_validation.layouts_of("BatchNorm", {"group_size": 3}, [(8, 8), (8,)], ((4, 1), (1,)), None, 4)
 
 
 def _set(count: int) -> None:

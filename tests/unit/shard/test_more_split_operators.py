@@ -165,7 +165,7 @@ def test_a_cache_is_written_in_its_layout(monkeypatch: pytest.MonkeyPatch) -> No
     ("LinSpace", ((4,),), [(), ()], "a number that divides 10"),
 ])
 def test_refused_strategies(operator: str, strategy: Any, shapes: Any, expected: str) -> None:
-    from torchspore.distributed.shard.strategies import layouts_of
+    from torchspore.distributed.shard.strategy_validation import layouts_of
 
     attributes = {"num": 10, "num_heads": 8, "input_layout": "BSH"}
     with pytest.raises(ValueError, match=expected):

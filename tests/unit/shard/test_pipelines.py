@@ -10,8 +10,8 @@ from mindspore import Tensor, nn, ops
 from support.random_pipelines import trained as of_random
 from support.split_nets import trained
 
-from torchspore.distributed.shard.pipelines import cyclic_schedules, schedule
-from torchspore.distributed.shard.pipelines.schedule import BACKWARD, FORWARD, WEIGHTS, Block
+from torchspore.distributed.shard.pipeline_parallel import cyclic_schedules, schedule
+from torchspore.distributed.shard.pipeline_parallel.schedule import BACKWARD, FORWARD, WEIGHTS, Block
 from torchspore.errors import StrategyRefused
 from torchspore.graph import dispatch
 

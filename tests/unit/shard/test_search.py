@@ -17,7 +17,7 @@ from torchspore.distributed.shard import partitioner
 from torchspore.distributed.shard.machine_model import Machine
 from torchspore.distributed.shard.partitioner import Policy
 from torchspore.distributed.shard.search import costs, elimination, operator_parts, relaxed_rules, strategy_search
-from torchspore.distributed.shard.strategies import TensorLayout
+from torchspore.distributed.shard.strategy_validation import TensorLayout
 from torchspore.engine.core.device_layout import Layout, unsplit
 from torchspore.engine.core.device_mesh import Mesh
 from torchspore.engine.core.torch_private import make_fx

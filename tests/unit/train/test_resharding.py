@@ -13,8 +13,8 @@ from mindspore import Parameter, Tensor, nn
 from support.resharded import FULL, parts_of_process, strategy, write_checkpoints
 
 from torchspore.distributed.shard import strategy_file
-from torchspore.distributed.shard.strategies import TensorLayout as On
 from torchspore.distributed.shard.strategy_file import StrategyFile, stored
+from torchspore.distributed.shard.strategy_validation import TensorLayout as On
 from torchspore.errors import FileFormatError
 from torchspore.mindspore.train.slices import shardings_of
 

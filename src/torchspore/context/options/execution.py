@@ -14,14 +14,14 @@ mode = Option(
         "It may change at any time; the same Cell keeps working and gives the same numbers.",
 )
 deterministic = Option(
-    kind=Choice("ON", "OFF"), default="OFF", effect="engine.eager.determinism:select", process_wide=True, in_graph_key=True,
+    kind=Choice("ON", "OFF"), default="OFF", effect="engine.execution.determinism:select", process_wide=True, in_graph_key=True,
     example="set_context(deterministic='ON')",
     since="2.0",
     doc="Whether equal inputs give equal bits in every run. Operators without such a kernel run and warn. "
         "ON also exports HCCL_DETERMINISTIC and TE_PARALLEL_COMPILER, OFF removes them.",
 )
 pynative_synchronize = Option(
-    kind=Bool(), default=False, on=On.GPU | On.ASCEND, effect="engine.eager.pynative:synchronize", process_wide=True,
+    kind=Bool(), default=False, on=On.GPU | On.ASCEND, effect="engine.execution.pynative:synchronize", process_wide=True,
     example="set_context(pynative_synchronize=True)",
     since="1.5",
     doc="Waits for each operator, so that an error appears at the line that caused it. The CPU always does.",
@@ -65,6 +65,6 @@ enable_sparse = Option(
 )
 support_binary = Option(
     kind=Bool(), default=False, environment=("MS_SUPPORT_BINARY",), example="set_context(support_binary=True)",
-    read_by="graph.call.compilation", graph_only=True, since="1.8",
+    read_by="graph.specialization.compilation", graph_only=True, since="1.8",
     doc="Stores the source of Cells where a compiled .pyc or .so looks for it, so that Graph mode can read it.",
 )

@@ -134,33 +134,33 @@ pipeline_segments = Option(
         "s + `pipeline_stages` and so on, in the order of `pipeline_interleave`. Results do not change.",
 )
 pipeline_result_broadcast = Option(
-    read_by="distributed.shard.pipelines.construction",
+    read_by="distributed.shard.pipeline_parallel.construction",
     kind=Bool(), default=False, example="set_auto_parallel_context(pipeline_result_broadcast=True)",
     since="2.3",
     doc="Sends the result of the last stage to all stages.",
 )
 auto_pipeline = Option(
-    read_by="distributed.shard.pipelines.stage_count",
+    read_by="distributed.shard.pipeline_parallel.stage_count",
     fixed_outcomes={False: "pipeline_stages sets the number of stages"},
     kind=Bool(), default=False, example="set_auto_parallel_context(auto_pipeline=True)",
     since="2.3",
     doc="Chooses the number of stages, up to `pipeline_stages`.",
 )
 pipeline_config = Option(
-    read_by="distributed.shard.pipelines.construction",
+    read_by="distributed.shard.pipeline_parallel.construction",
     kind=Members("pipeline_interleave", "pipeline_scheduler", validate=_check_schedule), default={},
     example="set_auto_parallel_context(pipeline_config={'pipeline_interleave': True, 'pipeline_scheduler': '1f1b'})",
     since="2.3",
     doc="The order in which a pipeline runs its pieces.",
 )
 pipeline_interleave = Option(
-    read_by="distributed.shard.pipelines.construction",
+    read_by="distributed.shard.pipeline_parallel.construction",
     member_of="pipeline_config", settable=False, kind=Bool(), default=False,
     example="set_auto_parallel_context(pipeline_config={'pipeline_interleave': True, 'pipeline_scheduler': '1f1b'})",
     doc="Whether one device has several pieces that are not adjacent.",
 )
 pipeline_scheduler = Option(
-    read_by="distributed.shard.pipelines.construction",
+    read_by="distributed.shard.pipeline_parallel.construction",
     member_of="pipeline_config", settable=False, default="1f1b",
     kind=Choice("1f1b", "gpipe", "seqpipe", "seqvpp", "seqsmartvpp", "zero_bubble_v"),
     example="set_auto_parallel_context(pipeline_config={'pipeline_interleave': True, 'pipeline_scheduler': 'gpipe'})",

@@ -34,8 +34,8 @@ def _read_cluster_environment(enabled: bool, is_set: Callable[[str], bool]) -> d
     return settings
 
 
-_ROLES_MODULE = "distributed.server.roles"
-_CONFIGURATION = "distributed.server.configuration"
+_ROLES_MODULE = "distributed.parameter_server.roles"
+_CONFIGURATION = "distributed.parameter_server.configuration"
 
 enable_ps = Option(
     read_by=_ROLES_MODULE, fixed_outcomes={False: "parameters stay in this process"},
@@ -92,7 +92,7 @@ scheduler_port = Option(
     doc="The port of the scheduler.",
 )
 scheduler_manage_port = Option(
-    read_by="distributed.server.status_page",
+    read_by="distributed.parameter_server.status_page",
     kind=Int(0, 65535, outside=OptionTypeError), default=11202, example="set_ps_context(scheduler_manage_port=11202)",
     since="1.3", until="2.6",
     doc="The port on which the scheduler answers questions about the job by HTTP: /state and /nodes.",

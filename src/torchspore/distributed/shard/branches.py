@@ -11,7 +11,7 @@ from torchspore.distributed.shard.alias_conflicts import nodes_written_by
 from torchspore.distributed.shard.plan import Plan
 from torchspore.engine.core import tree
 from torchspore.engine.core.device_layout import Layout, unsplit
-from torchspore.graph.control import execution
+from torchspore.graph.control_flow import execution
 
 
 def split(partitioner: Any, node: Node) -> Any:

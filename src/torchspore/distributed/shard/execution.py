@@ -15,8 +15,8 @@ from torchspore.context.store import STORE
 from torchspore.distributed import device_count
 from torchspore.distributed.shard import allreduce_fusion, exchange_schedule, metadata, outcomes, reduce_scatter, simulation, strategy_io
 from torchspore.distributed.shard.local_graph import LocalGraph
-from torchspore.distributed.shard.pipelines import construction, stage_graph
-from torchspore.distributed.shard.pipelines.stage_assignment import ALL
+from torchspore.distributed.shard.pipeline_parallel import construction, stage_graph
+from torchspore.distributed.shard.pipeline_parallel.stage_assignment import ALL
 from torchspore.distributed.shard.sharded_capture import ShardedCapture
 from torchspore.engine.core import change_counters, sharded_value
 from torchspore.engine.core.delayed_values import draw_in, is_delayed

@@ -8,8 +8,8 @@ from typing import Any
 from torchspore.base.frames import user_line
 from torchspore.base.text import message, short
 from torchspore.distributed.shard import strategy_calls, strategy_marker
-from torchspore.distributed.shard.strategies import TensorLayout
-from torchspore.distributed.shard.strategies.layout import read
+from torchspore.distributed.shard.strategy_validation import TensorLayout
+from torchspore.distributed.shard.strategy_validation.layout import read
 from torchspore.engine.core import tree
 from torchspore.engine.core.tensor import TensorBase, raw, wrap
 

@@ -11,7 +11,7 @@ from torchspore.distributed import device_count
 from torchspore.distributed.comm import collectives, groups
 from torchspore.distributed.parallel import optimizer_shards
 from torchspore.distributed.shard import redistribution
-from torchspore.distributed.shard.pipelines.remote_tensors import RemoteTensor
+from torchspore.distributed.shard.pipeline_parallel.remote_tensors import RemoteTensor
 from torchspore.engine.core.delayed_values import DelayedValue, is_delayed
 from torchspore.engine.core.device_layout import unsplit
 from torchspore.engine.core.device_mesh import Mesh

@@ -18,7 +18,7 @@ from torch.fx.node import Node
 from torchspore.distributed.shard import collective_nodes, strategy_marker
 from torchspore.distributed.shard.operator_inputs import described_inputs, external_inputs
 from torchspore.engine.core import node_metadata
-from torchspore.graph.call.open_arguments import IS_EXAMPLE
+from torchspore.graph.specialization.open_arguments import IS_EXAMPLE
 
 _EXCHANGES = {
     collective_nodes.all_reduce: "AllReduce", collective_nodes.rotated: "AlltoAllV", collective_nodes.passed: "Send",
@@ -110,7 +110,7 @@ class _Description:
         layouts = self._split.sharded_capture.parameters.get(str(name))
         cuts = 1
         if layouts is not None:
-            from torchspore.distributed.shard.strategies import TensorLayout
+            from torchspore.distributed.shard.strategy_validation import TensorLayout
 
             for cut in TensorLayout(layouts[0], layouts[1]).cuts():
                 cuts *= cut

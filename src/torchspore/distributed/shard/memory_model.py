@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.distributed.shard.pipelines import stage_graph
+from torchspore.distributed.shard.pipeline_parallel import stage_graph
 from torchspore.engine.core import node_metadata, tree
 from torchspore.graph.fx.aliasing import owners
 

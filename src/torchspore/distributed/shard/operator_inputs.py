@@ -6,7 +6,7 @@ from typing import Any
 
 from torch.fx.node import Node
 
-from torchspore.distributed.shard.strategies import Fit
+from torchspore.distributed.shard.strategy_validation import Fit
 from torchspore.engine.core import node_metadata, tree
 from torchspore.engine.core.tensor import TensorBase
 from torchspore.graph.capture.capture import Capture

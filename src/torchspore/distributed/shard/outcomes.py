@@ -10,7 +10,7 @@ from torchspore.context.store import DEFAULT, STORE
 from torchspore.distributed import device_count
 from torchspore.distributed.shard import gradient_norms
 from torchspore.distributed.shard.lowerings import LOWERINGS
-from torchspore.distributed.shard.pipelines import construction
+from torchspore.distributed.shard.pipeline_parallel import construction
 
 _IN = "auto_parallel."
 _KINDS = {

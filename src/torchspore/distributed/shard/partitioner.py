@@ -24,8 +24,8 @@ from torchspore.distributed.shard.local_graph import SplitOperator, Value
 from torchspore.distributed.shard.lowerings import LOWERINGS
 from torchspore.distributed.shard.node_builder import faking
 from torchspore.distributed.shard.plan import Plan
-from torchspore.distributed.shard.rules import OperatorCall, rule_of
-from torchspore.distributed.shard.rules.rule import Local, Rule, choose, layout_of, results, split_of_writes
+from torchspore.distributed.shard.propagation_rules import OperatorCall, rule_of
+from torchspore.distributed.shard.propagation_rules.rule import Local, Rule, choose, layout_of, results, split_of_writes
 from torchspore.engine.core import node_metadata, tree
 from torchspore.engine.core.device_layout import Layout, Shape, unsplit
 from torchspore.engine.core.device_mesh import Mesh

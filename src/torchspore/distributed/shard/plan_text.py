@@ -13,7 +13,7 @@ from torchspore.context.plan_request import Machine, Request
 from torchspore.distributed.shard import plan_page, strategy_io
 from torchspore.distributed.shard.cost_estimate import about, rows, totals
 from torchspore.distributed.shard.memory_model import Memory, memory
-from torchspore.distributed.shard.pipelines import stage_graph
+from torchspore.distributed.shard.pipeline_parallel import stage_graph
 from torchspore.distributed.shard.search import costs
 
 

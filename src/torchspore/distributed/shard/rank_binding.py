@@ -12,7 +12,7 @@ from torchspore.distributed.comm import groups, operators
 from torchspore.distributed.shard import collective_nodes as nodes
 from torchspore.distributed.shard import node_builder
 from torchspore.distributed.shard.partitioner import LocalGraph
-from torchspore.distributed.shard.pipelines import stage_graph
+from torchspore.distributed.shard.pipeline_parallel import stage_graph
 from torchspore.engine.core import node_metadata, tree
 from torchspore.engine.core.device_layout import Axes
 from torchspore.engine.core.torch_private import graph_module

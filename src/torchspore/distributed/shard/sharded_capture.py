@@ -26,9 +26,9 @@ from torchspore.distributed.shard import (
 from torchspore.distributed.shard.partitioner import LocalGraph
 from torchspore.distributed.shard.plan import Plan
 from torchspore.distributed.shard.search import comparison
-from torchspore.distributed.shard.strategies import TensorLayout
-from torchspore.distributed.shard.strategies.layout import read as read_layout
 from torchspore.distributed.shard.strategy_file import StoredLayout
+from torchspore.distributed.shard.strategy_validation import TensorLayout
+from torchspore.distributed.shard.strategy_validation.layout import read as read_layout
 from torchspore.engine.core.device_layout import Layout, Shape, by_counts, from_matrix, unsplit
 from torchspore.engine.core.device_mesh import Mesh, mesh_of
 from torchspore.engine.core.sharded_layout import ShardedLayout, as_tensor_map, sharded_layout_of

@@ -18,7 +18,7 @@ from torchspore.engine.core import current_operator, tree
 from torchspore.engine.core.device_layout import Layout, Shape
 from torchspore.engine.core.device_mesh import Mesh
 from torchspore.engine.core.torch_private import is_operator
-from torchspore.engine.eager import recurrent
+from torchspore.engine.functional import recurrent
 from torchspore.engine.random import operator_streams
 from torchspore.graph.fx.aliasing import mutated_owners
 

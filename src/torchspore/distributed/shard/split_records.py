@@ -12,8 +12,8 @@ def layouts(graphs: Iterable[Any]) -> dict[str, tuple[Any, ...]]:
     of a part as the tensor map has its axes, two answers that are False here, step and size of the optimizer's cut. An axis that several
     axes of the grid cut stands as several in the tensor map.
     """
-    from torchspore.distributed.shard.strategies import TensorLayout
     from torchspore.distributed.shard.strategy_file import stored
+    from torchspore.distributed.shard.strategy_validation import TensorLayout
 
     layouts_by_name: dict[str, tuple[Any, ...]] = {}
     for graph in graphs:

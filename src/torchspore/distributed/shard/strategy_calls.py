@@ -15,14 +15,14 @@ from torchspore.context.store import DEFAULT, STORE
 from torchspore.distributed import device_count
 from torchspore.distributed.shard import gradient_norms, manual_split, strategy_io, strategy_marker
 from torchspore.distributed.shard.operator_inputs import last_node, note_call
-from torchspore.distributed.shard.strategies import Fit, TensorLayout, elementwise, has_rules, is_valid_call, layouts_of, takes
-from torchspore.distributed.shard.strategies.layout import read as read_layout
-from torchspore.distributed.shard.strategies.validation import is_of_layouts
+from torchspore.distributed.shard.strategy_validation import Fit, TensorLayout, elementwise, has_rules, is_valid_call, layouts_of, takes
+from torchspore.distributed.shard.strategy_validation.layout import read as read_layout
+from torchspore.distributed.shard.strategy_validation.validation import is_of_layouts
 from torchspore.engine.autograd import grad
 from torchspore.engine.core import tree
 from torchspore.engine.core.tensor import TensorBase, raw, wrap
 from torchspore.engine.core.torch_private import without_modes
-from torchspore.engine.eager import attention_blocks
+from torchspore.engine.functional import attention_blocks
 from torchspore.errors import StrategyRefused
 from torchspore.graph.capture.capture import Capture, current
 from torchspore.graph.splitter import SPLIT_MODES

@@ -20,7 +20,7 @@ from torchspore.base.text import message
 from torchspore.errors import FileFormatError
 
 if TYPE_CHECKING:
-    from torchspore.distributed.shard.strategies.layout import TensorLayout
+    from torchspore.distributed.shard.strategy_validation.layout import TensorLayout
 
 _LISTS = ("dev_matrix", "tensor_map", "param_split_shape", "indices_offset")
 _NUMBERS = ("field", "opt_weight_shard_step", "opt_weight_shard_size")

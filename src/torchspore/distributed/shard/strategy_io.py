@@ -15,7 +15,7 @@ from torchspore.context.store import STORE
 from torchspore.context.strategy_files import op_strategies
 from torchspore.distributed import device_count
 from torchspore.distributed.shard import strategy_file
-from torchspore.distributed.shard.strategies import TensorLayout
+from torchspore.distributed.shard.strategy_validation import TensorLayout
 
 if TYPE_CHECKING:
     from torchspore.distributed.shard.sharded_capture import ShardedCapture

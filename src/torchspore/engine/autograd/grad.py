@@ -5,6 +5,7 @@ when the transform ends, so that the gradient uses the value that was read.
 """
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
@@ -19,7 +20,7 @@ from torchspore.engine.core.in_place_versions import Extent, Versions, base_of, 
 from torchspore.engine.core.tensor import Composite, Frame, TensorBase, frame, is_recording, raw, tensors, transform, wrap
 from torchspore.engine.core.torch_interop import entered
 from torchspore.engine.core.training_start import TRAINING_START
-from torchspore.engine.eager import row_gradients as rows_module
+from torchspore.engine.functional import row_gradients as rows_module
 from torchspore.engine.memory import offload
 
 
@@ -52,7 +53,7 @@ LISTENERS: list[GradientListener] = []
 
 
 tape_gradients: Callable[..., Any] = backward_pass.compute_gradients
-"""Computes gradients; `graph.control.gradient_presence` replaces it by a function that handles branches and loops in a graph."""
+"""Computes gradients; `graph.control_flow.gradient_presence` replaces it by a function that handles branches and loops in a graph."""
 
 
 class GradFrame(Frame):
@@ -76,7 +77,7 @@ class GradFrame(Frame):
 
     def stand_for(self, tensor: TensorBase, leaf: torch.Tensor) -> None:
         """From now on `leaf` is computed with where `tensor` is read."""
-        is_frozen = self.heeds_flags and getattr(tensor, "__parameter__", False) and not tensor.requires_grad  # type: ignore[attr-defined]
+        is_frozen = self.heeds_flags and getattr(tensor, "_requires_grad", True) is False
         (self._frozen if is_frozen else self._values)[id(tensor)] = leaf
         self._weights.append(tensor)
 
@@ -348,7 +349,8 @@ def differentiate(
     if TRAINING_START.hook is not None and not nested and frame() is None:
         TRAINING_START.hook()
     frame_ = GradFrame()
-    frame_.heeds_flags = not thread_state.follows_graph_rules()
+    local = thread_state.local
+    frame_.heeds_flags = not (STORE.graph_mode or local.in_pynative or local.breaks or frame() is not None and thread_state.is_in_jit())
     arguments = list(arguments)
     with recording_gradients():
         leaves = _weight_leaves(frame_, weights, nested)
@@ -469,32 +471,29 @@ def _regroup(structure: Any, gradients: Any) -> Any:
     return gradients_of_structure[0] if isinstance(structure, torch.Tensor) else tuple(gradients_of_structure)
 
 
-def _parts(sens: Any) -> tuple[Any, ...]:
-    """The Tensors that a sparse gradient is made of, or what was given itself."""
-    return sens.parts() if isinstance(sens, Composite) else (sens,)
-
-
 def _gradients(result: Any, targets: list[torch.Tensor], sens: Any, nested: bool) -> list[torch.Tensor | None]:
     """The gradient of each wanted value; None for one that the result does not depend on."""
     outputs = [integer_gradients.recorded(raw(tensor)) for tensor in tensors(result)]
     around = frame()
     # Branches and loops of a graph exist only inside of its capture, which is a frame around this one.
     is_outermost = around is None or around.outer is None
-    compute = backward_pass.compute_gradients if is_outermost else tape_gradients
     seeds: list[torch.Tensor | None]
     if sens is None:
         # torch checks the shape of a seed by sympy, whose import takes 0.2 s; without a seed, a loss must be a real number.
         seeds = [None if is_outermost and o.ndim == 0 and o.is_floating_point() else torch.ones_like(o) for o in outputs]
     else:
-        given = [raw(s) if isinstance(s, TensorBase) else torch.as_tensor(s) for part in tree.listed(sens) for s in _parts(part)]
+        given = [raw(s) if isinstance(s, TensorBase) else torch.as_tensor(s) for part in tree.listed(sens)
+                 for s in (part.parts() if isinstance(part, Composite) else (part,))]
         seeds = [s.to(o.dtype).expand(o.shape) if s.shape != o.shape else s.to(o.dtype) for s, o in zip(given, outputs)]
     pairs = [(o, s) for o, s in zip(outputs, seeds) if o.requires_grad]
     sources = [integer_gradients.recorded(t) for t in targets]
     at = [t for t in sources if t.requires_grad]
     if not pairs or not at:
         return [None for _ in targets]
+    compute = functools.partial(torch.autograd.grad, allow_unused=True) if is_outermost else tape_gradients
     try:
-        remaining = iter(compute([o for o, _ in pairs], at, [s for _, s in pairs], create_graph=nested))
+        with backward_pass.in_callers_thread():
+            remaining = iter(compute([o for o, _ in pairs], at, [s for _, s in pairs], create_graph=nested))
     except RuntimeError as cause:
         raise gradient_errors.translated(cause) from None
     return [integer_gradients.cast_gradient(t, next(remaining)) if s.requires_grad else None for t, s in zip(targets, sources)]

@@ -5,9 +5,13 @@ call runs as PyNative are states of a thread: a program's `bprop` and its hooks 
 """
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import torch
+
+in_callers_thread = functools.partial(torch.autograd.set_multithreading_enabled, False)
+"""Return a context manager in which torch computes gradients in the thread that asks for them."""
 
 
 def compute_gradients(
@@ -15,5 +19,5 @@ def compute_gradients(
     retain_graph: bool | None = None,
 ) -> tuple[torch.Tensor | None, ...]:
     """Return the gradient of each input; None for one that the outputs do not depend on."""
-    with torch.autograd.set_multithreading_enabled(False):
+    with in_callers_thread():
         return torch.autograd.grad(outputs, inputs, seeds, retain_graph, create_graph, allow_unused=True)

@@ -17,7 +17,7 @@ STAGE, PART = "pipeline_stage", "part"
 """The pipeline stage that runs a node, from its Cell; the part of the batch that it computes, a number for each loop."""
 
 RUNS_IN = "runs_in"
-"""The pipeline stage that runs a node (`distributed.shard.pipelines.stage_assignment`)."""
+"""The pipeline stage that runs a node (`distributed.shard.pipeline_parallel.stage_assignment`)."""
 
 MARKED = "marked"
 """True for nodes of a Cell that `set_dump` names."""

@@ -204,7 +204,7 @@ class Frame:
 
 
 def follow_operators(is_on: bool) -> None:
-    """Makes every operator take its long path, which tells `engine.eager.pynative.after` of its result, or no longer."""
+    """Makes every operator take its long path, which tells `engine.execution.pynative.after` of its result, or no longer."""
     global active
     with _lock:
         active += 1 if is_on else -1

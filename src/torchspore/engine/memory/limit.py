@@ -16,7 +16,7 @@ from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
 from torchspore.engine.core import allocator, device, gpu_kinds, memory_owners, torch_private
 from torchspore.engine.core.device_facts import module_of
-from torchspore.engine.eager import pynative
+from torchspore.engine.execution import pynative
 from torchspore.errors import OutOfMemory
 
 GIB = 1 << 30

@@ -13,7 +13,8 @@ from torch.fx.node import Node
 from torchspore.engine.core import allocator, current_operator, node_metadata, torch_private
 from torchspore.engine.core.no_grad import NoGrad
 from torchspore.engine.core.torch_private import is_operator
-from torchspore.engine.eager import determinism, recurrent
+from torchspore.engine.execution import determinism
+from torchspore.engine.functional import recurrent
 from torchspore.graph.fx import exchanges
 from torchspore.graph.fx.aliasing import writes
 from torchspore.graph.passes.in_place import overwrite

@@ -5,8 +5,8 @@ import ast
 from types import CodeType
 
 from torchspore.graph.breaks.shared_locals import mentions, shared
-from torchspore.graph.control import syntax
-from torchspore.graph.control.source import Definition
+from torchspore.graph.control_flow import syntax
+from torchspore.graph.control_flow.source import Definition
 
 Position = tuple[int, int]
 """Line and column of a statement, which tell it from the others of its function."""

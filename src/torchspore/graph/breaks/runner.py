@@ -15,12 +15,12 @@ from torchspore.engine.core import event_log, thread_state
 from torchspore.engine.core.tensor import TensorBase
 from torchspore.graph.breaks.plan import Plan
 from torchspore.graph.breaks.splitter import HELPER, Piece, Splitter
-from torchspore.graph.call import lookup
-from torchspore.graph.call.compiled_graph import Graph
 from torchspore.graph.capture.capture import current, unbound_name
-from torchspore.graph.control import source, syntax
-from torchspore.graph.control.mutable_state import UNBOUND
+from torchspore.graph.control_flow import source, syntax
+from torchspore.graph.control_flow.mutable_state import UNBOUND
 from torchspore.graph.refusal import Refusal
+from torchspore.graph.specialization import lookup
+from torchspore.graph.specialization.compiled_graph import Graph
 
 SETTLED = 3
 """After so many calls a piece no longer grows by its neighbours."""

@@ -5,8 +5,8 @@ import ast
 from collections.abc import Iterator
 from types import CodeType
 
-from torchspore.graph.control.source import Definition
-from torchspore.graph.control.syntax import stored
+from torchspore.graph.control_flow.source import Definition
+from torchspore.graph.control_flow.syntax import stored
 
 _MANY = 2
 _AT_ONCE = {"sum", "any", "all", "tuple", "list", "set", "frozenset", "dict", "max", "min", "sorted", "join"}

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torchspore.graph.breaks.plan import Plan, Position, position_of
-from torchspore.graph.control import syntax
-from torchspore.graph.control.syntax import later, located, name
+from torchspore.graph.control_flow import syntax
+from torchspore.graph.control_flow.syntax import later, located, name
 
 HELPER = "_cf_parts"
 OUTCOME = "_cf_outcome"

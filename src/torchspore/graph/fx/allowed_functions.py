@@ -23,7 +23,7 @@ _OPERATORS = {
 """The namespaces whose operators may be named, and which of them by their names."""
 _ARGUMENTS = {"Tensor", "int", "SymInt", "float", "number", "bool", "str", "Generator", "Device"}
 """The argument types of operators that a file may name, alone, in lists or optional: no storage, no stream, no object."""
-_EXECUTION = "torchspore.graph.control.execution"
+_EXECUTION = "torchspore.graph.control_flow.execution"
 _FUNCTIONS = {
     _EXECUTION: ("branch", "branch_keeping", "branch_back", "loop", "loop_keeping", "loop_back", "loop_back_second",
         "check", "say", "fail"),

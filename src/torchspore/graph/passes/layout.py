@@ -9,7 +9,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.engine.core.torch_private import FakeTensorMode, is_operator
-from torchspore.engine.eager import recurrent
+from torchspore.engine.functional import recurrent
 
 _aten = torch.ops.aten
 _VIEWS = {_aten.view.default, _aten._unsafe_view.default}

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.context.public import get_context, set_context
-from torchspore.graph.call.graph_table import facts_of
+from torchspore.graph.specialization.graph_table import facts_of
 from torchspore.mindspore import mint
 from torchspore.mindspore._c_expression import amp, typing
 from torchspore.mindspore.common.tensor import Tensor

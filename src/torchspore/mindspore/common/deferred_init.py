@@ -16,7 +16,7 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.distributed.parallel import settings
-from torchspore.distributed.server import roles
+from torchspore.distributed.parameter_server import roles
 from torchspore.engine.core import dtypes
 from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.delayed_values import DelayedValue, is_delayed

@@ -13,7 +13,7 @@ from torchspore.distributed.shard import graph_info, split_records
 from torchspore.engine.autograd import grad as grad_module
 from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.tensor import TensorBase, is_recording
-from torchspore.engine.eager import pynative
+from torchspore.engine.execution import pynative
 from torchspore.graph import dispatch, gradient_recording
 
 
@@ -190,7 +190,7 @@ def flops_collection(phase: str = "train") -> tuple[float, float, float, float, 
     """
     if not isinstance(phase, str):
         raise TypeError(message(f"flops_collection({short(phase)})", f"a str, got {type(phase).__name__}"))
-    from torchspore.engine.eager import flops
+    from torchspore.engine.functional import flops
     from torchspore.mindspore.common.cell_phases import PHASES
 
     graphs = dispatch.graphs(PHASES.get(phase))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from torchspore.distributed.server.assignment import Plan
+from torchspore.distributed.parameter_server.assignment import Plan
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 
 

@@ -13,7 +13,7 @@ from torchspore.base.text import list_choices, message, short
 from torchspore.distributed.comm import environment, groups, rendezvous
 from torchspore.distributed.comm.environment import ProcessInfo
 from torchspore.distributed.comm.groups import Group
-from torchspore.distributed.server import roles as server_roles
+from torchspore.distributed.parameter_server import roles as server_roles
 from torchspore.engine.core.device import home
 
 HCCL_WORLD_COMM_GROUP = "hccl_world_group"

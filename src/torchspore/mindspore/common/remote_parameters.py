@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from torchspore.base.frames import user_line
-from torchspore.distributed.server import operators, values
+from torchspore.distributed.parameter_server import operators, values
 from torchspore.engine.core.tensor import raw, wrap
 from torchspore.mindspore.common.parameter import Parameter
 

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from torchspore.distributed.comm.peer_liveness import local_address
-from torchspore.distributed.server import configuration, roles
-from torchspore.distributed.server.assignment import DENSE, Plan
-from torchspore.distributed.server.parameter_store import ParameterStore, Scalars, StoredItem
-from torchspore.distributed.server.snapshots import Snapshots
-from torchspore.distributed.server.transport import Listener
-from torchspore.distributed.server.values import released, rows_between
+from torchspore.distributed.parameter_server import configuration, roles
+from torchspore.distributed.parameter_server.assignment import DENSE, Plan
+from torchspore.distributed.parameter_server.parameter_store import ParameterStore, Scalars, StoredItem
+from torchspore.distributed.parameter_server.snapshots import Snapshots
+from torchspore.distributed.parameter_server.transport import Listener
+from torchspore.distributed.parameter_server.values import released, rows_between
 from torchspore.engine.core.delayed_values import draw_in, is_delayed
 from torchspore.engine.core.tensor import raw, wrap
-from torchspore.engine.eager import row_gradients
+from torchspore.engine.functional import row_gradients
 from torchspore.mindspore.common import optimizer_states, server_session
 from torchspore.mindspore.common.server_session import SESSION
 
@@ -82,7 +82,7 @@ class _Share:
     """The Parameters of this server, with the states of their optimizers."""
 
     def __init__(self, plans: list[Plan], optimizers: dict[str, Any], server: int, cluster: roles.Cluster) -> None:
-        from torchspore.distributed.server.parameter_store import stored_items
+        from torchspore.distributed.parameter_server.parameter_store import stored_items
 
         self._released: set[int] = set()
         self._plans = {plan.key: plan for plan in plans}

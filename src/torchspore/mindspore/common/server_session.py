@@ -16,8 +16,8 @@ from torchspore.base import faults
 from torchspore.base.text import message
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
-from torchspore.distributed.server import configuration, operators, roles
-from torchspore.distributed.server.assignment import DENSE, TABLE, Item, Plan
+from torchspore.distributed.parameter_server import configuration, operators, roles
+from torchspore.distributed.parameter_server.assignment import DENSE, TABLE, Item, Plan
 from torchspore.engine.core import change_counters, process
 from torchspore.engine.core.tensor import outside
 from torchspore.engine.core.training_start import TRAINING_START
@@ -141,7 +141,7 @@ def start() -> None:
 def run_scheduler(cluster: roles.Cluster) -> NoReturn:
     """Serve the job, then end the process."""
     from torchspore.distributed.comm import rendezvous
-    from torchspore.distributed.server.scheduler import Scheduler
+    from torchspore.distributed.parameter_server.scheduler import Scheduler
 
     TRAINING_START.hook = None
     settings = configuration.read()
@@ -154,7 +154,7 @@ def run_scheduler(cluster: roles.Cluster) -> NoReturn:
 
 def join(cluster: roles.Cluster, address: str = "") -> Any:
     """Join the job once; return the membership."""
-    from torchspore.distributed.server.membership import Membership
+    from torchspore.distributed.parameter_server.membership import Membership
 
     if SESSION.membership is None:
         settings = configuration.read()
@@ -246,7 +246,7 @@ def _report(cluster: roles.Cluster) -> None:
 
 
 def _begin_worker(cluster: roles.Cluster, plans: list[Plan]) -> None:
-    from torchspore.distributed.server.worker import Client
+    from torchspore.distributed.parameter_server.worker import Client
 
     membership = join(cluster)
     settings = configuration.read()

@@ -6,7 +6,7 @@ from typing import Any
 from torchspore.engine.core.front_end import FRONT
 from torchspore.engine.core.integer_gradients import without_gradient
 from torchspore.engine.core.tensor import Composite, TensorBase, raw, wrap
-from torchspore.engine.eager import row_gradients
+from torchspore.engine.functional import row_gradients
 from torchspore.mindspore.common.tensor import Tensor
 
 

@@ -11,7 +11,7 @@ from torchspore.engine.core import device as placing
 from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.tensor import TensorBase, measured, raw, rebind, wrap
 from torchspore.engine.core.tensor_text import shown
-from torchspore.engine.eager import pynative
+from torchspore.engine.execution import pynative
 from torchspore.errors import ValueElsewhere
 
 

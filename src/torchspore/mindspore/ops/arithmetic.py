@@ -13,7 +13,7 @@ from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.number import Number, is_marked
 from torchspore.engine.core.precision import ruled
 from torchspore.engine.core.tensor import Composite, TensorBase, raw, wrap
-from torchspore.engine.eager import pynative
+from torchspore.engine.execution import pynative
 from torchspore.mindspore.ops import quotients
 from torchspore.mindspore.ops.declare import explaining, op
 from torchspore.mindspore.ops.explain import explain

@@ -14,7 +14,7 @@ from torchspore.engine.core.front_end import FRONT
 from torchspore.engine.core.precision import changed, lowered_to
 from torchspore.engine.core.structured_types import TensorType
 from torchspore.engine.core.tensor import TensorBase, raw, transform, wrap
-from torchspore.engine.eager.row_gradients import RowsBase
+from torchspore.engine.functional.row_gradients import RowsBase
 from torchspore.errors import NotFinite
 from torchspore.mindspore.common.flags import precision_flag, report_compiler_flags
 from torchspore.mindspore.common.parameter import Parameter

@@ -19,7 +19,7 @@ from torchspore.engine.core.front_end import FRONT
 from torchspore.engine.core.number import Number, operand_for
 from torchspore.engine.core.precision import as_stored, ruled
 from torchspore.engine.core.tensor import TensorBase, raw, unwrap, wrap, wrap_all, write
-from torchspore.engine.eager import pynative
+from torchspore.engine.execution import pynative
 from torchspore.errors import CommunicationError
 from torchspore.mindspore.ops.explain import explain, lacks_kernel, name_of, of_graph
 from torchspore.mindspore.ops.extremes import Extremes

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.engine.core.dtypes import FROM_TORCH
-from torchspore.engine.eager.half_precision import HALVES, in_float32
+from torchspore.engine.execution.half_precision import HALVES, in_float32
 from torchspore.mindspore.ops.declare import op, part_of
 from torchspore.mindspore.ops.wide import Widening
 

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 from torchspore.base.arguments import is_int
 from torchspore.engine.core import change_counters
-from torchspore.engine.eager.half_precision import HALVES
+from torchspore.engine.execution.half_precision import HALVES
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.indices import normalized_axis
 

@@ -16,7 +16,7 @@ from torchspore.engine.core import tensor as engine
 from torchspore.engine.core.creation import constant
 from torchspore.engine.core.number import Number, as_operand, decided
 from torchspore.engine.core.tensor import TensorBase, unwrap
-from torchspore.engine.eager.half_precision import HALVES
+from torchspore.engine.execution.half_precision import HALVES
 from torchspore.mindspore.ops.wide import WIDE, from_order, in_order, quotient, rest
 
 _WIDENED = {torch.uint16: torch.int32, torch.uint32: torch.int64, torch.uint64: torch.int64}

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.engine.core import generators
-from torchspore.engine.eager.half_precision import in_float32, is_slow
+from torchspore.engine.execution.half_precision import in_float32, is_slow
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor

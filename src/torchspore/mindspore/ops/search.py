@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from torchspore.engine.core.creation import constant
-from torchspore.engine.eager.topk import topk
+from torchspore.engine.functional.topk import topk
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.wide import Widening

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from torchspore.engine.core.creation import constant, length
-from torchspore.engine.eager.topk import topk as topk_of
+from torchspore.engine.functional.topk import topk as topk_of
 from torchspore.mindspore.ops import sparse
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.indices import as_index, counted, normalized_axis

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message
-from torchspore.distributed.shard.strategies.layout import TensorLayout
+from torchspore.distributed.shard.strategy_validation.layout import TensorLayout
 from torchspore.mindspore.common.process_groups import get_rank
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.names import missing

@@ -12,7 +12,7 @@ from torchspore.base.text import message
 from torchspore.distributed.shard.strategy_file import StoredLayout, StrategyFile, stage_of
 
 if TYPE_CHECKING:
-    from torchspore.distributed.shard.strategies.layout import TensorLayout
+    from torchspore.distributed.shard.strategy_validation.layout import TensorLayout
 
 Shape = tuple[int, ...]
 
@@ -40,7 +40,7 @@ class ParameterSharding:
 
     def tensor(self, shape: Shape) -> TensorLayout:
         """Return the layout of a Tensor whose parts have this shape. Raises ValueError if it has other axes."""
-        from torchspore.distributed.shard.strategies.layout import TensorLayout
+        from torchspore.distributed.shard.strategy_validation.layout import TensorLayout
 
         return TensorLayout(self.layout.dev_matrix or (1,), _nested(self.layout, shape))
 

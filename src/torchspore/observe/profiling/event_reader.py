@@ -16,7 +16,7 @@ from typing import Any
 
 from torchspore.base.frames import is_user_file
 from torchspore.engine.core.torch_private import TELLS_PYTHON
-from torchspore.engine.eager import flops
+from torchspore.engine.functional import flops
 from torchspore.observe.profiling import annotations as marks
 from torchspore.observe.profiling import operator_names, step_breakdown
 from torchspore.observe.profiling.record import BACKWARD, DATA, FORWARD, SYNC, UPDATE, Allocation, Kernel, Operator, Record, Stretch

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from torchspore.base.files import atomic_file, write_atomically
-from torchspore.engine.eager import flops
+from torchspore.engine.functional import flops
 from torchspore.observe.profiling import counters, timeline
 from torchspore.observe.profiling.record import PHASES, Allocation, Operator, Record
 from torchspore.observe.profiling.totals import by_kind, by_name

@@ -35,8 +35,8 @@ class Points:
 
     def begin(self) -> None:
         """Puts the marking functions in."""
-        from torchspore.graph.call import compilation, gradient_graphs
-        from torchspore.graph.call.compiled_graph import Graph
+        from torchspore.graph.specialization import compilation, gradient_graphs
+        from torchspore.graph.specialization.compiled_graph import Graph
 
         if FRONT.cell is not None:
             self._replaced.put(FRONT.cell, "__call__", self._cell)

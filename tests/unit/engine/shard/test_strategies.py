@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from torchspore.distributed.shard.strategies import TensorLayout, has_rules, layouts_of
-from torchspore.distributed.shard.strategies.layout import replicated_layout
+from torchspore.distributed.shard.strategy_validation import TensorLayout, has_rules, layouts_of
+from torchspore.distributed.shard.strategy_validation.layout import replicated_layout
 
 MATRICES = ((64, 32), (32, 16))
 

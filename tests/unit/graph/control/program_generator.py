@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from tests.unit.graph.control import cell_pieces
+from tests.unit.graph.control_flow import cell_pieces
 
 BEFORE = '''
 import contextlib

@@ -4,9 +4,8 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-
-from tests.unit.graph.control.generator import features, function, text
-from tests.unit.graph.control.running import INPUTS, compiled, expect_equal, expected, is_single_graph
+from tests.unit.graph.control_flow.generator import features, function, text
+from tests.unit.graph.control_flow.running import INPUTS, compiled, expect_equal, expected, is_single_graph
 
 SMALL = [
     2, 3, 5, 7, 9, 11, 12, 13, 15, 18, 20, 23, 24, 28, 30, 36, 41, 43, 44, 46, 48, 49, 50, 51, 53, 57, 64, 70, 72, 74, 75, 76, 78,

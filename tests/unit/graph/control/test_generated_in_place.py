@@ -10,9 +10,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-
-from tests.unit.graph.control.generator import NAMES, InPlaceWriter, LoopAliasWriter, features, function, text
-from tests.unit.graph.control.running import compiled, expect_equal, expected
+from tests.unit.graph.control_flow.generator import NAMES, InPlaceWriter, LoopAliasWriter, features, function, text
+from tests.unit.graph.control_flow.running import compiled, expect_equal, expected
 
 QUICK = range(80)
 COUNT = int(os.environ.get("PROGRAMS", "400"))

@@ -8,9 +8,8 @@ import mindspore as ms
 import numpy as np
 import pytest
 from mindspore import ops
-
-from tests.unit.graph.control.running import INPUTS
-from tests.unit.graph.control.test_writes_in_place import tensor
+from tests.unit.graph.control_flow.running import INPUTS
+from tests.unit.graph.control_flow.test_writes_in_place import tensor
 
 SAME_ELEMENTS = {
     "reversed": lambda b: b[::-1],

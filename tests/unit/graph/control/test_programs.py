@@ -13,9 +13,8 @@ from typing import Any
 import mindspore as ms
 import numpy as np
 import pytest
-
-from tests.unit.graph.control import program_generator
-from tests.unit.graph.control.cell_pieces import CELLS
+from tests.unit.graph.control_flow import program_generator
+from tests.unit.graph.control_flow.cell_pieces import CELLS
 
 FEW, MANY = (7, 13), int(os.environ.get("PROGRAMS", "200"))
 """Seeds of each run: in these whole graphs write attributes; and how many there are in all."""

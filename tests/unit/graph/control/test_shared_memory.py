@@ -8,9 +8,8 @@ import mindspore as ms
 import numpy as np
 import pytest
 from mindspore import Tensor
-
-from tests.unit.graph.control.running import INPUTS, LEVELS, flat
-from tests.unit.graph.control.test_writes_in_place import first, tensor
+from tests.unit.graph.control_flow.running import INPUTS, LEVELS, flat
+from tests.unit.graph.control_flow.test_writes_in_place import first, tensor
 
 
 def an_alias_made_in_a_loop(x):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torchspore.distributed.shard.machine_model import Machine
-from torchspore.distributed.shard.rules.rule import Dims, Split, layout_of, splits_evenly
+from torchspore.distributed.shard.propagation_rules.rule import Dims, Split, layout_of, splits_evenly
 from torchspore.distributed.shard.search.model import END, HOLDER, OPERATOR, VALUE, Model, Operand, Variable
 from torchspore.engine.core.device_layout import Layout
 from torchspore.engine.core.device_mesh import Mesh

@@ -4,7 +4,7 @@ from __future__ import annotations
 from torch.fx.node import Node
 
 from torchspore.distributed.shard.local_graph import LocalGraph
-from torchspore.distributed.shard.rules.rule import Dims
+from torchspore.distributed.shard.propagation_rules.rule import Dims
 from torchspore.distributed.shard.search.axis import KINDS, Choice
 from torchspore.distributed.shard.search.model import HOLDER, VALUE, Model, Variable, node_tensors
 from torchspore.engine.core.device_layout import Layout

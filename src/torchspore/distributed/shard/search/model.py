@@ -18,7 +18,7 @@ from torch.fx.node import Node
 from torchspore.distributed.shard import strategy_marker
 from torchspore.distributed.shard.alias_conflicts import find_alias_conflicts, nodes_written_by
 from torchspore.distributed.shard.machine_model import Machine
-from torchspore.distributed.shard.rules.rule import Dims, Naming, Rule
+from torchspore.distributed.shard.propagation_rules.rule import Dims, Naming, Rule
 from torchspore.distributed.shard.search.elimination_order import Order
 from torchspore.distributed.shard.search.operator_parts import OperatorParts, Operators
 from torchspore.distributed.shard.search.relaxed_rules import Wide

@@ -13,8 +13,8 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.distributed.shard.machine_model import Machine
-from torchspore.distributed.shard.rules import OperatorCall
-from torchspore.distributed.shard.rules.rule import Dims, Naming, Rule
+from torchspore.distributed.shard.propagation_rules import OperatorCall
+from torchspore.distributed.shard.propagation_rules.rule import Dims, Naming, Rule
 from torchspore.distributed.shard.search import costs
 from torchspore.distributed.shard.search.relaxed_rules import Wide, wide
 from torchspore.engine.core import tree

@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from torchspore.distributed.shard.rules import OperatorCall, rule_of
-from torchspore.distributed.shard.rules.rule import Dims, Naming, Rule
+from torchspore.distributed.shard.propagation_rules import OperatorCall, rule_of
+from torchspore.distributed.shard.propagation_rules.rule import Dims, Naming, Rule
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 from torchspore.engine.core import dtypes
 from torchspore.engine.core.tensor import raw
-from torchspore.engine.eager import experimental_optimizers as formulas
+from torchspore.engine.functional import experimental_optimizers as formulas
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.experimental.optim.optimizer import Optimizer, check, check_betas, check_flags

@@ -24,7 +24,7 @@ def _picked(cells: list[Cell], index: TensorBase) -> Any:
     """Return the function that calls the Cell that a Tensor selects in a graph; None outside a graph."""
     if engine.frame() is None:
         return None
-    from torchspore.graph.control import function_choice
+    from torchspore.graph.control_flow import function_choice
 
     return function_choice.picked(cells, index)
 

@@ -6,7 +6,7 @@ from typing import Any
 from torchspore.base.arguments import check_bools
 from torchspore.engine.core import dtypes
 from torchspore.engine.core.tensor import raw
-from torchspore.engine.eager import adaptive_optimizers as formulas
+from torchspore.engine.functional import adaptive_optimizers as formulas
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.tensor import Tensor

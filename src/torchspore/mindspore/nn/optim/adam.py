@@ -7,7 +7,7 @@ import numpy as np
 
 from torchspore.engine.core import dtypes
 from torchspore.engine.core.tensor import raw
-from torchspore.engine.eager import optimizers, row_gradients
+from torchspore.engine.functional import optimizers, row_gradients
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter

@@ -8,7 +8,7 @@ import numpy as np
 
 from torchspore.engine.core import dtypes
 from torchspore.engine.core.tensor import raw, wrap
-from torchspore.engine.eager import optimizers
+from torchspore.engine.functional import optimizers
 from torchspore.errors import NameRefused
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor

@@ -5,7 +5,7 @@ from typing import Any
 
 from torchspore.engine.core import dtypes
 from torchspore.engine.core.tensor import raw
-from torchspore.engine.eager import optimizers
+from torchspore.engine.functional import optimizers
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.optim.arguments import number

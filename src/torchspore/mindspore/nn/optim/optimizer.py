@@ -17,8 +17,8 @@ from torchspore.engine.core import dtypes
 from torchspore.engine.core.front_end import FRONT
 from torchspore.engine.core.tensor import TensorBase, frame, raw, wrap
 from torchspore.engine.core.training_start import TRAINING_START
-from torchspore.engine.eager import optimizers
-from torchspore.engine.eager.row_gradients import RowsBase
+from torchspore.engine.functional import optimizers
+from torchspore.engine.functional.row_gradients import RowsBase
 from torchspore.engine.memory import malloc, optimizer_offload
 from torchspore.graph.passes.precision import casts
 from torchspore.mindspore.common import server_session

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from torchspore.distributed.server import operators, values
-from torchspore.distributed.server.assignment import DENSE
+from torchspore.distributed.parameter_server import operators, values
+from torchspore.distributed.parameter_server.assignment import DENSE
 from torchspore.engine.core.tensor import raw, wrap
 from torchspore.mindspore.common import optimizer_states
 from torchspore.mindspore.common.server_session import SESSION

@@ -17,7 +17,7 @@ from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.nn.wrap import training_settings
+from torchspore.mindspore.nn.wrap import settings_report
 from torchspore.mindspore.nn.wrap.grad_reducer import DistributedGradReducer
 from torchspore.mindspore.nn.wrap.micro_batches import _MicroBatch as _MicroBatch
 
@@ -142,7 +142,7 @@ class TrainOneStepCell(Cell):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.reducer_flag and "_has_said_" not in self.__dict__:
-            training_settings.report_step(self)
+            settings_report.report_step(self)
         if self._accumulation_ > 1:
             self.__dict__["_steps_"] += 1
             is_last = self._steps_ % self._accumulation_ == 0

@@ -70,12 +70,12 @@ class DistributedGradReducer(Cell):
         return super().__call__(*args, **kwargs)
 
     def _say_update_(self) -> None:
-        from torchspore.mindspore.nn.wrap import training_settings
+        from torchspore.mindspore.nn.wrap import settings_report
 
         self.__dict__["_has_said"] = True
         optimizer = optimizer_of(self.__dict__["_reduced"])
         if optimizer is not None:
-            training_settings.report_update(self._plan.group, optimizer)
+            settings_report.report_update(self._plan.group, optimizer)
 
     def construct(self, grads: Any) -> Any:
         """Return the gradients, each reduced over all processes."""

@@ -1,0 +1,124 @@
+"""`auto_pipeline`: into how many stages the devices are divided is chosen, from 1 to `pipeline_stages`.
+
+The step is captured and split for each number, and its order run with a clock; the cheapest counts. Nothing depends on time or chance, so
+that all processes find the same.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from torchspore.base.text import message
+from torchspore.context import effects
+from torchspore.context.effects import Outcome
+from torchspore.context.store import STORE
+from torchspore.distributed import device_count
+from torchspore.distributed.shard.machine_model import machine
+from torchspore.distributed.shard.search.costs import Cost
+from torchspore.errors import StrategyRefused
+
+if TYPE_CHECKING:
+    import torch
+
+    from torchspore.distributed.shard.sharded_capture import ShardedCapture
+
+OPTION = "auto_parallel.auto_pipeline"
+_STAGES = "auto_parallel.pipeline_stages"
+_Trace = TypeVar("_Trace")
+Parts = Callable[[_Trace], tuple["torch.fx.GraphModule", "ShardedCapture", list[Any]]]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The cost of each number of stages, and the reasons why others do not fit."""
+
+    stages: int
+    costs: dict[int, Cost]
+    refused: dict[int, str]
+
+    def describe(self) -> str:
+        """For people."""
+        others = [
+            f"{count} take{'s' * (count == 1)} {cost.describe()}" for count, cost in sorted(self.costs.items()) if count != self.stages
+        ]
+        others += [f"{count} do not fit: {why}" for count, why in sorted(self.refused.items())]
+        text = f"{self.stages} stage{'s' * (self.stages > 1)}: {self.costs[self.stages].describe()}"
+        return text + (f", where {'; '.join(others)}" if others else ", the only number that fits")
+
+
+def is_requested() -> bool:
+    """Return whether the number of stages is to be chosen; says why not where the context asks for it and it can't be."""
+    if not STORE.get(OPTION):
+        return False
+    get, why = STORE.get, ""
+    if get("auto_parallel.parallel_mode") != "auto_parallel" or get("auto_parallel.search_mode") != "recursive_programming":
+        why = "only parallel_mode='auto_parallel' with search_mode='recursive_programming' chooses the number of stages"
+    elif device_count.devices()[1] == device_count.RANKS and get("auto_parallel.dataset_strategy") != "full_batch":
+        why = "which part of the batch each process gives hangs on the number of stages; dataset_strategy='full_batch' lets it be chosen"
+    if why:
+        effects.report(OPTION, Outcome.no_effect(f"{why}: there are {get(_STAGES)}"))
+    return not why
+
+
+def numbers() -> list[int]:
+    """The numbers of stages that may be chosen, the largest first."""
+    count, most = device_count.devices()[0], int(STORE.get(_STAGES))
+    return [divisor for divisor in range(min(count, most), 0, -1) if count % divisor == 0]
+
+
+def cheapest(trace: Callable[[int], _Trace], parts: Parts[_Trace]) -> _Trace:
+    """The trace for the number of stages that costs least; `parts` gives its graph, what it knows of devices, and its inputs.
+
+    Parameters that are stored by stages already decide. If no number fits, the largest number's error is raised.
+    """
+    best: tuple[_Trace, ShardedCapture] | None = None
+    first: Exception | None = None
+    costs, refused = dict[int, Cost](), dict[int, str]()
+    for count in numbers():
+        try:
+            attempt = trace(count)
+            module, sharded_capture, lifted = parts(attempt)
+            if _others_hold(sharded_capture, lifted):
+                continue
+            costs[count] = _cost(module, sharded_capture, lifted)
+        except (ValueError, StrategyRefused) as error:
+            first = first or error
+            refused[count] = str(error).splitlines()[0]
+            continue
+        if best is None or costs[count].order() <= costs[best[1].stages].order():
+            if best is not None:
+                best[1].was_cut = None
+            best = attempt, sharded_capture
+        else:
+            sharded_capture.was_cut = None
+    if best is None:
+        raise first or StrategyRefused(message(f"pipeline_stages={STORE.get(_STAGES)}", "a number of stages that fits"))
+    best[1].chosen = Chosen(best[1].stages, costs, refused)
+    _report_choice(best[1].chosen)
+    return best[0]
+
+
+def _cost(module: torch.fx.GraphModule, sharded_capture: ShardedCapture, lifted: list[Any]) -> Cost:
+    from torchspore.distributed.shard import execution
+    from torchspore.distributed.shard.pipeline_parallel import step_time
+
+    sharded_capture.was_cut = execution.cut(module, sharded_capture, lifted)
+    return step_time.of(sharded_capture.was_cut[0], sharded_capture.stages, machine())
+
+
+def _others_hold(sharded_capture: ShardedCapture, lifted: list[Any]) -> bool:
+    """Return whether Parameters lie as another number of stages has left them."""
+    from torchspore.engine.core.sharded_layout import sharded_layout_of
+
+    return any(prod(cut.matrix) != sharded_capture.count for cut in map(sharded_layout_of, lifted) if cut is not None)
+
+
+def _report_choice(chosen: Chosen) -> None:
+    from torchspore.distributed.shard import consistency
+
+    if device_count.devices()[1] == device_count.RANKS:
+        consistency.check_equal("the number of pipeline stages that was chosen", str(chosen.stages))
+    effects.note("distribution", f"auto_pipeline: {chosen.describe()}, at {machine().describe()}")
+    effects.report(OPTION, Outcome.applied(chosen.describe()))

@@ -1,0 +1,146 @@
+"""The order of a step that is cut by stages: its parts one after the other as the schedule has them.
+
+One order of all nodes is made, of which each stage runs its own: so no two stages can wait for each other. What depends on what, through
+values or through memory that is written, is never turned round, so that where a program ties its parts together (running statistics) they
+come later than the schedule would like, and stay right.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.distributed.shard import collective_nodes as nodes
+from torchspore.distributed.shard.pipeline_parallel import schedule as scheduling
+from torchspore.distributed.shard.pipeline_parallel.schedule import BACKWARD, FORWARD, WEIGHTS, Block, Schedule
+from torchspore.distributed.shard.pipeline_parallel.stage_assignment import ALL, stage_of
+from torchspore.engine.autograd.recompute import later
+from torchspore.engine.core import node_metadata
+from torchspore.engine.core.torch_private import graph_module
+from torchspore.graph.fx.order import dependencies
+
+COMMUNICATION = nodes.SENDING | nodes.LOCAL | frozenset({nodes.passed, later})
+"""Functions that only read what they are given."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The context's settings for the order."""
+
+    name: str
+    is_interleaved: bool
+    stages: int
+
+
+def ordered(module: torch.fx.GraphModule, rule: Rule) -> tuple[torch.fx.GraphModule, Schedule | None]:
+    """The graph in the order of the schedule; None for a step that has no parts, which stays as it is."""
+    ordered_nodes = list(module.graph.nodes)
+    before, _ = dependencies(ordered_nodes, COMMUNICATION, lambda node: (stage_of(node), node.meta.get(node_metadata.PART)))
+    blocks = _blocks(ordered_nodes, before, rule.name == "zero_bubble_v")
+    if not blocks:
+        return module, None
+    schedule = scheduling.scheduled(_waits(ordered_nodes, before, blocks), rule.stages, rule.name, rule.is_interleaved)
+    times = _times(ordered_nodes, before, blocks, schedule.starts)
+    position_of = {node: at for at, node in enumerate(ordered_nodes)}
+    graph, names = torch.fx.Graph(), dict[Node, Node]()
+    for node in sorted(ordered_nodes, key=lambda node: (node.op == "output", node.op != "placeholder", times[node], position_of[node])):
+        names[node] = graph.node_copy(node, lambda n: names[n])
+    return graph_module(module, graph), schedule
+
+
+def _blocks(ordered_nodes: Sequence[Node], before: Mapping[Node, Sequence[Node]], splits: bool) -> dict[Node, Block]:
+    """The block of each node that computes a part."""
+    hops: dict[Node, tuple[int, int]] = {}                      # forward, backward
+    blocks: dict[Node, Block] = {}
+    for node in ordered_nodes:
+        part, is_backward = node.meta.get(node_metadata.PART), bool(node.meta.get(node_metadata.GRADIENT))
+        ahead = max((hops[item][0] for item in node.all_input_nodes), default=0)
+        back = max((hops[item][1] for item in node.all_input_nodes), default=0)
+        if node.target is nodes.passed and part is not None:
+            ahead, back = (ahead, back + 1) if is_backward else (ahead + 1, back)
+        hops[node] = ahead, back
+        if part is not None and stage_of(node) != ALL and node.op == "call_function" and node.target is not nodes.passed:
+            blocks[node] = Block(stage_of(node), back if is_backward else ahead, part, BACKWARD if is_backward else FORWARD)
+    _delay(ordered_nodes, blocks)
+    if splits:
+        needed = _awaited(ordered_nodes, before)
+        for node, block in blocks.items():
+            if block.kind == BACKWARD and node not in needed:
+                blocks[node] = Block(block.stage, block.hop, block.part, WEIGHTS)
+    return blocks
+
+
+def _delay(ordered_nodes: Sequence[Node], blocks: dict[Node, Block]) -> None:
+    """Moves what needs nothing from other stages (a weight that is turned round) to the block that reads it first."""
+    for node in reversed(ordered_nodes):
+        block = blocks.get(node)
+        if block is None or block.kind != FORWARD or any(user.target is nodes.passed for user in node.users):
+            continue
+        readers = [blocks[user] for user in node.users if user in blocks and blocks[user].kind == FORWARD]
+        hop = min((reader.hop for reader in readers if reader.stage == block.stage and reader.part == block.part), default=0)
+        if hop > block.hop and len(readers) == sum(reader.part == block.part for reader in readers):
+            blocks[node] = Block(block.stage, hop, block.part, FORWARD)
+
+
+def _awaited(ordered_nodes: Sequence[Node], before: Mapping[Node, Sequence[Node]]) -> set[Node]:
+    """Return the nodes that another stage waits for, directly or not."""
+    needed: set[Node] = set()
+    for node in reversed(ordered_nodes):
+        if node.target is nodes.passed or node in needed:
+            needed.update(before[node])
+    return needed
+
+
+def _waits(ordered_nodes: Sequence[Node], before: Mapping[Node, Sequence[Node]], blocks: Mapping[Node, Block]) -> dict[Block, set[Block]]:
+    """For each block those that must be over, also where nodes of no block lie between."""
+    waits: dict[Block, set[Block]] = {block: set() for block in blocks.values()}
+    behind: dict[Node, frozenset[Block]] = {}
+    for node in ordered_nodes:
+        reached = frozenset[Block]().union(*(behind[item] for item in before[node]))
+        block = blocks.get(node)
+        if block is None:
+            behind[node] = reached
+        else:
+            waits[block] |= reached - {block}
+            behind[node] = frozenset({block})
+    return _without_circles(waits)
+
+
+def _without_circles(waits: dict[Block, set[Block]]) -> dict[Block, set[Block]]:
+    """Drops what a block waits for that waits for it in turn: such blocks run into each other, and their nodes keep their order."""
+    order: dict[Block, int] = {}
+    state: dict[Block, int] = {}
+    for root in waits:
+        stack = [(root, iter(sorted(waits[root], key=_key)))] if root not in state else []
+        state.setdefault(root, 1)
+        while stack:
+            block, rest = stack[-1]
+            following = next(rest, None)
+            if following is None:
+                state[block] = 2
+                order[block] = len(order)
+                stack.pop()
+            elif state.get(following) == 1:
+                waits[block] = waits[block] - {following}
+            elif following not in state:
+                state[following] = 1
+                stack.append((following, iter(sorted(waits[following], key=_key))))
+    return waits
+
+
+def _key(block: Block) -> tuple[Any, ...]:
+    return block.part, block.kind, block.hop, block.stage
+
+
+def _times(
+    ordered_nodes: Sequence[Node], before: Mapping[Node, Sequence[Node]], blocks: Mapping[Node, Block], starts: Mapping[Block, float],
+) -> dict[Node, float]:
+    """When each node runs: with its block, and no earlier than what it needs."""
+    times: dict[Node, float] = {}
+    for node in ordered_nodes:
+        block_start = starts[blocks[node]] if node in blocks else 0.0
+        times[node] = max((block_start, *(times[item] for item in before[node])))
+    return times

@@ -1,7 +1,0 @@
-"""The rules of operators, by family; `rule_of` finds the one of a call. An operator without one runs whole on each device."""
-from __future__ import annotations
-
-from torchspore.distributed.shard.rules import elementwise, images, indexing, products, reductions, shapes, updates
-from torchspore.distributed.shard.rules.registry import OperatorCall, rule_of
-
-__all__ = ["OperatorCall", "elementwise", "images", "indexing", "products", "reductions", "rule_of", "shapes", "updates"]

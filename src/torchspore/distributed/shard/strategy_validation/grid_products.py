@@ -1,0 +1,64 @@
+"""Products of matrices on a grid of two or three axes: `MatMul` with Layouts and the attribute `enable_nd_tp`.
+
+x cuts the inner axis of both matrices, y the columns of the second one, z the rows. With two axes the first matrix is stored with its inner
+axis cut by (x, y): it is gathered along y, and the sum over x is scattered along the columns, (y, x). With three axes the rows of the first
+matrix are cut by (z, y) and the inner axis of the second by (x, z): both are gathered, and the sum is scattered along the rows, (z, x). So
+the result is cut as the first matrix of a product with x and y exchanged. Other names may cut rows first.
+
+The axes of the products: Optimus (Xu and others, arXiv 2104.05343) and 3D tensor parallelism (Bian and others, arXiv 2105.14450).
+"""
+from __future__ import annotations
+
+from torchspore.base.text import message
+from torchspore.distributed.shard.strategy_validation.axis_labels import Call
+from torchspore.distributed.shard.strategy_validation.layout import MapEntry, TensorLayout
+
+Axes = tuple[int, ...]
+
+
+def grid_product(call: Call, layouts: tuple[TensorLayout, ...]) -> tuple[tuple[TensorLayout, ...], TensorLayout] | None:
+    """Return the layouts in which the matrices are multiplied, and that of the result; None unless both are on such a grid.
+
+    Raises ValueError for an `enable_nd_tp` other than True and False.
+    """
+    requested = call.get("enable_nd_tp", default=False)
+    if not isinstance(requested, bool):
+        raise ValueError(message(f"{call.name} with enable_nd_tp={requested!r}", "a bool"))
+    if not requested or len(layouts) != 2 or any(len(shape) != 2 for shape in call.shapes) or call.get("transpose_a", default=False):
+        return None
+    matrix = layouts[0].device_matrix
+    is_turned = bool(call.get("transpose_b", default=False))
+    rows, inner = (layouts[0].axes(axis) for axis in (0, 1))
+    second_inner, columns = (layouts[1].axes(axis) for axis in ((1, 0) if is_turned else (0, 1)))
+    split = _split_in_two(rows, inner, second_inner, columns) or _split_in_three(rows, inner, second_inner, columns)
+    if split is None or not columns or not second_inner:
+        return None
+    rows, inner, result = split
+
+    layouts_used = [(rows, inner), (columns, inner) if is_turned else (inner, columns), result]
+    first, second, product = (TensorLayout(matrix, tuple(_entry(axes, len(matrix)) for axes in both)) for both in layouts_used)
+    return (first, second), product
+
+
+def _entry(axes: Axes, rank: int) -> MapEntry:
+    entries = tuple(rank - 1 - axis for axis in axes)
+    return entries[0] if len(entries) == 1 else entries or -1
+
+
+_Split = tuple[Axes, Axes, tuple[Axes, Axes]]
+"""The axes of the grid that cut the rows and the inner axis of the product, and those of its result."""
+
+
+def _split_in_two(rows: Axes, inner: Axes, second_inner: Axes, columns: Axes) -> _Split | None:
+    if inner != second_inner + columns or len(set(rows + inner)) < len(rows + inner):
+        return None
+    return rows, second_inner, (rows, columns + second_inner)
+
+
+def _split_in_three(rows: Axes, inner: Axes, second_inner: Axes, columns: Axes) -> _Split | None:
+    depth = second_inner[len(inner):]
+    computed, last = rows[:len(rows) - len(columns)], rows[len(rows) - len(columns):]
+    fits = inner and second_inner[:len(inner)] == inner and last == columns and computed[len(computed) - len(depth):] == depth
+    if not fits or len(set(rows + inner)) < len(rows + inner):
+        return None
+    return computed, inner, (computed + inner, columns)

@@ -1,1 +1,0 @@
-"""PyNative execution: synchronization, determinism, optimizer formulas and CPU kernels written here."""

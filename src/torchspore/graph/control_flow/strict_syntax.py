@@ -1,0 +1,67 @@
+"""The constructs that jit_syntax_level STRICT and COMPATIBLE refuse, and the error texts."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from pathlib import Path
+from types import CellType, CodeType, FunctionType
+
+from torchspore.base.text import with_hint
+from torchspore.errors import CompileError
+from torchspore.graph.capture.converted_code import original
+from torchspore.graph.control_flow import source
+from torchspore.graph.control_flow import syntax as names
+from torchspore.graph.refusal import LAX, Kind, Refusal
+
+_STATEMENTS: dict[type[ast.AST], tuple[str, str]] = {
+    ast.Try: ("`try`", "test with `if` what could go wrong"),
+    ast.With: ("`with`", "enter the block around the call"),
+    ast.Import: ("`import`", "import at the top of the file"),
+    ast.ImportFrom: ("`import`", "import at the top of the file"),
+    ast.ClassDef: ("`class`", "define the class outside"),
+    ast.Delete: ("`del`", "leave the name alone"),
+}
+_EXPRESSIONS: dict[type[ast.AST], tuple[str, str]] = {
+    ast.Set: ("a set", "write a tuple or a list"),
+    ast.SetComp: ("a set", "write a list"),
+    ast.JoinedStr: ("an f-string", "format outside of the call"),
+    ast.GeneratorExp: ("a generator", "write a list"),
+}
+
+_ATTRIBUTE = ("In JIT strict mode, if need to modify a member attribute of a class with self.attribute, "
+              "the member attribute must be of the Parameter type.")
+
+
+def error(name: str, refusal: Refusal, syntax: str, saved: Path | None) -> CompileError:
+    """The compile error for a call of `name` that was refused; `saved` is the file that shows the graph up to there."""
+    reason, _, sides = refusal.reason.partition("\n")
+    hint = refusal.hint or refusal.kind.hint
+    head = reason.removesuffix(":")
+    text = f"{refusal.line}: {name} {head}, which jit_syntax_level {syntax} does not allow{':' if sides else '.'}"
+    text += "\n" + sides if sides else ""
+    if refusal.kind is Kind.WRITES_ATTRIBUTE:
+        text += " " + _ATTRIBUTE
+    return refusal.kind.error(with_hint(text if saved is None else f"{text}\n\nThe graph up to there: {saved}", hint + "."))
+
+
+def check(ran: Iterable[CodeType]) -> None:
+    """Looks at the source of the functions that ran for what has an effect only while tracing. Raises Refusal."""
+    for code in {original(code): None for code in ran}:
+        function = FunctionType(code, {}, code.co_name, None, tuple(CellType() for _ in code.co_freevars))
+        function.__qualname__ = getattr(code, "co_qualname", code.co_name)
+        try:
+            node = source.definition(function)
+        except source.NoSource:
+            continue
+        for part in names.nodes_in_scope(ast.iter_child_nodes(node)):
+            _look(part, code)
+
+
+def _look(part: ast.AST, code: CodeType) -> None:
+    reason = _STATEMENTS.get(type(part)) or _EXPRESSIONS.get(type(part))
+    if reason is None:
+        return
+    what, hint = reason
+    refusal = Refusal(f"has {what}", f"{code.co_filename}:{getattr(part, 'lineno', code.co_firstlineno)}")
+    refusal.hint = f"{hint}, {LAX}"
+    raise refusal

@@ -1,0 +1,232 @@
+"""The compile cache: what a second process need not measure and compile again.
+
+The trace is made in any case: it is cheap, and so a changed script, attribute or option never runs stale. Kept under
+`<compile_cache_path>/rank_N/graph_cache` are the captured graphs with the scripts that they came from, what was measured for them
+(backend/autotune_cache.py) and Inductor's own directory; all of it under a name that changes with versions, the compiler and its flags.
+"""
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+import torch
+
+from torchspore.context import effects
+from torchspore.context.effects import Outcome
+from torchspore.context.store import STORE
+from torchspore.engine.core import current_operator, process, tree
+from torchspore.graph.backend import autotune_cache
+from torchspore.graph.fx import serialize
+from torchspore.graph.fx.exchanges import has_exchanges
+from torchspore.graph.fx.fingerprint import fingerprint, streams_of
+from torchspore.graph.persistent_cache.folder import Folder, log_message
+from torchspore.graph.settings import Settings
+
+_folders: dict[Path, Folder] = {}
+_FORCED = "MS_DEV_FORCE_USE_COMPILE_CACHE"
+
+
+class _Choices:
+    """The interface that `levels.choices` reads and writes."""
+
+    def __init__(self, folder: Folder, reads: bool, writes: bool) -> None:
+        self._folder, self._reads, self._writes = folder, reads, writes
+
+    def find(self, key: str) -> str | None:
+        contents = self._folder.read("choices", key) if self._reads else None
+        return None if contents is None else contents.decode()
+
+    def keep(self, key: str, choice: str) -> None:
+        if self._writes:
+            self._folder.write("choices", key, choice.encode())
+
+
+def current() -> Folder | None:
+    """The folder that the context names, made and tried; None where the cache is off or can't be used."""
+    if not (STORE.get("enable_compile_cache") or STORE.get("save_compile_cache") or _loads()):
+        if STORE.get("compile_cache_path"):
+            effects.report("compile_cache_path", Outcome.no_effect("enable_compile_cache is off"))
+        return None
+    root = Path(STORE.get("compile_cache_path") or ".").absolute() / process.folder() / "graph_cache"
+    folder = _folders.get(root)
+    if folder is None:
+        folder = _folders[root] = Folder(root)
+        folder.prepare()
+    _report(folder)
+    return folder if folder.usable else None
+
+
+def open(
+    module: torch.fx.GraphModule, codes: Iterable[CodeType], settings: Settings, inputs: list[str],
+) -> AbstractContextManager[torch.fx.GraphModule]:
+    """Return a block that compiles with the cache, if it is on, and yields the graph to compile, which `load_compile_cache` may replace.
+
+    `codes` are the user's functions that the trace ran, the outermost first; `inputs` are the names of the graph's inputs.
+    """
+    folder = current()
+    if folder is None or current_operator.followers or not _is_fixed(module):       # a stored graph does not know the lines of its nodes
+        return contextlib.nullcontext(module)
+    return _open_folder(folder, module, codes, settings, inputs)
+
+
+@contextlib.contextmanager
+def _open_folder(
+    folder: Folder, module: torch.fx.GraphModule, codes: Iterable[CodeType], settings: Settings, inputs: list[str],
+) -> Iterator[torch.fx.GraphModule]:
+    ran = [code for code in codes if code.co_filename != "<string>"]     # which dataclasses' methods have for a file
+    name = f"{getattr(ran[0], 'co_qualname', ran[0].co_name)} of {ran[0].co_filename}" if ran else "a net of library layers"
+    scripts = sorted({code.co_filename for code in ran})
+    reads, writes = not STORE.get("save_compile_cache"), bool(STORE.get("enable_compile_cache") or STORE.get("save_compile_cache"))
+    entry = _Entry(folder, module, name, scripts, settings, inputs)
+    with autotune_cache.stored_in(_Choices(folder, reads, writes)), _inductor_in(folder.kernels()):
+        stored = entry.stored() if _loads() else None
+        if _loads() and stored is None:
+            log_message(f"compile cache: there is no graph of {name} for these inputs in {folder.root}; it is compiled.")
+        elif stored is None:
+            entry.compare(reads)
+        yield stored if stored is not None else module
+    if writes:
+        entry.keep()
+        folder.sweep()
+
+
+class _Entry:
+    """A graph in the folder: under the name of its callable and the shapes of its inputs."""
+
+    def __init__(
+        self, folder: Folder, module: torch.fx.GraphModule, name: str, scripts: list[str], settings: Settings, called: list[str],
+    ) -> None:
+        self._folder, self._module, self._name, self._inputs = folder, module, name, called
+        self._scripts = {path: _hash(path) for path in scripts}
+        inputs = [serialize.meta_of(node.meta.get("val")) for node in module.graph.nodes if node.op == "placeholder"]
+        self._fingerprint = fingerprint(module, settings, f"graph {streams_of(module)}")     # the stored graph names its streams
+        # Without a script of the user's nothing but the graph tells one net from another.
+        subject = name if scripts else self._fingerprint
+        self._key = hashlib.sha256(repr((subject, inputs, settings, STORE.snapshot())).encode()).hexdigest()
+        self._contents = self._serialize()
+
+    def compare(self, reads: bool) -> None:
+        """Says in the log what the folder knows of this graph: nothing, the same, or another form of its script."""
+        entries = self._read_entries()
+        if entries is None:
+            log_message(f"compile cache: nothing is kept for {self._name} in {self._folder.root}; all of it is compiled.")
+        elif entries["scripts"] != self._scripts:
+            changed = [path for path, digest in self._scripts.items() if entries["scripts"].get(path) != digest] or sorted(
+                entries["scripts"]
+            )
+            log_message(f"compile cache: {', '.join(changed)} has changed since {self._name} was kept; it is compiled again.")
+        elif entries["fingerprint"] != self._fingerprint:
+            log_message(f"compile cache: {self._name} became another graph; it is compiled again.")
+        elif not reads:
+            log_message(f"compile cache: {self._name} is compiled again and kept in {self._folder.root}, because save_compile_cache is on.")
+        else:
+            log_message(f"compile cache: {self._name} is found in {self._folder.root}; its kernels are loaded.")
+
+    def stored(self) -> torch.fx.GraphModule | None:
+        """The graph as it was kept, whatever the script says now; None where there is none that fits these inputs and results."""
+        entries = self._read_entries()
+        if entries is None or entries["graph"] is None:
+            return None
+        try:
+            module = serialize.read(entries["graph"])
+        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError):
+            self._folder.drop("graphs", self._key, "is no graph")
+            return None
+        if _ends(module) != _ends(self._module) or entries["inputs"] != self._inputs:
+            return None
+        log_message(f"compile cache: {self._name} runs as it was kept in {self._folder.root}, without a look at its script.")
+        return module
+
+    def _read_entries(self) -> dict[str, Any] | None:
+        contents = self._folder.read("graphs", self._key)
+        if contents is None:
+            return None
+        try:
+            entries = json.loads(contents)
+            return {name: entries[name] for name in ("scripts", "fingerprint", "graph", "inputs")}
+        except (ValueError, KeyError, TypeError):
+            self._folder.drop("graphs", self._key, "is no entry of this cache")
+            return None
+
+    def keep(self) -> None:
+        """Puts the graph into the folder and writes the hash over all its scripts."""
+        self._folder.write("graphs", self._key, self._contents)
+        if self._folder.usable:
+            script_digest = hashlib.sha256("\n".join(f"{path} {digest}" for path, digest in self._scripts.items()).encode()).hexdigest()
+            self._folder.put("compile_dependency.hash", script_digest)
+
+    def _serialize(self) -> bytes:
+        """The graph as it is before it is compiled: that may change it."""
+        from torchspore.graph.fx.text import text
+
+        try:
+            if has_exchanges(self._module):
+                raise serialize.Unwritable("it exchanges values with other processes, all of which would have to take the same one")
+            graph = serialize.write(self._module)
+        except serialize.Unwritable as reason:
+            graph = None
+            effects.note("compile cache", f"{self._name}: the graph can't be kept for load_compile_cache ({reason})")
+        entry = {
+            "name": self._name, "scripts": self._scripts, "fingerprint": self._fingerprint, "text": text(self._module).splitlines(),
+            "graph": graph, "inputs": self._inputs,
+        }
+        return json.dumps(entry, separators=(",", ":")).encode()
+
+
+def _loads() -> bool:
+    return bool(STORE.get("load_compile_cache")) or os.environ.get(_FORCED, "") == "1"
+
+
+def _is_fixed(module: torch.fx.GraphModule) -> bool:
+    """Return whether all lengths are numbers: open ones are not compiled, so that nothing is worth keeping."""
+    values = [node.meta.get("val") for node in module.graph.nodes]
+    flat = [v for value in values for v in tree.listed(value) if isinstance(v, torch.Tensor)]
+    return all(type(length) is int for value in flat for length in (*value.shape, *value.stride()))
+
+
+def _ends(module: torch.fx.GraphModule) -> Any:
+    """The shapes and dtypes of what goes into a graph and of what comes out."""
+    nodes = list(module.graph.nodes)
+    inputs = [serialize.meta_of(node.meta.get("val")) for node in nodes if node.op == "placeholder"]
+    return inputs, [serialize.meta_of(node.meta.get("val")) for node in nodes[-1].args[0]]
+
+
+def _hash(path: str) -> str:
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+@contextlib.contextmanager
+def _inductor_in(path: Path) -> Iterator[None]:
+    """Makes `path` Inductor's directory for a while; one that the user chose stays."""
+    name = "TORCHINDUCTOR_CACHE_DIR"
+    before = os.environ.get(name)
+    os.environ[name] = str(path)
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = before
+
+
+def _report(folder: Folder) -> None:
+    if not folder.usable:
+        outcome = Outcome.no_effect(f"{folder.root} can't be used")
+    else:
+        outcome = Outcome.applied(f"graphs and kernels are kept in {folder.root}")
+    for key in ("enable_compile_cache", "compile_cache_path", "save_compile_cache", "load_compile_cache"):
+        if STORE.get(key) and (key != "load_compile_cache" or not folder.usable):
+            effects.report(key, outcome)
+    if STORE.get("load_compile_cache") and folder.usable:
+        effects.report("load_compile_cache", Outcome.applied(f"graphs are taken from {folder.root} as they were kept"))
