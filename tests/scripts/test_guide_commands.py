@@ -17,7 +17,7 @@ from support.processes import Run
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDES = ROOT / "docs" / "guides"
-PAGES = ("checkpoints", "older-programs", "notebooks", "troubleshooting")
+PAGES = ("checkpoints", "older-programs", "notebooks", "port", "troubleshooting")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.S | re.M)
 COMMAND = re.compile(r"^((?:[A-Z_]+=\S+ )*)torchspore ([^#\n]*)(?:# exit code (\d+))?", re.M)
 OUTSIDE = ("pip install ", "python -m pip install ", "git clone ", "docker ", "source ", "jupyter ", "pytest ", "cd ")

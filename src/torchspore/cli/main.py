@@ -16,6 +16,7 @@ COMMANDS = {
     "context": "lists the context options, or describes one",
     "workers": "runs a program with several processes on this machine",
     "msrun": "the same with the arguments of MindSpore's msrun, also on several machines",
+    "port": "writes PyTorch source for the Cells of a file, and compares both",
     "plan": "shows how a program would be split over N devices, and the cost",
     "calibrate": "measures the speeds of this machine, for plans",
     "tune": "searches for faster forms of the graphs that a program has saved",

@@ -1,0 +1,62 @@
+"""`torchspore port`: readable PyTorch source for the Cells of a file, compared with the original."""
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+FAILED = 1
+USAGE_ERROR = 2
+
+
+def run(words: Sequence[str]) -> int:
+    """Run the command; return 1 if something has no rule or differs, 2 for a wrong command line."""
+    options = _parser().parse_args(list(words))
+    path, _, name = options.source.partition(".py:")
+    path = path if not name and not options.source.endswith(".py:") else path + ".py"
+    import torchspore
+    from torchspore.port.source import PortError
+
+    torchspore.install()
+    try:
+        return _port(options, path, [name] if name else None)
+    except PortError as error:
+        print(f"torchspore port: {error}", file=sys.stderr)
+        return USAGE_ERROR
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="torchspore port",
+        description="Writes PyTorch source for the Cells of a file, and compares it with the original: the same weights and inputs, "
+                    "results and gradients to 1e-5. By default the file runs as under `torchspore run`, and the first call of each Cell "
+                    "is compared.",
+    )
+    parser.add_argument("source", metavar="FILE.py[:CLASS]", help="a file; all its Cells, or one with what it needs")
+    parser.add_argument("--out", metavar="FILE", help="where the source is written (default: the standard output)")
+    parser.add_argument("--args", metavar="TEXT",
+                        help="arguments of the class, as in a call: --args \"10, width=32\"; the file is imported, not run")
+    parser.add_argument("--example", metavar="SHAPE", action="append", default=[],
+                        help="an input of the comparison: 8,3,32,32 or 4,16,int32:100 (integers below 100); repeat it for further inputs")
+    parser.add_argument("--report", metavar="FILE.html", help="a page with both sources side by side, reasons and differences")
+    parser.add_argument("--no-verify", action="store_true", help="writes the source without running anything")
+    return parser
+
+
+def _port(options: argparse.Namespace, path: str, names: list[str] | None) -> int:
+    from torchspore.port import report, whole
+
+    outcome = whole.port_file(path, names, options.args, options.example, not options.no_verify)
+    if outcome.ported.problems:
+        print(report.problems(path, outcome.ported), file=sys.stderr)
+        return FAILED
+    content = report.headed(outcome)
+    if options.out:
+        Path(options.out).write_text(content, encoding="utf-8")
+    else:
+        print(content, end="")
+    print(report.summary(path, options.out, outcome), file=sys.stderr)
+    if options.report:
+        Path(options.report).write_text(report.page(path, content, outcome), encoding="utf-8")
+    return FAILED if any(not verdict.is_equal for verdict in outcome.verdicts) else 0

@@ -1,0 +1,104 @@
+"""Texts of a port: problems, the first line of the source, the summary, the page."""
+from __future__ import annotations
+
+import difflib
+import html
+
+from torchspore.port.emit import Ported
+from torchspore.port.verify import Verdict
+from torchspore.port.whole import Outcome
+
+
+def problems(path: str, ported: Ported) -> str:
+    """Return the list of what has no rule."""
+    lines = [f"torchspore port: {path}: nothing was written; {len(ported.problems)} of its lines can't be ported:"]
+    lines += [f"  line {problem.line}: {problem.text}" for problem in ported.problems]
+    return "\n".join(lines)
+
+
+def headed(outcome: Outcome) -> str:
+    """Return the source; if something was not verified, its first line says so."""
+    ported, verdicts = outcome.ported, outcome.verdicts
+    bad = [verdict for verdict in verdicts if not verdict.is_equal]
+    if bad:
+        details = "; ".join(f"{verdict.name}: {_outcome(verdict)}" for verdict in bad)
+        return f"# Not verified. {details}\n{ported.text}"
+    if not verdicts:
+        return f"# Not verified: {outcome.why_not}.\n{ported.text}"
+    return ported.text
+
+
+def _outcome(verdict: Verdict) -> str:
+    if verdict.reason:
+        return verdict.reason
+    return f"results differ by {verdict.forward:.1e}, gradients by {verdict.gradient:.1e}, relative to the largest value"
+
+
+def summary(path: str, out: str | None, outcome: Outcome) -> str:
+    """Return the lines for the terminal."""
+    ported, verdicts = outcome.ported, outcome.verdicts
+    lines = [f"{path}: {', '.join(ported.classes)} ported{f' to {out}' if out else ''}"]
+    lines += [f"  not ported: {problem.text} (line {problem.line})" for problem in ported.omitted_classes.values()]
+    for verdict in verdicts:
+        state = "verified" if verdict.is_equal else "NOT VERIFIED"
+        parameters = f", {verdict.parameters} parameters" if verdict.parameters else ""
+        lines.append(f"  {state}: {verdict.name}{parameters} in {verdict.precision}: {_outcome(verdict)}")
+    if not verdicts:
+        lines.append(f"  not verified: {outcome.why_not}")
+    return "\n".join(lines)
+
+
+_STYLE = """
+body { font: 14px/1.5 sans-serif; margin: 1.5em; color: #222; background: #fff } table { border-collapse: collapse }
+td, th { padding: 0 .6em; text-align: left; vertical-align: top }
+pre, td.code { font: 12px/1.4 monospace; white-space: pre-wrap; word-break: break-word }
+.sources { width: 100%; table-layout: fixed } .sources td.number { width: 3em; color: #888; text-align: right }
+.changed { background: #fff6d6 } .note { color: #7a5b00; font-style: italic } .bad { color: #b00020 } .good { color: #1b6e2e }
+@media (max-width: 700px) { body { margin: .5em } .sources td.number { display: none } }
+"""
+
+
+def page(path: str, content: str, outcome: Outcome) -> str:
+    """Return the page: differences, reasons, both sources side by side."""
+    title = f"{path} in PyTorch"
+    parts = [
+        "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>",
+        f"<title>{html.escape(title)}</title><style>{_STYLE}</style><h1>{html.escape(title)}</h1>",
+        f"<pre>{html.escape(summary(path, None, outcome))}</pre>", _layers(outcome.verdicts),
+        "<h2>Source</h2><table class=sources>", *_side_by_side(outcome.original, content, dict(_notes(outcome.ported))), "</table></html>",
+    ]
+    return "\n".join(parts)
+
+
+def _notes(ported: Ported) -> list[tuple[int, str]]:
+    notes: dict[int, str] = {}
+    for line, text in ported.reasons:
+        notes[line] = f"{notes[line]}; {text}" if line in notes else text
+    return sorted(notes.items())
+
+
+def _layers(verdicts: list[Verdict]) -> str:
+    rows = []
+    for verdict in verdicts:
+        for name, difference in sorted(verdict.layers, key=lambda item: -item[1])[:200]:
+            state = "good" if difference <= 1e-5 else "bad"
+            rows.append(f"<tr><td>{html.escape(verdict.name)}<td>{html.escape(name)}<td class={state}>{difference:.1e}</tr>")
+    if not rows:
+        return ""
+    return f"<h2>Gradients</h2><table><tr><th>class<th>parameter<th>largest difference</tr>{''.join(rows)}</table>"
+
+
+def _side_by_side(original: str, content: str, notes: dict[int, str]) -> list[str]:
+    """Return the rows of the table: equal lines beside each other, changed ones marked, with the reason."""
+    before, after = original.splitlines(), content.splitlines()
+    rows = []
+    for kind, a0, a1, b0, b1 in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        for index in range(max(a1 - a0, b1 - b0)):
+            line, new_line = a0 + index, b0 + index
+            first, second = (before[line] if line < a1 else ""), (after[new_line] if new_line < b1 else "")
+            mark = "" if kind == "equal" else " class=changed"
+            note = f"<div class=note>{html.escape(notes[line + 1])}</div>" if line < a1 and line + 1 in notes else ""
+            numbers = [str(line + 1) if line < a1 else "", str(new_line + 1) if new_line < b1 else ""]
+            rows.append(f"<tr{mark}><td class=number>{numbers[0]}<td class=code>{html.escape(first)}{note}"
+                        f"<td class=number>{numbers[1]}<td class=code>{html.escape(second)}</tr>")
+    return rows

@@ -1,0 +1,474 @@
+"""From the text of a definition to its torch form: spans are replaced, all other text stays as it is."""
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from typing import Any
+
+from torchspore.port import rules
+from torchspore.port.call import HELPER, Call, PlainNames
+from torchspore.port.kinds import NUMPY, PYTHON, TENSOR, UNKNOWN, Scope
+from torchspore.port.rule import Bound, NoRule, Rule, bind, fill, literal, mentioned
+from torchspore.port.source import Problem, Source
+from torchspore.port.spans import ATOMS, children, is_self_attribute, level_in, needs_parentheses
+
+_SHARED_WITH_PYTHON = frozenset(
+    "copy split index count format max min sum mean all any argmax argmin reshape transpose astype repeat squeeze flatten clip std var "
+    "cumsum take tolist item sort dot prod round swapaxes view nonzero fill ravel trace tobytes search diagonal choose ptp byteswap".split()
+)
+"""Methods that arrays, strings and lists have too: outside of the computation only those of known Tensors are rewritten."""
+
+
+class Rewriter:
+    """Writes the torch form of the nodes of a file."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.module = Scope(source)
+        self.module.learn(source.tree.body)
+        self.scope = self.module
+        self.is_computing = False
+        """True inside functions that compute with Tensors: a value of unknown kind may be a Tensor."""
+        self.class_facts: Any = None
+        self.function_name = ""
+        self._attributes: dict[str, str] = {}
+        self.called_with: dict[str, dict[str, str]] = {}
+        """The kinds of the parameters of the file's functions, from their calls."""
+        self.helpers: set[str] = set()
+        self.problems: list[Problem] = []
+        self.reasons: list[tuple[int, str]] = []
+        self._notes: list[str] = []
+        self._noted: set[str] = set()
+        self._line = 0
+        self._replaced: dict[ast.AST, str] = {}
+
+    # ---- text
+
+    def text(self, node: ast.AST, level: str = "") -> str:
+        """Return the torch text of an expression, in parentheses where `level` needs them: "." before a dot, "+" as an operand."""
+        torch_text = self.render(node)
+        if level and needs_parentheses(torch_text, level):
+            return f"({torch_text})"
+        if isinstance(node, ast.GeneratorExp) and not torch_text.startswith("("):
+            return f"({torch_text})"
+        return torch_text
+
+    def render(self, node: ast.AST) -> str:
+        """Return the torch text of a node."""
+        if node in self._replaced:
+            return self._replaced[node]
+        if isinstance(node, ast.stmt):
+            return self._statement(node)
+        handler = getattr(self, f"_write_{type(node).__name__.lower()}", None)
+        torch_text = handler(node) if handler is not None else None
+        return self.splice(node) if torch_text is None else torch_text
+
+    def splice(self, node: ast.AST, replaced: dict[ast.AST, str] | None = None) -> str:
+        """Return the text of a node with its parts in their torch form; `replaced` gives the text of some."""
+        begin, end = self.source.span(node)
+        return self._spliced(begin, end, children(node), replaced or {}, node)
+
+    def _spliced(self, begin: int, end: int, parts: list[ast.AST], replaced: dict[ast.AST, str], parent: ast.AST | None = None) -> str:
+        pieces, position = [], begin
+        for part in parts:
+            first, last = self.source.span(part)
+            pieces.append(self.source.text[position:first])
+            torch_text = replaced[part] if part in replaced else self.render(part)
+            level = level_in(parent, part)
+            is_new = level and isinstance(part, ATOMS) and torch_text != self.source.text[first:last]
+            pieces.append(f"({torch_text})" if is_new and needs_parentheses(torch_text, level) else torch_text)
+            position = last
+        pieces.append(self.source.text[position:end])
+        return "".join(pieces)
+
+    def note(self, text: str) -> None:
+        """Add a comment to the statement that is being torch_text, once in a class."""
+        self.reasons.append((self._line, text))
+        if text not in self._noted:
+            self._noted.add(text)
+            self._notes.append(text)
+
+    def helper(self, name: str) -> str:
+        """Note that the output calls a helper, and return the name to write until `emit` names it."""
+        self.helpers.add(name)
+        return HELPER + name
+
+    def forget_notes(self) -> None:
+        """Begin a definition that repeats the comments."""
+        self._noted.clear()
+
+    def problem(self, node: ast.AST, text: str) -> None:
+        """Note something that has no rule."""
+        problem = Problem(getattr(node, "lineno", self._line), text)
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+    # ---- statements
+
+    def _statement(self, node: ast.stmt) -> str:
+        outer_notes, outer_line = self._notes, self._line
+        self._notes, self._line = [], node.lineno
+        handler = getattr(self, f"_write_{type(node).__name__.lower()}", None)
+        torch_text = handler(node) if handler is not None else None
+        if torch_text is None:
+            torch_text = self.splice(node)
+        indent = self.source.indent(node)
+        if indent is None:
+            outer_notes.extend(self._notes)
+        else:
+            torch_text = "".join(f"# {note}\n{indent}" for note in self._notes) + torch_text
+        self._notes, self._line = outer_notes, outer_line
+        return torch_text
+
+    def _write_import(self, _: ast.stmt) -> str:
+        self.problem(_, "an import inside a definition: move it to the top of the file")
+        return ""
+
+    def _write_importfrom(self, node: ast.ImportFrom) -> str | None:
+        return self._write_import(node) if (node.module or "").split(".")[0] == "mindspore" else None
+
+    def _write_augassign(self, node: ast.AugAssign) -> str | None:
+        kind = self.scope.kind(node.target)
+        if not self.is_computing or kind in (PYTHON, NUMPY) or isinstance(node.target, ast.Subscript):
+            return None
+        if isinstance(node.value, (ast.Tuple, ast.List, ast.ListComp)):
+            return None
+        operator = self.source.text[self.source.span(node.target)[1] : self.source.span(node.value)[0]].strip().rstrip("(").strip()
+        target = self.render(node.target)
+        value = self.text(node.value, "+")
+        self.note("not in place: MindSpore binds the name to a new Tensor") if kind == TENSOR else None
+        if (new := self._parameter_write(node.target, f"{target} {operator[:-1]} {value}")) is not None:
+            return new
+        return f"{target} = {target} {operator[:-1]} {value}"
+
+    def _parameter_write(self, target: ast.expr, value: str) -> str | None:
+        """Return the statement that writes into a Parameter of the class; None for another target."""
+        if self.class_facts is None or not self.is_computing or not is_self_attribute(target):
+            return None
+        if target.attr not in self.class_facts.parameters:  # type: ignore[attr-defined]
+            return None
+        return f"{self.helper('assign')}({self.render(target)}, {value})"
+
+    def _write_assign(self, node: ast.Assign) -> str | None:
+        if self.class_facts is not None:
+            torch_text = self.class_facts.write_assignment(self, node)
+            if torch_text is not None:
+                return torch_text
+        if len(node.targets) == 1:
+            return self._parameter_write(node.targets[0], self.render(node.value)) if is_self_attribute(node.targets[0]) else None
+        return None
+
+    def _write_functiondef(self, node: ast.FunctionDef) -> str:
+        return self.function(node, node.name)
+
+    _write_asyncfunctiondef = _write_functiondef
+
+    # ---- definitions
+
+    def function_statement(self, node: ast.FunctionDef) -> str:
+        """Return the torch form of a function of the file: one that the Cells call computes with Tensors."""
+        return self.function(node, node.name, True)
+
+    def enter_class(self, facts: Any, attributes: dict[str, str]) -> None:
+        """Begin a class."""
+        self.class_facts, self._attributes = facts, attributes
+        self.scope = Scope(self.source, self.module, attributes)
+
+    def leave_class(self) -> None:
+        """End a class."""
+        self.class_facts, self._attributes, self.scope = None, {}, self.module
+
+    def class_statement(self, node: ast.ClassDef, is_cell: bool) -> str:
+        """Return the torch form of a class; `construct` of a Cell becomes `forward`."""
+        names = {"construct": "forward", "extend_repr": "extra_repr"} if is_cell else {}
+        replaced: dict[ast.AST, str] = {}
+        for item in node.body:
+            if isinstance(item, ast.FunctionDef):
+                outer = self.function_name
+                self.function_name = item.name
+                is_computing = item.name != "__init__" and not item.name.startswith("_make")
+                replaced[item] = self.function(item, names.get(item.name, item.name), is_computing)
+                self.function_name = outer
+        begin = self.source.offset(node.lineno, node.col_offset)
+        parts = [part for part in children(node) if part not in node.decorator_list]
+        return self._spliced(begin, self.source.span(node)[1], parts, replaced)
+
+    def function(self, node: ast.FunctionDef, name: str, is_computing: bool | None = None) -> str:
+        """Return the torch form of a function."""
+        outer, outer_computing = self.scope, self.is_computing
+        if is_computing is not None:
+            self.is_computing = is_computing
+        self.scope = Scope(self.source, outer)
+        self.scope.learn(node.body, node.args, UNKNOWN, self.called_with.get(node.name, {}) if outer is self.module else {})
+        try:
+            replaced: dict[ast.AST, str] = {}
+            decorators = [self._decorator(decorator) for decorator in node.decorator_list]
+            body = self._function_text(node, name, replaced)
+            indent = self.source.indent(node) or ""
+            return "".join(f"@{text}\n{indent}" for text in decorators if text) + body
+        finally:
+            self.scope, self.is_computing = outer, outer_computing
+
+    def _function_text(self, node: ast.FunctionDef, name: str, replaced: dict[ast.AST, str]) -> str:
+        begin = self.source.offset(node.lineno, node.col_offset)
+        end = self.source.span(node)[1]
+        parts = [part for part in children(node) if part not in node.decorator_list]
+        for annotation in [part for part in parts if self._is_annotation(node, part)]:
+            replaced[annotation] = self._annotation(annotation)
+        torch_text = self._spliced(begin, end, parts, replaced)
+        return re.sub(rf"^((?:async\s+)?def\s+){re.escape(node.name)}\b", rf"\g<1>{name}", torch_text) if name != node.name else torch_text
+
+    @staticmethod
+    def _is_annotation(node: ast.FunctionDef, part: ast.AST) -> bool:
+        return part is node.returns or any(part is argument.annotation for argument in ast.walk(node.args) if isinstance(argument, ast.arg))
+
+    def _annotation(self, node: ast.AST) -> str:
+        return {"Tensor": "torch.Tensor", "Parameter": "nn.Parameter", "nn.Cell": "nn.Module"}.get(
+            self.source.mindspore_name(node) or "", ""
+        ) or self.render(node)
+
+    def _decorator(self, node: ast.expr) -> str:
+        called = node.func if isinstance(node, ast.Call) else node
+        if self.source.mindspore_name(called) in ("jit", "ms_function", "constexpr", "ops.constexpr", "lazy_inline", "cell_attr_register"):
+            return ""
+        return self.render(node)
+
+    # ---- expressions
+
+    def _write_binop(self, node: ast.BinOp) -> str | None:
+        """`x // y` of Tensors: torch's has no gradient and raises an error."""
+        if not (isinstance(node.op, ast.FloorDiv) and TENSOR in (self.scope.kind(node.left), self.scope.kind(node.right))):
+            return None
+        return f"{self.helper('floor_divide')}({self.text(node.left)}, {self.text(node.right)})"
+
+    def _write_joinedstr(self, node: ast.JoinedStr) -> str:
+        for part in ast.walk(node):
+            if isinstance(part, (ast.Name, ast.Attribute)) and self.source.mindspore_name(part) is not None:
+                self.problem(node, "a MindSpore name in an f-string")
+        begin, end = self.source.span(node)
+        return self.source.text[begin:end]
+
+    def _write_name(self, node: ast.Name) -> str | None:
+        if isinstance(node.ctx, ast.Load) and node.id not in self.scope.names:
+            return self._named(node)
+        return None
+
+    def _write_attribute(self, node: ast.Attribute) -> str | None:
+        if self.source.mindspore_name(node) is not None:
+            return self._named(node)
+        if isinstance(node.ctx, ast.Load) and node.attr in rules.ATTRIBUTES and self._may_be_tensor(node.value, node.attr):
+            return rules.ATTRIBUTES[node.attr].format(self.text(node.value, "."))
+        if node.attr in rules.PARAMETER_NAMES and self._is_layer(node.value):
+            return f"{self.text(node.value, '.')}.{rules.PARAMETER_NAMES[node.attr]}"
+        if node.attr == "construct":
+            return f"{self.text(node.value, '.')}.forward"
+        return None
+
+    def _is_layer(self, node: ast.expr) -> bool:
+        return not (isinstance(node, ast.Name) and node.id == "self")
+
+    def _named(self, node: ast.AST) -> str | None:
+        """Return the torch form of a name of MindSpore that is not called."""
+        name = self.source.mindspore_name(node)
+        if name is None:
+            return None
+        torch_text = rules.name_in_torch(name)
+        if torch_text is None:
+            torch_text = self._reference(name)
+        if torch_text is None:
+            self.problem(node, f"{name} has no rule")
+            return None
+        return self._with_helpers(torch_text)
+
+    def _with_helpers(self, torch_text: str) -> str:
+        return re.sub(r"@(\w+)", lambda match: self.helper(match[1]), torch_text)
+
+    def _reference(self, name: str) -> str | None:
+        """Return an expression for a function or a class that is handed on and not called."""
+        for rule in rules.find(name):
+            if rule.inputs is not None or not isinstance(rule.template, str):
+                continue
+            required = [argument.arg for argument in rule.parameters.args][: len(rule.parameters.args) - len(rule.parameters.defaults)]
+            optional = mentioned(rule.template) - set(required)
+            simple = fill(rule.template, lambda parameter, _, __: parameter, optional.__contains__, self.helper)
+            match = re.fullmatch(r"([\w.]+)\((.*)\)", simple)
+            if match and match[2] == ", ".join(required):
+                return match[1]
+            if required:
+                return f"(lambda {', '.join(required)}: {simple})"
+        return None
+
+    def _write_subscript(self, node: ast.Subscript) -> str | None:
+        steps = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        for index, step in enumerate(steps):
+            if isinstance(step, ast.Slice) and isinstance(literal(step.step), int) and literal(step.step) < 0:
+                if self.scope.kind(node.value) == TENSOR or (self.is_computing and self.scope.kind(node.value) == UNKNOWN):
+                    if literal(step.step) == -1 and step.lower is None and step.upper is None and len(steps) == index + 1 and all(
+                        isinstance(other, ast.Slice) for other in steps
+                    ):
+                        return f"{self.helper('reverse')}({self.text(node.value)}, {index})"
+                    self.problem(node, "a slice with a negative step: torch has none")
+        return None
+
+    def _may_be_tensor(self, node: ast.expr, method: str) -> bool:
+        kind = self.scope.kind(node)
+        if kind in (NUMPY, PYTHON) or self.source.dotted(node) is not None:
+            return False
+        return kind == TENSOR or self.is_computing or (method not in _SHARED_WITH_PYTHON and method not in rules.ATTRIBUTES)
+
+    def _write_listcomp(self, node: ast.ListComp) -> str | None:
+        return self._with_names_of_parameters(node)
+
+    def _write_generatorexp(self, node: ast.GeneratorExp) -> str | None:
+        return self._with_names_of_parameters(node)
+
+    def _with_names_of_parameters(self, node: ast.ListComp | ast.GeneratorExp) -> str | None:
+        """`[p for p in net.trainable_params() if "bias" not in p.name]`: Parameters of torch have no names, so the loop has them."""
+        first = node.generators[0]
+        call, target = first.iter, first.target
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and isinstance(target, ast.Name)):
+            return None
+        if call.func.attr not in ("trainable_params", "get_parameters") or call.args:
+            return None
+        names: dict[ast.AST, str] = {
+            part: "name" for part in ast.walk(node)
+            if isinstance(part, ast.Attribute) and part.attr == "name" and isinstance(part.value, ast.Name) and part.value.id == target.id
+        }
+        if not names:
+            return None
+        self.note("torch names the parameters of norms weight and bias")
+        condition = f" if {target.id}.requires_grad" if call.func.attr == "trainable_params" else ""
+        outer, self._replaced = self._replaced, {**self._replaced, **names}
+        try:
+            iterated = f"{self.text(call.func.value, '.')}.named_parameters(){condition}"
+            return self.splice(node, {target: f"name, {target.id}", call: iterated})
+        finally:
+            self._replaced = outer
+
+    def _write_call(self, node: ast.Call) -> str | None:
+        function = node.func
+        name = self.source.mindspore_name(function)
+        if isinstance(function, ast.Name) and function.id in self.scope.names:
+            name = None
+        if name is not None:
+            return self._call_of(name, node)
+        if isinstance(function, ast.Call):
+            inner = self.source.mindspore_name(function.func)
+            if inner is not None and any(rule.inputs is not None for rule in rules.find(inner)):
+                return self._primitive(inner, function, node)
+        if self.source.dotted(function) is not None and self.source.dotted(function).split(".")[0] == "numpy":  # type: ignore[union-attr]
+            return self._numpy_call(node)
+        if not isinstance(function, ast.Attribute):
+            return self._super_call(node)
+        if function.attr == "__init__" and isinstance(function.value, ast.Call) and self.class_facts is not None:
+            kept = [keyword for keyword in node.keywords if keyword.arg not in ("auto_prefix", "flags")]
+            if len(kept) < len(node.keywords) and not kept and not node.args:
+                return f"{self.text(function.value)}.__init__()"
+        if self.class_facts is not None and is_self_attribute(function):
+            primitive = self.class_facts.inlined.get(function.attr)
+            if primitive is not None:
+                return self._primitive(primitive[0], primitive[1], node)
+        if function.attr in rules.CELL_METHODS and self.scope.kind(function.value) != NUMPY and self.source.dotted(function) is None:
+            return self._first_that_fits(
+                f"Cell.{function.attr}", rules.CELL_METHODS[function.attr], node, lambda rule: bind(rule.parameters, node, function.value)
+            )
+        if function.attr in rules.METHODS and self._may_be_tensor(function.value, function.attr):
+            return self._method(function, node)
+        return None
+
+    def _numpy_call(self, node: ast.Call) -> str | None:
+        """NumPy's functions take a MindSpore Tensor where NumPy calls a method of the same name: np.reshape(x, shape)."""
+        first = node.args[0] if node.args else None
+        if first is None or not self.is_computing or self.scope.kind(first) in (PYTHON, NUMPY):
+            return None
+        attribute = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        if attribute in ("reshape", "transpose"):
+            rest = ", ".join(self.text(argument) for argument in node.args)
+            return f"{self.helper(f'numpy_{attribute}')}({rest})"
+        return None
+
+    def _super_call(self, node: ast.Call) -> str | None:
+        if isinstance(node.func, ast.Name) and node.func.id == "super" and node.args:
+            return "super()"
+        if isinstance(node.func, ast.Name) and node.func.id == "isinstance" and len(node.args) == 2:
+            return f"isinstance({self.text(node.args[0])}, {self._classes(node.args[1])})"
+        return None
+
+    def _classes(self, node: ast.expr) -> str:
+        """Return the classes of an isinstance in torch."""
+        if isinstance(node, ast.Tuple):
+            return f"({', '.join(self._classes(element) for element in node.elts)})"
+        name = self.source.mindspore_name(node)
+        return rules.CLASSES.get(name or "") or self.text(node)
+
+    def _call_of(self, name: str, node: ast.Call) -> str | None:
+        functions_of_name = [rule for rule in rules.find(name) if rule.inputs is None]
+        primitives = [rule for rule in rules.find(name) if rule.inputs is not None]
+        if not functions_of_name and primitives:
+            return self._primitive_object(name, primitives, node)
+        if not functions_of_name and rules.name_in_torch(name) is not None:
+            return None
+        torch_text = self._first_that_fits(name, functions_of_name, node, lambda rule: bind(rule.parameters, node))
+        return torch_text
+
+    def _method(self, function: ast.Attribute, node: ast.Call) -> str | None:
+        return self._first_that_fits(
+            f"Tensor.{function.attr}", rules.METHODS[function.attr], node, lambda rule: bind(rule.parameters, node, function.value)
+        )
+
+    def _first_that_fits(self, name: str, candidates: list[Rule], node: ast.AST, bound_for: Callable[[Rule], Bound]) -> str | None:
+        reason = "has no rule"
+        for rule in candidates:
+            try:
+                return self._apply(rule, node, bound_for(rule))
+            except NoRule as error:
+                reason = f"has no rule for {error}"
+        self.problem(node, f"{name} {reason}")
+        return self.source.text[slice(*self.source.span(node))]
+
+    def _apply(self, rule: Rule, node: ast.AST, bound: Bound) -> str:
+        call = Call(self, node, bound)
+        if isinstance(rule.template, str):
+            names = mentioned(rule.template) | rule.without_effect
+            extra = [name for name in [*bound.nodes, *bound.several] if name not in names and not bound.is_default(name)]
+            if extra:
+                raise NoRule(f"the argument {extra[0]}")
+            torch_text = call.fill(rule.template)
+        else:
+            torch_text = rule.template(call)
+        if rule.note:
+            self.note(rule.note)
+        return torch_text
+
+    def _primitive(self, name: str, creation: ast.Call, node: ast.Call) -> str | None:
+        """Return the torch form of a call of a primitive: `ops.ReduceSum()(x)`."""
+        def bound_for(rule: Rule) -> Bound:
+            bound, inputs = bind(rule.parameters, creation), bind(rule.inputs, node)  # type: ignore[arg-type]
+            return Bound({**bound.nodes, **inputs.nodes}, {**bound.defaults, **inputs.defaults}, {**bound.several, **inputs.several})
+
+        return self._first_that_fits(name, [rule for rule in rules.find(name) if rule.inputs is not None], node, bound_for)
+
+    def _primitive_object(self, name: str, candidates: list[Rule], node: ast.Call) -> str | None:
+        """Return a function for a primitive that is not called where it is created."""
+        rule = candidates[0]
+        assert rule.inputs is not None
+        names = [argument.arg for argument in rule.inputs.args] or ["x"]
+        defaults = [""] * (len(names) - len(rule.inputs.defaults)) + [f"={ast.unparse(default)}" for default in rule.inputs.defaults]
+        module = rules.PRIMITIVE_LAYERS.get(name)
+        if module is not None and not node.args and not node.keywords:
+            return module
+        example = ast.parse(f"_({', '.join(names)})", mode="eval").body
+        assert isinstance(example, ast.Call)
+        plain = PlainNames(self)
+        try:
+            bound, inputs = bind(rule.parameters, node), bind(rule.inputs, example)
+            both = Bound({**bound.nodes, **inputs.nodes}, {**bound.defaults, **inputs.defaults}, {**bound.several, **inputs.several})
+            plain.plain = set(map(id, example.args))
+            torch_text = self._apply(rule, node, both)
+        except NoRule as error:
+            self.problem(node, f"{name} has no rule for {error}")
+            return self.source.text[slice(*self.source.span(node))]
+        finally:
+            plain.end()
+        return f"(lambda {', '.join(map(''.join, zip(names, defaults)))}: {torch_text})"

@@ -1,0 +1,98 @@
+"""The torch form of each name of MindSpore."""
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import torch
+from torch.nn import functional
+
+from torchspore.port.rule import Rule, table
+from torchspore.port.rules import functions, layers, methods, primitives
+from torchspore.port.rules.special import SPECIAL
+
+_DTYPES = {
+    **{name: name for name in "float16 float32 float64 bfloat16 int8 int16 int32 int64 uint8 complex64 complex128 bool".split()},
+    "bool_": "bool", "int_": "int64", "float_": "float32", "uint": "int64", "half": "float16", "double": "float64",
+}
+NAMES = {
+    **{name: f"torch.{dtype}" for name, dtype in _DTYPES.items()},
+    "Tensor": "torch.Tensor", "Parameter": "nn.Parameter", "nn.Cell": "nn.Module", "Cell": "nn.Module", "nn.SequentialCell": "nn.Sequential",
+    "nn.CellList": "nn.ModuleList", "nn.LossBase": "@LossBase", "nn.CellDict": "nn.ModuleDict", "nn.LSTM": "@LSTM", "nn.GRU": "@GRU",
+    "nn.RNN": "@RNN", "ops.relu": "torch.relu", "mint.nn.Linear": "nn.Linear", "ParameterTuple": "nn.ParameterList",
+    "mnp.pi": "torch.pi", "nn.loss.LossBase": "@LossBase", "nn.Dense": "nn.Linear", "number": "torch.dtype",
+}
+"""Names that are not called: dtypes, bases, classes that are handed on."""
+CLASSES = {
+    **{f"nn.{name}": f"nn.{name}" for name in (
+        "Conv1d Conv2d Conv3d BatchNorm1d BatchNorm2d BatchNorm3d LayerNorm GroupNorm Embedding Dropout ReLU GELU Sigmoid Tanh LSTM GRU".split())},
+    "nn.Dense": "nn.Linear", "nn.Conv2dTranspose": "nn.ConvTranspose2d", "nn.Conv1dTranspose": "nn.ConvTranspose1d",
+    "nn.SequentialCell": "nn.Sequential", "nn.CellList": "nn.ModuleList", "nn.Cell": "nn.Module", "Parameter": "nn.Parameter",
+}
+"""Classes as `isinstance` asks for them."""
+PARAMETER_NAMES = {
+    "gamma": "weight", "beta": "bias", "moving_mean": "running_mean", "moving_variance": "running_var", "embedding_table": "weight",
+}
+PRIMITIVE_LAYERS = {
+    "ops.ReLU": "nn.ReLU()", "ops.Sigmoid": "nn.Sigmoid()", "ops.Tanh": "nn.Tanh()", "ops.ReLU6": "nn.ReLU6()", "ops.Flatten": "nn.Flatten()",
+    "ops.GeLU": "nn.GELU(approximate='tanh')", "ops.Softmax": "nn.Softmax(dim=-1)", "ops.Mish": "nn.Mish()",
+}
+"""Primitives that are handed on, and the layers that do the same."""
+ATTRIBUTES = methods.ATTRIBUTES
+
+
+def _with_code(rule: Rule) -> Rule:
+    template = rule.template
+    return replace(rule, template=SPECIAL[template[2:]]) if isinstance(template, str) and template.startswith("@@") else rule
+
+
+@cache
+def _all() -> dict[str, list[Rule]]:
+    by_name: dict[str, list[Rule]] = {}
+    for text in (functions.lines(), _GATHER, primitives.TABLE, layers.lines(), methods.TABLE):
+        for rule in table(text):
+            by_name.setdefault(rule.name, []).append(_with_code(rule))
+    for rule in table("\n".join(f".{name}(*rest) = {{self.}}.{name}({{*rest}})" for name in methods.SAME.split())):
+        by_name.setdefault(rule.name, []).append(rule)
+    return by_name
+
+
+_GATHER = """
+ops.gather(x, index, axis, batch_dims=0) = @@take
+"""
+
+
+def find(name: str) -> list[Rule]:
+    """Return the rules of a canonical name, in the order in which they are tried."""
+    rules = _all().get(name, [])
+    if not rules and name.startswith("mnp."):
+        rules = _all().get("ops." + name.removeprefix("mnp."), [])
+    if not rules and "." not in name:
+        rules = _all().get("nn." + name, []) if name[:1].isupper() else _all().get("ops." + name, [])
+    return rules
+
+
+def name_in_torch(name: str) -> str | None:
+    """Return what a name that is not called is in torch; `mint` has torch's names and arguments."""
+    if name in NAMES:
+        return NAMES[name]
+    if name.startswith("mint.nn.functional."):
+        last = name.removeprefix("mint.nn.functional.")
+        return f"F.{last}" if hasattr(functional, last) else None
+    if name.startswith("mint.nn."):
+        last = name.removeprefix("mint.nn.")
+        return f"nn.{last}" if hasattr(torch.nn, last) else None
+    if name.startswith("mint."):
+        last = name.removeprefix("mint.")
+        return f"torch.{last}" if hasattr(torch, last) else None
+    return None
+
+
+METHODS: dict[str, list[Rule]] = {name[1:]: rules for name, rules in _all().items() if name.startswith(".")}
+
+
+def _cell_methods() -> dict[str, list[Rule]]:
+    return {rule.name[1:]: [rule] for rule in table(methods.CELL_TABLE)}
+
+
+CELL_METHODS = _cell_methods()

@@ -1,0 +1,377 @@
+"""Rules that need more than a template. Each takes a Call and returns its text."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from torchspore.port.rule import ANY, NoRule, literal
+from torchspore.port.rules.initial import distribution, initializer, with_initial_values
+
+_SAME_PADDING = "padding as in MindSpore's pad_mode='same': the input is padded by stride"
+def _dimension(call: Any) -> str:
+    """Return "1d", "2d" or "3d" from the name of the layer that is called."""
+    name = call.rewriter.source.mindspore_name(call.node.func) or ""
+    return next((digits for digits in ("1d", "2d", "3d") if digits in name), "2d")
+
+
+# ---- layers
+
+def dense(call: Any) -> str:
+    """nn.Dense."""
+    words = call.fill("{in_channels}, {out_channels}<, bias={has_bias}>")
+    if call.has("activation") and call.value("activation") is not None:
+        activation = call.value("activation")
+        text = _activation_layer(call, activation) if isinstance(activation, str) else call.text("activation")
+        layer = f"{call.helper('LinearWithActivation')}({words}, activation={text})"
+    else:
+        layer = f"nn.Linear({words})"
+    return with_initial_values(call, layer, weight_init="weight", bias_init="bias")
+
+
+_ACTIVATIONS = {
+    "relu": "nn.ReLU()", "relu6": "nn.ReLU6()", "gelu": "nn.GELU(approximate='tanh')", "tanh": "nn.Tanh()", "sigmoid": "nn.Sigmoid()",
+    "softmax": "nn.Softmax(dim=-1)", "leakyrelu": "nn.LeakyReLU(0.2)", "elu": "nn.ELU()", "hswish": "nn.Hardswish()", "silu": "nn.SiLU()",
+    "hsigmoid": "nn.Hardsigmoid()", "logsoftmax": "nn.LogSoftmax(dim=-1)", "swish": "nn.SiLU()", "mish": "nn.Mish()", "softplus": "nn.Softplus()",
+}
+
+
+def _activation_layer(call: Any, name: str) -> str:
+    if name.lower() not in _ACTIVATIONS:
+        raise NoRule(f"the activation {name!r}")
+    return _ACTIVATIONS[name.lower()]
+
+
+def activation(call: Any) -> str:
+    """nn.get_activation."""
+    name = call.value("name")
+    if isinstance(name, str):
+        return _activation_layer(call, name)
+    return f"{call.helper('activation_named')}({call.text('name')})"
+
+
+def gelu(call: Any) -> str:
+    """nn.GELU, whose default is the approximation."""
+    value = call.value("approximate")
+    if value is ANY:
+        return f"nn.GELU(approximate='tanh' if {call.text('approximate')} else 'none')"
+    return "nn.GELU(approximate='tanh')" if value else "nn.GELU()"
+
+
+def conv(call: Any) -> str:
+    """nn.Conv1d, Conv2d and Conv3d: `pad_mode` decides what `padding` means; no bias by default."""
+    digits, mode = _dimension(call), call.value("pad_mode")
+    if call.has("data_format") and call.value("data_format") not in ("NCHW", "NCDHW"):
+        raise NoRule("data_format")
+    words = [call.fill("{in_channels}, {out_channels}, {kernel_size}<, stride={stride}>")]
+    layer = f"nn.Conv{digits}"
+    mode = mode.lower() if isinstance(mode, str) else mode
+    is_point = call.value("kernel_size") in (1, (1, 1), (1, 1, 1))
+    if mode == "same" and not is_point:
+        sizes = call.value("kernel_size")
+        is_even = sizes is not ANY and any(size % 2 == 0 for size in (sizes if isinstance(sizes, tuple) else (sizes,)))
+        if call.value("stride") in (1, (1, 1)) and not is_even:
+            words.append("padding='same'")
+        else:
+            layer = call.helper(f"KeepSizeConv{digits}")
+            call.note(_SAME_PADDING)
+    elif mode == "pad":
+        if call.has("padding"):
+            words.append(f"padding={_padding(call)}")
+    elif mode not in ("valid", "same"):
+        layer = call.helper(f"PaddedConv{digits}")
+        words.append(call.fill("pad_mode={pad_mode}, padding={padding}"))
+    words.append(call.fill("<dilation={dilation}>"))
+    words.append(call.fill("<groups={group}>"))
+    words.append("" if call.value("has_bias") is True else f"bias={call.text('has_bias')}")
+    return with_initial_values(call, f"{layer}({', '.join(word for word in words if word)})", weight_init="weight", bias_init="bias")
+
+
+def _padding(call: Any) -> str:
+    """Return torch's padding: MindSpore's four numbers are top, bottom, left, right."""
+    value = call.value("padding")
+    if isinstance(value, tuple) and len(value) == 4:
+        if value[0] != value[1] or value[2] != value[3]:
+            raise NoRule("a padding that differs between sides")
+        return repr((value[0], value[2]))
+    if isinstance(value, tuple) and len(value) == 6:
+        if any(value[i] != value[i + 1] for i in (0, 2, 4)):
+            raise NoRule("a padding that differs between sides")
+        return repr(value[::2])
+    if isinstance(call.argument("padding"), ast.Tuple) and value is ANY:
+        elements = call.argument("padding").elts
+        texts = [ast.dump(element) for element in elements]
+        if len(elements) == 4 and texts[0] == texts[1] and texts[2] == texts[3]:
+            return f"({call.rewriter.text(elements[0])}, {call.rewriter.text(elements[2])})"
+        raise NoRule("a tuple as padding")
+    return str(call.text("padding"))
+
+
+def conv_transpose(call: Any) -> str:
+    """nn.Conv1dTranspose, Conv2dTranspose and Conv3dTranspose."""
+    digits, mode = _dimension(call), call.value("pad_mode")
+    mode = mode.lower() if isinstance(mode, str) else mode
+    words = [call.fill("{in_channels}, {out_channels}, {kernel_size}<, stride={stride}>")]
+    layer = f"nn.ConvTranspose{digits}"
+    if mode == "same":
+        layer = call.helper(f"KeepSizeConvTranspose{digits}")
+        call.note("pad_mode='same': the output is stride times the input")
+    elif mode == "pad":
+        words.append(f"padding={_padding(call)}" if call.has("padding") else "")
+        words.append(call.fill("<output_padding={output_padding}>") if "output_padding" in call.bound.defaults else "")
+    elif mode == "valid":
+        pass
+    else:
+        layer = call.helper(f"PaddedConvTranspose{digits}")
+        words.append(call.fill("pad_mode={pad_mode}, padding={padding}"))
+    words.append(call.fill("<groups={group}>"))
+    words.append("" if call.value("has_bias") is True else f"bias={call.text('has_bias')}")
+    words.append(call.fill("<dilation={dilation}>"))
+    return with_initial_values(call, f"{layer}({', '.join(word for word in words if word)})", weight_init="weight", bias_init="bias")
+
+
+def _torch_momentum(call: Any) -> str:
+    value = call.value("momentum")
+    if value is ANY:
+        call.note("torch's momentum is 1 minus MindSpore's")
+        return f", momentum=1 - {call.text('momentum', '+')}"
+    if value == 0.9:
+        return ""
+    call.note("torch's momentum is 1 minus MindSpore's")
+    node = call.argument("momentum")
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and literal(node.left) == 1:
+        return f", momentum={call.rewriter.text(node.right)}"
+    return f", momentum={round(1 - value, 12)!r}"
+
+
+def _affine(call: Any) -> str:
+    """With affine=False MindSpore has the parameters too, and does not train them."""
+    return "" if call.value("affine") is False else str(call.fill("<, affine={affine}>"))
+
+
+def batch_norm(call: Any) -> str:
+    """nn.BatchNorm1d, BatchNorm2d and BatchNorm3d."""
+    if call.has("use_batch_statistics"):
+        value = call.value("use_batch_statistics")
+        if value is not True:
+            raise NoRule("the argument use_batch_statistics")
+    node = call.argument("momentum")
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and literal(node.left) in (1, 1.0):
+        momentum = f", momentum={call.rewriter.text(node.right)}"
+        call.note("torch's momentum is 1 minus MindSpore's")
+    else:
+        momentum = _torch_momentum(call)
+    statistics = ", track_running_stats=False" if call.value("use_batch_statistics") is True else ""
+    layer = f"nn.BatchNorm{_dimension(call)}({call.fill('{num_features}<, eps={eps}>')}{momentum}{_affine(call)}{statistics})"
+    return with_initial_values(call, layer, gamma_init="weight", beta_init="bias", moving_mean_init="running_mean", moving_var_init="running_var")
+
+
+def layer_norm(call: Any) -> str:
+    """nn.LayerNorm, whose epsilon is smaller."""
+    if not call.has("epsilon"):
+        call.note("MindSpore's default epsilon is 1e-7")
+    layer = call.fill("nn.LayerNorm({normalized_shape}, eps={epsilon})").replace("1e-07", "1e-7")
+    return with_initial_values(call, layer, gamma_init="weight", beta_init="bias")
+
+
+def group_norm(call: Any) -> str:
+    """nn.GroupNorm."""
+    layer = call.fill("nn.GroupNorm({num_groups}, {num_channels}<, eps={eps}>") + f"{_affine(call)})"
+    return with_initial_values(call, layer, gamma_init="weight", beta_init="bias")
+
+
+def instance_norm(call: Any) -> str:
+    """nn.InstanceNorm2d: affine by default."""
+    layer = f"nn.InstanceNorm{_dimension(call)}({call.fill('{num_features}<, eps={eps}>, affine={affine}')})"
+    return with_initial_values(call, layer, gamma_init="weight", beta_init="bias")
+
+
+def dropout(call: Any) -> str:
+    """nn.Dropout(keep_prob) or nn.Dropout(p=)."""
+    if call.has("p"):
+        return str(call.fill("nn.Dropout({p})"))
+    call.note("torch's argument is the probability to drop")
+    value = call.value("keep_prob")
+    if value is not ANY:
+        return f"nn.Dropout({round(1 - value, 12)!r})"
+    return f"nn.Dropout(1 - {call.text('keep_prob', '+')})"
+
+
+def embedding(call: Any) -> str:
+    """nn.Embedding: initial values with the standard deviation 0.01; the row of `padding_idx` begins with zeros and is trained."""
+    layer = call.fill("nn.Embedding({vocab_size}, {embedding_size})")
+    if call.has("embedding_table"):
+        layer = with_initial_values(call, layer, embedding_table="weight")
+    else:
+        call.note("MindSpore's initial values have the standard deviation 0.01, torch's 1")
+        layer = f"{call.helper('initialized')}({layer}, weight=lambda weight: nn.init.normal_(weight, std=0.01))"
+    if not call.has("padding_idx"):
+        return layer
+    call.note("MindSpore's padding_idx sets the row to 0 at the start only")
+    return f"{call.helper('with_zero_row')}({layer}, {call.text('padding_idx')})"
+
+
+def embedding_lookup(call: Any) -> str:
+    """nn.EmbeddingLookup."""
+    layer = call.fill("nn.Embedding({vocab_size}, {embedding_size}<, max_norm={max_norm}>)")
+    if not call.has("param_init"):
+        return f"{call.helper('initialized')}({layer}, weight=lambda weight: nn.init.normal_(weight, std=0.01))"
+    return with_initial_values(call, layer, param_init="weight")
+
+
+def sequential(call: Any) -> str:
+    """nn.SequentialCell takes a list, or several Cells."""
+    nodes = call.bound.several["xs"]
+    if len(nodes) == 1 and not isinstance(nodes[0], ast.Starred):
+        node = nodes[0]
+        if isinstance(node, (ast.List, ast.Tuple)):
+            begin, end = call.rewriter.source.span(node)
+            inner = call.rewriter._spliced(begin + 1, end - 1, list(node.elts), {})
+            inner = inner if "\n" in inner else inner.rstrip(", ") if isinstance(node, ast.Tuple) else inner
+            return f"nn.Sequential({inner})"
+        if isinstance(node, (ast.ListComp, ast.GeneratorExp)) or call.kind_of(node) == "python":
+            return f"nn.Sequential(*{call.rewriter.text(node, '+')})"
+        if isinstance(node, ast.Call):
+            name = call.rewriter.source.mindspore_name(node.func) or ""
+            if name.startswith("nn.") or not isinstance(node.func, ast.Name) or node.func.id[:1].isupper():
+                return f"nn.Sequential({call.rewriter.text(node)})"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("OrderedDict", "list", "tuple"):
+            return f"nn.Sequential({call.rewriter.text(node)})"
+        return f"{call.helper('sequence')}({call.rewriter.text(node)})"
+    return f"nn.Sequential({call.texts('xs')})"
+
+
+def max_pool_layer(call: Any) -> str:
+    """nn.MaxPool1d, MaxPool2d and MaxPool3d: the default stride is 1."""
+    digits, mode = _dimension(call), call.value("pad_mode")
+    mode = mode.lower() if isinstance(mode, str) else mode
+    rest = call.fill("<, dilation={dilation}><, return_indices={return_indices}><, ceil_mode={ceil_mode}>")
+    if mode == "same":
+        call.note(_SAME_PADDING)
+        return call.fill(f"{call.helper(f'KeepSizeMaxPool{digits}')}({{kernel_size}}, {{stride}})")
+    if mode not in ("valid", "pad"):
+        raise NoRule("a pad_mode that is not a literal")
+    padding = f", padding={_padding(call)}" if mode == "pad" and call.has("padding") else ""
+    return call.fill(f"nn.MaxPool{digits}({{kernel_size}}, stride={{stride}}") + f"{padding}{rest})"
+
+
+def avg_pool_layer(call: Any) -> str:
+    """nn.AvgPool1d and AvgPool2d: the default stride is 1."""
+    digits, mode = _dimension(call), call.value("pad_mode")
+    mode = mode.lower() if isinstance(mode, str) else mode
+    if mode == "same":
+        call.note("pad_mode='same': windows at the borders have fewer values")
+        return call.fill(f"{call.helper(f'KeepSizeAvgPool{digits}')}({{kernel_size}}, {{stride}})")
+    if mode not in ("valid", "pad"):
+        raise NoRule("a pad_mode that is not a literal")
+    padding = f", padding={_padding(call)}" if mode == "pad" and call.has("padding") else ""
+    rest = call.fill("<, ceil_mode={ceil_mode}><, count_include_pad={count_include_pad}>")
+    return call.fill(f"nn.AvgPool{digits}({{kernel_size}}, stride={{stride}}") + f"{padding}{rest})"
+
+
+def unfold(call: Any) -> str:
+    """nn.Unfold has lists of four numbers."""
+    raise NoRule("nn.Unfold: use ops.unfold")
+
+
+def max_pool(call: Any) -> str:
+    """ops.MaxPool."""
+    if call.has("data_format"):
+        raise NoRule("data_format")
+    if str(call.value("pad_mode")).lower() == "valid":
+        return str(call.fill("F.max_pool2d({x}, {kernel_size}, {strides})"))
+    return str(call.fill("@max_pool2d({x}, {kernel_size}, {strides}, {pad_mode})"))
+
+
+# ---- tensors
+
+def matmul(call: Any) -> str:
+    """ops.MatMul and ops.BatchMatMul."""
+    first, second = call.text("x", "."), call.text("y", ".")
+    for name in ("transpose_a", "transpose_b"):
+        if call.value(name) is ANY:
+            raise NoRule(f"a {name} that is not a literal")
+    first = f"{first}.mT" if call.value("transpose_a") else call.text("x")
+    second = f"{second}.mT" if call.value("transpose_b") else call.text("y")
+    return f"torch.matmul({first}, {second})"
+
+
+def take(call: Any) -> str:
+    """ops.gather: whole slices along an axis."""
+    axis = call.value("axis")
+    if call.has("batch_dims"):
+        raise NoRule("batch_dims")
+    if isinstance(axis, int) and 0 <= axis <= 3:
+        return f"{call.text('x', '.')}[{':, ' * axis}{call.text('index')}]"
+    return str(call.fill("@take({x}, {index}, {axis})"))
+
+
+def gather_method(call: Any) -> str:
+    """Tensor.gather: (index, axis), or torch's (dim, index)."""
+    if isinstance(call.value("first"), int) or (call.kind("first") == "python" and call.kind("second") != "python"):
+        return str(call.fill("{self.}.gather({first}, {second.}.long())"))
+    axis = call.value("second")
+    if isinstance(axis, int) and 0 <= axis <= 3:
+        return f"{call.text('self', '.')}[{':, ' * axis}{call.text('first')}]"
+    return str(call.fill("@take({self}, {first}, {second})"))
+
+
+def extreme(call: Any) -> str:
+    """Tensor.max and Tensor.min: without `return_indices` the values of an axis; with a position only, values and indexes."""
+    name = call.node.func.attr
+    if not call.has("axis"):
+        return f"{call.text('self', '.')}.{name}()"
+    if call.value("return_indices") is True or (call.node.args and not call.has("keep_dims")):
+        return str(call.fill(f"{{self.}}.{name}(dim={{axis}}<, keepdim={{keep_dims}}>)"))
+    return str(call.fill(f"{{self.}}.a{name}(dim={{axis}}<, keepdim={{keep_dims}}>)"))
+
+
+def transpose(call: Any) -> str:
+    """Tensor.transpose: all axes in their new order."""
+    if not call.bound.several["axis"]:
+        return f"{call.helper('reverse_axes')}({call.text('self')})"
+    return str(call.fill("{self.}.permute({*axis})"))
+
+
+def cast(call: Any) -> str:
+    """Tensor.astype; arrays of NumPy keep theirs."""
+    value = call.value("dtype")
+    if isinstance(value, str):
+        return f"{call.text('self', '.')}.to(torch.{value})"
+    return str(call.fill("{self.}.to({dtype})"))
+
+
+def tensor(call: Any) -> str:
+    """Tensor(value, dtype)."""
+    name = "value" if "value" in call.bound.nodes else "input_data"
+    dtype = f", dtype={call.text('dtype')}" if call.has("dtype") else ""
+    if call.kind(name) == "tensor":
+        return f"{call.text(name, '.')}.detach().clone()" + (f".to({call.text('dtype')})" if dtype else "")
+    if call.kind(name) == "unknown" and call.rewriter.is_computing:
+        return f"{call.helper('as_tensor')}({call.text(name)}{dtype})"
+    return f"torch.tensor({call.text(name)}{dtype})"
+
+
+def tensor_with_init(call: Any) -> str:
+    """Tensor(shape=, dtype=, init=)."""
+    raise NoRule("a call with shape and init")
+
+
+def parameter(call: Any) -> str:
+    """Parameter(value, name=, requires_grad=)."""
+    name = "value" if "value" in call.bound.nodes else "default_input"
+    value = literal(call.argument(name))
+    text = call.text(name)
+    if isinstance(value, (int, float)):
+        text = f"torch.tensor({text})"
+    return f"nn.Parameter({text}{call.fill('<, requires_grad={requires_grad}>')})"
+
+
+SPECIAL: dict[str, Callable[[Any], str]] = {
+    function.__name__: function
+    for function in (
+        initializer, distribution, dense, activation, gelu, conv, conv_transpose, batch_norm, layer_norm, group_norm, instance_norm, dropout,
+        embedding, embedding_lookup, sequential, max_pool_layer, avg_pool_layer, unfold, max_pool, matmul, take, gather_method, extreme,
+        transpose, cast, tensor, tensor_with_init, parameter,
+    )
+}

@@ -1,0 +1,311 @@
+"""The ported Modules beside the Cells: the same weights and inputs, values and gradients compared."""
+from __future__ import annotations
+
+import contextlib
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from torchspore.mindspore import nn as mindspore_nn
+from torchspore.mindspore.common.parameter import Parameter
+from torchspore.mindspore.common.tensor import Tensor
+from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.train import torch_layers
+from torchspore.modules.cell_module import as_module
+from torchspore.port import helpers
+from torchspore.port.call import HELPER
+from torchspore.port.record import ArrayOfTensor, Recorded, Recording
+from torchspore.port.rewrite import Rewriter
+from torchspore.port.source import Source
+
+TOLERANCE = 1e-5
+
+
+class CannotVerify(Exception):
+    """The Module can't be compared; the text says why."""
+
+
+@dataclass
+class Verdict:
+    """The comparison of one class."""
+
+    name: str
+    forward: float = float("nan")
+    """The largest difference of the results, relative to the largest value."""
+    gradient: float = float("nan")
+    parameters: int = 0
+    precision: str = "float32"
+    reason: str = ""
+    """Why the class was not compared."""
+    layers: list[tuple[str, float]] = field(default_factory=list)
+    """The largest difference of the gradient of each parameter."""
+
+    @property
+    def is_equal(self) -> bool:
+        """True if values and gradients agree."""
+        return not self.reason and self.forward <= TOLERANCE and self.gradient <= TOLERANCE
+
+
+def module_of_text(text: str, name: str = "ported") -> types.ModuleType:
+    """Execute the text of a port, which is the user's program in torch."""
+    module = types.ModuleType(name)
+    exec(compile(text, f"<{name}>", "exec", dont_inherit=True), vars(module))
+    return module
+
+
+class Builder:
+    """Creates the ported Module of a Cell from the recorded arguments of its constructor."""
+
+    def __init__(self, ported: types.ModuleType, recording: Recording) -> None:
+        self.ported, self.recording = ported, recording
+        self.modules: dict[int, torch.nn.Module] = {}
+        self.namespace = {"torch": torch, "nn": torch.nn, "F": torch.nn.functional, "Any": Any}
+        self.namespace.update(_typing())
+        exec("from __future__ import annotations\n" + "\n\n".join(helpers.definitions().values()), self.namespace)
+
+    def build(self, cell: Any) -> torch.nn.Module:
+        """Return the Module. Raises CannotVerify if its arguments are not known."""
+        if id(cell) in self.modules:
+            return self.modules[id(cell)]
+        if id(cell) not in self.recording.creations:
+            raise CannotVerify(f"the arguments of {type(cell).__name__} are not known")
+        _, args, kwargs = self.recording.creations[id(cell)]
+        if type(cell).__module__.startswith("torchspore."):
+            module = self._layer(type(cell).__name__, args, kwargs)
+        else:
+            cls = getattr(self.ported, type(cell).__name__, None)
+            if cls is None:
+                raise CannotVerify(f"{type(cell).__name__} is not ported")
+            module = cls(*(self.convert(value) for value in args), **{key: self.convert(value) for key, value in kwargs.items()})
+        self.modules[id(cell)] = module
+        return module
+
+    def _layer(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.nn.Module:
+        """Return the torch form of a layer of MindSpore."""
+        values: dict[str, Any] = {}
+
+        def text_of(value: Any) -> str:
+            items = value if isinstance(value, tuple) else (value,)
+            if all(isinstance(item, (int, float, str, type(None))) for item in items):
+                return repr(value)
+            values[f"value_{len(values)}"] = self.convert(value)
+            return f"value_{len(values) - 1}"
+
+        words = [text_of(value) for value in args] + [f"{key}={text_of(value)}" for key, value in kwargs.items()]
+        text = self._ported_expression(f"nn.{name}({', '.join(words)})")
+        return eval(text, {**self.namespace, **values})
+
+    @staticmethod
+    def _ported_expression(text: str) -> str:
+        rewriter = Rewriter(Source(f"from mindspore import nn, ops\nx = {text}\n"))
+        statement = rewriter.source.tree.body[1]
+        text = rewriter.render(statement.value)  # type: ignore[attr-defined]
+        if rewriter.problems:
+            raise CannotVerify(rewriter.problems[0].text)
+        return text.replace(HELPER, "")
+
+    def convert(self, value: Any) -> Any:
+        """Return an argument in torch."""
+        if isinstance(value, Cell):
+            return self.build(value)
+        if isinstance(value, Parameter):
+            for cell_id, module in self.modules.items():
+                for _, parameter, target in copied_parameters(self.recording.creations[cell_id][0], module):
+                    if parameter is value:
+                        return target
+        if isinstance(value, Tensor):
+            return torch.from_numpy(np.array(value.asnumpy(), copy=True))
+        if type(value) in (list, tuple):
+            return type(value)(self.convert(item) for item in value)
+        if isinstance(value, dict):
+            return {key: self.convert(item) for key, item in value.items()}
+        if isinstance(value, (type, types.FunctionType)):
+            return self._named(value)
+        if isinstance(value, torch.dtype) or not type(value).__module__.startswith("torchspore."):
+            return value
+        dtype = getattr(torch, str(value).lower().rpartition(".")[2], None)
+        if dtype is not None:
+            return dtype
+        raise CannotVerify(f"an argument of type {type(value).__name__}")
+
+    def _named(self, value: Any) -> Any:
+        if not value.__module__.startswith("torchspore."):
+            return getattr(self.ported, value.__name__, value)
+        home = "nn" if hasattr(mindspore_nn, value.__name__) else "ops"
+        return eval(self._ported_expression(f"{home}.{value.__name__}"), self.namespace)
+
+
+def _typing() -> dict[str, Any]:
+    import math
+    from collections import OrderedDict
+    from collections.abc import Callable, Sequence
+
+    return {"OrderedDict": OrderedDict, "math": math, "Callable": Callable, "Sequence": Sequence, "Any": Any, "Tensor": torch.Tensor}
+
+
+def copied_parameters(cell: Any, module: torch.nn.Module) -> Iterator[tuple[str, Any, torch.Tensor]]:
+    """Return (path, Parameter, the tensor of the Module that corresponds). Raises CannotVerify if one has none."""
+    for path, layer in cell.cells_and_names():
+        target_path = torch_layers._torch_path(cell, path)
+        for attribute, parameter in layer._params.items():
+            if parameter is None:
+                continue
+            name = torch_layers._renamed(layer, attribute)
+            if name is None:                                 # averages of InstanceNorm, which no call reads
+                continue
+            try:
+                target = getattr(module.get_submodule(target_path), name)
+            except AttributeError as error:
+                raise CannotVerify(f"{path or 'the Cell'}.{attribute} has no counterpart: {error}") from error
+            if isinstance(target, torch.Tensor):
+                yield f"{path}.{attribute}".lstrip("."), parameter, target
+
+
+def compare(recorded: Recorded, builder: Builder, precision: torch.dtype = torch.float32) -> Verdict:
+    """Compare a Cell and its ported Module at the recorded call."""
+    verdict = Verdict(type(recorded.cell).__name__, precision=str(precision).removeprefix("torch."))
+    module = builder.build(recorded.original)
+    for path, parameter in recorded.cell.parameters_and_names():
+        if path in recorded.state:
+            parameter.set_data(Tensor(recorded.state[path]))
+    matches = list(copied_parameters(recorded.cell, module))
+    with torch.no_grad():
+        for _, parameter, target in matches:
+            values = torch.from_numpy(np.array(parameter.asnumpy(), copy=True))
+            target.copy_(values.reshape(target.shape))
+            if isinstance(target, torch.nn.Parameter) and target.is_floating_point():      # those that the program has frozen too
+                parameter.requires_grad = True
+                target.requires_grad_()
+    if precision == torch.float64:
+        recorded.cell.add_flags_recursive(fp16=False, fp32=False, bf16=False)             # what `to_float` asked for
+    reference = as_module(recorded.cell)
+    for each in (reference, module):
+        each.train(recorded.is_training)
+        each.to(precision)
+    _switch_off_dropout(recorded.cell, module)
+    _check_all_matched(module, [target for _, _, target in matches])
+    inputs = [_to_torch((recorded.args, recorded.kwargs), precision) for _ in range(2)]
+    expected, actual = (_run(each, *arguments) for each, arguments in zip((reference, module), inputs))
+    verdict.parameters = len(matches)
+    verdict.forward = _difference(expected, actual)
+    _backward(expected)
+    _backward(actual)
+    for index, (first, second) in enumerate(zip(_tensors(inputs[0]), _tensors(inputs[1]))):
+        if first.requires_grad and first.grad is not None and bool(first.grad.any()):      # MindSpore gives labels no gradient
+            verdict.layers.append((f"input {index}", _difference(_gradient(first), _gradient(second))))
+    by_path = dict(reference.named_parameters())
+    for path, _, target in matches:
+        source = by_path.get(path)
+        if source is None or not isinstance(target, torch.nn.Parameter):
+            continue
+        verdict.layers.append((path, _difference(_gradient(source), _gradient(target))))
+    verdict.gradient = max((difference for _, difference in verdict.layers), default=0.0)
+    return verdict
+
+
+def _switch_off_dropout(cell: Any, module: torch.nn.Module) -> None:
+    """Random masks differ: dropout is compared as the identity."""
+    for _, layer in cell.cells_and_names():
+        if type(layer).__name__.startswith("Dropout"):
+            layer.set_train(False)
+    for part in module.modules():
+        if isinstance(part, torch.nn.modules.dropout._DropoutNd):
+            part.eval()
+
+
+def _check_all_matched(module: torch.nn.Module, targets: list[torch.Tensor]) -> None:
+    """Raises CannotVerify if the Module has parameters that the Cell lacks."""
+    matched = set(map(id, targets))
+    extra = [name for name, parameter in module.named_parameters() if id(parameter) not in matched]
+    if extra:
+        raise CannotVerify(f"the Cell has no Parameter for {extra[0]}")
+
+
+def _run(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:
+    module.zero_grad()
+    return list(_tensors(module(*args, **kwargs)))
+
+
+def _to_torch(value: Any, precision: torch.dtype) -> Any:
+    if isinstance(value, ArrayOfTensor):
+        t = torch.from_numpy(np.array(value.values, copy=True))
+        if not t.is_floating_point():
+            return t
+        return (t.to(precision) if precision == torch.float64 else t).requires_grad_()
+    if isinstance(value, (list, tuple)):
+        return type(value)(_to_torch(item, precision) for item in value)
+    if isinstance(value, dict):
+        return {key: _to_torch(item, precision) for key, item in value.items()}
+    return value
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _tensors(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _tensors(item)
+    elif isinstance(value, (int, float)):
+        yield torch.tensor(value)
+
+
+def _gradient(parameter: torch.Tensor) -> list[torch.Tensor]:
+    return [torch.zeros_like(parameter) if parameter.grad is None else parameter.grad]
+
+
+def _difference(expected: list[torch.Tensor], actual: list[torch.Tensor]) -> float:
+    """Return the largest difference relative to the largest value; infinity for other shapes."""
+    if len(expected) != len(actual):
+        return float("inf")
+    largest = 0.0
+    for first, second in zip(expected, actual):
+        if first.numel() != second.numel() or (first.ndim == second.ndim and first.shape != second.shape):
+            return float("inf")
+        if first.numel() == 0:
+            continue
+        a, b = first.detach().double().reshape(-1), second.detach().double().reshape(-1)
+        are_equal = (a == b) | (a.isnan() & b.isnan())
+        finite = a[a.isfinite()]
+        scale = max(1.0, float(finite.abs().max()) if finite.numel() else 1.0)
+        gap = torch.where(are_equal, torch.zeros_like(a), (a - b).abs().nan_to_num(nan=float("inf")))
+        largest = max(largest, float(gap.max()) / scale)
+    return largest
+
+
+def _backward(results: list[torch.Tensor]) -> None:
+    """Add up the results with fixed weights, and compute the gradients."""
+    generator = torch.Generator().manual_seed(0)
+    total: Any = 0
+    for result in results:
+        if result.requires_grad and result.is_floating_point():
+            weights = torch.rand(result.shape, generator=generator, dtype=torch.float64).to(result)
+            finite = torch.where(result.isfinite(), result, torch.zeros_like(result))
+            total = total + (finite * weights).sum() / max(result.numel(), 1)
+    if isinstance(total, torch.Tensor):
+        total.backward()
+
+
+def verify(ported_text: str, class_names: list[str], recording: Recording) -> list[Verdict]:
+    """Compare the classes that the recording has calls of. In float64 where float32 exceeds the tolerance by rounding."""
+    verdicts = []
+    ported = module_of_text(ported_text)
+    for name in class_names:
+        recorded = recording.calls.get(name)
+        if recorded is None:
+            continue
+        try:
+            verdict = compare(recorded, Builder(ported, recording))
+            if not verdict.is_equal and verdict.forward < 0.01:
+                with contextlib.suppress(Exception):
+                    verdict = compare(recorded, Builder(ported, recording), torch.float64)
+        except Exception as error:
+            verdict = Verdict(name, reason=f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}")
+        verdicts.append(verdict)
+    return verdicts
