@@ -125,11 +125,11 @@ class Builder:
             return {key: self.convert(item) for key, item in value.items()}
         if isinstance(value, (type, types.FunctionType)):
             return self._named(value)
+        dtype = getattr(torch, str(value).lower().rpartition(".")[2], None)
+        if isinstance(dtype, torch.dtype) and not isinstance(value, (str, torch.dtype)):
+            return dtype                                     # a dtype of MindSpore
         if isinstance(value, torch.dtype) or not type(value).__module__.startswith("torchspore."):
             return value
-        dtype = getattr(torch, str(value).lower().rpartition(".")[2], None)
-        if dtype is not None:
-            return dtype
         raise CannotVerify(f"an argument of type {type(value).__name__}")
 
     def _named(self, value: Any) -> Any:
@@ -227,7 +227,16 @@ def _check_all_matched(module: torch.nn.Module, targets: list[torch.Tensor]) -> 
 
 def _run(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:
     module.zero_grad()
-    return list(_tensors(module(*args, **kwargs)))
+    return list(_tensors(module(*_cloned(args), **_cloned(kwargs))))
+
+
+def _cloned(value: Any) -> Any:
+    """Return a nest whose tensors are copies: the Module may write into them."""
+    if isinstance(value, torch.Tensor):
+        return value.clone()
+    if isinstance(value, dict):
+        return {key: _cloned(item) for key, item in value.items()}
+    return type(value)(map(_cloned, value)) if isinstance(value, (list, tuple)) else value
 
 
 def _to_torch(value: Any, precision: torch.dtype) -> Any:

@@ -111,6 +111,10 @@ LAYERS = {
     "nn.SmoothL1Loss()": "nn.SmoothL1Loss(reduction='none')",
     "Parameter(initializer(Normal(0.02), (1, 4)), name='w')": "nn.Parameter(nn.init.normal_(torch.empty(1, 4), std=0.02))",
     "Parameter(initializer('zeros', [4]), 'b', requires_grad=False)": "nn.Parameter(torch.zeros(4), requires_grad=False)",
+    "nn.Dense(4, 2, 'XavierUniform')": "initialized(nn.Linear(4, 2), weight=nn.init.xavier_uniform_)",
+    "nn.Dense(4, 2).to_float(ms.float32)": "nn.Linear(4, 2)",
+    "Parameter(initializer(0.5, (1, 4)))": "nn.Parameter(torch.full((1, 4), 0.5))",
+    "Parameter(initializer(0.5, size))": "nn.Parameter(torch.full(as_shape(size), 0.5))",
     "Parameter(Tensor(np.ones(3), ms.float32))": "nn.Parameter(torch.tensor(np.ones(3), dtype=torch.float32))",
 }
 
@@ -185,7 +189,12 @@ def test_what_has_no_rule_is_listed_with_its_line() -> None:
     assert result.text == ""
 
 
-def test_training_is_omitted_classes() -> None:
+def test_lower_precision_is_refused() -> None:
+    problem, = ported("self.a = nn.Dense(4, 2).to_float(ms.float16)").problems
+    assert problem.text == "Cell.to_float has no rule for another dtype than float32: use torch.autocast"
+
+
+def test_training_is_omitted() -> None:
     step = "class Step(nn.TrainOneStepCell):\n    pass\n"
     other = "class Other(nn.Cell):\n    def construct(self, net, x):\n        return ops.GradOperation()(net)(x)\n"
     text = f"{HEAD}\n    def construct(self, x):\n        return x\n\n\n{step}\n\n{other}"

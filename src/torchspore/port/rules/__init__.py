@@ -92,7 +92,7 @@ METHODS: dict[str, list[Rule]] = {name[1:]: rules for name, rules in _all().item
 
 
 def _cell_methods() -> dict[str, list[Rule]]:
-    return {rule.name[1:]: [rule] for rule in table(methods.CELL_TABLE)}
+    return {rule.name[1:]: [_with_code(rule)] for rule in table(methods.CELL_TABLE)}
 
 
 CELL_METHODS = _cell_methods()

@@ -8,16 +8,15 @@ from torchspore.port.rule import NoRule, literal
 
 _INITIALIZERS = {
     "zeros": "nn.init.zeros_", "zero": "nn.init.zeros_", "ones": "nn.init.ones_", "one": "nn.init.ones_",
-    "normal": "nn.init.normal_", "xavier_uniform": "nn.init.xavier_uniform_", "xavier_normal": "nn.init.xavier_normal_",
-    "he_uniform": "nn.init.kaiming_uniform_", "he_normal": "nn.init.kaiming_normal_", "uniform": "nn.init.uniform_",
-    "truncatednormal": "nn.init.trunc_normal_", "truncated_normal": "nn.init.trunc_normal_",
+    "normal": "nn.init.normal_", "xavieruniform": "nn.init.xavier_uniform_", "xaviernormal": "nn.init.xavier_normal_",
+    "heuniform": "nn.init.kaiming_uniform_", "henormal": "nn.init.kaiming_normal_", "uniform": "nn.init.uniform_",
+    "truncatednormal": "nn.init.trunc_normal_",
 }
 _DEFAULT_VALUES = {
     **dict.fromkeys(("gamma_init", "moving_var_init"), ("ones", "one", 1)), **dict.fromkeys(("beta_init", "moving_mean_init"), ("zeros", "zero", 0)),
 }
 _STRING_ARGUMENTS = {
     "normal": ", std=0.01", "uniform": ", a=-0.07, b=0.07", "truncatednormal": ", std=0.01, a=-0.02, b=0.02",
-    "truncated_normal": ", std=0.01, a=-0.02, b=0.02",
 }
 
 
@@ -25,7 +24,7 @@ def _filling(call: Any, node: ast.expr) -> tuple[str, str] | None:
     """Return the torch function that fills a tensor, and its further arguments, for an initializer; None for an expression."""
     value = literal(node)
     if isinstance(value, str):
-        name = value.lower()
+        name = value.lower().replace("_", "")
         if name not in _INITIALIZERS:
             raise NoRule(f"the initializer {value!r}")
         return _INITIALIZERS[name], _STRING_ARGUMENTS.get(name, "")
@@ -102,7 +101,8 @@ def initializer(call: Any) -> str:
     if function in ("nn.init.zeros_", "nn.init.ones_"):
         return f"torch.{function[8:-1]}({size}{dtype})"
     if function == "nn.init.constant_":
-        return f"torch.full(({size},), {rest[2:]}{dtype})" if not size.startswith("(") else f"torch.full({size}, {rest[2:]}{dtype})"
+        sizes = call.text("shape") if isinstance(shape, (ast.Tuple, ast.List)) else f"{call.helper('as_shape')}({size})"
+        return f"torch.full({sizes}, {rest[2:]}{dtype})"
     return f"{function}(torch.empty({size}{dtype}){rest})"
 
 

@@ -94,7 +94,7 @@ CELL_TABLE = """
 .parameters_and_names() = {self.}.named_parameters()
 .cells_and_names() = {self.}.named_modules()
 .cells() = {self.}.children()
-.to_float(dtype) = {self.}.to({dtype})
+.to_float(dtype) = @@to_float
 .set_data(value) = {self.}.data.copy_({value})
 .set_train(mode=True) = {self.}.train(<, {mode}>)
 .insert_child_to_cell(name, cell) = {self.}.add_module({name}, {cell})

@@ -341,6 +341,13 @@ def cast(call: Any) -> str:
     return str(call.fill("{self.}.to({dtype})"))
 
 
+def to_float(call: Any) -> str:
+    """Cell.to_float: float32 is torch's default; lower precisions cast the inputs of each call, which `Module.to` does not."""
+    if call.text("dtype") != "torch.float32":
+        raise NoRule("another dtype than float32: use torch.autocast")
+    return str(call.text("self"))
+
+
 def tensor(call: Any) -> str:
     """Tensor(value, dtype)."""
     name = "value" if "value" in call.bound.nodes else "input_data"
@@ -372,6 +379,6 @@ SPECIAL: dict[str, Callable[[Any], str]] = {
     for function in (
         initializer, distribution, dense, activation, gelu, conv, conv_transpose, batch_norm, layer_norm, group_norm, instance_norm, dropout,
         embedding, embedding_lookup, sequential, max_pool_layer, avg_pool_layer, unfold, max_pool, matmul, take, gather_method, extreme,
-        transpose, cast, tensor, tensor_with_init, parameter,
+        transpose, cast, to_float, tensor, tensor_with_init, parameter,
     )
 }
