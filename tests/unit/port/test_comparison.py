@@ -100,6 +100,8 @@ def test_a_port_that_differs_says_so(tmp_path: Path) -> None:
     assert good.is_equal and not bad.is_equal and bad.forward > 1e-2
     assert wrong_gradient.forward == 0 and wrong_gradient.gradient > 1e-2
     assert "no counterpart" in missing.reason
+    extra, = verify.verify(text.replace("nn.Linear(4, 2)", "nn.Linear(4, 2)\n        self.more = nn.Linear(1, 1)"), ["Net"], recording)
+    assert "no Parameter for more.weight" in extra.reason
 
 
 def test_a_program_is_run_and_its_calls_are_compared(tmp_path: Path) -> None:

@@ -189,6 +189,11 @@ def test_what_has_no_rule_is_listed_with_its_line() -> None:
     assert result.text == ""
 
 
+def test_an_argument_without_a_place_in_the_template_is_refused() -> None:
+    problem, = ported(construct="return P.CumSum(exclusive=True)(x, 0) + P.CumSum(False)(x, 0)").problems
+    assert problem.text == "ops.CumSum has no rule for the argument exclusive"
+
+
 def test_lower_precision_is_refused() -> None:
     problem, = ported("self.a = nn.Dense(4, 2).to_float(ms.float16)").problems
     assert problem.text == "Cell.to_float has no rule for another dtype than float32: use torch.autocast"
