@@ -350,7 +350,7 @@ def differentiate(
         TRAINING_START.hook()
     frame_ = GradFrame()
     local = thread_state.local
-    frame_.heeds_flags = not (STORE.graph_mode or local.in_pynative or local.breaks or frame() is not None and thread_state.is_in_jit())
+    frame_.heeds_flags = not (STORE.graph_mode or local.in_pynative or local.breaks or (frame() is not None and thread_state.is_in_jit()))
     arguments = list(arguments)
     with recording_gradients():
         leaves = _weight_leaves(frame_, weights, nested)
