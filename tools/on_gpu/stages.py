@@ -94,7 +94,7 @@ def programs(machine: Machine) -> list[Job]:
     environment = {"OMP_NUM_THREADS": "1"} if machine.is_dry else {**machine.tests, "TORCHSPORE_DEVICE": machine.device}
     count = 1 if machine.is_dry else 8
     shards = 3 * GENERATED // 8 if machine.is_dry else count * GENERATED // PAIRS
-    file = "tests/unit/graph/control/test_programs.py"
+    file = "tests/unit/graph/control_flow/test_programs.py"
     pairs = [
         Job("d", f"pairs-{part}", tests=(file, "--shard", f"{part}/{shards}"), environment=environment) for part in range(1, count + 1)
     ]

@@ -10,9 +10,9 @@ import mindspore as ms
 import numpy as np
 import pytest
 from mindspore import Parameter, Tensor, nn, ops
-from tests.unit.graph.control_flow.running import flat
 
 import torchspore
+from tests.unit.graph.control_flow.running import flat
 
 X = [1.0, 2.0, 3.0]
 W = Tensor(np.array([0.5, -1.0, 2.0], np.float32))

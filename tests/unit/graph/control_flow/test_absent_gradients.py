@@ -8,6 +8,7 @@ import mindspore as ms
 import numpy as np
 import pytest
 from mindspore import Parameter, Tensor, nn, ops
+
 from tests.unit.graph.control_flow.running import LEVELS, flat
 
 

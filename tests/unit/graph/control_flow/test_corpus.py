@@ -6,6 +6,7 @@ from typing import Any
 
 import mindspore as ms
 import pytest
+
 from tests.unit.graph.control_flow.corpus import branches, loops, returns, state
 from tests.unit.graph.control_flow.running import INPUTS, cell_values, expect_equal, graph_values, is_single_graph, values
 

@@ -13,6 +13,7 @@ from typing import Any
 import mindspore as ms
 import numpy as np
 import pytest
+
 from tests.unit.graph.control_flow import program_generator
 from tests.unit.graph.control_flow.cell_pieces import CELLS
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
+
 from tests.unit.graph.control_flow.generator import NAMES, InPlaceWriter, LoopAliasWriter, features, function, text
 from tests.unit.graph.control_flow.running import compiled, expect_equal, expected
 

@@ -8,6 +8,7 @@ import mindspore as ms
 import numpy as np
 import pytest
 from mindspore import Parameter, Tensor, nn, ops
+
 from tests.unit.graph.control_flow.running import INPUTS, LEVELS, flat
 
 WEIGHTS = Tensor(np.array([1.0, -2.0, 0.5], np.float32))

@@ -8,6 +8,7 @@ import mindspore as ms
 import numpy as np
 import pytest
 from mindspore import Tensor
+
 from tests.unit.graph.control_flow.running import INPUTS, LEVELS, flat
 from tests.unit.graph.control_flow.test_writes_in_place import first, tensor
 

@@ -8,6 +8,7 @@ import mindspore as ms
 import numpy as np
 import pytest
 from mindspore import ops
+
 from tests.unit.graph.control_flow.running import INPUTS
 from tests.unit.graph.control_flow.test_writes_in_place import tensor
 

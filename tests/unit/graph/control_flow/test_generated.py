@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+
 from tests.unit.graph.control_flow.generator import features, function, text
 from tests.unit.graph.control_flow.running import INPUTS, compiled, expect_equal, expected, is_single_graph
 
