@@ -57,6 +57,8 @@ class RecordedCapture(Capture):
         """By the id of an output the memory that it shows, where no output is that memory."""
         self._gradients: list[torch.Tensor] = []
         self._is_backward = False
+        self._has_gradients = False
+        """True from the gradients on."""
         self._versions = Versions()
 
     def _stand_in(self, source: Any, t: torch.Tensor) -> torch.Tensor:
@@ -73,9 +75,10 @@ class RecordedCapture(Capture):
             if t.requires_grad:
                 fake.requires_grad_()
         if t.requires_grad:
-            self._leaves.append(fake)
-            self.leaves.append(len(self.lifted))
             self.recorded.add(len(self.lifted))
+            if not self._has_gradients:            # a Tensor that is met later is returned as it is
+                self._leaves.append(fake)
+                self.leaves.append(len(self.lifted))
         else:
             self._plain.append(fake)
         return fake
@@ -152,6 +155,7 @@ class RecordedCapture(Capture):
         memories = {id(base): base for base in self._memories.values()}
         differentiable = {**{key: t for key, t in differentiable.items() if key not in self._memories}, **memories}
         self._input_indices = list(differentiable)
+        self._has_gradients = True
         before, last = set(self.tracer.graph.nodes), self._last
         seeds = [self._late_input(t.shape, t.dtype, t.device) for t in differentiable.values()]
         flags: list[Flag] = [self._late_input((), torch.bool, torch.device("cpu")) for _ in seeds]

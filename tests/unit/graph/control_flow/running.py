@@ -68,7 +68,7 @@ def changed(function: Callable[..., Any], order: int) -> Callable[..., Any]:
 
 def expected(program: Callable[..., Any], order: int) -> list[list[Any]]:
     """What a generated function comes to in PyNative, for each input, with its state after each call."""
-    return _ran(program, changed(program, order))
+    return run_for_inputs(program, changed(program, order))
 
 
 def compiled(program: Callable[..., Any], order: int, level: str) -> tuple[list[list[Any]], Any]:
@@ -77,12 +77,13 @@ def compiled(program: Callable[..., Any], order: int, level: str) -> tuple[list[
     call = ms.jit(lambda x: inner(x))
     ms.set_context(jit_syntax_level=LEVELS[level])
     try:
-        return _ran(program, call), call
+        return run_for_inputs(program, call), call
     finally:
         ms.set_context(jit_syntax_level=2)
 
 
-def _ran(program: Any, call: Callable[..., Any]) -> list[list[Any]]:
+def run_for_inputs(program: Any, call: Callable[..., Any]) -> list[list[Any]]:
+    """What a call gives for each input, with the state of its program afterwards."""
     state = program.state
     return [
         [*flat(call(Tensor(np.array(x, np.float32)))), state.last.asnumpy().copy(), state.kept.asnumpy().copy()] for x in INPUTS
