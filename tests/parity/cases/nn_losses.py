@@ -87,3 +87,16 @@ def with_options():
             scores, ms.Tensor(FLAGS), ms.Tensor(FLAGS * 0 + 2), ms.Tensor(FLAGS * 0 + 1),
         ).asnumpy(),
     }
+
+
+@case(over={"part of 1": 0.25, "0": 0.0, "more than 1": 2.0}, rtol=1e-4, atol=1e-5)
+def gradient_by_labels_of_another_sum(share):
+    labels, scores = ms.Tensor(share * np.eye(5, dtype=np.float32)[CLASSES]), ms.Tensor(SCORES)
+    primitive, loss = ops.SoftmaxCrossEntropyWithLogits(), nn.SoftmaxCrossEntropyWithLogits(reduction="mean")
+    weights = ms.Tensor(np.linspace(-1, 2, len(SCORES), dtype=np.float32))
+    return {
+        "losses": ms.grad(lambda x: (primitive(x, labels)[0] * weights).sum())(scores).asnumpy(),
+        "second result": ms.grad(lambda x: (primitive(x, labels)[1] * x).sum())(scores).asnumpy(),
+        "layer": ms.grad(lambda x: loss(x, labels))(scores).asnumpy(),
+        "labels": ms.grad(lambda y: loss(scores, y))(labels).asnumpy(),
+    }

@@ -72,11 +72,16 @@ def constant_in(t: Any) -> Any:
 
 @op(primitive="SoftmaxCrossEntropyWithLogits")
 def _softmax_cross_entropy(logits: T, labels: T) -> Any:
-    """The losses (N,) of logits (N, C) and probabilities (N, C), and their gradient (N, C). Raises ValueError for different shapes."""
+    """The losses (N,) of logits (N, C) and probabilities (N, C), and their gradient (N, C). Raises ValueError for different shapes.
+
+    The gradient is that of MindSpore's kernel, softmax - labels, also for labels whose sum is not 1.
+    """
     require_equal_shapes(logits, labels)
     labels = constant_in(labels)
     chances = torch.log_softmax(logits, -1)
-    return -(labels * chances).sum(-1), torch.exp(chances) - labels
+    total = torch.logsumexp(logits, -1)                     # its gradient is softmax
+    missing = (1 - labels.sum(-1)) * (total - total.detach())
+    return missing - (labels * chances).sum(-1), (torch.exp(chances) - labels).detach()
 
 
 @op(primitive="SparseSoftmaxCrossEntropyWithLogits", init=("is_grad",))
