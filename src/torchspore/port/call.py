@@ -5,7 +5,7 @@ import ast
 from typing import Any
 
 from torchspore.port.kinds import PYTHON
-from torchspore.port.rule import Bound, NoRule, fill, literal
+from torchspore.port.rule import Bound, NoRule, fill, literal, mentioned
 
 HELPER = "helper__"
 """How names of helpers begin until the file is composed."""
@@ -16,21 +16,27 @@ class Call:
 
     def __init__(self, rewriter: Any, node: ast.AST, bound: Bound) -> None:
         self.rewriter, self.node, self.bound = rewriter, node, bound
+        self.read: set[str] = set()
+        """The arguments that the rule has asked for."""
 
     def has(self, name: str) -> bool:
         """Return whether the call sets an argument to another value than the default."""
+        self.read.add(name)
         return not self.bound.is_default(name)
 
     def value(self, name: str) -> Any:
         """Return the literal value of an argument or of its default; ANY for another expression."""
+        self.read.add(name)
         return literal(self.bound.nodes.get(name, self.bound.defaults.get(name)))
 
     def argument(self, name: str) -> ast.expr | None:
         """Return the node of an argument that the call has."""
+        self.read.add(name)
         return self.bound.nodes.get(name)
 
     def text(self, name: str, level: str = "") -> str:
         """Return the torch text of an argument, or of its default."""
+        self.read.add(name)
         node = self.bound.nodes.get(name)
         if node is None:
             return ast.unparse(self.bound.defaults[name])
@@ -38,7 +44,13 @@ class Call:
 
     def texts(self, name: str) -> str:
         """Return the torch text of the arguments of a `*name`."""
+        self.read.add(name)
         return ", ".join(self.rewriter.text(node) for node in self.bound.several[name])
+
+    def items(self, name: str) -> list[ast.expr]:
+        """Return the nodes of the arguments of a `*name`."""
+        self.read.add(name)
+        return self.bound.several[name]
 
     def kind(self, name: str) -> str:
         """Return what an argument is."""
@@ -54,6 +66,7 @@ class Call:
         def write(name: str, level: str, are_several: bool) -> str:
             return self.texts(name) if are_several else self.text(name, level)
 
+        self.read |= mentioned(template)
         return fill(template, write, self.bound.is_default, self.helper)
 
     def helper(self, name: str) -> str:

@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import Any
 
 from torchspore.port import rules
 from torchspore.port.kinds import TENSOR
 from torchspore.port.source import Source
+from torchspore.port.spans import is_self_attribute
 
 REMOVED = "\0"
 """The text of a statement that the port omits, until `without_removed`."""
@@ -15,8 +17,9 @@ REMOVED = "\0"
 class ClassFacts:
     """The facts of one class of the file; those of its bases in the file are included."""
 
-    def __init__(self, source: Source, node: ast.ClassDef, bases: list[ClassFacts]) -> None:
-        self.source, self.node = source, node
+    def __init__(self, source: Source, node: ast.ClassDef, bases: list[ClassFacts], family: list[ast.ClassDef]) -> None:
+        self.source, self.node, self.family = source, node, family
+        self.texts = {part.value for part in ast.walk(source.tree) if isinstance(part, ast.Constant) and isinstance(part.value, str)}
         self.parameters: set[str] = {name for base in bases for name in base.parameters}
         self.inlined: dict[str, tuple[str, ast.Call]] = {name: value for base in bases for name, value in base.inlined.items()}
         self.removed: set[str] = set()
@@ -42,7 +45,7 @@ class ClassFacts:
     def _find_primitives(self) -> None:
         local = _local_names(self.init) if self.init is not None else set()
         for name, value, _ in self._assignments():
-            if self.assigned[name] > 1 or not isinstance(value, ast.Call):
+            if self.assigned[name] > 1 or not isinstance(value, ast.Call) or name in self.texts:       # hasattr(self, "name")
                 continue
             primitive = self.source.mindspore_name(value.func)
             if primitive is None or not any(rule.inputs is not None for rule in rules.find(primitive)):
@@ -54,17 +57,17 @@ class ClassFacts:
             self.removed.add(name)
 
     def _is_only_called(self, name: str) -> bool:
-        """Return whether the class does nothing with this attribute but call it as `self.name(...)`, and assign it."""
-        calls = {id(node.func) for node in ast.walk(self.source.tree) if isinstance(node, ast.Call)}
-        for node in ast.walk(self.source.tree):
-            if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load):
-                is_of_self = isinstance(node.value, ast.Name) and node.value.id == "self"
-                if is_of_self and id(node) not in calls and self._is_in_class(node):
-                    return False
-        return True
-
-    def _is_in_class(self, node: ast.AST) -> bool:
-        return any(part is node for part in ast.walk(self.node))
+        """Return whether the class and its relatives do nothing with this attribute but call it as `self.name(...)`, and assign it once."""
+        parts = [part for relative in self.family for part in ast.walk(relative)]
+        calls = {id(part.func) for part in parts if isinstance(part, ast.Call)}
+        uses = [part for part in parts if isinstance(part, ast.Attribute) and part.attr == name]
+        if any(is_self_attribute(use) and isinstance(use.ctx, ast.Load) and id(use) not in calls for use in uses):
+            return False
+        stored = [part for part in ast.walk(self.source.tree) if isinstance(part, ast.Attribute) and part.attr == name]
+        if any(isinstance(part.ctx, ast.Store) and not is_self_attribute(part) for part in stored):
+            return False
+        methods = [item.name for relative in self.family for item in relative.body if isinstance(item, ast.FunctionDef)]
+        return sum(isinstance(use.ctx, ast.Store) for use in uses) == 1 and name not in methods
 
     def write_assignment(self, rewriter: Any, node: ast.Assign) -> str | None:
         """Return the torch form of an assignment to attributes in the constructor; None for one that stays as it is."""
@@ -85,7 +88,26 @@ class ClassFacts:
             if kind == "buffer":
                 statements.append(f'self.register_buffer("{name}", {rewriter.text(value)}, persistent=False)')
         indent = self.source.indent(node) or ""
-        return f"\n{indent}".join(statements) if statements else REMOVED
+        return f"\n{indent}".join(statements) if statements else self._nothing(node)
+
+    def _nothing(self, node: ast.Assign) -> str:
+        """Return the text instead of a statement that the port omits: `pass` where the line or its block would be empty."""
+        rest = self.source.text[self.source.span(node)[1]:].split("\n", 1)[0]
+        if self.source.indent(node) is None or rest.lstrip().startswith(";"):
+            return "pass"
+        block = next(block for block in self._blocks() if node in block)
+        is_empty = all(isinstance(statement, ast.Assign) and self._is_removed(statement) for statement in block)
+        return "pass" if is_empty and block[-1] is node else REMOVED
+
+    def _is_removed(self, node: ast.Assign) -> bool:
+        items = pairs(node.targets[0], node.value) if len(node.targets) == 1 else []
+        return bool(items) and all(name in self.removed for name, _ in items)
+
+    def _blocks(self) -> Iterator[list[ast.stmt]]:
+        for part in ast.walk(self.node):
+            for field in ("body", "orelse", "finalbody"):
+                if isinstance(block := getattr(part, field, None), list):
+                    yield block
 
     def _sort(self, rewriter: Any, name: str, value: ast.expr) -> str:
         if name in self.removed:
@@ -112,22 +134,10 @@ def _local_names(function: ast.FunctionDef) -> set[str]:
 
 
 def without_removed(text: str) -> str:
-    """Remove the lines of omitted statements; a block that would be empty has `pass`."""
+    """Remove the lines of omitted statements; their comments stay."""
     lines: list[str] = []
-    all_lines = text.split("\n")
-    for index, line in enumerate(all_lines):
-        if REMOVED not in line:
-            lines.append(line)
-            continue
-        rest = line.replace(REMOVED, "").rstrip()
-        indent = len(line) - len(line.lstrip(" \t"))
-        following = next((other for other in all_lines[index + 1:] if other.strip()), "")
-        before = next((other for other in reversed(lines) if other.strip()), "")
-        is_alone = before.rstrip().endswith(":") and (not following or len(following) - len(following.lstrip(" \t")) < indent)
-        if rest.strip().startswith("#"):
-            lines.append(rest)
-        if is_alone:
-            lines.append(line[:indent] + "pass")
-        elif rest.strip(" ;\t") and not rest.strip().startswith("#"):
+    for line in text.split("\n"):
+        rest = line.replace(REMOVED, "").rstrip() if REMOVED in line else line
+        if rest is line or rest.strip():
             lines.append(rest)
     return "\n".join(lines)

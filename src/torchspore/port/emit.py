@@ -10,6 +10,7 @@ from torchspore.base.suggest import closest
 from torchspore.port import helpers
 from torchspore.port.call import HELPER
 from torchspore.port.class_facts import ClassFacts, without_removed
+from torchspore.port.collisions import collisions
 from torchspore.port.kinds import Scope, kinds_of_calls
 from torchspore.port.rewrite import Rewriter
 from torchspore.port.source import PortError, Problem, Source, is_mindspore
@@ -24,6 +25,14 @@ _GRADIENTS = frozenset(
     "ops.GradOperation ops.grad ops.value_and_grad grad value_and_grad ops.HyperMap ops.MultitypeFuncGraph ops.Map "
     "nn.DynamicLossScaleUpdateCell ops.vjp ops.jvp ops.Custom ops.InsertGradientOf".split()
 )
+
+
+_MODULE_METHODS = frozenset(
+    "forward train eval to parameters named_parameters buffers named_buffers modules named_modules children named_children state_dict "
+    "load_state_dict add_module register_buffer register_parameter apply zero_grad requires_grad_ set_train cells cells_and_names "
+    "get_parameters trainable_params parameters_and_names".split()
+)
+"""Methods whose override would change what torch does, or what the port writes for a call."""
 
 
 @dataclass
@@ -60,6 +69,14 @@ class File:
             names.append(name or ast.unparse(base))
         return names
 
+    def ancestors(self, node: ast.ClassDef) -> list[ast.ClassDef]:
+        """Return a class and its bases in the file."""
+        result = [node]
+        for name in self.bases(node):
+            if name in self.classes and self.classes[name] is not node:
+                result += self.ancestors(self.classes[name])
+        return result
+
     def is_kind(self, node: ast.ClassDef, kinds: frozenset[str]) -> bool:
         """Return whether a class has one of these bases, directly or through classes of the file."""
         for name in self.bases(node):
@@ -83,7 +100,7 @@ class File:
             return None
         for statement in self.defining.get(name, ()):
             if isinstance(statement, ast.ClassDef):
-                problem = self._training(statement)
+                problem = self._training(statement) or self._misfit(statement)
                 if problem is not None:
                     return problem
             for used in sorted(self.needs(statement)):
@@ -101,6 +118,18 @@ class File:
                 return Problem(part.lineno, f"{node.name} trains by itself ({name})")  # type: ignore[attr-defined]
         if any(isinstance(item, ast.FunctionDef) and item.name == "bprop" for item in node.body):
             return Problem(node.lineno, f"{node.name} has a bprop of its own: write a torch.autograd.Function")
+        return None
+
+    def _misfit(self, node: ast.ClassDef) -> Problem | None:
+        """Return why a class can't be a Module with the same behaviour."""
+        for base, name in zip(node.bases, self.bases(node)):
+            is_layer = self.source.mindspore_name(base) is not None and name.startswith("nn.") and name not in _CELLS
+            if is_layer:
+                return Problem(node.lineno, f"{node.name} derives from {name}: derive it from nn.Cell, with the layer as an attribute")
+        hidden = _MODULE_METHODS if self.is_kind(node, _CELLS) else {"forward"}
+        for item in node.body:
+            if isinstance(item, ast.FunctionDef) and item.name in hidden:
+                return Problem(item.lineno, f"{node.name} defines {item.name}, which torch.nn.Module uses: rename it")
         return None
 
     def _foreign(self, name: str, statement: ast.stmt) -> Problem | None:
@@ -248,12 +277,15 @@ def _write(file: File, result: Ported) -> None:
     result.reasons = sorted(set(rewriter.reasons))
     if not result.problems:
         result.text = _compose(file, texts, rewriter)
+        result.problems = collisions(source, ast.parse(result.text))
+        result.text = "" if result.problems else result.text
 
 
 def _facts(file: File) -> dict[str, ClassFacts]:
     facts: dict[str, ClassFacts] = {}
     for name, node in file.classes.items():
-        facts[name] = ClassFacts(file.source, node, [facts[base] for base in file.bases(node) if base in facts])
+        related = [other for other in file.classes.values() if node in file.ancestors(other) or other in file.ancestors(node)]
+        facts[name] = ClassFacts(file.source, node, [facts[base] for base in file.bases(node) if base in facts], related)
     return facts
 
 
@@ -308,7 +340,7 @@ def _compose(file: File, texts: list[tuple[ast.stmt, str]], rewriter: Rewriter) 
     def section(group: list[str]) -> str:
         text = "\n\n\n".join(helpers.definitions()[name] for name in group)
         for name, new in renamed.items():
-            text = re.sub(rf"\b{name}\b(?!=)", new, text) if name != new else text
+            text = re.sub(rf"(?<![.\w]){name}\b(?!=)", new, text) if name != new else text
         return text
 
     top, bottom = section(early), section([name for name in names if name not in early])

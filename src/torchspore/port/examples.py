@@ -45,7 +45,9 @@ def recording(path: str, name: str, arguments: str | None, texts: list[str], ear
         raise PortError(f"{path}: the import ended before {name} was defined{f': {error}' if error else ''}.")
     cls = namespace[name]
     with recorder.active():
-        recorder._wrap(cls)
+        classes = [value for value in namespace.values() if isinstance(value, type) and issubclass(value, nn.Cell)]
+        for each in dict.fromkeys(base for known in [cls, *classes] for base in known.__mro__ if issubclass(base, nn.Cell)):
+            recorder._wrap(each)
         cell = _created(cls, arguments, namespace)
     result = recorder.recording
     result.namespace = namespace

@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from torchspore.port import rules
-from torchspore.port.call import HELPER, Call, PlainNames
+from torchspore.port import handed_on, layers, rules
+from torchspore.port.call import HELPER, Call
 from torchspore.port.kinds import NUMPY, PYTHON, TENSOR, UNKNOWN, Scope
-from torchspore.port.rule import Bound, NoRule, Rule, bind, fill, literal, mentioned
+from torchspore.port.rule import Bound, NoRule, Rule, bind, literal
 from torchspore.port.source import Problem, Source
-from torchspore.port.spans import ATOMS, children, is_self_attribute, level_in, needs_parentheses
+from torchspore.port.spans import ATOMS, bound_in, children, is_self_attribute, level_in, needs_parentheses
 
 _SHARED_WITH_PYTHON = frozenset(
     "copy split index count format max min sum mean all any argmax argmin reshape transpose astype repeat squeeze flatten clip std var "
@@ -42,6 +42,10 @@ class Rewriter:
         self._noted: set[str] = set()
         self._line = 0
         self._replaced: dict[ast.AST, str] = {}
+        self._lists: set[str] = set()
+        """Names of lists in the function: `+=` of a list stays as it is."""
+        self._changing: set[str] = set()
+        """Names that the function assigns: a lambda would read their last value."""
 
     # ---- text
 
@@ -134,13 +138,15 @@ class Rewriter:
             return None
         if isinstance(node.value, (ast.Tuple, ast.List, ast.ListComp)):
             return None
-        operator = self.source.text[self.source.span(node.target)[1] : self.source.span(node.value)[0]].strip().rstrip("(").strip()
+        if isinstance(node.target, ast.Name) and node.target.id in self._lists:
+            return None
+        operator = _OPERATORS[type(node.op)]
         target = self.render(node.target)
         value = self.text(node.value, "+")
         self.note("not in place: MindSpore binds the name to a new Tensor") if kind == TENSOR else None
-        if (new := self._parameter_write(node.target, f"{target} {operator[:-1]} {value}")) is not None:
+        if (new := self._parameter_write(node.target, f"{target} {operator} {value}")) is not None:
             return new
-        return f"{target} = {target} {operator[:-1]} {value}"
+        return f"{target} = {target} {operator} {value}"
 
     def _parameter_write(self, target: ast.expr, value: str) -> str | None:
         """Return the statement that writes into a Parameter of the class; None for another target."""
@@ -181,26 +187,39 @@ class Rewriter:
 
     def class_statement(self, node: ast.ClassDef, is_cell: bool) -> str:
         """Return the torch form of a class; `construct` of a Cell becomes `forward`."""
-        names = {"construct": "forward", "extend_repr": "extra_repr"} if is_cell else {}
+        names = {"construct": "forward", **({"extend_repr": "extra_repr"} if is_cell else {})}
         replaced: dict[ast.AST, str] = {}
         for item in node.body:
             if isinstance(item, ast.FunctionDef):
                 outer = self.function_name
                 self.function_name = item.name
-                is_computing = item.name != "__init__" and not item.name.startswith("_make")
+                is_of_init = item.name.startswith("_make") and item.name not in self._called_by_construct(node)
+                is_computing = item.name != "__init__" and not is_of_init
                 replaced[item] = self.function(item, names.get(item.name, item.name), is_computing)
                 self.function_name = outer
         begin = self.source.offset(node.lineno, node.col_offset)
         parts = [part for part in children(node) if part not in node.decorator_list]
         return self._spliced(begin, self.source.span(node)[1], parts, replaced)
 
+    @staticmethod
+    def _called_by_construct(node: ast.ClassDef) -> set[str]:
+        """Return the methods of self that others than the constructor use."""
+        methods = [item for item in node.body if isinstance(item, ast.FunctionDef) and item.name != "__init__"]
+        return {part.attr for method in methods for part in ast.walk(method) if isinstance(part, ast.Attribute) and is_self_attribute(part)}
+
     def function(self, node: ast.FunctionDef, name: str, is_computing: bool | None = None) -> str:
         """Return the torch form of a function."""
-        outer, outer_computing = self.scope, self.is_computing
+        outer, outer_computing, outer_lists, outer_changing = self.scope, self.is_computing, self._lists, self._changing
         if is_computing is not None:
             self.is_computing = is_computing
         self.scope = Scope(self.source, outer)
-        self.scope.learn(node.body, node.args, UNKNOWN, self.called_with.get(node.name, {}) if outer is self.module else {})
+        self._lists = _names_of_lists(node)
+        self._changing = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+        with self.source.hiding(bound_in(node)):
+            self.scope.learn(node.body, node.args, UNKNOWN, self.called_with.get(node.name, {}) if outer is self.module else {})
+            return self._function_in_scope(node, name, (outer, outer_computing, outer_lists, outer_changing))
+
+    def _function_in_scope(self, node: ast.FunctionDef, name: str, outer: tuple[Any, ...]) -> str:
         try:
             replaced: dict[ast.AST, str] = {}
             decorators = [self._decorator(decorator) for decorator in node.decorator_list]
@@ -208,7 +227,7 @@ class Rewriter:
             indent = self.source.indent(node) or ""
             return "".join(f"@{text}\n{indent}" for text in decorators if text) + body
         finally:
-            self.scope, self.is_computing = outer, outer_computing
+            self.scope, self.is_computing, self._lists, self._changing = outer
 
     def _function_text(self, node: ast.FunctionDef, name: str, replaced: dict[ast.AST, str]) -> str:
         begin = self.source.offset(node.lineno, node.col_offset)
@@ -244,10 +263,20 @@ class Rewriter:
 
     def _write_joinedstr(self, node: ast.JoinedStr) -> str:
         for part in ast.walk(node):
-            if isinstance(part, (ast.Name, ast.Attribute)) and self.source.mindspore_name(part) is not None:
-                self.problem(node, "a MindSpore name in an f-string")
+            if isinstance(part, ast.FormattedValue) and self._changes(part.value):
+                self.problem(node, "an f-string that calls MindSpore: assign the value to a name before it")
         begin, end = self.source.span(node)
         return self.source.text[begin:end]
+
+    def _changes(self, node: ast.expr) -> bool:
+        """Return whether an expression has another text in torch; parts of an f-string have no positions of their own."""
+        text = ast.unparse(node)
+        with self.source.reading(text):
+            return self.render(ast.parse(text, mode="eval").body) != text
+
+    def _write_lambda(self, node: ast.Lambda) -> str:
+        with self.source.hiding(bound_in(node)):
+            return self.splice(node)
 
     def _write_name(self, node: ast.Name) -> str | None:
         if isinstance(node.ctx, ast.Load) and node.id not in self.scope.names:
@@ -259,14 +288,24 @@ class Rewriter:
             return self._named(node)
         if isinstance(node.ctx, ast.Load) and node.attr in rules.ATTRIBUTES and self._may_be_tensor(node.value, node.attr):
             return rules.ATTRIBUTES[node.attr].format(self.text(node.value, "."))
-        if node.attr in rules.PARAMETER_NAMES and self._is_layer(node.value):
-            return f"{self.text(node.value, '.')}.{rules.PARAMETER_NAMES[node.attr]}"
+        if node.attr in rules.PARAMETER_NAMES or node.attr == "has_bias":
+            return self._parameter_of(node)
         if node.attr == "construct":
             return f"{self.text(node.value, '.')}.forward"
         return None
 
-    def _is_layer(self, node: ast.expr) -> bool:
-        return not (isinstance(node, ast.Name) and node.id == "self")
+    def _parameter_of(self, node: ast.Attribute) -> str | None:
+        """Return torch's name of a layer's Parameter; other objects of the file may have an attribute of that name."""
+        owner = layers.owner(self.source, node.value)
+        if owner == layers.OTHER:
+            return None
+        receiver = self.text(node.value, ".")
+        if node.attr == "has_bias":
+            return f"({receiver}.bias is not None)" if owner == layers.LAYER else None
+        name = rules.PARAMETER_NAMES[node.attr]
+        if owner == layers.LAYER or node.attr.startswith("moving_") or not isinstance(node.ctx, ast.Load):
+            return f"{receiver}.{name}"
+        return f'{self.helper("parameter_named")}({receiver}, "{node.attr}", "{name}")'
 
     def _named(self, node: ast.AST) -> str | None:
         """Return the torch form of a name of MindSpore that is not called."""
@@ -275,7 +314,7 @@ class Rewriter:
             return None
         torch_text = rules.name_in_torch(name)
         if torch_text is None:
-            torch_text = self._reference(name)
+            torch_text = handed_on.reference(self, name)
         if torch_text is None:
             self.problem(node, f"{name} has no rule")
             return None
@@ -283,21 +322,6 @@ class Rewriter:
 
     def _with_helpers(self, torch_text: str) -> str:
         return re.sub(r"@(\w+)", lambda match: self.helper(match[1]), torch_text)
-
-    def _reference(self, name: str) -> str | None:
-        """Return an expression for a function or a class that is handed on and not called."""
-        for rule in rules.find(name):
-            if rule.inputs is not None or not isinstance(rule.template, str):
-                continue
-            required = [argument.arg for argument in rule.parameters.args][: len(rule.parameters.args) - len(rule.parameters.defaults)]
-            optional = mentioned(rule.template) - set(required)
-            simple = fill(rule.template, lambda parameter, _, __: parameter, optional.__contains__, self.helper)
-            match = re.fullmatch(r"([\w.]+)\((.*)\)", simple)
-            if match and match[2] == ", ".join(required):
-                return match[1]
-            if required:
-                return f"(lambda {', '.join(required)}: {simple})"
-        return None
 
     def _write_subscript(self, node: ast.Subscript) -> str | None:
         steps = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -317,34 +341,17 @@ class Rewriter:
             return False
         return kind == TENSOR or self.is_computing or (method not in _SHARED_WITH_PYTHON and method not in rules.ATTRIBUTES)
 
-    def _write_listcomp(self, node: ast.ListComp) -> str | None:
-        return self._with_names_of_parameters(node)
+    def _write_listcomp(self, node: ast.ListComp | ast.GeneratorExp) -> str:
+        with self.source.hiding(bound_in(node)):
+            return handed_on.with_names_of_parameters(self, node) or self.splice(node)
 
-    def _write_generatorexp(self, node: ast.GeneratorExp) -> str | None:
-        return self._with_names_of_parameters(node)
+    _write_generatorexp = _write_listcomp
 
-    def _with_names_of_parameters(self, node: ast.ListComp | ast.GeneratorExp) -> str | None:
-        """`[p for p in net.trainable_params() if "bias" not in p.name]`: Parameters of torch have no names, so the loop has them."""
-        first = node.generators[0]
-        call, target = first.iter, first.target
-        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and isinstance(target, ast.Name)):
-            return None
-        if call.func.attr not in ("trainable_params", "get_parameters") or call.args:
-            return None
-        names: dict[ast.AST, str] = {
-            part: "name" for part in ast.walk(node)
-            if isinstance(part, ast.Attribute) and part.attr == "name" and isinstance(part.value, ast.Name) and part.value.id == target.id
-        }
-        if not names:
-            return None
-        self.note("torch names the parameters of norms weight and bias")
-        condition = f" if {target.id}.requires_grad" if call.func.attr == "trainable_params" else ""
-        outer, self._replaced = self._replaced, {**self._replaced, **names}
-        try:
-            iterated = f"{self.text(call.func.value, '.')}.named_parameters(){condition}"
-            return self.splice(node, {target: f"name, {target.id}", call: iterated})
-        finally:
-            self._replaced = outer
+    def _write_dictcomp(self, node: ast.DictComp | ast.SetComp) -> str:
+        with self.source.hiding(bound_in(node)):
+            return self.splice(node)
+
+    _write_setcomp = _write_dictcomp
 
     def _write_call(self, node: ast.Call) -> str | None:
         function = node.func
@@ -363,6 +370,8 @@ class Rewriter:
             return self._super_call(node)
         if function.attr == "__init__" and isinstance(function.value, ast.Call) and self.class_facts is not None:
             kept = [keyword for keyword in node.keywords if keyword.arg not in ("auto_prefix", "flags")]
+            if node.args and any(self.source.mindspore_name(base) == "nn.SequentialCell" for base in self.class_facts.node.bases):
+                return self._sequence_of_super(node)
             if len(kept) < len(node.keywords) and not kept and not node.args:
                 return f"{self.text(function.value)}.__init__()"
         if self.class_facts is not None and is_self_attribute(function):
@@ -376,6 +385,18 @@ class Rewriter:
         if function.attr in rules.METHODS and self._may_be_tensor(function.value, function.attr):
             return self._method(function, node)
         return None
+
+    def _sequence_of_super(self, node: ast.Call) -> str | None:
+        """`super().__init__([a, b])` of an nn.SequentialCell: torch takes the layers one by one."""
+        first = node.args[0]
+        is_layer = isinstance(first, ast.Call) and layers.owner(self.source, first) != layers.OTHER
+        if len(node.args) > 1 or isinstance(first, ast.Starred) or is_layer:
+            return None
+        is_list = isinstance(first, (ast.List, ast.Tuple, ast.ListComp)) or (isinstance(first, ast.Name) and first.id in self._lists)
+        if not is_list:
+            self.problem(node, "nn.SequentialCell of a value that may be a list or a layer: write *value")
+            return None
+        return f"{self.text(node.func)}(*{self.text(first)})"
 
     def _numpy_call(self, node: ast.Call) -> str | None:
         """NumPy's functions take a MindSpore Tensor where NumPy calls a method of the same name: np.reshape(x, shape)."""
@@ -406,7 +427,7 @@ class Rewriter:
         functions_of_name = [rule for rule in rules.find(name) if rule.inputs is None]
         primitives = [rule for rule in rules.find(name) if rule.inputs is not None]
         if not functions_of_name and primitives:
-            return self._primitive_object(name, primitives, node)
+            return handed_on.primitive_object(self, name, primitives, node)
         if not functions_of_name and rules.name_in_torch(name) is not None:
             return None
         torch_text = self._first_that_fits(name, functions_of_name, node, lambda rule: bind(rule.parameters, node))
@@ -421,7 +442,8 @@ class Rewriter:
         reason = "has no rule"
         for rule in candidates:
             try:
-                return self._apply(rule, node, bound_for(rule))
+                text = self._apply(rule, node, bound_for(rule))
+                return f"({text})" if "\n" in text and needs_parentheses(text, "+") else text
             except NoRule as error:
                 reason = f"has no rule for {error}"
         self.problem(node, f"{name} {reason}")
@@ -430,13 +452,14 @@ class Rewriter:
     def _apply(self, rule: Rule, node: ast.AST, bound: Bound) -> str:
         call = Call(self, node, bound)
         if isinstance(rule.template, str):
-            names = mentioned(rule.template) | rule.without_effect
-            extra = [name for name in [*bound.nodes, *bound.several] if name not in names and not bound.is_default(name)]
-            if extra:
-                raise NoRule(f"the argument {extra[0]}")
+            _check_computed_once(rule.template, bound)
             torch_text = call.fill(rule.template)
         else:
             torch_text = rule.template(call)
+        names = call.read | rule.without_effect
+        extra = [name for name in [*bound.nodes, *bound.several] if name not in names and not bound.is_default(name)]
+        if extra:
+            raise NoRule(f"the argument {extra[0]}")
         if rule.note:
             self.note(rule.note)
         return torch_text
@@ -449,26 +472,23 @@ class Rewriter:
 
         return self._first_that_fits(name, [rule for rule in rules.find(name) if rule.inputs is not None], node, bound_for)
 
-    def _primitive_object(self, name: str, candidates: list[Rule], node: ast.Call) -> str | None:
-        """Return a function for a primitive that is not called where it is created."""
-        rule = candidates[0]
-        assert rule.inputs is not None
-        names = [argument.arg for argument in rule.inputs.args] or ["x"]
-        defaults = [""] * (len(names) - len(rule.inputs.defaults)) + [f"={ast.unparse(default)}" for default in rule.inputs.defaults]
-        module = rules.PRIMITIVE_LAYERS.get(name)
-        if module is not None and not node.args and not node.keywords:
-            return module
-        example = ast.parse(f"_({', '.join(names)})", mode="eval").body
-        assert isinstance(example, ast.Call)
-        plain = PlainNames(self)
-        try:
-            bound, inputs = bind(rule.parameters, node), bind(rule.inputs, example)
-            both = Bound({**bound.nodes, **inputs.nodes}, {**bound.defaults, **inputs.defaults}, {**bound.several, **inputs.several})
-            plain.plain = set(map(id, example.args))
-            torch_text = self._apply(rule, node, both)
-        except NoRule as error:
-            self.problem(node, f"{name} has no rule for {error}")
-            return self.source.text[slice(*self.source.span(node))]
-        finally:
-            plain.end()
-        return f"(lambda {', '.join(map(''.join, zip(names, defaults)))}: {torch_text})"
+_OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**", ast.MatMult: "@",
+    ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
+}
+
+
+def _names_of_lists(node: ast.FunctionDef) -> set[str]:
+    lists = (ast.List, ast.ListComp)
+    return {
+        target.id for part in ast.walk(node) if isinstance(part, ast.Assign) and isinstance(part.value, lists)
+        for target in part.targets if isinstance(target, ast.Name)
+    }
+
+
+def _check_computed_once(template: str, bound: Bound) -> None:
+    """Raises NoRule if a template repeats an argument that is a call: it would run twice."""
+    names = re.findall(r"\{\*?(\w+)", template)
+    for name, node in bound.nodes.items():
+        if names.count(name) > 1 and any(isinstance(part, (ast.Call, ast.NamedExpr)) for part in ast.walk(node)):
+            raise NoRule(f"a call as {name}: the output would have it twice")

@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib
 import io
 import tokenize
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,6 +67,11 @@ class Source:
         for node in ast.walk(self.tree):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 self._read_import(node)
+        for statement in self.tree.body:                     # a definition of the file hides an import of the same name
+            if isinstance(statement, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+                self.imports.pop(statement.name, None)
+        self.hidden: frozenset[str] = frozenset()
+        """Names of the function that is read now: they are not the imports of the same name."""
 
     def offset(self, line: int, column: int) -> int:
         """Return the position in the text of a line and a column in bytes of UTF-8, as nodes have them."""
@@ -84,6 +91,25 @@ class Source:
         begin = self.span(node)[0]
         before = self.text[self.text.rfind("\n", 0, begin) + 1 : begin]
         return before if not before.strip() else None
+
+    @contextlib.contextmanager
+    def hiding(self, names: set[str]) -> Iterator[None]:
+        """While it lasts, these names are not the imports of the same name."""
+        before, self.hidden = self.hidden, self.hidden | names
+        try:
+            yield
+        finally:
+            self.hidden = before
+
+    @contextlib.contextmanager
+    def reading(self, text: str) -> Iterator[None]:
+        """While it lasts, nodes have the positions of another text of one line."""
+        before = self.text, self._lines, self._starts
+        self.text, self._lines, self._starts = text, [text + "\n"], [0]
+        try:
+            yield
+        finally:
+            self.text, self._lines, self._starts = before
 
     def _read_import(self, node: ast.Import | ast.ImportFrom) -> None:
         if isinstance(node, ast.Import):
@@ -105,7 +131,7 @@ class Source:
     def dotted(self, node: ast.AST) -> str | None:
         """Return the dotted name of an expression, beginning with an imported module; None for anything else."""
         if isinstance(node, ast.Name):
-            return self.imports.get(node.id)
+            return None if node.id in self.hidden else self.imports.get(node.id)
         if isinstance(node, ast.Attribute):
             base = self.dotted(node.value)
             return None if base is None else f"{base}.{node.attr}"
@@ -150,4 +176,4 @@ def read(path: str) -> Source:
         raise PortError(f"{path}: can't be read: {error}") from error
     if "\0" in text:
         raise PortError(f"{path}: expected Python source, got a binary file.")
-    return Source(text.replace("\r\n", "\n").removeprefix("\ufeff"), path)
+    return Source(text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff"), path)

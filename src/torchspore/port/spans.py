@@ -6,6 +6,24 @@ import ast
 ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.ListComp, ast.Dict, ast.DictComp, ast.JoinedStr)
 
 
+def bound_in(node: ast.AST) -> set[str]:
+    """Return the names that a function, a lambda or a comprehension binds, without those of functions inside it."""
+    names = set[str]()
+    body = node.generators if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)) else getattr(node, "body", [])
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+        names |= {part.arg for part in ast.walk(node.args) if isinstance(part, ast.arg)}
+    waiting: list[ast.AST] = list(body) if isinstance(body, list) else [body]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+            names.add(part.id)
+        if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names.add(part.name)
+        elif not isinstance(part, ast.Lambda):
+            waiting.extend(ast.iter_child_nodes(part))
+    return names
+
+
 def is_self_attribute(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
 

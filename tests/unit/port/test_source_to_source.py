@@ -46,7 +46,7 @@ EXPRESSIONS = {
     "x.mean(axis=1, keep_dims=True)": "x.mean(dim=1, keepdim=True)",
     "x.sum()": "x.sum()",
     "x.std(axis=0)": "x.std(dim=0, correction=0)",
-    "x.max(axis=1)": "x.amax(dim=1)",
+    "x.max(axis=1)": "x.max(dim=1).values",
     "x.max(axis=1, return_indices=True)": "x.max(dim=1)",
     "ops.add(x, y) * 2": "(x + y) * 2",
     "ops.mul(x - 1, -y)": "(x - 1) * (-y)",

@@ -98,6 +98,26 @@ def numpy_transpose(x: Any, axes: Any = None) -> Any:
     return x.transpose(axes)
 
 
+def transpose_axes(x: Tensor, *axes: int) -> Tensor:
+    """Swap two axes, or bring all into another order."""
+    return x.transpose(*axes) if len(axes) == 2 else x.permute(*axes)
+
+
+def largest_along(x: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
+    """The largest values along an axis, or several."""
+    return torch.max(x, dim=dim, keepdim=keepdim).values if isinstance(dim, int) else torch.amax(x, dim=dim, keepdim=keepdim)
+
+
+def smallest_along(x: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
+    """The smallest values along an axis, or several."""
+    return torch.min(x, dim=dim, keepdim=keepdim).values if isinstance(dim, int) else torch.amin(x, dim=dim, keepdim=keepdim)
+
+
+def diagonal_tensor(x: Tensor) -> Tensor:
+    """A tensor with the axes of x twice, and x on its diagonal."""
+    return torch.diag(x.reshape(-1)).reshape(x.shape + x.shape)
+
+
 def take(x: Tensor, index: Tensor, axis: int) -> Tensor:
     """The slices along an axis at the positions."""
     axis = axis % x.ndim
@@ -108,6 +128,11 @@ def take(x: Tensor, index: Tensor, axis: int) -> Tensor:
 def select(condition: Any, x: Any, y: Any) -> Tensor:
     """x where the condition holds, else y."""
     return torch.where(torch.as_tensor(condition), x, y)
+
+
+def parameter_named(owner: Any, name: str, torch_name: str) -> Any:
+    """An attribute of an object, or the parameter of a layer, which has another name in torch."""
+    return getattr(owner, name) if hasattr(owner, name) else getattr(owner, torch_name)
 
 
 def with_zero_row(layer: Any, row: Any) -> Any:
@@ -175,7 +200,10 @@ def slice_of(x: Tensor, begin: Sequence[int], size: Sequence[int]) -> Tensor:
 def divide_or_zero(x: Any, y: Tensor) -> Tensor:
     """x / y, and 0 where y is 0."""
     is_zero = y == 0
-    return torch.where(is_zero, torch.zeros((), dtype=y.dtype, device=y.device), x / torch.where(is_zero, torch.ones_like(y), y))
+    divisor = torch.where(is_zero, torch.ones_like(y), y)
+    is_whole = isinstance(x, Tensor) and not x.is_floating_point() and not y.is_floating_point()
+    quotient = torch.div(x, divisor, rounding_mode="trunc" if is_whole else None)
+    return torch.where(is_zero, torch.zeros((), dtype=y.dtype, device=y.device), quotient)
 
 
 def bias_add(x: Tensor, bias: Tensor) -> Tensor:
@@ -188,10 +216,10 @@ def l2_normalize(x: Tensor, axis: Any = 0, epsilon: float = 1e-4) -> Tensor:
     return x / torch.sqrt(torch.clamp(torch.sum(x * x, dim=axis, keepdim=True), min=epsilon))
 
 
-def dropout_with_mask(x: Tensor, p: float, is_training: bool) -> tuple[Tensor, Tensor]:
+def dropout_with_mask(x: Tensor, p: float) -> tuple[Tensor, Tensor]:
     """The values after dropout, and the mask."""
-    mask = (torch.rand_like(x) >= p).to(x.dtype) if is_training else torch.ones_like(x)
-    return (x * mask / (1 - p) if is_training else x), mask
+    mask = (torch.rand_like(x) >= p).to(x.dtype)
+    return x * mask / (1 - p), mask
 
 
 def class_numbers(target: Tensor) -> Tensor:
@@ -199,10 +227,23 @@ def class_numbers(target: Tensor) -> Tensor:
     return target if target.is_floating_point() else target.long()
 
 
+def kl_div(x: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """The divergence of log probabilities from probabilities; values of the target up to 0 count as 0."""
+    target = target.detach()
+    logarithm = torch.log(torch.where(target > 0, target, torch.ones_like(target)))
+    loss = torch.where(target > 0, target * (logarithm - x), torch.zeros_like(x))
+    if reduction == "batchmean":
+        return loss.sum() / x.shape[0]
+    return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
+
+
 def softmax_cross_entropy(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     """The loss of each row, and its gradient for the logits."""
     labels = labels.detach()
-    return -(labels * F.log_softmax(logits, dim=-1)).sum(-1), (F.softmax(logits, dim=-1) - labels).detach()
+    gradient = (F.softmax(logits, dim=-1) - labels).detach()
+    loss = -(labels * F.log_softmax(logits.detach(), dim=-1)).sum(-1)
+    product = (logits * gradient).sum(-1)                  # brings MindSpore's gradient, also where labels do not add up to 1
+    return loss + (product - product.detach()), gradient
 
 
 def nll_loss(x: Tensor, labels: Tensor, weight: Tensor, reduction: str = "mean") -> tuple[Tensor, Tensor]:

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from torchspore.port.helpers.functions import avg_pool2d, max_pool2d, one_hot, pad_to_keep_size, resize_bilinear
+from torchspore.port.helpers.functions import avg_pool2d, kl_div, max_pool2d, one_hot, pad_to_keep_size, resize_bilinear
 
 
 class LinearWithActivation(nn.Linear):
@@ -136,6 +136,16 @@ class KeepSizeConvTranspose3d(nn.ConvTranspose3d):
         full = F.conv_transpose3d(input, self.weight, None, self.stride, 0, 0, self.groups, self.dilation)
         result = cut_to_stride(full, input.shape[2:], self.stride)
         return result if self.bias is None else result + self.bias[:, None, None, None]
+
+
+class ConvTranspose2dWithZeros(nn.ConvTranspose2d):
+    """A transposed convolution, followed by `output_padding` rows and columns of zeros."""
+
+    def forward(self, input: Tensor, output_size: list[int] | None = None) -> Tensor:
+        """Return the convolution."""
+        padding = [int(number) for number in self.padding]
+        result = F.conv_transpose2d(input, self.weight, self.bias, self.stride, padding, 0, self.groups, self.dilation)
+        return F.pad(result, [0, self.output_padding[1], 0, self.output_padding[0]])
 
 
 class PaddedConvTranspose1d(KeepSizeConvTranspose1d):
@@ -292,12 +302,14 @@ class Pad(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the padded tensor."""
-        numbers = [int(number) for pair in reversed(self.paddings) for number in pair]
         if self.mode == "CONSTANT":
-            return F.pad(x, numbers)
-        while numbers and numbers[-2:] == [0, 0]:
-            numbers = numbers[:-2]
-        return F.pad(x, numbers, mode="reflect")
+            return F.pad(x, [int(number) for pair in reversed(self.paddings) for number in pair])
+        skipped = 1 if self.mode == "REFLECT" else 0                       # SYMMETRIC repeats the border
+        for axis, (before, after) in enumerate(self.paddings):
+            size = x.shape[axis]
+            first, last = range(before - 1 + skipped, skipped - 1, -1), range(size - 1 - skipped, size - 1 - skipped - after, -1)
+            x = x.index_select(axis, torch.tensor([*first, *range(size), *last], device=x.device))
+        return x
 
 
 class OneHot(nn.Module):
@@ -353,6 +365,18 @@ class NLLLoss(nn.NLLLoss):
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Return the loss."""
         return super().forward(input, target.long())
+
+
+class KLDivLoss(nn.Module):
+    """The divergence of log probabilities from probabilities; values of the target up to 0 count as 0."""
+
+    def __init__(self, reduction: str = "mean") -> None:
+        super().__init__()
+        self.reduction = reduction
+
+    def forward(self, x: Tensor, target: Tensor) -> Tensor:
+        """Return the loss."""
+        return kl_div(x, target, self.reduction)
 
 
 class SoftmaxCrossEntropyWithLogits(nn.Module):

@@ -12,7 +12,7 @@ _BINARY = {
     "floor_mod": "%", "remainder": "%", "tensor_add": "+", "tensor_sub": "-", "tensor_mul": "*", "tensor_div": "/", "tensor_pow": "**",
 }
 _PRIMITIVES = {
-    "Add": "+", "TensorAdd": "+", "Sub": "-", "Mul": "*", "Div": "/", "RealDiv": "/", "Pow": "**", "Equal": "==",
+    "Add": "+", "TensorAdd": "+", "Sub": "-", "Mul": "*", "Div": "/", "Pow": "**", "Equal": "==",
     "NotEqual": "!=", "Greater": ">", "GreaterEqual": ">=", "Less": "<", "LessEqual": "<=", "FloorMod": "%", "BitwiseAnd": "&",
     "BitwiseOr": "|", "BitwiseXor": "^",
 }
@@ -89,7 +89,7 @@ ops.broadcast_to(x, shape) = torch.broadcast_to({x}, {shape})
 ops.roll(x, shifts, axis=None) = torch.roll({x}, {shifts}<, dims={axis}>)
 ops.flip(x, axis) = torch.flip({x}, {axis})
 ops.rot90(x, k, dims) = torch.rot90({x}, {k}, {dims})
-ops.diag(x) = torch.diag({x})
+ops.diag(x) = @diagonal_tensor({x})
 ops.diagonal(x, offset=0, dim1=0, dim2=1) = torch.diagonal({x}<, offset={offset}><, dim1={dim1}><, dim2={dim2}>)
 ops.tril(x, diagonal=0) = torch.tril({x}<, diagonal={diagonal}>)
 ops.triu(x, diagonal=0) = torch.triu({x}<, diagonal={diagonal}>)
@@ -119,9 +119,9 @@ ops.logical_xor(x, y) = torch.logical_xor({x}, {y})
 ops.atan2(x, y) = torch.atan2({x}, {y})
 ops.fmod(x, y) = torch.fmod({x}, {y})
 ops.lerp(x, end, weight) = torch.lerp({x}, {end}, {weight})
-ops.clamp(x, min=None, max=None) = torch.clamp({x}<, min={min}><, max={max}>)
-ops.clip(x, min=None, max=None) = torch.clamp({x}<, min={min}><, max={max}>)
-ops.clip_by_value(x, clip_value_min=None, clip_value_max=None) = torch.clamp({x}<, min={clip_value_min}><, max={clip_value_max}>)
+ops.clamp(x, min=None, max=None) = @@clamp
+ops.clip(x, min=None, max=None) = @@clamp
+ops.clip_by_value(x, clip_value_min=None, clip_value_max=None) = @@clamp
 ops.zeros(shape, dtype=None) = torch.zeros({shape}<, dtype={dtype}>)
 ops.ones(shape, dtype=None) = torch.ones({shape}<, dtype={dtype}>)
 ops.full(shape, fill_value, *, dtype=None) = torch.full(@as_shape({shape}), {fill_value}<, dtype={dtype}>)
@@ -154,7 +154,7 @@ ops.mse_loss(x, target, reduction='mean') = F.mse_loss({x}, {target}<, reduction
 ops.l1_loss(x, target, reduction='mean') = F.l1_loss({x}, {target}<, reduction={reduction}>)
 ops.smooth_l1_loss(x, target, beta=1.0, reduction='none') = F.smooth_l1_loss({x}, {target}<, beta={beta}>, reduction={reduction})
 ops.huber_loss(x, target, reduction='mean', delta=1.0) = F.huber_loss({x}, {target}<, reduction={reduction}><, delta={delta}>)
-ops.kl_div(x, labels, reduction='mean') = F.kl_div({x}, {labels}, reduction={reduction})
+ops.kl_div(x, labels, reduction='mean') = @kl_div({x}, {labels}, {reduction})
 ops.binary_cross_entropy(x, labels, weight=None, reduction='mean') = F.binary_cross_entropy({x}, {labels}<, weight={weight}><, reduction={reduction}>)
 ops.binary_cross_entropy_with_logits(x, label, weight=None, pos_weight=None, reduction='mean') = F.binary_cross_entropy_with_logits({x}, {label}<, weight={weight}><, pos_weight={pos_weight}><, reduction={reduction}>)
 ops.dropout(x, p=0.5, training=True) = F.dropout({x}, {p}<, training={training}>)
@@ -166,7 +166,7 @@ ops.adaptive_avg_pool2d(x, output_size) = F.adaptive_avg_pool2d({x}, {output_siz
 ops.adaptive_max_pool2d(x, output_size, return_indices=False) = F.adaptive_max_pool2d({x}, {output_size}<, return_indices={return_indices}>)
 ops.avg_pool2d(x, kernel_size=1, stride=1, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=0) = F.avg_pool2d({x}, {kernel_size}, {stride}, {padding}<, ceil_mode={ceil_mode}><, count_include_pad={count_include_pad}>)
 ops.max_pool2d(x, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False) = F.max_pool2d({x}, {kernel_size}<, stride={stride}><, padding={padding}><, dilation={dilation}><, return_indices={return_indices}><, ceil_mode={ceil_mode}>)
-ops.interpolate(x, size=None, scale_factor=None, mode='nearest', align_corners=None, recompute_scale_factor=None) = F.interpolate({x}<, size={size}><, scale_factor={scale_factor}><, mode={mode}><, align_corners={align_corners}><, recompute_scale_factor={recompute_scale_factor}>)
+ops.interpolate(x, size=None, scale_factor=None, mode='nearest', align_corners=None, recompute_scale_factor=None) = @@interpolate
 ops.pad(x, padding, mode='constant', value=None) = F.pad({x}, {padding}<, mode={mode}><, value={value}>)
 ops.pixel_shuffle(x, upscale_factor) = F.pixel_shuffle({x}, {upscale_factor})
 ops.unfold(x, kernel_size, dilation=1, padding=0, stride=1) = F.unfold({x}, {kernel_size}<, dilation={dilation}><, padding={padding}><, stride={stride}>)
@@ -230,6 +230,7 @@ def lines() -> str:
         texts.append(f"mnp.{name}(x, y) = {{x+}} {sign} {{y+}}")
     for name, sign in _PRIMITIVES.items():
         texts.append(f"ops.{name}()(x, y) = {{x+}} {sign} {{y+}}")
+    texts.append("ops.RealDiv()(x, y) = {x+} / {y+}  # MindSpore's RealDiv of two integer Tensors gives integers")
     for name, function in _UNARY_PRIMITIVES.items():
         texts.append(f"ops.{name}()(x) = torch.{function}({{x}})")
     return "\n".join(texts)

@@ -37,7 +37,7 @@ TABLE = """
 .t() = {self.}.t()
 .expand_dims(axis) = {self.}.unsqueeze({axis})
 .unsqueeze(axis) = {self.}.unsqueeze({axis})
-.squeeze(axis=None) = {self.}.squeeze({axis})
+.squeeze(axis=None) = {self.}.squeeze(<{axis}>)
 .flatten(order='C', *, start_dim=0, end_dim=-1) = {self.}.flatten(<, {start_dim}><, end_dim={end_dim}>)
 .flatten(start_dim=0, end_dim=-1) = {self.}.flatten(<, {start_dim}><, {end_dim}>)
 .ravel() = {self.}.flatten()
@@ -78,6 +78,15 @@ TABLE = """
 .new_ones(shape, dtype=None) = {self.}.new_ones({shape}<, dtype={dtype}>)
 .triu(diagonal=0) = {self.}.triu(<, {diagonal}>)
 .tril(diagonal=0) = {self.}.tril(<, {diagonal}>)
+.median(*axis) = @@other_in_torch
+.nanmedian(*axis) = @@other_in_torch
+.unique(*axis) = @@other_in_torch
+.aminmax(*axis) = @@other_in_torch
+.svd(*axis) = @@other_in_torch
+.diag(*axis) = @@other_in_torch
+.cholesky_inverse(*axis) = @@other_in_torch
+.count_nonzero(axis=()) = {self.}.count_nonzero(<{axis}>)
+.floor_divide(y) = @floor_divide({self}, {y})
 """
 SAME = """
 abs exp log sqrt rsqrt sin cos tanh sigmoid erf floor ceil round sign square neg reciprocal logical_not logical_and logical_or isnan isinf

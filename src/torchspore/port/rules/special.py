@@ -5,6 +5,8 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 from torchspore.port.rule import ANY, NoRule, literal
 from torchspore.port.rules.initial import distribution, initializer, with_initial_values
 
@@ -118,7 +120,11 @@ def conv_transpose(call: Any) -> str:
         call.note("pad_mode='same': the output is stride times the input")
     elif mode == "pad":
         words.append(f"padding={_padding(call)}" if call.has("padding") else "")
-        words.append(call.fill("<output_padding={output_padding}>") if "output_padding" in call.bound.defaults else "")
+        if "output_padding" in call.bound.defaults and call.has("output_padding"):
+            words.append(call.fill("output_padding={output_padding}"))
+            if digits == "2d":
+                layer = call.helper("ConvTranspose2dWithZeros")
+                call.note("MindSpore's output_padding appends zeros, torch's continues the convolution")
     elif mode == "valid":
         pass
     else:
@@ -144,8 +150,12 @@ def _torch_momentum(call: Any) -> str:
     return f", momentum={round(1 - value, 12)!r}"
 
 
+def _with_affine(call: Any, layer: str) -> str:
+    """Return the layer; with affine=False MindSpore has the parameters too, and does not train them."""
+    return f"{call.helper('frozen')}({layer})" if call.value("affine") is False else layer
+
+
 def _affine(call: Any) -> str:
-    """With affine=False MindSpore has the parameters too, and does not train them."""
     return "" if call.value("affine") is False else str(call.fill("<, affine={affine}>"))
 
 
@@ -163,7 +173,9 @@ def batch_norm(call: Any) -> str:
         momentum = _torch_momentum(call)
     statistics = ", track_running_stats=False" if call.value("use_batch_statistics") is True else ""
     layer = f"nn.BatchNorm{_dimension(call)}({call.fill('{num_features}<, eps={eps}>')}{momentum}{_affine(call)}{statistics})"
-    return with_initial_values(call, layer, gamma_init="weight", beta_init="bias", moving_mean_init="running_mean", moving_var_init="running_var")
+    layer = with_initial_values(
+        call, layer, gamma_init="weight", beta_init="bias", moving_mean_init="running_mean", moving_var_init="running_var")
+    return _with_affine(call, layer)
 
 
 def layer_norm(call: Any) -> str:
@@ -177,7 +189,7 @@ def layer_norm(call: Any) -> str:
 def group_norm(call: Any) -> str:
     """nn.GroupNorm."""
     layer = call.fill("nn.GroupNorm({num_groups}, {num_channels}<, eps={eps}>") + f"{_affine(call)})"
-    return with_initial_values(call, layer, gamma_init="weight", beta_init="bias")
+    return _with_affine(call, with_initial_values(call, layer, gamma_init="weight", beta_init="bias"))
 
 
 def instance_norm(call: Any) -> str:
@@ -213,7 +225,9 @@ def embedding(call: Any) -> str:
 
 def embedding_lookup(call: Any) -> str:
     """nn.EmbeddingLookup."""
-    layer = call.fill("nn.Embedding({vocab_size}, {embedding_size}<, max_norm={max_norm}>)")
+    if call.has("max_norm"):
+        raise NoRule("max_norm: torch writes the shortened rows into the weight")
+    layer = call.fill("nn.Embedding({vocab_size}, {embedding_size})")
     if not call.has("param_init"):
         return f"{call.helper('initialized')}({layer}, weight=lambda weight: nn.init.normal_(weight, std=0.01))"
     return with_initial_values(call, layer, param_init="weight")
@@ -221,7 +235,7 @@ def embedding_lookup(call: Any) -> str:
 
 def sequential(call: Any) -> str:
     """nn.SequentialCell takes a list, or several Cells."""
-    nodes = call.bound.several["xs"]
+    nodes = call.items("xs")
     if len(nodes) == 1 and not isinstance(nodes[0], ast.Starred):
         node = nodes[0]
         if isinstance(node, (ast.List, ast.Tuple)):
@@ -245,13 +259,13 @@ def max_pool_layer(call: Any) -> str:
     """nn.MaxPool1d, MaxPool2d and MaxPool3d: the default stride is 1."""
     digits, mode = _dimension(call), call.value("pad_mode")
     mode = mode.lower() if isinstance(mode, str) else mode
-    rest = call.fill("<, dilation={dilation}><, return_indices={return_indices}><, ceil_mode={ceil_mode}>")
     if mode == "same":
         call.note(_SAME_PADDING)
         return call.fill(f"{call.helper(f'KeepSizeMaxPool{digits}')}({{kernel_size}}, {{stride}})")
     if mode not in ("valid", "pad"):
         raise NoRule("a pad_mode that is not a literal")
     padding = f", padding={_padding(call)}" if mode == "pad" and call.has("padding") else ""
+    rest = call.fill("<, dilation={dilation}><, return_indices={return_indices}><, ceil_mode={ceil_mode}>")
     return call.fill(f"nn.MaxPool{digits}({{kernel_size}}, stride={{stride}}") + f"{padding}{rest})"
 
 
@@ -266,12 +280,48 @@ def avg_pool_layer(call: Any) -> str:
         raise NoRule("a pad_mode that is not a literal")
     padding = f", padding={_padding(call)}" if mode == "pad" and call.has("padding") else ""
     rest = call.fill("<, ceil_mode={ceil_mode}><, count_include_pad={count_include_pad}>")
+    rest += call.fill("<, divisor_override={divisor_override}>") if "divisor_override" in call.bound.defaults else ""
     return call.fill(f"nn.AvgPool{digits}({{kernel_size}}, stride={{stride}}") + f"{padding}{rest})"
 
 
 def unfold(call: Any) -> str:
     """nn.Unfold has lists of four numbers."""
     raise NoRule("nn.Unfold: use ops.unfold")
+
+
+def interpolate(call: Any) -> str:
+    """ops.interpolate."""
+    _check_mode(call)
+    return str(call.fill("F.interpolate({x}" + _INTERPOLATION))
+
+
+def upsample(call: Any) -> str:
+    """nn.Upsample."""
+    _check_mode(call)
+    return str(call.fill("nn.Upsample(" + _INTERPOLATION))
+
+
+_INTERPOLATION = (
+    "<, size={size}><, scale_factor={scale_factor}><, mode={mode}><, align_corners={align_corners}>"
+    "<, recompute_scale_factor={recompute_scale_factor}>)"
+)
+
+
+def _check_mode(call: Any) -> None:
+    if call.value("mode") is ANY:
+        raise NoRule("a mode that is not a literal")
+    if call.value("mode") == "bicubic" and call.value("align_corners") is not True:
+        raise NoRule("mode='bicubic' without align_corners=True: torch takes other positions")
+
+
+def clamp(call: Any) -> str:
+    """ops.clamp; Tensors as bounds share the gradient where x is equal to one."""
+    low, high = ("min", "max") if "min" in call.bound.defaults else ("clip_value_min", "clip_value_max")
+    if "tensor" not in (call.kind(low), call.kind(high)):
+        return str(call.fill(f"torch.clamp({{x}}<, min={{{low}}}><, max={{{high}}}>)"))
+    if not (call.has(low) and call.has(high)):
+        raise NoRule("one Tensor as bound")
+    return str(call.fill(f"@minimum(@maximum({{x}}, {{{low}}}), {{{high}}})"))
 
 
 def max_pool(call: Any) -> str:
@@ -320,22 +370,43 @@ def extreme(call: Any) -> str:
     """Tensor.max and Tensor.min: without `return_indices` the values of an axis; with a position only, values and indexes."""
     name = call.node.func.attr
     if not call.has("axis"):
+        if call.has("keep_dims") or call.has("return_indices"):
+            raise NoRule("keepdims without an axis")
         return f"{call.text('self', '.')}.{name}()"
-    if call.value("return_indices") is True or (call.node.args and not call.has("keep_dims")):
-        return str(call.fill(f"{{self.}}.{name}(dim={{axis}}<, keepdim={{keep_dims}}>)"))
-    return str(call.fill(f"{{self.}}.a{name}(dim={{axis}}<, keepdim={{keep_dims}}>)"))
+    names = {keyword.arg for keyword in call.node.keywords}
+    text = call.fill(f"{{self.}}.{name}(dim={{axis}}<, keepdim={{keep_dims}}>)")
+    if call.value("return_indices") is True or "dim" in names or call.node.args:
+        return str(text)
+    if call.has("return_indices"):
+        raise NoRule("a return_indices that is not a literal")
+    if isinstance(call.value("axis"), int):
+        return f"{text}.values"
+    return str(call.fill(f"@{'largest' if name == 'max' else 'smallest'}_along({{self}}, {{axis}}<, keepdim={{keep_dims}}>)"))
+
+
+def other_in_torch(call: Any) -> str:
+    """Methods of Tensors that torch's tensors have too, with another meaning."""
+    raise NoRule("torch, whose method of that name returns something else")
 
 
 def transpose(call: Any) -> str:
     """Tensor.transpose: all axes in their new order."""
-    if not call.bound.several["axis"]:
+    axes = call.items("axis")
+    if not axes:
         return f"{call.helper('reverse_axes')}({call.text('self')})"
+    if any(isinstance(axis, ast.Starred) for axis in axes):
+        return str(call.fill("@transpose_axes({self}, {*axis})"))
+    if len(axes) == 2:
+        return str(call.fill("{self.}.transpose({*axis})"))
     return str(call.fill("{self.}.permute({*axis})"))
 
 
 def cast(call: Any) -> str:
     """Tensor.astype; arrays of NumPy keep theirs."""
     value = call.value("dtype")
+    dotted = call.rewriter.source.dotted(call.argument("dtype")) or ""
+    if (dotted.startswith("numpy.") and hasattr(torch, dotted[6:])) or dotted == "numpy.bool_":
+        value = dotted[6:].rstrip("_")
     if isinstance(value, str):
         return f"{call.text('self', '.')}.to(torch.{value})"
     return str(call.fill("{self.}.to({dtype})"))
@@ -369,7 +440,7 @@ def parameter(call: Any) -> str:
     name = "value" if "value" in call.bound.nodes else "default_input"
     value = literal(call.argument(name))
     text = call.text(name)
-    if isinstance(value, (int, float)):
+    if isinstance(value, (int, float)) or call.kind(name) == "numpy":
         text = f"torch.tensor({text})"
     return f"nn.Parameter({text}{call.fill('<, requires_grad={requires_grad}>')})"
 
@@ -378,7 +449,7 @@ SPECIAL: dict[str, Callable[[Any], str]] = {
     function.__name__: function
     for function in (
         initializer, distribution, dense, activation, gelu, conv, conv_transpose, batch_norm, layer_norm, group_norm, instance_norm, dropout,
-        embedding, embedding_lookup, sequential, max_pool_layer, avg_pool_layer, unfold, max_pool, matmul, take, gather_method, extreme,
+        embedding, embedding_lookup, sequential, max_pool_layer, avg_pool_layer, unfold, max_pool, interpolate, upsample, clamp, other_in_torch, matmul, take, gather_method, extreme,
         transpose, cast, to_float, tensor, tensor_with_init, parameter,
     )
 }

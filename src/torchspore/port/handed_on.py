@@ -1,0 +1,88 @@
+"""Functions, primitives and Parameters that a program hands on, in torch."""
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+from torchspore.port import rules
+from torchspore.port.call import PlainNames
+from torchspore.port.rule import Bound, NoRule, Rule, bind, fill, mentioned
+
+
+def reference(rewriter: Any, name: str) -> str | None:
+    """Return an expression for a function or a class that is handed on and not called."""
+    for rule in rules.find(name):
+        if rule.inputs is not None or not isinstance(rule.template, str):
+            continue
+        required = [argument.arg for argument in rule.parameters.args][: len(rule.parameters.args) - len(rule.parameters.defaults)]
+        optional = mentioned(rule.template) - set(required)
+        defaults = rule.parameters.defaults
+        values = {argument.arg: ast.unparse(value) for argument, value in zip(rule.parameters.args[len(required):], defaults)}
+        always = mentioned(re.sub(r"<[^<>]*>", "", rule.template)) - set(required)
+        if not always <= set(values):
+            continue
+        simple = fill(rule.template, lambda parameter, _, __: parameter, (optional - always).__contains__, rewriter.helper)
+        match = re.fullmatch(r"([\w.]+)\((.*)\)", simple)
+        if match and match[2] == ", ".join(required):
+            return match[1]
+        if required:
+            words = [*required, *(f"{name}={values[name]}" for name in values if name in always)]
+            return f"(lambda {', '.join(words)}: {simple})"
+    return None
+
+
+def primitive_object(rewriter: Any, name: str, candidates: list[Rule], node: ast.Call) -> str | None:
+    """Return a function for a primitive that is not called where it is created."""
+    rule = candidates[0]
+    assert rule.inputs is not None
+    names = [argument.arg for argument in rule.inputs.args] or ["x"]
+    defaults = [""] * (len(names) - len(rule.inputs.defaults)) + [f"={ast.unparse(default)}" for default in rule.inputs.defaults]
+    module = rules.PRIMITIVE_LAYERS.get(name)
+    if module is not None and not node.args and not node.keywords:
+        return module
+    example = ast.parse(f"_({', '.join(names)})", mode="eval").body
+    assert isinstance(example, ast.Call)
+    replaced, plain = rewriter._replaced, PlainNames(rewriter)
+    try:
+        bound, inputs = bind(rule.parameters, node), bind(rule.inputs, example)
+        for name_of_argument, value in bound.nodes.items():
+            if {part.id for part in ast.walk(value) if isinstance(part, ast.Name)} & rewriter._changing:    # read now, not at the call
+                names.append(name_of_argument)
+                defaults.append(f"={rewriter.text(value)}")
+                rewriter._replaced = {**rewriter._replaced, value: name_of_argument}
+        both = Bound({**bound.nodes, **inputs.nodes}, {**bound.defaults, **inputs.defaults}, {**bound.several, **inputs.several})
+        plain.plain = set(map(id, example.args))
+        torch_text = rewriter._apply(rule, node, both)
+    except NoRule as error:
+        rewriter.problem(node, f"{name} has no rule for {error}")
+        return rewriter.source.text[slice(*rewriter.source.span(node))]
+    finally:
+        plain.end()
+        rewriter._replaced = replaced
+    text = f"(lambda {', '.join(map(''.join, zip(names, defaults)))}: {torch_text})"
+    return f"staticmethod{text}" if rewriter.class_facts is not None and not rewriter.function_name else text
+
+
+def with_names_of_parameters(rewriter: Any, node: ast.ListComp | ast.GeneratorExp) -> str | None:
+    """`[p for p in net.trainable_params() if "bias" not in p.name]`: Parameters of torch have no names, so the loop has them."""
+    first = node.generators[0]
+    call, target = first.iter, first.target
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and isinstance(target, ast.Name)):
+        return None
+    if call.func.attr not in ("trainable_params", "get_parameters") or call.args:
+        return None
+    names: dict[ast.AST, str] = {
+        part: "name" for part in ast.walk(node)
+        if isinstance(part, ast.Attribute) and part.attr == "name" and isinstance(part.value, ast.Name) and part.value.id == target.id
+    }
+    if not names:
+        return None
+    rewriter.note("torch names the parameters of norms weight and bias")
+    condition = f" if {target.id}.requires_grad" if call.func.attr == "trainable_params" else ""
+    outer, rewriter._replaced = rewriter._replaced, {**rewriter._replaced, **names}
+    try:
+        iterated = f"{rewriter.text(call.func.value, '.')}.named_parameters(){condition}"
+        return rewriter.splice(node, {target: f"name, {target.id}", call: iterated})
+    finally:
+        rewriter._replaced = outer

@@ -1,0 +1,135 @@
+"""Sources that a careless rewriter would port to something else: each is compared with the original, or refused."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from torchspore.port import emit, examples, verify, whole
+from torchspore.port.source import Source, read
+
+HEAD = """import numpy as np
+import mindspore as ms
+from mindspore import Parameter, Tensor, nn, ops
+from mindspore.common.initializer import initializer
+from mindspore.ops import operations as P
+
+
+"""
+NET = "class Net(nn.Cell):\n    def __init__(self):\n        super().__init__()\n"
+
+
+def net(init: str, construct: str) -> str:
+    """Return the class Net with these statements."""
+    lines = [f"        {line}" for line in init.splitlines()] + ["", "    def construct(self, x):"]
+    return NET + "\n".join([*lines, *(f"        {line}" for line in construct.splitlines())]) + "\n"
+
+
+BASE = "class Base(nn.Cell):\n    def __init__(self):\n        super().__init__()\n        self.act = P.ReLU()\n\n" \
+    "    def construct(self, x):\n        return self.act(x)\n\n\n"
+SAME = {
+    "an argument of several lines": net("pass", "y = ops.identity(x\n+ x * 2)\nreturn y"),
+    "+= over two lines": net("pass", "y = x * 1\ny += \\\n  x\ny -= (  # a comment\n    x - 1)\nreturn y"),
+    "+= of lists": net("pass", "parts = []\nsame = parts\nparts += [x]\nparts += ops.split(x, 2, 1)\nreturn same"),
+    "an axis order of two": net("pass", "axes = (0, 1)\nreturn x.transpose(*axes), x.transpose(0, 1), x.transpose((0, 1))"),
+    "a primitive in a block of its own": net("if True:  # yes\n    self.mean = P.ReduceMean()\nself.k = 1", "return self.mean(x, 1) * self.k"),
+    "a primitive behind a colon": net("if True: self.mean = P.ReduceMean()\nself.k = 2", "return self.mean(x, 1) * self.k"),
+    "a primitive between semicolons": net("self.k = 1; self.mean = P.ReduceMean(); self.j = 2", "return self.mean(x, 1) * self.j"),
+    "hasattr of a primitive": net("self.mean = P.ReduceMean()", "return self.mean(x) if hasattr(self, 'mean') else -x"),
+    "primitives of a loop": net(
+        "self.sums = []\nfor keep in (True, False):\n    self.sums.append(P.ReduceSum(keep_dims=keep))\n"
+        "self.joins = [P.Concat(axis=axis) for axis in (0, 1)]",
+        "return self.sums[0](x, 1), self.sums[1](x, 1), self.joins[0]((x, x)), self.joins[1]((x, x))"),
+    "a primitive of the class": "class Net(nn.Cell):\n    mean = P.ReduceMean(keep_dims=True)\n\n    def construct(self, x):\n"
+                                "        return self.mean(x, 1)\n",
+    "a subclass with another primitive": BASE + "class Net(Base):\n    def __init__(self):\n        super().__init__()\n"
+                                                "        self.act = P.Tanh()\n",
+    "a subclass that hands the primitive on": BASE + "class Net(Base):\n    def construct(self, x):\n        f = self.act\n"
+                                                     "        return f(x) + super().construct(x)\n",
+    "functions that are handed on": net("pass", "join = ops.concat\nreturn list(map(ops.softmax, (x, x))), join((x, x))"),
+    "a function named as an import": "from mindspore.ops import *\n\n\ndef relu(x):\n    return x * 5\n\n\n" + net("pass", "return relu(x)"),
+    "a class named as an import": "from mindspore.nn import *\n\n\nclass ReLU(nn.Cell):\n    def construct(self, x):\n"
+                                  "        return x * 3\n\n\n" + net("self.act = ReLU()", "return self.act(x)"),
+    "a class named as a helper": "class CrossEntropyLoss(nn.Cell):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.loss = nn.CrossEntropyLoss()\n\n    def construct(self, x):\n"
+        "        return self.loss(x, x.argmax(1).astype(ms.int32))\n\n\n" + net("self.loss = CrossEntropyLoss()", "return self.loss(x)"),
+    "a variable named as a helper": net("pass", "maximum = 3\nreturn ops.maximum(x, 0) * maximum"),
+    "variables named as modules of MindSpore": net("self.layers = nn.CellList([nn.Dense(4, 4), nn.ReLU()])",
+                                                   "for ops in self.layers:\n    x = ops(x)\nreturn (lambda ops: ops * 2)(x)"),
+    "a mixin with construct": "class Twice:\n    def construct(self, x):\n        return super().construct(x) * 2\n\n\n"
+                              "class Base(nn.Cell):\n    def construct(self, x):\n        return ops.relu(x)\n\n\n"
+                              "class Net(Twice, Base):\n    pass\n",
+    "a list for SequentialCell": "class Net(nn.SequentialCell):\n    def __init__(self):\n        layers = [nn.Dense(4, 4), nn.ReLU()]\n"
+                                 "        super().__init__(layers)\n",
+    "gamma of another object": net("self.options = type('Options', (), {'gamma': 2.0, 'weight': 100.0})()", "return x * self.options.gamma"),
+    "gamma of another Cell": "class Scale(nn.Cell):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.gamma = Parameter(Tensor(np.ones(4) * 3, ms.float32))\n\n    def construct(self, x):\n        return x * self.gamma\n"
+        "\n\n" + net("self.scale = Scale()", "return self.scale(x) + self.scale.gamma"),
+    "parameters of layers": net(
+        "self.dense = nn.Dense(4, 4)\nfor _, cell in self.cells_and_names():\n    if isinstance(cell, nn.Dense) and cell.has_bias:\n"
+        "        cell.bias.set_data(initializer('ones', cell.bias.shape))\nself.norm = nn.LayerNorm((4,))",
+        "return self.norm(self.dense(x)) * self.norm.gamma"),
+    "a method for masks": "class Net(nn.Cell):\n    def construct(self, x):\n        return self._make_mask(x) * x\n\n"
+                          "    def _make_mask(self, x):\n        return x.std(axis=0) + x.max(axis=0)\n",
+    "a primitive of dropout in evaluation": net("self.drop = P.Dropout(keep_prob=0.5)", "y, mask = self.drop(x * 0 + 1)\nreturn (y < 2).any()"),
+    "affine=False": net("self.norm = nn.BatchNorm1d(4, affine=False, gamma_init=2)\nself.group = nn.GroupNorm(2, 4, affine=False)",
+                        "return self.group(self.norm(x))"),
+    "a symmetric border": net("self.pad = nn.Pad(((1, 0), (2, 1)), 'SYMMETRIC')\nself.mirror = nn.Pad(((1, 2), (0, 3)), 'REFLECT')",
+                              "return self.pad(x), self.mirror(x)"),
+    "zeros behind a transposed convolution": net("self.up = nn.Conv2dTranspose(1, 2, 3, 2, 'pad', 1, 1, has_bias=True)",
+                                                 "return self.up(x.expand_dims(0).expand_dims(0))"),
+    "a divisor": net("self.pool = nn.AvgPool2d(2, 2, 'pad', 1, divisor_override=3)", "return self.pool(x.expand_dims(0))"),
+    "a diagonal of two axes": net("pass", "return ops.diag(x)"),
+    "a divergence from values below 0": net("self.loss = nn.KLDivLoss()", "return self.loss(x, x * 0.5) + ops.kl_div(x, x - 1, 'sum')"),
+    "ties": net("pass", "y = ops.round(x)\nreturn y.max(axis=1), y.min(axis=0), ops.clip_by_value(y, Tensor(-1.0), Tensor(1.0)), y.max(1, True)[0]"),
+    "integers": net("pass", "n = ops.cast(x * 5, ms.int32)\nreturn P.DivNoNan()(n, n - 1), n // 2, n % 3, n / 2"),
+    "squeeze": net("pass", "return x.expand_dims(0).squeeze(), x.expand_dims(0).squeeze(0), x.astype(np.int32)"),
+}
+
+
+@pytest.mark.parametrize("case", SAME)
+def test_computes_the_same(case: str, tmp_path: Path) -> None:
+    path = tmp_path / "hostile.py"
+    path.write_text(HEAD + SAME[case], encoding="utf-8")
+    verdict, = whole.port_file(str(path), ["Net"], "", ["3,4"]).verdicts
+    assert verdict.is_equal, verdict
+
+
+REFUSED = {
+    "derives from nn.Dense": "class Twice(nn.Dense):\n    def construct(self, x):\n        return super().construct(x) * 2\n\n\n"
+                             + net("self.dense = Twice(4, 3)", "return self.dense(x)"),
+    "defines forward": "class Net(nn.Cell):\n    def construct(self, x):\n        return self.forward(x) + 1\n\n"
+                       "    def forward(self, x):\n        return x * 2\n",
+    "an f-string that calls": net("self.mean = P.ReduceMean()", "print(f'{self.mean(x)}')\nreturn x"),
+    "a variable is named F": net("pass", "B, F = x.shape\nreturn ops.softmax(x) * F"),
+    "a variable is named torch": net("pass", "torch = x * 2\nreturn ops.exp(torch)"),
+    "the output would have it twice": net("self.p = Parameter(Tensor(1.0))", "ops.assign_add(self.pick(), x.sum())\nreturn x"),
+    "no rule for torch": net("pass", "return x.median()"),
+    "mode='bicubic'": net("pass", "return ops.interpolate(x, size=(2, 2), mode='bicubic')"),
+    "the argument data_format": net("self.pool = nn.MaxPool2d(2, 2, data_format='NHWC')", "return self.pool(x)"),
+    "max_norm": net("self.table = nn.EmbeddingLookup(7, 3, max_norm=0.1)", "return self.table(x)"),
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_is_refused(message: str) -> None:
+    problem, *_ = emit.port(Source(HEAD + REFUSED[message]), ["Net"]).problems
+    assert message in problem.text
+
+
+def test_old_line_ends(tmp_path: Path) -> None:
+    (tmp_path / "old.py").write_bytes((HEAD + net("pass", "return ops.add(x, 1)")).replace("\n", "\r").encode())
+    assert "return x + 1\n" in emit.port(read(str(tmp_path / "old.py"))).text
+
+
+def test_what_the_comparison_sees(tmp_path: Path) -> None:
+    path = tmp_path / "compared.py"
+    path.write_text(HEAD + net("self.norm = nn.BatchNorm1d(4, momentum=0.7)", "return self.norm(x) * 1e-6 + ops.sum(x, 1, True) * 0"))
+    text = emit.port(read(str(path))).text
+    recording = examples.recording(str(path), "Net", "", ["3,4"])
+    changes = {"momentum=0.3": "momentum=0.7", "* 1e-6": "* 1.1e-6", "keepdim=True": "keepdim=True).squeeze(1", "* 0": "* 1e-7"}
+    assert verify.verify(text, ["Net"], recording)[0].is_equal
+    for before, after in changes.items():                    # statistics in training, small values, shapes
+        assert before in text
+        verdict, = verify.verify(text.replace(before, after), ["Net"], recording)
+        assert not verdict.is_equal, before
