@@ -77,6 +77,12 @@ class Call:
         """Add a comment to the statement."""
         self.rewriter.note(text)
 
+    def note_once(self, text: str) -> None:
+        """Add a comment that the file has once."""
+        if text not in self.rewriter.noted_in_file:
+            self.rewriter.noted_in_file.add(text)
+            self.rewriter.note(text)
+
     def refuse(self, text: str) -> NoRule:
         """Return the error of a call that can't be ported."""
         return NoRule(text)

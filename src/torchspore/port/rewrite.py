@@ -40,6 +40,7 @@ class Rewriter:
         self.reasons: list[tuple[int, str]] = []
         self._notes: list[str] = []
         self._noted: set[str] = set()
+        self.noted_in_file: set[str] = set()
         self._line = 0
         self._replaced: dict[ast.AST, str] = {}
         self._lists: set[str] = set()
@@ -155,6 +156,10 @@ class Rewriter:
         if target.attr not in self.class_facts.parameters:  # type: ignore[attr-defined]
             return None
         return f"{self.helper('assign')}({self.render(target)}, {value})"
+
+    def _write_expr(self, node: ast.Expr) -> str | None:
+        called = node.value.func if isinstance(node.value, ast.Call) else None
+        return "pass" if isinstance(called, ast.Attribute) and called.attr == "init_parameters_data" else None     # torch's always are
 
     def _write_assign(self, node: ast.Assign) -> str | None:
         if self.class_facts is not None:

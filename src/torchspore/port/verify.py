@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -23,6 +24,8 @@ from torchspore.port.rewrite import Rewriter
 from torchspore.port.source import Source
 
 TOLERANCE = 1e-5
+_OF_PROGRAMS = ("__main__", "ported_source")
+"""How the modules of recorded programs are named."""
 
 
 class CannotVerify(Exception):
@@ -129,8 +132,17 @@ class Builder:
         if isinstance(dtype, torch.dtype) and not isinstance(value, (str, torch.dtype)):
             return dtype                                     # a dtype of MindSpore
         if isinstance(value, torch.dtype) or not type(value).__module__.startswith("torchspore."):
-            return value
+            return self._with_attributes(value)
         raise CannotVerify(f"an argument of type {type(value).__name__}")
+
+    def _with_attributes(self, value: Any) -> Any:
+        """Return an object of the user, such as a configuration, with its attributes in torch."""
+        if type(value).__module__ not in _OF_PROGRAMS:
+            return value
+        copied = copy.copy(value)
+        with contextlib.suppress(TypeError):                 # without attributes
+            vars(copied).update({name: self.convert(item) for name, item in vars(value).items()})
+        return copied
 
     def _named(self, value: Any) -> Any:
         if not value.__module__.startswith("torchspore."):

@@ -1,6 +1,7 @@
 """A whole port: the source, the run of the program, the comparison."""
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, field
 
 from torchspore.port import emit, examples, record, source, verify
@@ -26,6 +27,7 @@ def port_file(
 ) -> Outcome:
     """Port the Cells of a file, or those named, and compare them. Raises PortError for a file or a class that can't be ported."""
     text = source.read(path)
+    names = [*_named_in(text, arguments), *names] if names else names
     outcome = Outcome(text.text, emit.port(text, names))
     if outcome.ported.problems or not is_compared:
         outcome.why_not = "--no-verify"
@@ -44,6 +46,16 @@ def port_file(
         outcome.verdicts = verify.verify(outcome.ported.text, outcome.ported.classes, recording)
     outcome.why_not = _why_not(recording)
     return outcome
+
+
+def _named_in(text: source.Source, arguments: str | None) -> list[str]:
+    """Return the Cells of the file that the arguments of the class name: `--args "Block, 10"`."""
+    try:
+        tree = ast.parse(f"f({arguments or ''})")
+    except SyntaxError:
+        return []
+    cells = {node.name for node in emit.File(text).cells()}
+    return sorted({part.id for part in ast.walk(tree) if isinstance(part, ast.Name)} & cells)
 
 
 def _training(recording: Recording) -> dict[str, Problem]:

@@ -25,16 +25,27 @@ def net(init: str, construct: str) -> str:
     return NET + "\n".join([*lines, *(f"        {line}" for line in construct.splitlines())]) + "\n"
 
 
-BASE = "class Base(nn.Cell):\n    def __init__(self):\n        super().__init__()\n        self.act = P.ReLU()\n\n" \
-    "    def construct(self, x):\n        return self.act(x)\n\n\n"
+BASE = """class Base(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.act = P.ReLU()
+
+    def construct(self, x):
+        return self.act(x)
+
+
+"""
 SAME = {
     "an argument of several lines": net("pass", "y = ops.identity(x\n+ x * 2)\nreturn y"),
     "+= over two lines": net("pass", "y = x * 1\ny += \\\n  x\ny -= (  # a comment\n    x - 1)\nreturn y"),
     "+= of lists": net("pass", "parts = []\nsame = parts\nparts += [x]\nparts += ops.split(x, 2, 1)\nreturn same"),
-    "an axis order of two": net("pass", "axes = (0, 1)\nreturn x.transpose(*axes), x.transpose(0, 1), x.transpose((0, 1))"),
-    "a primitive in a block of its own": net("if True:  # yes\n    self.mean = P.ReduceMean()\nself.k = 1", "return self.mean(x, 1) * self.k"),
+    "an axis order of two": net(
+        "pass", "axes = (0, 1)\nreturn x.transpose(*axes), x.transpose(0, 1), x.transpose((0, 1))"),
+    "a primitive in a block of its own": net(
+        "if True:  # yes\n    self.mean = P.ReduceMean()\nself.k = 1", "return self.mean(x, 1) * self.k"),
     "a primitive behind a colon": net("if True: self.mean = P.ReduceMean()\nself.k = 2", "return self.mean(x, 1) * self.k"),
-    "a primitive between semicolons": net("self.k = 1; self.mean = P.ReduceMean(); self.j = 2", "return self.mean(x, 1) * self.j"),
+    "a primitive between semicolons": net(
+        "self.k = 1; self.mean = P.ReduceMean(); self.j = 2", "return self.mean(x, 1) * self.j"),
     "hasattr of a primitive": net("self.mean = P.ReduceMean()", "return self.mean(x) if hasattr(self, 'mean') else -x"),
     "primitives of a loop": net(
         "self.sums = []\nfor keep in (True, False):\n    self.sums.append(P.ReduceSum(keep_dims=keep))\n"
@@ -47,7 +58,8 @@ SAME = {
     "a subclass that hands the primitive on": BASE + "class Net(Base):\n    def construct(self, x):\n        f = self.act\n"
                                                      "        return f(x) + super().construct(x)\n",
     "functions that are handed on": net("pass", "join = ops.concat\nreturn list(map(ops.softmax, (x, x))), join((x, x))"),
-    "a function named as an import": "from mindspore.ops import *\n\n\ndef relu(x):\n    return x * 5\n\n\n" + net("pass", "return relu(x)"),
+    "a function named as an import":
+        "from mindspore.ops import *\n\n\ndef relu(x):\n    return x * 5\n\n\n" + net("pass", "return relu(x)"),
     "a class named as an import": "from mindspore.nn import *\n\n\nclass ReLU(nn.Cell):\n    def construct(self, x):\n"
                                   "        return x * 3\n\n\n" + net("self.act = ReLU()", "return self.act(x)"),
     "a class named as a helper": "class CrossEntropyLoss(nn.Cell):\n    def __init__(self):\n        super().__init__()\n"
@@ -61,7 +73,8 @@ SAME = {
                               "class Net(Twice, Base):\n    pass\n",
     "a list for SequentialCell": "class Net(nn.SequentialCell):\n    def __init__(self):\n        layers = [nn.Dense(4, 4), nn.ReLU()]\n"
                                  "        super().__init__(layers)\n",
-    "gamma of another object": net("self.options = type('Options', (), {'gamma': 2.0, 'weight': 100.0})()", "return x * self.options.gamma"),
+    "gamma of another object": net(
+        "self.options = type('Options', (), {'gamma': 2.0, 'weight': 100.0})()", "return x * self.options.gamma"),
     "gamma of another Cell": "class Scale(nn.Cell):\n    def __init__(self):\n        super().__init__()\n"
         "        self.gamma = Parameter(Tensor(np.ones(4) * 3, ms.float32))\n\n    def construct(self, x):\n        return x * self.gamma\n"
         "\n\n" + net("self.scale = Scale()", "return self.scale(x) + self.scale.gamma"),
@@ -71,7 +84,8 @@ SAME = {
         "return self.norm(self.dense(x)) * self.norm.gamma"),
     "a method for masks": "class Net(nn.Cell):\n    def construct(self, x):\n        return self._make_mask(x) * x\n\n"
                           "    def _make_mask(self, x):\n        return x.std(axis=0) + x.max(axis=0)\n",
-    "a primitive of dropout in evaluation": net("self.drop = P.Dropout(keep_prob=0.5)", "y, mask = self.drop(x * 0 + 1)\nreturn (y < 2).any()"),
+    "a primitive of dropout in evaluation": net(
+        "self.drop = P.Dropout(keep_prob=0.5)", "y, mask = self.drop(x * 0 + 1)\nreturn (y < 2).any()"),
     "affine=False": net("self.norm = nn.BatchNorm1d(4, affine=False, gamma_init=2)\nself.group = nn.GroupNorm(2, 4, affine=False)",
                         "return self.group(self.norm(x))"),
     "a symmetric border": net("self.pad = nn.Pad(((1, 0), (2, 1)), 'SYMMETRIC')\nself.mirror = nn.Pad(((1, 2), (0, 3)), 'REFLECT')",
@@ -81,7 +95,8 @@ SAME = {
     "a divisor": net("self.pool = nn.AvgPool2d(2, 2, 'pad', 1, divisor_override=3)", "return self.pool(x.expand_dims(0))"),
     "a diagonal of two axes": net("pass", "return ops.diag(x)"),
     "a divergence from values below 0": net("self.loss = nn.KLDivLoss()", "return self.loss(x, x * 0.5) + ops.kl_div(x, x - 1, 'sum')"),
-    "ties": net("pass", "y = ops.round(x)\nreturn y.max(axis=1), y.min(axis=0), ops.clip_by_value(y, Tensor(-1.0), Tensor(1.0)), y.max(1, True)[0]"),
+    "ties": net(
+        "pass", "y = ops.round(x)\nreturn y.max(axis=1), y.min(0)[0], ops.clip_by_value(y, Tensor(-1.0), Tensor(1.0)), y.max(1, True)"),
     "integers": net("pass", "n = ops.cast(x * 5, ms.int32)\nreturn P.DivNoNan()(n, n - 1), n // 2, n % 3, n / 2"),
     "squeeze": net("pass", "return x.expand_dims(0).squeeze(), x.expand_dims(0).squeeze(0), x.astype(np.int32)"),
 }
@@ -133,3 +148,43 @@ def test_what_the_comparison_sees(tmp_path: Path) -> None:
         assert before in text
         verdict, = verify.verify(text.replace(before, after), ["Net"], recording)
         assert not verdict.is_equal, before
+
+
+def test_classes_among_the_arguments_are_ported_too(tmp_path: Path) -> None:
+    blocks = """class Block(nn.Cell):
+    def __init__(self, size):
+        super().__init__()
+        self.dense = nn.Dense(size, size)
+        self.init_parameters_data()
+
+    def construct(self, x):
+        return self.dense(x)
+
+
+"""
+    init = "self.block = block(4)\nself.cast = nn.Dense(4, 2).to_float(dtype)\nself.print = P.Print()"
+    text = net(init, "return self.cast(self.block(x))")
+    (tmp_path / "blocks.py").write_text(HEAD + blocks + text.replace("(self)", "(self, block, dtype)", 1))
+    verdict, = whole.port_file(str(tmp_path / "blocks.py"), ["Net"], "Block, ms.float32", ["3,4"]).verdicts
+    assert verdict.is_equal, verdict
+
+
+def test_truncated_normals_have_the_same_bounds() -> None:
+    init = "self.a = nn.Dense(8, 4, TruncatedNormal(0.5, 1.0, -1.0, 3.0))\nself.b = nn.Dense(8, 4, 'truncatednormal')"
+    head = HEAD.replace("import initializer", "import TruncatedNormal, initializer")
+    text = emit.port(Source(head + net(init, "return self.a(x)"))).text
+    assert "nn.init.trunc_normal_(weight, mean=1.0, std=0.5, a=(-1.0), b=3.0)" in text and "nn.init.trunc_normal_(weight, std=0.01)" in text
+
+
+def test_a_configuration_with_dtypes_and_names(tmp_path: Path) -> None:
+    options = "class Options:\n    def __init__(self):\n        self.act, self.dtype = 'relu', ms.float32\n\n\n"
+    text = net("self.dense = nn.Dense(4, 2, activation=options.act).to_float(options.dtype)", "return self.dense(x).astype(ms.float32)")
+    (tmp_path / "options.py").write_text(HEAD + options + text.replace("(self)", "(self, options)", 1))
+    verdict, = whole.port_file(str(tmp_path / "options.py"), ["Net"], "Options()", ["3,4"]).verdicts
+    assert verdict.is_equal, verdict
+
+
+def test_the_training_mode_is_noted_once() -> None:
+    init = "self.norm = nn.BatchNorm1d(4)\nself.drop = nn.Dropout(p=0.1)"
+    text = emit.port(Source(HEAD + net(init, "return self.drop(self.norm(x))"))).text
+    assert text.count("begins in training mode") == 1

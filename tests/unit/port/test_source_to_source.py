@@ -230,7 +230,7 @@ def test_rules_name_helpers_and_arguments_that_exist() -> None:
         for rule in declared:
             parameters = [*rule.parameters.args, *rule.parameters.kwonlyargs, *(rule.inputs.args if rule.inputs else [])]
             known = {argument.arg for argument in parameters} | {"self"}
-            known |= {rule.parameters.vararg.arg} if rule.parameters.vararg else set()
+            known |= {several.arg for several in (rule.parameters.vararg, rule.inputs.vararg if rule.inputs else None) if several}
             if isinstance(rule.template, str):
                 assert mentioned(rule.template) <= known, name
                 used = {part.split("(")[0] for part in rule.template.split("@")[1:]}

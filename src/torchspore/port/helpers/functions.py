@@ -143,6 +143,13 @@ def with_zero_row(layer: Any, row: Any) -> Any:
     return layer
 
 
+def in_float32(layer: Any, dtype: torch.dtype) -> Any:
+    """The layer, if it computes in float32; lower precisions are torch.autocast's."""
+    if dtype != torch.float32:
+        raise ValueError(f"expected torch.float32, got {dtype}: use torch.autocast for lower precisions")
+    return layer
+
+
 def frozen(layer: Any) -> Any:
     """The layer, whose parameters are not trained."""
     return layer.requires_grad_(False)

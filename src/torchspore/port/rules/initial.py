@@ -16,7 +16,7 @@ _DEFAULT_VALUES = {
     **dict.fromkeys(("gamma_init", "moving_var_init"), ("ones", "one", 1)), **dict.fromkeys(("beta_init", "moving_mean_init"), ("zeros", "zero", 0)),
 }
 _STRING_ARGUMENTS = {
-    "normal": ", std=0.01", "uniform": ", a=-0.07, b=0.07", "truncatednormal": ", std=0.01, a=-0.02, b=0.02",
+    "normal": ", std=0.01", "uniform": ", a=-0.07, b=0.07", "truncatednormal": ", std=0.01",
 }
 
 
@@ -78,8 +78,8 @@ def _scaled(text: dict[str, str]) -> str:
 def _truncated(text: dict[str, str]) -> str:
     sigma = text.get("sigma", "0.01")
     mean = f", mean={text['mean']}" if "mean" in text else ""
-    low, high = text.get("a", "-2.0"), text.get("b", "2.0")
-    return f"{mean}, std={sigma}, a={low} * {sigma}, b={high} * {sigma}"
+    bounds = "".join(f", {name}={text[name]}" for name in ("a", "b") if name in text)
+    return f"{mean}, std={sigma}{bounds}"
 
 
 def initializer(call: Any) -> str:
@@ -110,6 +110,7 @@ def distribution(call: Any) -> str:
     """An initializer as a value: a function that fills a tensor."""
     name = (call.rewriter.source.mindspore_name(call.node.func) or "").split(".")[-1]
     filling = _distribution_filling(call, name, call.node)
+    call.read.update(call.bound.nodes)
     assert filling is not None
     function, rest = filling
     return f"(lambda weight: {function}(weight{rest}))" if rest else function

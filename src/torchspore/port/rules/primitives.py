@@ -105,5 +105,6 @@ ops.BoundingBoxEncode(means=(0.0, 0.0, 0.0, 0.0), stds=(1.0, 1.0, 1.0, 1.0))(anc
 ops.BoundingBoxDecode(max_shape, means=(0.0, 0.0, 0.0, 0.0), stds=(1.0, 1.0, 1.0, 1.0), wh_ratio_clip=0.016)(anchor_box, deltas) = @decode_boxes({anchor_box}, {deltas}, {max_shape}, {means}, {stds}, {wh_ratio_clip})
 ops.NMSWithMask(iou_threshold=0.5)(boxes) = @suppress_boxes({boxes}, {iou_threshold})
 ops.CTCLoss(preprocess_collapse_repeated=False, ctc_merge_repeated=True, ignore_longer_outputs_than_inputs=False)(x, labels_indices, labels_values, sequence_length) = @ctc_loss({x}, {labels_indices}, {labels_values}, {sequence_length})
+ops.Print()(*x) = print({*x})
 ops.Depend()(x, y) = @after({x}, {y})
 """

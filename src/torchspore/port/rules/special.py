@@ -10,6 +10,7 @@ import torch
 from torchspore.port.rule import ANY, NoRule, literal
 from torchspore.port.rules.initial import distribution, initializer, with_initial_values
 
+TRAINING = "a Module begins in training mode, a Cell of MindSpore in evaluation: call eval() before predictions"
 _SAME_PADDING = "padding as in MindSpore's pad_mode='same': the input is padded by stride"
 def _dimension(call: Any) -> str:
     """Return "1d", "2d" or "3d" from the name of the layer that is called."""
@@ -24,7 +25,9 @@ def dense(call: Any) -> str:
     words = call.fill("{in_channels}, {out_channels}<, bias={has_bias}>")
     if call.has("activation") and call.value("activation") is not None:
         activation = call.value("activation")
-        text = _activation_layer(call, activation) if isinstance(activation, str) else call.text("activation")
+        is_layer = isinstance(call.argument("activation"), ast.Call)
+        text = call.text("activation") if is_layer else f"{call.helper('activation_named')}({call.text('activation')})"
+        text = _activation_layer(call, activation) if isinstance(activation, str) else text
         layer = f"{call.helper('LinearWithActivation')}({words}, activation={text})"
     else:
         layer = f"nn.Linear({words})"
@@ -161,6 +164,7 @@ def _affine(call: Any) -> str:
 
 def batch_norm(call: Any) -> str:
     """nn.BatchNorm1d, BatchNorm2d and BatchNorm3d."""
+    call.note_once(TRAINING)
     if call.has("use_batch_statistics"):
         value = call.value("use_batch_statistics")
         if value is not True:
@@ -200,6 +204,7 @@ def instance_norm(call: Any) -> str:
 
 def dropout(call: Any) -> str:
     """nn.Dropout(keep_prob) or nn.Dropout(p=)."""
+    call.note_once(TRAINING)
     if call.has("p"):
         return str(call.fill("nn.Dropout({p})"))
     call.note("torch's argument is the probability to drop")
@@ -414,9 +419,12 @@ def cast(call: Any) -> str:
 
 def to_float(call: Any) -> str:
     """Cell.to_float: float32 is torch's default; lower precisions cast the inputs of each call, which `Module.to` does not."""
-    if call.text("dtype") != "torch.float32":
+    dtype = call.text("dtype")
+    if dtype == "torch.float32":
+        return str(call.text("self"))
+    if dtype.startswith("torch."):
         raise NoRule("another dtype than float32: use torch.autocast")
-    return str(call.text("self"))
+    return str(call.fill("@in_float32({self}, {dtype})"))
 
 
 def tensor(call: Any) -> str:
