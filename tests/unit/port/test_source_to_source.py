@@ -89,6 +89,7 @@ LAYERS = {
     "nn.Conv2d(3, 8, 3, 2, 'pad', 1, has_bias=True)": "nn.Conv2d(3, 8, 3, stride=2, padding=1)",
     "nn.Conv2d(3, 8, 3, pad_mode='valid', group=1, dilation=2)": "nn.Conv2d(3, 8, 3, dilation=2, bias=False)",
     "nn.Conv2d(3, 8, 3, pad_mode='pad', padding=(1, 1, 2, 2))": "nn.Conv2d(3, 8, 3, padding=(1, 2), bias=False)",
+    "nn.Conv2d(3, 8, 3, pad_mode='valid', padding=size)": "nn.Conv2d(3, 8, 3, bias=False)",
     "nn.Dense(4, size)": "nn.Linear(4, size)",
     "nn.Dense(4, 2, has_bias=False)": "nn.Linear(4, 2, bias=False)",
     "nn.Dense(4, 2, activation='relu')": "LinearWithActivation(4, 2, activation=nn.ReLU())",

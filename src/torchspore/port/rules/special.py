@@ -66,6 +66,7 @@ def gelu(call: Any) -> str:
 def conv(call: Any) -> str:
     """nn.Conv1d, Conv2d and Conv3d: `pad_mode` decides what `padding` means; no bias by default."""
     digits, mode = _dimension(call), call.value("pad_mode")
+    call.read.add("padding")                                 # which MindSpore refuses where the mode has no use of it
     if call.has("data_format") and call.value("data_format") not in ("NCHW", "NCDHW"):
         raise NoRule("data_format")
     words = [call.fill("{in_channels}, {out_channels}, {kernel_size}<, stride={stride}>")]
@@ -115,6 +116,7 @@ def _padding(call: Any) -> str:
 def conv_transpose(call: Any) -> str:
     """nn.Conv1dTranspose, Conv2dTranspose and Conv3dTranspose."""
     digits, mode = _dimension(call), call.value("pad_mode")
+    call.read.add("padding")                                 # which MindSpore refuses where the mode has no use of it
     mode = mode.lower() if isinstance(mode, str) else mode
     words = [call.fill("{in_channels}, {out_channels}, {kernel_size}<, stride={stride}>")]
     layer = f"nn.ConvTranspose{digits}"
@@ -263,6 +265,7 @@ def sequential(call: Any) -> str:
 def max_pool_layer(call: Any) -> str:
     """nn.MaxPool1d, MaxPool2d and MaxPool3d: the default stride is 1."""
     digits, mode = _dimension(call), call.value("pad_mode")
+    call.read.add("padding")                                 # which MindSpore refuses where the mode has no use of it
     mode = mode.lower() if isinstance(mode, str) else mode
     if mode == "same":
         call.note(_SAME_PADDING)
@@ -277,6 +280,7 @@ def max_pool_layer(call: Any) -> str:
 def avg_pool_layer(call: Any) -> str:
     """nn.AvgPool1d and AvgPool2d: the default stride is 1."""
     digits, mode = _dimension(call), call.value("pad_mode")
+    call.read.add("padding")                                 # which MindSpore refuses where the mode has no use of it
     mode = mode.lower() if isinstance(mode, str) else mode
     if mode == "same":
         call.note("pad_mode='same': windows at the borders have fewer values")
