@@ -90,11 +90,11 @@ def test_operators_compute_the_same(expression: str, tmp_path: Path) -> None:
 
 
 def test_a_port_that_differs_says_so(tmp_path: Path) -> None:
-    path = write_net(tmp_path, "self.dense = nn.Dense(4, 2)", "return ops.relu(self.dense(x))")
+    path = write_net(tmp_path, "self.dense = nn.Dense(4, 2)", "return ops.tanh(self.dense(x))")
     text = emit.port(read(str(path))).text
     recording = examples.recording(str(path), "Net", "", ["3,4"])
     good, = verify.verify(text, ["Net"], recording)
-    bad, = verify.verify(text.replace("torch.relu(", "torch.sigmoid("), ["Net"], recording)
+    bad, = verify.verify(text.replace("torch.tanh(", "torch.sigmoid("), ["Net"], recording)
     wrong_gradient, = verify.verify(text.replace("self.dense(x))", "self.dense(x).detach())"), ["Net"], recording)
     missing, = verify.verify(text.replace("nn.Linear(4, 2)", "nn.Sequential(nn.Linear(4, 2))"), ["Net"], recording)
     assert good.is_equal and not bad.is_equal and bad.forward > 1e-2
