@@ -29,7 +29,7 @@ def _leave_during_rendezvous(message: str) -> None:
     import os
     import time
 
-    from torchspore.engine.core import torch_private
+    from torchspore.engine.core import torch_process_groups
 
     def start(*arguments: Any, **named: Any) -> None:
         if os.environ["RANK"] == "1":
@@ -37,7 +37,7 @@ def _leave_during_rendezvous(message: str) -> None:
         time.sleep(0.3)
         raise RuntimeError(message)
 
-    replace(torch_private, start_processes=start)
+    replace(torch_process_groups, start_processes=start)
     communication.init()
 
 

@@ -24,6 +24,8 @@ from torchspore.port.rewrite import Rewriter
 from torchspore.port.source import Source
 
 TOLERANCE = 1e-5
+_DROPOUTS = (torch.nn.Dropout, torch.nn.Dropout1d, torch.nn.Dropout2d, torch.nn.Dropout3d, torch.nn.AlphaDropout,
+             torch.nn.FeatureAlphaDropout)
 _OF_PROGRAMS = ("__main__", "ported_source")
 """How the modules of recorded programs are named."""
 
@@ -245,7 +247,7 @@ def _switch_off_dropout(cell: Any, module: torch.nn.Module) -> None:
         if type(layer).__name__.startswith("Dropout"):
             layer.set_train(False)
     for part in module.modules():
-        if isinstance(part, torch.nn.modules.dropout._DropoutNd):
+        if isinstance(part, _DROPOUTS):
             part.eval()
 
 

@@ -41,15 +41,6 @@ def test_an_assignment_leaves_the_value_that_was_read(mode: int) -> None:
     assert float(ms.grad(assigning, None, p)(Tensor(3.0))) == 6 and float(p) == 2
 
 
-def test_equality_with_numpy_scalars_and_lists_is_by_element() -> None:
-    x = Tensor([1.0, 2.0])
-    assert (x == np.float32(2)).asnumpy().tolist() == [False, True]
-    assert (x != np.float64(2)).asnumpy().tolist() == [True, False]
-    assert (x == [1, 5]).asnumpy().tolist() == [True, False]
-    with pytest.raises(TypeError):
-        x == np.ones(2)  # noqa: B015
-
-
 def test_a_mean_of_integers_is_computed_in_float64() -> None:
     assert int(Tensor(np.array([1, 2, 4_000_000_000], np.uint32)).mean()) == 1_333_333_334
 

@@ -68,7 +68,8 @@ def test_an_array_may_stand_left_of_a_tensor_but_not_right() -> None:
 def test_a_numpy_scalar_may_stand_on_both_sides() -> None:
     x = Tensor([1.0, 2.0])
     assert (x + np.float32(1)).asnumpy().tolist() == [2, 3]
-    assert (x == np.float32(2)).asnumpy().tolist() == [False, True]
+    assert (x > np.float32(1)).asnumpy().tolist() == [False, True]
+    assert (x == np.float32(2)) is False and (x != np.float32(2)) is True        # as in MindSpore
 
 
 def test_products_take_one_dtype(mode: int) -> None:

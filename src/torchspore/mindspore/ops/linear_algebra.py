@@ -117,7 +117,12 @@ def dot(input: T, other: T) -> T:
 
 @op(methods=("outer",))
 def outer(input: T, vec2: T) -> T:
-    """The outer product of two vectors; any other `input` is flattened to a column, which is broadcast against `vec2`."""
+    """The outer product of two vectors; any other `input` is flattened to a column, which is broadcast against `vec2`.
+
+    Raises TypeError for a number.
+    """
+    if not isinstance(vec2, T):
+        raise TypeError(f"vec2={vec2!r}: expected a Tensor.")
     return input.reshape(-1, 1) * vec2
 
 
