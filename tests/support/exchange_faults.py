@@ -14,7 +14,7 @@ import time
 
 import numpy as np
 from mindspore import Tensor, ops
-from mindspore.communication import get_rank, init
+from mindspore.communication import get_group_size, get_rank, init
 
 from torchspore.distributed.comm import groups, torch_diagnosis
 
@@ -29,7 +29,10 @@ def reduce(length: int) -> Tensor:
 
 def end() -> None:
     torch_diagnosis.write_dump(get_rank())
-    time.sleep(0.5)
+    dumps = [f"{os.environ[torch_diagnosis.FILE]}{rank}" for rank in range(get_group_size())]
+    until = time.monotonic() + 30                       # the launcher ends the others as soon as one of them ends
+    while time.monotonic() < until and not all(map(os.path.exists, dumps)):
+        time.sleep(0.05)
     os._exit(1)
 
 
