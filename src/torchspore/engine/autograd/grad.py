@@ -349,7 +349,7 @@ def differentiate(
     if TRAINING_START.hook is not None and not nested and frame() is None:
         TRAINING_START.hook()
     frame_ = GradFrame()
-    local = thread_state.local
+    local = thread_state.local                     # thread_state.follows_graph_rules, without a call in each training step
     frame_.heeds_flags = not (STORE.graph_mode or local.in_pynative or local.breaks or (frame() is not None and thread_state.is_in_jit()))
     arguments = list(arguments)
     with recording_gradients():
