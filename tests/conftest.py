@@ -36,7 +36,7 @@ def private_cache_key(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 _RESTORED = {
-    "torchspore.engine.core.random_state": ("SEED", "value", None), "torchspore.mindspore.dataset.core.config": ("_SEED", "value", None),
+    "torchspore.engine.random.random_state": ("SEED", "value", None), "torchspore.mindspore.dataset.core.config": ("_SEED", "value", None),
     "torchspore.graph.report.provenance": ("_REQUESTS", "records_all", False),
 }
 """By module, an object with state that a program sets for the rest of the process, the attribute, and its initial value."""
@@ -75,15 +75,16 @@ def no_watcher_stays_on() -> Iterator[None]:
 
 def _active_watchers() -> set[str]:
     loaded = {name: sys.modules.get(f"torchspore.{name}") for name in (
-        "engine.core.tensor", "engine.execution.pynative", "engine.core.torch_private", "observe.debug.black_box",
-        "engine.core.current_operator", "observe.debug.recorded_steps", "graph.save_graphs.session")}
+        "engine.tensors.tensor", "engine.execution.pynative", "engine.torch_internals.torch_private", "observe.debug.black_box",
+        "engine.execution.current_operator", "observe.debug.recorded_steps", "graph.save_graphs.session")}
+    private = loaded["engine.torch_internals.torch_private"]
     results = {
         # who waits for the first operator is no leftover, where this test was the first to load torch and ran none
         "a frame or a follower of operators": (
-            getattr(loaded["engine.core.tensor"], "active", 0) - getattr(loaded["engine.execution.pynative"], "awaits_first", False)),
-        "a mode of torch's": loaded["engine.core.torch_private"] is not None and loaded["engine.core.torch_private"].modes_of_now(),
+            getattr(loaded["engine.tensors.tensor"], "active", 0) - getattr(loaded["engine.execution.pynative"], "awaits_first", False)),
+        "a mode of torch's": private is not None and private.modes_of_now(),
         "the black box": getattr(getattr(loaded["observe.debug.black_box"], "RECORDER", None), "box", None),
-        "a dump": getattr(loaded["engine.core.current_operator"], "followers", 0),
+        "a dump": getattr(loaded["engine.execution.current_operator"], "followers", 0),
         "a keeper of steps": getattr(getattr(loaded["observe.debug.recorded_steps"], "ACTIVE", None), "runner", None),
         "a keeper of graphs": getattr(loaded["graph.save_graphs.session"], "keeper", None),
     }

@@ -38,7 +38,7 @@ COLD = {
     "observe/profiling": "runs after the measurement",
     "graph/save_graphs": "files",
     "observe/tensor_files.py": "files",
-    "engine/core/print_file.py": "a print to a file has to read values",
+    "engine/execution/print_file.py": "a print to a file has to read values",
     "engine/random": "the host draws the CPU's random numbers; accelerators draw theirs themselves",
 }
 """Parts of the packages of HOT whose calls are not on a hot path, and why."""

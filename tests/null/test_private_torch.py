@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "torchspore"
-ALLOWED = [SOURCE / "engine" / "core" / name for name in ("torch_private.py", "torch_process_groups.py")]
+ALLOWED = [SOURCE / "engine" / "torch_internals" / name for name in ("torch_private.py", "torch_process_groups.py")]
 
 _MAY_BE_PRIVATE = re.compile(r"\btorch(\.\w+)*\._(?<!\.ops\._)|from torch\b.*\b_")
 

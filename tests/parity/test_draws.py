@@ -110,7 +110,7 @@ def test_compiled_steps_draw_the_numbers_of_pynative(level: str) -> None:
 
 
 def test_a_program_without_a_seed_draws_other_numbers_each_time() -> None:
-    from torchspore.engine.core import random_state
+    from torchspore.engine.random import random_state
 
     random_state.SEED.value = None
     shape = (40, 3)

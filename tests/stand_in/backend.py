@@ -116,7 +116,7 @@ def begin() -> None:
     module = register()
 
     from torchspore.base import frames
-    from torchspore.engine.core import device, gpu_kinds
+    from torchspore.engine.devices import device, gpu_kinds
 
     gpu_kinds.device_type, gpu_kinds.module = lambda: NAME, lambda: module
     gpu_kinds.NAMES[NAME], gpu_kinds.TOOLS[NAME] = "a stand-in accelerator", "tests/stand_in"

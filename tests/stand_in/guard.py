@@ -8,7 +8,7 @@ import ctypes
 from collections.abc import Callable
 from pathlib import Path
 
-from torchspore.engine.core.native_build import Source
+from torchspore.engine.native.native_build import Source
 
 _source = Source(Path(__file__).with_name("guard.cpp"))
 _Note = ctypes.PYFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int)

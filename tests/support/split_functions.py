@@ -10,9 +10,9 @@ import torch
 
 from torchspore.distributed.shard import partitioner, simulation, strategy_marker
 from torchspore.distributed.shard.partitioner import LocalGraph, Policy
-from torchspore.engine.core.device_layout import Layout, unsplit
-from torchspore.engine.core.device_mesh import Mesh
-from torchspore.engine.core.torch_private import make_fx
+from torchspore.engine.layouts.device_layout import Layout, unsplit
+from torchspore.engine.layouts.device_mesh import Mesh
+from torchspore.engine.torch_internals.torch_private import make_fx
 from torchspore.graph import passes
 
 MESHES = (Mesh((8,)), Mesh((2, 4)), Mesh((2, 2, 2)))

@@ -65,7 +65,7 @@ def _trained(delayed: bool, what: str, level: str, folder: str) -> Any:
     """The numbers of delayed Parameters before the first step, the losses, and all values afterwards, also those of a checkpoint."""
     from torchspore.context import effects
     from torchspore.context.options import OPTIONS
-    from torchspore.engine.core.delayed_values import is_delayed
+    from torchspore.engine.tensors.delayed_values import is_delayed
 
     _context(delayed, level)
     if what == "unseeded":

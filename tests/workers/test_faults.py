@@ -199,7 +199,7 @@ def _leaves_early() -> Any:
     import time
 
     from torchspore.distributed.comm import groups
-    from torchspore.engine.core import torch_process_groups
+    from torchspore.engine.torch_internals import torch_process_groups
 
     connect = torch_process_groups.start_processes
 

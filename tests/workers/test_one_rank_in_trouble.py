@@ -29,7 +29,7 @@ def _leave_during_rendezvous(message: str) -> None:
     import os
     import time
 
-    from torchspore.engine.core import torch_process_groups
+    from torchspore.engine.torch_internals import torch_process_groups
 
     def start(*arguments: Any, **named: Any) -> None:
         if os.environ["RANK"] == "1":

@@ -273,7 +273,7 @@ def _large_table(mode: int, path: str) -> Any:
     import mindspore as ms
     from mindspore import nn
 
-    from torchspore.engine.core.delayed_values import is_delayed
+    from torchspore.engine.tensors.delayed_values import is_delayed
 
     has_role = _begin(mode)
     net = nn.SequentialCell(nn.EmbeddingLookup(20_000, 16, target="DEVICE", vocab_cache_size=500 * has_role), nn.Dense(16, 2))

@@ -84,7 +84,7 @@ def peak_of_step(step: Any, x: Any) -> int:
     gloo's thread drops the operands of an exchange a moment after the exchange ends. A step in which the thread is late takes one or two
     weights more, so that single steps of equal programs differ by up to 2 MiB here.
     """
-    from torchspore.engine.core import allocator
+    from torchspore.engine.native import allocator
 
     peaks = []
     assert allocator.start(), allocator.why_not()

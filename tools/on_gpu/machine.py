@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from on_gpu.jobs import ROOT
-from torchspore.engine.core import gpu_kinds
+from torchspore.engine.devices import gpu_kinds
 
 PACKAGES = ("numpy", "triton", "nvidia-nccl-cu13", "torch_npu")
 

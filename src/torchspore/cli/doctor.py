@@ -91,7 +91,7 @@ def _device(target: str) -> Iterator[Finding]:
     import torchspore
 
     torchspore.install()
-    from torchspore.engine.core import device, device_facts, gpu_kinds
+    from torchspore.engine.devices import device, device_facts, gpu_kinds
     from torchspore.mindspore import context, installation
 
     count = _or_none(lambda: device.count(target))
@@ -119,7 +119,7 @@ def _device(target: str) -> Iterator[Finding]:
 
 def _absent(target: str) -> Finding:
     """Report a missing device; a device with a driver that torch can't use is wrong."""
-    from torchspore.engine.core import device_diagnosis
+    from torchspore.engine.devices import device_diagnosis
 
     wrong = device_diagnosis.broken(target)
     if wrong is not None:

@@ -15,7 +15,7 @@ def run(words: Sequence[str]) -> int:
     parser.add_argument("--json", action="store_true", help="one JSON object")
     options = parser.parse_args(list(words))
     import torchspore.engine  # noqa: F401  (applies the options that environment variables set)
-    from torchspore.engine.core import machine
+    from torchspore.engine.devices import machine
 
     sections: dict[str, dict[str, Any]] = machine.facts()
     if options.json:

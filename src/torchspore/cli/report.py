@@ -52,7 +52,7 @@ class Report:
 
     def _data(self, code: int, error: BaseException | None, took: float, losses: list[float]) -> dict[str, Any]:
         from torchspore.context import effects, table
-        from torchspore.engine.core import device, machine
+        from torchspore.engine.devices import device, machine
 
         every = -(-len(losses) // _MOST_POINTS) or 1
         points = [(step, value) for step, value in enumerate(losses, 1) if (step - 1) % every == 0 or step == len(losses)]

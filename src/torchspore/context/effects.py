@@ -1,7 +1,7 @@
 """Apply the effects of options, and record the outcome of each.
 
-Declarations name the functions of the layers above (`effect="engine.core.device:select"`), so that the context needs no torch;
-only this file resolves such names.
+Declarations name the functions of the layers above (`effect="engine.execution.device_selection:select"`), so that the context needs no
+torch; only this file resolves such names.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def is_strict() -> bool:
 
 
 def resolve(effect: str) -> Effect:
-    """Import the function that a declaration names, as in "engine.core.device:select"."""
+    """Import the function that a declaration names, as in "engine.execution.device_selection:select"."""
     module, _, function = effect.partition(":")
     function_object: Effect = getattr(importlib.import_module("torchspore." + module), function)
     return function_object

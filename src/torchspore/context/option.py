@@ -39,9 +39,9 @@ class When(enum.Enum):
 class Option:
     """One switch of the context.
 
-    `effect` names the function that applies the value ("engine.core.device:select"); `read_by` names the module that reads the value
-    when it needs it. `idle` states why the option is accepted but has no effect here. With none of the three, the option is
-    stored and its effect is not built yet, and every listing says so.
+    `effect` names the function that applies the value ("engine.execution.device_selection:select"); `read_by` names the module that
+    reads the value when it needs it. `idle` states why the option is accepted but has no effect here. With none of the three, the option
+    is stored and its effect is not built yet, and every listing says so.
 
     kind: parses and checks a value. default: a value, or a function of the device target. doc: one sentence for every listing.
     on: the devices on which the option has an effect. experimental: the reason why the effect is not proven yet.

@@ -11,7 +11,7 @@ from torchspore.distributed.parallel import parameter_broadcast
 from torchspore.distributed.shard import execution, sharded_capture, strategy_calls
 from torchspore.distributed.shard.pipeline_parallel import stage_count
 from torchspore.engine.autograd import grad
-from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.graph.splitter import SplitGraph, Trace
 
 grad.LISTENERS.append(strategy_calls.LISTENER)

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from torchspore.base.text import message
-from torchspore.engine.core.dtypes import FROM_TORCH
-from torchspore.engine.core.tensor import TensorBase, raw, tensors, wrap
+from torchspore.engine.tensors.dtypes import FROM_TORCH
+from torchspore.engine.tensors.tensor import TensorBase, raw, tensors, wrap
 from torchspore.export.mindir import shapes
 from torchspore.export.model import Model, filled
 

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from torchspore.base.text import message
-from torchspore.engine.core import device
+from torchspore.engine.devices import device
 from torchspore.export import mindir_format
 from torchspore.export.model import Model, NotExportable
 from torchspore.graph.capture.capture import In, Out

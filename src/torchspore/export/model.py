@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from torchspore.base.text import message
-from torchspore.engine.core.tensor import TensorBase, tensors
+from torchspore.engine.tensors.tensor import TensorBase, tensors
 from torchspore.graph import passes
 from torchspore.graph.capture.capture import In, Out
 from torchspore.graph.refusal import Refusal

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from torchspore.base.text import message
-from torchspore.engine.core.tensor import tensors
+from torchspore.engine.tensors.tensor import tensors
 from torchspore.export.model import Model, NotExportable, leaves
 from torchspore.graph.capture.capture import In
 

@@ -9,10 +9,11 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.engine.autograd.grad import GradFrame
-from torchspore.engine.core import change_counters, thread_state, torch_interop
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core.tensor import TensorBase
-from torchspore.engine.core.training_start import TRAINING_START
+from torchspore.engine.execution import thread_state
+from torchspore.engine.execution.training_start import TRAINING_START
+from torchspore.engine.tensors import change_counters, torch_interop
+from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.graph import breaks
 from torchspore.graph.capture import depth
 from torchspore.graph.capture.iterators import settled

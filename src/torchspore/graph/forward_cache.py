@@ -16,14 +16,17 @@ from typing import Any
 import torch
 
 from torchspore.context.store import STORE
+from torchspore.engine.autograd import gradient_hooks
 from torchspore.engine.autograd.grad import LISTENERS, GradFrame, differentiate, follow, is_differentiable, new_leaf, recording_gradients
+from torchspore.engine.autograd.integer_gradients import is_integer
 from torchspore.engine.autograd.recorded_forward import Beginning
-from torchspore.engine.core import change_counters, gradient_hooks, random_state, thread_state
-from torchspore.engine.core.dtypes import Type
-from torchspore.engine.core.integer_gradients import is_integer
-from torchspore.engine.core.tensor import Frame, TensorBase, frame, raw, tensors, transform, wrap
-from torchspore.engine.core.torch_interop import entered
+from torchspore.engine.execution import thread_state
 from torchspore.engine.memory import offload
+from torchspore.engine.random import random_state
+from torchspore.engine.tensors import change_counters
+from torchspore.engine.tensors.dtypes import Type
+from torchspore.engine.tensors.tensor import Frame, TensorBase, frame, raw, tensors, transform, wrap
+from torchspore.engine.tensors.torch_interop import entered
 from torchspore.graph.refusal import Refusal
 
 FORWARDS = "_forward_"

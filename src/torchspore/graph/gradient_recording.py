@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from torchspore.engine.autograd.grad import differentiate, is_differentiable, new_leaf, recording_gradients
-from torchspore.engine.core.tensor import TensorBase, raw, tensors, transform, wrap
+from torchspore.engine.tensors.tensor import TensorBase, raw, tensors, transform, wrap
 from torchspore.graph.forward_cache import Forward
 
 

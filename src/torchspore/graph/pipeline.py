@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator
 
 import torch
 
+from torchspore.base import event_log
 from torchspore.base.frames import user_line
-from torchspore.engine.core import allocator, current_operator, event_log, printing
+from torchspore.engine.execution import current_operator, printing
 from torchspore.engine.memory import malloc
+from torchspore.engine.native import allocator
 from torchspore.errors import InferenceOnly
 from torchspore.graph import passes
 from torchspore.graph.backend import autotune_cache, eager_codegen, inference, lanes, matrix_products, measurement, variants

@@ -13,8 +13,8 @@ from types import FunctionType
 from typing import Any
 
 from torchspore.context.store import DEFAULT, STORE
-from torchspore.engine.core import change_counters
 from torchspore.engine.memory import offload
+from torchspore.engine.tensors import change_counters
 from torchspore.graph import splitter
 
 Names = tuple[str, ...]

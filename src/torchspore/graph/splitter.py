@@ -13,7 +13,7 @@ from torchspore.context.store import STORE
 if TYPE_CHECKING:
     import torch
 
-    from torchspore.engine.core.tensor import TensorBase
+    from torchspore.engine.tensors.tensor import TensorBase
 
 SPLIT_MODES = ("semi_auto_parallel", "auto_parallel")
 """The values of `parallel_mode` under which graphs are split."""

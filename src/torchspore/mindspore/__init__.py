@@ -7,7 +7,7 @@ from typing import Any
 
 import torchspore.engine
 from torchspore.base.lazy_modules import LazyModule
-from torchspore.engine.core.front_end import FRONT
+from torchspore.engine.front_end import FRONT
 from torchspore.graph import splitter
 from torchspore.mindspore import common, context, nn, ops
 from torchspore.mindspore.common import *

@@ -121,7 +121,7 @@ def _handlers() -> list[logging.Handler]:
 
 
 def _folder(folder: str) -> Path:
-    from torchspore.engine.core import process
+    from torchspore.engine import process
 
     return Path(folder).expanduser().absolute() / process.folder() / "logs"
 

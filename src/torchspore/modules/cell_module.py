@@ -10,9 +10,9 @@ from weakref import WeakKeyDictionary
 import torch
 
 from torchspore.base.text import message, short
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core import thread_state
-from torchspore.engine.core.tensor import LINKS, raw, transform
+from torchspore.engine.execution import thread_state
+from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors.tensor import LINKS, raw, transform
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.modules import compiled_calls, torch_state

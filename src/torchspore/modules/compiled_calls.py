@@ -11,8 +11,9 @@ from typing import Any
 import torch
 
 from torchspore.base.text import message
-from torchspore.engine.core import change_counters, thread_state
-from torchspore.engine.core.tensor import TensorBase, raw, transform
+from torchspore.engine.execution import thread_state
+from torchspore.engine.tensors import change_counters
+from torchspore.engine.tensors.tensor import TensorBase, raw, transform
 from torchspore.modules.module_frame import ModuleFrame, to_mindspore
 
 

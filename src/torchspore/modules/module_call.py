@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import torch
 
 from torchspore.base.text import message
-from torchspore.engine.core import precision, torch_interop, tree
-from torchspore.engine.core.tensor import Composite, frame, raw, transform, wrap, write
+from torchspore.engine.execution import precision
+from torchspore.engine.tensors import torch_interop, tree
+from torchspore.engine.tensors.tensor import Composite, frame, raw, transform, wrap, write
 
 Place = tuple[torch.nn.Module, dict[str, Any], str]
 """A Module, its dict of parameters or buffers, and the name in it."""

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from torchspore.base.text import message, short
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core.tensor import LINKS, rebind, wrap
+from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors.tensor import LINKS, rebind, wrap
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor, copied_attributes
 from torchspore.mindspore.nn.cell import Cell

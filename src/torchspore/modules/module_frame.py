@@ -9,9 +9,9 @@ import torch
 
 from torchspore.base.text import message
 from torchspore.engine.autograd.grad import GradFrame
-from torchspore.engine.core import generators, torch_private
-from torchspore.engine.core.tensor import Frame, TensorBase, raw, transform, wrap
-from torchspore.engine.random import operator_streams
+from torchspore.engine.random import generators, operator_streams
+from torchspore.engine.tensors.tensor import Frame, TensorBase, raw, transform, wrap
+from torchspore.engine.torch_internals import torch_private
 
 
 class ModuleFrame(GradFrame):

@@ -6,8 +6,8 @@ from typing import Any
 import torch
 
 from torchspore.base.text import message
-from torchspore.engine.core import change_counters
-from torchspore.engine.core.tensor import LINKS, TensorBase, outside, tell_links
+from torchspore.engine.tensors import change_counters
+from torchspore.engine.tensors.tensor import LINKS, TensorBase, outside, tell_links
 
 
 class Link:

@@ -8,10 +8,11 @@ from typing import Any
 import torch
 
 from torchspore.engine.autograd import grad
-from torchspore.engine.core import node_metadata, tree
-from torchspore.engine.core.front_end import FRONT
-from torchspore.engine.core.function_patches import Replaced
-from torchspore.engine.core.tensor import TensorBase, frame
+from torchspore.engine.front_end import FRONT
+from torchspore.engine.tensors import tree
+from torchspore.engine.tensors.tensor import TensorBase, frame
+from torchspore.engine.torch_internals import node_metadata
+from torchspore.observe.function_patches import Replaced
 
 _MOST_WAITING = 64
 

@@ -6,8 +6,8 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from torchspore.engine.core import change_counters
-from torchspore.engine.core.tensor import TensorBase, outside, raw, wrap
+from torchspore.engine.tensors import change_counters
+from torchspore.engine.tensors.tensor import TensorBase, outside, raw, wrap
 from torchspore.graph.capture import trace_guard_hooks
 from torchspore.graph.refusal import Kind
 from torchspore.graph.report import provenance

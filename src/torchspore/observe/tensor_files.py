@@ -12,7 +12,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from torchspore.base.text import message
-from torchspore.engine.core import safetensors_writer
+from torchspore.engine import safetensors_writer
 from torchspore.errors import FileFormatError
 
 TYPES = {

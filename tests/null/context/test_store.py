@@ -231,7 +231,7 @@ def test_effects_wait_for_the_engine() -> None:
         assert seen == []
         effects.engine_loaded()
         effects.engine_loaded()
-    assert seen == [("engine.core.device:select", "CPU"), ("engine.execution.determinism:select", "ON")]
+    assert seen == [("engine.execution.device_selection:select", "CPU"), ("engine.execution.determinism:select", "ON")]
 
 
 def test_a_dictionary_that_was_read_is_a_copy() -> None:

@@ -12,8 +12,8 @@ from torchspore.context import effects
 from torchspore.context.options import OPTIONS
 from torchspore.context.public import get_context, scope, set_context
 from torchspore.context.store import STORE
-from torchspore.engine.core import device
-from torchspore.engine.execution import pynative
+from torchspore.engine.devices import device
+from torchspore.engine.execution import device_selection, pynative
 from torchspore.errors import DeviceNotFound
 
 COUNT = {"CPU": 1, "GPU": 2, "Ascend": 0}
@@ -29,7 +29,7 @@ def two_gpus(fresh: None) -> Iterator[None]:
         yield
         STORE.reset("context")
         STORE.learn_default("device_target", "CPU")
-        device.await_use(False)
+        device_selection.await_use(False)
 
 
 def test_the_device_and_its_index() -> None:
@@ -52,7 +52,7 @@ def test_an_index_that_is_not_there_is_reported_when_it_is_used() -> None:
 
 
 def test_the_accelerator_that_is_there_is_the_default() -> None:
-    device.set_default_target()
+    device_selection.set_default_target()
     assert get_context("device_target") == "GPU"
     set_context(device_target="CPU")
     assert (get_context("device_target"), device.current()) == ("CPU", torch.device("cpu"))
@@ -132,7 +132,7 @@ def test_where_tensors_are_created() -> None:
 
 
 def test_why_a_device_can_t_be_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from torchspore.engine.core import device_diagnosis
+    from torchspore.engine.devices import device_diagnosis
 
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(torch.version, "cuda", None)

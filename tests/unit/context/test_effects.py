@@ -13,7 +13,7 @@ from torchspore.context import effects
 from torchspore.context.options import OPTIONS
 from torchspore.context.public import get_context, scope, set_context, set_device
 from torchspore.context.store import STORE
-from torchspore.engine.core import device
+from torchspore.engine.devices import device
 from torchspore.engine.execution import pynative
 from torchspore.errors import OptionValueError
 

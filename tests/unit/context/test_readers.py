@@ -135,7 +135,7 @@ try:
     ops.bitwise_and(Tensor(np.ones(2, np.float16)), 1)
 except Exception:
     pass
-from torchspore.engine.core import unsupported_dtypes as lacking
+from torchspore.engine.execution import unsupported_dtypes as lacking
 lacking.may_cast()
 print(json.dumps(sorted(LOOKED_UP)))
 """

@@ -18,7 +18,7 @@ def native(private_cache_key: None) -> None:
 @pytest.fixture
 def user_texts() -> Iterator[list[str]]:
     """What the user is told."""
-    from torchspore.engine.core.front_end import FRONT
+    from torchspore.engine.front_end import FRONT
 
     texts: list[str] = []
     with FRONT.redirecting_warnings(texts.append):

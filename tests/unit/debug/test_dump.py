@@ -22,7 +22,8 @@ from mindspore import Tensor, nn, ops
 from support import processes
 
 from torchspore.context.public import scope
-from torchspore.engine.core import current_operator, device
+from torchspore.engine.devices import device
+from torchspore.engine.execution import current_operator
 from torchspore.observe.debug import dump, dump_files, dump_settings
 from torchspore.observe.debug.dump_settings import Settings
 

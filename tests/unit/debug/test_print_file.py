@@ -18,7 +18,7 @@ import pytest
 from mindspore import Tensor, nn, ops
 from support import processes
 
-from torchspore.engine.core import print_file, printing
+from torchspore.engine.execution import print_file, printing
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from mindspore import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from torchspore.engine.core import current_operator
+from torchspore.engine.execution import current_operator
 
 
 class PositionRecorder(TorchDispatchMode):

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from torchspore.engine.core import cpp_compiler, torch_private
+from torchspore.engine.native import cpp_compiler
+from torchspore.engine.torch_internals import torch_private
 
 
 def test_a_compiler_that_hangs_is_reported_and_may_clean_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from torchspore.base import once
 from torchspore.context import effects
 from torchspore.context.options import OPTIONS as CONTEXT
 from torchspore.context.public import scope
-from torchspore.engine.core import device
+from torchspore.engine.devices import device
 from torchspore.engine.devices.gpu import convolution, cudnn
 from torchspore.engine.devices.gpu import cudnn_calls as calls
 from torchspore.errors import AlgorithmRefused, DeviceFailed

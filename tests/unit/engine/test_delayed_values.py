@@ -12,9 +12,9 @@ import torch
 from mindspore import Parameter, Tensor, nn, ops
 from mindspore.common import initializer as initial
 
-from torchspore.engine.core import delayed_values
-from torchspore.engine.core.delayed_values import is_delayed
 from torchspore.engine.random import initial_values, philox
+from torchspore.engine.tensors import delayed_values
+from torchspore.engine.tensors.delayed_values import is_delayed
 from torchspore.mindspore.common import deferred_init
 
 FILLS: dict[str, Any] = {

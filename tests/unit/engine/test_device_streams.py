@@ -11,7 +11,7 @@ from mindspore import hal, runtime
 
 from torchspore.context import effects
 from torchspore.context.public import scope
-from torchspore.engine.core import device
+from torchspore.engine.devices import device
 
 
 class Recorded:

@@ -9,9 +9,9 @@ import torch
 from mindspore import Tensor, nn, ops
 
 from torchspore.context import effects
-from torchspore.engine.core import device
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.execution import pynative
+from torchspore.engine.devices import device
+from torchspore.engine.execution import device_selection, pynative
+from torchspore.engine.tensors import tensor as engine
 from torchspore.errors import DeviceFailed
 
 ELSEWHERE = device.Machine(resolve=lambda target: torch.device("meta"))
@@ -24,9 +24,9 @@ def elsewhere() -> Iterator[None]:
     with effects.fresh(), device.on(ELSEWHERE):
         Tensor([1.0]) + 1                   # what waits for the program's first operator waits no longer
         before = engine.active
-        device.await_use(True)
+        device_selection.await_use(True)
         yield
-        device.await_use(False)
+        device_selection.await_use(False)
         assert engine.active == before
 
 
@@ -50,7 +50,7 @@ def test_the_first_operator_marks_the_device_as_used_and_making_a_tensor_does_no
     x = Tensor([1.0])
     assert effects.first_use() is None
     x + x
-    assert f"{__file__}:" in str(effects.first_use()) and not device.awaits_use
+    assert f"{__file__}:" in str(effects.first_use()) and not device_selection.awaits_use
 
 
 def test_each_operator_is_waited_for_where_the_device_has_a_queue(monkeypatch: pytest.MonkeyPatch) -> None:

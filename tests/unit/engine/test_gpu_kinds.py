@@ -19,9 +19,11 @@ from torchspore.context.options import OPTIONS
 from torchspore.context.public import get_context, scope, set_context
 from torchspore.context.store import STORE
 from torchspore.distributed.comm import environment, groups
-from torchspore.engine.core import device, device_diagnosis, device_facts, generators, gpu_kinds, machine, torch_private
-from torchspore.engine.devices import streams
+from torchspore.engine.devices import device, device_diagnosis, device_facts, gpu_kinds, machine, streams
+from torchspore.engine.execution import device_selection
 from torchspore.engine.memory import limit
+from torchspore.engine.random import generators
+from torchspore.engine.torch_internals import torch_private
 from torchspore.errors import DeviceNotFound
 
 GIB = 1 << 30
@@ -66,7 +68,7 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
         yield request.param
         STORE.reset("context")
         STORE.learn_default("device_target", "CPU")
-        device.await_use(False)
+        device_selection.await_use(False)
 
 
 def use(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
@@ -246,7 +248,7 @@ def test_rocm_has_the_names_of_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
             "no effect here: TF32 is a format of NVIDIA's matrix units, and the GPU is AMD's ROCm")
         STORE.reset("context")
         STORE.learn_default("device_target", "CPU")
-        device.await_use(False)
+        device_selection.await_use(False)
 
 
 def test_the_generator_of_mps(monkeypatch: pytest.MonkeyPatch) -> None:

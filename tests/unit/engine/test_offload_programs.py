@@ -23,7 +23,7 @@ import mindspore as ms
 import numpy as np
 from mindspore import nn, ops
 
-from torchspore.engine.core import allocator as counter
+from torchspore.engine.native import allocator as counter
 
 ms.set_context(max_device_memory="0.008GB", memory_offload=sys.argv[1])
 x, weight = np.load("x.npy"), np.load("weight.npy")

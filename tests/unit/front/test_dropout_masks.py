@@ -111,7 +111,7 @@ def test_two_threads_draw_each_number_once() -> None:
 
 
 def test_without_a_seed_masks_differ_and_torch_stays(mode: int) -> None:
-    from torchspore.engine.core import random_state
+    from torchspore.engine.random import random_state
 
     random_state.SEED.value = None
     torch.manual_seed(3)

@@ -143,7 +143,7 @@ def test_operators_without_a_seed_follow_set_seed(name: str, mode: int) -> None:
 
 
 def test_functions_without_any_seed_draw_other_numbers_each_time() -> None:
-    from torchspore.engine.core import random_state
+    from torchspore.engine.random import random_state
 
     random_state.SEED.value = None
     for draw in (lambda: ops.random_gamma(Tensor([20], ms.int32), f32(1.5)), lambda: ops.random_poisson(Tensor([90], ms.int32), f32(30))):

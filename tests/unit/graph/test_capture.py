@@ -13,8 +13,8 @@ from mindspore import Tensor, nn, ops
 
 import torchspore
 from torchspore.context import effects
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core.torch_private import FakeTensor
+from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.torch_internals.torch_private import FakeTensor
 from torchspore.graph import dispatch
 from torchspore.graph.specialization import graph_table
 

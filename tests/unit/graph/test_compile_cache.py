@@ -21,7 +21,7 @@ from support.processes import Run
 import torchspore
 from torchspore.cli import explain
 from torchspore.context import effects
-from torchspore.engine.core import random_state
+from torchspore.engine.random import random_state
 from torchspore.graph import persistent_cache
 from torchspore.graph.backend import autotune_cache
 from torchspore.graph.fx import serialize

@@ -8,7 +8,7 @@ import pytest
 import torch
 from support import fake_timings, kernel_compilers
 
-from torchspore.engine.core.torch_private import make_fx
+from torchspore.engine.torch_internals.torch_private import make_fx
 from torchspore.graph.backend import collective_segments, eager_codegen, fusion, inductor, measurement
 from torchspore.graph.passes.layout import record_strides
 

@@ -14,7 +14,7 @@ from support import kernel_compilers
 
 from torchspore.cli import explain
 from torchspore.context.store import STORE
-from torchspore.engine.core import torch_private
+from torchspore.engine.torch_internals import torch_private
 from torchspore.graph.backend import inductor
 from torchspore.graph.fx.order import reorder
 

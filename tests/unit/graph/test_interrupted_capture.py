@@ -9,7 +9,7 @@ from types import FrameType
 
 import pytest
 
-from torchspore.engine.core.uninterrupted_import import UninterruptedImport
+from torchspore.engine.torch_internals.uninterrupted_import import UninterruptedImport
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="alarms of POSIX")
 

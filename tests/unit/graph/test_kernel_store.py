@@ -10,7 +10,7 @@ import pytest
 import torch
 from support import kernel_compilers
 
-from torchspore.engine.core import torch_private
+from torchspore.engine.torch_internals import torch_private
 from torchspore.graph.backend import autotune_cache, inductor, kernel_store
 
 

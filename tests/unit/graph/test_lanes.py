@@ -137,7 +137,7 @@ def test_writes_and_random_numbers_keep_their_order(always: None) -> None:
 
 def _parallel(function: Any, lane_numbers: list[int], *inputs: torch.Tensor) -> parallel.Parallel:
     """A function of tensors as lanes; `places` are the lanes of its operators."""
-    from torchspore.engine.core.torch_private import make_fx
+    from torchspore.engine.torch_internals.torch_private import make_fx
 
     module = make_fx(function)(*inputs)
     nodes = [node for node in module.graph.nodes if node.op not in ("placeholder", "output")]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from torchspore.engine.core.torch_private import make_fx
+from torchspore.engine.torch_internals.torch_private import make_fx
 from torchspore.graph.backend import eager_codegen
 from torchspore.graph.passes import CLEAN, run
 from torchspore.graph.passes.cleanup import cancel_views, drop_copies, drop_dead

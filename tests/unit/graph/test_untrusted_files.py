@@ -35,8 +35,9 @@ def graph(target: str, *args: Any, op: str = "call_function", name: str = "y", x
 X = ["node", "x"]
 TOUCH = "__import__('os').system('touch RAN')"
 ATTACKS = {
-    "a function of the engine": graph("function torchspore.engine.core.torch_private:_run_compiler", "touch RAN", "."),
-    "a module that the engine imports": graph("function torchspore.engine.core.torch_private:subprocess.call", ["list", "touch", "RAN"]),
+    "a function of the engine": graph("function torchspore.engine.torch_internals.torch_private:_run_compiler", "touch RAN", "."),
+    "a module that the engine imports": graph("function torchspore.engine.torch_internals.torch_private:subprocess.call",
+                                              ["list", "touch", "RAN"]),
     "another name in the same module": graph("function torchspore.graph.control_flow.execution:sys", "x"),
     "os.system": graph("function os:system", "touch RAN"),
     "a dunder way through torch.ops": graph("operator __class__.__init__.__globals__", X),

@@ -7,7 +7,7 @@ import pytest
 @pytest.fixture(scope="session")
 def counted() -> None:
     """The native file that counts memory, built; tests are skipped where there is none."""
-    from torchspore.engine.core import allocator
+    from torchspore.engine.native import allocator
 
     if allocator.why_not():
         pytest.skip(f"memory is not counted: {allocator.why_not()}")

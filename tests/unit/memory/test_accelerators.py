@@ -19,8 +19,10 @@ from torchspore.context import effects
 from torchspore.context.options import OPTIONS
 from torchspore.context.public import get_context, set_context
 from torchspore.context.store import STORE
-from torchspore.engine.core import device, torch_private
+from torchspore.engine.devices import device
+from torchspore.engine.execution import device_selection
 from torchspore.engine.memory import limit
+from torchspore.engine.torch_internals import torch_private
 from torchspore.errors import EffectRefused
 
 GIB = 1 << 30
@@ -60,7 +62,7 @@ def card(request: pytest.FixtureRequest) -> Iterator[Card]:
         yield result
         STORE.reset("context")
         STORE.learn_default("device_target", "CPU")
-        device.await_use(False)
+        device_selection.await_use(False)
 
 
 @pytest.fixture

@@ -60,8 +60,8 @@ def test_nothing_is_counted_before_a_program_asks(run: Program, tmp_path: Path) 
     (tmp_path / "train.py").write_text("""
 import sys
 from mindspore import hal, ops, runtime
-from torchspore.engine.core import tensor
-from torchspore.engine.core import allocator as counter
+from torchspore.engine.tensors import tensor
+from torchspore.engine.native import allocator as counter
 assert tensor.active == 1                 # until the first operator has run
 x = ops.ones((10, 10)) + 1
 assert (tensor.active, counter.is_on, counter._library) == (0, False, None)

@@ -29,8 +29,8 @@ from mindspore.profiler import (
     tensorboard_trace_handler,
 )
 
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core import torch_private
+from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.torch_internals import torch_private
 from torchspore.observe.profiling import instrumentation
 
 DETAIL = ["op_side", "op_type", "op_name", "full_op_name", "op_occurrences", "op_total_time(ms)", "op_avg_time(ms)", "total_proportion",

@@ -10,7 +10,7 @@ import torch
 from mindspore import nn
 
 from torchspore.distributed.parameter_server.values import rows_between, unreadable
-from torchspore.engine.core.delayed_values import is_delayed
+from torchspore.engine.tensors.delayed_values import is_delayed
 
 ROWS = 40_000
 

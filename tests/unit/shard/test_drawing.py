@@ -11,7 +11,7 @@ from mindspore import Tensor, nn, ops
 
 from torchspore.context import effects
 from torchspore.distributed.shard.pipeline_parallel import random_numbers
-from torchspore.engine.core import generators
+from torchspore.engine.random import generators
 from torchspore.graph import dispatch
 
 SCHEDULES = ("1f1b", "gpipe", "zero_bubble_v", "interleaved")

@@ -18,10 +18,10 @@ from torchspore.distributed.shard import collective_nodes, cost_estimate, partit
 from torchspore.distributed.shard.partitioner import Policy
 from torchspore.distributed.shard.search import axis, costs
 from torchspore.distributed.shard.search.axis import UNSPLIT, Move
-from torchspore.engine.core import node_metadata
-from torchspore.engine.core.device_layout import Layout
-from torchspore.engine.core.device_mesh import Mesh
-from torchspore.engine.core.torch_private import make_fx
+from torchspore.engine.layouts.device_layout import Layout
+from torchspore.engine.layouts.device_mesh import Mesh
+from torchspore.engine.torch_internals import node_metadata
+from torchspore.engine.torch_internals.torch_private import make_fx
 from torchspore.graph import dispatch
 
 TWO_LEVELS = Machine(bandwidth=1e9, latency=1e-5, levels=(Level(4, 1e11, 1e-6),))

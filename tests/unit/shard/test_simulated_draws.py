@@ -9,7 +9,7 @@ import pytest
 import torch
 from mindspore import Tensor, nn, ops
 
-from torchspore.engine.core import generators
+from torchspore.engine.random import generators
 
 
 class Recomputed(nn.Cell):

@@ -92,7 +92,7 @@ def test_messages_go_into_files(
 
 
 def test_what_torchspore_says_it_says_once(anew: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from torchspore.engine.core.front_end import FRONT
+    from torchspore.engine.front_end import FRONT
 
     for _ in range(3):
         FRONT.warn("the same again")

@@ -19,7 +19,7 @@ ascend_config = Option(
     example="set_context(ascend_config={'precision_mode': 'must_keep_origin_dtype'})", since="2.0", doc="Details of Ascend devices.",
 )
 precision_mode = Option(
-    member_of="ascend_config", settable=False, default="", effect="engine.devices.npu.options:precision",
+    member_of="ascend_config", settable=False, default="", effect="engine.execution.precision:follow_mode",
     read_by="graph.settings",
     fixed_outcomes={"must_keep_origin_dtype": "operators compute in the dtypes of the program"},
     kind=Choice("force_fp16", "allow_fp32_to_fp16", "allow_mix_precision", "must_keep_origin_dtype", "force_fp32", "allow_fp32_to_bf16",
@@ -78,7 +78,7 @@ op_debug_option = Option(
     settable=False,
     kind=Choice("oom", none=OptionTypeError),
     default="",
-    effect="engine.core.memory_bounds:check",
+    effect="engine.execution.memory_bounds:check",
     process_wide=True,
     example="set_context(ascend_config={'op_debug_option': 'oom'})",
     since="2.3",

@@ -50,7 +50,7 @@ save_graphs_path = Option(
 )
 print_file_path = Option(
     kind=PrintPath(resolve=True, not_directory=True), default="", example="set_context(print_file_path='print.pb')",
-    effect="engine.core.printing:select", process_wide=True, since="0.5",
+    effect="engine.execution.printing:select", process_wide=True, since="0.5",
     doc="The file that ops.Print writes to instead of the screen; `parse_print` reads it.",
 )
 env_config_path = Option(

@@ -42,7 +42,7 @@ grad_for_scalar = Option(
     doc="Allows gradients with respect to Python numbers.",
 )
 enable_reduce_precision = Option(
-    kind=Bool(), default=True, in_graph_key=True, read_by="engine.core.unsupported_dtypes",
+    kind=Bool(), default=True, in_graph_key=True, read_by="engine.execution.unsupported_dtypes",
     example="set_context(enable_reduce_precision=False)",
     fixed_outcomes={True: "operators that lack a kernel in their dtype compute in float32 and are cast back",
             False: "an operator that lacks a kernel in its dtype is an error"},
@@ -50,7 +50,7 @@ enable_reduce_precision = Option(
     doc="Lets an operator run in a lower precision if the device lacks the requested one. Otherwise that is an error.",
 )
 enable_auto_mixed_precision = Option(
-    kind=Bool(), default=False, in_graph_key=True, effect="engine.core.precision:follow_auto_mixed", read_by="graph.settings",
+    kind=Bool(), default=False, in_graph_key=True, effect="engine.execution.precision:follow_auto_mixed", read_by="graph.settings",
     fixed_outcomes={False: "no policy is chosen automatically"}, example="set_context(enable_auto_mixed_precision=True)",
     since="0.1",
     doc="Mixed precision for the whole program: the policy allow_mix_precision of `precision_mode`, if that is not set.",

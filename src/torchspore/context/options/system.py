@@ -8,15 +8,15 @@ from torchspore.context.option import On, Option, When
 from torchspore.errors import LateDeviceChange, OptionValueError
 
 device_target = Option(
-    kind=Choice("CPU", "GPU", "Ascend", also={"Davinci": "Ascend"}), default="CPU", effect="engine.core.device:select",
+    kind=Choice("CPU", "GPU", "Ascend", also={"Davinci": "Ascend"}), default="CPU", effect="engine.execution.device_selection:select",
     runs_again=False, when=When.BEFORE_DEVICE_USE, in_graph_key=True, example="set_context(device_target='CPU')",
     since="0.1",
     doc="The device on which Tensors are placed and operators run. It is applied before every other option of the same call. "
         "By default the available accelerator, otherwise the CPU; `TORCHSPORE_DEVICE` forces it for a whole program.",
 )
 device_id = Option(
-    kind=Int(0, 4095), default=0, effect="engine.core.device:select_index", when=When.BEFORE_DEVICE_USE, late_error=LateDeviceChange,
-    runs_again=False, in_graph_key=True, environment=("DEVICE_ID",), example="set_context(device_id=0)",
+    kind=Int(0, 4095), default=0, effect="engine.execution.device_selection:select_index", when=When.BEFORE_DEVICE_USE,
+    late_error=LateDeviceChange, runs_again=False, in_graph_key=True, environment=("DEVICE_ID",), example="set_context(device_id=0)",
     since="0.1",
     doc="Which of the host's accelerators this process uses. On the CPU it is stored and changes nothing. "
         "The device is checked when it is first used, and reading the option does not freeze it.",
@@ -50,7 +50,7 @@ op_timeout = Option(
         "it to the device.",
 )
 runtime_num_threads = Option(
-    kind=Int(0), default=lambda device: min(30, cores.usable()), effect="engine.core.threads:set_limit", process_wide=True,
+    kind=Int(0), default=lambda device: min(30, cores.usable()), effect="engine.devices.threads:set_limit", process_wide=True,
     in_graph_key=True, example="set_context(runtime_num_threads=4)",
     since="1.7",
     doc="The number of threads that CPU kernels may use. At most one per core is used; 0 leaves the number to torch.",

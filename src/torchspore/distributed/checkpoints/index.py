@@ -20,7 +20,7 @@ from typing import Any
 from torchspore.base import files, json_text
 from torchspore.base.checkpoint_file import NUMPY_TYPES
 from torchspore.base.text import message, short
-from torchspore.engine.core import dtypes
+from torchspore.engine.tensors import dtypes
 from torchspore.errors import FileFormatError
 
 NAME = "checkpoint.json"

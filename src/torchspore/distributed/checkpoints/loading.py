@@ -16,8 +16,8 @@ from safetensors import SafetensorError, safe_open
 from torchspore.base.text import message
 from torchspore.distributed.checkpoints import index as index_file
 from torchspore.distributed.checkpoints.index import Part, StoredValue
-from torchspore.engine.core import device
-from torchspore.engine.core.torch_private import without_modes
+from torchspore.engine.devices import device
+from torchspore.engine.torch_internals.torch_private import without_modes
 from torchspore.errors import FileFormatError
 
 _MOST_OPEN = 16

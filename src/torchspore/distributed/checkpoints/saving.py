@@ -26,7 +26,8 @@ from torchspore.distributed.checkpoints import local_parts
 from torchspore.distributed.checkpoints.index import Index, Part, StoredValue
 from torchspore.distributed.checkpoints.local_parts import LocalPart
 from torchspore.distributed.comm import collectives, groups
-from torchspore.engine.core import dtypes, safetensors_writer
+from torchspore.engine import safetensors_writer
+from torchspore.engine.tensors import dtypes
 from torchspore.errors import CommunicationError
 
 CALL = "save_checkpoint(format='dcp')"

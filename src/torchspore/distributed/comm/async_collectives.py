@@ -12,7 +12,7 @@ from torchspore.distributed.comm import collectives, groups, operators
 from torchspore.distributed.comm.collectives import KINDS, Work
 from torchspore.distributed.comm.groups import Group
 from torchspore.distributed.comm.operators import UNKNOWN_TO_GLOO
-from torchspore.engine.core import tensor as engine
+from torchspore.engine.tensors import tensor as engine
 
 Begun = tuple[torch.Tensor, Work]
 

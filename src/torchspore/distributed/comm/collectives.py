@@ -16,7 +16,7 @@ from torchspore.base.text import list_choices, message
 from torchspore.distributed.comm import groups, operators
 from torchspore.distributed.comm.groups import Group
 from torchspore.distributed.comm.operators import wait_for
-from torchspore.engine.core.torch_private import in_transform
+from torchspore.engine.torch_internals.torch_private import in_transform
 
 KINDS = {"sum": "sum", "max": "max", "min": "min", "prod": "product", "avg": "avg"}
 """The reductions: torch's name by MindSpore's name."""

@@ -20,7 +20,10 @@ from torchspore.context.store import STORE
 from torchspore.distributed.comm import agreement, channels, environment, peer_liveness, rank_lists, rendezvous, torch_diagnosis, watchdog
 from torchspore.distributed.comm.environment import ALONE, ProcessInfo
 from torchspore.distributed.comm.reduction_terms import EVERY
-from torchspore.engine.core import change_counters, device, gpu_kinds, process, torch_process_groups
+from torchspore.engine import process
+from torchspore.engine.devices import device, gpu_kinds
+from torchspore.engine.tensors import change_counters
+from torchspore.engine.torch_internals import torch_process_groups
 
 WORLDS = ("hccl_world_group", "nccl_world_group", "mccl_world_group")
 """The names of the group of all processes in MindSpore's three backends; here they refer to the same group."""

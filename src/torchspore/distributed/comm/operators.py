@@ -15,10 +15,10 @@ import torch.distributed
 
 from torchspore.blackbox import marks
 from torchspore.distributed.comm import channels, groups, torch_diagnosis, watchdog
-from torchspore.engine.core import torch_process_groups
-from torchspore.engine.core.custom_operators import define
-from torchspore.engine.core.torch_private import modes_of_now
-from torchspore.engine.core.torch_process_groups import processes_of
+from torchspore.engine.torch_internals import torch_process_groups
+from torchspore.engine.torch_internals.custom_operators import define
+from torchspore.engine.torch_internals.torch_private import modes_of_now
+from torchspore.engine.torch_internals.torch_process_groups import processes_of
 from torchspore.graph.fx import exchanges
 
 functional: Any = torch.ops._c10d_functional

@@ -14,7 +14,7 @@ from pathlib import Path
 from torchspore.base.files import write_atomically
 from torchspore.blackbox import flight_dumps
 from torchspore.distributed.comm import launch
-from torchspore.engine.core import torch_process_groups
+from torchspore.engine.torch_internals import torch_process_groups
 
 FILE = "TORCH_FR_DUMP_TEMP_FILE"
 _DEFAULTS = {"TORCH_NCCL_DUMP_ON_TIMEOUT": "1", "TORCH_NCCL_ENABLE_MONITORING": "1", "TORCH_FR_BUFFER_SIZE": "2000"}

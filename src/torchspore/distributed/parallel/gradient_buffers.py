@@ -16,8 +16,9 @@ from torchspore.base.frames import user_line
 from torchspore.base.text import message
 from torchspore.distributed.comm import collectives
 from torchspore.distributed.comm.groups import Group
-from torchspore.engine.core import gradient_hooks, torch_private
-from torchspore.engine.core.tensor import TensorBase, raw, wrap
+from torchspore.engine.autograd import gradient_hooks
+from torchspore.engine.tensors.tensor import TensorBase, raw, wrap
+from torchspore.engine.torch_internals import torch_private
 
 FIRST = 1 << 20
 """Bytes of the first message, which shall leave early, where nothing says how large messages are."""

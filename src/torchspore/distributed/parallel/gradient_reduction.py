@@ -10,8 +10,8 @@ import torch
 
 from torchspore.distributed.comm.groups import Group
 from torchspore.distributed.parallel.fusion import Buckets
-from torchspore.engine.core.tensor import TensorBase, frame
-from torchspore.engine.core.torch_private import no_transforms, without_modes
+from torchspore.engine.tensors.tensor import TensorBase, frame
+from torchspore.engine.torch_internals.torch_private import no_transforms, without_modes
 
 Gradients = Sequence[torch.Tensor]
 

@@ -16,7 +16,7 @@ import torch
 from torchspore.distributed.comm import collectives, groups, operators
 from torchspore.distributed.comm.groups import Group
 from torchspore.distributed.parallel import fusion
-from torchspore.engine.core import torch_private
+from torchspore.engine.torch_internals import torch_private
 
 LARGEST = 4 * fusion.MEGABYTE
 """Bytes of a message of small gradients, unless the context limits messages to less."""

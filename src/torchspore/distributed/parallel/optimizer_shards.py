@@ -22,12 +22,12 @@ from torchspore.distributed.parallel.gradient_reduction import is_traced
 from torchspore.distributed.parallel.gradient_scatters import Scatters
 from torchspore.distributed.parallel.sharded_weights import RowShardedWeight
 from torchspore.engine.autograd import grad
-from torchspore.engine.core import change_counters
-from torchspore.engine.core.delayed_values import DelayedValue, is_delayed
-from torchspore.engine.core.sharded_layout import ShardedLayout
-from torchspore.engine.core.sharded_value import ShardedValue, local_part
-from torchspore.engine.core.tensor import frame, raw, wrap
+from torchspore.engine.layouts.sharded_layout import ShardedLayout
+from torchspore.engine.layouts.sharded_value import ShardedValue, local_part
 from torchspore.engine.memory import reserved_zeros
+from torchspore.engine.tensors import change_counters
+from torchspore.engine.tensors.delayed_values import DelayedValue, is_delayed
+from torchspore.engine.tensors.tensor import frame, raw, wrap
 
 OPTION = "auto_parallel.enable_parallel_optimizer"
 _CONFIG = "auto_parallel.parallel_optimizer_config."

@@ -16,7 +16,7 @@ from torchspore.distributed.parallel import gradient_reduction as sums
 from torchspore.distributed.parallel import parameter_broadcast
 from torchspore.distributed.parallel.gradient_reduction import Message, Plan, is_traced
 from torchspore.engine.autograd import grad
-from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.tensors.tensor import TensorBase
 
 _reducers: dict[tuple[int, ...], weakref.ref[EarlyReducer]] = {}
 """By the ids of Parameters, who sums their gradients."""

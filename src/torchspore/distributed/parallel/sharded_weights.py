@@ -11,10 +11,10 @@ from typing import Any
 import torch
 
 from torchspore.base.text import message
-from torchspore.engine.core import torch_private
-from torchspore.engine.core.sharded_value import RowShard
-from torchspore.engine.core.tensor import TensorBase
-from torchspore.engine.core.torch_private import tree_map
+from torchspore.engine.layouts.sharded_value import RowShard
+from torchspore.engine.tensors.tensor import TensorBase
+from torchspore.engine.torch_internals import torch_private
+from torchspore.engine.torch_internals.torch_private import tree_map
 
 _aten: Any = torch.ops.aten
 _COPIES = frozenset({_aten.detach.default, _aten.alias.default})

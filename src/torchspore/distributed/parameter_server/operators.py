@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from torchspore.distributed.parameter_server.values import to_host
-from torchspore.engine.core.custom_operators import define
+from torchspore.engine.torch_internals.custom_operators import define
 
 
 class _Connection:

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import torch
 
-from torchspore.engine.core.delayed_values import DelayedValue, is_delayed
-from torchspore.engine.core.tensor import TensorBase, raw
 from torchspore.engine.functional.row_gradients import RowsBase
+from torchspore.engine.tensors.delayed_values import DelayedValue, is_delayed
+from torchspore.engine.tensors.tensor import TensorBase, raw
 
 
 def unreadable(t: torch.Tensor) -> torch.Tensor:

@@ -12,7 +12,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.distributed.shard import strategy_marker
-from torchspore.engine.core.torch_private import is_operator
+from torchspore.engine.torch_internals.torch_private import is_operator
 from torchspore.graph.fx.aliasing import mutated_owners, owners, view_source, writes
 
 

@@ -11,7 +11,7 @@ from torchspore.distributed.shard import collective_nodes as nodes
 from torchspore.distributed.shard import node_builder
 from torchspore.distributed.shard.node_builder import faking
 from torchspore.distributed.shard.partitioner import LocalGraph
-from torchspore.engine.core import node_metadata
+from torchspore.engine.torch_internals import node_metadata
 
 _aten = torch.ops.aten
 

@@ -11,7 +11,7 @@ from torch.fx.node import Node
 
 from torchspore.distributed.shard import node_builder
 from torchspore.distributed.shard.node_builder import faking
-from torchspore.engine.core.torch_private import OpOverload
+from torchspore.engine.torch_internals.torch_private import OpOverload
 from torchspore.graph.fx.modules import copy_module
 from torchspore.graph.passes import drop_dead
 

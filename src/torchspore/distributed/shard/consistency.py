@@ -17,9 +17,10 @@ from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
 from torchspore.distributed.comm import agreement, collectives, groups, object_collectives
 from torchspore.distributed.parallel import settings
-from torchspore.engine.core import change_counters, generators
-from torchspore.engine.core.delayed_values import DelayedValue, is_delayed
-from torchspore.engine.core.sharded_layout import sharded_layout_of
+from torchspore.engine.layouts.sharded_layout import sharded_layout_of
+from torchspore.engine.random import generators
+from torchspore.engine.tensors import change_counters
+from torchspore.engine.tensors.delayed_values import DelayedValue, is_delayed
 
 _alike: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 """The Parameters that all have alike, by their ids."""

@@ -15,10 +15,10 @@ from torchspore.distributed.shard.memory_model import bytes_of
 from torchspore.distributed.shard.pipeline_parallel.stage_assignment import ALL, stage_of
 from torchspore.distributed.shard.redistribution import CUT
 from torchspore.distributed.shard.search import costs
-from torchspore.engine.core import node_metadata
-from torchspore.engine.core.device_mesh import Mesh
-from torchspore.engine.core.torch_private import is_operator
 from torchspore.engine.functional import flops
+from torchspore.engine.layouts.device_mesh import Mesh
+from torchspore.engine.torch_internals import node_metadata
+from torchspore.engine.torch_internals.torch_private import is_operator
 
 _MARKS = {"laid": "redistribution", "mirror": "Parameter", "mirrored": "mean", "detach": "detach", "clone": "clone"}
 """What is not an operator of the program's, and what a plan calls it."""

@@ -10,8 +10,8 @@ from torchspore.base.text import message, short
 from torchspore.distributed.shard import strategy_calls, strategy_marker
 from torchspore.distributed.shard.strategy_validation import TensorLayout
 from torchspore.distributed.shard.strategy_validation.layout import read
-from torchspore.engine.core import tree
-from torchspore.engine.core.tensor import TensorBase, raw, wrap
+from torchspore.engine.tensors import tree
+from torchspore.engine.tensors.tensor import TensorBase, raw, wrap
 
 
 def layout_of(strategy: Any, shape: Sequence[int], devices: int) -> TensorLayout:

@@ -17,8 +17,8 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import DEFAULT, STORE
 from torchspore.distributed import device_count
-from torchspore.engine.core import printing
-from torchspore.engine.core.custom_operators import define
+from torchspore.engine.execution import printing
+from torchspore.engine.torch_internals.custom_operators import define
 
 _OPTION = "auto_parallel.dump_local_norm"
 _PATH = "auto_parallel.dump_local_norm_path"

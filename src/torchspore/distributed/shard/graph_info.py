@@ -17,7 +17,7 @@ from torch.fx.node import Node
 
 from torchspore.distributed.shard import collective_nodes, strategy_marker
 from torchspore.distributed.shard.operator_inputs import described_inputs, external_inputs
-from torchspore.engine.core import node_metadata
+from torchspore.engine.torch_internals import node_metadata
 from torchspore.graph.specialization.open_arguments import IS_EXAMPLE
 
 _EXCHANGES = {

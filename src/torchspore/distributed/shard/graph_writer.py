@@ -14,9 +14,9 @@ from torchspore.distributed.shard import node_builder, redistribution
 from torchspore.distributed.shard.local_graph import Policy, SplitOperator, Value
 from torchspore.distributed.shard.node_builder import faking
 from torchspore.distributed.shard.redistribution import Step
-from torchspore.engine.core import node_metadata
-from torchspore.engine.core.device_layout import Axes, Layout, Shape
-from torchspore.engine.core.device_mesh import Mesh
+from torchspore.engine.layouts.device_layout import Axes, Layout, Shape
+from torchspore.engine.layouts.device_mesh import Mesh
+from torchspore.engine.torch_internals import node_metadata
 
 
 class GraphWriter:

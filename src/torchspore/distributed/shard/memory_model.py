@@ -8,7 +8,8 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.distributed.shard.pipeline_parallel import stage_graph
-from torchspore.engine.core import node_metadata, tree
+from torchspore.engine.tensors import tree
+from torchspore.engine.torch_internals import node_metadata
 from torchspore.graph.fx.aliasing import owners
 
 

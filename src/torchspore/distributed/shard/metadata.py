@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from torchspore.context.store import STORE
-from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.tensors.tensor import TensorBase
 
 if TYPE_CHECKING:
     from torchspore.distributed.shard.sharded_capture import ShardedCapture

@@ -12,7 +12,7 @@ from torch.fx.node import Node
 
 from torchspore.distributed.shard import node_builder
 from torchspore.distributed.shard.node_builder import faking
-from torchspore.engine.core.custom_operators import define
+from torchspore.engine.torch_internals.custom_operators import define
 from torchspore.graph.fx.modules import copy_module
 from torchspore.graph.passes import drop_dead
 

@@ -11,8 +11,8 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.distributed.shard import collective_nodes as nodes
-from torchspore.engine.core import tree
-from torchspore.engine.core.torch_private import FakeTensor, disable_proxy_modes_tracing, is_operator
+from torchspore.engine.tensors import tree
+from torchspore.engine.torch_internals.torch_private import FakeTensor, disable_proxy_modes_tracing, is_operator
 
 _aten = torch.ops.aten
 _NOTHING: Mapping[str, Any] = {}

@@ -7,8 +7,9 @@ from typing import Any
 from torch.fx.node import Node
 
 from torchspore.distributed.shard.strategy_validation import Fit
-from torchspore.engine.core import node_metadata, tree
-from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.tensors import tree
+from torchspore.engine.tensors.tensor import TensorBase
+from torchspore.engine.torch_internals import node_metadata
 from torchspore.graph.capture.capture import Capture
 
 TENSOR = "<Tensor>"

@@ -26,10 +26,11 @@ from torchspore.distributed.shard.node_builder import faking
 from torchspore.distributed.shard.plan import Plan
 from torchspore.distributed.shard.propagation_rules import OperatorCall, rule_of
 from torchspore.distributed.shard.propagation_rules.rule import Local, Rule, choose, layout_of, results, split_of_writes
-from torchspore.engine.core import node_metadata, tree
-from torchspore.engine.core.device_layout import Layout, Shape, unsplit
-from torchspore.engine.core.device_mesh import Mesh
-from torchspore.engine.core.torch_private import graph_module, is_operator
+from torchspore.engine.layouts.device_layout import Layout, Shape, unsplit
+from torchspore.engine.layouts.device_mesh import Mesh
+from torchspore.engine.tensors import tree
+from torchspore.engine.torch_internals import node_metadata
+from torchspore.engine.torch_internals.torch_private import graph_module, is_operator
 from torchspore.graph.fx.aliasing import owners, view_source
 from torchspore.graph.fx.operator_arguments import arguments_by_name
 

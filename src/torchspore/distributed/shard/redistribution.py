@@ -8,8 +8,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from torchspore.engine.core.device_layout import Axes, Layout, Shape
-from torchspore.engine.core.device_mesh import Mesh
+from torchspore.engine.layouts.device_layout import Axes, Layout, Shape
+from torchspore.engine.layouts.device_mesh import Mesh
 
 REDUCE, SCATTER, GATHER, EXCHANGE, CUT = "all_reduce", "reduce_scatter", "all_gather", "all_to_all", "cut"
 """Terms summed; terms summed and cut; a dimension made whole; the cut moved to another dimension; a part taken, which sends nothing."""

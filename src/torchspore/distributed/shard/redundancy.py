@@ -7,10 +7,10 @@ from typing import Any
 from torchspore.distributed import device_count
 from torchspore.distributed.comm import collectives, groups, object_collectives
 from torchspore.distributed.parallel import optimizer_shards
-from torchspore.engine.core.device_mesh import Mesh
-from torchspore.engine.core.sharded_layout import ShardedLayout, sharded_layout_of
-from torchspore.engine.core.sharded_value import local_part as own_part
-from torchspore.engine.core.tensor import raw, wrap
+from torchspore.engine.layouts.device_mesh import Mesh
+from torchspore.engine.layouts.sharded_layout import ShardedLayout, sharded_layout_of
+from torchspore.engine.layouts.sharded_value import local_part as own_part
+from torchspore.engine.tensors.tensor import raw, wrap
 
 
 def holders(parameter: Any) -> tuple[int, ...]:

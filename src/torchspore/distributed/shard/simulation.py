@@ -14,12 +14,13 @@ from torch.fx.node import Node
 
 from torchspore.distributed.shard import collective_nodes as nodes
 from torchspore.distributed.shard.partitioner import LocalGraph
-from torchspore.engine.core import current_operator, tree
-from torchspore.engine.core.device_layout import Layout, Shape
-from torchspore.engine.core.device_mesh import Mesh
-from torchspore.engine.core.torch_private import is_operator
+from torchspore.engine.execution import current_operator
 from torchspore.engine.functional import recurrent
+from torchspore.engine.layouts.device_layout import Layout, Shape
+from torchspore.engine.layouts.device_mesh import Mesh
 from torchspore.engine.random import operator_streams
+from torchspore.engine.tensors import tree
+from torchspore.engine.torch_internals.torch_private import is_operator
 from torchspore.graph.fx.aliasing import mutated_owners
 
 _REDUCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {

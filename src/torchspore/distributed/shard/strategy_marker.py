@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core.custom_operators import LIBRARY, define
-from torchspore.engine.core.device_layout import Layout, from_matrix
-from torchspore.engine.core.device_mesh import Mesh
+from torchspore.engine.layouts.device_layout import Layout, from_matrix
+from torchspore.engine.layouts.device_mesh import Mesh
+from torchspore.engine.torch_internals.custom_operators import LIBRARY, define
 
 laid = define("laid(Tensor x, str layout) -> Tensor", lambda x, layout: x.clone(), lambda x, layout: torch.empty_like(x))
 """Its input, which is to lie as the text says."""

@@ -9,7 +9,7 @@ from torch.fx.node import Node
 
 from torchspore.base.text import message
 from torchspore.distributed.shard.local_graph import Value
-from torchspore.engine.core import node_metadata
+from torchspore.engine.torch_internals import node_metadata
 from torchspore.graph.fx.exchanges import is_exchange
 
 _NO_VALUES = ("wait_tensor", "barrier")

@@ -11,7 +11,7 @@ from torch.fx.node import Node
 from torchspore.distributed.shard import collective_nodes as nodes
 from torchspore.distributed.shard.local_graph import LocalGraph, SplitOperator
 from torchspore.distributed.shard.redistribution import GATHER
-from torchspore.engine.core import node_metadata
+from torchspore.engine.torch_internals import node_metadata
 from torchspore.graph.fx.aliasing import owners, writes
 from torchspore.graph.passes.regather import views_of
 

@@ -12,10 +12,10 @@ from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.engine.autograd.grad import is_differentiable
 from torchspore.engine.autograd.grad_overrides import fitting
-from torchspore.engine.core import tree
-from torchspore.engine.core.dtypes import FROM_TORCH
-from torchspore.engine.core.tensor import apart, frame, is_recording, raw, tensors, transform, wrap
-from torchspore.engine.core.torch_interop import entered
+from torchspore.engine.tensors import tree
+from torchspore.engine.tensors.dtypes import FROM_TORCH
+from torchspore.engine.tensors.tensor import apart, frame, is_recording, raw, tensors, transform, wrap
+from torchspore.engine.tensors.torch_interop import entered
 
 _EMPTY = CellType()
 

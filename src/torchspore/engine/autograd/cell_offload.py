@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from torchspore.context import effects
-from torchspore.engine.core import torch_private
-from torchspore.engine.core.tensor import is_recording
 from torchspore.engine.memory import offload
 from torchspore.engine.memory.saved_tensors import Tape
+from torchspore.engine.tensors.tensor import is_recording
+from torchspore.engine.torch_internals import torch_private
 
 RULE = "offload"
 """The note of a Cell next to its rules for recomputing."""

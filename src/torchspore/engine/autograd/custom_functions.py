@@ -8,8 +8,8 @@ import torch
 
 from torchspore.base.text import message, with_hint
 from torchspore.engine.autograd.grad_overrides import fitting
-from torchspore.engine.core.tensor import TensorBase, apart, is_recording, raw, wrap
-from torchspore.engine.core.torch_interop import entered
+from torchspore.engine.tensors.tensor import TensorBase, apart, is_recording, raw, wrap
+from torchspore.engine.tensors.torch_interop import entered
 
 Tensors = list[torch.Tensor]
 

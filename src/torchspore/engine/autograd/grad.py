@@ -14,14 +14,16 @@ import torch
 
 from torchspore.base.text import message
 from torchspore.context.store import STORE
-from torchspore.engine.autograd import gradient_errors
-from torchspore.engine.core import backward_pass, gradient_hooks, integer_gradients, thread_state, torch_private, tree
-from torchspore.engine.core.in_place_versions import Extent, Versions, base_of, renamed
-from torchspore.engine.core.tensor import Composite, Frame, TensorBase, frame, is_recording, raw, tensors, transform, wrap
-from torchspore.engine.core.torch_interop import entered
-from torchspore.engine.core.training_start import TRAINING_START
+from torchspore.engine.autograd import backward_pass, gradient_errors, gradient_hooks, integer_gradients
+from torchspore.engine.execution import thread_state
+from torchspore.engine.execution.training_start import TRAINING_START
 from torchspore.engine.functional import row_gradients as rows_module
 from torchspore.engine.memory import offload
+from torchspore.engine.tensors import tree
+from torchspore.engine.tensors.in_place_versions import Extent, Versions, base_of, renamed
+from torchspore.engine.tensors.tensor import Composite, Frame, TensorBase, frame, is_recording, raw, tensors, transform, wrap
+from torchspore.engine.tensors.torch_interop import entered
+from torchspore.engine.torch_internals import torch_private
 
 
 class GradientListener:

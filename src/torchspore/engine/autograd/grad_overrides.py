@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from torchspore.engine.autograd.grad import is_differentiable
-from torchspore.engine.core.tensor import raw, tensors
+from torchspore.engine.tensors.tensor import raw, tensors
 
 
 def fitting(

@@ -15,13 +15,14 @@ import torch
 from torch.autograd.graph import saved_tensors_hooks
 
 from torchspore.context import effects
-from torchspore.engine.core import generators, integer_gradients
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core.tensor import Frame, TensorBase, is_recording, raw, tensors, transform, wrap
-from torchspore.engine.core.thread_state import in_pynative
-from torchspore.engine.core.torch_interop import entered
-from torchspore.engine.core.torch_private import disable_proxy_modes_tracing, proxy_of, track_tensor_tree, without_modes
+from torchspore.engine.autograd import integer_gradients
+from torchspore.engine.execution.thread_state import in_pynative
 from torchspore.engine.memory import saved_tensors
+from torchspore.engine.random import generators
+from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors.tensor import Frame, TensorBase, is_recording, raw, tensors, transform, wrap
+from torchspore.engine.tensors.torch_interop import entered
+from torchspore.engine.torch_internals.torch_private import disable_proxy_modes_tracing, proxy_of, track_tensor_tree, without_modes
 
 _MISSING = object()
 _SMALL = 65536

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from torchspore.engine.autograd import recompute
-from torchspore.engine.core.tensor import Frame, TensorBase, frame
+from torchspore.engine.tensors.tensor import Frame, TensorBase, frame
 
 
 class Beginning(recompute.First):

@@ -8,7 +8,7 @@ import torch
 from torch.autograd import graph
 
 from torchspore.base.text import message
-from torchspore.engine.core.tensor import TensorBase, is_recording, raw, wrap
+from torchspore.engine.tensors.tensor import TensorBase, is_recording, raw, wrap
 
 Pack = Callable[[Any], Any]
 Unpack = Callable[[Any], Any]

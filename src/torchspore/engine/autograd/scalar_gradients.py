@@ -9,9 +9,9 @@ import torch
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
-from torchspore.engine.core import tree
-from torchspore.engine.core.number import Number
-from torchspore.engine.core.tensor import raw, wrap
+from torchspore.engine.tensors import tree
+from torchspore.engine.tensors.number import Number
+from torchspore.engine.tensors.tensor import raw, wrap
 
 _APPLIED = Outcome.applied("gradients of Python numbers are Tensors of one float32")
 

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from torchspore.context import effects
-from torchspore.engine.core import device, device_facts
-from torchspore.engine.core.torch_private import TorchDispatchMode, modes_of_now, tree_leaves
+from torchspore.engine.devices import device, device_facts
+from torchspore.engine.torch_internals.torch_private import TorchDispatchMode, modes_of_now, tree_leaves
 
 
 class _Here:

@@ -18,8 +18,8 @@ from torchspore.base.frames import user_frame
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
-from torchspore.engine.core import device
-from torchspore.engine.core.front_end import FRONT
+from torchspore.engine.devices import device
+from torchspore.engine.front_end import FRONT
 
 # Real MindSpore exports these two, and programs for Ascend look at them.
 _EXPORTED = {"HCCL_DETERMINISTIC": "true", "TE_PARALLEL_COMPILER": "1"}

@@ -11,13 +11,15 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
-from torchspore.engine.core import device, memory_owners, tree
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core.tensor import TensorBase, tensors
+from torchspore.engine.devices import device
+from torchspore.engine.execution import device_selection
+from torchspore.engine.memory import memory_owners
+from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors import tree
+from torchspore.engine.tensors.tensor import TensorBase, tensors
 from torchspore.errors import DeviceFailed
 
 wait_for_each = False
-notes_lines = False
 awaits_first = False
 """True if the first operator of the program is still to come."""
 _graph_options: set[str] = set()
@@ -58,12 +60,12 @@ def take_gradients(is_on: bool) -> None:
 
 def after(out: Any) -> None:
     """Is called with an operator's result (torch tensors) while `tensor.active` is not zero."""
-    if device.awaits_use:
+    if device_selection.awaits_use:
         for t in tree.listed(out):
-            device.used(t)
+            device_selection.note_use(t)
     if awaits_first:
         _begin()
-    if notes_lines:
+    if memory_owners.notes_lines:
         if out.__class__ is torch.Tensor:
             memory_owners.note(out)
         else:
@@ -80,14 +82,6 @@ def await_first() -> None:
     global awaits_first
     awaits_first = True
     engine.follow_operators(True)
-
-
-def note_lines(is_on: bool) -> None:
-    """Makes each operator's result known by the user's line, for errors that name who holds memory; or no longer."""
-    global notes_lines
-    if is_on != notes_lines:
-        notes_lines = is_on
-        engine.follow_operators(is_on)
 
 
 def _begin() -> None:

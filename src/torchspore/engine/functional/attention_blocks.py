@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core.custom_operators import define
+from torchspore.engine.torch_internals.custom_operators import define
 
 T = torch.Tensor
 _is_in_blocks: ContextVar[bool] = ContextVar("attention in blocks", default=False)

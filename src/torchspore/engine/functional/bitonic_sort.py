@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchspore.engine.core.custom_operators import LIBRARY, define
+from torchspore.engine.torch_internals.custom_operators import LIBRARY, define
 
 T = torch.Tensor
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core.custom_operators import LIBRARY, define
+from torchspore.engine.torch_internals.custom_operators import LIBRARY, define
 
 T = torch.Tensor
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import torch
 
-from torchspore.engine.core import torch_private
-from torchspore.engine.execution.half_precision import HALVES
+from torchspore.engine.functional.half_precision import HALVES
+from torchspore.engine.torch_internals import torch_private
 
 Tensors = Sequence[torch.Tensor]
 

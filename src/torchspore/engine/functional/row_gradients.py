@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import torch
 
-from torchspore.engine.core.front_end import FRONT
-from torchspore.engine.core.tensor import Composite, TensorBase, raw, wrap
+from torchspore.engine.front_end import FRONT
 from torchspore.engine.functional import optimizers
+from torchspore.engine.tensors.tensor import Composite, TensorBase, raw, wrap
 
 T = torch.Tensor
 BLOCK = 1 << 18

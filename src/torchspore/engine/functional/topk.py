@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchspore.engine.core.custom_operators import LIBRARY, define
+from torchspore.engine.torch_internals.custom_operators import LIBRARY, define
 
 T = torch.Tensor
 _HEAP_FACTOR = 64

@@ -14,9 +14,11 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
-from torchspore.engine.core import allocator, device, gpu_kinds, memory_owners, torch_private
-from torchspore.engine.core.device_facts import module_of
-from torchspore.engine.execution import pynative
+from torchspore.engine.devices import device, gpu_kinds
+from torchspore.engine.devices.device_facts import module_of
+from torchspore.engine.memory import memory_owners
+from torchspore.engine.native import allocator
+from torchspore.engine.torch_internals import torch_private
 from torchspore.errors import OutOfMemory
 
 GIB = 1 << 30
@@ -88,7 +90,7 @@ def counting() -> bool:
     """Begins to count, and to note the lines of operators; says whether memory can be counted."""
     with progress.waiting(f"{user_line()}: the counter of memory", "is being compiled; this happens once."):
         if not allocator.is_on and allocator.start():
-            pynative.note_lines(True)
+            memory_owners.note_lines(True)
     return allocator.is_on
 
 
@@ -108,7 +110,7 @@ def release() -> None:
     """Stops counting where nobody wants it any longer."""
     if allocator.is_on and not effects.is_explaining() and _chosen() is None:
         allocator.stop()
-        pynative.note_lines(False)
+        memory_owners.note_lines(False)
         memory_owners.lines.clear()
 
 

@@ -20,12 +20,14 @@ from torchspore.base.text import format_bytes, with_hint
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import DEFAULT, STORE
-from torchspore.engine.core import allocator, gpu_kinds, torch_private
-from torchspore.engine.core import device as devices
-from torchspore.engine.core.tensor import frame
+from torchspore.engine.devices import device as devices
+from torchspore.engine.devices import gpu_kinds
 from torchspore.engine.memory import unlinked_file
 from torchspore.engine.memory.backing_stores import Disk, Host, Store, totals
 from torchspore.engine.memory.saved_tensors import Tape
+from torchspore.engine.native import allocator
+from torchspore.engine.tensors.tensor import frame
+from torchspore.engine.torch_internals import torch_private
 
 _PREFIX = "offload.offload_config."
 _GB = 2**30

@@ -21,12 +21,14 @@ import torch
 
 from torchspore.base.text import format_bytes
 from torchspore.context import effects
-from torchspore.engine.core import change_counters, process, torch_private
-from torchspore.engine.core import device as devices
-from torchspore.engine.core.tensor import TensorBase, frame
+from torchspore.engine import process
+from torchspore.engine.devices import device as devices
 from torchspore.engine.memory import offload, unlinked_file
 from torchspore.engine.memory.backing_stores import full_storage
 from torchspore.engine.memory.saved_tensors import SMALL, can_move
+from torchspore.engine.tensors import change_counters
+from torchspore.engine.tensors.tensor import TensorBase, frame
+from torchspore.engine.torch_internals import torch_private
 
 _PART = 32 << 20
 """Bytes of state that are at hand at a time."""

@@ -16,8 +16,8 @@ from typing import Any
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 
-from torchspore.engine.core import torch_private
 from torchspore.engine.memory.backing_stores import Memory, Piece, Store
+from torchspore.engine.torch_internals import torch_private
 
 SMALL = 1 << 16
 """Bytes from which on it pays to move memory."""

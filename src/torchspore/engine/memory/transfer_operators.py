@@ -5,10 +5,10 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core import torch_private
 from torchspore.engine.memory import offload
 from torchspore.engine.memory.backing_stores import Memory, Piece
 from torchspore.engine.memory.saved_tensors import can_move
+from torchspore.engine.torch_internals import torch_private
 
 Shape = tuple[torch.dtype, Any, torch.Size, tuple[int, ...]]
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchspore.engine.core import device
-from torchspore.engine.core.torch_private import without_modes
+from torchspore.engine.devices import device
 from torchspore.engine.random import philox
+from torchspore.engine.torch_internals.torch_private import without_modes
 
 _FILLS: dict[str, Callable[..., None]] = {
     "uniform": philox.fill_uniform, "normal": philox.fill_normal, "truncated": philox.fill_truncated_normal,

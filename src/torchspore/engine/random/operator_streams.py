@@ -22,13 +22,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchspore.engine.core import generators, random_state
-from torchspore.engine.core.custom_operators import define
-from torchspore.engine.core.tensor import frame
-from torchspore.engine.random import distributions, philox
+from torchspore.engine.random import distributions, generators, philox, random_state
 from torchspore.engine.random.candidate_draws import expected_counts as expected_counts_of
 from torchspore.engine.random.distributions import DRAWS, MERSENNE, MODULUS, keep_mask
 from torchspore.engine.random.parameter_draws import PARAMETER_DRAWS
+from torchspore.engine.tensors.tensor import frame
+from torchspore.engine.torch_internals.custom_operators import define
 
 States = dict[tuple[tuple[int, ...], str], int]
 """The state of a generator for each shape and dtype of a layer's input."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchspore.engine.core.torch_private import without_modes
+from torchspore.engine.torch_internals.torch_private import without_modes
 
 Array = np.ndarray[Any, Any]
 

@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core import tree
-from torchspore.engine.core.torch_private import without_modes
+from torchspore.engine.tensors import tree
+from torchspore.engine.torch_internals.torch_private import without_modes
 from torchspore.graph import passes
 from torchspore.graph.autotune.searches import Gene, Plan, Trials
 from torchspore.graph.backend import eager_codegen, inductor, inference, matrix_products, measurement, variants

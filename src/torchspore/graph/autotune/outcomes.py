@@ -3,11 +3,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base import event_log
 from torchspore.base.frames import user_line
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
-from torchspore.engine.core import event_log
 from torchspore.graph.autotune.tuning_file import SECTION
 
 _NAMES = ("auto_tune_mode", "aoe_tune_mode", "aoe_config")

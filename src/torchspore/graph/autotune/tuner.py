@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
+from torchspore.base import event_log
 from torchspore.base.frames import user_line
-from torchspore.engine.core import event_log
 from torchspore.graph.autotune import deferred, outcomes, tuning_file
 from torchspore.graph.autotune.candidates import GraphVariant, Single
 from torchspore.graph.autotune.searches import Plan, Trials, search_by_bandit, search_by_genes

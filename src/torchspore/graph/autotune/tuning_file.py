@@ -14,11 +14,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from torchspore.base import json_text, once
+from torchspore.base import event_log, json_text, once
 from torchspore.base.files import read_plain, write_atomically
 from torchspore.base.frames import user_line
 from torchspore.context import effects
-from torchspore.engine.core import event_log, process
+from torchspore.engine import process
 from torchspore.graph.fx.fingerprint import machine
 
 PATH_VARIABLE = "TORCHSPORE_TUNING"

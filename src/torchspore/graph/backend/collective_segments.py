@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core import event_log
+from torchspore.base import event_log
 from torchspore.graph.backend import fusion, measurement
 from torchspore.graph.backend.variant_race import Race
 from torchspore.graph.fx.exchanges import is_exchange

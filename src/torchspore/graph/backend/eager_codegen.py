@@ -10,11 +10,12 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core import allocator, current_operator, node_metadata, torch_private
-from torchspore.engine.core.no_grad import NoGrad
-from torchspore.engine.core.torch_private import is_operator
-from torchspore.engine.execution import determinism
+from torchspore.engine.execution import current_operator, determinism
 from torchspore.engine.functional import recurrent
+from torchspore.engine.native import allocator
+from torchspore.engine.torch_internals import node_metadata, torch_private
+from torchspore.engine.torch_internals.no_grad import NoGrad
+from torchspore.engine.torch_internals.torch_private import is_operator
 from torchspore.graph.fx import exchanges
 from torchspore.graph.fx.aliasing import writes
 from torchspore.graph.passes.in_place import overwrite

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import torch
 from torch.fx.node import Node
 
-from torchspore.base import progress
-from torchspore.engine.core import event_log, tree
-from torchspore.engine.core.torch_private import is_operator, without_modes
+from torchspore.base import event_log, progress
 from torchspore.engine.random import operator_streams
+from torchspore.engine.tensors import tree
+from torchspore.engine.torch_internals.torch_private import is_operator, without_modes
 from torchspore.graph.backend import autotune_cache, eager_codegen, inductor, measurement
 from torchspore.graph.fx.aliasing import is_view
 from torchspore.graph.fx.fingerprint import of_text, signature

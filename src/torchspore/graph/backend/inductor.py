@@ -10,10 +10,11 @@ from typing import Any
 
 import torch
 
+from torchspore.base import event_log
 from torchspore.base.context_values import during
 from torchspore.base.frames import user_line
 from torchspore.context import effects
-from torchspore.engine.core import event_log, torch_private
+from torchspore.engine.torch_internals import torch_private
 from torchspore.graph.backend import kernel_store
 from torchspore.graph.fx import open_sizes
 from torchspore.graph.fx.fingerprint import of_text, signature

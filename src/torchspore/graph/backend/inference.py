@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core import change_counters
-from torchspore.engine.core.torch_private import is_operator
+from torchspore.engine.tensors import change_counters
+from torchspore.engine.torch_internals.torch_private import is_operator
 from torchspore.graph import passes
 from torchspore.graph.backend import eager_codegen, matrix_products
 from torchspore.graph.backend.eager_codegen import Code

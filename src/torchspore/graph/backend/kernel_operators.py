@@ -6,7 +6,7 @@ import operator
 
 from torch.fx.node import Node
 
-from torchspore.engine.core.torch_private import is_operator
+from torchspore.engine.torch_internals.torch_private import is_operator
 from torchspore.graph.backend import fusion
 from torchspore.graph.fx.aliasing import is_view
 from torchspore.graph.settings import Flags, Names

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core import torch_private
+from torchspore.engine.torch_internals import torch_private
 from torchspore.graph.backend import autotune_cache
 
 _KERNEL_GLOBALS: dict[str, Any] = {"torch": torch, **torch_private.KERNEL_CALLS}

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core import event_log
-from torchspore.engine.core.no_grad import NoGrad
+from torchspore.base import event_log
+from torchspore.engine.torch_internals.no_grad import NoGrad
 from torchspore.graph.backend import autotune_cache, eager_codegen, inference, measurement
 from torchspore.graph.backend.eager_codegen import Code
 from torchspore.graph.fx.fingerprint import fingerprint

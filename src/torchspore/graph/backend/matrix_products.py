@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import torch
 
-from torchspore.engine.core import torch_private
+from torchspore.engine.torch_internals import torch_private
 from torchspore.graph.backend import autotune_cache, measurement
 from torchspore.graph.fx.fingerprint import of_text
 from torchspore.graph.fx.sample_inputs import filled

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from torchspore.base.context_values import during
-from torchspore.engine.core import allocator
+from torchspore.engine.native import allocator
 from torchspore.engine.random import operator_streams
 from torchspore.graph.fx.sample_inputs import extent
 

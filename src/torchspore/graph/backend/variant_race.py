@@ -3,8 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torchspore.base import progress
-from torchspore.engine.core import event_log
+from torchspore.base import event_log, progress
 from torchspore.graph.backend import measurement
 from torchspore.graph.backend.eager_codegen import Code
 

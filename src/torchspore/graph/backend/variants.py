@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core import event_log
+from torchspore.base import event_log
 from torchspore.engine.devices.npu import graph_engine
 from torchspore.graph import passes
 from torchspore.graph.backend import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchspore.engine.core import thread_state
+from torchspore.engine.execution import thread_state
 from torchspore.graph.breaks.runner import of
 
 DEEPEST = 16

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
+from torchspore.base import event_log
 from torchspore.base.frames import is_user_file
 from torchspore.context import effects
-from torchspore.engine.core import event_log, thread_state
-from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.execution import thread_state
+from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.graph.breaks.plan import Plan
 from torchspore.graph.breaks.splitter import HELPER, Piece, Splitter
 from torchspore.graph.capture.capture import current, unbound_name

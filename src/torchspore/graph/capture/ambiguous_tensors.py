@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core.number import NUMBER_MARK, is_marked
-from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.tensors.number import NUMBER_MARK, is_marked
+from torchspore.engine.tensors.tensor import TensorBase
 
 _MARK = "_may_be_parameter"
 

@@ -15,13 +15,13 @@ import numpy as np
 import torch
 
 from torchspore.base import tracebacks, user_threads
-from torchspore.engine.core import tree
-from torchspore.engine.core.delayed_values import DelayedValue
-from torchspore.engine.core.in_place_versions import base_of
-from torchspore.engine.core.number import Number, is_large
-from torchspore.engine.core.sharded_value import RowShard, ShardedValue
-from torchspore.engine.core.tensor import Frame, TensorBase, frame, tensors, transform
-from torchspore.engine.core.torch_private import (
+from torchspore.engine.layouts.sharded_value import RowShard, ShardedValue
+from torchspore.engine.tensors import tree
+from torchspore.engine.tensors.delayed_values import DelayedValue
+from torchspore.engine.tensors.in_place_versions import base_of
+from torchspore.engine.tensors.number import Number, is_large
+from torchspore.engine.tensors.tensor import Frame, TensorBase, frame, tensors, transform
+from torchspore.engine.torch_internals.torch_private import (
     FakeTensor,
     current_trace,
     disable_proxy_modes_tracing,
@@ -35,7 +35,7 @@ from torchspore.engine.core.torch_private import (
     without_log_of_refusals,
     without_modes,
 )
-from torchspore.engine.core.uninterrupted_import import UninterruptedImport
+from torchspore.engine.torch_internals.uninterrupted_import import UninterruptedImport
 from torchspore.graph.capture import constant_arrays, constant_values, dynamic_shapes, scalar_inputs, torch_draws
 from torchspore.graph.capture.ambiguous_tensors import is_undecided, may_be_number
 from torchspore.graph.capture.dynamic_shapes import Axes

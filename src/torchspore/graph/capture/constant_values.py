@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core import tree
-from torchspore.engine.core.tensor import TensorBase, raw
-from torchspore.engine.core.torch_private import is_operator, proxy_of, without_modes
+from torchspore.engine.tensors import tree
+from torchspore.engine.tensors.tensor import TensorBase, raw
+from torchspore.engine.torch_internals.torch_private import is_operator, proxy_of, without_modes
 
 if TYPE_CHECKING:
     from torchspore.graph.capture.capture import Capture

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core import tree
-from torchspore.engine.core.tensor import TensorBase, tensors, transform, wrap
-from torchspore.engine.core.torch_private import without_modes
+from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors import tree
+from torchspore.engine.tensors.tensor import TensorBase, tensors, transform, wrap
+from torchspore.engine.torch_internals.torch_private import without_modes
 from torchspore.graph.capture.capture import current
 
 

@@ -18,8 +18,8 @@ import torch
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
-from torchspore.engine.core import tensor
-from torchspore.engine.core.torch_private import modes_of_now
+from torchspore.engine.tensors import tensor
+from torchspore.engine.torch_internals.torch_private import modes_of_now
 
 Result = TypeVar("Result")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core import tree
+from torchspore.engine.tensors import tree
 
 Axes = tuple[int, ...]
 """The axes of one Tensor that may have any length."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 from types import GeneratorType
 from typing import Any
 
-from torchspore.engine.core import tree
-from torchspore.engine.core.tree import like
+from torchspore.engine.tensors import tree
+from torchspore.engine.tensors.tree import like
 
 _LIST_ITERATOR: type = type(iter([]))
 _TUPLE_ITERATOR: type = type(iter(()))

@@ -9,7 +9,7 @@ from types import CodeType
 from typing import Any
 
 from torchspore.base.frames import is_user_file
-from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.graph.capture.code_names import names_of
 
 _BAGS = (object, *argparse.Namespace.__mro__)

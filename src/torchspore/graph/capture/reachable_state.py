@@ -22,8 +22,8 @@ import numpy as np
 import torch
 
 from torchspore.base.frames import is_user_file
-from torchspore.engine.core.front_end import FRONT
-from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.front_end import FRONT
+from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.graph.capture import namespaces
 from torchspore.graph.capture.ambient_state.introspection import Registrations, TypeFacts, names_in
 from torchspore.graph.capture.ambient_state.process_state import SETTINGS

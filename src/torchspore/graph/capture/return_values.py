@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core.tensor import Composite, TensorBase
+from torchspore.engine.tensors.tensor import Composite, TensorBase
 from torchspore.graph.capture.value_kinds import attributes, is_constant
 from torchspore.graph.refusal import Kind, Refusal
 

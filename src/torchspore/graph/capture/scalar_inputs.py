@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, MutableMapping
 from typing import Any
 
-from torchspore.engine.core.number import is_large, number
+from torchspore.engine.tensors.number import is_large, number
 
 Holder = MutableMapping[str, Any]
 

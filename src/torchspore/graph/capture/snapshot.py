@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.engine.core.front_end import FRONT
-from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.front_end import FRONT
 from torchspore.engine.random.operator_streams import OperatorStream
+from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.graph.capture.snapshot_nodes import (
     Data,
     Entries,

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.engine.core import change_counters
-from torchspore.engine.core.tree import entries
+from torchspore.engine.tensors import change_counters
+from torchspore.engine.tensors.tree import entries
 from torchspore.graph.capture.value_kinds import MISSING, PLAIN, VALUES, attributes, is_constant, slots_of
 
 _LARGEST = 64 << 20

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.engine.core import random_state as seeds
-from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.random import random_state as seeds
+from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.graph.capture.snapshot import MISSING, Node, Object, Unwatchable, Walk, constant, is_constant
 from torchspore.graph.capture.snapshot_nodes import Attributes
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core import generators
-from torchspore.engine.core.torch_private import is_operator
+from torchspore.engine.random import generators
+from torchspore.engine.torch_internals.torch_private import is_operator
 
 
 def refuse_in(tracer: Any, watch: Any) -> None:

@@ -13,8 +13,8 @@ import numpy as np
 import torch
 
 from torchspore.base.frames import is_user_file, user_line
-from torchspore.engine.core.front_end import FRONT
-from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.front_end import FRONT
+from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.errors import CallsTooDeep
 from torchspore.graph.capture import depth
 from torchspore.graph.capture.aliases import Aliases

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from torchspore.base.frames import is_user_file
-from torchspore.engine.core.front_end import FRONT
-from torchspore.engine.core.torch_private import around_operators
+from torchspore.engine.front_end import FRONT
+from torchspore.engine.torch_internals.torch_private import around_operators
 from torchspore.graph.capture.callers import is_ours
 from torchspore.graph.capture.namespaces import TELL
 from torchspore.graph.capture.ownership import writes_past

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchspore.engine.core.front_end import FRONT
-from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.front_end import FRONT
+from torchspore.engine.tensors.tensor import TensorBase
 
 MISSING = object()
 

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core import node_metadata
-from torchspore.engine.core.torch_private import without_modes
+from torchspore.engine.torch_internals import node_metadata
+from torchspore.engine.torch_internals.torch_private import without_modes
 from torchspore.graph.control_flow.branch_join import NOTHING, Source
 from torchspore.graph.control_flow.subgraph import Outcome
 from torchspore.graph.fx.control_flow import flag_like

@@ -10,11 +10,11 @@ import torch
 from torchspore.base import tracebacks
 from torchspore.base.frames import user_line
 from torchspore.engine.autograd.grad import is_differentiable, is_differentiating
-from torchspore.engine.core import node_metadata
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core.number import Number
-from torchspore.engine.core.tensor import raw
-from torchspore.engine.core.torch_private import make_fx, without_modes
+from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors.number import Number
+from torchspore.engine.tensors.tensor import raw
+from torchspore.engine.torch_internals import node_metadata
+from torchspore.engine.torch_internals.torch_private import make_fx, without_modes
 from torchspore.graph.capture import constant_values
 from torchspore.graph.capture.ambiguous_tensors import mark, mark_numbers
 from torchspore.graph.capture.capture import Capture
@@ -89,7 +89,7 @@ def derivative(module: torch.fx.GraphModule, taken: list[torch.Tensor], skip: in
     module = _undetached(module)
 
     def both(*tensors: torch.Tensor) -> list[torch.Tensor]:
-        from torchspore.engine.core.torch_private import current_trace
+        from torchspore.engine.torch_internals.torch_private import current_trace
 
         with torch.enable_grad():
             graph = current_trace()[0].graph

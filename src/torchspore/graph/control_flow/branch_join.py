@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core.dtypes import FROM_TORCH
-from torchspore.engine.core.number import KINDS, Number, is_plain
-from torchspore.engine.core.tensor import TensorBase, raw, transform, wrap
-from torchspore.engine.core.tree import like
+from torchspore.engine.tensors.dtypes import FROM_TORCH
+from torchspore.engine.tensors.number import KINDS, Number, is_plain
+from torchspore.engine.tensors.tensor import TensorBase, raw, transform, wrap
+from torchspore.engine.tensors.tree import like
 from torchspore.graph.capture.ambiguous_tensors import may_be_number, may_be_parameter
 from torchspore.graph.control_flow.subgraph import Outcome, origin
 from torchspore.graph.fx.control_flow import stand_in

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from torchspore.base import tracebacks
-from torchspore.engine.core.printing import say as say
+from torchspore.engine.execution.printing import say as say
 
 Code = Callable[..., list[Any]]
 Tensors = list[torch.Tensor]

@@ -6,8 +6,9 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core import node_metadata, printing
-from torchspore.engine.core.torch_private import is_operator
+from torchspore.engine.execution import printing
+from torchspore.engine.torch_internals import node_metadata
+from torchspore.engine.torch_internals.torch_private import is_operator
 from torchspore.graph import passes
 from torchspore.graph.control_flow.assemble import SubGraph
 from torchspore.graph.fx.inputs import copied_input, new_input

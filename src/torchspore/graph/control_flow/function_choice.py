@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torchspore.engine.core.number import Number
-from torchspore.engine.core.tensor import TensorBase, raw
+from torchspore.engine.tensors.number import Number
+from torchspore.engine.tensors.tensor import TensorBase, raw
 from torchspore.graph.capture.capture import current
 from torchspore.graph.control_flow import runtime_helpers
 from torchspore.graph.fx.control_flow import Check, emit

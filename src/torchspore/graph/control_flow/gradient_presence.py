@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from torchspore.engine.autograd import grad
-from torchspore.engine.core.backward_pass import compute_gradients
+from torchspore.engine.autograd.backward_pass import compute_gradients
 from torchspore.graph.fx.control_flow import RECORDS, Flag, as_tensor
 
 

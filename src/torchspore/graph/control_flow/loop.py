@@ -9,10 +9,10 @@ import torch
 
 from torchspore.base.frames import user_line
 from torchspore.engine.autograd.grad import is_differentiable, is_differentiating
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core.number import Number, is_plain, number
-from torchspore.engine.core.tensor import TensorBase, raw
-from torchspore.engine.core.tree import like
+from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors.number import Number, is_plain, number
+from torchspore.engine.tensors.tensor import TensorBase, raw
+from torchspore.engine.tensors.tree import like
 from torchspore.graph.capture.ambiguous_tensors import mark, mark_numbers
 from torchspore.graph.capture.capture import Capture
 from torchspore.graph.capture.profile_hook import quiet

@@ -7,10 +7,10 @@ from typing import Any
 import torch
 
 from torchspore.engine.autograd.grad import is_differentiating
-from torchspore.engine.core.in_place_versions import renamed
-from torchspore.engine.core.number import KINDS, Number, is_plain, number
-from torchspore.engine.core.tensor import TensorBase, raw, wrap
-from torchspore.engine.core.tree import like
+from torchspore.engine.tensors.in_place_versions import renamed
+from torchspore.engine.tensors.number import KINDS, Number, is_plain, number
+from torchspore.engine.tensors.tensor import TensorBase, raw, wrap
+from torchspore.engine.tensors.tree import like
 from torchspore.graph.capture.ambiguous_tensors import mark, mark_numbers, may_be_number, may_be_parameter
 from torchspore.graph.control_flow.branch_join import NOTHING, JoinedTensor, Mismatch, Source, from_outside, holds, is_equal, sides
 from torchspore.graph.control_flow.subgraph import Outcome
@@ -163,7 +163,7 @@ class State:
 
     def result(self, value: Any, part: Outcome) -> Any:
         """Slots for what a `return` inside the loop gives, which is nothing before the first round."""
-        from torchspore.engine.core.tensor import transform
+        from torchspore.engine.tensors.tensor import transform
 
         def state_of(tensor: TensorBase) -> JoinedTensor:
             meta = meta_of(part, tensor)

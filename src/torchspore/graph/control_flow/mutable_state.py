@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import CellType, FunctionType, MethodType
 from typing import Any
 
-from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.graph.capture.state import is_constant
 
 _DEPTH = 4

@@ -11,9 +11,9 @@ from typing import Any
 import torch
 
 from torchspore.base.frames import is_user_file
-from torchspore.engine.core.number import KINDS, Number, number
-from torchspore.engine.core.printing import print_values
-from torchspore.engine.core.tensor import TensorBase, raw, tensors
+from torchspore.engine.execution.printing import print_values
+from torchspore.engine.tensors.number import KINDS, Number, number
+from torchspore.engine.tensors.tensor import TensorBase, raw, tensors
 from torchspore.graph.capture.capture import Capture, current
 from torchspore.graph.control_flow import branch, function_conversion, loop, support_binary
 from torchspore.graph.control_flow.branch_join import NOTHING

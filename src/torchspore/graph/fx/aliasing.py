@@ -12,8 +12,8 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.engine.autograd.recompute import later
-from torchspore.engine.core import tree
-from torchspore.engine.core.torch_private import is_operator
+from torchspore.engine.tensors import tree
+from torchspore.engine.torch_internals.torch_private import is_operator
 from torchspore.graph.fx.modules import graphs_in
 
 _BATCH_NORM = torch.ops.aten.native_batch_norm.default

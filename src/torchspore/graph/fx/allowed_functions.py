@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core import torch_private
+from torchspore.engine.torch_internals import torch_private
 
 _ANY = re.compile(
     r"(?!_?(test|foobar|print|assert_scalar|from_file|pin_memory)|.*_unsafe$|set_?$|set_data|record_stream|resize.*|save|warn)\w+"

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core.custom_operators import EXCHANGES
-from torchspore.engine.core.torch_private import is_operator
+from torchspore.engine.torch_internals.custom_operators import EXCHANGES
+from torchspore.engine.torch_internals.torch_private import is_operator
 
 
 def is_exchange(node: Node) -> bool:

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core import gpu_kinds
-from torchspore.engine.core.torch_private import is_operator
+from torchspore.engine.devices import gpu_kinds
 from torchspore.engine.random.operator_streams import NAMING_STREAMS
+from torchspore.engine.torch_internals.torch_private import is_operator
 from torchspore.graph.settings import Settings
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core.torch_private import graph_module
+from torchspore.engine.torch_internals.torch_private import graph_module
 
 
 def copy_module(module: torch.fx.GraphModule) -> torch.fx.GraphModule:

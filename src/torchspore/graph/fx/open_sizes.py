@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core import tree
+from torchspore.engine.tensors import tree
 
 
 def hint_of(size: Any) -> int:

@@ -5,7 +5,7 @@ from typing import Any
 
 from torch.fx.node import Node
 
-from torchspore.engine.core.torch_private import is_operator
+from torchspore.engine.torch_internals.torch_private import is_operator
 
 
 def arguments_by_name(node: Node) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core import node_metadata
-from torchspore.engine.core.torch_private import FakeTensorMode
+from torchspore.engine.torch_internals import node_metadata
+from torchspore.engine.torch_internals.torch_private import FakeTensorMode
 from torchspore.graph.fx import allowed_functions
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core import node_metadata
+from torchspore.engine.torch_internals import node_metadata
 
 
 def text(module: torch.fx.GraphModule) -> str:

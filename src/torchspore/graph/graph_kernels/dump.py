@@ -14,7 +14,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.context import effects
-from torchspore.engine.core import node_metadata
+from torchspore.engine.torch_internals import node_metadata
 from torchspore.graph.backend.kernel_operators import is_work
 from torchspore.graph.graph_kernels.kernel_build import Kernels, node_name
 from torchspore.graph.report import outcomes

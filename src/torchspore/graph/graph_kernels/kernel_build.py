@@ -11,9 +11,9 @@ from weakref import WeakKeyDictionary
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core import node_metadata
-from torchspore.engine.core.torch_private import FakeTensor, without_modes
 from torchspore.engine.random import operator_streams
+from torchspore.engine.torch_internals import node_metadata
+from torchspore.engine.torch_internals.torch_private import FakeTensor, without_modes
 from torchspore.graph.backend import autotune_cache, eager_codegen, inductor, kernel_operators, measurement
 from torchspore.graph.fx import open_sizes
 from torchspore.graph.fx.fingerprint import of_text, signature

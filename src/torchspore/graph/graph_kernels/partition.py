@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core import tree
+from torchspore.engine.tensors import tree
 from torchspore.graph.backend import kernel_operators
 from torchspore.graph.fx import open_sizes
 from torchspore.graph.fx.aliasing import is_view, writes

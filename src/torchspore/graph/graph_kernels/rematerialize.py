@@ -4,7 +4,7 @@ from __future__ import annotations
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core import node_metadata
+from torchspore.engine.torch_internals import node_metadata
 from torchspore.graph.backend import kernel_operators
 from torchspore.graph.fx.aliasing import is_view, mutated_owners, owner_of
 from torchspore.graph.fx.modules import copy_module

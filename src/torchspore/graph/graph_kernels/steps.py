@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import torch
 
-from torchspore.engine.core import node_metadata
+from torchspore.engine.torch_internals import node_metadata
 from torchspore.graph.backend import inductor
 from torchspore.graph.backend.kernel_operators import is_work
 from torchspore.graph.fx.modules import copy_module, inner_of

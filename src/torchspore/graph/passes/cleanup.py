@@ -7,8 +7,8 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.engine.autograd.recompute import later, random_state, swap_state
-from torchspore.engine.core import printing
-from torchspore.engine.core.torch_private import FakeTensor, is_operator
+from torchspore.engine.execution import printing
+from torchspore.engine.torch_internals.torch_private import FakeTensor, is_operator
 from torchspore.graph.fx import control_flow
 from torchspore.graph.fx.aliasing import writes
 from torchspore.graph.fx.exchanges import is_exchange

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core import node_metadata
+from torchspore.engine.torch_internals import node_metadata
 from torchspore.graph.fx.aliasing import owner_of, writes
 from torchspore.graph.fx.inputs import new_input
 from torchspore.graph.fx.order import dependencies, topological_order

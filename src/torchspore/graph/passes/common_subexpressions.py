@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core import node_metadata
-from torchspore.engine.core.torch_private import is_operator
+from torchspore.engine.torch_internals import node_metadata
+from torchspore.engine.torch_internals.torch_private import is_operator
 from torchspore.graph.fx.aliasing import is_result, mutated_owners, owner_of
 from torchspore.graph.fx.modules import transform_inner
 from torchspore.graph.passes.cleanup import has_effect

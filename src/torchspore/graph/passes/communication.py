@@ -18,8 +18,8 @@ from torch.fx.node import Node
 
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
-from torchspore.engine.core import node_metadata
-from torchspore.engine.core.torch_private import is_operator
+from torchspore.engine.torch_internals import node_metadata
+from torchspore.engine.torch_internals.torch_private import is_operator
 from torchspore.graph.fx.exchanges import is_exchange, is_wait
 from torchspore.graph.fx.order import dependencies, topological_order
 

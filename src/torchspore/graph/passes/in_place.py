@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core.torch_private import is_operator
+from torchspore.engine.torch_internals.torch_private import is_operator
 
 _aten = torch.ops.aten
 _IN_PLACE_FORMS = {_aten.relu.default: _aten.relu_.default, _aten.add.Tensor: _aten.add_.Tensor}

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node, map_arg
 
-from torchspore.engine.core import node_metadata
+from torchspore.engine.torch_internals import node_metadata
 from torchspore.graph.fx import open_sizes
 from torchspore.graph.fx.aliasing import is_result, is_view, mutated_owners, owner_of
 from torchspore.graph.fx.modules import transform_inner

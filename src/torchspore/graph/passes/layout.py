@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core.torch_private import FakeTensorMode, is_operator
 from torchspore.engine.functional import recurrent
+from torchspore.engine.torch_internals.torch_private import FakeTensorMode, is_operator
 
 _aten = torch.ops.aten
 _VIEWS = {_aten.view.default, _aten._unsafe_view.default}

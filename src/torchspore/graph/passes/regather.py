@@ -10,8 +10,8 @@ from itertools import pairwise
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core import node_metadata
-from torchspore.engine.core.torch_private import is_operator
+from torchspore.engine.torch_internals import node_metadata
+from torchspore.engine.torch_internals.torch_private import is_operator
 from torchspore.graph.fx.aliasing import owners, writes
 from torchspore.graph.fx.exchanges import is_wait
 

@@ -21,7 +21,9 @@ import torch
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
-from torchspore.engine.core import current_operator, process, tree
+from torchspore.engine import process
+from torchspore.engine.execution import current_operator
+from torchspore.engine.tensors import tree
 from torchspore.graph.backend import autotune_cache
 from torchspore.graph.fx import serialize
 from torchspore.graph.fx.exchanges import has_exchanges

@@ -16,11 +16,10 @@ from pathlib import Path
 
 import torch
 
-from torchspore.base import once, trust
+from torchspore.base import event_log, once, trust
 from torchspore.base.files import read_plain, write_atomically
 from torchspore.context import effects
-from torchspore.engine.core import event_log
-from torchspore.engine.core.front_end import FRONT
+from torchspore.engine.front_end import FRONT
 
 LIMIT = "TORCHSPORE_CACHE_LIMIT"
 PACKAGE = Path(__file__).parents[2]

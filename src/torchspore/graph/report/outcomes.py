@@ -5,13 +5,12 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from torchspore.base import once
+from torchspore.base import event_log, once
 from torchspore.base.frames import user_line
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import DEFAULT, STORE
-from torchspore.engine.core import event_log
 from torchspore.graph.settings import Flags, Settings
 
 SECTION = "graph kernels"

@@ -6,8 +6,10 @@ from typing import Any
 
 from torchspore.base.text import format_bytes
 from torchspore.context import effects
-from torchspore.engine.core import allocator, machine, memory_owners, node_metadata
-from torchspore.engine.memory import limit
+from torchspore.engine.devices import machine
+from torchspore.engine.memory import limit, memory_owners
+from torchspore.engine.native import allocator
+from torchspore.engine.torch_internals import node_metadata
 from torchspore.graph.report import provenance
 
 

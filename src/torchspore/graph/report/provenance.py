@@ -22,10 +22,11 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.engine.autograd.cell_offload import is_inside_offloaded
-from torchspore.engine.core import current_operator, node_metadata
-from torchspore.engine.core.front_end import FRONT
-from torchspore.engine.core.torch_private import backward_node, next_sequence_number
+from torchspore.engine.execution import current_operator
+from torchspore.engine.front_end import FRONT
 from torchspore.engine.memory import offload
+from torchspore.engine.torch_internals import node_metadata
+from torchspore.engine.torch_internals.torch_private import backward_node, next_sequence_number
 from torchspore.graph.report import stages
 
 ENTRIES = (node_metadata.LINE, node_metadata.COLUMNS, node_metadata.STACK, node_metadata.SCOPE, node_metadata.CALLED, node_metadata.CALL,

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core import process
+from torchspore.engine import process
 from torchspore.graph.refusal import Kind, Refusal
 from torchspore.graph.report import stages
 from torchspore.graph.save_graphs import folder, ir, ir_types

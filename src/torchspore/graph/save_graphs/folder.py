@@ -10,7 +10,7 @@ from torchspore.base.files import READ_ONLY, write_atomically
 from torchspore.base.frames import warn
 from torchspore.base.paths import PRIVATE
 from torchspore.context.store import STORE
-from torchspore.engine.core import process
+from torchspore.engine import process
 
 _numbers: dict[Path, itertools.count[int]] = {}
 

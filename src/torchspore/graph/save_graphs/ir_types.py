@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core.dtypes import FROM_TORCH
+from torchspore.engine.tensors.dtypes import FROM_TORCH
 
 
 @dataclass(frozen=True)

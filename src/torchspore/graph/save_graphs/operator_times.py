@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core import event_log
-from torchspore.engine.core.torch_private import without_modes
+from torchspore.base import event_log
+from torchspore.engine.torch_internals.torch_private import without_modes
 
 LEAST, MOST, LONGEST = 3, 20, 1.0
 """Runs of the whole graph, one operator at a time, and about how many seconds they may take; the least time of each operator counts."""

@@ -10,7 +10,7 @@ import torch
 
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
-from torchspore.engine.core import node_metadata
+from torchspore.engine.torch_internals import node_metadata
 from torchspore.graph.save_graphs import dot, ir, operator_times
 from torchspore.graph.save_graphs.compilation_record import Compilation, Stage
 from torchspore.graph.save_graphs.folder import Folder

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core import node_metadata
-from torchspore.engine.core.torch_private import is_operator
+from torchspore.engine.torch_internals import node_metadata
+from torchspore.engine.torch_internals.torch_private import is_operator
 from torchspore.graph.save_graphs import ir_types
 
 

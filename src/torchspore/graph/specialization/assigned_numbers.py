@@ -6,8 +6,8 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from torchspore.base.frames import is_user_file, user_frames
-from torchspore.engine.core.front_end import FRONT
-from torchspore.engine.core.number import is_large
+from torchspore.engine.front_end import FRONT
+from torchspore.engine.tensors.number import is_large
 from torchspore.graph.capture.code_names import assigned_attributes
 
 

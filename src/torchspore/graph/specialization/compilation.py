@@ -6,16 +6,17 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from torchspore.base import event_log
 from torchspore.base.frames import user_line, warn
 from torchspore.base.garbage_collection import garbage_collection_paused
 from torchspore.base.interrupts import postponed
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
-from torchspore.engine.core import change_counters, event_log
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core.dtypes import FROM_TORCH
-from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.tensors import change_counters
+from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors.dtypes import FROM_TORCH
+from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.errors import CompileError
 from torchspore.graph import control_flow, forward_cache, passes
 from torchspore.graph.capture import depth

@@ -10,12 +10,12 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core import change_counters, tree
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core.number import Number
-from torchspore.engine.core.sharded_value import ShardedValue, local_part
-from torchspore.engine.core.tensor import Composite, TensorBase, wrap
 from torchspore.engine.execution import pynative
+from torchspore.engine.layouts.sharded_value import ShardedValue, local_part
+from torchspore.engine.tensors import change_counters, tree
+from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors.number import Number
+from torchspore.engine.tensors.tensor import Composite, TensorBase, wrap
 from torchspore.graph import passes, persistent_cache, pipeline
 from torchspore.graph.backend.eager_codegen import Code
 from torchspore.graph.capture.capture import Captured, In, Out

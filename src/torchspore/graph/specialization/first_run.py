@@ -9,8 +9,8 @@ from torch.fx.node import Node
 
 from torchspore.base import progress
 from torchspore.base.frames import user_line
-from torchspore.engine.core import tree
-from torchspore.engine.execution.half_precision import HALVES, is_fast
+from torchspore.engine.functional.half_precision import HALVES, is_fast
+from torchspore.engine.tensors import tree
 
 
 def waiting(nodes: Callable[[], Iterable[Node]], operators: int) -> AbstractContextManager[None]:

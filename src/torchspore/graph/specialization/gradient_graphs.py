@@ -11,13 +11,14 @@ from typing import Any
 import torch
 from torch.autograd.function import once_differentiable
 
+from torchspore.engine.autograd import integer_gradients
 from torchspore.engine.autograd.grad import is_differentiable
-from torchspore.engine.core import integer_gradients, node_metadata, precision
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core.in_place_versions import Versions, base_of
-from torchspore.engine.core.tensor import TensorBase, raw, tensors
-from torchspore.engine.core.torch_private import disable_proxy_modes_tracing, is_operator, without_modes
-from torchspore.engine.execution import pynative
+from torchspore.engine.execution import precision, pynative
+from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors.in_place_versions import Versions, base_of
+from torchspore.engine.tensors.tensor import TensorBase, raw, tensors
+from torchspore.engine.torch_internals import node_metadata
+from torchspore.engine.torch_internals.torch_private import disable_proxy_modes_tracing, is_operator, without_modes
 from torchspore.graph import pipeline
 from torchspore.graph.capture.capture import Capture, Captured
 from torchspore.graph.control_flow import gradient_presence

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchspore.context.store import STORE
-from torchspore.engine.core import change_counters, precision
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.execution import precision
+from torchspore.engine.tensors import change_counters
+from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.graph.capture.dynamic_shapes import Axes
 from torchspore.graph.forward_cache import Learned
 from torchspore.graph.refusal import Refusal

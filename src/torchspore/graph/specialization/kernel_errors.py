@@ -12,9 +12,10 @@ from torch.fx.node import Node
 
 from torchspore.base import tracebacks
 from torchspore.base.frames import relative_line
-from torchspore.engine.core import current_operator, node_metadata
-from torchspore.engine.core.front_end import FRONT
-from torchspore.engine.core.tensor import wrap
+from torchspore.engine.execution import current_operator
+from torchspore.engine.front_end import FRONT
+from torchspore.engine.tensors.tensor import wrap
+from torchspore.engine.torch_internals import node_metadata
 from torchspore.errors import TorchsporeError
 
 

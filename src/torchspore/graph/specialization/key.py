@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchspore.engine.core.number import MUTABLE
-from torchspore.engine.core.tensor import Composite, TensorBase
+from torchspore.engine.tensors.number import MUTABLE
+from torchspore.engine.tensors.tensor import Composite, TensorBase
 from torchspore.graph.capture.dynamic_shapes import Axes
 from torchspore.graph.capture.ownership import is_identified_by_identity
 from torchspore.graph.capture.snapshot import Node, Object, Unwatchable, Walk, is_settled

@@ -4,14 +4,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchspore.base import tracebacks
+from torchspore.base import event_log, tracebacks
 from torchspore.context.store import STORE
 from torchspore.engine.autograd.grad import GradFrame
-from torchspore.engine.core import allocator, change_counters, event_log, thread_state
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core.number import Number
-from torchspore.engine.core.tensor import TensorBase, transform
+from torchspore.engine.execution import thread_state
 from torchspore.engine.memory import limit
+from torchspore.engine.native import allocator
+from torchspore.engine.tensors import change_counters
+from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors.number import Number
+from torchspore.engine.tensors.tensor import TensorBase, transform
 from torchspore.errors import StrategyRefused
 from torchspore.graph.refusal import Refusal
 from torchspore.graph.settings import settings_of

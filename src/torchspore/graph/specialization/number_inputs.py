@@ -15,8 +15,8 @@ from types import CodeType
 from typing import Any
 
 from torchspore.base.frames import user_frame_object
-from torchspore.engine.core.number import MUTABLE, is_large, number
-from torchspore.engine.core.tree import like
+from torchspore.engine.tensors.number import MUTABLE, is_large, number
+from torchspore.engine.tensors.tree import like
 from torchspore.graph.capture.scalar_inputs import Holder
 from torchspore.graph.capture.state import Read
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core import tree
-from torchspore.engine.core.tensor import TensorBase, wrap
+from torchspore.engine.tensors import tree
+from torchspore.engine.tensors.tensor import TensorBase, wrap
 
 IS_EXAMPLE = "_is_example_"
 """The attribute of a Tensor whose lengths stand for open ones."""

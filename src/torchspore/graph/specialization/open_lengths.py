@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from torchspore.base.text import message
-from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.graph.capture.dynamic_shapes import Axes
 
 OPENS_AFTER = 4

@@ -6,7 +6,8 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core import generators, tree
+from torchspore.engine.random import generators
+from torchspore.engine.tensors import tree
 from torchspore.graph.backend.eager_codegen import Code
 from torchspore.graph.specialization.rollback import Nested, is_random
 

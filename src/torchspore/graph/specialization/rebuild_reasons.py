@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core.dtypes import FROM_TORCH
-from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.tensors.dtypes import FROM_TORCH
+from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.graph.capture.state import MISSING
 from torchspore.graph.specialization.compiled_graph import Graph
 from torchspore.graph.specialization.graph_table import Entry, Table

@@ -11,9 +11,11 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core import generators, node_metadata, printing, torch_private, tree
-from torchspore.engine.core.torch_private import is_operator
-from torchspore.engine.random import operator_streams
+from torchspore.engine.execution import printing
+from torchspore.engine.random import generators, operator_streams
+from torchspore.engine.tensors import tree
+from torchspore.engine.torch_internals import node_metadata, torch_private
+from torchspore.engine.torch_internals.torch_private import is_operator
 from torchspore.graph.control_flow import execution as control
 from torchspore.graph.settings import Settings
 

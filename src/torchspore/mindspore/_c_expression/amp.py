@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from torchspore.base.text import message, short
-from torchspore.engine.core import precision
+from torchspore.engine.execution import precision
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.ops import amp_operators
 

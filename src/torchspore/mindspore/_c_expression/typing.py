@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.engine.core import dtypes
-from torchspore.engine.core.dtypes import BFloat, Bool, Complex, Float, Int, Number, String, Type, UInt
-from torchspore.engine.core.structured_types import (
+from torchspore.engine.tensors import dtypes
+from torchspore.engine.tensors.dtypes import BFloat, Bool, Complex, Float, Int, Number, String, Type, UInt
+from torchspore.engine.tensors.structured_types import (
     COOTensorType,
     CSRTensorType,
     Dict,

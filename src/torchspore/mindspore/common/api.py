@@ -9,8 +9,8 @@ from typing import Any
 
 from torchspore.base.suggest import closest
 from torchspore.base.text import with_hint
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core.front_end import FRONT
+from torchspore.engine.front_end import FRONT
+from torchspore.engine.tensors import tensor as engine
 from torchspore.graph import dispatch
 from torchspore.graph.capture.constants import constant
 from torchspore.mindspore.common.executor import (

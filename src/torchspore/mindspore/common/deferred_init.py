@@ -17,9 +17,9 @@ from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.distributed.parallel import settings
 from torchspore.distributed.parameter_server import roles
-from torchspore.engine.core import dtypes
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core.delayed_values import DelayedValue, is_delayed
+from torchspore.engine.tensors import dtypes
+from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors.delayed_values import DelayedValue, is_delayed
 from torchspore.graph.splitter import SPLIT_MODES
 from torchspore.mindspore.common import tensor as front
 from torchspore.mindspore.common.seed import get_seed

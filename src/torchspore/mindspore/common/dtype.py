@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.engine.core import dtypes as _engine
-from torchspore.engine.core.dtypes import (
+from torchspore.engine.tensors import dtypes as _engine
+from torchspore.engine.tensors.dtypes import (
     Bool,
     Complex,
     Float,
@@ -38,7 +38,7 @@ from torchspore.engine.core.dtypes import (
     uint32,
     uint64,
 )
-from torchspore.engine.core.structured_types import (
+from torchspore.engine.tensors.structured_types import (
     Function,
     List,
     Slice,

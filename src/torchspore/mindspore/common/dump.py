@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.text import message
-from torchspore.engine.core.front_end import FRONT
+from torchspore.engine.front_end import FRONT
 from torchspore.observe.debug import dump
 
 

@@ -11,9 +11,9 @@ from torchspore.base.text import message, short
 from torchspore.context import effects
 from torchspore.distributed.shard import graph_info, split_records
 from torchspore.engine.autograd import grad as grad_module
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core.tensor import TensorBase, is_recording
 from torchspore.engine.execution import pynative
+from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors.tensor import TensorBase, is_recording
 from torchspore.graph import dispatch, gradient_recording
 
 

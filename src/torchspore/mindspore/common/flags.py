@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.context import effects
-from torchspore.engine.core import dtypes
+from torchspore.engine.tensors import dtypes
 
 PRECISION_FLAGS = {"fp16": dtypes.float16, "fp32": dtypes.float32, "bf16": dtypes.bfloat16}
 """Flags that select the dtype a Cell computes in. The last true flag of a call wins, as in MindSpore 2.10."""

@@ -7,9 +7,9 @@ import numpy as np
 
 from torchspore.base.arguments import is_int
 from torchspore.base.text import message, short
-from torchspore.engine.core import generators, random_state
-from torchspore.engine.core.device_facts import current_target as device_name
-from torchspore.engine.core.tensor import raw, write
+from torchspore.engine.devices.device_facts import current_target as device_name
+from torchspore.engine.random import generators, random_state
+from torchspore.engine.tensors.tensor import raw, write
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.names import missing

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, short
-from torchspore.engine.core import creation, dtypes
-from torchspore.engine.core.tensor import write
 from torchspore.engine.random import philox
 from torchspore.engine.random.initial_values import InitialValues
+from torchspore.engine.tensors import creation, dtypes
+from torchspore.engine.tensors.tensor import write
 from torchspore.mindspore.common.deferred_init import is_delay_requested, is_table_of_server_job, postpone
 from torchspore.mindspore.common.seed import _get_graph_seed, get_seed
 from torchspore.mindspore.common.tensor import Tensor

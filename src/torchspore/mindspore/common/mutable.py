@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.engine.core.number import MutableFloat, MutableInt
-from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.tensors.number import MutableFloat, MutableInt
+from torchspore.engine.tensors.tensor import TensorBase
 
 
 def mutable(input_data: Any, dynamic_len: bool = False) -> Any:

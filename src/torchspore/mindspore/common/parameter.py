@@ -8,11 +8,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from torchspore.base.frames import is_user_file
-from torchspore.engine.core import allocator, change_counters, creation, dtypes, memory_owners, thread_state
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core.delayed_values import DelayedValue, draw_in, is_delayed
-from torchspore.engine.core.sharded_value import RowShard
-from torchspore.engine.core.tensor import TensorBase, raw, rebind, write
+from torchspore.engine.execution import thread_state
+from torchspore.engine.layouts.sharded_value import RowShard
+from torchspore.engine.memory import memory_owners
+from torchspore.engine.native import allocator
+from torchspore.engine.tensors import change_counters, creation, dtypes
+from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors.delayed_values import DelayedValue, draw_in, is_delayed
+from torchspore.engine.tensors.tensor import TensorBase, raw, rebind, write
 from torchspore.mindspore.common import deferred_init
 from torchspore.mindspore.common.tensor import Tensor, check_device, copied_attributes, description_of_part
 

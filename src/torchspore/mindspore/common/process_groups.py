@@ -14,7 +14,7 @@ from torchspore.distributed.comm import environment, groups, rendezvous
 from torchspore.distributed.comm.environment import ProcessInfo
 from torchspore.distributed.comm.groups import Group
 from torchspore.distributed.parameter_server import roles as server_roles
-from torchspore.engine.core.device import home
+from torchspore.engine.devices.device import home
 
 HCCL_WORLD_COMM_GROUP = "hccl_world_group"
 NCCL_WORLD_COMM_GROUP = "nccl_world_group"

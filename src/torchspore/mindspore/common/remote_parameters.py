@@ -6,7 +6,7 @@ from typing import Any
 
 from torchspore.base.frames import user_line
 from torchspore.distributed.parameter_server import operators, values
-from torchspore.engine.core.tensor import raw, wrap
+from torchspore.engine.tensors.tensor import raw, wrap
 from torchspore.mindspore.common.parameter import Parameter
 
 

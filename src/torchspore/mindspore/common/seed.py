@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 from torchspore.base.arguments import is_int
-from torchspore.engine.core import random_state
-from torchspore.engine.core.front_end import FRONT
-from torchspore.engine.core.tensor import frame
+from torchspore.engine.front_end import FRONT
+from torchspore.engine.random import random_state
+from torchspore.engine.tensors.tensor import frame
 
 
 def set_seed(seed: int) -> None:

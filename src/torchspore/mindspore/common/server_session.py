@@ -18,9 +18,10 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.distributed.parameter_server import configuration, operators, roles
 from torchspore.distributed.parameter_server.assignment import DENSE, TABLE, Item, Plan
-from torchspore.engine.core import change_counters, process
-from torchspore.engine.core.tensor import outside
-from torchspore.engine.core.training_start import TRAINING_START
+from torchspore.engine import process
+from torchspore.engine.execution.training_start import TRAINING_START
+from torchspore.engine.tensors import change_counters
+from torchspore.engine.tensors.tensor import outside
 from torchspore.mindspore.common import optimizer_states, remote_parameters
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.row_listener import ROW_LISTENER

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, short
-from torchspore.engine.core import dtypes
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core.tensor import raw
+from torchspore.engine.tensors import dtypes
+from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors.tensor import raw
 from torchspore.mindspore.common.tensor import Tensor
 
 
@@ -51,7 +51,7 @@ def from_dlpack(dlpack: Any) -> Tensor:
         TypeError: `dlpack` is neither, or its numbers have no dtype in MindSpore.
         RuntimeError: its memory is read-only, or a gradient that a capsule cannot carry would be lost.
     """
-    from torchspore.engine.core import creation, torch_interop
+    from torchspore.engine.tensors import creation, torch_interop
 
     if isinstance(dlpack, Tensor):
         return engine.wrap(raw(dlpack))  # type: ignore[no-any-return]

@@ -3,10 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.engine.core.front_end import FRONT
-from torchspore.engine.core.integer_gradients import without_gradient
-from torchspore.engine.core.tensor import Composite, TensorBase, raw, wrap
+from torchspore.engine.autograd.integer_gradients import without_gradient
+from torchspore.engine.front_end import FRONT
 from torchspore.engine.functional import row_gradients
+from torchspore.engine.tensors.tensor import Composite, TensorBase, raw, wrap
 from torchspore.mindspore.common.tensor import Tensor
 
 

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.engine.core import change_counters, creation, dtypes, gradient_hooks, thread_state, torch_interop
-from torchspore.engine.core import device as placing
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core.tensor import TensorBase, measured, raw, rebind, wrap
-from torchspore.engine.core.tensor_text import shown
-from torchspore.engine.execution import pynative
+from torchspore.engine.autograd import gradient_hooks
+from torchspore.engine.devices import device as placing
+from torchspore.engine.execution import pynative, thread_state
+from torchspore.engine.tensors import change_counters, creation, dtypes, torch_interop
+from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors.tensor import TensorBase, measured, raw, rebind, wrap
+from torchspore.engine.tensors.tensor_text import shown
 from torchspore.errors import ValueElsewhere
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.text import message, short
-from torchspore.engine.core.creation import is_torch_tensor
-from torchspore.engine.core.tensor import raw
+from torchspore.engine.tensors.creation import is_torch_tensor
+from torchspore.engine.tensors.tensor import raw
 from torchspore.mindspore.common.tensor import Tensor
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.engine.core import creation, dtypes
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.tensors import creation, dtypes
+from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.graph.capture import trace_guard_hooks
 from torchspore.graph.refusal import Kind
 from torchspore.mindspore.common import dtype as mstype

@@ -5,7 +5,7 @@ from typing import Any
 
 from torchspore.base.arguments import check_int_type
 from torchspore.base.text import list_choices, message, short
-from torchspore.engine.core import device, device_facts
+from torchspore.engine.devices import device, device_facts
 from torchspore.engine.execution import pynative
 
 TARGETS = ("CPU", "GPU", "Ascend")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.engine.core import device_facts
+from torchspore.engine.devices import device_facts
 from torchspore.engine.memory import limit
 from torchspore.mindspore.hal.device import present
 

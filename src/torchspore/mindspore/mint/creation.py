@@ -5,8 +5,8 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core import device
-from torchspore.engine.core.generators import drawing
+from torchspore.engine.devices import device
+from torchspore.engine.random.generators import drawing
 from torchspore.mindspore.mint.shared import T, as_dtype, at_home, no_generator, sizes
 from torchspore.mindspore.ops.declare import bridged
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core.creation import constant
-from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.tensors.creation import constant
+from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.mindspore import ops
 from torchspore.mindspore.mint.shared import T, as_dtype
 from torchspore.mindspore.ops.declare import bridged, part_of

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core.creation import constant
+from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore import ops
 from torchspore.mindspore.mint.shared import T, sizes
 from torchspore.mindspore.ops.declare import bridged, updating

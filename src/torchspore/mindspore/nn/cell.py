@@ -8,11 +8,12 @@ from typing import Any
 
 from torchspore.context.store import STORE
 from torchspore.distributed.shard import split_records, strategy_calls
-from torchspore.engine.core import change_counters, thread_state, torch_interop
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core.front_end import FRONT
-from torchspore.engine.core.precision import changed
-from torchspore.engine.core.tensor import TensorBase, frame, is_recording
+from torchspore.engine.execution import thread_state
+from torchspore.engine.execution.precision import changed
+from torchspore.engine.front_end import FRONT
+from torchspore.engine.tensors import change_counters, torch_interop
+from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors.tensor import TensorBase, frame, is_recording
 from torchspore.errors import NameRefused
 from torchspore.graph import breaks, dispatch, forward_cache
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple

@@ -7,7 +7,7 @@ from typing import Any
 from torchspore.base.arguments import is_int
 from torchspore.context import effects
 from torchspore.distributed.shard import split_records
-from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.graph import dispatch
 from torchspore.mindspore.common.cell_phases import PHASES
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from torchspore.engine.core import change_counters
-from torchspore.engine.core.precision import Lowered, lowered_to
+from torchspore.engine.execution.precision import Lowered, lowered_to
+from torchspore.engine.tensors import change_counters
 from torchspore.mindspore.common.flags import PRECISION_FLAGS, precision_flag, report_compiler_flags
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from torchspore.engine.autograd.bprop import watch_gradients
-from torchspore.engine.core import change_counters
+from torchspore.engine.tensors import change_counters
 
 _numbers = itertools.count()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
-from torchspore.engine.core import change_counters
+from torchspore.engine.tensors import change_counters
 
 
 class MemberDict(OrderedDict[str, Any]):

@@ -5,8 +5,8 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from torchspore.engine.core import change_counters, dtypes
-from torchspore.engine.core.tensor import raw, rebind
+from torchspore.engine.tensors import change_counters, dtypes
+from torchspore.engine.tensors.tensor import raw, rebind
 from torchspore.errors import NameRefused
 from torchspore.mindspore.common.tensor import Tensor, check_device
 from torchspore.mindspore.nn.cell_hooks import HookHandle

@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from torchspore.engine.core import dtypes
+from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.ops.limits import check_real

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from torchspore.base.arguments import is_int
-from torchspore.engine.core import device
-from torchspore.engine.core.generators import drawing
+from torchspore.engine.devices import device
+from torchspore.engine.random.generators import drawing
 from torchspore.mindspore.numpy.utils import (
     axis_of,
     dtype_of,

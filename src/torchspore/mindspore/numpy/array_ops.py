@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from torchspore.base.arguments import is_int
-from torchspore.engine.core.creation import constant
+from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.numpy.utils import as_list, axes_of, axis_of, function, only_tensor, shape_of, to_tensor
 from torchspore.mindspore.ops.wide import Widening
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from math import inf, nan, pi
 
-from torchspore.engine.core.dtypes import bool_, float16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64
+from torchspore.engine.tensors.dtypes import bool_, float16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64
 
 int_, uint, float_ = int32, uint32, float32
 PINF, NINF = inf, -inf

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core import device
+from torchspore.engine.devices import device
 from torchspore.mindspore.numpy.utils import as_list, dtype_of, function, only_tensor, part_of, promote, to_tensor
 from torchspore.mindspore.ops.wide import Widening
 

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from torchspore.base.arguments import is_int
-from torchspore.engine.execution.half_precision import in_float32
+from torchspore.engine.functional.half_precision import in_float32
 from torchspore.mindspore.numpy.utils import axes_of, axis_of, cast, floating, function, only_tensor, pair, to_tensor
 from torchspore.mindspore.ops.wide import Widening
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core.dtypes import FROM_TORCH
-from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.tensors.dtypes import FROM_TORCH
+from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.mindspore.numpy.utils import dtype_of, function, promote, to_tensor
 
 T = torch.Tensor

@@ -8,11 +8,13 @@ from typing import Any, TypeVar, overload
 import numpy as np
 import torch
 
-from torchspore.engine.core import device, dtypes, integer_gradients
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core.creation import constant
-from torchspore.engine.core.number import Number
-from torchspore.engine.core.tensor import raw
+from torchspore.engine.autograd import integer_gradients
+from torchspore.engine.devices import device
+from torchspore.engine.tensors import dtypes
+from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors.creation import constant
+from torchspore.engine.tensors.number import Number
+from torchspore.engine.tensors.tensor import raw
 from torchspore.mindspore.ops.declare import bridged
 from torchspore.mindspore.ops.wide import Widening
 

@@ -8,10 +8,10 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from torchspore.engine.core.dtypes import to_torch
-from torchspore.engine.core.generators import drawing
-from torchspore.engine.core.sharded_value import check_is_complete
+from torchspore.engine.layouts.sharded_value import check_is_complete
 from torchspore.engine.random import operator_streams
+from torchspore.engine.random.generators import drawing
+from torchspore.engine.tensors.dtypes import to_torch
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.indices import normalized_axis
 from torchspore.mindspore.ops.wide import WIDE

@@ -4,8 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from torchspore.engine.core import dtypes
-from torchspore.engine.core.precision import (
+from torchspore.engine.execution.precision import (
     ByOperator,
     Otherwise,
     Rule,
@@ -14,6 +13,7 @@ from torchspore.engine.core.precision import (
     computing_in_but_for_bias,
     computing_in_widest,
 )
+from torchspore.engine.tensors import dtypes
 from torchspore.mindspore.ops.declare import OPERATORS
 
 PRODUCTS_WITH_BIAS = {

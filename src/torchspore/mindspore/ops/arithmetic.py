@@ -9,11 +9,11 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core.number import Number, is_marked
-from torchspore.engine.core.precision import ruled
-from torchspore.engine.core.tensor import Composite, TensorBase, raw, wrap
 from torchspore.engine.execution import pynative
+from torchspore.engine.execution.precision import ruled
+from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors.number import Number, is_marked
+from torchspore.engine.tensors.tensor import Composite, TensorBase, raw, wrap
 from torchspore.mindspore.ops import quotients
 from torchspore.mindspore.ops.declare import explaining, op
 from torchspore.mindspore.ops.explain import explain

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from torchspore.base.text import short
-from torchspore.engine.core.creation import constant, length
+from torchspore.engine.tensors.creation import constant, length
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.wide import Widening
 
@@ -326,7 +326,7 @@ def size(input_x: T) -> int:
 @op(primitive="DType")
 def dtype(x: T) -> Any:
     """The dtype of the elements."""
-    from torchspore.engine.core.dtypes import FROM_TORCH
+    from torchspore.engine.tensors.dtypes import FROM_TORCH
 
     return FROM_TORCH[x.dtype] if isinstance(x, T) else x.dtype
 

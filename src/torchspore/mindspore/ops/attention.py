@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from torchspore.engine.core import dtypes
+from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.ops.explain import user_line
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core.creation import constant
-from torchspore.engine.core.dtypes import FROM_TORCH
-from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.tensors.creation import constant
+from torchspore.engine.tensors.dtypes import FROM_TORCH
+from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.mindspore.ops import quotients
 from torchspore.mindspore.ops.arithmetic import apply_complete_rule, as_tensors
 from torchspore.mindspore.ops.declare import op

@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from torchspore.base.frames import is_user_file
-from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.tensors.tensor import TensorBase
 
 _DEFECTS = (NameError, AssertionError, ImportError)
 """Errors that arguments cannot cause: unknown names, failed assertions, missing modules."""

@@ -5,8 +5,8 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core.creation import constant
 from torchspore.engine.functional.bitonic_sort import best_first
+from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.indices import as_index

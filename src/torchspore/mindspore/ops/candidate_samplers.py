@@ -6,11 +6,11 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core.creation import constant
-from torchspore.engine.core.dtypes import FROM_TORCH
-from torchspore.engine.core.generators import drawing
+from torchspore.engine.random.generators import drawing
 from torchspore.engine.random.operator_streams import OperatorStream, expected_counts
 from torchspore.engine.random.seeded_streams import Stream, stream
+from torchspore.engine.tensors.creation import constant
+from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.kernel_numbers import by_stream, is_on_host
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from torchspore.base.text import list_choices, message, short
-from torchspore.engine.core import change_counters
-from torchspore.engine.core.tensor import raw
+from torchspore.engine.tensors import change_counters
+from torchspore.engine.tensors.tensor import raw
 from torchspore.mindspore.ops import distributed
 from torchspore.mindspore.ops.distributed import (
     P2POp,

@@ -9,12 +9,13 @@ from typing import Any
 import torch
 
 from torchspore.base.text import message, short
-from torchspore.engine.core import dtypes, thread_state
-from torchspore.engine.core.front_end import FRONT
-from torchspore.engine.core.precision import changed, lowered_to
-from torchspore.engine.core.structured_types import TensorType
-from torchspore.engine.core.tensor import TensorBase, raw, transform, wrap
+from torchspore.engine.execution import thread_state
+from torchspore.engine.execution.precision import changed, lowered_to
+from torchspore.engine.front_end import FRONT
 from torchspore.engine.functional.row_gradients import RowsBase
+from torchspore.engine.tensors import dtypes
+from torchspore.engine.tensors.structured_types import TensorType
+from torchspore.engine.tensors.tensor import TensorBase, raw, transform, wrap
 from torchspore.errors import NotFinite
 from torchspore.mindspore.common.flags import precision_flag, report_compiler_flags
 from torchspore.mindspore.common.parameter import Parameter

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.base.arguments import is_int
-from torchspore.engine.execution.half_precision import run_convolution
+from torchspore.engine.functional.half_precision import run_convolution
 from torchspore.mindspore.ops.conv import convolve, convolve_transposed, pair, same_padding
 from torchspore.mindspore.ops.declare import OPERATORS, op
 from torchspore.mindspore.ops.grad_primitives import vjp

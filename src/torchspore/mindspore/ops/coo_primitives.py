@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core.dtypes import FROM_TORCH
+from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.indices import as_index

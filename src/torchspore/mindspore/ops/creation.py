@@ -8,11 +8,11 @@ from typing import Any
 import torch
 
 from torchspore.base.text import message, short
-from torchspore.engine.core import device
-from torchspore.engine.core.creation import constant
-from torchspore.engine.core.generators import drawing
-from torchspore.engine.core.sharded_value import check_is_complete
+from torchspore.engine.devices import device
+from torchspore.engine.layouts.sharded_value import check_is_complete
+from torchspore.engine.random.generators import drawing
 from torchspore.engine.random.operator_streams import mersenne_order, philox_fractions, picked
+from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.ops import kernel_numbers
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.array import sizes

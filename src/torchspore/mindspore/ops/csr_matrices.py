@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from torchspore.engine.core.dtypes import FROM_TORCH
+from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.coo_primitives import flat_indices
 from torchspore.mindspore.ops.declare import op

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from torchspore.distributed.shard import strategy_calls
-from torchspore.engine.core.creation import constant
+from torchspore.engine.tensors.creation import constant
 from torchspore.graph.capture.capture import current
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.loss import reduced

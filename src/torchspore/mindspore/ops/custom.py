@@ -15,8 +15,9 @@ import torch
 from torchspore.blackbox import marks
 from torchspore.distributed.shard import strategy_calls
 from torchspore.engine.autograd.bprop import with_gradient
-from torchspore.engine.core import creation, dtypes, python_calls, tree
-from torchspore.engine.core.tensor import TensorBase, raw, wrap
+from torchspore.engine.tensors import creation, dtypes, tree
+from torchspore.engine.tensors.tensor import TensorBase, raw, wrap
+from torchspore.engine.torch_internals import python_calls
 from torchspore.graph.capture import trace_guard_hooks
 from torchspore.graph.refusal import Kind
 from torchspore.mindspore.ops.primitive import Primitive

@@ -5,8 +5,8 @@ from typing import Any
 
 from torchspore.base.arguments import check_int_type
 from torchspore.base.text import message, short
-from torchspore.engine.core import dtypes
-from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.tensors import dtypes
+from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.graph.capture import trace_guard_hooks
 from torchspore.graph.refusal import Kind
 from torchspore.mindspore.common import data_queues

@@ -13,13 +13,12 @@ from typing import Any, TypeVar, overload
 
 import torch
 
-from torchspore.engine.core import precision, unsupported_dtypes
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core.front_end import FRONT
-from torchspore.engine.core.number import Number, operand_for
-from torchspore.engine.core.precision import as_stored, ruled
-from torchspore.engine.core.tensor import TensorBase, raw, unwrap, wrap, wrap_all, write
-from torchspore.engine.execution import pynative
+from torchspore.engine.execution import precision, pynative, unsupported_dtypes
+from torchspore.engine.execution.precision import as_stored, ruled
+from torchspore.engine.front_end import FRONT
+from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors.number import Number, operand_for
+from torchspore.engine.tensors.tensor import TensorBase, raw, unwrap, wrap, wrap_all, write
 from torchspore.errors import CommunicationError
 from torchspore.mindspore.ops.explain import explain, lacks_kernel, name_of, of_graph
 from torchspore.mindspore.ops.extremes import Extremes

@@ -6,8 +6,8 @@ from typing import Any
 import torch
 
 from torchspore.base.arguments import is_int
-from torchspore.engine.core import device
-from torchspore.engine.core.creation import constant
+from torchspore.engine.devices import device
+from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.declare import op
 

@@ -5,11 +5,12 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core import device, gpu_kinds, torch_private
-from torchspore.engine.core.creation import constant
-from torchspore.engine.core.dtypes import FROM_TORCH
-from torchspore.engine.core.generators import drawing
+from torchspore.engine.devices import device, gpu_kinds
+from torchspore.engine.random.generators import drawing
 from torchspore.engine.random.seeded_streams import Stream, stream
+from torchspore.engine.tensors.creation import constant
+from torchspore.engine.tensors.dtypes import FROM_TORCH
+from torchspore.engine.torch_internals import torch_private
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.declare import op

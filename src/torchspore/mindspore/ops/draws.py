@@ -7,14 +7,14 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core import device
-from torchspore.engine.core.creation import constant
-from torchspore.engine.core.dtypes import FROM_TORCH
-from torchspore.engine.core.generators import drawing
-from torchspore.engine.core.sharded_value import check_is_complete
+from torchspore.engine.devices import device
+from torchspore.engine.layouts.sharded_value import check_is_complete
+from torchspore.engine.random.generators import drawing
 from torchspore.engine.random.operator_streams import OperatorStream, mersenne_order, order_of_true
 from torchspore.engine.random.operator_streams import of_function as streams_of_functions
 from torchspore.engine.random.seeded_streams import Stream, stream
+from torchspore.engine.tensors.creation import constant
+from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.declare import op

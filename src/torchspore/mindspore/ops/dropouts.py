@@ -8,11 +8,11 @@ import torch.nn.functional as F
 
 from torchspore.base.arguments import is_int
 from torchspore.context import effects
-from torchspore.engine.core import device
-from torchspore.engine.core.creation import constant
-from torchspore.engine.core.generators import drawing
-from torchspore.engine.core.sharded_value import check_is_complete
+from torchspore.engine.devices import device
+from torchspore.engine.layouts.sharded_value import check_is_complete
+from torchspore.engine.random.generators import drawing
 from torchspore.engine.random.operator_streams import OperatorStream, dropped, of_function
+from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import torch
 
-from torchspore.engine.core import integer_gradients
-from torchspore.engine.core.creation import constant
+from torchspore.engine.autograd import integer_gradients
+from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.wide import Widening
 
@@ -166,6 +166,6 @@ def _clamp_tensors(x: T, low: T | float | None, high: T | float | None) -> T:
 @op(primitive="Cast", methods=())
 def cast(input: T, dtype: object) -> T:
     """Cast to another dtype."""
-    from torchspore.engine.core.dtypes import to_torch
+    from torchspore.engine.tensors.dtypes import to_torch
 
     return integer_gradients.cast(input if isinstance(input, T) else torch.as_tensor(input), to_torch(dtype))

@@ -8,9 +8,10 @@ from typing import Any
 
 from torchspore.base.frames import user_frame
 from torchspore.base.text import show_full, with_hint, without_addresses
-from torchspore.engine.core import dtypes, unsupported_dtypes
-from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.execution import unsupported_dtypes
 from torchspore.engine.memory import limit
+from torchspore.engine.tensors import dtypes
+from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.errors import LacksKernel, OutOfMemory, TorchsporeError
 from torchspore.mindspore.ops.blame import is_about_arguments, is_users_error, prefix_with_call
 from torchspore.mindspore.ops.reasons import Reason, is_torch, of_call, reason

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core import device
+from torchspore.engine.devices import device
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.limits import small

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import torch
 from torch.nn import functional as F
 
-from torchspore.engine.core import torch_private
+from torchspore.engine.torch_internals import torch_private
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor

@@ -8,11 +8,12 @@ from typing import Any
 
 from torchspore.context.store import STORE
 from torchspore.engine.autograd import scalar_gradients
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core import thread_state, torch_interop, tree
-from torchspore.engine.core.front_end import FRONT
-from torchspore.engine.core.number import Number
-from torchspore.engine.core.tensor import Composite, TensorBase, tensors
+from torchspore.engine.execution import thread_state
+from torchspore.engine.front_end import FRONT
+from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors import torch_interop, tree
+from torchspore.engine.tensors.number import Number
+from torchspore.engine.tensors.tensor import Composite, TensorBase, tensors
 from torchspore.graph import breaks, dispatch, forward_cache
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor

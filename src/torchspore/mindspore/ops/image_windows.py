@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from torchspore.base.text import list_choices
-from torchspore.engine.core.generators import drawing
+from torchspore.engine.random.generators import drawing
 from torchspore.engine.random.seeded_streams import stream
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.declare import op

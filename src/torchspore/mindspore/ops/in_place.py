@@ -9,11 +9,12 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core import creation, dtypes, integer_gradients
-from torchspore.engine.core.creation import constant
-from torchspore.engine.core.generators import drawing
-from torchspore.engine.core.precision import as_stored
-from torchspore.engine.core.tensor import TensorBase, raw, unwrap, wrap, write
+from torchspore.engine.autograd import integer_gradients
+from torchspore.engine.execution.precision import as_stored
+from torchspore.engine.random.generators import drawing
+from torchspore.engine.tensors import creation, dtypes
+from torchspore.engine.tensors.creation import constant
+from torchspore.engine.tensors.tensor import TensorBase, raw, unwrap, wrap, write
 from torchspore.mindspore.ops import quotients
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.array import sizes

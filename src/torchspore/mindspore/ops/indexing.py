@@ -7,10 +7,10 @@ import numpy as np
 import torch
 
 from torchspore.base.text import with_hint
-from torchspore.engine.core import creation
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core.creation import constant
-from torchspore.engine.core.tensor import TensorBase, modify, raw, unwrap, wrap
+from torchspore.engine.tensors import creation
+from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors.creation import constant
+from torchspore.engine.tensors.tensor import TensorBase, modify, raw, unwrap, wrap
 from torchspore.mindspore.ops.explain import shown, user_line
 from torchspore.mindspore.ops.indices import as_index_or_mask
 from torchspore.mindspore.ops.reasons import is_torch, reason

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import torch
 
-from torchspore.engine.core.dtypes import FROM_TORCH
+from torchspore.engine.tensors.dtypes import FROM_TORCH
 
 T = torch.Tensor
 _INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core.creation import constant
+from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.ops.array import several, sizes, slice_bounds
 from torchspore.mindspore.ops.declare import explaining, op
 from torchspore.mindspore.ops.indices import as_index, normalized_axis

@@ -7,10 +7,10 @@ from typing import Any
 import torch
 
 from torchspore.base.arguments import is_int
-from torchspore.engine.core import device
-from torchspore.engine.core.dtypes import FROM_TORCH
+from torchspore.engine.devices import device
 from torchspore.engine.random import operator_streams
 from torchspore.engine.random.seeded_streams import Stream
+from torchspore.engine.tensors.dtypes import FROM_TORCH
 
 T = torch.Tensor
 

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from torchspore.engine.core.dtypes import FROM_TORCH
-from torchspore.engine.execution.half_precision import HALVES, in_float32
+from torchspore.engine.functional.half_precision import HALVES, in_float32
+from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.declare import op, part_of
 from torchspore.mindspore.ops.wide import Widening
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from torchspore.context.store import STORE
 from torchspore.engine.autograd.bprop import with_gradient
-from torchspore.engine.core import creation, dtypes, thread_state
-from torchspore.engine.core.tensor import TensorBase, wrap
+from torchspore.engine.execution import thread_state
+from torchspore.engine.tensors import creation, dtypes
+from torchspore.engine.tensors.tensor import TensorBase, wrap
 from torchspore.graph.capture import trace_guard_hooks
 from torchspore.graph.capture.capture import current
 from torchspore.graph.refusal import Kind

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from torchspore.engine.core.dtypes import FROM_TORCH
+from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.limits import small
 from torchspore.mindspore.ops.quotients import truncate_divide

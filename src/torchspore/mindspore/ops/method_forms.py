@@ -5,8 +5,8 @@ import functools
 from typing import Any
 
 from torchspore.base.text import message, short
-from torchspore.engine.core import dtypes
-from torchspore.engine.core.tensor import raw, wrap
+from torchspore.engine.tensors import dtypes
+from torchspore.engine.tensors.tensor import raw, wrap
 from torchspore.mindspore.ops import arithmetic, array, elementwise, reduction, scattering, search, selection, statistics
 from torchspore.mindspore.ops.explain import replaced
 from torchspore.mindspore.ops.older_keywords import split_of_older_releases

@@ -8,10 +8,13 @@ import numpy as np
 import torch
 
 from torchspore.base.text import message, short
-from torchspore.engine.core import creation as create
-from torchspore.engine.core import device, dtypes, integer_gradients, thread_state
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core.tensor import TensorBase, modify, raw, wrap
+from torchspore.engine.autograd import integer_gradients
+from torchspore.engine.devices import device
+from torchspore.engine.execution import thread_state
+from torchspore.engine.tensors import creation as create
+from torchspore.engine.tensors import dtypes
+from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors.tensor import TensorBase, modify, raw, wrap
 from torchspore.mindspore.common import unsupported
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.ops import (

@@ -8,7 +8,7 @@ import torch
 
 from torchspore.base.text import list_choices, message, short
 from torchspore.distributed.comm.groups import Group
-from torchspore.engine.core import dtypes
+from torchspore.engine.tensors import dtypes
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.collective import WORLD, Collective
 from torchspore.mindspore.ops.creation import zeros

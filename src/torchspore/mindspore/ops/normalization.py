@@ -7,8 +7,8 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.base.arguments import is_int
-from torchspore.engine.core import change_counters
-from torchspore.engine.execution.half_precision import HALVES
+from torchspore.engine.functional.half_precision import HALVES
+from torchspore.engine.tensors import change_counters
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.indices import normalized_axis
 

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.base.arguments import is_int
-from torchspore.engine.core.creation import constant
+from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor

@@ -6,8 +6,8 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from torchspore.engine.core import dtypes
-from torchspore.engine.core.generators import drawing
+from torchspore.engine.random.generators import drawing
+from torchspore.engine.tensors import dtypes
 from torchspore.mindspore.ops.conv import pair, same_padding
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.indices import as_index

@@ -10,11 +10,13 @@ from torchspore.base.frames import user_line
 from torchspore.base.text import list_choices, short
 from torchspore.context import effects
 from torchspore.context.store import STORE
-from torchspore.engine.core import change_counters, process, thread_state
-from torchspore.engine.core.front_end import FRONT
-from torchspore.engine.core.tensor import frame
+from torchspore.engine import process
+from torchspore.engine.execution import thread_state
+from torchspore.engine.front_end import FRONT
 from torchspore.engine.random.operator_streams import OperatorStream
 from torchspore.engine.random.seeded_streams import Stream
+from torchspore.engine.tensors import change_counters
+from torchspore.engine.tensors.tensor import frame
 from torchspore.mindspore.ops import strategy_checks
 from torchspore.mindspore.ops.limits import LIMITS
 

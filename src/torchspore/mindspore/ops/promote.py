@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchspore.engine.core import device, dtypes
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core.creation import constant
-from torchspore.engine.core.number import Number, as_operand, decided
-from torchspore.engine.core.tensor import TensorBase, unwrap
-from torchspore.engine.execution.half_precision import HALVES
+from torchspore.engine.devices import device
+from torchspore.engine.functional.half_precision import HALVES
+from torchspore.engine.tensors import dtypes
+from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors.creation import constant
+from torchspore.engine.tensors.number import Number, as_operand, decided
+from torchspore.engine.tensors.tensor import TensorBase, unwrap
 from torchspore.mindspore.ops.wide import WIDE, from_order, in_order, quotient, rest
 
 _WIDENED = {torch.uint16: torch.int32, torch.uint32: torch.int64, torch.uint64: torch.int64}

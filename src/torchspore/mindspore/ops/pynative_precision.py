@@ -9,9 +9,9 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from torchspore.engine.core import dtypes
-from torchspore.engine.core.front_end import FRONT
-from torchspore.engine.core.precision import Rule, computing_from
+from torchspore.engine.execution.precision import Rule, computing_from
+from torchspore.engine.front_end import FRONT
+from torchspore.engine.tensors import dtypes
 from torchspore.mindspore.ops.amp_operators import LOWER, PRODUCTS_WITH_BIAS
 from torchspore.mindspore.ops.declare import OPERATORS
 

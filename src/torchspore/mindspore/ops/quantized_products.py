@@ -7,7 +7,7 @@ from __future__ import annotations
 import torch
 
 from torchspore.base.text import message
-from torchspore.engine.core.dtypes import to_torch
+from torchspore.engine.tensors.dtypes import to_torch
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor

@@ -1,6 +1,6 @@
 """Quotients and remainders of integers: the smallest integer divided by -1 wraps. The processor would trap and end the process.
 
-torch's kernels handle this except for 'trunc'; compiled ones (`engine.core.tensor.active`) never do.
+torch's kernels handle this except for 'trunc'; compiled ones (`engine.tensors.tensor.active`) never do.
 """
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core.creation import constant
+from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors.creation import constant
 
 
 def floor_divide(a: Any, b: Any) -> torch.Tensor:

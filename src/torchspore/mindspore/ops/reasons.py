@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from torchspore.engine.core.dtypes import FROM_TORCH
-from torchspore.engine.core.tensor import TensorBase, tensors
+from torchspore.engine.tensors.dtypes import FROM_TORCH
+from torchspore.engine.tensors.tensor import TensorBase, tensors
 from torchspore.errors import OutOfMemory
 
 Reason = tuple[type[Exception], str, str | None]

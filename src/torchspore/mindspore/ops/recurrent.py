@@ -6,8 +6,8 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from torchspore.engine.core import generators
-from torchspore.engine.execution.half_precision import in_float32, is_slow
+from torchspore.engine.functional.half_precision import in_float32, is_slow
+from torchspore.engine.random import generators
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor

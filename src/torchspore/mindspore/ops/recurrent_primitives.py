@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-from torchspore.engine.core import generators
+from torchspore.engine.random import generators
 from torchspore.mindspore.ops.declare import OPERATORS, op
 from torchspore.mindspore.ops.grad_primitives import vjp_of_many
 from torchspore.mindspore.ops.indices import as_index

@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core import integer_gradients
-from torchspore.engine.core.creation import constant
-from torchspore.engine.core.dtypes import FROM_TORCH
+from torchspore.engine.autograd import integer_gradients
+from torchspore.engine.tensors.creation import constant
+from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.wide import Widening

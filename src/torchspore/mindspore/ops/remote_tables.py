@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from torchspore.engine.autograd.grad import taken_rows
-from torchspore.engine.core.tensor import raw, wrap
+from torchspore.engine.tensors.tensor import raw, wrap
 from torchspore.mindspore.common.remote_parameters import lookup
 from torchspore.mindspore.ops.indices import as_index
 

@@ -7,10 +7,11 @@ from typing import Any
 import torch
 
 from torchspore.base.text import short
-from torchspore.engine.core import device, dtypes
-from torchspore.engine.core.generators import drawing
-from torchspore.engine.core.tensor import modify, raw, wrap, write
+from torchspore.engine.devices import device
+from torchspore.engine.random.generators import drawing
 from torchspore.engine.random.seeded_streams import Stream, stream
+from torchspore.engine.tensors import dtypes
+from torchspore.engine.tensors.tensor import modify, raw, wrap, write
 from torchspore.graph.capture import trace_guard_hooks
 from torchspore.graph.refusal import Kind
 from torchspore.mindspore.ops.declare import explaining, op

@@ -13,10 +13,12 @@ import torch
 from torchspore.base.arguments import is_int
 from torchspore.base.files import atomic_file
 from torchspore.engine.autograd.bprop import with_gradient
-from torchspore.engine.core import creation, device, printing
-from torchspore.engine.core.custom_operators import define
-from torchspore.engine.core.dtypes import FROM_TORCH
-from torchspore.engine.core.tensor import TensorBase, modify, raw, tensors, wrap
+from torchspore.engine.devices import device
+from torchspore.engine.execution import printing
+from torchspore.engine.tensors import creation
+from torchspore.engine.tensors.dtypes import FROM_TORCH
+from torchspore.engine.tensors.tensor import TensorBase, modify, raw, tensors, wrap
+from torchspore.engine.torch_internals.custom_operators import define
 from torchspore.graph.capture import trace_guard_hooks
 from torchspore.graph.refusal import Kind
 from torchspore.mindspore.ops.declare import explaining, op

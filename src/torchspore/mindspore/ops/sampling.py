@@ -6,7 +6,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from torchspore.engine.core import device
+from torchspore.engine.devices import device
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.limits import small

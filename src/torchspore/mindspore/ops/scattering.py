@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core.creation import constant
+from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.ops import quotients, wide
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.declare import op, updating

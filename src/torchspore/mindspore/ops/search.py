@@ -5,8 +5,8 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core.creation import constant
 from torchspore.engine.functional.topk import topk
+from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.wide import Widening

@@ -5,8 +5,8 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core.creation import constant, length
 from torchspore.engine.functional.topk import topk as topk_of
+from torchspore.engine.tensors.creation import constant, length
 from torchspore.mindspore.ops import sparse
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.indices import as_index, counted, normalized_axis

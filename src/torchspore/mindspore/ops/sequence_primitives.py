@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core.tensor import TensorBase, raw, wrap
+from torchspore.engine.tensors.tensor import TensorBase, raw, wrap
 from torchspore.mindspore.ops import array, creation
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.declare import explaining, op

@@ -7,7 +7,7 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.engine.autograd.grad import taken_rows
-from torchspore.engine.core import tensor as engine
+from torchspore.engine.tensors import tensor as engine
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.indices import as_index, normalized_axis
 

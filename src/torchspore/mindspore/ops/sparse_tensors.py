@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from torchspore.base.text import message, short
-from torchspore.engine.core.tensor import TensorBase, raw, wrap
+from torchspore.engine.tensors.tensor import TensorBase, raw, wrap
 from torchspore.mindspore.common.sparse_tensor import COOTensor, CSRTensor, RowTensorInner
 from torchspore.mindspore.ops import activation, elementwise, special
 from torchspore.mindspore.ops.activation import as_dtype

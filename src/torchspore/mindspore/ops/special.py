@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core.creation import constant
-from torchspore.engine.core.dtypes import FROM_TORCH
-from torchspore.engine.core.tensor import apart
+from torchspore.engine.tensors.creation import constant
+from torchspore.engine.tensors.dtypes import FROM_TORCH
+from torchspore.engine.tensors.tensor import apart
 from torchspore.errors import NotFinite
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.array import several

@@ -5,9 +5,9 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core import creation
-from torchspore.engine.core.precision import as_stored
-from torchspore.engine.core.tensor import TensorBase, raw, transform, wrap, write
+from torchspore.engine.execution.precision import as_stored
+from torchspore.engine.tensors import creation
+from torchspore.engine.tensors.tensor import TensorBase, raw, transform, wrap, write
 from torchspore.mindspore.ops.declare import explaining, op
 from torchspore.mindspore.ops.explain import explain
 from torchspore.mindspore.ops.promote import check_stored_dtype

@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core import integer_gradients
-from torchspore.engine.core.creation import constant
+from torchspore.engine.autograd import integer_gradients
+from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.reduction import as_floats, axes_of, cast_to_integers, integer_mean

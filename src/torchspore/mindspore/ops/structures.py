@@ -11,9 +11,10 @@ from typing import Any
 import torch
 
 from torchspore.base.arguments import is_int
-from torchspore.engine.core import device, dtypes, structured_types
-from torchspore.engine.core.creation import constant
-from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.devices import device
+from torchspore.engine.tensors import dtypes, structured_types
+from torchspore.engine.tensors.creation import constant
+from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.declare import explaining, op

@@ -8,7 +8,7 @@ import torch
 from torchspore.distributed.comm import groups
 from torchspore.distributed.comm.groups import Group
 from torchspore.distributed.parallel import settings
-from torchspore.engine.core import change_counters
+from torchspore.engine.tensors import change_counters
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor

@@ -11,12 +11,14 @@ from typing import Any
 import torch
 
 from torchspore.base.text import message
-from torchspore.engine.autograd import jacobians
+from torchspore.engine.autograd import integer_gradients, jacobians
 from torchspore.engine.autograd.grad import GradientInside
-from torchspore.engine.core import integer_gradients, thread_state, torch_private, tree
-from torchspore.engine.core.dtypes import FROM_TORCH
-from torchspore.engine.core.tensor import TensorBase, raw, tensors, transform, wrap, wrap_all
-from torchspore.engine.core.torch_interop import entered
+from torchspore.engine.execution import thread_state
+from torchspore.engine.tensors import tree
+from torchspore.engine.tensors.dtypes import FROM_TORCH
+from torchspore.engine.tensors.tensor import TensorBase, raw, tensors, transform, wrap, wrap_all
+from torchspore.engine.tensors.torch_interop import entered
+from torchspore.engine.torch_internals import torch_private
 from torchspore.mindspore.ops.gradient import GradOperation, named_after
 
 T = torch.Tensor

@@ -13,9 +13,9 @@ import torch
 
 from torchspore.base.text import message
 from torchspore.engine.autograd.bprop import with_gradient
-from torchspore.engine.core import dtypes
-from torchspore.engine.core.custom_operators import define
-from torchspore.engine.core.tensor import TensorBase, frame, raw, wrap
+from torchspore.engine.tensors import dtypes
+from torchspore.engine.tensors.tensor import TensorBase, frame, raw, wrap
+from torchspore.engine.torch_internals.custom_operators import define
 from torchspore.graph.capture.capture import current
 
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core.creation import constant
-from torchspore.engine.core.dtypes import FROM_TORCH
-from torchspore.engine.core.generators import drawing
+from torchspore.engine.random.generators import drawing
 from torchspore.engine.random.operator_streams import OperatorStream, picked
 from torchspore.engine.random.seeded_streams import Stream, stream
+from torchspore.engine.tensors.creation import constant
+from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.distribution_draws import real

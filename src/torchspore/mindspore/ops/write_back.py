@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.engine.core.tensor import raw, write
+from torchspore.engine.tensors.tensor import raw, write
 
 
 def write_back(input: Any, out: Any) -> Any:

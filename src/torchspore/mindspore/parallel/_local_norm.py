@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.engine.core.tensor import wrap
+from torchspore.engine.tensors.tensor import wrap
 from torchspore.mindspore.common.parameter import Parameter
 
 

@@ -13,7 +13,7 @@ from torchspore.base.arguments import is_int
 from torchspore.base.files import atomic_file
 from torchspore.base.text import message, short
 from torchspore.context import effects
-from torchspore.engine.core import process
+from torchspore.engine import process
 from torchspore.mindspore import log
 from torchspore.mindspore.profiler import arguments
 from torchspore.mindspore.profiler.choices import ProfilerActivity, ProfilerLevel

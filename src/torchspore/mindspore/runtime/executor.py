@@ -7,7 +7,7 @@ from torchspore.base.arguments import check_int_type, is_int
 from torchspore.base.text import message, short
 from torchspore.context import effects
 from torchspore.context.public import set_context
-from torchspore.engine.core import threads
+from torchspore.engine.devices import threads
 
 
 def launch_blocking() -> None:

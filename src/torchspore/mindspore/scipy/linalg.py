@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core.dtypes import FROM_TORCH
+from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.mindspore.common import dtype as types
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.ops import matrix_determinant as det

@@ -8,8 +8,8 @@ from typing import Any
 from torchspore.base.arguments import check_bool, check_type
 from torchspore.base.text import list_choices, message, short
 from torchspore.context import effects
-from torchspore.engine.core import change_counters
-from torchspore.engine.core.precision import Lowered, changed, lowered_to
+from torchspore.engine.execution.precision import Lowered, changed, lowered_to
+from torchspore.engine.tensors import change_counters
 from torchspore.mindspore import nn, ops
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter

@@ -11,8 +11,8 @@ from typing import Any
 from torchspore.base.text import message
 from torchspore.context.store import STORE
 from torchspore.distributed.parallel import parameter_broadcast, settings
-from torchspore.engine.core import tree
-from torchspore.engine.core.training_start import TRAINING_START
+from torchspore.engine.execution.training_start import TRAINING_START
+from torchspore.engine.tensors import tree
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.wrap.cell_wrapper import WithEvalCell

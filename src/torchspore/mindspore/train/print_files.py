@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from torchspore.base.text import message
-from torchspore.engine.core import print_file
+from torchspore.engine.execution import print_file
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.tensor import Tensor
 

@@ -11,8 +11,8 @@ from torchspore.base.checkpoint_file import TEXT, Entry
 from torchspore.base.text import message
 from torchspore.distributed.checkpoints import index, loading, saving
 from torchspore.distributed.comm import groups
-from torchspore.engine.core.delayed_values import DelayedValue
-from torchspore.engine.core.tensor import wrap
+from torchspore.engine.tensors.delayed_values import DelayedValue
+from torchspore.engine.tensors.tensor import wrap
 from torchspore.mindspore.common import remote_parameters
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor

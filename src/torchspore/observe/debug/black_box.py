@@ -21,7 +21,7 @@ from typing import Any
 
 from torchspore.blackbox import marks, stacks
 from torchspore.blackbox.board import ENDED, Board, contents, shared_file
-from torchspore.engine.core import tensor as engine
+from torchspore.engine.tensors import tensor as engine
 from torchspore.observe.debug import native
 
 _SOURCES = str(Path(__file__).resolve().parents[3])

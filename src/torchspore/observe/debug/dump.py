@@ -19,10 +19,12 @@ from torchspore.base import once
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import DEFAULT, STORE
-from torchspore.engine.core import creation, current_operator, process, tree
-from torchspore.engine.core.dtypes import FROM_TORCH
-from torchspore.engine.core.front_end import FRONT
-from torchspore.engine.core.torch_private import (
+from torchspore.engine import process
+from torchspore.engine.execution import current_operator
+from torchspore.engine.front_end import FRONT
+from torchspore.engine.tensors import creation, tree
+from torchspore.engine.tensors.dtypes import FROM_TORCH
+from torchspore.engine.torch_internals.torch_private import (
     TorchDispatchMode,
     is_operator,
     modes_of_now,

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.files import atomic_file, unused_names
-from torchspore.engine.core.current_operator import Position
+from torchspore.engine.execution.current_operator import Position
 from torchspore.observe.debug.dump_settings import CATEGORIES, Settings
 
 WAITING = "TORCHSPORE_DUMP_MEMORY"

@@ -10,10 +10,10 @@ from typing import Any
 import torch
 
 from torchspore.base import frames
-from torchspore.engine.core import gpu_kinds
-from torchspore.engine.core.dtypes import FROM_TORCH
-from torchspore.engine.core.front_end import FRONT
-from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.devices import gpu_kinds
+from torchspore.engine.front_end import FRONT
+from torchspore.engine.tensors.dtypes import FROM_TORCH
+from torchspore.engine.tensors.tensor import TensorBase
 
 _SHOWN = 2000
 """Tensors that are listed, the largest first."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from torchspore.blackbox.board import SIZE
-from torchspore.engine.core.native_build import NO_COMPILER, Source
+from torchspore.engine.native.native_build import NO_COMPILER, Source
 
 __all__ = ["NO_COMPILER", "build", "load", "unload", "why_not"]
 _SOURCE = Source(Path(__file__).with_name("watch.cpp"))

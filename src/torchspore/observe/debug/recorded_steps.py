@@ -18,13 +18,13 @@ import numpy as np
 import torch
 
 from torchspore.base.files import READ_ONLY, write_atomically
-from torchspore.engine.core import generators, tree
-from torchspore.engine.core import random_state as random
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core.front_end import FRONT
-from torchspore.engine.core.sharded_value import local_part
-from torchspore.engine.core.tensor import TensorBase, wrap
-from torchspore.engine.random import operator_streams
+from torchspore.engine.front_end import FRONT
+from torchspore.engine.layouts.sharded_value import local_part
+from torchspore.engine.random import generators, operator_streams
+from torchspore.engine.random import random_state as random
+from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors import tree
+from torchspore.engine.tensors.tensor import TensorBase, wrap
 
 LAST, FIRST_BAD, LAST_LOOK = "REPLAY.last_step", "REPLAY.first_not_finite", "REPLAY.last_evaluation"
 GRADIENT = "the gradient of"

@@ -18,7 +18,8 @@ from torchspore.blackbox.board import ENDED, RECORDED
 from torchspore.context import effects, table
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
-from torchspore.engine.core import device, process
+from torchspore.engine import process
+from torchspore.engine.devices import device
 from torchspore.observe.debug import black_box as boxes
 from torchspore.observe.debug import live_objects, native, recent_graphs, recorded_steps
 

@@ -11,9 +11,11 @@ from safetensors import SafetensorError, safe_open
 
 from torchspore.base import json_text
 from torchspore.blackbox.record_reader import NoRecord, Record, bounded, visible
-from torchspore.engine.core import current_operator, device, thread_state, tree
-from torchspore.engine.core.sharded_value import local_part
-from torchspore.engine.core.torch_private import TorchDispatchMode
+from torchspore.engine.devices import device
+from torchspore.engine.execution import current_operator, thread_state
+from torchspore.engine.layouts.sharded_value import local_part
+from torchspore.engine.tensors import tree
+from torchspore.engine.torch_internals.torch_private import TorchDispatchMode
 from torchspore.observe.debug import recorded_steps
 
 _MOST = 1 << 24

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator
 
 from torchspore.base.suggest import closest
-from torchspore.engine.core.current_operator import Position
+from torchspore.engine.execution.current_operator import Position
 from torchspore.observe.debug.dump_settings import Settings, matches
 
 _MOST = 1_000

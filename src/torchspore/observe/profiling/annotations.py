@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.core.torch_private import quick_mark
+from torchspore.engine.torch_internals.torch_private import quick_mark
 
 PREFIX = "torchspore::"
 CELL, OPTIMIZER, OPERATOR, DATA, GRAPH, STEP, COMPILE = (

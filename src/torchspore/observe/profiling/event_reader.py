@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torchspore.base.frames import is_user_file
-from torchspore.engine.core.torch_private import TELLS_PYTHON
 from torchspore.engine.functional import flops
+from torchspore.engine.torch_internals.torch_private import TELLS_PYTHON
 from torchspore.observe.profiling import annotations as marks
 from torchspore.observe.profiling import operator_names, step_breakdown
 from torchspore.observe.profiling.record import BACKWARD, DATA, FORWARD, SYNC, UPDATE, Allocation, Kernel, Operator, Record, Stretch

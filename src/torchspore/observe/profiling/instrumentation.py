@@ -6,11 +6,11 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from torchspore.engine.core import precision
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core.front_end import FRONT
-from torchspore.engine.core.function_patches import Replaced
-from torchspore.engine.core.tensor import frame
+from torchspore.engine.execution import precision
+from torchspore.engine.front_end import FRONT
+from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors.tensor import frame
+from torchspore.observe.function_patches import Replaced
 from torchspore.observe.profiling.annotations import CELL, COMPILE, DATA, GRAPH, OPERATOR, OPTIMIZER, mark
 
 

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from torchspore.engine.core import node_metadata
-from torchspore.engine.core.front_end import FRONT
+from torchspore.engine.front_end import FRONT
+from torchspore.engine.torch_internals import node_metadata
 from torchspore.graph.save_graphs.snapshot import Taker
 from torchspore.observe.profiling.record import BACKWARD, FORWARD, SYNC, UPDATE
 

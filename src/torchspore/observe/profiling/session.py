@@ -13,8 +13,8 @@ from typing import Any, BinaryIO
 import torch
 
 from torchspore.base.frames import warn
-from torchspore.engine.core import device, gpu_kinds
-from torchspore.engine.core.torch_private import TELLS_PYTHON, profile_events
+from torchspore.engine.devices import device, gpu_kinds
+from torchspore.engine.torch_internals.torch_private import TELLS_PYTHON, profile_events
 from torchspore.graph.report import provenance
 from torchspore.observe.profiling import event_reader, instrumentation
 from torchspore.observe.profiling.record import Record

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from mindspore import Tensor, nn, ops
 
-from torchspore.engine.core import tensor as engine
+from torchspore.engine.tensors import tensor as engine
 
 
 class Wrong(nn.Cell):

@@ -238,7 +238,7 @@ def test_measured_kernels_that_lose_stay_operators(launched: Any, measured_by: A
 
 
 def test_settings_of_the_generator_reach_it(launched: Any) -> None:
-    from torchspore.engine.core import torch_private
+    from torchspore.engine.torch_internals import torch_private
 
     seen: list[dict[str, Any]] = []
     before = torch_private.inductor
@@ -341,7 +341,7 @@ def test_without_a_compiler_it_is_reported_once_and_operators_run(tmp_path: Path
 
 
 def test_what_inductor_cannot_write_is_omitted_and_the_rest_is_fused(launched: Any) -> None:
-    from torchspore.engine.core import torch_private
+    from torchspore.engine.torch_internals import torch_private
 
     before = torch_private.inductor
 

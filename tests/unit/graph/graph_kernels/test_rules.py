@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from torchspore.engine.core import node_metadata
-from torchspore.engine.core.torch_private import make_fx
+from torchspore.engine.torch_internals import node_metadata
+from torchspore.engine.torch_internals.torch_private import make_fx
 from torchspore.graph.backend import eager_codegen, measurement
 from torchspore.graph.fx.modules import copy_module
 from torchspore.graph.graph_kernels.rematerialize import recomputed

@@ -18,8 +18,8 @@ import torchspore
 from torchspore.context import effects
 from torchspore.context.options import OPTIONS
 from torchspore.context.public import scope
-from torchspore.engine.core import node_metadata
-from torchspore.engine.core.torch_private import make_fx
+from torchspore.engine.torch_internals import node_metadata
+from torchspore.engine.torch_internals.torch_private import make_fx
 from torchspore.graph import passes
 from torchspore.graph.backend import eager_codegen
 from torchspore.graph.passes.memory import early_updates, lifetimes, no_reuse, rematerialize

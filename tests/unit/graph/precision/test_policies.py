@@ -14,7 +14,7 @@ import torchspore
 from torchspore.context import effects
 from torchspore.context.public import scope
 from torchspore.context.store import STORE
-from torchspore.engine.core import precision
+from torchspore.engine.execution import precision
 from torchspore.errors import OptionValueError
 
 PRODUCTS = ("convolution", "convolution_backward", "addmm", "mm")

@@ -11,7 +11,7 @@ from mindspore import Parameter, Tensor, nn, ops
 
 from torchspore.cli import explain
 from torchspore.context.store import STORE
-from torchspore.engine.core import precision
+from torchspore.engine.execution import precision
 
 FACTORS = np.random.RandomState(0).randn(2, 8, 8).astype(np.float32)
 A, B = (Tensor(factor) for factor in FACTORS)

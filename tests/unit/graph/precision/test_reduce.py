@@ -53,7 +53,7 @@ def test_both_modes_round_alike() -> None:
 
 
 def test_the_graph_shows_the_casts() -> None:
-    from torchspore.engine.core.torch_private import make_fx
+    from torchspore.engine.torch_internals.torch_private import make_fx
     from torchspore.graph.passes.precision import reduce
 
     module = make_fx(lambda x: [torch.cdist(x, x) * 2], tracing_mode="fake")(torch.rand(3, 4).half())
@@ -82,7 +82,7 @@ def test_without_the_switch_it_is_an_error(mode: int) -> None:
 
 
 def test_the_graph_refuses_before_it_runs() -> None:
-    from torchspore.engine.core.torch_private import make_fx
+    from torchspore.engine.torch_internals.torch_private import make_fx
     from torchspore.graph.passes.precision import reduce
 
     module = make_fx(lambda x: [torch.cdist(x, x)], tracing_mode="fake")(torch.rand(3, 4).half())

@@ -16,7 +16,7 @@ import numpy as np
 import stand_in
 from mindspore import Tensor, nn, ops
 
-from torchspore.engine.core.tensor import frame
+from torchspore.engine.tensors.tensor import frame
 
 main_thread = threading.get_ident()
 seen: dict[str, list[Any]] = {"threads": [], "frames": []}

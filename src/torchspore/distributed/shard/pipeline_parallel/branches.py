@@ -13,7 +13,7 @@ from torch.fx.node import Node
 
 from torchspore.base.text import message
 from torchspore.distributed.shard.pipeline_parallel.dead_code import prune
-from torchspore.engine.core import node_metadata
+from torchspore.engine.torch_internals import node_metadata
 from torchspore.graph.control_flow import execution
 from torchspore.graph.fx.aliasing import mutated_owners
 

@@ -16,8 +16,8 @@ from torchspore.distributed.shard.pipeline_parallel import micro_batch_dependenc
 from torchspore.distributed.shard.pipeline_parallel import transfers as passing
 from torchspore.distributed.shard.pipeline_parallel.schedule import FORWARD, Schedule
 from torchspore.distributed.shard.pipeline_parallel.stage_assignment import ALL, stage_of
-from torchspore.engine.core import node_metadata
-from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.tensors.tensor import TensorBase
+from torchspore.engine.torch_internals import node_metadata
 
 EVERYWHERE = "_everywhere"
 """The mark of a Parameter that every stage stores, for later graphs."""

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core.torch_private import is_operator
+from torchspore.engine.torch_internals.torch_private import is_operator
 
 _BY_ITEM = ("_foreach_", "_fused_", "_amp_foreach_")
 """The beginnings of names of operators that are computed item by item."""

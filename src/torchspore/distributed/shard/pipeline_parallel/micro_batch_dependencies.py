@@ -8,7 +8,7 @@ from torch.fx.node import Node
 
 from torchspore.distributed.shard.node_builder import faking
 from torchspore.distributed.shard.pipeline_parallel.stage_assignment import stage_of
-from torchspore.engine.core import node_metadata
+from torchspore.engine.torch_internals import node_metadata
 from torchspore.graph.fx.aliasing import owners
 
 _aten = torch.ops.aten

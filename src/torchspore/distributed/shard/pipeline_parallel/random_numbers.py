@@ -19,10 +19,11 @@ from torchspore.context import effects
 from torchspore.distributed.shard.node_builder import faking
 from torchspore.distributed.shard.pipeline_parallel.stage_assignment import ALL, stage_of
 from torchspore.engine.autograd.recompute import random_state, swap_state
-from torchspore.engine.core import generators, node_metadata, tree
-from torchspore.engine.core.custom_operators import define
-from torchspore.engine.core.torch_private import is_operator
-from torchspore.engine.random import operator_streams
+from torchspore.engine.random import generators, operator_streams
+from torchspore.engine.tensors import tree
+from torchspore.engine.torch_internals import node_metadata
+from torchspore.engine.torch_internals.custom_operators import define
+from torchspore.engine.torch_internals.torch_private import is_operator
 
 DRAWN = "drawn"
 """In the `meta` of a node: which draw of the step it is."""

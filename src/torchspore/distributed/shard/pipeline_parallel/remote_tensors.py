@@ -7,9 +7,9 @@ import torch
 
 from torchspore.base.frames import user_line
 from torchspore.base.text import message
-from torchspore.engine.core import torch_private
-from torchspore.engine.core.sharded_value import is_elementwise
-from torchspore.engine.core.torch_private import tree_flatten, tree_map
+from torchspore.engine.layouts.sharded_value import is_elementwise
+from torchspore.engine.torch_internals import torch_private
+from torchspore.engine.torch_internals.torch_private import tree_flatten, tree_map
 from torchspore.errors import ValueElsewhere
 
 _HINT = "compute it in the step's graph (@ms.jit, or the Cell that trains); pipeline_result_broadcast=True gives results to all stages"

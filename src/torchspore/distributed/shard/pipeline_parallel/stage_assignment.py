@@ -19,8 +19,9 @@ from torchspore.base.text import message
 from torchspore.context.store import STORE
 from torchspore.distributed.shard.alias_conflicts import nodes_written_by
 from torchspore.distributed.shard.pipeline_parallel import branches, list_operators
-from torchspore.engine.core import node_metadata, tree
-from torchspore.engine.core.torch_private import is_operator
+from torchspore.engine.tensors import tree
+from torchspore.engine.torch_internals import node_metadata
+from torchspore.engine.torch_internals.torch_private import is_operator
 from torchspore.graph.fx.aliasing import owners
 
 ALL = -1

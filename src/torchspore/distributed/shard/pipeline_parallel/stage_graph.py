@@ -10,7 +10,7 @@ from torch.fx.node import Node
 from torchspore.distributed.shard import collective_nodes as nodes
 from torchspore.distributed.shard.pipeline_parallel.dead_code import prune
 from torchspore.distributed.shard.pipeline_parallel.stage_assignment import ALL, stage_of
-from torchspore.engine.core.torch_private import graph_module
+from torchspore.engine.torch_internals.torch_private import graph_module
 
 ON_THEIR_WAY = 8
 """How many values may be on their way to a stage before the first is waited for."""

@@ -18,8 +18,8 @@ from torchspore.distributed.shard.pipeline_parallel import schedule as schedulin
 from torchspore.distributed.shard.pipeline_parallel.schedule import BACKWARD, FORWARD, WEIGHTS, Block, Schedule
 from torchspore.distributed.shard.pipeline_parallel.stage_assignment import ALL, stage_of
 from torchspore.engine.autograd.recompute import later
-from torchspore.engine.core import node_metadata
-from torchspore.engine.core.torch_private import graph_module
+from torchspore.engine.torch_internals import node_metadata
+from torchspore.engine.torch_internals.torch_private import graph_module
 from torchspore.graph.fx.order import dependencies
 
 COMMUNICATION = nodes.SENDING | nodes.LOCAL | frozenset({nodes.passed, later})

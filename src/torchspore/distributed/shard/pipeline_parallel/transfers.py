@@ -11,7 +11,7 @@ from torchspore.base.text import message
 from torchspore.distributed.shard.alias_conflicts import nodes_written_by
 from torchspore.distributed.shard.collective_nodes import passed
 from torchspore.distributed.shard.pipeline_parallel.stage_assignment import ALL, stage_of
-from torchspore.engine.core import node_metadata
+from torchspore.engine.torch_internals import node_metadata
 from torchspore.graph.fx.aliasing import owners
 
 Everywhere = Callable[[int, Node], bool]

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from torchspore.engine.core.device_layout import Axes, Layout, Shape
-from torchspore.engine.core.device_mesh import Mesh
+from torchspore.engine.layouts.device_layout import Axes, Layout, Shape
+from torchspore.engine.layouts.device_mesh import Mesh
 
 Dim = tuple[int, ...]
 Dims = tuple[Dim, ...]

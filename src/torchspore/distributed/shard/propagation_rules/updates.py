@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from torchspore.distributed.shard.propagation_rules.registry import OperatorCall, splits
 from torchspore.distributed.shard.propagation_rules.rule import Dims, Naming, Rule
-from torchspore.engine.core import tree
+from torchspore.engine.tensors import tree
 
 _LISTS = (
     "add", "sub", "mul", "div", "sqrt", "neg", "pow", "addcmul", "addcdiv", "lerp", "reciprocal", "abs", "exp", "zero", "copy", "maximum",

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from torch.fx.node import Node
 
 from torchspore.distributed.shard.partitioner import LocalGraph
-from torchspore.engine.core import node_metadata
-from torchspore.engine.core.device_layout import Layout
+from torchspore.engine.layouts.device_layout import Layout
+from torchspore.engine.torch_internals import node_metadata
 
 if TYPE_CHECKING:
     from torchspore.distributed.shard.sharded_capture import ShardedCapture

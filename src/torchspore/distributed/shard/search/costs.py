@@ -13,8 +13,9 @@ from torchspore.distributed.shard import collective_nodes as nodes
 from torchspore.distributed.shard import memory_model, strategy_marker
 from torchspore.distributed.shard.machine_model import Machine
 from torchspore.distributed.shard.partitioner import LocalGraph
-from torchspore.engine.core import node_metadata, tree
-from torchspore.engine.core.torch_private import is_operator
+from torchspore.engine.tensors import tree
+from torchspore.engine.torch_internals import node_metadata
+from torchspore.engine.torch_internals.torch_private import is_operator
 from torchspore.graph.fx.operator_arguments import arguments_by_name
 
 FREE = frozenset({

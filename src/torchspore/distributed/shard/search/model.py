@@ -22,9 +22,10 @@ from torchspore.distributed.shard.propagation_rules.rule import Dims, Naming, Ru
 from torchspore.distributed.shard.search.elimination_order import Order
 from torchspore.distributed.shard.search.operator_parts import OperatorParts, Operators
 from torchspore.distributed.shard.search.relaxed_rules import Wide
-from torchspore.engine.core import node_metadata, tree
-from torchspore.engine.core.device_layout import Layout
-from torchspore.engine.core.torch_private import is_operator
+from torchspore.engine.layouts.device_layout import Layout
+from torchspore.engine.tensors import tree
+from torchspore.engine.torch_internals import node_metadata
+from torchspore.engine.torch_internals.torch_private import is_operator
 from torchspore.graph.fx.aliasing import owners
 from torchspore.graph.fx.operator_arguments import arguments_by_name
 

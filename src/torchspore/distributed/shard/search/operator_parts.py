@@ -17,7 +17,7 @@ from torchspore.distributed.shard.propagation_rules import OperatorCall
 from torchspore.distributed.shard.propagation_rules.rule import Dims, Naming, Rule
 from torchspore.distributed.shard.search import costs
 from torchspore.distributed.shard.search.relaxed_rules import Wide, wide
-from torchspore.engine.core import tree
+from torchspore.engine.tensors import tree
 
 
 @dataclass(frozen=True)

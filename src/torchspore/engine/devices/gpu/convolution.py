@@ -17,11 +17,12 @@ from torchspore.base.text import list_choices
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
-from torchspore.engine.core import gpu_kinds, torch_private
-from torchspore.engine.core.custom_operators import LIBRARY, define
+from torchspore.engine.devices import gpu_kinds
 from torchspore.engine.devices.gpu import cudnn
 from torchspore.engine.devices.gpu.cudnn import Job, Plan, Refused
 from torchspore.engine.devices.gpu.cudnn_calls import DATA, DIRECTIONS, FILTER, FORWARD, Direction
+from torchspore.engine.torch_internals import torch_private
+from torchspore.engine.torch_internals.custom_operators import LIBRARY, define
 from torchspore.errors import AlgorithmRefused
 
 T = torch.Tensor

@@ -7,7 +7,7 @@ import torch
 
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
-from torchspore.engine.core import gpu_kinds
+from torchspore.engine.devices import gpu_kinds
 
 _CUDNN: Any = torch.backends.cudnn
 """torch's types do not know its settings for single kinds of operators."""

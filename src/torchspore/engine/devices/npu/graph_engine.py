@@ -12,10 +12,10 @@ from typing import Any
 
 import torch
 
+from torchspore.base import event_log
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import DEFAULT, STORE
-from torchspore.engine.core import event_log
 
 Code = Callable[..., list[Any]]
 _ORDERS = {"bfs": "0", "dfs": "1", "rdfs": "2"}

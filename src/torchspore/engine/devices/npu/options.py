@@ -8,11 +8,10 @@ import os
 
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
-from torchspore.engine.core import device
-from torchspore.engine.core.precision import follow_mode
+from torchspore.engine.devices import device
 
-_PRECISIONS = ("allow_fp32_to_fp16", "must_keep_origin_dtype")
-"""The values of ACL_PRECISION_MODE; the other policies are graph passes of ours."""
+_PRECISION_MODES = ("allow_fp32_to_fp16", "must_keep_origin_dtype")
+"""The values of ACL_PRECISION_MODE; graph passes implement the other policies."""
 _WATCHDOG = "TORCH_HCCL_ASYNC_ERROR_HANDLING"
 
 
@@ -26,12 +25,12 @@ def elsewhere(what: str) -> Outcome:
     return Outcome.no_effect(f"{what}, and operators run on the {STORE.get('device_target')}")
 
 
-def precision(value: str) -> Outcome | None:
-    """Make `precision_mode` act on operators outside of graphs. Return None if operators and graphs report the outcome when they run."""
-    if not is_ascend() or value not in _PRECISIONS:
-        return follow_mode(value if value != "must_keep_origin_dtype" else "")
-    device.npu().set_option({"ACL_PRECISION_MODE": value})
-    return Outcome.applied(f"the device's operators compute as {value} says")
+def set_precision_mode(mode: str) -> Outcome | None:
+    """Make the device's operators follow `precision_mode`. Return None on other devices, and for a mode that torch_npu lacks."""
+    if not is_ascend() or mode not in _PRECISION_MODES:
+        return None
+    device.npu().set_option({"ACL_PRECISION_MODE": mode})
+    return Outcome.applied(f"the device's operators compute as {mode} says")
 
 
 def jit_compile(value: str) -> Outcome | None:

@@ -7,7 +7,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from torchspore.context import public
-from torchspore.engine.core.front_end import FRONT
+from torchspore.engine.front_end import FRONT
 from torchspore.graph.capture.state import View
 
 

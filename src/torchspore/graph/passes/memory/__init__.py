@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import torch
 
+from torchspore.base import event_log
 from torchspore.base.frames import user_line
 from torchspore.base.text import format_bytes
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
-from torchspore.engine.core import event_log
 from torchspore.engine.memory import offload as moving
 from torchspore.graph.settings import Settings
 

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core import node_metadata
-from torchspore.engine.core.torch_private import is_operator
+from torchspore.engine.torch_internals import node_metadata
+from torchspore.engine.torch_internals.torch_private import is_operator
 from torchspore.graph.fx.order import dependencies
 from torchspore.graph.passes.memory.lifetimes import size_of
 

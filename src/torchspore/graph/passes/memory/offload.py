@@ -13,10 +13,10 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core import node_metadata
 from torchspore.engine.memory.optimizer_offload import put_away
 from torchspore.engine.memory.saved_tensors import SMALL
 from torchspore.engine.memory.transfer_operators import brought_back, fetched, moved_out
+from torchspore.engine.torch_internals import node_metadata
 from torchspore.graph.fx.aliasing import writes
 from torchspore.graph.passes.memory.lifetimes import Lifetimes, Storage, size_of
 from torchspore.graph.passes.memory.rematerialize import seconds, writes_of

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.core import node_metadata
-from torchspore.engine.core.torch_private import is_operator
+from torchspore.engine.torch_internals import node_metadata
+from torchspore.engine.torch_internals.torch_private import is_operator
 from torchspore.graph.fx.aliasing import owners, view_source, writes
 from torchspore.graph.passes.cleanup import has_effect
 from torchspore.graph.passes.memory.lifetimes import Lifetimes, Storage

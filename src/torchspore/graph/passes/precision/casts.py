@@ -9,9 +9,10 @@ from typing import Any, Protocol
 import torch
 from torch.fx.node import Node, map_arg
 
-from torchspore.engine.core import node_metadata, tree
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core.torch_private import FakeTensor, FakeTensorMode, is_operator, without_modes
+from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors import tree
+from torchspore.engine.torch_internals import node_metadata
+from torchspore.engine.torch_internals.torch_private import FakeTensor, FakeTensorMode, is_operator, without_modes
 from torchspore.graph.fx.aliasing import owners, writes
 from torchspore.graph.fx.exchanges import is_exchange
 from torchspore.graph.passes.precision.policy import with_dtype

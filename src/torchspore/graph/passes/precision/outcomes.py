@@ -5,11 +5,11 @@ from collections import Counter
 
 import torch
 
+from torchspore.base import event_log
 from torchspore.base.frames import user_line
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
-from torchspore.engine.core import event_log
-from torchspore.engine.core.torch_private import is_operator
+from torchspore.engine.torch_internals.torch_private import is_operator
 from torchspore.graph.fx.modules import transform_inner
 from torchspore.graph.passes.precision.casts import CAST
 from torchspore.graph.settings import Settings

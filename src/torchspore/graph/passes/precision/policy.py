@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch.fx.node import Node, map_arg
 
-from torchspore.engine.core.torch_private import is_operator, without_modes
-from torchspore.engine.core.unsupported_dtypes import is_cause_of
+from torchspore.engine.execution.unsupported_dtypes import is_cause_of
+from torchspore.engine.torch_internals.torch_private import is_operator, without_modes
 from torchspore.graph.fx.exchanges import is_exchange
 from torchspore.graph.fx.sample_inputs import filled
 

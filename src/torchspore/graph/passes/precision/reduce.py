@@ -7,8 +7,8 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.base.frames import user_line
-from torchspore.engine.core import node_metadata
-from torchspore.engine.core.unsupported_dtypes import HINT, NARROW, kind, report_operators, sentence
+from torchspore.engine.execution.unsupported_dtypes import HINT, NARROW, kind, report_operators, sentence
+from torchspore.engine.torch_internals import node_metadata
 from torchspore.errors import LacksKernel
 from torchspore.graph.fx.modules import transform_inner
 from torchspore.graph.passes.precision import policy

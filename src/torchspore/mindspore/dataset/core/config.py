@@ -16,7 +16,7 @@ import numpy as np
 
 from torchspore.base import cores, json_text
 from torchspore.base.text import message, short
-from torchspore.engine.core import random_state as engine_random
+from torchspore.engine.random import random_state as engine_random
 from torchspore.errors import FileFormatError
 from torchspore.mindspore.dataset.core.validator_helpers import INT32_MAX, UINT32_MAX, check_bool, check_choice, check_int, check_type
 from torchspore.names import missing

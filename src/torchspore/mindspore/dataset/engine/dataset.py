@@ -14,7 +14,7 @@ import numpy as np
 
 from torchspore.base.arguments import is_int
 from torchspore.base.text import message, short
-from torchspore.engine.core import tree
+from torchspore.engine.tensors import tree
 from torchspore.mindspore.dataset.core.constructor_arguments import record
 from torchspore.mindspore.dataset.core.validator_helpers import (
     INT32_MAX,

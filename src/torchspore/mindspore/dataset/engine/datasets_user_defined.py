@@ -13,7 +13,7 @@ import numpy as np
 
 from torchspore.base import user_threads
 from torchspore.base.text import message, short
-from torchspore.engine.core import tree
+from torchspore.engine.tensors import tree
 from torchspore.mindspore.dataset.core import config, randomness
 from torchspore.mindspore.dataset.core.validator_helpers import check_processes, check_type, check_workers, checked_columns
 from torchspore.mindspore.dataset.engine.batches import stack

@@ -9,7 +9,7 @@ import numpy as np
 
 from torchspore.base import cores, user_threads
 from torchspore.base.text import message, short
-from torchspore.engine.core import tree
+from torchspore.engine.tensors import tree
 from torchspore.mindspore.dataset.callback.ds_callback import Caller, DSCallback
 from torchspore.mindspore.dataset.core import config, destination, randomness
 from torchspore.mindspore.dataset.core.validator_helpers import check_offload, check_processes, check_type, checked_columns

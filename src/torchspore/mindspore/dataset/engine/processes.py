@@ -20,7 +20,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from torchspore.base.text import message
-from torchspore.engine.core import process
+from torchspore.engine import process
 from torchspore.mindspore import log
 from torchspore.mindspore.dataset.core import config
 from torchspore.mindspore.dataset.engine.failures import PipelineError, failed

@@ -10,7 +10,7 @@ import numpy as np
 
 from torchspore.base.arguments import is_int
 from torchspore.base.text import message, short
-from torchspore.engine.core import dtypes
+from torchspore.engine.tensors import dtypes
 from torchspore.mindspore.dataset.core.validator_helpers import INT32_MAX, check_bool, check_int, check_type, checked_columns
 from torchspore.mindspore.dataset.text.operation import TextTensorOperation, check_text
 from torchspore.mindspore.dataset.text.tokenizers import Tokenizer

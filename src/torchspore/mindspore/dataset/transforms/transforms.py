@@ -9,7 +9,7 @@ import numpy as np
 
 from torchspore.base.arguments import is_int
 from torchspore.base.text import message, short
-from torchspore.engine.core import dtypes
+from torchspore.engine.tensors import dtypes
 from torchspore.mindspore.dataset.core.operation import PyTensorOperation, TensorOperation, flatten, run_chain
 from torchspore.mindspore.dataset.core.randomness import generator, happens
 from torchspore.mindspore.dataset.core.validator_helpers import check_int, check_number, check_type

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from torchspore.base.text import message
-from torchspore.engine.core import dtypes
-from torchspore.engine.core.tensor import TensorBase, raw
 from torchspore.engine.functional.row_gradients import RowsBase
+from torchspore.engine.tensors import dtypes
+from torchspore.engine.tensors.tensor import TensorBase, raw
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.tensor import Tensor

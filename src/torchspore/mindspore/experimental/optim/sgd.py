@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.engine.core.tensor import raw
 from torchspore.engine.functional import experimental_optimizers as formulas
+from torchspore.engine.tensors.tensor import raw
 from torchspore.mindspore.experimental.optim.optimizer import Optimizer, check, check_flags
 
 

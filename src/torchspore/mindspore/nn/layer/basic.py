@@ -5,8 +5,8 @@ from typing import Any
 
 from torchspore.base.arguments import check_int_type
 from torchspore.context.store import STORE
-from torchspore.engine.core import dtypes
 from torchspore.engine.random.operator_streams import OperatorStream
+from torchspore.engine.tensors import dtypes
 from torchspore.errors import NameRefused
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import HeUniform, Uniform, initializer

@@ -5,7 +5,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from torchspore.engine.core import dtypes
+from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.layer.parts import Part

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from torchspore.base.arguments import is_int
-from torchspore.engine.core import tensor as engine
-from torchspore.engine.core import torch_interop
-from torchspore.engine.core.dtypes import FROM_TORCH
-from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors import torch_interop
+from torchspore.engine.tensors.dtypes import FROM_TORCH
+from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.errors import NameRefused
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.cell_members import MemberDict

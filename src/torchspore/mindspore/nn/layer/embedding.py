@@ -5,7 +5,7 @@ from typing import Any
 
 from torchspore.base.arguments import check_int_type, is_int
 from torchspore.base.text import list_choices, message, short
-from torchspore.engine.core import dtypes
+from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common import server_session
 from torchspore.mindspore.common.initializer import initializer

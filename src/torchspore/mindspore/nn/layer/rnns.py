@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.arguments import check_bools, check_int_type
-from torchspore.engine.core import dtypes
+from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import Uniform, initializer
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple

@@ -7,7 +7,7 @@ from typing import Any
 
 from torchspore.base.arguments import check_int_type
 from torchspore.base.text import message, short
-from torchspore.engine.core import dtypes
+from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import HeUniform, Uniform, XavierNormal, XavierUniform, initializer
 from torchspore.mindspore.common.parameter import Parameter

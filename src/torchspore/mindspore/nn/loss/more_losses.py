@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchspore.base.arguments import check_int_type, is_int
-from torchspore.engine.core import dtypes
+from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.basic import get_activation

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.engine.core import dtypes
-from torchspore.engine.core.tensor import raw
 from torchspore.engine.functional import optimizers, row_gradients
+from torchspore.engine.tensors import dtypes
+from torchspore.engine.tensors.tensor import raw
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter

@@ -4,9 +4,9 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.arguments import check_bools
-from torchspore.engine.core import dtypes
-from torchspore.engine.core.tensor import raw
 from torchspore.engine.functional import adaptive_optimizers as formulas
+from torchspore.engine.tensors import dtypes
+from torchspore.engine.tensors.tensor import raw
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.optim.adam import check_betas, single

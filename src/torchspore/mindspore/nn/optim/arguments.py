@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.engine.core import dtypes
-from torchspore.engine.core.tensor import raw, wrap
 from torchspore.engine.functional import optimizers
+from torchspore.engine.tensors import dtypes
+from torchspore.engine.tensors.tensor import raw, wrap
 from torchspore.errors import NameRefused
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor

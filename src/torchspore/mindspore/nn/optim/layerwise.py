@@ -9,9 +9,9 @@ from typing import Any
 from torchspore.base.arguments import check_bools
 from torchspore.base.text import message, short
 from torchspore.distributed.parallel import optimizer_shards
-from torchspore.engine.core import dtypes
-from torchspore.engine.core.tensor import raw, wrap
 from torchspore.engine.functional import adaptive_optimizers as formulas
+from torchspore.engine.tensors import dtypes
+from torchspore.engine.tensors.tensor import raw, wrap
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.optim import overridden_steps

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.engine.core import dtypes
-from torchspore.engine.core.tensor import raw
 from torchspore.engine.functional import optimizers
+from torchspore.engine.tensors import dtypes
+from torchspore.engine.tensors.tensor import raw
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.optim.arguments import number

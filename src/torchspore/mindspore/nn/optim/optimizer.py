@@ -13,13 +13,13 @@ from torchspore.base.text import message
 from torchspore.context.store import STORE
 from torchspore.distributed.comm import groups as comm
 from torchspore.distributed.parallel import optimizer_shards
-from torchspore.engine.core import dtypes
-from torchspore.engine.core.front_end import FRONT
-from torchspore.engine.core.tensor import TensorBase, frame, raw, wrap
-from torchspore.engine.core.training_start import TRAINING_START
+from torchspore.engine.execution.training_start import TRAINING_START
+from torchspore.engine.front_end import FRONT
 from torchspore.engine.functional import optimizers
 from torchspore.engine.functional.row_gradients import RowsBase
 from torchspore.engine.memory import malloc, optimizer_offload
+from torchspore.engine.tensors import dtypes
+from torchspore.engine.tensors.tensor import TensorBase, frame, raw, wrap
 from torchspore.graph.passes.precision import casts
 from torchspore.mindspore.common import server_session
 from torchspore.mindspore.common.initializer import initializer

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from torchspore.engine.core.tensor import raw
+from torchspore.engine.tensors.tensor import raw
 
 GRADIENT_STEPS = ("decay_weight", "gradients_centralization", "scale_grad")
 NAMES = (*GRADIENT_STEPS, "get_lr", "get_weight_decay")

@@ -7,7 +7,7 @@ from typing import Any
 
 from torchspore.distributed.parameter_server import operators, values
 from torchspore.distributed.parameter_server.assignment import DENSE
-from torchspore.engine.core.tensor import raw, wrap
+from torchspore.engine.tensors.tensor import raw, wrap
 from torchspore.mindspore.common import optimizer_states
 from torchspore.mindspore.common.server_session import SESSION
 from torchspore.mindspore.ops.state import assign

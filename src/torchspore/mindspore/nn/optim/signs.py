@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.engine.core import dtypes
-from torchspore.engine.core.tensor import raw
 from torchspore.engine.functional import adaptive_optimizers as formulas
+from torchspore.engine.tensors import dtypes
+from torchspore.engine.tensors.tensor import raw
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.optim.arguments import check_floats

@@ -8,8 +8,8 @@ from torchspore.base.arguments import is_int
 from torchspore.base.text import message, short
 from torchspore.distributed.parallel import fusion, gradient_reduction, option_effects, overlap, settings
 from torchspore.distributed.parallel.gradient_reduction import Plan
-from torchspore.engine.core import dtypes
-from torchspore.engine.core.tensor import raw, wrap
+from torchspore.engine.tensors import dtypes
+from torchspore.engine.tensors.tensor import raw, wrap
 from torchspore.graph.splitter import is_needed
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.process_groups import HCCL_WORLD_COMM_GROUP

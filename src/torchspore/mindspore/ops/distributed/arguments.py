@@ -7,7 +7,7 @@ from typing import Any
 from torchspore.base.arguments import is_int
 from torchspore.base.text import list_choices, message, short
 from torchspore.distributed.comm.groups import Group
-from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.mindspore.common import process_groups
 from torchspore.mindspore.ops.collective import KINDS
 from torchspore.mindspore.ops.distributed.groups import named

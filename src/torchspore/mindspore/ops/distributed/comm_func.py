@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.text import message, short
-from torchspore.engine.core.tensor import raw, wrap
+from torchspore.engine.tensors.tensor import raw, wrap
 from torchspore.mindspore.common.process_groups import HCCL_WORLD_COMM_GROUP
 from torchspore.mindspore.ops.collective import Broadcast, CollectiveGather, CollectiveScatter, Reduce
 from torchspore.mindspore.ops.declare import part_of

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.text import message, short
-from torchspore.engine.core.tensor import raw, wrap
+from torchspore.engine.tensors.tensor import raw, wrap
 from torchspore.mindspore import ops
 from torchspore.mindspore.ops.distributed import arguments
 from torchspore.mindspore.ops.distributed.arguments import CommHandle, group_of, handled, rank_in_group, tensor

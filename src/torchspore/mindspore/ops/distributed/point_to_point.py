@@ -6,7 +6,7 @@ from typing import Any
 from torchspore.base.arguments import is_int
 from torchspore.base.text import message, short
 from torchspore.distributed.comm.groups import Group
-from torchspore.engine.core.tensor import raw, wrap
+from torchspore.engine.tensors.tensor import raw, wrap
 from torchspore.mindspore import ops
 from torchspore.mindspore.ops.distributed.arguments import CommHandle, group_of, other_rank_in_group, rank_in_group, tensor
 from torchspore.mindspore.ops.distributed.groups import named

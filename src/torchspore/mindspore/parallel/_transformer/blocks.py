@@ -5,7 +5,7 @@ from typing import Any
 
 from torchspore.base.arguments import is_int
 from torchspore.base.text import message
-from torchspore.engine.core import dtypes
+from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter

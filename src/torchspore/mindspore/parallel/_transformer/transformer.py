@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 from torchspore.base.text import message
-from torchspore.engine.core import dtypes
+from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.basic import Dropout

@@ -12,8 +12,8 @@ from torchspore.distributed.comm import groups
 from torchspore.distributed.parallel import parameter_broadcast
 from torchspore.distributed.parallel.gradient_buffers import Buffers, reaching
 from torchspore.distributed.parallel.gradient_reduction import is_traced
-from torchspore.engine.core import tree
-from torchspore.engine.core.tensor import TensorBase
+from torchspore.engine.tensors import tree
+from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.mindspore.common.process_groups import GlobalComm, get_group_size
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.ops.explain import user_line

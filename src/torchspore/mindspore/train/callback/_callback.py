@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, short
-from torchspore.engine.core import tree
 from torchspore.engine.execution import pynative
+from torchspore.engine.tensors import tree
 from torchspore.mindspore.common._callback import Callback, RunContext
 from torchspore.mindspore.common.tensor import Tensor
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from torchspore.base.arguments import is_int
 from torchspore.base.text import message, short
-from torchspore.engine.core import tree
+from torchspore.engine.tensors import tree
 from torchspore.mindspore.train.metrics.metric import Metric, rearrange_inputs
 
 

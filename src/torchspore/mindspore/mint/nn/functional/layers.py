@@ -6,9 +6,9 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from torchspore.engine.core.generators import drawing
-from torchspore.engine.core.precision import as_stored
-from torchspore.engine.execution.half_precision import in_float32, run_convolution
+from torchspore.engine.execution.precision import as_stored
+from torchspore.engine.functional.half_precision import in_float32, run_convolution
+from torchspore.engine.random.generators import drawing
 from torchspore.mindspore.mint.shared import T, sizes, write_back
 from torchspore.mindspore.ops.declare import bridged, part_of
 from torchspore.mindspore.ops.indices import as_index

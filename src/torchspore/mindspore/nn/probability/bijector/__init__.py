@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import list_choices, message, short
-from torchspore.engine.core.dtypes import float32
+from torchspore.engine.tensors.dtypes import float32
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell

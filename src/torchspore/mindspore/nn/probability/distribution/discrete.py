@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.engine.core.dtypes import float32, int32
+from torchspore.engine.tensors.dtypes import float32, int32
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.probability.distribution.distribution import Distribution, above_zero, between
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from torchspore.engine.core.dtypes import float32
+from torchspore.engine.tensors.dtypes import float32
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.probability.distribution.distribution import Distribution, above_zero
 

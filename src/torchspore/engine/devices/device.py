@@ -1,0 +1,242 @@
+"""The device that operators run on: the context names it, and this module finds it on the machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from torchspore.base.text import message, with_hint
+from torchspore.base.versions import installed
+from torchspore.context.store import STORE
+from torchspore.engine.devices import device_diagnosis, gpu_kinds
+from torchspore.errors import DeviceNotFound
+
+_A_DEVICE = {"GPU": "a GPU", "Ascend": "an Ascend device"}
+
+_NOWHERE = (-1, torch.device("cpu"))
+
+
+def type_of(target: str) -> str:
+    """Give torch's name for the devices of a `device_target`; a GPU may be "cuda", "xpu" or "mps"."""
+    return gpu_kinds.device_type() if target == "GPU" else {"CPU": "cpu", "Ascend": "npu"}[target]
+
+
+def _count(target: str) -> int:
+    if target == "CPU":
+        return 1
+    if target == "GPU":
+        return int(gpu_kinds.module().device_count())
+    if find_spec("torch_npu") is None or device_diagnosis.npu_error():
+        return 0
+    return int(npu().device_count())
+
+
+def npu() -> Any:
+    """torch's module for Ascend devices, which torch_npu adds."""
+    return getattr(torch, "npu")  # torch's types do not know the module that torch_npu adds
+
+
+def current() -> torch.device:
+    """Gives the device on which this thread's operators run.
+
+    Raises DeviceNotFound where `device_id` is beyond the devices that are there, or the device can't hold an array.
+    """
+    version, device = _DEVICES.cached
+    if version == STORE.version:
+        return device
+    device = _DEVICES.machine.resolve(STORE.get("device_target"))
+    _DEVICES.cached = (STORE.version, device)
+    return device
+
+
+def _resolve(target: str) -> torch.device:
+    if target == "CPU":
+        return torch.device("cpu")
+    device = torch.device(type_of(target), _index(target))
+    _wake(target, device)
+    return device
+
+
+def _index(target: str) -> int:
+    """The `device_id`. Raises DeviceNotFound where it is beyond the devices that are there."""
+    index: int = STORE.get("device_id")
+    if index >= count(target):
+        raise DeviceNotFound(_beyond(target, index))
+    return index
+
+
+_awake: set[torch.device] = set()
+
+
+def _wake(target: str, device: torch.device) -> None:
+    """Puts an array on a device before the program does. Raises DeviceNotFound with what the driver says where it can't hold one."""
+    if device in _awake:
+        return
+    try:
+        torch.empty(1, device=device)
+    except torch.OutOfMemoryError:         # it is full, which is another error, and not this one's business
+        pass
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).strip().partition("\n")[0].rstrip(".")
+        command = gpu_kinds.TOOLS[gpu_kinds.kind()] if target == "GPU" else "npu-smi info"
+        raise DeviceNotFound(
+            f"{_at('device_target')}device_target={target!r}, device_id={device.index}: it is there, and takes no array: {reason}.\n"
+            f"found: {describe_devices()}.\n\nhint: {command} says more; torchspore run --device CPU {_script()} runs without it."
+        ) from None
+    torch.accelerator.set_device_index(device)          # what names no device, as the recording of CUDA graphs, means this one
+    _awake.add(device)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What is asked of the devices around a process, by `device_target`."""
+
+    count: Callable[[str], int] = _count
+    """How many there are."""
+    resolve: Callable[[str], torch.device] = _resolve
+    """Where operators run."""
+    has_queue: Callable[[str], bool] = lambda target: target != "CPU"
+    """True if they run behind Python's back."""
+    backend: Callable[[str], Any] = lambda target: gpu_kinds.module() if target == "GPU" else npu()
+    """torch's module for it."""
+
+
+class _Devices:
+    """The machine, and the current device of the last generation."""
+
+    def __init__(self) -> None:
+        self.cached: tuple[int, torch.device] = _NOWHERE
+        self.machine = Machine()
+
+
+_DEVICES = _Devices()
+
+
+@contextmanager
+def on(machine: Machine) -> Iterator[None]:
+    """Lets the block take another machine for the one that this process runs on."""
+    before, _DEVICES.machine, _DEVICES.cached = _DEVICES.machine, machine, _NOWHERE
+    try:
+        yield
+    finally:
+        _DEVICES.machine, _DEVICES.cached = before, _NOWHERE
+
+
+def count(target: str) -> int:
+    """Gives how many devices of a `device_target` this process can use; the CPU is one."""
+    return _DEVICES.machine.count(target)
+
+
+def _beyond(target: str, index: int) -> str:
+    visible = gpu_kinds.VISIBLE.get(gpu_kinds.kind(), "") if target == "GPU" else "ASCEND_RT_VISIBLE_DEVICES"
+    text = f"{_at('device_id')}device_id={index}: this machine has {count(target)} of {target}"
+    if os.environ.get(visible):
+        return f"{text} that {visible}={os.environ[visible]} lets it see.\n\nhint: write device_id=0, or unset {visible}."
+    return text + ".\n\nhint: write device_id=0."
+
+
+def resolve_device(call: str, wanted: str) -> torch.device:
+    """Where a Tensor goes that is sent to 'CPU', 'GPU' or 'Ascend', with an index or without: the host, or the device of this process.
+
+    Where TORCHSPORE_DEVICE chose another device than the program names, that one is meant. Raises ValueError for another index than
+    the process's own, DeviceNotFound for a device that operators do not run on.
+    """
+    name, _, number = wanted.partition(":")
+    target = {"cpu": "CPU", "gpu": "GPU", "ascend": "Ascend", "npu": "Ascend", "davinci": "Ascend"}.get(name.lower())
+    if target is None or not (number.isdecimal() or not number):
+        raise ValueError(message(f"{call}({wanted!r:.60})", "'CPU', 'GPU' or 'Ascend'"))
+    if target == "CPU":
+        if number and int(number):
+            raise ValueError(message(f"{call}({wanted!r:.60})", "'CPU': the host has no other"))
+        return torch.device("cpu")
+    forced = STORE.source("device_target")[0] == "forced environment"
+    if target != STORE.get("device_target") and not forced:
+        if count(target):
+            raise DeviceNotFound(with_hint(f"{call}({wanted!r}): operators run on {STORE.get('device_target')}.",
+                                           f"write mindspore.set_device({target!r}) at the program's beginning"))
+        raise DeviceNotFound(describe_absence(target, f"{call}({wanted!r})"))
+    if number and not forced and int(number) != STORE.get("device_id"):
+        raise ValueError(message(f"{call}({wanted!r})", f"the process's own device, {target}:{STORE.get('device_id')}",
+                                 hint="a process uses one device, that of device_id"))
+    return current()
+
+
+def home() -> str:
+    """The `device_target` on which Tensors are made."""
+    return str(STORE.get("device_target"))
+
+
+def is_home(target: str) -> bool:
+    """Return whether a text names the device on which Tensors are created, by its target or with its index, or the forced device."""
+    if STORE.source("device_target")[0] == "forced environment" and target.partition(":")[0] in ("CPU", "GPU", "Ascend"):
+        return True
+    return target in (home(), f"{home()}:{STORE.get('device_id')}")
+
+
+def has_queue() -> bool:
+    """Says whether operators on the current device run behind Python's back, in a queue."""
+    return _DEVICES.machine.has_queue(STORE.get("device_target"))
+
+
+def backend(target: str | None = None) -> Any:
+    """torch's module for an accelerator, without `target` the one that operators run on: `torch.cuda`, or another that has the same names
+    (`torch.xpu`, `torch.npu`, `gpu_kinds.mps`); what only CUDA has may be absent."""
+    return _DEVICES.machine.backend(target or STORE.get("device_target"))
+
+
+def wait() -> None:
+    """Waits until the accelerator has done what it was given."""
+    torch.accelerator.synchronize(current())
+
+
+def name() -> str:
+    """Gives the current device's name for people, such as "CPU (8 cores)" or the GPU's model."""
+    device = current()
+    if device.type == "cpu":
+        return f"CPU ({os.cpu_count()} cores)"
+    return str(backend().get_device_name(device.index))
+
+
+def describe_devices() -> str:
+    """Says what this machine has, for people."""
+    parts = [f"{os.cpu_count()} CPU cores"]
+    parts += [f"{count(target)} of {target}" for target in ("GPU", "Ascend") if count(target)]
+    versions = f"torch {torch.__version__}"
+    npu = installed("torch-npu")
+    return f"{', '.join(parts)} ({versions}, {'torch_npu ' + npu if npu else 'torch_npu is not installed'})"
+
+
+def describe_absence(target: str, asking: str = "") -> str:
+    """Return the error text for a device that this machine lacks or can't use; it begins with `asking`, or with the option's setting."""
+    source, setting = STORE.source("device_target")
+    wrong = device_diagnosis.broken(target)
+    if asking:
+        head, hint = asking, f"torchspore run --device CPU {_script()}, or set TORCHSPORE_DEVICE=CPU; the program stays as it is"
+    elif source == "forced environment" and setting is not None:
+        head = f"{setting.where}={setting.raw}"
+        hint = f"unset {setting.where}, or set it to CPU"
+    else:
+        head = f"{_at('device_target')}device_target={target!r}"
+        hint = f"torchspore run --device CPU {_script()}, or set TORCHSPORE_DEVICE=CPU; the program stays as it is"
+    if wrong is None:
+        text = f"{head}: {_A_DEVICE.get(target, target)} is asked for and this machine has none.\nfound: {describe_devices()}."
+        return f"{text}\n\nhint: {hint}."
+    return (f"{head}: {_A_DEVICE.get(target, target)} is asked for and can't be used: {wrong.why}.\nfound: {describe_devices()}.\n\n"
+            f"hint: {wrong.command}\n   or: {hint}.")
+
+
+def _script() -> str:
+    return Path(sys.argv[0]).name if sys.argv and sys.argv[0].endswith(".py") else "train.py"
+
+
+def _at(key: str) -> str:
+    setting = STORE.source(key)[1]
+    return f"{setting.where}: " if setting is not None and setting.where else ""

@@ -1,0 +1,76 @@
+"""Why a device is not there: what was looked for, what was found, and the command that mends it."""
+from __future__ import annotations
+
+import importlib
+import shutil
+import sys
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import torch
+
+from torchspore.base.versions import installed
+from torchspore.engine.devices import gpu_kinds
+
+_PIP = f"{sys.executable} -m pip install --force-reinstall torch"
+_INSTALL = {
+    gpu_kinds.CUDA: _PIP, gpu_kinds.ROCM: f"{_PIP} --index-url https://download.pytorch.org/whl/rocm7.0",
+    gpu_kinds.XPU: f"{_PIP} --index-url https://download.pytorch.org/whl/xpu",
+}
+"""The commands that install a build of torch for a kind of GPU."""
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A device whose driver is on this machine and that torch can't use: why, and the command that mends it."""
+
+    why: str
+    command: str
+
+
+def broken(target: str) -> Broken | None:
+    """What is wrong with a `device_target`; None where the machine merely has no such device."""
+    return _gpu() if target == "GPU" else _npu() if target == "Ascend" else None
+
+
+def _gpu() -> Broken | None:
+    other = gpu_kinds.of_another_build()
+    if other and not (gpu_kinds.is_built() and gpu_kinds.is_available()):
+        return Broken(f"{gpu_kinds.TOOLS[other]} is here, but torch was built without {gpu_kinds.NAMES[other]}", _INSTALL[other])
+    kind = gpu_kinds.kind()
+    if kind == gpu_kinds.MPS and not gpu_kinds.is_available():
+        return Broken("torch was built with mps, and this macOS or this Mac does not offer it", "softwareupdate --list")
+    if not gpu_kinds.is_built() or kind in (gpu_kinds.XPU, gpu_kinds.MPS):
+        return None                            # without a driver there is not a GPU, and xpu raises nothing for one that is broken
+    try:
+        torch.cuda.init()
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).strip().partition("\n")[0].rstrip(".")
+        if "no NVIDIA driver" in reason.lower() or "found no nvidia driver" in reason.lower():
+            return None
+        return Broken(f"torch {torch.__version__} can't use it: {reason}", gpu_kinds.TOOLS[kind])
+    return None
+
+
+def _npu() -> Broken | None:
+    driver = shutil.which("npu-smi") is not None or Path("/usr/local/Ascend").exists()
+    if find_spec("torch_npu") is None:
+        version = torch.__version__.partition("+")[0]
+        return Broken("CANN is installed, torch_npu is not", f"{sys.executable} -m pip install torch_npu=={version}") if driver else None
+    error = npu_error()
+    if error:
+        return Broken(f"torch_npu {installed('torch-npu') or ''} can't be imported: {error}".replace("  ", " "),
+                      "source /usr/local/Ascend/ascend-toolkit/set_env.sh")
+    return Broken("torch_npu finds no device", "npu-smi info") if driver else None
+
+
+@cache
+def npu_error() -> str:
+    """Imports torch_npu, which gives torch its `npu` module and wants the CANN libraries; says why it can't be, empty where it can."""
+    try:
+        importlib.import_module("torch_npu")
+    except Exception as error:                 # a package half installed raises whatever it likes
+        return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
+    return "" if hasattr(torch, "npu") else "it gives torch no device"

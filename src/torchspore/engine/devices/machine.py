@@ -1,0 +1,111 @@
+"""Facts about this machine and its installed packages, for people and reports."""
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from torchspore.base import cores
+from torchspore.base.text import format_bytes
+from torchspore.base.versions import installed
+from torchspore.engine.devices import device, device_facts, gpu_kinds
+from torchspore.names import mindspore_version
+
+PACKAGES = ("numpy", "scipy", "opencv-python-headless", "pillow", "protobuf", "safetensors", "rich", "tensorboardX", "onnx", "onnxscript",
+            "onnxruntime", "cryptography", "sentencepiece", "av", "triton", "torch_npu", "mindspore")
+_PREFIXES = ("TORCHSPORE_", "MS_", "GLOG_", "RANK_", "DEVICE_", "OMP_", "MKL_", "KMP_", "ASCEND_", "HCCL_", "NCCL_", "CUBLAS_", "PYTORCH_",
+         "TORCH")
+_NAMED = ("CUDA_VISIBLE_DEVICES", "CUDA_LAUNCH_BLOCKING", "LD_PRELOAD", "CXX", "CC", "MINDSPORE_DUMP_CONFIG", "MINDSPORE_HCCL_CONFIG_PATH")
+_SECRET = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH")
+
+
+def facts() -> dict[str, dict[str, Any]]:
+    """Sections of facts: versions, the machine, devices, environment variables that torchspore, MindSpore or torch read."""
+    return {
+        "versions": versions(),
+        "machine": {
+            "system": platform.platform(), "processor": processor(), "cores": os.cpu_count(), "usable cores": cores.usable(),
+            "threads of torch": torch.get_num_threads(), "memory": _shown(_total_memory()),
+        },
+        "devices": {"CPU": f"{os.cpu_count()} cores", **_accelerators()},
+        "environment": environment(),
+    }
+
+
+def versions() -> dict[str, str]:
+    """torchspore, the MindSpore that it answers as, Python, torch, and the packages that are installed."""
+    facts = {
+        "torchspore": installed("torchspore") or "not installed", "answers as MindSpore": mindspore_version(),
+        "Python": platform.python_version(),
+        "torch": torch.__version__,
+    }
+    if torch.version.cuda:
+        facts["CUDA of torch"] = torch.version.cuda
+    if torch.version.hip:
+        facts["ROCm of torch"] = torch.version.hip
+    if torch.version.xpu:
+        facts["SYCL of torch"] = torch.version.xpu
+    facts |= {name: version for name in PACKAGES if (version := installed(name)) is not None}
+    facts["Python is"] = sys.executable
+    return facts
+
+
+def environment() -> dict[str, str]:
+    """Environment variables that change what runs; what sounds like a secret is left out."""
+    return {
+        name: value[:200] for name, value in sorted(os.environ.items())
+        if (name.startswith(_PREFIXES) or name in _NAMED) and not any(word in name.upper() for word in _SECRET)
+    }
+
+
+def processor() -> str:
+    """The processor's model."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def peak_memory() -> int:
+    """The most bytes that this process has held so far."""
+    try:
+        import resource
+    except ImportError:               # Windows counts elsewhere
+        return 0
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024
+
+
+def device_peaks() -> dict[str, int]:
+    """The most bytes that Tensors held on each accelerator that this process has used."""
+    module = gpu_kinds.module()
+    if not hasattr(module, "max_memory_allocated") or not module.is_available() or not module.is_initialized():
+        return {}                                          # Apple's mps counts no peak
+    return {f"GPU {index}": int(module.max_memory_allocated(index)) for index in range(module.device_count())}
+
+
+def _accelerators() -> dict[str, str]:
+    versions = {}
+    for target in ("GPU", "Ascend"):
+        for index in range(device.count(target)):
+            memory = getattr(device_facts.properties(target, index), "total_memory", 0)
+            versions[f"{target} {index}"] = f"{device_facts.name(target, index)}, {_shown(int(memory))}"
+    return versions or {"GPU, Ascend": "none"}
+
+
+def _total_memory() -> int:
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return 0
+
+
+def _shown(count: int) -> str:
+    return format_bytes(count) if count else "unknown"

@@ -1,0 +1,82 @@
+"""How many threads the CPU kernels use, and on which cores this process runs."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+
+from torchspore.base import cores
+from torchspore.context import effects
+from torchspore.context.effects import Outcome
+from torchspore.context.store import DEFAULT, STORE
+from torchspore.engine import process
+
+_at_start = torch.get_num_threads()
+
+
+class _Binding:
+    """The cores that this process is bound to."""
+
+    def __init__(self) -> None:
+        self.cores: set[int] | None = None
+        """The cores that the process had before `bind`."""
+
+
+_BINDING = _Binding()
+
+
+def set_limit(count: int) -> Outcome:
+    """Apply `runtime_num_threads`: CPU kernels use at most that many threads and at most one a core; 0 leaves it to torch."""
+    usable = cores.usable()
+    threads = 1 if process.FORK.is_forked else min(count or _at_start, usable)
+    if threads != torch.get_num_threads():
+        torch.set_num_threads(threads)
+    return Outcome.applied(f"CPU kernels use {threads} of {usable} cores")
+
+
+def no_more_than_cores() -> None:
+    """Lowers torch's own number where it is above the option's default: in a container with a share of many cores, beyond 30 cores.
+
+    More threads than cores wait for each other at the end of each operator. OMP_NUM_THREADS and TORCHSPORE's option win.
+    """
+    usual = int(STORE.get("runtime_num_threads"))
+    if "OMP_NUM_THREADS" not in os.environ and STORE.source("runtime_num_threads")[0] == DEFAULT and usual < torch.get_num_threads():
+        torch.set_num_threads(usual)
+        effects.note("threads", f"CPU kernels use {usual} threads, torch would have taken {_at_start} (runtime_num_threads)")
+
+
+def bind(cores: set[int]) -> None:
+    """Keeps all threads of this process, those of CPU kernels too, to these cores; kernels use at most a thread for each.
+
+    Raises ValueError where the process may not use one of them.
+    """
+    cores_now = os.sched_getaffinity(0) if _BINDING.cores is None else _BINDING.cores
+    if not cores or not cores <= cores_now:
+        raise ValueError(", ".join(map(str, sorted(cores_now))))
+    _assign_cores(cores)
+    _BINDING.cores = cores_now
+    _apply_cap()
+    effects.note("threads", f"the process runs on the cores {', '.join(map(str, sorted(cores)))}")
+
+
+def unbind() -> None:
+    """Gives the process back the cores that it had before `bind`."""
+    if _BINDING.cores is not None:
+        _assign_cores(_BINDING.cores)
+        _BINDING.cores = None
+        _apply_cap()
+        effects.note("threads", "the process has all of its own cores again")
+
+
+def _assign_cores(cores: set[int]) -> None:
+    """The system places each thread by itself: a new one takes over the cores of the thread that starts it."""
+    for thread in os.listdir("/proc/self/task"):
+        try:
+            os.sched_setaffinity(int(thread), cores)
+        except ProcessLookupError:
+            continue
+
+
+def _apply_cap() -> None:
+    set_limit(0 if STORE.source("runtime_num_threads")[0] == DEFAULT else STORE.get("runtime_num_threads"))

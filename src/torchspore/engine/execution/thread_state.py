@@ -1,0 +1,73 @@
+"""The state of this thread: inside a call that runs as PyNative, or one that runs with graph breaks."""
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from torchspore.context.store import STORE
+from torchspore.engine.tensors.tensor import frame
+
+breaking = 0
+"""How many calls run with graph breaks, in all threads."""
+
+_counting = threading.Lock()
+
+
+class _Local(threading.local):
+    in_pynative = False
+    broken: Any = None             # the Cell whose construct is to be split
+    breaks = 0                     # the depth of nested calls that run with graph breaks
+
+
+local = _Local()
+"""Read on the way of each call, so it is asked directly."""
+
+
+def is_graph_mode() -> bool:
+    """Return whether this thread runs in GRAPH_MODE, and not the insides of a call that a graph can't hold."""
+    return STORE.graph_mode and not local.in_pynative
+
+
+@contextmanager
+def inside_breaks(owner: Any) -> Iterator[None]:
+    """Says that a call of `owner` runs with graph breaks; a Cell's construct is split in the first call of it."""
+    global breaking
+    before = local.broken
+    with _counting:
+        breaking += 1
+    local.broken, local.breaks = owner, local.breaks + 1
+    try:
+        yield
+    finally:
+        with _counting:
+            breaking -= 1
+        local.broken, local.breaks = before, local.breaks - 1
+
+
+def in_pynative(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Runs a call operator by operator, whatever the mode."""
+    before, local.in_pynative = local.in_pynative, True
+    try:
+        return function(*args, **kwargs)
+    finally:
+        local.in_pynative = before
+
+
+def is_in_graph() -> bool:
+    """Return whether this thread is inside of a call in GRAPH_MODE: one that is captured, or that runs because no graph can hold it."""
+    return STORE.graph_mode and (frame() is not None or local.in_pynative or local.breaks > 0)
+
+
+def is_in_jit() -> bool:
+    """Return whether this thread is inside of a `@jit` function or a captured call."""
+    around = frame()
+    while around is not None and not around.traces:
+        around = around.outer
+    return around is not None or local.in_pynative or local.breaks > 0
+
+
+def follows_graph_rules() -> bool:
+    """Return whether gradients of this thread are those of graphs: of listed weights, whatever their `requires_grad` says."""
+    return STORE.graph_mode or is_in_jit()

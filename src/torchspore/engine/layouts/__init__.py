@@ -1,0 +1,1 @@
+"""Device meshes, layouts, and values that are split among processes."""

@@ -1,0 +1,1 @@
+"""torch's private functions, and torchspore's operators in torch's dispatcher."""
