@@ -100,7 +100,7 @@ def front_end_module(path: str) -> ModuleType:
             module = importlib.import_module(module_path)
         vars(module).setdefault("__path__", [])     # MindSpore may have modules below a file here: the finder resolves them
         _complete_loaded()
-        importlib.import_module(f"{FRONT_END}.ops.error_boundary").close()
+        importlib.import_module(f"{FRONT_END}.ops.declaration.error_boundary").close()
         if path == ROOT:
             import_effects.apply()
         return module

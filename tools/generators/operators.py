@@ -19,7 +19,7 @@ SPACES = ("ops", "P", "operations", "Tensor")
 def operators() -> str:
     """Gives docs/reference/operators.md."""
     torchspore.install()
-    from torchspore.mindspore.ops.declare import OPERATORS
+    from torchspore.mindspore.ops.declaration.declare import OPERATORS
 
     rows = [row for operator in OPERATORS.values() if (row := _Row(operator)).is_public]
     covered = sum(bool(row.cases) for row in rows)

@@ -14,7 +14,8 @@ from torchspore.mindspore.common import *
 from torchspore.mindspore.common import dtype as dtype
 from torchspore.mindspore.common.dtype import dtype_to_nptype, dtype_to_pytype, pytype_to_dtype
 from torchspore.mindspore.context import *
-from torchspore.mindspore.ops import error_boundary, get_grad, grad, is_tensor, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
+from torchspore.mindspore.ops import get_grad, grad, is_tensor, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
+from torchspore.mindspore.ops.declaration import error_boundary
 from torchspore.names import missing
 
 _LAZY = {

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from mindspore import Tensor, context, jit
 
-from torchspore.mindspore.ops import error_boundary
+from torchspore.mindspore.ops.declaration import error_boundary
 
 
 def nothing():

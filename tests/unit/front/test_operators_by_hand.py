@@ -380,7 +380,7 @@ def test_rotary_position_embedding(mode: int) -> None:
 
 
 def test_two_operators_of_one_name_are_refused() -> None:
-    from torchspore.mindspore.ops.declare import op
+    from torchspore.mindspore.ops.declaration.declare import op
 
     def gamma(x: Any) -> Any:
         return x

@@ -21,7 +21,7 @@ def argument_of_call(frame: FrameType, position: int) -> object:
     return frame.f_locals[names[position]] if position < len(names) else ""
 
 
-_BETWEEN = ("/torchspore/graph/control_flow/runtime_helpers.py", "/torchspore/mindspore/ops/error_boundary.py")
+_BETWEEN = ("/torchspore/graph/control_flow/runtime_helpers.py", "/torchspore/mindspore/ops/declaration/error_boundary.py")
 """Files of ours that only pass on what the program calls."""
 
 

@@ -8,7 +8,7 @@ import torch
 from torchspore.engine.devices import device
 from torchspore.engine.random.generators import drawing
 from torchspore.mindspore.mint.shared import T, as_dtype, at_home, no_generator, sizes
-from torchspore.mindspore.ops.declare import bridged
+from torchspore.mindspore.ops.declaration.declare import bridged
 
 
 @bridged

@@ -9,8 +9,8 @@ from torchspore.engine.tensors.creation import constant
 from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.mindspore import ops
 from torchspore.mindspore.mint.shared import T, as_dtype
-from torchspore.mindspore.ops.declare import bridged, part_of
-from torchspore.mindspore.ops.wide import Widening
+from torchspore.mindspore.ops.declaration.declare import bridged, part_of
+from torchspore.mindspore.ops.declaration.wide import Widening
 
 
 def _scaled(other: Any, alpha: Any) -> Any:

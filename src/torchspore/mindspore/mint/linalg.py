@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from torchspore.mindspore.mint.shared import T, as_dtype, axes, in_floats
-from torchspore.mindspore.ops.declare import bridged
+from torchspore.mindspore.ops.declaration.declare import bridged
 
 
 @bridged

@@ -8,9 +8,9 @@ import torch
 from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore import ops
 from torchspore.mindspore.mint.shared import T, sizes
-from torchspore.mindspore.ops.declare import bridged, updating
-from torchspore.mindspore.ops.indices import as_index, counted
-from torchspore.mindspore.ops.wide import Widening
+from torchspore.mindspore.ops.declaration.declare import bridged, updating
+from torchspore.mindspore.ops.declaration.indices import as_index, counted
+from torchspore.mindspore.ops.declaration.wide import Widening
 
 
 @bridged

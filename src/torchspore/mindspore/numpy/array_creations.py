@@ -22,7 +22,7 @@ from torchspore.mindspore.numpy.utils import (
     to_tensor,
 )
 from torchspore.mindspore.ops import kernel_numbers
-from torchspore.mindspore.ops.wide import Widening
+from torchspore.mindspore.ops.declaration.wide import Widening
 
 T = torch.Tensor
 

@@ -9,7 +9,7 @@ import torch
 from torchspore.base.arguments import is_int
 from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.numpy.utils import as_list, axes_of, axis_of, function, only_tensor, shape_of, to_tensor
-from torchspore.mindspore.ops.wide import Widening
+from torchspore.mindspore.ops.declaration.wide import Widening
 
 T = torch.Tensor
 

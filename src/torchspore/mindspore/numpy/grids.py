@@ -7,7 +7,7 @@ import torch
 
 from torchspore.engine.devices import device
 from torchspore.mindspore.numpy.utils import as_list, dtype_of, function, only_tensor, part_of, promote, to_tensor
-from torchspore.mindspore.ops.wide import Widening
+from torchspore.mindspore.ops.declaration.wide import Widening
 
 T = torch.Tensor
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from torchspore.mindspore.numpy.utils import axes_of, cast, function, only_tensor, pair, to_tensor, together
-from torchspore.mindspore.ops.wide import Widening
+from torchspore.mindspore.ops.declaration.wide import Widening
 
 T = torch.Tensor
 

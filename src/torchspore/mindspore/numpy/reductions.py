@@ -22,7 +22,7 @@ from torchspore.mindspore.numpy.utils import (
     together,
     widened,
 )
-from torchspore.mindspore.ops.wide import Widening
+from torchspore.mindspore.ops.declaration.wide import Widening
 
 T = torch.Tensor
 _NARROW = frozenset({torch.bool, torch.int8, torch.int16, torch.uint8})

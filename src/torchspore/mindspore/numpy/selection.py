@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from torchspore.mindspore.numpy.utils import axis_of, function, only_tensor, part_of, to_tensor, together
-from torchspore.mindspore.ops.wide import Widening
+from torchspore.mindspore.ops.declaration.wide import Widening
 
 T = torch.Tensor
 

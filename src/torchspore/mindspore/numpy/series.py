@@ -18,7 +18,7 @@ from torchspore.mindspore.numpy.utils import (
     to_tensor,
     together,
 )
-from torchspore.mindspore.ops.wide import Widening
+from torchspore.mindspore.ops.declaration.wide import Widening
 
 T = torch.Tensor
 

@@ -15,8 +15,8 @@ from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.creation import constant
 from torchspore.engine.tensors.number import Number
 from torchspore.engine.tensors.tensor import raw
-from torchspore.mindspore.ops.declare import bridged
-from torchspore.mindspore.ops.wide import Widening
+from torchspore.mindspore.ops.declaration.declare import bridged
+from torchspore.mindspore.ops.declaration.wide import Widening
 
 T = torch.Tensor
 Body = TypeVar("Body", bound=Callable[..., Any])
@@ -39,7 +39,8 @@ def function(*, shown_as: str | None = None, wide: Widening | None = None) -> Ca
 def function(body: Body | None = None, *, shown_as: str | None = None, wide: Widening | None = None) -> Any:
     """Declare the decorated body, written on torch tensors, as a function of Tensors; `as_list` results become a list.
 
-    Errors use the name `shown_as`, if it is set. `wide` states how the function computes wide unsigned integers (`ops/wide.py`).
+    Errors use the name `shown_as`, if it is set. `wide` states how the function computes wide unsigned integers
+    (`ops/declaration/wide.py`).
     """
     if body is None:
         return functools.partial(function, shown_as=shown_as, wide=wide)

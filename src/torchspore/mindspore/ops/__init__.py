@@ -20,7 +20,6 @@ from torchspore.mindspore.ops import (
     csr_matrices,
     csr_primitives,
     ctc,
-    declare,
     deformable,
     diagonals,
     distribution_draws,
@@ -132,10 +131,11 @@ from torchspore.mindspore.ops.custom import (
     op_info_register,
 )
 from torchspore.mindspore.ops.data_queue import GetNext
-from torchspore.mindspore.ops.declare import OPERATORS
+from torchspore.mindspore.ops.declaration import declare
+from torchspore.mindspore.ops.declaration.declare import OPERATORS
+from torchspore.mindspore.ops.declaration.older_keywords import split_of_older_releases
 from torchspore.mindspore.ops.gradient import GradOperation, get_grad, grad, value_and_grad
 from torchspore.mindspore.ops.loops import ForiLoop, Morph, PyFunc, Reusing, Scan, WhileLoop
-from torchspore.mindspore.ops.older_keywords import split_of_older_releases
 from torchspore.mindspore.ops.primitive import Primitive, PrimitiveWithCheck, PrimitiveWithInfer, prim_attr_register
 from torchspore.mindspore.ops.reporting import Assert, HookBackward, InsertGradientOf
 from torchspore.mindspore.ops.transforms import derivative, jacfwd, jacrev, jet, jvp, linearize, vjp, vmap

@@ -12,9 +12,9 @@ from torchspore.engine.layouts.sharded_value import check_is_complete
 from torchspore.engine.random import operator_streams
 from torchspore.engine.random.generators import drawing
 from torchspore.engine.tensors.dtypes import to_torch
-from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.indices import normalized_axis
-from torchspore.mindspore.ops.wide import WIDE
+from torchspore.mindspore.ops.declaration.declare import op
+from torchspore.mindspore.ops.declaration.indices import normalized_axis
+from torchspore.mindspore.ops.declaration.wide import WIDE
 
 T = torch.Tensor
 

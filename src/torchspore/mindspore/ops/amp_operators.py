@@ -14,7 +14,7 @@ from torchspore.engine.execution.precision import (
     computing_in_widest,
 )
 from torchspore.engine.tensors import dtypes
-from torchspore.mindspore.ops.declare import OPERATORS
+from torchspore.mindspore.ops.declaration.declare import OPERATORS
 
 PRODUCTS_WITH_BIAS = {
     "dense_layer": (2, -1), "conv1d": (2, 1), "conv2d": (2, 1), "conv3d": (2, 1), "_conv_transposed": (2, 1), "conv_transpose2d": (2, 1),

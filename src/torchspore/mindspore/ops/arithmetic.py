@@ -15,11 +15,11 @@ from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.number import Number, is_marked
 from torchspore.engine.tensors.tensor import Composite, TensorBase, raw, wrap
 from torchspore.mindspore.ops import quotients
-from torchspore.mindspore.ops.declare import explaining, op
-from torchspore.mindspore.ops.explain import explain
+from torchspore.mindspore.ops.declaration.declare import explaining, op
+from torchspore.mindspore.ops.declaration.explain import explain
+from torchspore.mindspore.ops.declaration.promote import is_wide, pair, widened
+from torchspore.mindspore.ops.declaration.wide import WIDE
 from torchspore.mindspore.ops.extremes import Extremes
-from torchspore.mindspore.ops.promote import is_wide, pair, widened
-from torchspore.mindspore.ops.wide import WIDE
 
 _new = object.__new__
 # torch cannot compare a number with a Tensor in this operand order.

@@ -9,8 +9,8 @@ import torch
 
 from torchspore.base.text import short
 from torchspore.engine.tensors.creation import constant, length
-from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.wide import Widening
+from torchspore.mindspore.ops.declaration.declare import op
+from torchspore.mindspore.ops.declaration.wide import Widening
 
 T = torch.Tensor
 _SEQUENCES = (tuple, list)

@@ -6,7 +6,7 @@ from typing import Any
 
 from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
-from torchspore.mindspore.ops.explain import user_line
+from torchspore.mindspore.ops.declaration.explain import user_line
 
 
 def linear(x: Any, w: Any, b: Any) -> Any:

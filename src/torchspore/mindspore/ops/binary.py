@@ -12,10 +12,10 @@ from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.mindspore.ops import quotients
 from torchspore.mindspore.ops.arithmetic import apply_complete_rule, as_tensors
-from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.explain import explain
-from torchspore.mindspore.ops.older_keywords import renamed_keywords
-from torchspore.mindspore.ops.promote import mixed
+from torchspore.mindspore.ops.declaration.declare import op
+from torchspore.mindspore.ops.declaration.explain import explain
+from torchspore.mindspore.ops.declaration.older_keywords import renamed_keywords
+from torchspore.mindspore.ops.declaration.promote import mixed
 from torchspore.mindspore.ops.quotients import truncate_divide
 
 T = torch.Tensor

@@ -8,10 +8,10 @@ import torch
 from torchspore.engine.functional.bitonic_sort import best_first
 from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.ops.array import sizes
-from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.indices import as_index
+from torchspore.mindspore.ops.declaration.declare import op
+from torchspore.mindspore.ops.declaration.indices import as_index
+from torchspore.mindspore.ops.declaration.reasons import FROM_THE_END
 from torchspore.mindspore.ops.loss import constant_in
-from torchspore.mindspore.ops.reasons import FROM_THE_END
 
 T = torch.Tensor
 

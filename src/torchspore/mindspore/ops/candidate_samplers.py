@@ -11,7 +11,7 @@ from torchspore.engine.random.operator_streams import OperatorStream, expected_c
 from torchspore.engine.random.seeded_streams import Stream, stream
 from torchspore.engine.tensors.creation import constant
 from torchspore.engine.tensors.dtypes import FROM_TORCH
-from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.declaration.declare import op
 from torchspore.mindspore.ops.kernel_numbers import by_stream, is_on_host
 
 T = torch.Tensor

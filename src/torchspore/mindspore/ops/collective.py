@@ -14,9 +14,9 @@ from torchspore.base.text import list_choices, message, short
 from torchspore.distributed.comm import groups
 from torchspore.distributed.comm.groups import Group
 from torchspore.mindspore.common.process_groups import HCCL_WORLD_COMM_GROUP, find_group
-from torchspore.mindspore.ops.declare import part_of
+from torchspore.mindspore.ops.declaration.declare import part_of
+from torchspore.mindspore.ops.declaration.wide import Widening
 from torchspore.mindspore.ops.primitive import Primitive
-from torchspore.mindspore.ops.wide import Widening
 
 if TYPE_CHECKING:
     from torchspore.distributed.comm import collectives

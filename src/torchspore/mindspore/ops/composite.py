@@ -19,7 +19,7 @@ from torchspore.engine.tensors.tensor import TensorBase, raw, transform, wrap
 from torchspore.errors import NotFinite
 from torchspore.mindspore.common.flags import precision_flag, report_compiler_flags
 from torchspore.mindspore.common.parameter import Parameter
-from torchspore.mindspore.ops.declare import explaining
+from torchspore.mindspore.ops.declaration.declare import explaining
 from torchspore.mindspore.ops.gradient import GradOperation as GradOperation
 from torchspore.mindspore.ops.primitive import Primitive
 

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torchspore.base.arguments import is_int
 from torchspore.engine.functional.half_precision import run_convolution
 from torchspore.mindspore.ops.conv import convolve, convolve_transposed, pair, same_padding
-from torchspore.mindspore.ops.declare import OPERATORS, op
+from torchspore.mindspore.ops.declaration.declare import OPERATORS, op
 from torchspore.mindspore.ops.grad_primitives import vjp
 from torchspore.mindspore.ops.linear_algebra import require_equal_dtypes
 

@@ -11,8 +11,8 @@ import torch
 
 from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.array import sizes
-from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.indices import as_index
+from torchspore.mindspore.ops.declaration.declare import op
+from torchspore.mindspore.ops.declaration.indices import as_index
 
 T = torch.Tensor
 

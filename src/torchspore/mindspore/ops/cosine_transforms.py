@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
-from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.declaration.declare import op
 
 T = torch.Tensor
 

@@ -16,7 +16,7 @@ from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.ops import kernel_numbers
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.array import sizes
-from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.declaration.declare import op
 
 T = torch.Tensor
 

@@ -12,7 +12,7 @@ import torch
 from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.coo_primitives import flat_indices
-from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.declaration.declare import op
 
 T = torch.Tensor
 

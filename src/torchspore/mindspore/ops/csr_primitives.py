@@ -5,7 +5,7 @@ from typing import Any
 
 from torchspore.mindspore.common.sparse_tensor import CSRTensor
 from torchspore.mindspore.ops import sparse_tensors
-from torchspore.mindspore.ops.declare import explaining, op
+from torchspore.mindspore.ops.declaration.declare import explaining, op
 
 
 @op(primitive="CSR2COO", raw_arguments=True)

@@ -8,7 +8,7 @@ import torch
 from torchspore.distributed.shard import strategy_calls
 from torchspore.engine.tensors.creation import constant
 from torchspore.graph.capture.capture import current
-from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.declaration.declare import op
 from torchspore.mindspore.ops.loss import reduced
 
 T = torch.Tensor

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.engine.functional.half_precision import run_convolution
-from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.declaration.declare import op
 
 T = torch.Tensor
 

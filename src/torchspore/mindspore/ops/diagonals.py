@@ -9,7 +9,7 @@ from torchspore.base.arguments import is_int
 from torchspore.engine.devices import device
 from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.ops.activation import as_dtype
-from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.declaration.declare import op
 
 T = torch.Tensor
 

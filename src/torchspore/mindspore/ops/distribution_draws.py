@@ -13,7 +13,7 @@ from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.engine.torch_internals import torch_private
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.array import sizes
-from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.declaration.declare import op
 from torchspore.mindspore.ops.kernel_numbers import by_function, by_primitive, check_float, is_on_host, of_primitive
 
 T = torch.Tensor

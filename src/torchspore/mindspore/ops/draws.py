@@ -17,7 +17,7 @@ from torchspore.engine.tensors.creation import constant
 from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.array import sizes
-from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.declaration.declare import op
 from torchspore.mindspore.ops.kernel_numbers import checked_seed, has_int_kernel, is_on_host, of_function, of_primitive
 
 T = torch.Tensor

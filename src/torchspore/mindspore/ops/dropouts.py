@@ -13,7 +13,7 @@ from torchspore.engine.layouts.sharded_value import check_is_complete
 from torchspore.engine.random.generators import drawing
 from torchspore.engine.random.operator_streams import OperatorStream, dropped, of_function
 from torchspore.engine.tensors.creation import constant
-from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.declaration.declare import op
 
 T = torch.Tensor
 

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.base.text import message
-from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.declaration.declare import op
 from torchspore.mindspore.ops.quantized_products import as_float32, rounded
 
 T = torch.Tensor

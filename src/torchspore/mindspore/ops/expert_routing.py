@@ -4,7 +4,7 @@ from __future__ import annotations
 import torch
 
 from torchspore.base.text import message
-from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.declaration.declare import op
 
 T = torch.Tensor
 

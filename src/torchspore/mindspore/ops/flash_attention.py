@@ -7,7 +7,7 @@ import torch
 
 from torchspore.base.text import message, short
 from torchspore.engine.functional import attention_blocks
-from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.declaration.declare import op
 
 T = torch.Tensor
 

@@ -8,8 +8,8 @@ import torch
 
 from torchspore.engine.devices import device
 from torchspore.mindspore.ops.activation import as_dtype
-from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.limits import small
+from torchspore.mindspore.ops.declaration.declare import op
+from torchspore.mindspore.ops.declaration.limits import small
 
 T = torch.Tensor
 

@@ -11,8 +11,8 @@ from torchspore.engine.random.generators import drawing
 from torchspore.engine.random.seeded_streams import Stream, stream
 from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.array import sizes
-from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.indices import as_index
+from torchspore.mindspore.ops.declaration.declare import op
+from torchspore.mindspore.ops.declaration.indices import as_index
 
 T = torch.Tensor
 _KINDS = (torch.float32, torch.float64, torch.int32, torch.int64)

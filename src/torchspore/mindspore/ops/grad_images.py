@@ -11,10 +11,10 @@ from torch.nn import functional as F
 
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.array import sizes
-from torchspore.mindspore.ops.declare import OPERATORS, op
+from torchspore.mindspore.ops.declaration.declare import OPERATORS, op
+from torchspore.mindspore.ops.declaration.indices import as_index
 from torchspore.mindspore.ops.grad_primitives import vjp
 from torchspore.mindspore.ops.grad_structures import sampled_back
-from torchspore.mindspore.ops.indices import as_index
 
 T = torch.Tensor
 Size = int | tuple[int, ...]

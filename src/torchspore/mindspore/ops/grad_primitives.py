@@ -13,7 +13,7 @@ import torch
 from torch.nn import functional as F
 
 from torchspore.engine.torch_internals import torch_private
-from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.declaration.declare import op
 
 T = torch.Tensor
 _SELU_SCALE, _SELU_ALPHA = 1.0507009873554805, 1.6732632423543772     # Klambauer and others, Self-Normalizing Neural Networks, 2017

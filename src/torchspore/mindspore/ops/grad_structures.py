@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from torchspore.mindspore.ops.array import sizes
-from torchspore.mindspore.ops.declare import OPERATORS, op
+from torchspore.mindspore.ops.declaration.declare import OPERATORS, op
 from torchspore.mindspore.ops.grad_primitives import vjp
 
 T = torch.Tensor

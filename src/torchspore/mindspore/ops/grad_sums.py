@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import torch
 
-from torchspore.mindspore.ops.declare import OPERATORS, op
+from torchspore.mindspore.ops.declaration.declare import OPERATORS, op
+from torchspore.mindspore.ops.declaration.indices import as_index
 from torchspore.mindspore.ops.grad_primitives import vjp
-from torchspore.mindspore.ops.indices import as_index
 
 T = torch.Tensor
 

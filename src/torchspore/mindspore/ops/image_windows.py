@@ -11,7 +11,7 @@ from torchspore.base.text import list_choices
 from torchspore.engine.random.generators import drawing
 from torchspore.engine.random.seeded_streams import stream
 from torchspore.mindspore.ops.array import sizes
-from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.declaration.declare import op
 from torchspore.mindspore.ops.grad_primitives import vjp
 
 T = torch.Tensor

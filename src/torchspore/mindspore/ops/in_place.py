@@ -18,9 +18,9 @@ from torchspore.engine.tensors.tensor import TensorBase, raw, unwrap, wrap, writ
 from torchspore.mindspore.ops import quotients
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.array import sizes
-from torchspore.mindspore.ops.declare import OPERATORS, explaining, op, updating
-from torchspore.mindspore.ops.indices import as_index, as_index_or_mask
-from torchspore.mindspore.ops.wide import Widening
+from torchspore.mindspore.ops.declaration.declare import OPERATORS, explaining, op, updating
+from torchspore.mindspore.ops.declaration.indices import as_index, as_index_or_mask
+from torchspore.mindspore.ops.declaration.wide import Widening
 
 T = torch.Tensor
 

@@ -11,9 +11,9 @@ from torchspore.engine.tensors import creation
 from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.creation import constant
 from torchspore.engine.tensors.tensor import TensorBase, modify, raw, unwrap, wrap
-from torchspore.mindspore.ops.explain import shown, user_line
-from torchspore.mindspore.ops.indices import as_index_or_mask
-from torchspore.mindspore.ops.reasons import is_torch, reason
+from torchspore.mindspore.ops.declaration.explain import shown, user_line
+from torchspore.mindspore.ops.declaration.indices import as_index_or_mask
+from torchspore.mindspore.ops.declaration.reasons import is_torch, reason
 
 
 def _index(tensor: TensorBase, index: Any) -> Any:

@@ -11,7 +11,7 @@ from torch.nn.functional import grid_sample
 
 from torchspore.base.text import message
 from torchspore.engine.functional.attention_blocks import finite
-from torchspore.mindspore.ops.declare import OPERATORS, op
+from torchspore.mindspore.ops.declaration.declare import OPERATORS, op
 from torchspore.mindspore.ops.flash_attention import for_each_query, heads_apart, heads_together, weighed
 
 T = torch.Tensor

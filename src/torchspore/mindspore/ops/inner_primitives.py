@@ -8,9 +8,9 @@ from torch.nn import functional as F
 
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.coo_primitives import flat_indices
-from torchspore.mindspore.ops.declare import OPERATORS, op, updating
+from torchspore.mindspore.ops.declaration.declare import OPERATORS, op, updating
+from torchspore.mindspore.ops.declaration.indices import as_index
 from torchspore.mindspore.ops.grad_primitives import vjp
-from torchspore.mindspore.ops.indices import as_index
 
 T = torch.Tensor
 

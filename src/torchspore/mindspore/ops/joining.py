@@ -8,9 +8,9 @@ import torch
 
 from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.ops.array import several, sizes, slice_bounds
-from torchspore.mindspore.ops.declare import explaining, op
-from torchspore.mindspore.ops.indices import as_index, normalized_axis
-from torchspore.mindspore.ops.wide import Widening
+from torchspore.mindspore.ops.declaration.declare import explaining, op
+from torchspore.mindspore.ops.declaration.indices import as_index, normalized_axis
+from torchspore.mindspore.ops.declaration.wide import Widening
 
 T = torch.Tensor
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import torch
 
-from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.indices import as_index
+from torchspore.mindspore.ops.declaration.declare import op
+from torchspore.mindspore.ops.declaration.indices import as_index
 from torchspore.mindspore.ops.reduction import log_sum_exp
 
 T = torch.Tensor

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from torchspore.mindspore.ops.declare import op, updating
+from torchspore.mindspore.ops.declaration.declare import op, updating
 
 T = torch.Tensor
 

@@ -9,8 +9,8 @@ import torch.nn.functional as F
 
 from torchspore.engine.functional.half_precision import HALVES, in_float32
 from torchspore.engine.tensors.dtypes import FROM_TORCH
-from torchspore.mindspore.ops.declare import op, part_of
-from torchspore.mindspore.ops.wide import Widening
+from torchspore.mindspore.ops.declaration.declare import op, part_of
+from torchspore.mindspore.ops.declaration.wide import Widening
 
 T = torch.Tensor
 

@@ -7,8 +7,8 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.engine.tensors.dtypes import FROM_TORCH
-from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.limits import small
+from torchspore.mindspore.ops.declaration.declare import op
+from torchspore.mindspore.ops.declaration.limits import small
 from torchspore.mindspore.ops.quotients import truncate_divide
 
 T = torch.Tensor

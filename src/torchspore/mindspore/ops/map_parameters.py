@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.mindspore.ops.declare import explaining, op
+from torchspore.mindspore.ops.declaration.declare import explaining, op
 
 
 def _table(value: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from torchspore.engine.tensors.creation import constant
-from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.declaration.declare import op
 from torchspore.mindspore.ops.reduction import in_dtype_of_norm, norm_of_extremes
 
 T = torch.Tensor

@@ -8,8 +8,8 @@ from torchspore.base.text import message, short
 from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors.tensor import raw, wrap
 from torchspore.mindspore.ops import arithmetic, array, elementwise, reduction, scattering, search, selection, statistics
-from torchspore.mindspore.ops.explain import replaced
-from torchspore.mindspore.ops.older_keywords import split_of_older_releases
+from torchspore.mindspore.ops.declaration.explain import replaced
+from torchspore.mindspore.ops.declaration.older_keywords import split_of_older_releases
 
 
 def spelled(function: Any, **spellings: str) -> Any:

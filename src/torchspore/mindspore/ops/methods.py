@@ -33,8 +33,8 @@ from torchspore.mindspore.ops import (
     reduction,
     selection,
 )
-from torchspore.mindspore.ops.declare import OPERATORS
-from torchspore.mindspore.ops.explain import replaced, user_line
+from torchspore.mindspore.ops.declaration.declare import OPERATORS
+from torchspore.mindspore.ops.declaration.explain import replaced, user_line
 from torchspore.mindspore.ops.extremes import Extremes
 from torchspore.mindspore.ops.method_forms import spelled
 

@@ -12,7 +12,7 @@ from torchspore.engine.tensors import dtypes
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.collective import WORLD, Collective
 from torchspore.mindspore.ops.creation import zeros
-from torchspore.mindspore.ops.declare import part_of
+from torchspore.mindspore.ops.declaration.declare import part_of
 from torchspore.mindspore.ops.primitive import Primitive
 
 

@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from torchspore.base.arguments import is_int
 from torchspore.engine.functional.half_precision import HALVES
 from torchspore.engine.tensors import change_counters
-from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.indices import normalized_axis
+from torchspore.mindspore.ops.declaration.declare import op
+from torchspore.mindspore.ops.declaration.indices import normalized_axis
 
 T = torch.Tensor
 

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 from torchspore.base.arguments import is_int
 from torchspore.engine.tensors.creation import constant
-from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.declaration.declare import op
 
 T = torch.Tensor
 

@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from torchspore.engine.random.generators import drawing
 from torchspore.engine.tensors import dtypes
 from torchspore.mindspore.ops.conv import pair, same_padding
-from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.indices import as_index
+from torchspore.mindspore.ops.declaration.declare import op
+from torchspore.mindspore.ops.declaration.indices import as_index
 
 T = torch.Tensor
 Size = Any

@@ -17,8 +17,8 @@ from torchspore.engine.random.operator_streams import OperatorStream
 from torchspore.engine.random.seeded_streams import Stream
 from torchspore.engine.tensors import change_counters
 from torchspore.engine.tensors.tensor import frame
-from torchspore.mindspore.ops import strategy_checks
-from torchspore.mindspore.ops.limits import LIMITS
+from torchspore.mindspore.ops.declaration import strategy_checks
+from torchspore.mindspore.ops.declaration.limits import LIMITS
 
 
 class Primitive:
@@ -290,7 +290,7 @@ def _refuse_seed(name: str, value: Any) -> None:
 
 def _wrong_constructor_call(name: str, constructor: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError:
     """Return the error for arguments that do not fit the constructor of the primitive `name`."""
-    from torchspore.mindspore.ops.explain import shown
+    from torchspore.mindspore.ops.declaration.explain import shown
 
     arguments = ", ".join([*map(shown, args), *(f"{key}={shown(value)}" for key, value in kwargs.items())])
     bare = constructor.replace(parameters=[p.replace(annotation=inspect.Parameter.empty) for p in constructor.parameters.values()])

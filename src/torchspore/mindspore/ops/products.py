@@ -7,9 +7,9 @@ from typing import Any
 import torch
 
 from torchspore.engine.functional.half_precision import in_float32
-from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.declaration.declare import op
+from torchspore.mindspore.ops.declaration.wide import Widening
 from torchspore.mindspore.ops.linear_algebra import require_equal_dtypes
-from torchspore.mindspore.ops.wide import Widening
 
 T = torch.Tensor
 

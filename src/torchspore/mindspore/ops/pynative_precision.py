@@ -13,7 +13,7 @@ from torchspore.engine.execution.precision import Rule, computing_from
 from torchspore.engine.front_end import FRONT
 from torchspore.engine.tensors import dtypes
 from torchspore.mindspore.ops.amp_operators import LOWER, PRODUCTS_WITH_BIAS
-from torchspore.mindspore.ops.declare import OPERATORS
+from torchspore.mindspore.ops.declaration.declare import OPERATORS
 
 _PRODUCTS = frozenset({*LOWER, *PRODUCTS_WITH_BIAS, "addmm", "addmv", "addbmm", "baddbmm", "outer"} - {"prelu", "cov"})
 """Products and convolutions."""

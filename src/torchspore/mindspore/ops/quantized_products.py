@@ -8,7 +8,7 @@ import torch
 
 from torchspore.base.text import message
 from torchspore.engine.tensors.dtypes import to_torch
-from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.declaration.declare import op
 
 T = torch.Tensor
 

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.base.arguments import is_int
-from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.declaration.declare import op
 from torchspore.mindspore.ops.resize import sizes_of
 
 T = torch.Tensor

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 from torchspore.engine.functional.half_precision import in_float32, is_slow
 from torchspore.engine.random import generators
-from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.declaration.declare import op
 
 T = torch.Tensor
 Weights = tuple[T, T, Any, Any]

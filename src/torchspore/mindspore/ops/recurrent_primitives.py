@@ -7,9 +7,9 @@ import torch
 from torch.nn import functional as F
 
 from torchspore.engine.random import generators
-from torchspore.mindspore.ops.declare import OPERATORS, op
+from torchspore.mindspore.ops.declaration.declare import OPERATORS, op
+from torchspore.mindspore.ops.declaration.indices import as_index
 from torchspore.mindspore.ops.grad_primitives import vjp_of_many
-from torchspore.mindspore.ops.indices import as_index
 from torchspore.mindspore.ops.recurrent import unpacked
 
 T = torch.Tensor

@@ -10,8 +10,8 @@ from torchspore.engine.autograd import integer_gradients
 from torchspore.engine.tensors.creation import constant
 from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.activation import as_dtype
-from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.wide import Widening
+from torchspore.mindspore.ops.declaration.declare import op
+from torchspore.mindspore.ops.declaration.wide import Widening
 
 T = torch.Tensor
 Axis = Any

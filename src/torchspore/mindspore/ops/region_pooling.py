@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import torch
 
-from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.declaration.declare import op
 
 T = torch.Tensor
 

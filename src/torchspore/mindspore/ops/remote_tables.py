@@ -8,7 +8,7 @@ import torch
 from torchspore.engine.autograd.grad import taken_rows
 from torchspore.engine.tensors.tensor import raw, wrap
 from torchspore.mindspore.common.remote_parameters import lookup
-from torchspore.mindspore.ops.indices import as_index
+from torchspore.mindspore.ops.declaration.indices import as_index
 
 
 def remote_rows(table: Any, indices: Any, is_zero_outside: bool = False) -> Any:

@@ -14,7 +14,7 @@ from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors.tensor import modify, raw, wrap, write
 from torchspore.graph.capture import trace_guard_hooks
 from torchspore.graph.refusal import Kind
-from torchspore.mindspore.ops.declare import explaining, op
+from torchspore.mindspore.ops.declaration.declare import explaining, op
 
 T = torch.Tensor
 _RING = ("capacity", "buffer_shape", "buffer_dtype")

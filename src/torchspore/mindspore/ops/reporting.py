@@ -21,7 +21,7 @@ from torchspore.engine.tensors.tensor import TensorBase, modify, raw, tensors, w
 from torchspore.engine.torch_internals.custom_operators import define
 from torchspore.graph.capture import trace_guard_hooks
 from torchspore.graph.refusal import Kind
-from torchspore.mindspore.ops.declare import explaining, op
+from torchspore.mindspore.ops.declaration.declare import explaining, op
 from torchspore.mindspore.ops.primitive import Primitive
 from torchspore.observe import summaries
 

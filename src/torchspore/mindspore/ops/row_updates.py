@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from torchspore.engine.functional.row_gradients import summed
-from torchspore.mindspore.ops.declare import updating
+from torchspore.mindspore.ops.declaration.declare import updating
 from torchspore.mindspore.ops.updates import (
     LOCK,
     NESTEROV,

@@ -8,11 +8,12 @@ from typing import Any
 import torch
 
 from torchspore.engine.tensors.creation import constant
-from torchspore.mindspore.ops import quotients, wide
+from torchspore.mindspore.ops import quotients
 from torchspore.mindspore.ops.array import sizes
-from torchspore.mindspore.ops.declare import op, updating
-from torchspore.mindspore.ops.promote import check_stored_dtype
-from torchspore.mindspore.ops.wide import Widening
+from torchspore.mindspore.ops.declaration import wide
+from torchspore.mindspore.ops.declaration.declare import op, updating
+from torchspore.mindspore.ops.declaration.promote import check_stored_dtype
+from torchspore.mindspore.ops.declaration.wide import Widening
 
 T = torch.Tensor
 _REDUCTIONS = {"mul": "prod", "max": "amax", "min": "amin"}

@@ -8,8 +8,8 @@ import torch
 from torchspore.engine.functional.topk import topk
 from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.ops.activation import as_dtype
-from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.wide import Widening
+from torchspore.mindspore.ops.declaration.declare import op
+from torchspore.mindspore.ops.declaration.wide import Widening
 
 T = torch.Tensor
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import torch
 
-from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.indices import as_index
-from torchspore.mindspore.ops.wide import Widening
+from torchspore.mindspore.ops.declaration.declare import op
+from torchspore.mindspore.ops.declaration.indices import as_index
+from torchspore.mindspore.ops.declaration.wide import Widening
 
 T = torch.Tensor
 

@@ -8,10 +8,10 @@ import torch
 from torchspore.engine.functional.topk import topk as topk_of
 from torchspore.engine.tensors.creation import constant, length
 from torchspore.mindspore.ops import sparse
-from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.indices import as_index, counted, normalized_axis
-from torchspore.mindspore.ops.reasons import FROM_THE_END
-from torchspore.mindspore.ops.wide import Widening
+from torchspore.mindspore.ops.declaration.declare import op
+from torchspore.mindspore.ops.declaration.indices import as_index, counted, normalized_axis
+from torchspore.mindspore.ops.declaration.reasons import FROM_THE_END
+from torchspore.mindspore.ops.declaration.wide import Widening
 
 T = torch.Tensor
 

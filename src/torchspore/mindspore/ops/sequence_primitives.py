@@ -12,7 +12,7 @@ import torch
 from torchspore.engine.tensors.tensor import TensorBase, raw, wrap
 from torchspore.mindspore.ops import array, creation
 from torchspore.mindspore.ops.activation import as_dtype
-from torchspore.mindspore.ops.declare import explaining, op
+from torchspore.mindspore.ops.declaration.declare import explaining, op
 
 
 def _python(primitive: str, names: str, compute: Callable[..., Any], doc: str) -> None:

@@ -10,8 +10,8 @@ from torchspore.base.text import list_choices
 from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.coo_primitives import flat_indices
-from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.indices import as_index
+from torchspore.mindspore.ops.declaration.declare import op
+from torchspore.mindspore.ops.declaration.indices import as_index
 
 T = torch.Tensor
 _SETS: Mapping[str, Callable[[set[Any], set[Any]], set[Any]]] = {

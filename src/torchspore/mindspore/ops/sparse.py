@@ -8,8 +8,8 @@ from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.engine.autograd.grad import taken_rows
 from torchspore.engine.tensors import tensor as engine
-from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.indices import as_index, normalized_axis
+from torchspore.mindspore.ops.declaration.declare import op
+from torchspore.mindspore.ops.declaration.indices import as_index, normalized_axis
 
 T = torch.Tensor
 _APPLIED = Outcome.applied("gradients of gathers along axis 0 of a Parameter are RowTensors, and supporting optimizers use their rows")

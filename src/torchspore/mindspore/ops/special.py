@@ -14,9 +14,9 @@ from torchspore.errors import NotFinite
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.array import several
 from torchspore.mindspore.ops.binary import two
-from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.declaration.declare import op
+from torchspore.mindspore.ops.declaration.wide import Widening
 from torchspore.mindspore.ops.elementwise import arccosh_of, unary
-from torchspore.mindspore.ops.wide import Widening
 
 T = torch.Tensor
 S = torch.special

@@ -8,9 +8,9 @@ import torch
 from torchspore.engine.execution.precision import as_stored
 from torchspore.engine.tensors import creation
 from torchspore.engine.tensors.tensor import TensorBase, raw, transform, wrap, write
-from torchspore.mindspore.ops.declare import explaining, op
-from torchspore.mindspore.ops.explain import explain
-from torchspore.mindspore.ops.promote import check_stored_dtype
+from torchspore.mindspore.ops.declaration.declare import explaining, op
+from torchspore.mindspore.ops.declaration.explain import explain
+from torchspore.mindspore.ops.declaration.promote import check_stored_dtype
 
 
 def _values(variable: TensorBase, value: Any) -> torch.Tensor:

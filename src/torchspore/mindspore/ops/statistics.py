@@ -9,9 +9,9 @@ import torch
 from torchspore.engine.autograd import integer_gradients
 from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.ops.activation import as_dtype
-from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.declaration.declare import op
+from torchspore.mindspore.ops.declaration.wide import Widening
 from torchspore.mindspore.ops.reduction import as_floats, axes_of, cast_to_integers, integer_mean
-from torchspore.mindspore.ops.wide import Widening
 
 T = torch.Tensor
 

@@ -17,7 +17,7 @@ from torchspore.engine.tensors.creation import constant
 from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.array import sizes
-from torchspore.mindspore.ops.declare import explaining, op
+from torchspore.mindspore.ops.declaration.declare import explaining, op
 
 T = torch.Tensor
 

@@ -9,7 +9,7 @@ from torchspore.distributed.comm import groups
 from torchspore.distributed.comm.groups import Group
 from torchspore.distributed.parallel import settings
 from torchspore.engine.tensors import change_counters
-from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.declaration.declare import op
 
 T = torch.Tensor
 

@@ -11,7 +11,7 @@ from torchspore.engine.random.seeded_streams import Stream, stream
 from torchspore.engine.tensors.creation import constant
 from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.activation import as_dtype
-from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.declaration.declare import op
 from torchspore.mindspore.ops.distribution_draws import real
 from torchspore.mindspore.ops.kernel_numbers import by_stream, check_float, is_on_host, of_primitive
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from torchspore.mindspore.ops.declare import bridged
+from torchspore.mindspore.ops.declaration.declare import bridged
 from torchspore.names import missing
 
 __getattr__ = missing(__name__)

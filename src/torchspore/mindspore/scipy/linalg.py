@@ -13,7 +13,7 @@ from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.mindspore.common import dtype as types
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.ops import matrix_determinant as det
-from torchspore.mindspore.ops.declare import bridged, part_of
+from torchspore.mindspore.ops.declaration.declare import bridged, part_of
 from torchspore.mindspore.scipy.ops import decompose, triangular
 from torchspore.names import missing
 

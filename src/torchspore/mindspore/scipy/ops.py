@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from torchspore.engine.tensors.dtypes import FROM_TORCH
-from torchspore.mindspore.ops.declare import part_of
+from torchspore.mindspore.ops.declaration.declare import part_of
 from torchspore.mindspore.ops.primitive import primitive_class
 from torchspore.names import missing
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from mindspore import Tensor
 
-from torchspore.mindspore.ops.declare import OPERATORS
+from torchspore.mindspore.ops.declaration.declare import OPERATORS
 
 FOREIGN = re.compile(r"\baten|mat1 and mat2|\btorch|\bc10\b|at::|\b0x|tensor a\b|Traceback|TORCH_CHECK", re.I)
 X, Y = Tensor(np.ones((2, 3), np.float32)), Tensor(np.ones((4, 5), np.float32))

@@ -10,7 +10,7 @@ import pytest
 from mindspore import ops
 
 from torchspore.mindspore.dataset.engine import mappable
-from torchspore.mindspore.ops.declare import bridged
+from torchspore.mindspore.ops.declaration.declare import bridged
 
 DEFECTS = {
     "attribute": ("given.nonesuch", AttributeError, "'Given' object has no attribute 'nonesuch', a defect of torchspore."),

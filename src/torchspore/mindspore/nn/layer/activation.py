@@ -10,7 +10,7 @@ from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
-from torchspore.mindspore.ops.explain import user_line
+from torchspore.mindspore.ops.declaration.explain import user_line
 
 
 def _simple(name: str, function: Any, part: str = "", primitive: str = "") -> type[Cell]:

@@ -13,7 +13,7 @@ from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops import conv
-from torchspore.mindspore.ops.limits import check_lengths, check_words
+from torchspore.mindspore.ops.declaration.limits import check_lengths, check_words
 from torchspore.mindspore.ops.primitive import check_kinds
 
 

@@ -12,7 +12,7 @@ from torchspore.mindspore import ops
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.ops import resize
-from torchspore.mindspore.ops.explain import user_line
+from torchspore.mindspore.ops.declaration.explain import user_line
 
 
 def _number(call: str, name: str, value: Any, above: float | None = 0.0) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 from torchspore.base.arguments import check_int_type
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.ops.limits import check_lengths
+from torchspore.mindspore.ops.declaration.limits import check_lengths
 from torchspore.mindspore.ops.primitive import check_kinds
 
 

@@ -13,9 +13,9 @@ from torchspore.mindspore.common.process_groups import GlobalComm, create_group,
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops import normalization, synchronized
-from torchspore.mindspore.ops.explain import user_line
-from torchspore.mindspore.ops.indices import normalized_axis
-from torchspore.mindspore.ops.limits import check_lengths, check_real, check_words
+from torchspore.mindspore.ops.declaration.explain import user_line
+from torchspore.mindspore.ops.declaration.indices import normalized_axis
+from torchspore.mindspore.ops.declaration.limits import check_lengths, check_real, check_words
 from torchspore.mindspore.ops.primitive import check_kinds
 
 

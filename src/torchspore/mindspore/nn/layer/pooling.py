@@ -7,8 +7,8 @@ from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops import pooling
-from torchspore.mindspore.ops.explain import user_line
-from torchspore.mindspore.ops.limits import check_divisor, check_lengths
+from torchspore.mindspore.ops.declaration.explain import user_line
+from torchspore.mindspore.ops.declaration.limits import check_divisor, check_lengths
 from torchspore.mindspore.ops.primitive import check_kinds
 
 

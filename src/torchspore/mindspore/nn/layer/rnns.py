@@ -15,7 +15,7 @@ from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops import recurrent
-from torchspore.mindspore.ops.explain import user_line
+from torchspore.mindspore.ops.declaration.explain import user_line
 
 _GATES = {"lstm": 4, "gru": 3, "tanh": 1, "relu": 1}
 

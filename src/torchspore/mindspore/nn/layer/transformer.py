@@ -15,7 +15,7 @@ from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.basic import Dense, Dropout
 from torchspore.mindspore.nn.layer.container import CellList
 from torchspore.mindspore.nn.layer.normalization import LayerNorm
-from torchspore.mindspore.ops.explain import user_line
+from torchspore.mindspore.ops.declaration.explain import user_line
 
 
 class MultiheadAttention(Cell):

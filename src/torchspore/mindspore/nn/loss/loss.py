@@ -7,7 +7,7 @@ from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
-from torchspore.mindspore.ops.limits import check_real
+from torchspore.mindspore.ops.declaration.limits import check_real
 from torchspore.mindspore.ops.primitive import check_kinds
 
 

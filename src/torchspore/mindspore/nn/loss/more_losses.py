@@ -11,8 +11,8 @@ from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.basic import get_activation
 from torchspore.mindspore.nn.loss.loss import LossBase
 from torchspore.mindspore.ops import more_losses
-from torchspore.mindspore.ops.explain import user_line
-from torchspore.mindspore.ops.limits import check_real
+from torchspore.mindspore.ops.declaration.explain import user_line
+from torchspore.mindspore.ops.declaration.limits import check_real
 from torchspore.mindspore.ops.primitive import check_kinds
 
 

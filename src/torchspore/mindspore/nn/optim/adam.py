@@ -12,7 +12,7 @@ from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.nn.optim.optimizer import Group, Optimizer, opt_init_args_register
-from torchspore.mindspore.ops.limits import check_real
+from torchspore.mindspore.ops.declaration.limits import check_real
 from torchspore.mindspore.ops.state import assign
 
 

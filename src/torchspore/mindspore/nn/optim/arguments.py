@@ -13,7 +13,7 @@ from torchspore.errors import NameRefused
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.ops.limits import check_finite
+from torchspore.mindspore.ops.declaration.limits import check_finite
 
 _GROUP_KEYS = ("params", "lr", "weight_decay", "grad_centralization", "order_params")
 

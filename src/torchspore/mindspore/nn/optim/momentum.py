@@ -10,7 +10,7 @@ from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.optim.arguments import number
 from torchspore.mindspore.nn.optim.optimizer import Optimizer, opt_init_args_register
-from torchspore.mindspore.ops.limits import check_real
+from torchspore.mindspore.ops.declaration.limits import check_real
 
 
 class Momentum(Optimizer):

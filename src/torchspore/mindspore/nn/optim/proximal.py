@@ -9,7 +9,7 @@ from torchspore.engine.tensors.tensor import raw
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.optim.arguments import check_floats, number
 from torchspore.mindspore.nn.optim.optimizer import Group, Optimizer, opt_init_args_register
-from torchspore.mindspore.ops.limits import check_real
+from torchspore.mindspore.ops.declaration.limits import check_real
 
 
 class FTRL(Optimizer):

@@ -7,7 +7,7 @@ from torchspore.base.text import message, short
 from torchspore.engine.tensors.tensor import raw, wrap
 from torchspore.mindspore.common.process_groups import HCCL_WORLD_COMM_GROUP
 from torchspore.mindspore.ops.collective import Broadcast, CollectiveGather, CollectiveScatter, Reduce
-from torchspore.mindspore.ops.declare import part_of
+from torchspore.mindspore.ops.declaration.declare import part_of
 from torchspore.mindspore.ops.distributed import arguments, exchange, point_to_point
 from torchspore.mindspore.ops.distributed.arguments import CommHandle, group_of, rank_in_group
 

@@ -9,9 +9,9 @@ from typing import Any
 from torchspore.base.text import message, short
 from torchspore.engine.tensors.tensor import raw, wrap
 from torchspore.mindspore import ops
+from torchspore.mindspore.ops.declaration.write_back import write_back
 from torchspore.mindspore.ops.distributed import arguments
 from torchspore.mindspore.ops.distributed.arguments import CommHandle, group_of, handled, rank_in_group, tensor
-from torchspore.mindspore.ops.write_back import write_back
 
 
 def _later() -> Any:

@@ -8,9 +8,9 @@ from torchspore.base.text import message, short
 from torchspore.distributed.comm.groups import Group
 from torchspore.engine.tensors.tensor import raw, wrap
 from torchspore.mindspore import ops
+from torchspore.mindspore.ops.declaration.write_back import write_back
 from torchspore.mindspore.ops.distributed.arguments import CommHandle, group_of, other_rank_in_group, rank_in_group, tensor
 from torchspore.mindspore.ops.distributed.groups import named
-from torchspore.mindspore.ops.write_back import write_back
 
 
 def _tag(tag: Any) -> int:

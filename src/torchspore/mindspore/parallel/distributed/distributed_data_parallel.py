@@ -16,7 +16,7 @@ from torchspore.engine.tensors import tree
 from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.mindspore.common.process_groups import GlobalComm, get_group_size
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.ops.explain import user_line
+from torchspore.mindspore.ops.declaration.explain import user_line
 from torchspore.names import missing
 
 MODES = ("CppReducer", "PythonReducer")

@@ -10,8 +10,8 @@ from torchspore.engine.execution.precision import as_stored
 from torchspore.engine.functional.half_precision import in_float32, run_convolution
 from torchspore.engine.random.generators import drawing
 from torchspore.mindspore.mint.shared import T, sizes, write_back
-from torchspore.mindspore.ops.declare import bridged, part_of
-from torchspore.mindspore.ops.indices import as_index
+from torchspore.mindspore.ops.declaration.declare import bridged, part_of
+from torchspore.mindspore.ops.declaration.indices import as_index
 from torchspore.mindspore.ops.normalization import match_dtype
 
 

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.mindspore.mint.shared import T
-from torchspore.mindspore.ops.declare import bridged
+from torchspore.mindspore.ops.declaration.declare import bridged
 from torchspore.mindspore.ops.loss import constant_in, probability_loss
 
 

@@ -20,11 +20,11 @@ from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.number import Number, operand_for
 from torchspore.engine.tensors.tensor import TensorBase, raw, unwrap, wrap, wrap_all, write
 from torchspore.errors import CommunicationError
-from torchspore.mindspore.ops.explain import explain, lacks_kernel, name_of, of_graph
+from torchspore.mindspore.ops.declaration.explain import explain, lacks_kernel, name_of, of_graph
+from torchspore.mindspore.ops.declaration.older_keywords import renamed_keywords
+from torchspore.mindspore.ops.declaration.wide import Widening, widened
 from torchspore.mindspore.ops.extremes import Extremes
-from torchspore.mindspore.ops.older_keywords import renamed_keywords
 from torchspore.mindspore.ops.primitive import Primitive, primitive_class
-from torchspore.mindspore.ops.wide import Widening, widened
 
 Body = TypeVar("Body", bound=Callable[..., Any])
 

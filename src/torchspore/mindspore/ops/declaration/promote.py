@@ -18,7 +18,7 @@ from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.creation import constant
 from torchspore.engine.tensors.number import Number, as_operand, decided
 from torchspore.engine.tensors.tensor import TensorBase, unwrap
-from torchspore.mindspore.ops.wide import WIDE, from_order, in_order, quotient, rest
+from torchspore.mindspore.ops.declaration.wide import WIDE, from_order, in_order, quotient, rest
 
 _WIDENED = {torch.uint16: torch.int32, torch.uint32: torch.int64, torch.uint64: torch.int64}
 

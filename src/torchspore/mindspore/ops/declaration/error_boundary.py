@@ -1,6 +1,6 @@
 """The boundary around public functions that converts errors: to the documented types, with the name of the call, in our words.
 
-Operators (`ops/declare.py`) and calls of layers (`Cell.__call__`) explain their own errors. All other public functions, constructors and
+Operators (`declare.py`) and calls of layers (`Cell.__call__`) explain their own errors. All other public functions, constructors and
 methods are wrapped here once, when their module is loaded. A successful call costs one frame; everything else happens only when an
 exception propagates to the user's code.
 """
@@ -12,9 +12,9 @@ from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any
 
-from torchspore.mindspore.ops.declare import OPERATORS
-from torchspore.mindspore.ops.explain import is_front_end, replaced
-from torchspore.mindspore.ops.older_keywords import renamed_keywords
+from torchspore.mindspore.ops.declaration.declare import OPERATORS
+from torchspore.mindspore.ops.declaration.explain import is_front_end, replaced
+from torchspore.mindspore.ops.declaration.older_keywords import renamed_keywords
 
 _FRONT_END = "torchspore.mindspore"
 _WRAPPED = frozenset({"__new__", "__init__", "__call__", "__next__", "__iter__", "__getitem__", "__setitem__", "__len__", "__contains__"})

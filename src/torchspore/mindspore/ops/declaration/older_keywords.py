@@ -7,7 +7,7 @@ from typing import Any
 
 from torchspore.base.frames import warn
 from torchspore.base.text import with_hint
-from torchspore.mindspore.ops.explain import name_of, user_line
+from torchspore.mindspore.ops.declaration.explain import name_of, user_line
 from torchspore.names import older_calls
 
 
