@@ -74,7 +74,7 @@ def find_alias_conflicts(graph: torch.fx.Graph, stored: Container[Node]) -> Alia
 
 
 def _unchanged_source(node: Node, is_stored: bool) -> Node:
-    """The first node that is the same value: what an operator that wrote it gives back is."""
+    """Return the first node that represents the same value: an operator that writes in place returns its operand."""
     source = view_source(node)
     while source is not None and (source in nodes_written_by(node) or (not is_stored and _renames(node))):
         node, source = source, view_source(source)

@@ -1,4 +1,4 @@
-"""Sums of gradients in few messages: those over the same devices go as one row, as `comm_fusion` says."""
+"""Fuses all-reduces of gradients as `comm_fusion` says: sums over the same devices travel as one flat message."""
 from __future__ import annotations
 
 from typing import Any
@@ -17,7 +17,7 @@ _aten = torch.ops.aten
 
 
 def fused(local: LocalGraph) -> tuple[int, int]:
-    """Joins the sums that only the optimizer waits for; gives how many there were and in how many messages they go."""
+    """Fuse the sums that only the optimizer waits for. Return their number, and the number of messages that carry them."""
     graph = local.module.graph
     position_of = {node: at for at, node in enumerate(graph.nodes)}
     first = next((node for node in graph.nodes if node.meta.get(node_metadata.OPTIMIZER) and node.target is not nodes.all_reduce), None)
@@ -42,13 +42,13 @@ def fused(local: LocalGraph) -> tuple[int, int]:
 
 
 def _is_late(node: Node, position_of: dict[Node, int], first: int) -> bool:
-    """Return whether a sum can wait until the optimizer begins, and what is summed is there by then."""
+    """Return whether a sum can wait until the optimizer begins, and whether its operand exists by then."""
     source: Any = node.args[0]
     return position_of[source] < first and all(position_of[user] >= first for user in node.users) and bool(node.users)
 
 
 def _join(graph: torch.fx.Graph, sums: list[Node], before: Node) -> None:
-    """One message in the place of several."""
+    """Replace several messages by one."""
     def put(target: Any, *args: Any) -> Node:
         return node_builder.call(graph, target, args, sums[0])
 

@@ -1,6 +1,6 @@
-"""Products of many matrices in their own rank: torch joins the leading dimensions into one before `bmm` and parts them after it.
+"""Restores the dimensions of batched matrix products: torch joins the leading dimensions before `bmm` and separates them after it.
 
-A batch and heads that are both cut can't be joined into one dimension that is cut evenly; as (batch, heads, m, n) they stay as they lie.
+A batch and heads that are both split cannot be joined into one dimension with equal parts. As (batch, heads, m, n) they keep their layout.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _VIEWS = frozenset({_aten.view.default, _aten._unsafe_view.default, _aten.reshap
 
 
 def widened(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """A copy in which `bmm` of joined dimensions is `matmul` of those that were joined."""
+    """Return a copy of the graph in which each `bmm` of joined dimensions is a `matmul` of the original dimensions."""
     if not any(node.target is _aten.bmm.default for node in module.graph.nodes):
         return module
     module = copy_module(module)
@@ -30,7 +30,7 @@ def widened(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
 
 
 class _Widening:
-    """By value of three dimensions the same one before its leading dimensions were joined."""
+    """Return, for each three-dimensional value, the value before its leading dimensions were joined."""
 
     def __init__(self, module: torch.fx.GraphModule) -> None:
         self.graph = module.graph

@@ -1,4 +1,4 @@
-"""A branch that needs nothing of other devices: each runs it on its own parts. A step that is skipped on overflow is such a one."""
+"""Splits a branch that needs no value of another device, such as a step that is skipped on overflow: each device runs it on its parts."""
 from __future__ import annotations
 
 from typing import Any
@@ -15,7 +15,7 @@ from torchspore.graph.control_flow import execution
 
 
 def split(partitioner: Any, node: Node) -> Any:
-    """The results of a branch whose graphs were split for the layouts of its inputs; None where that would need an exchange."""
+    """Return the results of a branch whose graphs were split for the layouts of its inputs, or None if that requires an exchange."""
     if node.target is not execution.branch:
         return None
     arguments: Any = node.args
@@ -51,7 +51,7 @@ def _local(partitioner: Any, graph: torch.fx.GraphModule, layouts: list[Layout],
 
 
 def _share_stand_ins(partitioner: Any, graph: torch.fx.GraphModule) -> None:
-    """Makes the stand-ins of a side, which was traced by itself, ones of the graph around it."""
+    """Move the fake tensors of a side, which was traced separately, into the mode of the enclosing graph."""
     with partitioner.faking():
         for node in graph.graph.nodes:
             if "val" in node.meta:

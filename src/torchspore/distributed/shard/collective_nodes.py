@@ -1,7 +1,7 @@
-"""Placeholder operators of a split graph: exchanges along axes of the grid, written once for all devices.
+"""Placeholder operators of a split graph: exchanges along axes of the device grid, written once for all devices.
 
-torch does not have these operators: `rank_binding` replaces them by those of one rank, `simulation` runs them for all ranks. Called with
-a stand-in of the local shape each gives the stand-in of its result.
+torch does not have these operators. `rank_binding` replaces them by those of one rank, `simulation` runs them for all ranks. A call with a
+fake tensor of the local shape returns the fake tensor of its result.
 """
 from __future__ import annotations
 
@@ -12,63 +12,64 @@ from torchspore.engine.layouts.device_mesh import Mesh
 
 
 def all_reduce(x: torch.Tensor, axes: Axes, kind: str, mesh: Mesh) -> torch.Tensor:
-    """The sum, mean, greatest or least of the terms along `axes`."""
+    """All-reduce along `axes`: the sum, mean, maximum or minimum."""
     return torch.empty_like(x)
 
 
 def reduce_scatter(x: torch.Tensor, axes: Axes, kind: str, dim: int, mesh: Mesh) -> torch.Tensor:
-    """The same, and of the result the own part along `dim`."""
+    """Reduce-scatter along `axes`: each device receives its part of the sum along `dim`."""
     return _cut(torch.empty_like(x), dim, mesh.product(axes))
 
 
 def all_gather(x: torch.Tensor, axes: Axes, dim: int, mesh: Mesh) -> torch.Tensor:
-    """The parts along `axes`, one after the other along `dim`."""
+    """All-gather along `axes`: the parts, concatenated along `dim`."""
     return _joined(x, dim, mesh.product(axes))
 
 
 def all_to_all(x: torch.Tensor, axes: Axes, source: int, dim: int, mesh: Mesh) -> torch.Tensor:
-    """The parts along `source` become one, and of that the own part along `dim`."""
+    """All-to-all along `axes`: the parts along `source` are joined, and each device receives its part along `dim`."""
     return _joined(_cut(x, dim, mesh.product(axes)), source, mesh.product(axes))
 
 
 def borders(x: torch.Tensor, axes: Axes, dim: int, before: int, behind: int, mesh: Mesh) -> torch.Tensor:
-    """The own part between the last places of the one before and the first of the one behind; zeros where there is none."""
+    """Extend each part by the last elements of the previous part and the first elements of the next part; zeros at the ends."""
     edges = [torch.empty_like(x.narrow(dim, 0, count)) for count in (before, behind)]
     return torch.cat([edges[0], x, edges[1]], dim)
 
 
 def borders_sum(x: torch.Tensor, axes: Axes, dim: int, before: int, behind: int, mesh: Mesh) -> torch.Tensor:
-    """The gradient of `borders`: the own part, to which is added what the neighbours have computed of their borders."""
+    """The gradient of `borders`: each part plus the gradients that the neighbours computed for its borders."""
     return torch.empty_like(x.narrow(dim, before, x.shape[dim] - before - behind))
 
 
 def rotated(x: torch.Tensor, axes: Axes, mesh: Mesh) -> torch.Tensor:
-    """The part of the device before this one along `axes`; the first device gets that of the last."""
+    """Receive the part of the previous device along `axes`; the first device receives that of the last."""
     return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
 def cut(x: torch.Tensor, axes: Axes, dim: int, mesh: Mesh) -> torch.Tensor:
-    """The own part along `dim` of what each device has."""
+    """Return this device's part along `dim` of a value that every device has."""
     return _cut(x, dim, mesh.product(axes))
 
 
 def position(axes: Axes, factor: int, mesh: Mesh) -> int:
-    """The own number along `axes`, times `factor`."""
+    """Return this device's index along `axes`, times `factor`."""
     return 0
 
 
 def passed(x: torch.Tensor, source: int, target: int) -> torch.Tensor:
-    """A value of pipeline stage `source` in stage `target`: each device sends it to the one at its place there; -1 means in all stages."""
+    """Send a value of pipeline stage `source` to stage `target`: each device sends to the device with its index there; -1 means all stages.
+    """
     return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
 def sent(x: torch.Tensor, target: int, number: int) -> torch.Tensor:
-    """One half of `passed`, in the graph of one stage: what is on its way, which is `number` in the step."""
+    """Begin a transfer, in the graph of one stage; `number` identifies it within the step."""
     return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
 def received(shape: list[int], dtype: torch.dtype, device: torch.device, source: int, number: int) -> torch.Tensor:
-    """The other half, begun."""
+    """Begin to receive a transfer."""
     return torch.empty(shape, dtype=dtype, device=device)
 
 
@@ -78,7 +79,7 @@ def arrived(x: torch.Tensor) -> torch.Tensor:
 
 
 def _joined(x: torch.Tensor, dim: int, count: int) -> torch.Tensor:
-    """A stand-in for `count` parts; no list of them, there may be thousands."""
+    """Return a fake tensor that stands for `count` parts. No list is built, because there may be thousands."""
     shape = list(x.shape)
     shape[dim] *= count
     return x.new_empty(shape)

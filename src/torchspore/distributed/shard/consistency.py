@@ -1,6 +1,6 @@
-"""Checks that all processes agree before a graph is split over them: on Parameters, which each has created, and on random numbers.
+"""Checks that all processes agree before a graph is split over them: on Parameters, which each process created, and on random numbers.
 
-MindSpore makes equal parts from equal seeds; here those of process 0 are taken where they differ.
+MindSpore creates equal parts from equal seeds. Here the values of process 0 replace differing ones.
 """
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _alike: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
 def report_context() -> None:
-    """Says what `set_auto_parallel_context` holds now, by which a graph is split: `init()` has compared what it held then."""
+    """Report the current values of `set_auto_parallel_context` for the comparison between processes; `init()` compared earlier values."""
     for key in agreement.PARALLEL:
         setting = STORE.source(key)[1]
         line = None if setting is None else setting.where
@@ -35,10 +35,10 @@ def report_context() -> None:
 
 
 def agree(inputs: Sequence[Any]) -> None:
-    """Gives the whole Parameters among the inputs of a graph, and MindSpore's generator, the values that process 0 has.
+    """Copy the unsplit Parameters among the inputs of a graph, and the state of MindSpore's generator, from process 0 to all others.
 
-    Every process must call it at the same place. Raises ValueError where they have other Parameters: what they would send then is of other
-    lengths, at which gloo ends the process.
+    Every process must make this call. Raises ValueError if the Parameters of the processes differ in name, shape or dtype: their messages
+    would have different lengths, at which gloo ends the process.
     """
     named_inputs = [item for item in inputs if hasattr(item, "name") and hasattr(item, "_t")]
     forms = [
@@ -90,13 +90,13 @@ def _agree_on_delayed(parameters: list[Any]) -> tuple[list[Any], list[Any]]:
 
 
 def check_equal(what: str, text: str) -> None:
-    """Raises ValueError where this text is not that of process 0. Every process must call it at the same place."""
+    """Raise ValueError if this text differs from that of process 0. Every process must make this call."""
     if _differ([zlib.crc32(text.encode())])[0]:
         raise ValueError(message(f"{what} that differs between processes", "one program with inputs of equal shapes in all processes"))
 
 
 def _differ(digests: list[int]) -> list[bool]:
-    """Which of these numbers are not those of process 0 somewhere."""
+    """Return the positions at which some process has another number than process 0."""
     local = torch.tensor(digests, dtype=torch.int64)
     first = collectives.broadcast(local, 0, groups.world())
     return [bool(differs) for differs in collectives.all_reduce((local != first).to(torch.int64), "max", groups.world())]

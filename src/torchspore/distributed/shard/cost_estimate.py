@@ -26,20 +26,20 @@ _MARKS = {"laid": "redistribution", "mirror": "Parameter", "mirrored": "mean", "
 
 @dataclass(frozen=True)
 class Exchange:
-    """One collective: its kind, between how many devices, the bytes that each receives."""
+    """A collective: its kind, the number of devices, and the bytes that each receives."""
 
     kind: str
     devices: int
     bytes: int
 
     def describe(self) -> str:
-        """For people."""
+        """Return the description for the user."""
         return f"{self.kind} over {self.devices}"
 
 
 @dataclass
 class Row:
-    """One operator of the program's, or several of torch's that it is made of."""
+    """An operator of the program, which may consist of several torch operators."""
 
     operator: str
     line: str
@@ -71,16 +71,16 @@ class Row:
 
     @property
     def is_seen(self) -> bool:
-        """True if it computes or sends something."""
+        """Return whether the operator computes or sends something."""
         return bool(self.exchanges) or not self.is_mark
 
     @property
     def stage(self) -> str:
-        """The stages for people."""
+        """Return a description of the stages for the user."""
         return ", ".join(map(str, sorted(self.stages))) or "all"
 
     def sends(self) -> str:
-        """The exchanges for people: equal ones counted."""
+        """Return a description of the exchanges for the user; equal exchanges are counted."""
         counts = Counter(exchange.describe() for exchange in self.exchanges)
         return ", ".join(text if count == 1 else f"{count} x {text}" for text, count in counts.items())
 
@@ -113,7 +113,7 @@ def rows(split: Any, machine: Machine) -> list[Row]:
 
 
 def _add(row: Row, placed: SplitOperator, mesh: Mesh, machine: Machine) -> None:
-    """Puts one operator of torch's into its row."""
+    """Add a torch operator to its row."""
     sends = [step for step, _ in placed.steps if step.kind != CUT]
     row.exchanges += [Exchange(step.kind, mesh.product(step.axes), step.sent) for step in sends]
     row.sending += sum(machine.transfer_seconds(step.sent, 1, mesh.extent(step.axes)) for step in sends)
@@ -126,7 +126,7 @@ def _add(row: Row, placed: SplitOperator, mesh: Mesh, machine: Machine) -> None:
 
 
 def _read(row: Row, node: Node, at: Mapping[Node, int], names: Mapping[Node, Any]) -> None:
-    """Notes whose results an operator takes."""
+    """Record which operators' results an operator reads."""
     for source in map(_maker, node.all_input_nodes):
         if source in at:
             if at[source] != at[node] and at[source] not in row.reads:
@@ -136,7 +136,7 @@ def _read(row: Row, node: Node, at: Mapping[Node, int], names: Mapping[Node, Any
 
 
 def _maker(node: Node) -> Node:
-    """The operator that gives a value: itself, or the one of whose results it is one."""
+    """Return the operator that computes a value; the value may be one of several results."""
     while node.target is operator.getitem:
         node = node.all_input_nodes[0]
     return node
@@ -147,7 +147,7 @@ def _line(meta: Any) -> str:
 
 
 def _computing(node: Node, machine: Machine) -> float:
-    """The seconds of an operator of torch's on one device: those of its operations, or of the memory that it moves."""
+    """Return the seconds of a torch operator on one device: for its operations, or for the memory that it moves."""
     if not is_operator(node.target) or any(out.alias_info and not out.alias_info.is_write for out in node.target._schema.returns):
         return 0.0
     moved = bytes_of(node) + sum(map(bytes_of, node.all_input_nodes))
@@ -156,7 +156,7 @@ def _computing(node: Node, machine: Machine) -> float:
 
 @dataclass(frozen=True)
 class Totals:
-    """A step on one device: bytes received, seconds of exchanges and of computing, what is said of sums that go together."""
+    """The cost of a step on one device: bytes received, seconds of exchanges and of computation, and a description of fused sums."""
 
     bytes: int
     sending: float

@@ -1,8 +1,8 @@
-"""The order of exchanges of a split graph with `enable_parallel_optimizer`: sums of gradients begin early, gathers shortly before use.
+"""Orders the exchanges of a split graph with `enable_parallel_optimizer`: sums of gradients begin early, gathers shortly before use.
 
-The partitioner puts every reduce-scatter behind the backward pass, because only the optimizer needs its result: all gradients would be in
-memory at once. Here each begins directly behind the gradient that it sums, so that the full gradient is free as soon as the exchange ends.
-Each gather of a weight begins before the last large operator in front of its first use, so that the two run at the same time.
+The partitioner writes every reduce-scatter after the backward pass, because only the optimizer needs its result: all gradients would be in
+memory at once. Here each begins directly after the gradient that it sums, so that the full gradient is freed as soon as the exchange ends.
+Each gather of a weight begins before the last large operator that precedes its first use, so that the two run at the same time.
 
 The local graph is reordered, which is equal on all devices: all processes begin their exchanges in one order, and a plan and a simulation
 see the same order. `graph.passes.communication` decides on each process how long an exchange may last.
@@ -52,7 +52,7 @@ def reorder(local: LocalGraph) -> None:
 
 
 def _place_gather(gather: Node, keys: dict[Node, _Key], index_of: dict[Node, int], large: list[int]) -> None:
-    """Enter the positions of a gather, of what is packed for it, and of the views of its result."""
+    """Record the positions of a gather, of the packing before it, and of the views of its result."""
     views = views_of(gather)
     uses = [keys[user] for view in views for user in view.users if user not in views and user.op != "output"]
     if not uses:
@@ -67,7 +67,7 @@ def _place_gather(gather: Node, keys: dict[Node, _Key], index_of: dict[Node, int
 
 
 def _source(gather: Node) -> Node:
-    """The value that a gather sends, before it is packed."""
+    """Return the value that a gather sends, before it is packed."""
     node = gather.all_input_nodes[0]
     packing = set(packing_of(gather))
     while node in packing and len(node.all_input_nodes) == 1:

@@ -1,4 +1,4 @@
-"""A captured graph that is split: what runs, and how inputs and results lie."""
+"""The execution of a captured graph that is split: which graph runs, and the layouts of its inputs and results."""
 from __future__ import annotations
 
 import functools
@@ -31,7 +31,7 @@ Result = tuple[LocalGraph, tuple[int, int], construction.Pipeline | None]
 
 
 def cut(module: torch.fx.GraphModule, sharded_capture: ShardedCapture, lifted: Sequence[Any]) -> Result:
-    """Splits a graph over devices, and over the stages of a pipeline. Raises ValueError for what does not fit."""
+    """Split a graph over devices, and over the stages of a pipeline. Raises ValueError for strategies or shapes that do not fit."""
     local = sharded_capture.partition(module, lifted)
     reduce_scatter.scattered(local)
     if sharded_capture.stages == 1:
@@ -43,7 +43,7 @@ def cut(module: torch.fx.GraphModule, sharded_capture: ShardedCapture, lifted: S
 
 
 class Split:
-    """A graph of N devices, for the kind of devices that there is: processes, all of them simulated here, or none."""
+    """A graph of N devices, bound to the existing devices: processes, a simulation of all devices in this process, or none."""
 
     def __init__(self, module: torch.fx.GraphModule, sharded_capture: ShardedCapture, lifted: Sequence[Any]) -> None:
         try:
@@ -90,7 +90,8 @@ class Split:
         strategy_io.store_found_strategies(sharded_capture)
 
     def _cut(self, lifted: Sequence[Any]) -> None:
-        """Leaves of each Parameter that is cut this process's own part, and nothing of one that only another stage needs."""
+        """Reduce each split Parameter to this process's part, and each Parameter that only another stage needs to a stand-in without
+        memory."""
         from torchspore.distributed.shard import gather
 
         mesh = self.local.mesh
@@ -112,11 +113,11 @@ class Split:
 
     @property
     def unsplit(self) -> torch.fx.GraphModule:
-        """The graph of one device."""
+        """Return the graph of one device."""
         return self.local.unsplit
 
     def wrapped(self, outs: Sequence[Any]) -> dict[int, Any]:
-        """The results by number, those that this process holds a part of with a note of how they lie."""
+        """Return the results by index, each with its layout if this process holds a part of it."""
         wrapped: dict[int, Any] = {}
         if self.kind == device_count.RANKS:
             from torchspore.distributed.shard import gather
@@ -134,7 +135,7 @@ class Split:
 
 
 def _agree_on(pipeline: construction.Pipeline) -> None:
-    """Raises ValueError where other processes would send something else: they would wait for ever, or take it for what it is not."""
+    """Raise ValueError if other processes would send something else: they would wait forever, or misread the data."""
     from torchspore.distributed.shard import consistency
 
     text = repr([(node.args[1:], tuple(node.meta["val"].shape), str(node.meta["val"].dtype)) for node in pipeline.transfers])
@@ -142,7 +143,7 @@ def _agree_on(pipeline: construction.Pipeline) -> None:
 
 
 def _stage(item: Any) -> int | None:
-    """The stage of a pipeline that has an input, as an earlier graph left it."""
+    """Return the pipeline stage that holds an input after an earlier graph."""
     cut = sharded_layout_of(item)
     if cut is not None:
         return cut.stage
@@ -154,9 +155,9 @@ def _simulated(local: Any, *tensors: torch.Tensor) -> list[Any]:
 
 
 def _planned(split: Split, *tensors: torch.Tensor) -> list[Any]:
-    """Answer a pending request for a plan; else compute what the devices compute together, all of them in this process.
+    """Answer a pending request for a plan, or else compute the results of all devices in this process.
 
-    Raises StrategyRefused if the environment requests compilations alone (MS_SIMULATION_LEVEL).
+    Raises StrategyRefused if the environment requests compilation only (MS_SIMULATION_LEVEL).
     """
     if plan_request.pending is not None:
         from torchspore.distributed.shard import plan_text

@@ -1,4 +1,4 @@
-"""Inputs and results of a function or a Cell that has strategies, while a graph is captured that is to be split: they are laid out."""
+"""Applies the strategies of a function or a Cell to its inputs and results while a graph that is going to be split is captured."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from torchspore.engine.tensors.tensor import TensorBase, raw, wrap
 
 
 def layout_of(strategy: Any, shape: Sequence[int], devices: int) -> TensorLayout:
-    """The layout that cuts a Tensor of this shape as numbers, or a Layout, say. Raises ValueError for what does not fit."""
+    """Return the layout for a Tensor of this shape from a tuple of numbers or a Layout. Raises ValueError if it does not fit."""
     wrote = f"a Tensor of shape {tuple(shape)} cut by {strategy}"
     if not isinstance(strategy, tuple):
         layout = read(strategy)
@@ -32,9 +32,10 @@ def layout_of(strategy: Any, shape: Sequence[int], devices: int) -> TensorLayout
 
 
 def placed(what: str, value: Any, strategies: Sequence[Any] | None) -> Any:
-    """The Tensors of `value` laid out by `strategies`, one for each Tensor, None for one that is left; outside of such a capture as it is.
+    """Return the Tensors of `value` in the layouts of `strategies`, which has one entry for each Tensor; None leaves a Tensor unchanged.
 
-    Raises StrategyRefused, at the user's line, for what does not fit.
+    Outside of a capture that is going to be split, `value` is returned unchanged. Raises StrategyRefused, with the user's line, for a
+    strategy that does not fit.
     """
     capture = strategy_calls.split_now()
     if capture is None or strategies is None:
@@ -56,7 +57,7 @@ def placed(what: str, value: Any, strategies: Sequence[Any] | None) -> Any:
 
 
 def _for_tensors(what: str, value: Any, strategies: Sequence[Any]) -> list[Any]:
-    """The strategies of the Tensors alone: other values may have None. Raises StrategyRefused if there are too few or many."""
+    """Return the strategies of the Tensors; entries for other values may be None. Raises StrategyRefused if there are too few or many."""
     tensors = [isinstance(leaf, TensorBase) for leaf in tree.leaves(value)]
     if len(strategies) == sum(tensors):
         return list(strategies)
@@ -70,9 +71,9 @@ def _for_tensors(what: str, value: Any, strategies: Sequence[Any]) -> list[Any]:
 
 
 def micro_batch(value: Any, at: int, count: int) -> Any:
-    """Part number `at` of `count` of a batch, cut as the batch is while a graph is captured that is to be split.
+    """Return part number `at` of `count` of a batch, split like the batch, while a graph that is going to be split is captured.
 
-    Where each device has rows of its own, the part holds that part of each device's rows, as MindSpore's does, and nothing is sent for it.
+    If each device has separate rows, the part contains the corresponding part of each device's rows, as in MindSpore, and nothing is sent.
     """
     capture = strategy_calls.split_now()
     row_share = capture.sharded_capture.row_share if capture is not None and isinstance(value, TensorBase) else 1

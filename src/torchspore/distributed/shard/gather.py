@@ -1,4 +1,4 @@
-"""The whole of a Tensor of which each process holds a part, and the part of a whole."""
+"""Gathers the full value of a split Tensor, and extracts a process's part of a full value."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -52,7 +52,7 @@ def is_absent(sharded_layout: ShardedLayout) -> bool:
 
 
 def remote_value(t: torch.Tensor, sharded_layout: ShardedLayout) -> torch.Tensor:
-    """Return a stand-in for a value of this form that another stage stores."""
+    """Return a stand-in for a value of this shape and dtype that another stage stores."""
     return RemoteTensor(torch.empty(t.shape, dtype=t.dtype, device="meta"), t.device, sharded_layout.stage or 0)
 
 
@@ -93,7 +93,8 @@ def part_of(t: torch.Tensor, sharded_layout: ShardedLayout) -> torch.Tensor:
 
 
 def stored_value(t: torch.Tensor, sharded_layout: ShardedLayout) -> torch.Tensor:
-    """Return the storage of a split Tensor: this process's part, which computes by elements alone; another stage's values unchanged."""
+    """Return the storage of a split Tensor: this process's part, on which only elementwise operators work, or another stage's value
+    unchanged."""
     is_plain = isinstance(t, (ShardedValue, RemoteTensor)) or sharded_layout.layout(Mesh(sharded_layout.matrix)).is_unsplit
     return t if is_plain else ShardedValue(t, sharded_layout)
 

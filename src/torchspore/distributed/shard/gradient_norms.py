@@ -1,6 +1,6 @@
-"""`dump_local_norm`, `dump_local_norm_path`, `dump_device_local_norm`: lengths of a device's own gradients, before they are summed.
+"""`dump_local_norm`, `dump_local_norm_path`, `dump_device_local_norm`: the norms of a device's gradients before they are summed.
 
-An operator in the graph of each device tells them; it stays where it is, as a print does.
+An operator in the graph of each device reports them. Like a print, it is never removed or reordered.
 """
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _LAST = _Last()
 
 
 def is_requested() -> bool:
-    """Return whether the context asks for lengths of gradients."""
+    """Return whether the context requests gradient norms."""
     return bool(STORE.get(_OPTION) or STORE.get(_DEVICE))
 
 
 def squared() -> torch.Tensor:
-    """The sum of the squares of all gradients of this device since it was last set to 0. Raises ValueError where it is off."""
+    """Return the sum of the squares of all gradients of this device since the last reset. Raises ValueError if the option is off."""
     if not STORE.get(_DEVICE):
         wrote, expected = "get_squared_device_local_norm_param()", "set_auto_parallel_context(dump_device_local_norm=True) before it"
         raise ValueError(message(wrote, expected))
@@ -56,7 +56,7 @@ def _sum() -> torch.Tensor:
 
 
 def _report_norm(x: torch.Tensor, name: str, rank: int) -> None:
-    """Tells the length of the gradient `x` of the Parameter `name` on one device, whose place in the grid is `rank`."""
+    """Report the norm of the gradient `x` of the Parameter `name` on one device, whose index in the grid is `rank`."""
     if device_count.devices()[1] == device_count.RANKS:
         rank = device_count.rank()                             # the grid may be that of one stage of a pipeline
     with torch.no_grad():
@@ -72,7 +72,7 @@ def _report_norm(x: torch.Tensor, name: str, rank: int) -> None:
 
 
 def _write(folder: Path, name: str, length: float) -> None:
-    """Writes one length into a file of its own, numbered as TensorDump numbers them."""
+    """Write one norm to a separate file, numbered as TensorDump numbers its files."""
     folder.mkdir(parents=True, exist_ok=True)
     with atomic_file(folder / f"local_norm__{name}_float32_{next(_files)}.npy", mode=0o400) as out:
         np.save(out, np.float32(length))

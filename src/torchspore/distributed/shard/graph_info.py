@@ -1,8 +1,8 @@
-"""The operators of split graphs as MindSpore's executor describes them: by graph the name, the inputs and the attributes of each operator.
+"""Describes the operators of split graphs as MindSpore's executor does: for each graph the name, inputs and attributes of each operator.
 
-One call of an operator is one entry, whatever number of kernels it runs. Exchanges have the names of MindSpore's operators: a gather along
-another axis than the first is AllGather, Split and Concat, as it runs; the part that a device takes is a StridedSlice, of a constant a
-_GetTensorSlice. The arguments of the call form a tuple, and TupleGetItem reads it.
+A call of an operator is one entry, even if it runs several kernels. Exchanges have the names of MindSpore's operators: a gather along
+another axis than the first is AllGather, Split and Concat, as it runs; the extraction of a device's part is a StridedSlice, for a constant
+a _GetTensorSlice. The arguments of the call form a tuple, and TupleGetItem reads it.
 """
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SUFFIX = "Grad"
 
 @dataclass(eq=False)
 class Entry:
-    """One operator of the description; its inputs are entries, texts and numbers."""
+    """An operator of the description; its inputs are entries, texts and numbers."""
 
     operator: str
     inputs: list[Any]
@@ -50,8 +50,8 @@ class Entry:
 def operators_by_graph(graphs: Iterable[Any]) -> dict[str, dict[str, dict[str, Any]]]:
     """Return for each split graph, `@graph_0` and on, its operators by name (`MatMul-0`): `inputs`, and `attrs`.
 
-    The attributes are the user's `line` and, of a primitive with a strategy, its own. An operator follows those of its inputs, and the
-    operators of the forward pass come first.
+    The attributes are the user's `line` and, for a primitive with a strategy, its attributes. An operator follows those of its inputs, and
+    the operators of the forward pass come first.
     """
     described: dict[str, dict[str, dict[str, Any]]] = {}
     for graph in graphs:
@@ -289,7 +289,7 @@ def _concatenated(parts: Entry, dim: int) -> Entry:
 
 
 def _in_order(entries: list[Entry]) -> Iterator[Entry]:
-    """Each entry once, behind those of its inputs, as a walk from the results meets them."""
+    """Yield each entry once, after those of its inputs, in the order of a walk from the results."""
     seen: set[int] = set()
     used = {id(item) for entry in entries for item in entry.inputs}
     roots = [entry for entry in entries if id(entry) not in used]
@@ -312,7 +312,7 @@ def _shown_constant(value: Any) -> str:
 
 
 def _shown(item: Any) -> Any:
-    """An input as MindSpore shows it: a name, a number, or the text of a tuple."""
+    """Return an input as MindSpore shows it: a name, a number, or the text of a tuple."""
     if isinstance(item, (list, tuple)):
         return "(" + ", ".join(str(_shown(part)) for part in item) + ")"
     return item if isinstance(item, int) else str(item)

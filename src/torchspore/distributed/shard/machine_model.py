@@ -1,4 +1,4 @@
-"""The assumed speed of a device and of what connects it with others, for predictions; the same on every process."""
+"""The assumed speeds of a device and of its links, for predictions; they are equal on every process."""
 from __future__ import annotations
 
 from dataclasses import replace
@@ -12,6 +12,6 @@ set_by_program: dict[str, Any] = {}
 
 
 def machine() -> Machine:
-    """The machine that `torchspore plan --bandwidth .. --latency ..` names, else the one that is assumed."""
+    """Return the machine of `torchspore plan --bandwidth .. --latency ..`, or else the default machine."""
     request = plan_request.pending
     return replace(Machine() if request is None else request.machine, **set_by_program)

@@ -1,4 +1,5 @@
-"""`add_prim_attr('manual_split', ..)`: tables whose parts have unequal rows. Here such a table stays whole: the numbers are the same."""
+"""`add_prim_attr('manual_split', ..)`: tables whose parts have unequal rows. torchspore keeps such a table unsplit; the numbers are equal.
+"""
 from __future__ import annotations
 
 from itertools import accumulate
@@ -14,11 +15,11 @@ WHY = "parts of unequal rows are not built, each device holds the whole table; n
 
 
 def evenly(primitive: Any, strategy: Any, table: tuple[int, ...], args: tuple[Any, ...], devices: int) -> Any:
-    """The strategy with a table whose rows are whole.
+    """Return the strategy with an unsplit table.
 
-    `manual_split` is a tuple of rows, or of rows and offset, for each part. Raises ValueError where the parts are not the table, and where
-    an offset is not the first row of its part: numbers would then mean rows that no other device knows. As in MindSpore, the rows are on
-    axis 0, and the cuts of the table use all devices.
+    `manual_split` is a tuple of rows, or of rows and offset, for each part. Raises ValueError if the parts do not add up to the table, or
+    if an offset is not the first row of its part: such indexes would refer to rows that no other device knows. As in MindSpore, the rows
+    are on axis 0, and the parts of the table use all devices.
     """
     name = next(name for name in NAMES if name in primitive.attrs)
     parts = primitive.attrs[name]

@@ -1,4 +1,4 @@
-"""The memory that one device holds: what lasts for a step, and what values of a graph hold at its peak."""
+"""The memory of one device: values that last for the entire step, and values of a graph at its peak."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Memory:
 
     @property
     def total(self) -> int:
-        """All together."""
+        """Return the total."""
         return self.parameters + self.states + self.inputs + self.gradients + self.activations + self.work
 
 
@@ -53,7 +53,7 @@ def memory(split: Any, stage: int | None = None) -> Memory:
 
 
 def is_state(name: str, names: Any) -> bool:
-    """Return whether a Parameter of this name is an optimizer's, among others of `names`."""
+    """Return whether a Parameter with this name belongs to an optimizer, given all `names`."""
     parts = name.split(".")
     return any(".".join(parts[at:]) in names for at in range(1, len(parts))) or (len(parts) == 1 and not names[name][3])
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Lying:
-    """One Parameter: a device matrix, a tensor map, its dtype, the shape of the whole, the processes that hold it."""
+    """A Parameter: device matrix, tensor map, dtype, the full shape, and the processes that store it."""
 
     matrix: tuple[int, ...]
     tensor_map: tuple[Any, ...]
@@ -24,7 +24,7 @@ class Lying:
 
 
 class _Recording:
-    """The switch that makes nodes record their layouts."""
+    """The switch that makes graphs record their layouts."""
 
     def __init__(self) -> None:
         self.is_on = False
@@ -37,17 +37,17 @@ _graphs: list[tuple[list[Any], dict[str, Lying]]] = []
 
 
 def enable() -> None:
-    """From now on graphs are noted when they are compiled."""
+    """Record each graph that is compiled from now on."""
     RECORDING.is_on = True
 
 
 def clear() -> None:
-    """Forgets all graphs."""
+    """Forget all graphs."""
     _graphs.clear()
 
 
 def note(sharded_capture: ShardedCapture, lifted: Sequence[Any]) -> None:
-    """Notes a graph that was split."""
+    """Record a graph that was split."""
     if not RECORDING.is_on:
         return
     only_trained = bool(STORE.get("auto_parallel.strategy_ckpt_config.only_trainable_params"))
@@ -66,6 +66,6 @@ def note(sharded_capture: ShardedCapture, lifted: Sequence[Any]) -> None:
 
 
 def of(parameters: Iterable[Any]) -> dict[str, Lying] | None:
-    """How the Parameters of the last graph lie that has one of these; None where there is none."""
+    """Return the layouts of the Parameters of the last graph that contains one of these, or None."""
     ids = {id(parameter) for parameter in parameters}
     return next((layouts for inputs, layouts in reversed(_graphs) if any(id(parameter) in ids for parameter in inputs)), None)

@@ -1,7 +1,7 @@
-"""Lookups by numbers of several axes: the captured graph joins these axes into one, and parts them again behind the lookup.
+"""Lookups by indexes with several axes: the captured graph joins these axes before the lookup and separates them after it.
 
-Axes of the numbers that are cut, other than the first, can't be joined evenly. The operators here keep them apart: they are in the graph
-between this pass and the partitioner, whose lowerings (`lowerings.lookups`) write them as kernels for the parts of each device.
+Split axes of the indexes, other than the first, cannot be joined into equal parts. The operators here keep the axes separate. They are in
+the graph between this pass and the partitioner, whose lowerings (`lowerings.lookups`) write them as kernels for the parts of each device.
 """
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ add_rows = define("add_rows(Tensor source, int dim, Tensor index, int length) ->
 
 
 def separated(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """Return a copy of a graph in which numbers of several axes stay as they are, in lookups and their gradients."""
+    """Return a copy of a graph in which lookups and their gradients keep indexes with several axes."""
     if not any(_joined_index(node) is not None for node in module.graph.nodes):
         return module
     module = copy_module(module)
@@ -51,7 +51,7 @@ def separated(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
 
 
 def _joined_index(node: Node) -> Node | None:
-    """Return the numbers of several axes whose joined axes a lookup or the sum of its gradient reads; None for other nodes."""
+    """Return the indexes with several axes whose joined form a lookup, or the sum of its gradient, reads; None for other nodes."""
     if node.target not in (_aten.index_select.default, _aten.index_add.default) or len(node.args) > 4 or node.kwargs:
         return None
     flat = node.args[2]
@@ -62,7 +62,7 @@ def _joined_index(node: Node) -> Node | None:
 
 
 def _separate_lookup(module: torch.fx.GraphModule, node: Node, index: Node) -> None:
-    """Replace the views behind a lookup that part the axes of the numbers again."""
+    """Replace the views that separate the axes of the indexes after a lookup."""
     x, dim = node.args[0], node.args[1]
     if not isinstance(x, Node) or not isinstance(dim, int):
         return
@@ -78,7 +78,7 @@ def _separate_lookup(module: torch.fx.GraphModule, node: Node, index: Node) -> N
 
 
 def _separate_sum(module: torch.fx.GraphModule, node: Node, index: Node) -> None:
-    """Replace a sum over the joined axes of a gradient by one over the axes themselves."""
+    """Replace a sum over the joined axes of a gradient by a sum over the separate axes."""
     zeros, dim, _, joined = node.args
     if not isinstance(joined, Node) or not isinstance(zeros, Node) or not isinstance(dim, int) or not _is_zero(zeros):
         return

@@ -1,4 +1,4 @@
-"""New nodes of a graph, each with the stand-in of what it gives."""
+"""Creates nodes of a graph, each with the fake tensor of its result."""
 from __future__ import annotations
 
 import functools
@@ -27,9 +27,9 @@ def call(
     graph: torch.fx.Graph, target: Any, args: Sequence[Any], source: Node, kwargs: Mapping[str, Any] = _NOTHING,
     around: torch.fx.GraphModule | None = None,
 ) -> Node:
-    """A call with the notes of `source`, and the stand-in that `target` gives for those of its arguments.
+    """Write a call with the metadata of `source` and the fake result that `target` computes.
 
-    Within `faking`, or `around` says the graph whose stand-ins they are.
+    Fake arguments are computed in the current mode, or in that of the graph `around`.
     """
     meta_arguments = tree.mapped([list(args), dict(kwargs)], lambda leaf: leaf.meta["val"] if isinstance(leaf, Node) else leaf)
     try:
@@ -69,9 +69,9 @@ def _cache_for(args: list[Any]) -> dict[Any, Any] | None:
 
 @functools.lru_cache(4096)
 def _depends_on_form_only(target: Any) -> bool:
-    """Return whether everything that counts of a result depends on the forms of its operands: nothing is written.
+    """Return whether only the shapes and dtypes of the operands determine those of the result, and the operator writes nothing.
 
-    A view counts too: what shares memory is read off schemas (`graph/fx/aliasing`), never off stand-ins.
+    Views qualify: schemas (`graph/fx/aliasing`), never fake tensors, say which values share memory.
     """
     if target in _EXCHANGES:
         return True
@@ -90,7 +90,7 @@ def _form(value: Any) -> Any:
 
 @contextmanager
 def faking(module: torch.fx.GraphModule) -> Iterator[None]:
-    """A block in which operators compute stand-ins for the values of a graph."""
+    """Return a context manager in which operators compute fake tensors for the values of a graph."""
     mode = _modes.get(module)
     if mode is None:
         vals = (node.meta.get("val") for node in module.graph.nodes)

@@ -1,4 +1,4 @@
-"""The inputs of one call of an operator in the form in which the program wrote them."""
+"""The inputs of a call of an operator, in the form in which the program wrote them."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ TENSOR = "<Tensor>"
 
 
 class _Calls:
-    """The number of noted calls."""
+    """The number of recorded calls."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -32,7 +32,7 @@ def last_node(capture: Capture) -> Node | None:
 
 
 def note_call(capture: Capture, before: Node | None, primitive: Any, args: tuple[Any, ...], fitting: Fit | None) -> None:
-    """Note in the nodes that a call of a primitive recorded behind `before` its name, its attributes and the form of its arguments.
+    """Record, in the nodes that a call of a primitive added after `before`, its name, its attributes and the form of its arguments.
 
     The attributes include the layouts of its strategy, by MindSpore's names.
     """
@@ -51,7 +51,7 @@ def note_call(capture: Capture, before: Node | None, primitive: Any, args: tuple
 
 
 def external_inputs(members: Sequence[Node]) -> list[Node]:
-    """Return the nodes that these nodes read and that are not among them, in order; each once, unless there is one kernel alone."""
+    """Return the nodes that these nodes read and that are not among them, in order; each once, unless there is only one kernel."""
     inside = set(members)
     if len(members) == 1:
         return [leaf for leaf in tree.leaves((members[0].args, dict(members[0].kwargs))) if isinstance(leaf, Node)]

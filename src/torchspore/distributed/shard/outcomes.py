@@ -20,7 +20,7 @@ _KINDS = {
 
 
 def report(split: Any) -> None:
-    """Reports the options that a split looks at."""
+    """Report the outcomes of the options that splitting reads."""
     local, sharded_capture = split.local, split.sharded_capture
     count, kinds = (
         local.mesh.count * sharded_capture.stages,
@@ -98,7 +98,7 @@ def _pipeline(split: Any) -> None:
 
 
 def _missing(local: Any) -> None:
-    """Names the operators that no rule splits, and statements that each device runs whole; what is said of one line once."""
+    """Name the operators without a rule, and the statements that each device runs unsplit; each text once per line of the program."""
     parts = []
     for placed in local.split_operators:
         line, sent = placed.node.meta.get("line", ""), sum(step.sent for step, _ in placed.steps)
@@ -115,6 +115,6 @@ def _either(name: str, yes: str, no: str) -> None:
 
 
 def _report(name: str, text: str) -> None:
-    """Reports an option that acts: the mode, and what the program has set."""
+    """Report the outcome of an option that acts: the mode, and the program's settings."""
     if name in ("parallel_mode", "device_num") or STORE.source(_IN + name)[0] != DEFAULT:
         effects.report(_IN + name, Outcome.applied(text))

@@ -379,7 +379,7 @@ class Partitioner(GraphWriter):
 
 
 def _check_known_lengths(node: Node) -> None:
-    """Raises ValueError if the shape of a result depends on values, because no device knows the values of the others."""
+    """Raise ValueError if the shape of a result depends on values, because no device knows the values of the others."""
     val = node.meta.get("val")
     sizes = [size for leaf in tree.leaves(val) if isinstance(leaf, torch.Tensor) for size in leaf.shape]
     if any(isinstance(size, torch.SymInt) for size in sizes):

@@ -1,4 +1,4 @@
-"""How a search wants a captured graph to be split: the layouts of inputs, and of what operators take and give."""
+"""The plan of a search: the layouts of inputs, and of the operands and results of operators."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from torchspore.engine.layouts.device_layout import Layout
 
 @dataclass(frozen=True)
 class Plan:
-    """Layouts by node; what has none goes by votes, as without a plan."""
+    """Layouts by node. For other nodes the partitioner decides, as it does without a plan."""
 
     inputs: Mapping[Node, Layout] = field(default_factory=dict)
     """How Parameters lie."""

@@ -1,4 +1,4 @@
-"""A plan as lines for a terminal, and the answer to `torchspore plan`: these lines, and a page where one is wanted."""
+"""A plan as text for a terminal, and the answer to `torchspore plan`: this text, and a page if one is requested."""
 from __future__ import annotations
 
 import sys
@@ -18,7 +18,7 @@ from torchspore.distributed.shard.search import costs
 
 
 def text(split: Any, machine: Machine) -> Iterator[str]:
-    """The plan as lines: a table of operators that are cut or send something, sums, the memory of one device."""
+    """Return the lines of a plan: a table of the operators that are split or communicate, totals, and the memory of one device."""
     table_rows = rows(split, machine)
     yield about(split)
     searched = getattr(split.sharded_capture, "searched", None)

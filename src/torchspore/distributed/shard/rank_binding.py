@@ -1,4 +1,4 @@
-"""The graph of one rank: collectives along axes of the grid become those of torch.distributed over this rank's groups."""
+"""The graph of one rank: collectives along axes of the grid become torch.distributed collectives over this rank's groups."""
 from __future__ import annotations
 
 import operator
@@ -46,26 +46,26 @@ class _Binder:
         return graph_module(self.module, self.graph)
 
     def call(self, target: Any, *args: Any) -> Node:
-        """A node of this operator, with the stand-in of what it gives."""
+        """Write a node for this operator, with the fake tensor of its result."""
         assert self.source is not None
         return node_builder.call(self.graph, target, args, self.source, around=self.module)
 
     def group(self, axes: Axes) -> str:
-        """The name of this rank's group along these axes."""
+        """Return the name of this rank's group along these axes."""
         if axes not in self.names:
             self.names[axes] = groups.of_ranks(tuple(self.first + member for member in self.mesh.group(self.rank, axes))).key
         return self.names[axes]
 
     def sent(self, target: Any, *args: Any) -> Node:
-        """A collective, and the wait for it."""
+        """Write a collective, and the wait for it."""
         return self.call(_c10d.wait_tensor.default, self.call(target, *args))
 
     def ordered(self, x: Node) -> Node:
-        """The same values one after the other in memory, as collectives want them."""
+        """Return the values contiguous in memory, as collectives require."""
         return x if x.meta["val"].is_contiguous() else self.call(_aten.clone.default, x)
 
     def chunks(self, x: Node, count: int, dim: int) -> list[Node]:
-        """Equal parts along a dimension."""
+        """Return equal parts along a dimension."""
         size = x.meta["val"].shape[dim] // count
         parted = self.call(_aten.split.Tensor, x, size, dim)
         return [self.item(parted, at) for at in range(count)]
@@ -104,7 +104,7 @@ def _all_to_all(binder: _Binder, x: Node, axes: Axes, source: int, dim: int, mes
 
 
 def _neighbours(binder: _Binder, sends: tuple[Node, Node], axes: Axes, mesh: Any) -> tuple[Node | None, Node | None]:
-    """Gives one value to the process before and one to that behind; what these give, None where there is none."""
+    """Send one value to the previous and one to the next process; return what they sent, None at the ends."""
     group = mesh.group(binder.rank, axes)
     at, shapes = group.index(binder.rank), [tuple(node.meta["val"].shape) for node in sends]
     flat = [binder.call(_aten.reshape.default, node, [-1]) for node in sends]
@@ -201,7 +201,7 @@ _MAKERS: dict[Any, Callable[..., Any]] = {
 
 
 def bound(local: LocalGraph, rank: int, stages: int = 1) -> torch.fx.GraphModule:
-    """The graph of one rank; of several stages of a pipeline, that of its own."""
+    """Return the graph of one rank; with pipeline stages, the graph of its stage."""
     module = _Binder(local, rank, stages).run()
     module.graph.lint()
     return module

@@ -17,7 +17,7 @@ REDUCE, SCATTER, GATHER, EXCHANGE, CUT = "all_reduce", "reduce_scatter", "all_ga
 
 @dataclass(frozen=True)
 class Step:
-    """One collective over the devices along `axes`; `dim` is made whole or cut, `source` is what an exchange makes whole."""
+    """A collective over the devices along `axes`; `dim` is gathered or split, `source` is the dimension that an all-to-all gathers."""
 
     kind: str
     axes: Axes
@@ -30,9 +30,9 @@ class Step:
 
 @functools.lru_cache(65536)
 def steps(mesh: Mesh, shape: Shape, bytes_each: int, before: Layout, after: Layout, exchanges: bool = True) -> tuple[Step, ...]:
-    """The steps from one layout to the other, the fewest bytes received by a device first, then the fewest steps.
+    """Return the steps from one layout to the other, with the fewest bytes received by a device, then the fewest steps.
 
-    `after` has no terms. Without `exchanges` no all-to-all is used: a dimension is gathered, another one cut.
+    `after` has no partial sums. Without `exchanges` no all-to-all is used: a dimension is gathered, then another one split.
     """
     if before == after:
         return ()
@@ -53,7 +53,7 @@ def steps(mesh: Mesh, shape: Shape, bytes_each: int, before: Layout, after: Layo
 
 
 def received(mesh: Mesh, shape: Shape, bytes_each: int, before: Layout, after: Layout, exchanges: bool = True) -> int:
-    """How many bytes a device receives on the way."""
+    """Return the bytes that a device receives in these steps."""
     return sum(step.sent for step in steps(mesh, shape, bytes_each, before, after, exchanges))
 
 
@@ -89,7 +89,7 @@ def _moves(mesh: Mesh, shape: Shape, each: int, at: Layout, after: Layout, excha
 
 
 def _leads(axes: Axes, axis: int, target_axes: Axes) -> bool:
-    """Return whether cutting by `axis` next is on the way to the cuts that are wanted of a dimension."""
+    """Return whether splitting by `axis` next leads towards the requested split of a dimension."""
     return target_axes[: len(axes) + 1] == (*axes, axis)
 
 
@@ -98,7 +98,7 @@ def _put(at: Layout, dim: int, axis: int) -> tuple[Axes, ...]:
 
 
 def _joined(mesh: Mesh, shape: Shape, each: int, before: Layout, way: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Neighbouring steps of one kind over axes that follow each other in the grid as one."""
+    """Merge adjacent steps of one kind over adjacent axes of the grid."""
     steps: list[Step] = []
     cuts = list(before.dim_axes)
     for step in way:
@@ -118,7 +118,7 @@ def _joined(mesh: Mesh, shape: Shape, each: int, before: Layout, way: tuple[Step
 
 
 def _follow(cuts: list[Axes], step: Step) -> None:
-    """How a value is cut after a step."""
+    """Return the split of a value after a step."""
     if step.kind == GATHER:
         cuts[step.dim] = cuts[step.dim][:-1]
     elif step.kind == EXCHANGE:
@@ -128,12 +128,12 @@ def _follow(cuts: list[Axes], step: Step) -> None:
 
 
 def _summed(part_bytes: int, count: int) -> int:
-    """Return the bytes that each of `count` devices receives if terms of `part_bytes` bytes become a sum that all have."""
+    """Return the bytes that each of `count` devices receives in an all-reduce of `part_bytes` bytes."""
     return 2 * part_bytes * (count - 1) // count
 
 
 def _in_a_row(last: Step, step: Step) -> Axes:
-    """The axes of both in the order of the grid, where one collective over them does what two do; else none."""
+    """Return the axes of both steps in the order of the grid if one collective can replace the two; otherwise none."""
     if step.kind == REDUCE:
         return tuple(sorted(last.axes + step.axes))
     if step.kind == GATHER:                    # made whole from the last cut on

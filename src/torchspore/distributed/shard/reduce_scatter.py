@@ -1,4 +1,4 @@
-"""`enable_allreduce_slice_to_reducescatter`: a sum over devices of which each takes a part at once is made in parts."""
+"""`enable_allreduce_slice_to_reducescatter`: an all-reduce whose result each device slices becomes a reduce-scatter."""
 from __future__ import annotations
 
 from typing import Any
@@ -15,7 +15,7 @@ _OPTION = "enable_allreduce_slice_to_reducescatter"
 
 
 def scattered(local: LocalGraph) -> None:
-    """Puts a reduce_scatter in the place of each sum whose only use is the own part of it, where the context asks for it."""
+    """Replace each all-reduce whose only use is the device's slice by a reduce-scatter, if the context requests it."""
     if not STORE.get(_OPTION):
         return
     graph, count = local.module.graph, 0

@@ -1,4 +1,4 @@
-"""Values that several processes store alike: which process writes them to files, and how the others read them again."""
+"""Values that several processes store: which process writes them to files, and how the others read them again."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -33,7 +33,8 @@ def _alike(layout: ShardedLayout) -> tuple[int, ...]:
 
 
 def keepers(parameters: Iterable[Any]) -> dict[str, int]:
-    """By name of each Parameter that is here the rank that keeps it: those who hold the same take turns, in the order of the names."""
+    """Return, by the names of the Parameters on this process, the rank that saves each: processes with equal parts take turns, in the order
+    of names."""
     turns: dict[tuple[int, ...], int] = {}
     ranks_by_name = {}
     for name, ranks in sorted((str(parameter.name), holders(parameter)) for parameter in parameters):
@@ -44,9 +45,9 @@ def keepers(parameters: Iterable[Any]) -> dict[str, int]:
 
 
 def filled(parameters: Iterable[Any], has: set[str]) -> set[str]:
-    """Gives Parameters that are not among `has` the values of a process that has them and holds the same; gives the names of these.
+    """Send Parameters that are missing in `has` from a process that stores the same part and has the value. Return their names.
 
-    Every process must call it.
+    Every process must make this call.
     """
     names = set[str]()
     everyone = [set(names) for names in object_collectives.all_gather(sorted(has), groups.world())]
@@ -61,6 +62,6 @@ def filled(parameters: Iterable[Any], has: set[str]) -> set[str]:
 
 
 def sent_from(parameter: Any, ranks: tuple[int, ...], position: int) -> None:
-    """Gives the processes of these ranks, which hold the same of a Parameter, what one of them holds."""
+    """Send the part of a Parameter from one of these ranks, which all store it, to the others."""
     local_part = own_part(raw(parameter)).detach().contiguous()
     parameter.set_data(wrap(collectives.broadcast(local_part.clone(), position, groups.of_ranks(ranks))))

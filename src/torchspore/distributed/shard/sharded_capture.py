@@ -37,9 +37,9 @@ from torchspore.errors import StrategyRefused
 
 
 def planned_layout(item: Any, shape: Shape, devices: int) -> TensorLayout | None:
-    """How the `parameter_plan` of a Cell wants a Parameter of this whole shape; None for one without a plan, or one that is cut already.
+    """Return the layout that a Cell's `parameter_plan` requests for a Parameter of this full shape.
 
-    Raises ValueError for a plan that does not fit.
+    None if it has no plan, or is split already. Raises ValueError for a plan that does not fit.
     """
     strategy = (
         item.__dict__.get("_planned")
@@ -56,7 +56,7 @@ def planned_layout(item: Any, shape: Shape, devices: int) -> TensorLayout | None
 
 @dataclass(frozen=True)
 class Attempt:
-    """One way to split a graph, and what is kept of it where it counts."""
+    """One way to split a graph, and the state of the capture that depends on it."""
 
     local: LocalGraph
     bases: dict[int, Layout]
@@ -64,7 +64,7 @@ class Attempt:
 
 
 class ShardedCapture:
-    """The part of a capture that splits it."""
+    """The part of a capture that splits the graph."""
 
     def __init__(self, arguments: Sequence[TensorBase], stages: int | None = None) -> None:
         device_count.check()
@@ -113,16 +113,16 @@ class ShardedCapture:
         return [list(layout.cuts()) for layout in layouts], layouts
 
     def note(self, name: str, tensors: Sequence[TensorBase], strategy: Any) -> None:
-        """Keeps the strategy of one call."""
+        """Store the strategy of a call."""
         self.strategies[self.named(name, tensors)] = strategy
 
     def named(self, name: str, tensors: Sequence[TensorBase]) -> str:
-        """The name of a call in MindSpore's files: the primitive's and its first Parameter's."""
+        """Return the name of a call in MindSpore's files: the primitive's name and that of its first Parameter."""
         function_name = next((str(t.name) for t in tensors if hasattr(t, "name")), "")
         return f"{name}_{function_name}" if function_name else name
 
     def strategies_by_operator(self) -> dict[str, list[list[int]]]:
-        """The strategies as files and executors tell them: an empty list for one that is made of Layouts."""
+        """Return the strategies in the form of MindSpore's files: a strategy of Layouts is an empty list."""
         strategies = {}
         for name, strategy in self.strategies.items():
             strategies[name] = [list(part) for part in strategy] if all(isinstance(part, (tuple, list)) for part in strategy) else []
@@ -131,12 +131,13 @@ class ShardedCapture:
     # ---- while the call is traced
 
     def is_elsewhere(self, source: Any) -> bool:
-        """Return whether processes of one stage alone hold it: all trace it alike, those that hold nothing too."""
+        """Return whether only the processes of one stage store an input. All processes trace it alike, including those that do not store
+        it."""
         cut = sharded_layout_of(source)
         return cut is not None and cut.stage is not None
 
     def full_shape(self, source: Any, t: torch.Tensor) -> Shape:
-        """The shape of the whole of what this process may hold a part of."""
+        """Return the full shape of a value of which this process may store a part."""
         layout = sharded_layout_of(source)
         if layout is not None:
             return layout.shape
@@ -144,15 +145,15 @@ class ShardedCapture:
         return tuple(t.shape) if counts is None else tuple(size * count for size, count in zip(t.shape, counts))
 
     def is_part_of_batch(self, source: Any) -> bool:
-        """Return whether an input is an argument of which the program gives the part of one device."""
+        """Return whether an input is an argument for which the program passes the part of one device."""
         if not self.is_cut_by_hand or not isinstance(source, TensorBase) or sharded_layout_of(source) is not None:
             return False
         return self._counts(source, source._t.ndim) is not None
 
     def _counts(self, source: Any, rank: int, is_free: bool = False) -> tuple[int, ...] | None:
-        """Into how many parts the dataset strategy cuts an argument; None for what is not an argument, and what is not cut.
+        """Return the number of parts into which the dataset strategy splits an argument; None for other inputs, and for unsplit arguments.
 
-        With `is_free` a whole batch is cut too if its rows can be: no operator has a strategy, so that all of them share out the batch.
+        With `is_free`, a full batch is split too if its rows divide: no operator has a strategy, so all of them share the batch.
         """
         at = self.arguments.get(id(source))
         if at is None or rank == 0:
@@ -170,18 +171,19 @@ class ShardedCapture:
 
     @property
     def rows(self) -> int:
-        """Into how many parts the rows of a batch are cut."""
+        """Return the number of parts into which the rows of a batch are split."""
         return self.count if isinstance(self.strategy, str) else next((int(part[0]) for part in self.strategy if part), 1)
 
     @property
     def row_share(self) -> int:
-        """Of how many devices each has rows of its own: the batch is theirs, one after the other; 1 where each is given the whole batch."""
+        """Return the number of devices with separate rows: the batch is their concatenation. 1 if each device receives the full batch."""
         return 1 if self.strategy == "full_batch" else self.rows
 
     # ---- what was traced
 
     def partition(self, module: torch.fx.GraphModule, lifted: Sequence[Any]) -> LocalGraph:
-        """The graph of each device. Raises ValueError for strategies that do not fit each other, and for a name of two Parameters."""
+        """Return the graph of each device. Raises ValueError for strategies that do not fit each other, and for a name of two Parameters.
+        """
         _check_distinct_names(lifted)
         module = multi_axis_lookups.separated(batched_products.widened(vmap_reshapes.as_views(module)))
         _settle_parts(module, self.strategy == "full_batch")
@@ -196,7 +198,7 @@ class ShardedCapture:
         return attempt.local
 
     def grid(self, module: torch.fx.GraphModule, lifted: Sequence[Any], is_free: bool) -> Mesh:
-        """The coarsest grid in which the strategies of the program and the cuts of its inputs lie."""
+        """Return the coarsest grid that contains the strategies of the program and the splits of its inputs."""
         matrices = [strategy_marker.parsed(str(node.args[1]))[0] for node in module.graph.nodes if node.target is strategy_marker.laid]
         matrices += [cut.matrix for cut in map(sharded_layout_of, lifted) if cut is not None]
         matrices += [
@@ -210,7 +212,7 @@ class ShardedCapture:
         return mesh_of(self.count, dict.fromkeys(matrices))
 
     def inputs(self, module: torch.fx.GraphModule, lifted: Sequence[Any], mesh: Mesh, is_free: bool = False) -> dict[Node, Layout]:
-        """How the inputs lie that the program says it of; the others are whole."""
+        """Return the layouts of inputs that the program sets; the other inputs are unsplit."""
         holders = [node for node in module.graph.nodes if node.op == "placeholder"]
         counts = [self._counts(item, item._t.ndim, is_free) if isinstance(item, TensorBase) else None for item in lifted]
         return {node: self._layout(mesh, node, item, sharded_layout_of(item), count) for node, item, count in zip(holders, lifted, counts)}
@@ -218,7 +220,7 @@ class ShardedCapture:
     def attempt(
         self, module: torch.fx.GraphModule, lifted: Sequence[Any], mesh: Mesh, plan: Plan | None = None, is_free: bool = False,
     ) -> Attempt:
-        """The graph of each device in this grid, by the program's strategies and, where there is one, a plan."""
+        """Return the graph of each device in this grid, by the program's strategies and, if there is one, a plan."""
         holders = [node for node in module.graph.nodes if node.op == "placeholder"]
         input_layouts = self.inputs(module, lifted, mesh, is_free)
         layouts = [plan.inputs.get(node, input_layouts[node]) if plan is not None else input_layouts[node] for node in holders]
@@ -249,15 +251,15 @@ class ShardedCapture:
 
     @property
     def keeps(self) -> bool:
-        """True if results leave the graph as they lie."""
+        """Return whether results keep their layouts."""
         return bool(self.strategy != "full_batch" and self.is_cut_by_hand)
 
     def _shared(
         self, mesh: Mesh, nodes: Sequence[Node], lifted: Sequence[Any], layouts: list[Layout],
     ) -> dict[Node, Layout]:
-        """Cuts trained Parameters once more along axis 0 among the devices that hold the same part, as `enable_parallel_optimizer` asks.
+        """Split trained Parameters along axis 0 among the devices that store the same part, as `enable_parallel_optimizer` requests.
 
-        Gives how they lie where they are computed with.
+        Return the layouts that forward and backward operators use.
         """
         found: dict[Node, Layout] = {}
         if not self.splits_optimizer:
@@ -313,7 +315,7 @@ class ShardedCapture:
 
 
 def _settle_parts(module: torch.fx.GraphModule, is_full_batch: bool) -> None:
-    """Lets the parts of a batch lie as they were marked to; where each device has the whole batch, as strategies say if there are any."""
+    """Give the parts of a batch their marked layouts; if each device has the full batch, those of the strategies, if any."""
     marks = [node for node in module.graph.nodes if node.target is strategy_marker.laid]
     batch_marks = [node for node in marks if str(node.args[1]).startswith(strategy_marker.OF_PARTS)]
     for node in batch_marks:
@@ -328,7 +330,7 @@ _CONFIG = "auto_parallel.parallel_optimizer_config."
 
 
 def _describe_parameters(mesh: Mesh, nodes: Sequence[Node], lifted: Sequence[Any], layouts: Sequence[Layout]) -> dict[str, Any]:
-    """How the Parameters lie, in the device matrix of the strategy that says so."""
+    """Return the layouts of the Parameters, in the device matrix of the strategy that sets them."""
     parameters = {}
     for node, item, layout in zip(nodes, lifted, layouts):
         if not isinstance(item, TensorBase) or not hasattr(item, "name"):
@@ -353,7 +355,7 @@ def _policy() -> partitioner.Policy:
 
 
 def _check_distinct_names(lifted: Sequence[Any]) -> None:
-    """Raises ValueError where two Parameters have one name: which state of an optimizer, or which layout, is whose would be guessed."""
+    """Raise ValueError if two Parameters have one name: which optimizer state, or which layout, belongs to which would be a guess."""
     names: dict[str, Any] = {}
     for item in lifted:
         if not isinstance(item, TensorBase) or not hasattr(item, "name") or item._t.numel() < 2:
@@ -366,7 +368,7 @@ def _check_distinct_names(lifted: Sequence[Any]) -> None:
 
 
 def _free(mesh: Mesh, layout: Layout, rows: int, most: int) -> tuple[int, ...]:
-    """The axes along which a Parameter is copied, as many as divide its rows and are no more than `most` devices."""
+    """Return axes along which a Parameter is replicated, as many as divide its rows and have at most `most` devices together."""
     counts: list[int] = []
     for axis in range(len(mesh.sizes)):
         count = mesh.product((*counts, axis))
@@ -383,13 +385,13 @@ def _matrix(counts: tuple[int, ...], devices: int) -> tuple[int, ...]:
 
 
 def _marked_layout(mesh: Mesh, node: Node) -> Layout | None:
-    """The layout that the first strategy wants of a Parameter, also behind a cast."""
+    """Return the layout that the first strategy requests for a Parameter, also after a cast."""
     mark = strategy_marker.first_mark(node)
     return None if mark is None else strategy_marker.layout_in(mesh, mark)
 
 
 def _states(mesh: Mesh, nodes: Sequence[Node], lifted: Sequence[Any], layouts: list[Layout]) -> list[Layout]:
-    """The state of an optimizer lies as the Parameter whose name its own ends with: 'moment1.dense.weight' as 'dense.weight'."""
+    """Give optimizer state the layout of the Parameter whose name is the suffix: 'moment1.dense.weight' follows 'dense.weight'."""
     stored_layouts = {item.name: (layout, tuple(node.meta["val"].shape))
              for node, item, layout in zip(nodes, lifted, layouts) if hasattr(item, "name") and not layout.is_unsplit}
     found = []
@@ -402,13 +404,13 @@ def _states(mesh: Mesh, nodes: Sequence[Node], lifted: Sequence[Any], layouts: l
 
 
 def _owners(name: str) -> list[str]:
-    """The names of Parameters whose state this may be: what is behind each dot."""
+    """Yield the names of Parameters whose state this may be: each suffix after a dot."""
     parts = name.split(".")
     return [".".join(parts[at:]) for at in range(1, len(parts))]
 
 
 def refused(line: str, reason: str) -> Exception:
-    """The error for a call that can't be split because no single graph holds it."""
+    """Return the error for a call that cannot be split because it is not one graph."""
     return StrategyRefused(message(
         f"{line}: {STORE.get('auto_parallel.parallel_mode')} of a call that {reason}", "a call that one graph can hold",
         hint="move that line out of construct",

@@ -1,6 +1,6 @@
-"""All ranks of a local graph in this process: each node for each rank, one after the other.
+"""Runs all ranks of a local graph in this process: each node for each rank, one after the other.
 
-A dump sees what rank 0 computes, as its process would write it; exchanges are seen by none, as between processes.
+A dump records the values of rank 0, as its process would write them. Exchanges are not recorded, as between processes.
 """
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _REDUCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 
 
 def run(local: LocalGraph, inputs: Sequence[torch.Tensor], parts_of_batch: Container[int] = ()) -> list[torch.Tensor]:
-    """The whole results for whole inputs; what the graph writes into its inputs is written into them.
+    """Return the full results for full inputs, and write the graph's mutations into the inputs.
 
-    Of an input whose index is in `parts_of_batch` the part of one device is given, and each device has this one.
+    For an input whose index is in `parts_of_batch`, the caller passes the part of one device, which every device then receives.
     """
     mesh = local.mesh
     with torch.no_grad():
@@ -54,7 +54,7 @@ def run(local: LocalGraph, inputs: Sequence[torch.Tensor], parts_of_batch: Conta
 
 
 def written_input_indices(local: LocalGraph) -> list[int]:
-    """The places of the inputs that the graph writes."""
+    """Return the indexes of the inputs that the graph mutates."""
     changed = mutated_owners(local.module)
     return [at for at, node in enumerate(n for n in local.module.graph.nodes if n.op == "placeholder") if node in changed]
 
@@ -65,7 +65,7 @@ def parts(mesh: Mesh, layout: Layout, t: torch.Tensor) -> list[torch.Tensor]:
 
 
 def joined(mesh: Mesh, layout: Layout, shape: Shape, each: Sequence[torch.Tensor]) -> torch.Tensor:
-    """The whole value of what the ranks hold."""
+    """Return the full value of the parts of all ranks."""
     out = each[0].new_empty(shape)
     for rank in reversed(range(mesh.count)):
         out[layout.part(mesh, shape, rank)] = each[rank]
@@ -95,7 +95,7 @@ def _interpreted(local: LocalGraph, input_parts: list[list[torch.Tensor]]) -> li
 
 
 def _everywhere(mesh: Mesh, node: Node, values: dict[Node, list[Any]], seen: Callable[..., Any]) -> list[Any]:
-    """An operator on each rank, the first as `seen` runs it; all draw the same random numbers."""
+    """Run an operator on each rank, with `seen` on the first; all ranks draw the same random numbers."""
     state, results = torch.get_rng_state() if _may_draw(node.target) else None, []
     streams = operator_streams.snapshot()
     target: Any = recurrent.KEEPING.get(node.target, node.target)  # type: ignore[call-overload]
@@ -119,7 +119,7 @@ def _everywhere(mesh: Mesh, node: Node, values: dict[Node, list[Any]], seen: Cal
 
 
 def _may_draw(target: Any) -> bool:
-    """Return whether it may move the generator. Operators say so; loops, branches and what recomputation does with the state don't."""
+    """Return whether an operator may advance the random generator. Loops, branches and recomputation do not declare it."""
     return torch.Tag.nondeterministic_seeded in target.tags if is_operator(target) else target is not operator.getitem
 
 

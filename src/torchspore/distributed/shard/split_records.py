@@ -6,11 +6,11 @@ from typing import Any
 
 
 def layouts(graphs: Iterable[Any]) -> dict[str, tuple[Any, ...]]:
-    """Return MindSpore 2.10's description of each Parameter by name, in its order.
+    """Return MindSpore 2.10's description of each Parameter by name, in the order of its fields.
 
-    Device matrix, tensor map, shape of a part, field size, whether parts are equal, the group that shares it, shape of the whole, shape
-    of a part as the tensor map has its axes, two answers that are False here, step and size of the optimizer's cut. An axis that several
-    axes of the grid cut stands as several in the tensor map.
+    Device matrix, tensor map, shape of a part, field size, whether parts are equal, the group that shares it, full shape, shape of a part
+    by the axes of the tensor map, two fields that are False here, step and size of the optimizer's split. A dimension that several axes of
+    the grid split is written as several dimensions in the tensor map.
     """
     from torchspore.distributed.shard.strategy_file import stored
     from torchspore.distributed.shard.strategy_validation import TensorLayout
@@ -41,7 +41,7 @@ def layouts(graphs: Iterable[Any]) -> dict[str, tuple[Any, ...]]:
 
 
 def unsplit_layouts(tensors: Iterable[Any]) -> dict[str, tuple[Any, ...]]:
-    """Return the description of each Parameter among the inputs of a graph that one device computes: `layouts`, where nothing is cut."""
+    """Return the description of each Parameter among the inputs of a graph on one device, from its unsplit `layouts`."""
     layouts_by_name: dict[str, tuple[Any, ...]] = {}
     for item in tensors:
         if hasattr(item, "name"):
@@ -51,7 +51,7 @@ def unsplit_layouts(tensors: Iterable[Any]) -> dict[str, tuple[Any, ...]]:
 
 
 def strategies(graphs: Iterable[Any]) -> dict[str, list[list[int]]]:
-    """By name of each operator that has one its strategy; an empty list for one made of Layouts."""
+    """Return the strategies of operators by name; a strategy of Layouts is an empty list."""
     strategies_by_name: dict[str, list[list[int]]] = {}
     for graph in graphs:
         if graph.split is not None:

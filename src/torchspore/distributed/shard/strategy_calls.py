@@ -1,4 +1,4 @@
-"""Calls of primitives that have a strategy, while a graph is captured that is to be split: their inputs and results are laid out."""
+"""Calls of primitives with a strategy while a graph that is going to be split is captured: inputs and results get their layouts."""
 from __future__ import annotations
 
 import re
@@ -29,7 +29,7 @@ from torchspore.graph.splitter import SPLIT_MODES
 
 
 class Final(StrategyRefused):
-    """Ends a capture as it is: PyNative would not say it better."""
+    """Ends a capture with this error; running the call again in PyNative mode would not explain it better."""
 
     final = True
 
@@ -47,15 +47,15 @@ _FIRST_UPDATED_INPUT = {"ReshapeAndCache": 2, "KVCacheScatterUpdate": 0}
 
 
 def split_now() -> Capture | None:
-    """The capture of this thread where what it captures is to be split."""
+    """Return this thread's capture if its graph is going to be split, else None."""
     capture = current()
     return capture if capture is not None and capture.sharded_capture is not None else None
 
 
 def laid_out(primitive: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The call with its inputs and results in the layouts of the primitive's strategy, inside of such a capture; else the call alone.
+    """Run a call with inputs and results in the layouts of the primitive's strategy during such a capture; otherwise run the call.
 
-    Raises ValueError with the user's line where the strategy does not fit.
+    Raises ValueError with the user's line if the strategy does not fit.
     """
     capture, strategy = split_now(), primitive.attrs.get("in_strategy")
     if capture is None or strategy is None:
@@ -69,7 +69,7 @@ def laid_out(primitive: Any, call: Callable[..., Any], args: tuple[Any, ...], kw
 
 
 def has_single_device() -> bool:
-    """Return whether the program asks for split graphs and says `device_num=1`: strategies must fit that device."""
+    """Return whether the program requests split graphs and sets `device_num=1`: strategies must fit that device."""
     return (
         STORE.get("auto_parallel.parallel_mode") in SPLIT_MODES and STORE.source("auto_parallel.device_num")[0] != DEFAULT
         and device_count.devices()[0] == 1
@@ -79,7 +79,7 @@ def has_single_device() -> bool:
 def _laid_out(
     capture: Capture, primitive: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
 ) -> tuple[Any, Fit | None]:
-    """The result of the call, and the layouts of its strategy where there is a rule."""
+    """Return the result of the call, and the layouts of its strategy if a rule exists."""
     if WRITERS.match(primitive.name):
         fitting = _fitting(primitive, args, kwargs, primitive.attrs["in_strategy"], capture.sharded_capture.count)
         return call(*args, **kwargs), fitting
@@ -115,7 +115,7 @@ def _laid_out(
 
 
 def _check_parameters(capture: Capture, primitive: Any, tensors: Sequence[TensorBase], fitting: Fit) -> None:
-    """Raise StrategyRefused for a Parameter that an earlier operator has in another layout: MindSpore stores one layout for each."""
+    """Raise StrategyRefused if an earlier operator has a Parameter in another layout: MindSpore stores one layout for each."""
     if fitting.ignored is not None:
         return
     devices = capture.sharded_capture.count
@@ -142,9 +142,9 @@ def _in_blocks(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
 
 
 def _is_sum_of_rows(primitive: Any, fitting: Fit) -> bool:
-    """Return whether it looks up rows of a table that is cut by rows, and no strategy says how the sum lies: what uses it decides.
+    """Return whether the call looks up rows of a table split by rows and no strategy sets the layout of the sum; its users then decide.
 
-    MindSpore scatters the sum along its first axis, and gathers it again where the next operator wants it whole.
+    MindSpore scatters the sum along its first axis, and gathers it again if the next operator needs the full value.
     """
     if primitive.name not in manual_split.TABLES or getattr(primitive, "out_strategy", None) is not None:
         return False
@@ -153,7 +153,7 @@ def _is_sum_of_rows(primitive: Any, fitting: Fit) -> bool:
 
 
 def _read_alone(primitive: Any) -> int | None:
-    """How many inputs come before those that the call writes to: running values must be given themselves, not laid out."""
+    """Return how many inputs precede those that the call mutates: running statistics must be passed unchanged."""
     if primitive.name in _FIRST_UPDATED_INPUT:
         return _FIRST_UPDATED_INPUT[primitive.name]
     writes_statistics = primitive.name == "InstanceNorm" or (primitive.name == "BatchNorm" and primitive.attrs.get("is_training"))
@@ -161,7 +161,7 @@ def _read_alone(primitive: Any) -> int | None:
 
 
 def _fitting(primitive: Any, args: tuple[Any, ...], kwargs: dict[str, Any], strategy: Any, devices: int) -> Fit | None:
-    """The layouts of a call by the primitive's strategy; None where there is not a rule for it."""
+    """Return the layouts of a call by the primitive's strategy; None if no rule exists."""
     if primitive.attrs.get("self_define_shard"):
         return _self_defined(primitive, args, kwargs, strategy, devices)
     if not has_rules(primitive.name):
@@ -194,7 +194,7 @@ def _by_layout_attribute(primitive: Any, strategy: Any) -> Any:
 
 
 def _self_defined(primitive: Any, args: tuple[Any, ...], kwargs: dict[str, Any], strategy: Any, devices: int) -> Fit:
-    """The layouts that a program defines itself (`self_define_shard`), whatever the operator's own rule is. Raises StrategyRefused."""
+    """Return the layouts that a program defines itself (`self_define_shard`), regardless of the operator's rule. Raises StrategyRefused."""
     wrote = f"{user_line()}: {primitive.name} with self_define_shard={primitive.attrs['self_define_shard']!r}"
     results = getattr(primitive, "out_strategy", None) or ()
     if primitive.attrs["self_define_shard"] is not True or not is_of_layouts(strategy) or not is_of_layouts(results):
@@ -212,7 +212,7 @@ def _self_defined(primitive: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
 
 
 def _of_tensors(strategy: tuple[Any, ...], tensors: Sequence[bool], is_elementwise: bool) -> tuple[Any, ...]:
-    """The strategy without the () that stands for a Python number: `pow(x, 2.0)` by ((8, 1), ()).
+    """Return the strategy without the () entries of Python numbers: `pow(x, 2.0)` with ((8, 1), ()).
 
     An elementwise operator may have a tuple of any length for each number.
     """
@@ -228,7 +228,7 @@ def _of_tensors(strategy: tuple[Any, ...], tensors: Sequence[bool], is_elementwi
 
 
 def _tensorless(value: Any) -> Any:
-    """An argument as the table of strategies takes it: a Tensor of a few numbers that the program wrote down as a list."""
+    """Return an argument in the form that strategies expect: a Tensor of a few numbers that the program wrote as a list."""
     if isinstance(value, TensorBase):
         t = value._t
         if type(t) is not torch.Tensor or t.ndim > 1 or t.numel() > 16 or t.is_floating_point():
@@ -239,7 +239,7 @@ def _tensorless(value: Any) -> Any:
 
 
 def _laid(value: Any, layouts: Sequence[TensorLayout | None]) -> Any:
-    """The Tensors of a nested structure in these layouts, in order; one without a layout as it is."""
+    """Return the Tensors of a nested structure in these layouts, in order; a Tensor without a layout is unchanged."""
     remaining_layouts = iter(layouts)
 
     def lay_out(leaf: Any) -> Any:
@@ -266,7 +266,7 @@ def mirror(weight: Any, value: torch.Tensor) -> torch.Tensor:
 
 
 class _Listener(grad.GradientListener):
-    """Marks weights of a split graph, so that the partitioner finds their gradients."""
+    """Mark the weights of a split graph, so that the partitioner finds their gradients."""
 
     def mark_leaf(self, weight: TensorBase, leaf: torch.Tensor) -> torch.Tensor:
         return mirror(weight, leaf)

@@ -1,6 +1,6 @@
-"""Files of parallel strategies and of groups: how operators and Parameters are cut among processes, and which processes hold the same.
+"""Files of parallel strategies and groups: how operators and Parameters are split among processes, and which processes store equal parts.
 
-A file whose name ends with .json is JSON, any other protobuf (`ParallelStrategyMap`, `ParallelGroupMap`), as MindSpore has them.
+A file whose name ends in .json is JSON; any other is protobuf (`ParallelStrategyMap`, `ParallelGroupMap`), as in MindSpore.
 """
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ _WHAT = "a strategy file of MindSpore"
 
 
 class StoredLayout(NamedTuple):
-    """How one Parameter is cut: the grid of devices, and for each axis of the Parameter the axes of the grid, counted from behind.
+    """The split of a Parameter: the grid of devices and, for each dimension, the axes of the grid, counted from the last.
 
-    An axis that several axes of the grid cut stands as several axes in `tensor_map`, and `tensor_shape` says how long they are. What the
-    optimizer cuts once more along axis 0 is cut into `opt_weight_shard_size` parts among processes `opt_weight_shard_step` apart.
+    A dimension that several axes of the grid split is written as several dimensions in `tensor_map`, and `tensor_shape` has their lengths.
+    The optimizer's split along axis 0 has `opt_weight_shard_size` parts among processes `opt_weight_shard_step` apart.
     """
 
     dev_matrix: tuple[int, ...]
@@ -59,7 +59,7 @@ class StoredLayout(NamedTuple):
 
 
 def stored(layout: TensorLayout, shape: tuple[int, ...], step: int = 0, size: int = 0) -> StoredLayout:
-    """The layout of a Parameter of this shape as files have it; `step` and `size` say how the optimizer cuts it once more."""
+    """Return the layout of a Parameter of this shape in the form of the files; `step` and `size` describe the optimizer's split."""
     small = layout.squeezed()
     flat: list[int] = []
     lengths: list[int] = []
@@ -96,18 +96,18 @@ def _messages() -> dict[str, Any]:
 
 
 def read(path: Path) -> StrategyFile:
-    """A strategy file, JSON by its suffix. Raises FileFormatError, a ValueError, for another file."""
+    """Read a strategy file, JSON by its suffix. Raises FileFormatError, a ValueError, for another file."""
     return _read_json(path) if path.suffix == ".json" else _of_message(path, _read(path, "Layouts", _WHAT))
 
 
 def write(path: Path, file: StrategyFile) -> None:
-    """Writes a strategy file, whole or not at all; JSON by its suffix. Raises OSError."""
+    """Write a strategy file atomically; JSON by its suffix. Raises OSError."""
     contents: bytes | str = _as_json(file) if path.suffix == ".json" else with_size(_as_message(file).SerializeToString())
     write_atomically(path, contents, _MODE)
 
 
 def layouts(path: Path) -> dict[str, SimpleNamespace]:
-    """The layout of each Parameter by name, as `build_searched_strategy` gives it. Raises FileFormatError for another file."""
+    """Read the layout of each Parameter by name, as `build_searched_strategy` returns it. Raises FileFormatError for another file."""
     if path.suffix == ".json":
         parsed = _as_message(_read_json(path))
     else:
@@ -117,17 +117,17 @@ def layouts(path: Path) -> dict[str, SimpleNamespace]:
 
 
 def ranks_with_equal_layout(path: Path) -> list[int]:
-    """The list `ckpt_restore_rank_list`. Raises FileFormatError, a ValueError, for another file."""
+    """Read the list `ckpt_restore_rank_list`. Raises FileFormatError, a ValueError, for another file."""
     return list(_read(path, "Groups", "a file of groups of MindSpore").restored.dim)
 
 
 def groups(path: Path) -> dict[str, list[int]]:
-    """The processes of each group by its name. Raises FileFormatError, a ValueError, for another file."""
+    """Read the processes of each group by its name. Raises FileFormatError, a ValueError, for another file."""
     return {group.name: list(group.ranks.dim) for group in _read(path, "Groups", "a file of groups of MindSpore").groups}
 
 
 def write_groups(path: Path, groups: Mapping[str, Iterable[int]], restored: Iterable[int]) -> None:
-    """Writes a file of groups; `restored` are the processes whose checkpoints hold the same as this one's. Raises OSError."""
+    """Write a file of groups; `restored` are the processes whose checkpoints contain the same parts as this one's. Raises OSError."""
     file = _messages()["Groups"]()
     for name, ranks in groups.items():
         group = file.groups.add(name=name)
@@ -230,7 +230,7 @@ def _as_json(file: StrategyFile) -> str:
 
 
 def _checked(path: Path, name: str, layout: StoredLayout) -> StoredLayout:
-    """The layout, where its numbers go together. Raises FileFormatError where a place names no axis or an axis twice."""
+    """Return the layout if its fields are consistent. Raises FileFormatError if an entry names no axis, or an axis twice."""
     used = [entry for entry in layout.tensor_map if entry != -1]
     axes, size = len(layout.dev_matrix), layout.opt_weight_shard_size
     if (

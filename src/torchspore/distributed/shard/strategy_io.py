@@ -1,4 +1,4 @@
-"""Strategy and group files of graphs that are split: written when one is compiled, read when an operator with a strategy is met."""
+"""Strategy and group files of split graphs: written when a graph is compiled, read for an operator with a strategy."""
 from __future__ import annotations
 
 import functools
@@ -25,7 +25,7 @@ _GROUPS = "auto_parallel.group_ckpt_save_file"
 
 
 def keep(sharded_capture: ShardedCapture) -> None:
-    """Writes the files that the context names: the first process, and each that has names of its own. Raises OSError."""
+    """Write the files that the context names: the first process does, and each process whose rank is in the name. Raises OSError."""
     path, groups = str(STORE.get(f"{_FILES}.save_file")), str(STORE.get(_GROUPS))
     if path and _writes_file(sharded_capture, path):
         strategy_file.write(Path(path), _file(sharded_capture, bool(STORE.get(f"{_FILES}.only_trainable_params"))))
@@ -61,7 +61,7 @@ def _file(sharded_capture: ShardedCapture, only_trained: bool) -> strategy_file.
 
 
 def _of_stages(sharded_capture: ShardedCapture, name: str) -> list[str]:
-    """The names of a Parameter in a file: those that `merge_pipeline_strategys` gives, '1-weight', where there are stages."""
+    """Return the names of a Parameter in a file; with stages those that `merge_pipeline_strategys` writes, such as '1-weight'."""
     if sharded_capture.stages == 1:
         return [name]
     home = sharded_capture.homes.get(name)
@@ -69,7 +69,7 @@ def _of_stages(sharded_capture: ShardedCapture, name: str) -> list[str]:
 
 
 def _sharing(sharded_capture: ShardedCapture) -> Iterable[tuple[int, ...]]:
-    """For each Parameter the processes that hold the same part of it as this one."""
+    """Return for each Parameter the processes that store the same part as this one."""
     mine = device_count.rank() % sharded_capture.count
     for matrix, tensor_map, _, _ in sharded_capture.parameters.values():
         layout = TensorLayout(matrix, tensor_map)
@@ -78,7 +78,7 @@ def _sharing(sharded_capture: ShardedCapture) -> Iterable[tuple[int, ...]]:
 
 
 def _ranks_with_equal_parts(sharded_capture: ShardedCapture) -> list[int]:
-    """The processes that hold the same of all Parameters as this one."""
+    """Return the processes that store the same parts of all Parameters as this one."""
     found = set(range(sharded_capture.count))
     for ranks in _sharing(sharded_capture):
         found &= set(ranks)
@@ -88,7 +88,7 @@ def _ranks_with_equal_parts(sharded_capture: ShardedCapture) -> list[int]:
 
 
 def store_found_strategies(sharded_capture: ShardedCapture) -> None:
-    """Writes the strategies that a search found where `set_op_strategy_config('SAVE', ..)` wants them. Raises OSError."""
+    """Write the strategies that a search chose to the file of `set_op_strategy_config('SAVE', ..)`. Raises OSError."""
     path = op_strategies.get("SAVE", "")
     if path and sharded_capture.searched is not None and (sharded_capture.kind != device_count.RANKS or device_count.rank() == 0):
         strategy_file.write(Path(path), _file(sharded_capture, False))
@@ -96,9 +96,9 @@ def store_found_strategies(sharded_capture: ShardedCapture) -> None:
 
 
 def found_layouts() -> dict[str, strategy_file.StoredLayout]:
-    """How Parameters lie, by name, in the file that `set_op_strategy_config('LOAD', ..)` names, else in that of the context.
+    """Return the layouts of Parameters by name from the file of `set_op_strategy_config('LOAD', ..)`, or else that of the context.
 
-    Raises ValueError where the file is not a strategy file or not there.
+    Raises ValueError if the file is missing or is not a strategy file.
     """
     path = op_strategies.get("LOAD", "") or file_to_read()
     if not path:
@@ -112,9 +112,9 @@ def found_layouts() -> dict[str, strategy_file.StoredLayout]:
 
 
 def tensor_map_of(layout: strategy_file.StoredLayout, shape: tuple[int, ...]) -> tuple[Any, ...] | None:
-    """The tensor map of a file with one entry for each axis of a Parameter of this shape; None for a Parameter of another.
+    """Return the tensor map of a file with one entry for each dimension of this shape; None for a Parameter of another shape.
 
-    A file may write an axis that several axes of the grid cut as several axes.
+    A file may write a dimension that several axes of the grid split as several dimensions.
     """
     if layout.nested is not None or len(layout.tensor_map) == len(shape):
         nested = layout.nested or [() if entry == -1 else (entry,) for entry in layout.tensor_map]
@@ -136,14 +136,14 @@ def tensor_map_of(layout: strategy_file.StoredLayout, shape: tuple[int, ...]) ->
 
 
 def file_to_read() -> str:
-    """The strategy file that the context names; '' for none."""
+    """Return the strategy file that the context names; '' for none."""
     return str(STORE.get(f"{_FILES}.load_file"))
 
 
 def loaded(path: str, name: str) -> tuple[Any, ...] | None:
-    """The strategy that a file has for an operator, by the name that such files give it; None where it has none.
+    """Return the strategy of an operator by its name in such files; None if the file has none.
 
-    Raises ValueError where the file is not a strategy file or not there.
+    Raises ValueError if the file is missing or is not a strategy file.
     """
     if not path:
         return None

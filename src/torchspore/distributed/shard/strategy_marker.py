@@ -1,6 +1,6 @@
-"""The operator that marks a program's strategy in a captured graph: its result is its input, with the layout of the text.
+"""The operator that marks a program's strategy in a captured graph: it returns its input, with the layout that its text describes.
 
-So does its gradient, which makes the sum over devices of a weight's gradient where the weight is copied.
+Its gradient does the same, and sums the gradient of a replicated weight over the devices.
 """
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ OF_PARTS = "?"
 
 
 def text(matrix: tuple[int, ...], tensor_map: tuple[Any, ...]) -> str:
-    """A device matrix and a tensor map as the operator takes them: '2,4|1,-1,0+2'."""
+    """Return the operator's text for a device matrix and a tensor map: '2,4|1,-1,0+2'."""
     return ",".join(map(str, matrix)) + "|" + ",".join("+".join(map(str, p)) if isinstance(p, tuple) else str(p) for p in tensor_map)
 
 
 @functools.cache
 def parsed(layout: str) -> tuple[tuple[int, ...], tuple[Any, ...]]:
-    """The device matrix and the tensor map of such a text."""
+    """Return the device matrix and the tensor map of such a text."""
     matrix, map_text = layout.split("|")
     tensor_map = [tuple(map(int, entry.split("+"))) for entry in map_text.split(",")] if map_text else []
     return tuple(map(int, matrix.split(","))), tuple(entry[0] if len(entry) == 1 else entry for entry in tensor_map)
@@ -53,17 +53,18 @@ def parsed(layout: str) -> tuple[tuple[int, ...], tuple[Any, ...]]:
 
 @functools.cache
 def layout_in(mesh: Mesh, layout: str) -> Layout:
-    """The layout of such a text."""
+    """Return the layout of such a text."""
     return from_matrix(mesh, *parsed(layout))
 
 
 def is_expanded(t: Any) -> bool:
-    """Return whether several elements of a tensor share memory. The result of a mark does not: a fused optimizer reads memory alone."""
+    """Return whether several elements of a tensor share memory. The result of a mark has separate memory, which fused optimizers require.
+    """
     return isinstance(t, torch.Tensor) and any(stride == 0 and size > 1 for size, stride in zip(t.shape, t.stride()))
 
 
 def first_mark(node: Node) -> str | None:
-    """The layout that the first strategy of the program wants of a value, also behind a cast."""
+    """Return the layout that the program's first strategy requests for a value, also after a cast."""
     for user in node.users:
         if user.target is laid:
             return str(user.args[1])

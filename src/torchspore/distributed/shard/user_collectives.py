@@ -1,4 +1,4 @@
-"""Exchanges that the program calls itself, in a graph that is split."""
+"""Collectives that the program calls itself, in a split graph."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -26,10 +26,10 @@ def is_user_collective(node: Node) -> bool:
 
 
 def check(node: Node, values: Mapping[Node, Any]) -> None:
-    """Raises ValueError where what is sent was computed of the gradient of a Parameter that is cut.
+    """Raise ValueError if a collective sends a value that depends on the gradient of a split Parameter.
 
-    There MindSpore has each device compute with its own part, and programs add the parts up; here gradients are whole values outside of
-    the operators that made them, and parts would be counted several times. Flags (an overflow anywhere) may be added up either way.
+    MindSpore's devices compute such a value from their own part, and programs add up the parts. Here gradients are full values outside of
+    the operators that created them, so a sum would count them several times. Flags (an overflow on any device) may be summed either way.
     """
     seen: set[Node] = set()
     open_ = [node]

@@ -1,4 +1,4 @@
-"""Operators that give a value itself another shape, as batching rules of `vmap` use them: here they give views, which lie as any other."""
+"""Operators that reshape a value in place, as batching rules of `vmap` use them; here they become views, which have layouts like others."""
 from __future__ import annotations
 
 from typing import Any
@@ -16,7 +16,7 @@ _VIEWS: dict[Any, Any] = {
 
 
 def as_views(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """A copy in which such an operator gives a view, and what comes after it uses that."""
+    """Return a copy of the graph in which such an operator returns a view, and later operators use the view."""
     if not any(node.target in _VIEWS for node in module.graph.nodes):
         return module
     module = copy_module(module)

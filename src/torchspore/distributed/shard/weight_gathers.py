@@ -1,6 +1,6 @@
-"""Which weights are gathered twice: `optimizer_level` 'level3' gathers a weight for the forward pass and again for the backward pass.
+"""Weights that are gathered twice: `optimizer_level` 'level3' gathers a weight for the forward pass and again for the backward pass.
 
-So the whole weight takes no memory between. This changes the local graph, before a plan is printed, a simulation or a rank runs it: all
+The full weight takes no memory in between. This pass changes the local graph before a plan is printed or a rank or simulation runs it: all
 three have the same exchanges.
 """
 from __future__ import annotations

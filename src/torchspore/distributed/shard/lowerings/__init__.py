@@ -1,4 +1,4 @@
-"""Operators whose parts are put together by more than terms: each writes its own nodes into the local graph."""
+"""Operators whose parts cannot be combined by sums alone: each lowering writes its nodes into the local graph."""
 from torchspore.distributed.shard.lowerings import (
     attention,
     ctc,

@@ -91,7 +91,7 @@ def _call(partitioner: Any, target: Any, form: Any, tensors: tuple[Node | None, 
 
 @lowers("attention_block")
 def attention(partitioner: Any, node: Node) -> Any:
-    """Each device combines the results of all blocks of keys."""
+    """Combine the results of all blocks of keys on each device."""
     query, key, value, *masks = partitioner.operands(node)
     ring = _ring(partitioner, query, key)
     q = partitioner.move(query, ring.query).node
@@ -115,7 +115,7 @@ def _merged(partitioner: Any, first: list[Node], second: list[Node]) -> list[Nod
 
 @lowers("attention_block_gradient")
 def attention_gradient(partitioner: Any, node: Node) -> Any:
-    """The gradients of keys and values travel with them, and arrive at their device after the last step."""
+    """Send the gradients of keys and values along with their blocks; they arrive at their device after the last step."""
     grad, query, key, value, *rest = partitioner.operands(node)
     ring = _ring(partitioner, query, key)
     grad, query, *statistics = (partitioner.move(t, ring.query) for t in (grad, query, *rest[-3:]))

@@ -1,4 +1,4 @@
-"""Lookups by numbers of several axes, and their gradients (`multi_axis_lookups`): each device joins the axes of its own part."""
+"""Lookups by indexes with several axes, and their gradients (`multi_axis_lookups`): each device joins the axes of its part."""
 from __future__ import annotations
 
 import math
@@ -20,7 +20,7 @@ def _without(cuts: tuple[Axes, ...], used: Any) -> tuple[Axes, ...]:
 
 @lowers("look_up")
 def look_up(partitioner: Any, node: Node) -> Any:
-    """Slices of a table, which may be cut along every axis; along the one that is looked up only if it is the first."""
+    """Look up slices of a table, which may be split along every axis; along the axis of the lookup only if that is the first."""
     (x, index), dim = partitioner.operands(node)[:2], arguments(node)[1]
     cuts = tuple(axes if at != dim or dim == 0 else () for at, axes in enumerate(x.layout.dim_axes))
     x = partitioner.move(x, Layout(cuts))
@@ -39,7 +39,7 @@ def look_up(partitioner: Any, node: Node) -> Any:
 
 @lowers("add_rows")
 def add_rows(partitioner: Any, node: Node) -> Any:
-    """Slices added to a table of zeros: each device adds those that it has; the sum over devices is the table."""
+    """Add slices to a table of zeros: each device adds its slices, and the table is the sum over devices."""
     (source, index), (_, dim, _, length) = partitioner.operands(node)[:2], arguments(node)
     axes = required_rows(partitioner, node) if dim == 0 else ()
     source = partitioner.move(source, Layout(_without(source.layout.dim_axes, axes)))

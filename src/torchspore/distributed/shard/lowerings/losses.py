@@ -1,4 +1,4 @@
-"""Losses that pick classes, and the softmax before them along an axis that is cut."""
+"""Losses that pick classes, and the softmax before them along a split axis."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _aten = torch.ops.aten
 
 @lowers("nll_loss_forward")
 def nll_loss(partitioner: Any, node: Node) -> Any:
-    """The mean over all rows that count: sums of each device's, divided once."""
+    """The mean over all weighted rows: sums over each device's rows, divided once."""
     operands = partitioner.operands(node)
     scores = operands[0]
     rows = scores.layout.dim_axes[0] if len(scores.layout.dim_axes) == 2 else ()
@@ -41,7 +41,7 @@ def nll_loss(partitioner: Any, node: Node) -> Any:
 
 
 def _rows_alone(partitioner: Any, node: Node) -> Any:
-    """Without a reduction each row has its own loss, and lies where its scores lie."""
+    """Without a reduction each row has a loss, with the layout of its scores."""
     scores, target = partitioner.operands(node)[:2]
     rows = scores.layout.dim_axes[0]
     if len(scores.shape) != 2 or not rows or scores.layout.partial or scores.layout.dim_axes[1]:
@@ -56,7 +56,7 @@ def _rows_alone(partitioner: Any, node: Node) -> Any:
 
 @dataclass(frozen=True)
 class _Targets:
-    """The targets of rows whose classes are cut."""
+    """Return the targets of rows whose classes are split."""
 
     target: Node
     ignored: Node
@@ -78,7 +78,7 @@ _IGNORED = {"nll_loss_forward": 4, "nll_loss_backward": 5}
 
 
 def _classes_cut(partitioner: Any, node: Node) -> Any:
-    """Each device picks the scores of targets among its own classes; the sum over devices is the loss of a row."""
+    """Pick the scores of targets among this device's classes; the loss of a row is the sum over devices."""
     scores, target = partitioner.operands(node)[:2]
     rows, classes = scores.layout.dim_axes
     reduction = arguments(node)[3]
@@ -95,14 +95,14 @@ def _classes_cut(partitioner: Any, node: Node) -> Any:
 
 
 def _counted(partitioner: Any, targets: _Targets, scores: Any) -> Node:
-    """A one for each row that counts; looked up among all classes, so that a target beyond them is refused as on one device."""
+    """Return a one for each row that counts. The lookup covers all classes, so that a target beyond them is refused as on one device."""
     index = partitioner.call(_aten.masked_fill.Scalar, (targets.target, targets.ignored, 0), {})
     return partitioner.call(_aten.masked_fill.Scalar, (looked_up(partitioner, index, scores.shape[1], scores.node), targets.ignored, 0), {})
 
 
 @lowers("nll_loss_backward")
 def nll_loss_gradient(partitioner: Any, node: Node) -> Any:
-    """Over classes that are cut: each device writes the gradient at targets among its own."""
+    """Write the gradient at targets among this device's classes, if classes are split."""
     located = _at_targets(partitioner, node)
     if located is None:
         return None
@@ -112,7 +112,7 @@ def nll_loss_gradient(partitioner: Any, node: Node) -> Any:
 
 
 def _at_targets(partitioner: Any, node: Node) -> tuple[_Targets, Node, Any] | None:
-    """The targets, each row's gradient at its own, and the scores; None where classes are not cut."""
+    """Return the targets, each row's gradient at its target, and the scores; None if classes are not split."""
     grad, scores, target = partitioner.operands(node)[:3]
     _, _, _, weight, reduction, _, total = arguments(node)
     if len(scores.shape) != 2 or not scores.layout.dim_axes[1] or scores.layout.partial or weight is not None:
@@ -126,7 +126,7 @@ def _at_targets(partitioner: Any, node: Node) -> tuple[_Targets, Node, Any] | No
 
 
 def _scatter_at_targets(partitioner: Any, source: Node, targets: _Targets, each: Node) -> Node:
-    """The source with each row's number added at its target, where that is one of the own classes."""
+    """Return the source with each row's number added at its target, if the target is among this device's classes."""
     at = partitioner.call(_aten.masked_fill.Scalar, (each, targets.outside, 0), {})
     index, at = (partitioner.call(_aten.unsqueeze.default, (node, 1), {}) for node in (targets.index, at))
     return partitioner.call(_aten.scatter_add.default, (source, 1, index, at), {})
@@ -141,7 +141,7 @@ def _others(partitioner: Any, node: Node) -> tuple[Any, ...]:
 
 @lowers("_log_softmax", "_softmax")
 def softmax(partitioner: Any, node: Node) -> Any:
-    """Along an axis that is cut: the greatest of all devices, the sum of all devices."""
+    """Softmax along a split axis: the maximum over all devices, then the sum over all devices."""
     x = partitioner.operands(node)[0]
     axis = int(arguments(node)[1]) % max(len(x.shape), 1)
     axes = x.layout.dim_axes[axis] if x.shape else ()
@@ -160,7 +160,7 @@ def softmax(partitioner: Any, node: Node) -> Any:
 
 @lowers("_log_softmax_backward_data", "_softmax_backward_data")
 def softmax_gradient(partitioner: Any, node: Node) -> Any:
-    """The gradient needs one sum along the axis that is cut."""
+    """The gradient of softmax needs one sum along the split axis."""
     grad, out = partitioner.operands(node)[:2]
     axis = int(arguments(node)[2]) % max(len(out.shape), 1)
     axes = out.layout.dim_axes[axis] if out.shape else ()
@@ -187,7 +187,7 @@ def softmax_gradient(partitioner: Any, node: Node) -> Any:
 
 
 def _drop_unread_scatter(partitioner: Any, result: Node) -> None:
-    """Takes out what was written for a gradient that nobody reads now: a whole value of the scores' size, and the zeros below it."""
+    """Remove nodes of a gradient that is no longer read: a full value of the scores' size, and the zeros below it."""
     for unread in (result, result.args[0] if result.target is _aten.scatter_add.default else None):
         if isinstance(unread, Node) and unread.target in (_aten.scatter_add.default, _aten.zeros_like.default) and not unread.users:
             for placed in partitioner.split_operators:
@@ -196,7 +196,7 @@ def _drop_unread_scatter(partitioner: Any, result: Node) -> None:
 
 
 def _of_picked(partitioner: Any, out: Any, targets: _Targets, each: Node) -> Node:
-    """The gradient of scores of which one in each row was picked: along the classes its sum is what is at the target."""
+    """The gradient of scores of which each row picked one: its sum along the classes is the value at the target."""
     total = partitioner.call(_aten.masked_fill.Scalar, (each, targets.ignored, 0), {})
     share = partitioner.call(_aten.unsqueeze.default, (partitioner.call(_aten.neg.default, (total,), {}), 1), {})
     rest = partitioner.call(_aten.mul.Tensor, (partitioner.call(_aten.exp.default, (out.node,), {}), share), {})

@@ -1,4 +1,4 @@
-"""Normalization over a batch that is cut: with the statistics of all of it."""
+"""Normalization over a split batch, with the statistics of the full batch."""
 from __future__ import annotations
 
 import math
@@ -14,14 +14,14 @@ _aten = torch.ops.aten
 
 
 def _cut_batch(x: Any) -> Axes:
-    """The axes that cut what statistics are taken over: all dimensions but the second, along which channels may be cut."""
+    """Return the axes that split the dimensions of the statistics: all but the second, along which channels may be split."""
     if x.layout.partial or len(x.layout.dim_axes) < 2:
         return ()
     return tuple(axis for at, axes in enumerate(x.layout.dim_axes) if at != 1 for axis in axes)
 
 
 def _channels(x: Any) -> Layout:
-    """How a value of each channel lies."""
+    """Return the layout of a value of each channel."""
     return Layout((x.layout.dim_axes[1],))
 
 
@@ -30,20 +30,20 @@ def _seen(rank: int) -> list[int]:
 
 
 def _along(partitioner: Any, channel_node: Node, rank: int) -> Node:
-    """A value of each channel in a shape that is broadcast over the others."""
+    """Return a value of each channel in a shape that broadcasts over the other dimensions."""
     count = channel_node.meta["val"].shape[0]
     viewed: Node = partitioner.call(_aten.view.default, (channel_node, [1, count, *([1] * (rank - 2))]), {})
     return viewed
 
 
 def _expand_channels(partitioner: Any, x: Any, channel_value: Any) -> Any:
-    """A value of each channel, lying as these do; None where there is none."""
+    """Return a value of each channel in this layout; None if it does not exist."""
     return partitioner.move(partitioner.values[channel_value], _channels(x)).node if isinstance(channel_value, Node) else None
 
 
 @lowers("native_batch_norm")
 def batch_norm(partitioner: Any, node: Node) -> Any:
-    """Training: the mean of the devices' means, the mean of their variances around it."""
+    """Training: the mean of the devices' means, and the mean of their variances around it."""
     x = partitioner.operands(node)[0]
     axes = _cut_batch(x)
     _, weight, bias, running_mean, running_var, training, momentum, eps = arguments(node)
@@ -86,7 +86,7 @@ def batch_norm(partitioner: Any, node: Node) -> Any:
 
 @lowers("native_batch_norm_backward")
 def batch_norm_gradient(partitioner: Any, node: Node) -> Any:
-    """The gradients of weight and bias are sums over all of the batch, and that of the input needs both."""
+    """The gradients of weight and bias are sums over the full batch, and that of the input needs both."""
     x = partitioner.values[arguments(node)[1]]
     axes = _cut_batch(x)
     if not axes or not arguments(node)[7]:

@@ -1,4 +1,4 @@
-"""Pooling over heights and widths that are cut: where windows overlap the parts, each device is given the borders of its neighbours."""
+"""Pooling over split heights and widths: if windows overlap the parts, each device receives the borders of its neighbours."""
 from __future__ import annotations
 
 from typing import Any
@@ -15,7 +15,7 @@ _aten = torch.ops.aten
 
 
 def _pooled(partitioner: Any, x: Any, out: tuple[int, ...], rest: tuple[Any, ...]) -> list[Side] | None:
-    """The sides of a pooling that are cut; None where none is, or where its parts are not equal."""
+    """Return the split dimensions of a pooling; None if no dimension is split, or if its parts are not equal."""
     window, step, edge, spacing = (each_of(setting, 2) for setting in rest)
     if len(x.shape) != 4 or x.layout.partial or not any(x.layout.dim_axes[2:]):
         return None
@@ -28,7 +28,7 @@ def _overlaps(found_sides: list[Side]) -> bool:
 
 
 def _pool_settings(arguments_: Any, first: int) -> tuple[Any, ...]:
-    """The window, step, edge and spacing of a pooling's call, with what it leaves out."""
+    """Return the kernel size, stride, padding and dilation of a pooling call, with defaults for omitted arguments."""
     given_settings = list(arguments_[first:first + 4])
     defaults: list[Any] = [None, [], [0, 0], [1, 1]]
     settings = [*given_settings, *defaults[len(given_settings):]]
@@ -36,14 +36,14 @@ def _pool_settings(arguments_: Any, first: int) -> tuple[Any, ...]:
 
 
 def _on_parts(settings: tuple[Any, ...], found_sides: list[Side]) -> tuple[Any, ...]:
-    """The settings of the call on parts: the borders are there already."""
+    """Return the settings of the call on parts, which contain the borders already."""
     return (*settings[:2], without_edges(each_of(settings[2], 2), found_sides), *settings[3:])
 
 
 # ---- the greatest
 
 def _bordered(partitioner: Any, x: Any, found_sides: list[Side]) -> Node:
-    """The own part between its borders; what lies beyond the whole value is less than any number."""
+    """Return this device's part between its borders; beyond the full value the border is -inf."""
     bordered = extended(partitioner, x.node, found_sides)
     for side in found_sides:
         if side.before or side.behind:
@@ -52,7 +52,7 @@ def _bordered(partitioner: Any, x: Any, found_sides: list[Side]) -> Node:
 
 
 def _beyond(partitioner: Any, x: Any, part: Node, side: Side) -> Node:
-    """Which places of a part with borders no device has, in a shape that is broadcast over the other dimensions."""
+    """Return a mask of the positions in a part with borders that no device has, in a shape that broadcasts over the other dimensions."""
     size = x.shape[side.dim]
     local_size = size // partitioner.mesh.product(side.axes)
     local = partitioner.call(_aten.arange.start, (-side.before, local_size + side.behind), {"device": part.meta["val"].device})
@@ -86,7 +86,7 @@ def max_pool(partitioner: Any, node: Node) -> Any:
 
 
 def _to_full_index(partitioner: Any, x: Any, index: Node, width: int, found_sides: list[Side]) -> Node:
-    """Places in a part of this width, borders counted, as places of the whole value."""
+    """Convert positions in a part of this width, borders included, to positions in the full value."""
     row = partitioner.call(_aten.floor_divide.default, (index, width), {})
     column = partitioner.call(_aten.sub.Tensor, (index, partitioner.call(_aten.mul.Scalar, (row, width), {})), {})
     for side in found_sides:
@@ -103,7 +103,7 @@ def _to_full_index(partitioner: Any, x: Any, index: Node, width: int, found_side
 
 @lowers("max_pool2d_with_indices_backward")
 def max_pool_gradient(partitioner: Any, node: Node) -> Any:
-    """On each device, which finds again where the greatest of its own part lie; that of borders goes back to the neighbours."""
+    """The gradient on each device: it finds the maxima of its part again; gradients of borders go back to the neighbours."""
     grad, x = partitioner.operands(node)[:2]
     settings, ceils = _pool_settings(arguments(node), 2), arguments(node)[6]
     found_sides = None if ceils else _pooled(partitioner, x, grad.shape, settings)
@@ -126,7 +126,7 @@ def _more(arguments_: Any, first: int) -> tuple[bool, bool, Any]:
 
 @lowers("avg_pool2d", "avg_pool2d_backward")
 def average_pool(partitioner: Any, node: Node) -> Any:
-    """Each device over its own part and the borders; zeros beyond the whole value add nothing, and are counted where the call says so."""
+    """Mean pooling: each device pools its part and the borders; zeros beyond the full value add nothing, and count if the call says so."""
     is_gradient = node.target._opname.endswith("backward")  # type: ignore[union-attr]
     operands, first = partitioner.operands(node), 2 if is_gradient else 1
     x, node_arguments = operands[-1], arguments(node)
@@ -153,7 +153,7 @@ def average_pool(partitioner: Any, node: Node) -> Any:
 
 
 def _numbers(partitioner: Any, x: Any, settings: tuple[Any, ...]) -> Node:
-    """How many places of the whole value each window sees, of the own part of the windows."""
+    """Return how many positions of the full value each window of this device's part contains."""
     ones = partitioner.call(_aten.full.default, ([1, 1, *x.shape[2:]], 1), {"dtype": x.dtype, "device": x.node.meta["val"].device})
     counts = partitioner.call(_aten.avg_pool2d.default, (ones, *settings, False, True, 1), {})
     value = partitioner.value(counts, unsplit(4), counts.meta["val"].shape)

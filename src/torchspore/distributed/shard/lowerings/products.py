@@ -15,7 +15,7 @@ _aten = torch.ops.aten
 
 @lowers("matmul")
 def matmul(partitioner: Any, node: Node) -> Any:
-    """Split by its rule; on each device the leading dimensions, now those of its part, are joined for `bmm`."""
+    """Split a product by its rule; on each device the leading dimensions of its part are joined for `bmm`."""
     values = partitioner.split_by_rule(node, lambda operands: _joined(partitioner, *operands))
     return values
 
@@ -30,7 +30,7 @@ def _joined(partitioner: Any, first: Node, other: Node) -> Node:
 
 @lowers("addmm", "linear")
 def product_and_sum(partitioner: Any, node: Node) -> Any:
-    """A product and a summand where what is summed is cut: each device adds its share of the summand, and has a term."""
+    """A product with a bias and a split inner dimension: each device adds its share of the bias, and has a partial sum."""
     is_linear = node.target._opname == "linear"  # type: ignore[union-attr]
     if len(arguments(node)) != 3 or node.kwargs or any(not isinstance(item, Node) for item in arguments(node)):
         return None

@@ -1,4 +1,4 @@
-"""Random numbers: each device draws those of the whole value, from the same state, and takes its part: they are those of one device."""
+"""Random numbers: each device draws those of the full value from the same state and takes its part, so that they equal one device's."""
 from __future__ import annotations
 
 from typing import Any
@@ -14,7 +14,7 @@ _aten = torch.ops.aten
 
 @lowers("native_dropout")
 def dropout(partitioner: Any, node: Node) -> Any:
-    """The mask of the whole value, of which each device takes its part; the input stays where it lies."""
+    """Draw the mask of the full value, of which each device takes its part; the input keeps its layout."""
     x = partitioner.operands(node)[0]
     _, share, training = arguments(node)
     if x.layout.is_unsplit or x.layout.partial or not training:
@@ -31,7 +31,7 @@ def dropout(partitioner: Any, node: Node) -> Any:
 
 @lowers("rand_like", "randn_like", "bernoulli", "randint_like")
 def like(partitioner: Any, node: Node) -> Any:
-    """What is drawn in the shape of another value: its values do not count, but for those of probabilities."""
+    """Draw in the shape of another value, whose elements are not read, except for probabilities."""
     x = partitioner.operands(node)[0]
     if x.layout.is_unsplit or x.layout.partial or (node.target._opname == "bernoulli" and len(arguments(node)) < 2):  # type: ignore[union-attr]
         return None
@@ -45,7 +45,7 @@ def like(partitioner: Any, node: Node) -> Any:
 
 @lowers("bernoulli_", "uniform_", "normal_", "exponential_", "random_", "geometric_", "cauchy_", "log_normal_")
 def filled(partitioner: Any, node: Node) -> Any:
-    """Memory that is filled: what is in it does not count."""
+    """Fill memory; its earlier contents are not read."""
     x = partitioner.operands(node)[0]
     node_arguments = [*arguments(node)[1:], *node.kwargs.values()]
     if x.layout.is_unsplit or x.layout.partial or any(isinstance(argument, Node) for argument in node_arguments):

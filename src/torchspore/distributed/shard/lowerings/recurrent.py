@@ -1,6 +1,7 @@
-"""Recurrent layers as one kernel: the batch may be cut. What the kernel keeps for its gradient has no shape that anybody knows.
+"""Recurrent layers as one kernel: the batch may be split.
 
-Its stand-in is empty, so it stays where it was made: its layout, of one dimension, says along which axes the batch was cut.
+The value that the kernel saves for its gradient has an unknown shape. Its fake tensor is empty, so it is never moved: its layout, with one
+dimension, records the axes that split the batch.
 """
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ _aten = torch.ops.aten
 
 
 def _rows(partitioner: Any, x: Any, dim: int) -> Axes:
-    """The axes that cut the batch, where it comes out even."""
+    """Return the axes that split the batch, if the parts are equal."""
     return () if x.layout.partial else tuple(x.layout.dim_axes[dim])
 
 
@@ -25,21 +26,22 @@ def _by_batch(rank: int, dim: int, rows: Axes) -> Layout:
 
 
 class _Call:
-    """One call, its operands moved: a sequence is cut along `batch`, a state along its last dimension but one, weights are whole."""
+    """Write a call with its operands moved: a sequence is split along `batch`, a state along its second last dimension, weights are
+    unsplit."""
 
     def __init__(self, partitioner: Any, rows: Axes, batch: int) -> None:
         self.to, self.rows, self.batch = partitioner, rows, batch
 
     def sequence(self, item: Any) -> Any:
-        """A value of each time and row."""
+        """Return the layout of a value of each time step and row."""
         return self._moved(item, lambda rank: self.batch)
 
     def state(self, item: Any) -> Any:
-        """A value of each row."""
+        """Return the layout of a value of each row."""
         return self._moved(item, lambda rank: rank - 2)
 
     def weight(self, item: Any) -> Any:
-        """A value that all rows share."""
+        """Return the layout of a value that all rows share."""
         return self._moved(item, None)
 
     def _moved(self, item: Any, dim: Any) -> Any:
@@ -51,7 +53,7 @@ class _Call:
         return self.to.move(value, layout).node
 
     def result(self, result: Node, at: int, like: Any, dim: int | None) -> Any:
-        """One result, of the shape of `like`: cut along `dim`, or where that is None a sum over the rows."""
+        """Return a result in the shape of `like`: split along `dim`, or a partial sum over the rows if `dim` is None."""
         shape = tuple(like.shape)
         if shape == (0,):
             layout = unsplit(1)
@@ -68,7 +70,7 @@ class _Call:
 
 @lowers("mkldnn_rnn_layer")
 def layer(partitioner: Any, node: Node) -> Any:
-    """oneDNN's layer: (input, four weights, two states, settings) -> (output, two states, what it keeps)."""
+    """oneDNN's layer: (input, four weights, two states, settings) -> (output, two states, saved value)."""
     x = partitioner.operands(node)[0]
     batch = 0 if arguments(node)[14] else 1
     call = _Call(partitioner, _rows(partitioner, x, batch), batch)
@@ -91,7 +93,7 @@ def layer(partitioner: Any, node: Node) -> Any:
 
 @lowers("mkldnn_rnn_layer_backward")
 def layer_gradient(partitioner: Any, node: Node) -> Any:
-    """Its gradient, of the batch as it was cut before; those of weights are sums over it."""
+    """The gradient of the layer, with the batch split as before; gradients of weights are sums over the batch."""
     node_arguments = arguments(node)
     batch = 0 if node_arguments[21] else 1
     call = _Call(partitioner, partitioner.values[node_arguments[22]].layout.dim_axes[0], batch)

@@ -1,7 +1,7 @@
-"""Where lowerings enter themselves, and what they share.
+"""Where lowerings are registered, and the functions that they share.
 
-A lowering is given the run of the pass (`partitioner.Partitioner`) and the node; it gives the result's Value or Values, or None where the
-operator's rule is enough.
+A lowering receives the running pass (`partitioner.Partitioner`) and the node. It returns the result's Value or Values, or None if the
+operator's rule suffices.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOWERINGS: dict[str, Lowering] = {}
 
 
 def lowers(*names: str) -> Callable[[Lowering], Lowering]:
-    """Enters the function below for torch's operators of these names."""
+    """Register the decorated function for torch's operators of these names."""
     def enter(lowering: Lowering) -> Lowering:
         LOWERINGS.update(dict.fromkeys(names, lowering))
         return lowering
@@ -26,7 +26,7 @@ def lowers(*names: str) -> Callable[[Lowering], Lowering]:
 
 
 def reduced(partitioner: Any, x: Node, axes: Axes, kind: str = "sum") -> Node:
-    """The terms along some axes made one; nothing where there are none."""
+    """Sum the partial sums along some axes; nothing happens without axes."""
     val = x.meta["val"]
     terms = Layout(((),) * val.ndim, tuple((axis, kind) for axis in sorted(axes)))
     settled: Node = partitioner.move(partitioner.value(x, terms, val.shape), terms.settled()).node
@@ -34,5 +34,5 @@ def reduced(partitioner: Any, x: Node, axes: Axes, kind: str = "sum") -> Node:
 
 
 def arguments(node: Node) -> Any:
-    """The arguments of a call as they stand."""
+    """Return the arguments of a call unchanged."""
     return node.args

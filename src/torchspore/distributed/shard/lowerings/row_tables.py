@@ -1,4 +1,4 @@
-"""Rows of a table that is cut by rows: each device looks up those that it has."""
+"""Tables that are split by rows: each device looks up its rows."""
 from __future__ import annotations
 
 from typing import Any
@@ -15,7 +15,7 @@ _aten = torch.ops.aten
 
 
 def local_positions(partitioner: Any, indices: Node, axes: Axes, rows: int) -> tuple[Node, Node]:
-    """The indices within the own rows, and which lie outside of them."""
+    """Return the indexes relative to this device's rows, and a mask of those outside."""
     start = partitioner.call(nodes.position, (axes, rows, partitioner.mesh), {})
     index = partitioner.call(_aten.sub.Tensor, (indices, start), {}, val=indices.meta["val"])
     low, high = partitioner.call(_aten.lt.Scalar, (index, 0), {}), partitioner.call(_aten.ge.Scalar, (index, rows), {})
@@ -24,7 +24,7 @@ def local_positions(partitioner: Any, indices: Node, axes: Axes, rows: int) -> t
 
 
 def looked_up(partitioner: Any, indices: Node, rows: int, like: Node) -> Node:
-    """A one for each index, looked up among all rows: an index beyond them is refused as on one device, where it would be nobody's own."""
+    """Return a one for each index. The lookup covers all rows, so that an index beyond them is refused as on one device."""
     ones = partitioner.call(_aten.expand.default, (partitioner.call(_aten.new_ones.default, (like, [1]), {}), [rows]), {})
     shape = list(indices.meta["val"].shape)
     flat = indices if len(shape) == 1 else partitioner.call(_aten.reshape.default, (indices, [-1]), {})
@@ -39,7 +39,7 @@ def keep_local_rows(partitioner: Any, rows: Node, outside: Node, indices: Node, 
 
 
 def zeroed(partitioner: Any, rows: Node, outside: Node) -> Node:
-    """The rows, zeros where `outside` says so of an index."""
+    """Return the rows, with zeros where the mask `outside` is set."""
     for _ in range(rows.meta["val"].ndim - outside.meta["val"].ndim):
         outside = partitioner.call(_aten.unsqueeze.default, (outside, -1), {})
     return partitioner.call(_aten.masked_fill.Scalar, (rows, outside, 0), {})
@@ -47,7 +47,7 @@ def zeroed(partitioner: Any, rows: Node, outside: Node) -> Node:
 
 @lowers("embedding")
 def embedding(partitioner: Any, node: Node) -> Any:
-    """A table (v, d) split along v: rows of other devices are zeros here, and the sum over devices is the row."""
+    """Look up rows of a table (v, d) split along v: rows of other devices are zeros here, and the row is the sum over devices."""
     table, indices = partitioner.operands(node)[:2]
     axes = table.layout.dim_axes[0]
     if not axes or table.layout.partial:
@@ -63,7 +63,7 @@ def embedding(partitioner: Any, node: Node) -> Any:
 
 @lowers("embedding_dense_backward")
 def embedding_gradient(partitioner: Any, node: Node) -> Any:
-    """The gradient of a table that is cut along its rows: each device sums those of its own."""
+    """The gradient of a table split along its rows: each device sums the gradients of its rows."""
     axes = required_rows(partitioner, node)
     if not axes:
         return None
@@ -86,7 +86,7 @@ def embedding_gradient(partitioner: Any, node: Node) -> Any:
 
 
 def required_rows(partitioner: Any, node: Node) -> Axes:
-    """Along which axes the one who uses a gradient wants its rows cut."""
+    """Return the axes along which the user of a gradient requests its rows split."""
     layout = partitioner.layout_of(node)
     return layout.dim_axes[0] if layout is not None else ()
 
@@ -95,7 +95,7 @@ def required_rows(partitioner: Any, node: Node) -> Axes:
 
 @lowers("index_select")
 def rows_taken(partitioner: Any, node: Node) -> Any:
-    """Rows (n) of a table (v, ..) that is cut along v: as an embedding."""
+    """Select rows (n) of a table (v, ..) split along v, like an embedding."""
     table, indices = partitioner.operands(node)[:2]
     axes = table.layout.dim_axes[0] if table.layout.dim_axes else ()
     if not axes or table.layout.partial or arguments(node)[1] != 0:
@@ -113,7 +113,7 @@ def rows_taken(partitioner: Any, node: Node) -> Any:
 
 @lowers("new_zeros", "new_ones", "new_full", "new_empty")
 def new_full(partitioner: Any, node: Node) -> Any:
-    """An operator that takes only the dtype of another value."""
+    """An operator that reads only the dtype of another value."""
     x, (_, shape, *rest) = partitioner.operands(node)[0], arguments(node)
     if tuple(shape) == x.shape or x.layout.is_unsplit:
         return None
@@ -128,7 +128,7 @@ _ZEROS = frozenset({"new_zeros", "zeros", "zeros_like"})
 
 @lowers("index_add")
 def rows_added(partitioner: Any, node: Node) -> Any:
-    """Rows (n, d) added to a table of zeros (v, d): each device adds its own; the sum over devices is the table."""
+    """Add rows (n, d) to a table of zeros (v, d): each device adds those in its part."""
     node_arguments = arguments(node)
     zeros, axis = node_arguments[0], node_arguments[1]
     if getattr(zeros.target, "_opname", "") not in _ZEROS or axis != 0 or len(node_arguments) > 4 or node.kwargs:

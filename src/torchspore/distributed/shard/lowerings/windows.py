@@ -1,4 +1,4 @@
-"""Convolutions over heights and widths that are cut: each device is given the borders of its neighbours."""
+"""Convolutions over split heights and widths: each device receives the borders of its neighbours."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _aten = torch.ops.aten
 
 @dataclass(frozen=True)
 class Side:
-    """One dimension that is cut: how many places before and behind the own part the windows reach."""
+    """A split dimension, with how many positions before and after the part the windows reach."""
 
     dim: int
     axes: Axes
@@ -27,7 +27,7 @@ class Side:
 def sides(
     partitioner: Any, x: Any, out: tuple[int, ...], window: list[int], step: list[int], edge: list[int], spacing: list[int],
 ) -> list[Side] | None:
-    """The dimensions behind the second that are cut; None where the parts of the result would not be equal, or windows reach too far."""
+    """Return the split dimensions after the second; None if the parts of the result would differ, or if windows reach too far."""
     found_sides = []
     for at in range(len(window)):
         dim, axes = at + 2, x.layout.dim_axes[at + 2]
@@ -47,7 +47,7 @@ def sides(
 def sides_of_wider(
     partitioner: Any, x: Any, out: tuple[int, ...], window: list[int], step: list[int], edge: list[int], spacing: list[int],
 ) -> list[Side] | None:
-    """The same of a transposed convolution: how far what a part computes reaches beyond that part of the result."""
+    """The same for a transposed convolution: how far the result of a part extends beyond that part of the result."""
     found_sides = []
     for at in range(len(window)):
         dim, axes = at + 2, x.layout.dim_axes[at + 2]
@@ -65,7 +65,7 @@ def sides_of_wider(
 
 
 def extended(partitioner: Any, x: Node, found_sides: list[Side]) -> Node:
-    """The own part with the borders of the neighbours around it; zeros where there is none."""
+    """Return the part extended by the borders of the neighbours, or by zeros at the ends."""
     for side in found_sides:
         if side.before or side.behind:
             partitioner.record_exchange("borders", x, side.axes, side.dim, side.before + side.behind)
@@ -74,7 +74,7 @@ def extended(partitioner: Any, x: Node, found_sides: list[Side]) -> Node:
 
 
 def returned(partitioner: Any, grad: Node, found_sides: list[Side]) -> Node:
-    """The way back: what was computed of borders is added where they came from."""
+    """The gradient of extending: gradients of borders are added to the parts that they came from."""
     for side in reversed(found_sides):
         if side.before or side.behind:
             partitioner.record_exchange("borders", grad, side.axes, side.dim, side.before + side.behind)
@@ -83,19 +83,19 @@ def returned(partitioner: Any, grad: Node, found_sides: list[Side]) -> Node:
 
 
 def without_edges(edge: list[int], found_sides: list[Side]) -> list[int]:
-    """The padding of the call on parts: the borders are there already."""
+    """Return the padding of the call on parts, which contain the borders already."""
     cut = {side.dim - 2 for side in found_sides}
     return [0 if at in cut else width for at, width in enumerate(edge)]
 
 
 def each_of(value: Any, count: int) -> list[int]:
-    """A setting of each dimension, which may be one for all."""
+    """Return a setting for each dimension; a single number applies to all."""
     return list(value) if len(value) == count else list(value) * count
 
 
 @dataclass(frozen=True)
 class _Window:
-    """How the parts of a convolution lie."""
+    """The layouts of the parts of a convolution."""
 
     sides: list[Side]
     rows: Axes
@@ -106,12 +106,12 @@ class _Window:
 
     @property
     def weight(self) -> Layout:
-        """The layout of the kernel, whose window is whole."""
+        """Return the layout of the kernel, whose window is unsplit."""
         channels = (self.before, self.after) if self.transposed else (self.after, self.before)
         return Layout((*channels, *((),) * len(self.spatial)))
 
     def settings(self, rest: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Those of the call on parts: the borders are there already."""
+        """Return the arguments of the call on parts, which contain the borders already."""
         padding, more = (without_edges(each_of(setting, len(self.spatial)), self.sides) for setting in (rest[1], rest[4]))
         return (rest[0], padding, *rest[2:4], more, rest[5])
 
@@ -131,7 +131,7 @@ def _window(partitioner: Any, x: Any, weight: Any, out: tuple[int, ...], rest: t
 
 @lowers("convolution")
 def convolution(partitioner: Any, node: Node) -> Any:
-    """On each device over its part and the borders of the neighbours; a transposed one gives the neighbours what it computed for them."""
+    """Convolve each device's part and its borders; a transposed convolution sends the results beyond the part to the neighbours."""
     operands, rest = partitioner.operands(node), tuple(arguments(node)[3:])
     x, weight = operands[:2]
     window = _window(partitioner, x, weight, tuple(node.meta["val"].shape), rest)
@@ -160,7 +160,7 @@ def convolution(partitioner: Any, node: Node) -> Any:
 
 @lowers("convolution_backward")
 def convolution_gradient(partitioner: Any, node: Node) -> Any:
-    """The gradient of the borders goes back to the neighbours; those of the kernel are sums over all parts."""
+    """The gradient: that of the borders goes back to the neighbours; those of the kernel are sums over all parts."""
     grad, x, weight = partitioner.operands(node)[:3]
     _, *rest, mask = arguments(node)[3:]
     window = _window(partitioner, x, weight, grad.shape, tuple(rest))

@@ -1,7 +1,7 @@
-"""A branch whose memory belongs to several stages (a step that is skipped on overflow): one branch for each stage.
+"""Splits a branch whose memory belongs to several stages (a step that is skipped on overflow) into one branch for each stage.
 
-One more branch, which all stages run after the others, writes state of every stage, such as a counter. The others compute with a copy of
-it, so they see the program's value, and no stage writes it twice.
+One more branch, which all stages run after the others, writes state that every stage has, such as a counter. The other branches compute
+with a copy of it, so they see the program's value, and no stage writes it twice.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Assign = Callable[[torch.fx.GraphModule, Sequence[int | None], Sequence[bool]], 
 
 
 def parted(graph: torch.fx.Graph, stages: Mapping[Node, int], everywhere: int, assign: Assign) -> bool:
-    """Takes such branches apart; says whether there were any. Raises ValueError where the graphs of one pass values between stages."""
+    """Split such branches; return whether there were any. Raises ValueError if the graphs of a branch pass values between stages."""
     changed = False
     for node in list(graph.nodes):
         if node.op != "call_function" or node.target is not execution.branch or _DONE in node.meta:
@@ -36,7 +36,7 @@ def parted(graph: torch.fx.Graph, stages: Mapping[Node, int], everywhere: int, a
 
 
 class _Parting:
-    """One branch that becomes several."""
+    """A branch that becomes several branches."""
 
     def __init__(self, graph: torch.fx.Graph, node: Node, input_stages: list[int], everywhere: int, assign: Assign) -> None:
         self.graph, self.node, self.input_stages, self.everywhere = graph, node, input_stages, everywhere
@@ -80,7 +80,7 @@ class _Parting:
         self.graph.erase_node(self.node)
 
     def _branch(self, stage: int, outputs: list[int], common: set[int]) -> Node:
-        """The branch of one stage."""
+        """Write the branch of one stage."""
         stage_inputs = [at for at, home in enumerate(self.input_stages) if home in (stage, self.everywhere)]
         copied = set() if stage == self.everywhere else common
         sides = [_of_stage(side, stage, self.everywhere, stage_inputs, outputs, copied) for side in self.sides]
@@ -93,7 +93,7 @@ class _Parting:
         return branch_node
 
     def _written_inputs(self, side: torch.fx.GraphModule) -> list[int]:
-        """The places of the inputs that a graph writes."""
+        """Return the indexes of the inputs that a graph mutates."""
         changed = mutated_owners(side)
         return [
             at for at, node in enumerate(side_input for side_input in side.graph.nodes if side_input.op == "placeholder") if node in changed
@@ -103,7 +103,7 @@ class _Parting:
 def _of_stage(
     side: torch.fx.GraphModule, stage: int, everywhere: int, stage_inputs: list[int], outputs: list[int], copied: set[int],
 ) -> torch.fx.GraphModule:
-    """One graph of a branch with what a stage computes; inputs in `copied` are written as copies."""
+    """Return a graph of a branch with the operators of one stage; inputs in `copied` are written as copies."""
     graph, copies = torch.fx.Graph(), dict[Node, Node]()
     holders = [node for node in side.graph.nodes if node.op == "placeholder"]
     for at in stage_inputs:
@@ -123,7 +123,7 @@ def _of_stage(
 
 
 def _without_unused(sides: list[torch.fx.GraphModule]) -> set[int]:
-    """Takes out inputs that no side reads; gives the places of the others."""
+    """Remove inputs that neither side reads; return the indexes of the others."""
     holders = [[node for node in side.graph.nodes if node.op == "placeholder"] for side in sides]
     used = {at for at, pair in enumerate(zip(*holders)) if any(node.users for node in pair)}
     for holder in holders:

@@ -1,4 +1,4 @@
-"""A split graph becomes that of a pipeline: stages, transfers, the order of its parts."""
+"""Turns a split graph into that of a pipeline: stages, transfers, and the order of micro batches."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ SMALL = 1024
 
 @dataclass
 class Pipeline:
-    """How a step is cut by stages."""
+    """How a step is divided into stages."""
 
     stages: int
     transfers: list[Node]
@@ -37,13 +37,13 @@ class Pipeline:
 
     @property
     def sent(self) -> int:
-        """The bytes that one device of each stage sends together in a step."""
+        """Return the bytes that one device of each stage sends in a step."""
         vals = [node.meta["val"] for node in self.transfers]
         return sum(val.numel() * val.element_size() for val in vals)
 
 
 def assign(local: LocalGraph, lifted: Sequence[Any], input_stages: Sequence[int | None], stages: int) -> dict[str, int]:
-    """Gives each operator its stage; gives the stages of Parameters by name. Raises ValueError for what can't be cut."""
+    """Assign each operator to a stage; return the stages of Parameters by name. Raises ValueError for a graph that cannot be divided."""
     micro_batch_dependencies.by_shape(local.module)
     is_state = [isinstance(item, TensorBase) and hasattr(item, "name") for item in lifted]
     is_trained = [is_state_input and bool(getattr(item, "requires_grad", False)) for item, is_state_input in zip(lifted, is_state)]
@@ -57,7 +57,7 @@ def assign(local: LocalGraph, lifted: Sequence[Any], input_stages: Sequence[int 
 
 
 def note_common(local: LocalGraph, lifted: Sequence[Any]) -> None:
-    """Notes on Parameters that every stage keeps that this is so, for graphs to come."""
+    """Mark Parameters that every stage stores, for later graphs."""
     holders = [node for node in local.module.graph.nodes if node.op == "placeholder"]
     for node, item in zip(holders, lifted):
         if isinstance(item, TensorBase) and hasattr(item, "name") and stage_of(node) == ALL:
@@ -75,7 +75,7 @@ def _check_segments(schedule: Schedule, stages: int, segments: int) -> None:
 
 
 def arranged(local: LocalGraph, stages: int) -> Pipeline:
-    """Puts transfers into a graph whose operators have stages, and its parts into order. Raises ValueError for what can't be sent."""
+    """Insert transfers into a graph whose operators have stages, and order it. Raises ValueError for a value that cannot be sent."""
     get = STORE.get
     shares = bool(get("auto_parallel.pipeline_result_broadcast"))
     homes: dict[int, int] = {}

@@ -1,8 +1,8 @@
-"""The order of one stage in the schedules that MindSpore names 'seqpipe', 'seqvpp' and 'seqsmartvpp', for parts whose sequences are whole.
+"""The order of a stage in the schedules 'seqpipe', 'seqvpp' and 'seqsmartvpp' of MindSpore, for micro batches with unsplit sequences.
 
-Parts go in cycles of about as many as there are stages, and each turn of a stage is taken by all parts of a cycle. After a beginning of
-forward blocks alone one backward block follows each forward one: that of the part that came first, its last turn first. The three differ in
-how long the beginning is, and in what they ask of the pipeline.
+Micro batches run in cycles of about as many as there are stages; all micro batches of a cycle take one turn of a stage before the next turn
+begins. After a warm-up of forward blocks, one backward block follows each forward block: that of the micro batch that came first, its last
+turn first. The three schedules differ in the length of the warm-up, and in their requirements on the pipeline.
 """
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ Block = TypeVar("Block")
 
 
 def check(name: str, stages: int, turns: int, parts: int) -> None:
-    """Raises ValueError for a pipeline that the schedule is not for: 'seqvpp' wants several turns, 'seqsmartvpp' also an even number."""
+    """Raise ValueError for a pipeline that the schedule does not support: 'seqvpp' needs several turns, 'seqsmartvpp' also an even number.
+    """
     if name == "seqpipe":
         return
     what = f"pipeline_scheduler={name!r} with {parts} parts over {stages} stages, each of which has {turns} turns"
@@ -33,7 +34,8 @@ def check(name: str, stages: int, turns: int, parts: int) -> None:
 def order(
     name: str, stages: int, stage: int, ahead: Mapping[Part, Sequence[Block]], back: Mapping[Part, Sequence[Block]],
 ) -> Iterator[Block]:
-    """The blocks of a stage: `ahead` are its forward blocks by part, `back` the backward ones, each in the order of their turns."""
+    """Return the order of a stage: `ahead` has its forward blocks by micro batch, `back` the backward blocks, each in the order of turns.
+    """
     turns = max(map(len, ahead.values()), default=0)
     cycles = list(_cycles(sorted(ahead), stages))
     forward = [(part, ahead[part][turn]) for cycle in cycles for turn in range(turns) for part in cycle if turn < len(ahead[part])]
@@ -59,7 +61,7 @@ def _next_block(remaining: Mapping[Part, deque[Block]], part: Part) -> Iterator[
 
 
 def _cycles(parts: Sequence[Part], stages: int) -> Iterator[Sequence[Part]]:
-    """The parts in cycles of as many as there are stages; what is left over makes the first cycles longer."""
+    """Return the micro batches in cycles of as many as there are stages; a remainder makes the first cycles longer."""
     count = max(1, len(parts) // stages)
     lengths = [min(stages, len(parts))] * count
     for number in range(len(parts) - sum(lengths)):

@@ -1,4 +1,4 @@
-"""Removes the nodes that a graph need not run any more after a split."""
+"""Removes nodes that a graph no longer needs after a split."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from torchspore.graph.passes.cleanup import has_effect
 
 
 def prune(module: torch.fx.GraphModule, may_go: Callable[[Node], bool] = lambda node: True) -> None:
-    """Takes out what nobody reads, and what is written into memory that nobody reads afterwards; what prints, draws or checks stays."""
+    """Remove unread values, and writes into memory that is not read afterwards; operators that print, draw or check remain."""
     owner = owners(module.graph)
     read: set[Node] = set()
     for node in reversed(list(module.graph.nodes)):

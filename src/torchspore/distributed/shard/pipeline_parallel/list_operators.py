@@ -1,4 +1,4 @@
-"""Operators on lists of Parameters, whose items belong to several stages: one operator for each stage."""
+"""Splits operators on lists of Parameters whose items belong to several stages into one operator for each stage."""
 from __future__ import annotations
 
 import operator
@@ -15,7 +15,7 @@ _BY_ITEM = ("_foreach_", "_fused_", "_amp_foreach_")
 
 
 def parted(graph: torch.fx.Graph, stages: Mapping[Node, int], everywhere: int) -> bool:
-    """Takes such operators apart; says whether there were any."""
+    """Split such operators; return whether there were any."""
     changed = False
     for node in list(graph.nodes):
         length = _length(node)
@@ -31,7 +31,7 @@ def parted(graph: torch.fx.Graph, stages: Mapping[Node, int], everywhere: int) -
 
 
 def _length(node: Node) -> int:
-    """How many items each list of an operator has that computes them one by one; 0 for all others."""
+    """Return the length of the lists of an operator that computes their items independently; 0 for other operators."""
     if node.op != "call_function" or not is_operator(node.target) or not node.target._opname.startswith(_BY_ITEM):
         return 0
     lengths = {len(value) for value in _lists(node)}
@@ -44,14 +44,14 @@ def _lists(node: Node) -> list[Sequence[Any]]:
 
 
 def _stage(node: Node, at: int, stages: Mapping[Node, int], everywhere: int) -> int:
-    """The stage of the item: that of the Parameter, which comes first."""
+    """Return the stage of an item: that of its Parameter, which comes first."""
     items = [value[at] for value in _lists(node)]
     item_stages = [stages[item] for item in items if isinstance(item, Node) and stages.get(item, everywhere) != everywhere]
     return item_stages[0] if item_stages else everywhere
 
 
 def _part(graph: torch.fx.Graph, node: Node, groups: list[list[int]], length: int) -> None:
-    """One operator for each group of items."""
+    """Write one operator for each group of items."""
     items = {user.args[1]: user for user in node.users if user.target is operator.getitem}
     for group in groups:
         def chosen(value: Any, group: list[int] = group) -> Any:

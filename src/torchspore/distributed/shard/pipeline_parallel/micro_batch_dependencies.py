@@ -1,4 +1,4 @@
-"""Removes needless dependencies between the parts of a batch: the order in which gradients are added, ones in the shape of a sum."""
+"""Removes needless dependencies between micro batches: the order of sums of gradients, and constants in the shape of a computed value."""
 from __future__ import annotations
 
 from typing import Any
@@ -17,7 +17,7 @@ _SHAPED: dict[Any, float] = {_aten.ones_like.default: 1, _aten.zeros_like.defaul
 
 
 def by_shape(module: torch.fx.GraphModule) -> None:
-    """Lets what is made in the shape of another value, and of nothing else of it, be made of that shape alone."""
+    """Create a constant from the shape alone if it reads only the shape of another value."""
     for node in list(module.graph.nodes):
         val = node.meta.get("val")
         if node.target not in _SHAPED or not isinstance(val, torch.Tensor) or val.layout is not torch.strided:
@@ -34,9 +34,9 @@ def by_shape(module: torch.fx.GraphModule) -> None:
 
 
 def by_parts(module: torch.fx.GraphModule) -> None:
-    """Adds up the gradients of parts in the order of the parts, each stage its own, so that each sum is made when its term is there.
+    """Sum the gradients of micro batches in their order, on each stage separately, so that each addition runs when its term exists.
 
-    A sum of several parts is a chain of additions that autograd has made in its own order; the terms are the same.
+    A sum over micro batches is a chain of additions in autograd's order; the terms are the same.
     """
     graph = module.graph
     root = owners(graph)
@@ -61,7 +61,7 @@ def by_parts(module: torch.fx.GraphModule) -> None:
 
 
 def _chain(graph: torch.fx.Graph, terms: list[Node], meta: dict[str, Any]) -> Node:
-    """The sum of the terms, from the first on."""
+    """Write the sum of the terms, from the first on."""
     total = terms[0]
     for term in terms[1:]:
         total_node = graph.call_function(_add, (total, term))
@@ -71,7 +71,7 @@ def _chain(graph: torch.fx.Graph, terms: list[Node], meta: dict[str, Any]) -> No
 
 
 def _is_sum(node: Node) -> bool:
-    """Return whether it adds two gradients of one shape, as they are."""
+    """Return whether a node adds two gradients of one shape without a factor."""
     if node.target is not _add or node.kwargs or not node.meta.get(node_metadata.GRADIENT):
         return False
     first, other = (item.meta.get("val") if isinstance(item, Node) else None for item in node.args)

@@ -1,8 +1,8 @@
-"""Random numbers in a pipeline: every stage draws what one device would, though it draws less, and in another order.
+"""Random numbers in a pipeline: every stage draws the numbers of one device, although it draws fewer, and in another order.
 
-The states that the generator would have before each draw of the step are found first, by drawing as much into nothing; a stage takes up
-the one that is due before it draws. Where something shorter moves the generator as far, that is drawn: a single number (with Intel's
-library), or whole numbers in the place of a mask's.
+Before a step, this pass computes the state of the generator at each draw of the step by drawing equally many numbers and discarding them; a
+stage sets the state before it draws. If a shorter draw advances the generator equally, it replaces the full one: a single number (with
+Intel's library), or integers in place of a mask.
 """
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _CHUNK = 1 << 16
 
 @dataclass
 class Draws:
-    """The draws of a step in the program's order, as texts; `why` says why they can't be told beforehand."""
+    """The draws of a step in the program's order, as texts; `why` states why they cannot be known beforehand."""
 
     device: str = ""
     texts: list[str] = field(default_factory=list)
@@ -48,7 +48,7 @@ class Draws:
 
 
 def noted(graph: torch.fx.Graph) -> Draws:
-    """Finds the draws of a graph in the program's order and numbers them; a second run of a region has the numbers of the first.
+    """Number the draws of a graph in the program's order; the second run of a region has the numbers of the first.
 
     Nodes that set the generator for second runs are removed, because each draw sets it. If the draws are not comparable, nothing changes.
     """
@@ -95,7 +95,7 @@ def _why_not(node: Node, draws: Draws, at: int, text: str, device: str) -> str:
 
 
 def put(module: torch.fx.GraphModule, draws: Draws) -> None:
-    """Lets each draw that has a number begin with the state that it has on one device, and the step end with the state after all."""
+    """Let each numbered draw begin with its state on one device, and the step end with the state after all draws."""
     if not draws.texts:
         return
     graph, form = module.graph, (len(draws.texts) + 1, _size(draws.device))
@@ -117,14 +117,14 @@ def _seek(graph: torch.fx.Graph, before: Node, args: tuple[Any, ...], stage: int
 
 
 def _draws(node: Node) -> bool:
-    """Return whether it draws from the device's own generator."""
+    """Return whether an operator draws from the device's generator."""
     if not is_operator(node.target) or torch.Tag.nondeterministic_seeded not in node.target.tags:
         return False
     return not any(isinstance(operand, Node) and isinstance(operand.meta.get("val"), torch.Generator) for operand in node.all_input_nodes)
 
 
 def _may_draw(node: Node) -> bool:
-    """Return whether it runs graphs that draw."""
+    """Return whether an operator runs graphs that draw."""
     call_arguments: Any = node.args
     graphs = [graph for graph in call_arguments if isinstance(graph, torch.fx.GraphModule)]
     return any(_draws(inner) or _may_draw(inner) for graph in graphs for inner in graph.graph.nodes if inner.op == "call_function")
@@ -172,17 +172,17 @@ def _named(text: str) -> Any:
 
 
 def _draw_all(text: str) -> None:
-    """Draws what a text says into nothing."""
+    """Draw what a text describes, and discard the numbers."""
     _drawn(text, is_single=False)
 
 
 def _single(text: str) -> None:
-    """The same as if its Tensors had one element."""
+    """Return the draw with Tensors of one element."""
     _drawn(text, is_single=True)
 
 
 def _words(text: str) -> None:
-    """Draws as many whole numbers, which takes a third of the time."""
+    """Return a draw of equally many integers, which takes a third of the time."""
     draw_arguments = _read(json.loads(text)[1], False)
     length = next((argument.numel() for argument in draw_arguments if isinstance(argument, torch.Tensor)), 0)
     words = torch.empty(min(length, _CHUNK), dtype=torch.int64)
@@ -199,7 +199,7 @@ def _drawn(text: str, is_single: bool) -> None:
 
 @functools.cache
 def way(text: str, device: str) -> Callable[[str], None]:
-    """The shortest way to move the generator as far as a draw does; tried once, from two states."""
+    """Return the cheapest draw that advances the generator equally; it is verified once, from two states."""
     before = generators.current_state(device)
     for draw_words in (_single, _words) if device == "cpu" else (_single,):
         starts = []
@@ -217,7 +217,7 @@ def way(text: str, device: str) -> Callable[[str], None]:
 
 
 def _states(draws: str, device: str) -> torch.Tensor:
-    """The state before each draw, and the one after all; the generator is left as it was."""
+    """Return the state before each draw, and the one after all; the generator is unchanged."""
     start = generators.current_state(device)
     states = [start]
     for text in draws.split("\n"):

@@ -18,11 +18,10 @@ _EXCHANGES = frozenset({"torchspore::scatter", "torchspore::gather", "torchspore
 
 
 class RemoteTensor(torch.Tensor):
-    """Stands for a value that one stage of a pipeline alone holds.
+    """Stands for a value that only one stage of a pipeline stores.
 
-    What is computed of it element by element, also beside a whole value, or of it and one number, is elsewhere too: the same program
-    computes it where it is.
-    Raises ValueElsewhere where its values are read here, or would be needed beside such as are here.
+    Elementwise results of it, also together with a replicated value or a number, are remote too: the same program computes them on that
+    stage. Raises ValueElsewhere if its values are read on this process, or combined with values that are stored here.
     """
 
     stage: int
@@ -46,7 +45,7 @@ class RemoteTensor(torch.Tensor):
 
     @property
     def description(self) -> str:
-        """Who holds it, for people."""
+        """Return a description of the processes that store it, for the user."""
         return f"held by stage {self.stage} of the pipeline"
 
     def __repr__(self) -> str:  # type: ignore[override]
@@ -63,7 +62,7 @@ class RemoteTensor(torch.Tensor):
         raise self.unreadable("a copy for other processes (pickle)")
 
     def unreadable(self, what: str) -> ValueElsewhere:
-        """The error for `what` of it."""
+        """Return the error for reading `what` of it."""
         wrote = f"{user_line()}: {what} of a Tensor of shape {tuple(self.shape)} that stage {self.stage} of the pipeline holds"
         return ValueElsewhere(message(wrote, "one that this process holds", hint=_HINT))
 
@@ -87,13 +86,13 @@ class RemoteTensor(torch.Tensor):
         return first._computed(function, name, args, kwargs)
 
     def _has_elementwise_layout(self, function: Any, name: str, here: list[torch.Tensor]) -> bool:
-        """Return whether each element is computed of what is elsewhere: of one number beside it, or of one for each element."""
+        """Return whether each element depends on remote elements and, at most, on one number or one element of another value."""
         if all(t.numel() == 1 for t in here):
             return True
         return is_elementwise(function, name.partition(".")[0]) and all(fits(t.shape, self.shape) for t in here)
 
     def _computed(self, function: Any, name: str, args: Any, kwargs: Any) -> Any:
-        """Return the results of an operator on such tensors, which are in another stage too."""
+        """Return the results of an operator on such tensors, which are remote too."""
         if "device" in kwargs:
             kwargs = {**kwargs, "device": "meta"}
         try:
@@ -106,12 +105,12 @@ class RemoteTensor(torch.Tensor):
 
 
 def fits(shape: torch.Size, target_shape: torch.Size) -> bool:
-    """Return whether a value of this shape has one element for each of another, as broadcasting finds it."""
+    """Return whether a value of this shape broadcasts to the other shape without enlarging it."""
     return len(shape) <= len(target_shape) and all(size in (1, other) for size, other in zip(reversed(shape), reversed(target_shape)))
 
 
 def _form(value: Any) -> Any:
-    """A tensor of the same form without values."""
+    """Return a tensor of the same shape and dtype without values."""
     if not isinstance(value, torch.Tensor):
         return value
     return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")

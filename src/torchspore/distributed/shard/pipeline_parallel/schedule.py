@@ -1,7 +1,7 @@
-"""In which order stages compute the parts of a batch: a run of the schedule with a clock.
+"""The order in which stages compute micro batches, found by simulating the schedule with a clock.
 
-A *block* is what one stage computes of one part on one way through it, forward, backward, or what of the backward half only the stage's own
-Parameters wait for. Each stage takes, when it is free, one of the blocks that may run, as its schedule says.
+A *block* is the work of one stage on one micro batch in one direction: forward, backward, or the part of the backward work that only the
+stage's Parameters need. When a stage is free, it takes one of the blocks that may run, as its schedule says.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COST = {FORWARD: 1.0, BACKWARD: 2.0, WEIGHTS: 2.0}
 
 @dataclass(frozen=True)
 class Block:
-    """The computation of one part by one stage: `hop` counts the transfers before it."""
+    """The work of one stage on one micro batch: `hop` counts the transfers before it."""
 
     stage: int
     hop: int
@@ -31,7 +31,7 @@ class Block:
 
 @dataclass
 class Schedule:
-    """When each block starts, in units of one forward block, and what the order costs."""
+    """When each block starts, in units of one forward block, and the cost of the order."""
 
     starts: dict[Block, float]
     idle: float
@@ -41,7 +41,7 @@ class Schedule:
 
 
 class _Stage:
-    """One stage: what it still has to run, and the forward blocks whose values it keeps."""
+    """A stage: the blocks that it has not run, and the forward blocks whose values it stores."""
 
     def __init__(self, number: int, blocks: Iterable[Block]) -> None:
         self.number, self.free = number, 0.0
@@ -54,7 +54,7 @@ class _Stage:
         self.forward = sum(count for (_, kind), count in self.remaining.items() if kind == FORWARD)
 
     def take(self, block: Block, is_interleaved: bool) -> None:
-        """Notes that a block runs."""
+        """Record that a block runs."""
         del self.ready[block]
         self.remaining[block.part, block.kind] -= 1
         if block.kind == FORWARD:
@@ -71,13 +71,13 @@ class _Stage:
 
 
 def scheduled(blocks: Mapping[Block, Iterable[Block]], stages: int, name: str, is_interleaved: bool) -> Schedule:
-    """The times of all blocks for those that each waits for.
+    """Return the start of each block, given the blocks that each waits for.
 
-    'gpipe': all forward blocks first. '1f1b': a backward block as soon as there is one, and no more forward blocks begun than the stages
-    that follow can hold; where stages run several segments each, in the order of "Efficient Large-Scale Language Model Training on GPU
-    Clusters" (Narayanan et al., 2021). 'zero_bubble_v': the same, and what only gradients of the stage's own Parameters wait for fills the
-    gaps ("Zero Bubble Pipeline Parallelism", Qi et al., 2023). 'seqpipe' and its variants: see `cyclic_schedules`. Raises ValueError for
-    another name, and for a pipeline that the schedule does not support.
+    'gpipe': all forward blocks first. '1f1b': a backward block as soon as one is ready, and no more forward blocks than the following
+    stages can hold; if stages run several segments each, in the order of "Efficient Large-Scale Language Model Training on GPU Clusters"
+    (Narayanan et al., 2021). 'zero_bubble_v': the same, with gaps filled by work that only gradients of the stage's Parameters need ("Zero
+    Bubble Pipeline Parallelism", Qi et al., 2023). 'seqpipe' and its variants: see `cyclic_schedules`. Raises ValueError for another name,
+    and for a pipeline that the schedule does not support.
     """
     if name not in SCHEDULES:
         raise ValueError(message(f"pipeline_scheduler={name!r}", list_choices(SCHEDULES)))
@@ -85,7 +85,7 @@ def scheduled(blocks: Mapping[Block, Iterable[Block]], stages: int, name: str, i
 
 
 def _by_part(blocks: Iterable[Block], kind: int) -> dict[tuple[int, ...], list[Block]]:
-    """The blocks of a kind by their part, in the order of their turns."""
+    """Return the blocks of a kind by their micro batch, in the order of turns."""
     ready_blocks: dict[tuple[int, ...], list[Block]] = {}
     for block in sorted(blocks, key=lambda block: block.hop):
         if block.kind == kind:
@@ -118,9 +118,9 @@ class _Clock:
         self.turned = [self._turns(number, mine) for number, mine in enumerate(blocks_by_stage)]
 
     def _turns(self, stage: int, mine: list[Block]) -> deque[Block]:
-        """The order of a stage that takes several turns at each part; empty where it takes what is ready.
+        """Return the order of a stage that takes several turns at each micro batch; empty if the stage takes whatever is ready.
 
-        Forward blocks until the first part comes back, then one forward and one backward by turns.
+        Forward blocks until the first micro batch returns, then forward and backward blocks alternate.
         """
         if self.trains and self.name in cyclic_schedules.NAMES:
             cyclic_schedules.check(self.name, self.count, self.turns[stage], len(self.parts))
@@ -158,7 +158,7 @@ class _Clock:
         return Schedule(starts, 1 - busy / (longest * self.count) if longest else 0.0, [stage.most for stage in self.stages])
 
     def _next(self) -> tuple[Block, float]:
-        """The block that starts first, and when: of each stage the one that its schedule prefers when it is free."""
+        """Return the block that starts first, and its time: each stage offers the block that its schedule prefers when it is free."""
         for number in self.changed:
             self.offers[number] = self._best(self.stages[number], is_strict=True)
         self.changed.clear()
@@ -185,7 +185,7 @@ class _Clock:
         return self.name != "gpipe" or block.kind == FORWARD or not stage.forward
 
     def _room(self, stage: int) -> int:
-        """How many forward blocks a stage may hold."""
+        """Return how many forward blocks a stage may hold."""
         turns = self.turns[stage] if self.is_interleaved else 1
         if self.stages[stage].fillers and turns == 1:
             return self.count                                  # as many as the first stage holds without fillers: no device needs more
@@ -194,7 +194,7 @@ class _Clock:
         return max(1, self.count - stage) * max(1, self.turns[stage])
 
     def _rank(self, block: Block) -> tuple[float, ...]:
-        """Return the key by which a stage chooses among blocks that are ready: the least wins."""
+        """Return the key by which a stage chooses among ready blocks: the smallest wins."""
         part = self.parts[block.part]
         kind = (1, 0, 2)[block.kind]                           # backward, forward, and what fills gaps
         if self.is_interleaved and block.kind != WEIGHTS:

@@ -1,10 +1,9 @@
-"""Which stage runs each operator of a step.
+"""Assigns each operator of a step to a stage.
 
-An operator in a Cell that has a `pipeline_stage` belongs to that stage, with its gradient. With `pipeline_segments` these are virtual
-stages: stage s runs the virtual stages s, s + pipeline_stages, s + 2 pipeline_stages and so on.
-All else follows: what a Parameter is read by, what writes into memory, what an operator computes with, the operator whose gradient it is.
-Operators that need no stage
-(cutting the batch, a counter of steps) run on each of them.
+An operator in a Cell with a `pipeline_stage` belongs to that stage, with its gradient. With `pipeline_segments` these are virtual stages:
+stage s runs the virtual stages s, s + pipeline_stages, s + 2 pipeline_stages and so on. The stages of other nodes follow from the readers
+of a Parameter, the memory that a node writes, the operands of an operator, and the operator whose gradient it is. Operators that need no
+stage (splitting the batch, a step counter) run on each stage.
 """
 from __future__ import annotations
 
@@ -84,14 +83,15 @@ class _Assigner:
         return {node: self.stages.get(node, ALL) for node in self.graph.nodes}
 
     def _is_common(self, state: Node) -> bool:
-        """Return whether each stage stores it: a few numbers that the step does not write (a learning rate), or that all write alike."""
+        """Return whether each stage stores a value: a few numbers that the step does not write (a learning rate), or that all stages write
+        alike."""
         val = state.meta.get("val")
         if state in self.written:
             return any(node_metadata.STAGE in node.meta and node.meta[node_metadata.STAGE] == ALL for node in state.users)
         return state not in self.trained and isinstance(val, torch.Tensor) and val.numel() <= _FEW
 
     def _readers(self, state: Node) -> set[int]:
-        """The stages that read what a Parameter holds, also behind operators that have none."""
+        """Return the stages that read a Parameter, also through operators without a stage."""
         targets: set[int] = set()
         seen, open_ = {state}, [state]
         while open_:
@@ -106,7 +106,7 @@ class _Assigner:
         return targets
 
     def _follow(self, with_optimizer: bool) -> None:
-        """One look at all nodes in order."""
+        """Visit all nodes once, in order."""
         for node in self.graph.nodes:
             if node.op != "call_function" or (node.meta.get(node_metadata.OPTIMIZER) and not with_optimizer):
                 continue
@@ -122,13 +122,13 @@ class _Assigner:
                         self.stages[owner] = stage
 
     def _is_mixed(self, node: Node) -> bool:
-        """Return whether it is a branch or loop on values of several stages, which says nothing of the others."""
+        """Return whether a node is a branch or loop on values of several stages, which says nothing about the other nodes."""
         if is_operator(node.target) or node in self.fixed:
             return False
         return len({self.stages[item] for item in node.all_input_nodes if item in self.stages}) > 1
 
     def _stage(self, node: Node, written_owners: Iterable[Node]) -> int | None:
-        """The stage of a node that no Cell gives one."""
+        """Return the stage of a node that no Cell determines."""
         if node.target is operator.getitem:
             return self.stages.get(node.args[0])  # type: ignore[arg-type]
         owner_stages = [self.stages[owner] for owner in written_owners if owner in self.stages]
@@ -150,7 +150,7 @@ class _Assigner:
         return min(input_stages) if node.meta.get(node_metadata.OPTIMIZER) else max(input_stages)
 
     def _heaviest(self, node: Node) -> int:
-        """Return the stage that holds most of a node's inputs; of equal ones the last."""
+        """Return the stage of most inputs of a node; among equal counts the last stage."""
         weights: dict[int, int] = {}
         for item in node.all_input_nodes:
             if item in self.stages:
@@ -163,9 +163,9 @@ def _bytes(node: Node) -> int:
 
 
 def _behind_gradients(graph: torch.fx.Graph) -> set[Node]:
-    """What is computed of gradients, before an optimizer is given them: a scale, a norm of all, gradients that are clipped.
+    """Return nodes that read gradients before the optimizer does: a scale, a norm of all gradients, clipping.
 
-    An operator on all gradients is one for each of them, wherever it lies.
+    An operator on all gradients becomes one operator for each gradient, on the stage of that gradient.
     """
     trained_nodes: set[Node] = set()
     for node in graph.nodes:
@@ -180,9 +180,9 @@ def assign(
 ) -> None:
     """Store the stage that runs each node, or ALL, in its metadata (`node_metadata.RUNS_IN`).
 
-    `input_stages` has the stages of inputs that have one, `is_state` marks inputs that the program stores (Parameters), `is_trained`
-    which of them an optimizer may write in another graph. Operators on lists, and branches, whose items belong to several stages become one
-    for each stage. Raises ValueError for a stage that is not there, or where an operator of one stage writes what another one holds.
+    `input_stages` has the stages of inputs that have one, `is_state` marks inputs that the program stores (Parameters), `is_trained` those
+    that an optimizer may write in another graph. Operators on lists, and branches, whose items belong to several stages become one for each
+    stage. Raises ValueError for a stage that does not exist, or if an operator of one stage writes a value of another.
     """
     def inner(side: torch.fx.GraphModule, stages: Sequence[int | None], states: Sequence[bool]) -> None:
         assign(side, stages, states, states, count)
@@ -205,6 +205,6 @@ def assign(
 
 
 def stage_of(node: Node) -> int:
-    """The stage of a node that `assign` has seen, or what took over its marks."""
+    """Return the stage of a node that `assign` has seen, or of the node that took over its marks."""
     stage: Any = node.meta.get(node_metadata.RUNS_IN, ALL)
     return int(stage)

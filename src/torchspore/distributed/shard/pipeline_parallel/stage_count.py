@@ -1,7 +1,7 @@
-"""`auto_pipeline`: into how many stages the devices are divided is chosen, from 1 to `pipeline_stages`.
+"""`auto_pipeline` chooses the number of stages into which the devices are divided, from 1 to `pipeline_stages`.
 
-The step is captured and split for each number, and its order run with a clock; the cheapest counts. Nothing depends on time or chance, so
-that all processes find the same.
+The step is captured and split for each number, and its order simulated with a clock; the cheapest is used. Nothing depends on time or
+chance, so all processes choose the same number.
 """
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Chosen:
     refused: dict[int, str]
 
     def describe(self) -> str:
-        """For people."""
+        """Return the description for the user."""
         others = [
             f"{count} take{'s' * (count == 1)} {cost.describe()}" for count, cost in sorted(self.costs.items()) if count != self.stages
         ]
@@ -49,7 +49,7 @@ class Chosen:
 
 
 def is_requested() -> bool:
-    """Return whether the number of stages is to be chosen; says why not where the context asks for it and it can't be."""
+    """Return whether the number of stages is to be chosen; report the reason if the context requests it and it cannot be."""
     if not STORE.get(OPTION):
         return False
     get, why = STORE.get, ""
@@ -63,15 +63,15 @@ def is_requested() -> bool:
 
 
 def numbers() -> list[int]:
-    """The numbers of stages that may be chosen, the largest first."""
+    """Return the possible numbers of stages, the largest first."""
     count, most = device_count.devices()[0], int(STORE.get(_STAGES))
     return [divisor for divisor in range(min(count, most), 0, -1) if count % divisor == 0]
 
 
 def cheapest(trace: Callable[[int], _Trace], parts: Parts[_Trace]) -> _Trace:
-    """The trace for the number of stages that costs least; `parts` gives its graph, what it knows of devices, and its inputs.
+    """Return the capture for the number of stages with the least cost; `parts` returns its graph, its devices, and its inputs.
 
-    Parameters that are stored by stages already decide. If no number fits, the largest number's error is raised.
+    Parameters that are already stored by stages determine the number. If no number fits, the error of the largest is raised.
     """
     best: tuple[_Trace, ShardedCapture] | None = None
     first: Exception | None = None
@@ -109,7 +109,7 @@ def _cost(module: torch.fx.GraphModule, sharded_capture: ShardedCapture, lifted:
 
 
 def _others_hold(sharded_capture: ShardedCapture, lifted: list[Any]) -> bool:
-    """Return whether Parameters lie as another number of stages has left them."""
+    """Return whether the layouts of Parameters belong to another number of stages."""
     from torchspore.engine.layouts.sharded_layout import sharded_layout_of
 
     return any(prod(cut.matrix) != sharded_capture.count for cut in map(sharded_layout_of, lifted) if cut is not None)

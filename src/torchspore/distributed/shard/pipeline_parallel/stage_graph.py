@@ -19,18 +19,20 @@ ON_THEIR_WAY = 8
 def of_stage(module: torch.fx.GraphModule, stage: int, count: int) -> torch.fx.GraphModule:
     """Return the part of a graph with transfers that one of `count` stages runs.
 
-    Its own nodes, those of all stages that it needs, its half of each transfer. A result that belongs to another stage is `absent` here.
+    It contains the stage's nodes, the nodes of all stages that it needs, and its half of each transfer. A result that belongs to another
+    stage is `absent` here.
     """
     return _Cutter(module, stage, count).run()
 
 
 def absent(val: torch.Tensor) -> torch.Tensor:
-    """Stands for a value that other processes hold: as large, of one number in memory, which is none where the dtype has such."""
+    """Return a stand-in for a value of other processes: it has the same shape, and one number in memory, which is nan if the dtype has it.
+    """
     return torch.full((), filler(val.dtype), dtype=val.dtype, device=val.device).expand(val.shape)
 
 
 def filler(dtype: torch.dtype) -> Any:
-    """Return the value that fills missing memory: nan, or the least number."""
+    """Return the value that fills missing memory: nan, or the smallest number."""
     if dtype.is_floating_point or dtype.is_complex:
         return math.nan
     return False if dtype is torch.bool else torch.iinfo(dtype).min
@@ -68,7 +70,7 @@ class _Cutter:
         return copied
 
     def _transfer(self, node: Node, number: int) -> None:
-        """This stage's half of a transfer; one to all stages is a transfer to each of the others."""
+        """Write this stage's half of a transfer; a transfer to all stages becomes one to each of the others."""
         item: Any = node.args[0]
         transfer: Any = node.args[1:]
         source, target = transfer

@@ -1,8 +1,8 @@
-"""The order of a step that is cut by stages: its parts one after the other as the schedule has them.
+"""Orders the graph of a step with stages: its micro batches run as the schedule says.
 
-One order of all nodes is made, of which each stage runs its own: so no two stages can wait for each other. What depends on what, through
-values or through memory that is written, is never turned round, so that where a program ties its parts together (running statistics) they
-come later than the schedule would like, and stay right.
+The pass computes one order of all nodes, and each stage runs its nodes in that order, so no two stages can wait for each other.
+Dependencies, through values or through memory that is written, are never reversed. Where a program connects its micro batches (running
+statistics), they run later than the schedule prefers, and the results stay correct.
 """
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Rule:
 
 
 def ordered(module: torch.fx.GraphModule, rule: Rule) -> tuple[torch.fx.GraphModule, Schedule | None]:
-    """The graph in the order of the schedule; None for a step that has no parts, which stays as it is."""
+    """Return the graph in the order of the schedule; None for a step without micro batches, which is unchanged."""
     ordered_nodes = list(module.graph.nodes)
     before, _ = dependencies(ordered_nodes, COMMUNICATION, lambda node: (stage_of(node), node.meta.get(node_metadata.PART)))
     blocks = _blocks(ordered_nodes, before, rule.name == "zero_bubble_v")
@@ -52,7 +52,7 @@ def ordered(module: torch.fx.GraphModule, rule: Rule) -> tuple[torch.fx.GraphMod
 
 
 def _blocks(ordered_nodes: Sequence[Node], before: Mapping[Node, Sequence[Node]], splits: bool) -> dict[Node, Block]:
-    """The block of each node that computes a part."""
+    """Return the block of each node that computes a micro batch."""
     hops: dict[Node, tuple[int, int]] = {}                      # forward, backward
     blocks: dict[Node, Block] = {}
     for node in ordered_nodes:
@@ -74,7 +74,7 @@ def _blocks(ordered_nodes: Sequence[Node], before: Mapping[Node, Sequence[Node]]
 
 
 def _delay(ordered_nodes: Sequence[Node], blocks: dict[Node, Block]) -> None:
-    """Moves what needs nothing from other stages (a weight that is turned round) to the block that reads it first."""
+    """Move nodes that need nothing from other stages (a transposed weight) to the block that reads them first."""
     for node in reversed(ordered_nodes):
         block = blocks.get(node)
         if block is None or block.kind != FORWARD or any(user.target is nodes.passed for user in node.users):
@@ -86,7 +86,7 @@ def _delay(ordered_nodes: Sequence[Node], blocks: dict[Node, Block]) -> None:
 
 
 def _awaited(ordered_nodes: Sequence[Node], before: Mapping[Node, Sequence[Node]]) -> set[Node]:
-    """Return the nodes that another stage waits for, directly or not."""
+    """Return the nodes that another stage waits for, directly or indirectly."""
     needed: set[Node] = set()
     for node in reversed(ordered_nodes):
         if node.target is nodes.passed or node in needed:
@@ -95,7 +95,7 @@ def _awaited(ordered_nodes: Sequence[Node], before: Mapping[Node, Sequence[Node]
 
 
 def _waits(ordered_nodes: Sequence[Node], before: Mapping[Node, Sequence[Node]], blocks: Mapping[Node, Block]) -> dict[Block, set[Block]]:
-    """For each block those that must be over, also where nodes of no block lie between."""
+    """Return for each block the blocks that must finish before it, also through nodes that belong to no block."""
     waits: dict[Block, set[Block]] = {block: set() for block in blocks.values()}
     behind: dict[Node, frozenset[Block]] = {}
     for node in ordered_nodes:
@@ -110,7 +110,7 @@ def _waits(ordered_nodes: Sequence[Node], before: Mapping[Node, Sequence[Node]],
 
 
 def _without_circles(waits: dict[Block, set[Block]]) -> dict[Block, set[Block]]:
-    """Drops what a block waits for that waits for it in turn: such blocks run into each other, and their nodes keep their order."""
+    """Drop mutual dependencies: such blocks interleave, and their nodes keep their order."""
     order: dict[Block, int] = {}
     state: dict[Block, int] = {}
     for root in waits:
@@ -138,7 +138,7 @@ def _key(block: Block) -> tuple[Any, ...]:
 def _times(
     ordered_nodes: Sequence[Node], before: Mapping[Node, Sequence[Node]], blocks: Mapping[Node, Block], starts: Mapping[Block, float],
 ) -> dict[Node, float]:
-    """When each node runs: with its block, and no earlier than what it needs."""
+    """Return the position of each node: with its block, and no earlier than its operands."""
     times: dict[Node, float] = {}
     for node in ordered_nodes:
         block_start = starts[blocks[node]] if node in blocks else 0.0

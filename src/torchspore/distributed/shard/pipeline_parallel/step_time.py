@@ -1,4 +1,4 @@
-"""How long a step takes that is cut by stages, on an assumed machine: its order is run with a clock, each operator as long as it costs."""
+"""Predicts the time of a step with stages on an assumed machine by simulating its order with a clock."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ def of(local: LocalGraph, stages: int, machine: Machine) -> Cost:
 
 
 class _Clock:
-    """When each stage is free, and when values are there."""
+    """Records when each stage is free, and when values exist."""
 
     def __init__(self, local: LocalGraph, stages: int, machine: Machine) -> None:
         self.local, self.machine, self.every = local, machine, range(stages)
@@ -41,7 +41,7 @@ class _Clock:
         self.links: dict[tuple[int, int], float] = {}
 
     def run(self, node: Node) -> None:
-        """Runs a node in each stage that has it."""
+        """Run a node on each stage that has it."""
         if node.op in ("placeholder", "output"):
             return
         if node.target is nodes.passed:
@@ -63,7 +63,7 @@ class _Clock:
         return max((self.free[stage], *(self.there.get((item, stage), 0.0) for item in needed)))
 
     def _pass(self, node: Node) -> None:
-        """A transfer, which begins when the value and the way are there."""
+        """Run a transfer, which begins when the value exists and the link is free."""
         item: Any = node.args[0]
         transfer: Any = node.args[1:]
         source, target = transfer
@@ -80,7 +80,7 @@ class _Clock:
 
 
 def _peak_bytes(local: LocalGraph, stage: int, stages: int) -> int:
-    """The bytes that a device of the stage holds at most."""
+    """Return the peak bytes of a device of the stage."""
     stage_graph_of_local = local if stages == 1 else replace(local, module=stage_graph.of_stage(local.module, stage, stages))
     read = [node for node in stage_graph_of_local.module.graph.nodes if node.op == "placeholder" and node.users]
     return costs.touched([node.meta.get("val") for node in read]) + sum(memory_model.peak(stage_graph_of_local.module).values())

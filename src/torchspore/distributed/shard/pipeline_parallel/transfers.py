@@ -19,10 +19,10 @@ _COPIED = (node_metadata.LINE, node_metadata.GRADIENT, node_metadata.PART, node_
 
 
 def put(graph: torch.fx.Graph, everywhere: Everywhere) -> None:
-    """Puts transfers into a graph whose nodes have stages.
+    """Insert transfers into a graph whose nodes have stages.
 
-    A value goes to each stage once, unless its memory was written meanwhile. `everywhere(place, node)` says of a result that belongs to one
-    stage whether all others get it too; where not, the result keeps its stage. Raises ValueError for what can't be sent.
+    A value goes to each stage once, unless its memory was written in between. `everywhere(place, node)` says whether a result of one stage
+    goes to all others; if not, the result stays on its stage. Raises ValueError for a value that cannot be sent.
     """
     _Passing(graph, everywhere).run()
 
@@ -47,7 +47,7 @@ class _Passing:
                 self.writes[owner] = self.writes.get(owner, 0) + 1
 
     def _sent(self, item: Node, target: int, before: Node) -> Node:
-        """The value in another stage."""
+        """Return the value on another stage."""
         owner = self.owners[item]
         key = (item, target, self.writes.get(owner, 0))
         if key not in self.sent:
@@ -65,7 +65,7 @@ class _Passing:
         return self.sent[key]
 
     def _results(self, node: Node) -> None:
-        """Results that all stages are given."""
+        """Send results to all stages that receive them."""
         results: Any = node.args[0]
         for output_index, item in enumerate(results):
             if isinstance(item, Node) and stage_of(item) != ALL and self.everywhere(output_index, item):

@@ -1,4 +1,4 @@
-"""The page of a plan: one self-contained file with the graph in the colours of its splits, a table that sorts, and the memory."""
+"""The page of a plan: one self-contained file with the graph, coloured by splits, a sortable table, and the memory."""
 from __future__ import annotations
 
 import math
@@ -19,7 +19,7 @@ _HERE = Path(__file__).parent
 
 
 def html(split: Any, machine: Machine) -> str:
-    """The page of a split graph."""
+    """Return the page of a split graph."""
     scripts = [*(page.text_of(name) for name in page.DRAWING), (_HERE / "plan.js").read_text(encoding="utf-8")]
     styles = [page.text_of("drawing.css"), (_HERE / "plan.css").read_text(encoding="utf-8")]
     return render_page("Plan", data(split, machine), scripts, styles)
@@ -59,7 +59,7 @@ def data(split: Any, machine: Machine) -> dict[str, Any]:
 
 
 def _row(at: int, row: Row, table_rows: list[Row]) -> dict[str, Any]:
-    """One operator."""
+    """Return the data of an operator."""
     sent = [{"kind": exchange.kind, "devices": exchange.devices, "bytes": exchange.bytes} for exchange in row.exchanges]
     reads, through = _seen(row.reads, table_rows)
     return {
@@ -72,7 +72,7 @@ def _row(at: int, row: Row, table_rows: list[Row]) -> dict[str, Any]:
 
 
 def _seen(rows: Iterable[int], table_rows: list[Row]) -> tuple[list[str], list[str]]:
-    """These rows, those that are marks alone replaced by the rows and the Parameters that they read."""
+    """Replace rows that are only marks by the rows and Parameters that they read."""
     needed, names = set[int](), dict[str, None]()
     open_rows, met = list(rows), set[int]()
     while open_rows:
@@ -88,7 +88,7 @@ def _seen(rows: Iterable[int], table_rows: list[Row]) -> tuple[list[str], list[s
 
 
 def _parameters(split: Any) -> Iterator[dict[str, Any]]:
-    """The Parameters: how each is cut, and what one device holds of it."""
+    """Return the Parameters: the split of each, and the bytes that one device stores."""
     mesh = split.local.mesh
     sizes = {str(item.name): item._t.element_size() for item in split.lifted if hasattr(item, "name")}
     names = split.sharded_capture.parameters

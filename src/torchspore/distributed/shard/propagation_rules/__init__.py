@@ -1,4 +1,5 @@
-"""The rules of operators, by family; `rule_of` finds the one of a call. An operator without one runs whole on each device."""
+"""Split rules of torch's operators, by family; `rule_of` finds the rule of a call. An operator without a rule runs unsplit on each device.
+"""
 from __future__ import annotations
 
 from torchspore.distributed.shard.propagation_rules import elementwise, images, indexing, products, reductions, shapes, updates

@@ -12,7 +12,7 @@ _LINEAR = {"neg": 1, "_to_copy": 1, "clone": 1, "detach": 1, "alias": 1, "add": 
 
 
 def aligned(naming: Naming, dims: Dims, full: Shape, shape: Sequence[int]) -> Dims:
-    """The dimensions of an operand that is broadcast to `full`; what is stretched has a factor of its own of length 1."""
+    """Return the dimensions of an operand that broadcasts to `full`; a stretched dimension has a separate factor of length 1."""
     ahead = len(full) - len(shape)
     return tuple(dims[ahead + at] if size == full[ahead + at] else naming.new(size) for at, size in enumerate(shape))
 
@@ -21,7 +21,7 @@ def aligned(naming: Naming, dims: Dims, full: Shape, shape: Sequence[int]) -> Di
         "copy", "lift_fresh_copy", "masked_fill", "silu_backward", "hardtanh_backward", "log_sigmoid_forward", "log_sigmoid_backward",
         "contiguous")
 def pointwise(call: OperatorCall) -> Rule | None:
-    """Operands broadcast against each other."""
+    """Operands that broadcast against each other."""
     out = call.outputs[0]
     if out is None or any(other is not None and other.shape != out.shape for other in call.outputs):
         return None
@@ -34,7 +34,7 @@ def pointwise(call: OperatorCall) -> Rule | None:
 
 @splits("zeros_like", "ones_like", "full_like", "empty_like")
 def filled_like(call: OperatorCall) -> Rule | None:
-    """A value of the shape of another."""
+    """A value in the shape of another."""
     naming = Naming()
     dims = naming.all(call.inputs[0].shape)
     return naming.rule([dims], [dims])
@@ -42,7 +42,7 @@ def filled_like(call: OperatorCall) -> Rule | None:
 
 @splits("new_zeros", "new_ones", "new_full", "new_empty")
 def filled_new(call: OperatorCall) -> Rule | None:
-    """A value of a shape that is given, cut as the Tensor that it is made from where the shapes are equal."""
+    """A value in a given shape, split like the Tensor that it is created from if the shapes are equal."""
     naming = Naming()
     out = call.outputs[0]
     if out is None or tuple(out.shape) != tuple(call.inputs[0].shape):

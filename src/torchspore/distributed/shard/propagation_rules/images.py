@@ -1,4 +1,4 @@
-"""Convolutions, pooling and attention: the batch, and channels or heads, may be cut; places may not."""
+"""Convolutions, pooling and attention: the batch, and channels or heads, may be split; positions may not."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,7 +9,7 @@ from torchspore.distributed.shard.propagation_rules.rule import Dims, Local, Nam
 
 @splits("convolution")
 def convolution(call: OperatorCall) -> Rule | None:
-    """(n, ci, ..) by (co, ci, ..), a summand (co): along ci each device has a term, where there is not a summand and one group."""
+    """(n, ci, ..) by (co, ci, ..), a bias (co): with ci split each device has a partial sum, without a bias and with one group."""
     out, naming = call.outputs[0], Naming()
     if out is None:
         return None
@@ -34,7 +34,7 @@ def _parts(naming: Naming, call: OperatorCall, x: Any, weight: Any, out: Any) ->
 
 @splits("convolution_backward")
 def convolution_gradient(call: OperatorCall) -> Rule | None:
-    """The gradient of the input is a sum over co, that of the kernel one over n."""
+    """The gradient of the input is a sum over co, that of the kernel a sum over n."""
     naming = Naming()
     grad, x, weight = (call.shape(name) for name in ("grad_output", "input", "weight"))
     n, ci, co, kernel, before, after = _parts(naming, call, x, weight, grad)
@@ -63,7 +63,7 @@ def convolution_gradient(call: OperatorCall) -> Rule | None:
     "_scaled_dot_product_efficient_attention",
 )
 def leading(call: OperatorCall) -> Rule | None:
-    """The first two dimensions of all operands and results are the same, or 1; they are cut alike, the others not."""
+    """The first two dimensions of all operands and results are equal, or 1; they are split alike, the others are not."""
     tensors = [t for t in (*call.inputs, *call.outputs) if t is not None]
     name = call.target._opname
     if tensors[0].ndim != (5 if "3d" in name else 4):
@@ -85,7 +85,7 @@ def leading(call: OperatorCall) -> Rule | None:
 
 @splits("native_batch_norm", "native_batch_norm_backward", "_native_batch_norm_legit", "_native_batch_norm_legit_no_training")
 def batch_norm(call: OperatorCall) -> Rule | None:
-    """Channels may be cut, and in inference all dimensions. Training over a batch that is cut has a lowering."""
+    """Channels may be split, and in inference all dimensions. Training over a split batch has a lowering."""
     name = call.target._opname
     x = call.args["input"]
     training = bool(call.args.get("training", call.args.get("train", False)))
@@ -104,7 +104,7 @@ def batch_norm(call: OperatorCall) -> Rule | None:
 
 @splits("native_group_norm", "native_group_norm_backward")
 def group_norm(call: OperatorCall) -> Rule | None:
-    """The rows of a batch may be cut: groups of channels are normalized together, row by row."""
+    """The rows of a batch may be split: groups of channels are normalized together, row by row."""
     naming = Naming()
     rows, channels, groups = int(call["N"]), int(call["C"]), int(call["group"])
     row, channel, group = naming.new(rows), naming.new(channels, locked=True), naming.new(groups, locked=True)

@@ -1,4 +1,4 @@
-"""Rows of tables, and losses that pick classes."""
+"""Lookups in tables, and losses that pick classes."""
 from __future__ import annotations
 
 from torchspore.distributed.shard.propagation_rules.registry import OperatorCall, splits
@@ -7,7 +7,7 @@ from torchspore.distributed.shard.propagation_rules.rule import Naming, Rule
 
 @splits("embedding")
 def embedding(call: OperatorCall) -> Rule | None:
-    """Rows of a table (v, d) by indices: these may be cut, and d. A table that is cut along v has a lowering of its own."""
+    """Rows of a table (v, d) by indices: the indices and d may be split. A table split along v has a lowering."""
     table, indices = call.shape("weight"), call.shape("indices")
     naming = Naming()
     rows, width, index_dims = naming.new(table[0], locked=True), naming.new(table[1]), naming.all(indices)
@@ -16,7 +16,7 @@ def embedding(call: OperatorCall) -> Rule | None:
 
 @splits("index_select")
 def index_select(call: OperatorCall) -> Rule | None:
-    """Rows along one dimension, which is whole; the indices may be cut, and the other dimensions."""
+    """Rows along one unsplit dimension; the indices and the other dimensions may be split."""
     shape = call.shape("self")
     if not shape or len(call.shape("index")) != 1:
         return None
@@ -40,9 +40,9 @@ def embedding_gradient(call: OperatorCall) -> Rule | None:
 
 @splits("gather", "scatter", "scatter_add")
 def gather(call: OperatorCall) -> Rule | None:
-    """Along the dimension that is indexed the input stays whole, along the others all operands are cut alike where they are as long.
+    """The indexed dimension of the input is unsplit; along other dimensions of equal length all operands are split alike.
 
-    The places and the result of a gather may be cut along the indexed dimension, too.
+    The indices and the result of a gather may also be split along the indexed dimension.
     """
     shapes = [tuple(t.shape) for t in call.inputs]
     out = call.outputs[0]
@@ -65,7 +65,7 @@ def gather(call: OperatorCall) -> Rule | None:
 
 @splits("nll_loss_backward")
 def nll_loss_gradient(call: OperatorCall) -> Rule | None:
-    """(n, c) from a gradient that is one number, or n of them."""
+    """(n, c) from a gradient that is one number, or n numbers."""
     scores = call.shape("self")
     if len(scores) != 2:
         return None

@@ -1,4 +1,4 @@
-"""Products of matrices."""
+"""Matrix products."""
 from __future__ import annotations
 
 from torchspore.distributed.shard.propagation_rules.elementwise import aligned
@@ -8,7 +8,7 @@ from torchspore.distributed.shard.propagation_rules.rule import Naming, Rule
 
 @splits("mm", "bmm", "matmul", "dot", "mv")
 def product(call: OperatorCall) -> Rule | None:
-    """(.., i, k) by (.., k, j), both with the same leading dimensions; what is cut along k gives terms."""
+    """(.., i, k) by (.., k, j), both with the same leading dimensions; a split k gives partial sums."""
     first, other = (tuple(t.shape) for t in call.inputs)
     if len(first) != len(other) or len(first) < 2:
         return None
@@ -20,7 +20,7 @@ def product(call: OperatorCall) -> Rule | None:
 
 @splits("addmm", "baddbmm", "addbmm")
 def product_and_sum(call: OperatorCall) -> Rule | None:
-    """A product and a summand. The summand would be added once by each device that holds a term, so what is summed is not cut."""
+    """A product and a bias. Each device with a partial sum would add the bias, so k is not split."""
     bias, first, other = (tuple(t.shape) for t in call.inputs)
     naming = Naming()
     ahead = naming.all(first[:-2])
@@ -32,7 +32,7 @@ def product_and_sum(call: OperatorCall) -> Rule | None:
 
 @splits("linear", "_linear_pointwise")
 def linear(call: OperatorCall) -> Rule | None:
-    """(.., k) by (j, k), and a summand of length j."""
+    """(.., k) by (j, k), and a bias of length j."""
     x, weight = (tuple(t.shape) for t in call.inputs[:2])
     if call.target._opname == "_linear_pointwise" and len(call.inputs) > 3:
         return None

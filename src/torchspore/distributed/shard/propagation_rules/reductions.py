@@ -1,4 +1,4 @@
-"""Sums, means, extremes; softmax and normalizations, which see all of a dimension."""
+"""Sums, means and extremes; softmax and normalizations, which read an entire dimension."""
 from __future__ import annotations
 
 from typing import Any
@@ -21,7 +21,7 @@ def _reduced_dims(naming: Naming, dims: Dims, reduced: set[int], keeps: bool) ->
 
 @splits("sum", "mean", "amax", "amin", "nansum")
 def reduction(call: OperatorCall) -> Rule | None:
-    """Along the axes that are reduced each device has a term."""
+    """Along the reduced axes each device has a partial result."""
     name = call.target._opname
     naming, shape = Naming(), call.shape("self")
     dims = naming.all(shape)
@@ -35,7 +35,7 @@ def reduction(call: OperatorCall) -> Rule | None:
         "linalg_vector_norm", "cumsum", "cumprod", "sort", "topk", "_softmax", "_log_softmax", "cummax", "cummin", "logcumsumexp",
         "kthvalue", "mode")
 def along_an_axis(call: OperatorCall) -> Rule | None:
-    """Operators that read all of one dimension, or of some: these are not split, all others may be."""
+    """Operators that read one or several dimensions entirely: these are not split, all others may be."""
     name = call.target._opname
     naming, shape = Naming(), call.shape("self")
     if name in ("max", "min") and len(call.inputs) > 1:
@@ -59,7 +59,7 @@ def along_an_axis(call: OperatorCall) -> Rule | None:
 
 @splits("topk_indices")
 def order_along_the_last_axis(call: OperatorCall) -> Rule | None:
-    """The last dimension is not cut, all others may be."""
+    """The last dimension is not split, all others may be."""
     naming, shape = Naming(), call.shape("x")
     dims = naming.all(shape)
     naming.lock(dims[-1])
@@ -68,7 +68,7 @@ def order_along_the_last_axis(call: OperatorCall) -> Rule | None:
 
 @splits("_softmax_backward_data", "_log_softmax_backward_data")
 def softmax_gradient(call: OperatorCall) -> Rule | None:
-    """The gradient of a softmax sees all of its axis too."""
+    """The gradient of a softmax also reads its entire axis."""
     naming, shape = Naming(), tuple(call.inputs[0].shape)
     dims = naming.all(shape)
     naming.lock(dims[call.axis("dim", len(shape))])
@@ -76,13 +76,13 @@ def softmax_gradient(call: OperatorCall) -> Rule | None:
 
 
 def _statistics(naming: Naming, ahead: Dims, out: Any) -> Dims:
-    """Of the mean and deviation of a normalization: the leading dimensions, those behind of length 1."""
+    """The mean and deviation of a normalization: the leading dimensions, the others of length 1."""
     return tuple(ahead[at] if at < len(ahead) else naming.new(size) for at, size in enumerate(out.shape))
 
 
 @splits("native_layer_norm", "_fused_rms_norm")
 def layer_norm(call: OperatorCall) -> Rule | None:
-    """The dimensions before those that are normalized may be cut."""
+    """The dimensions before the normalized ones may be split."""
     shape = tuple(call.inputs[0].shape)
     count = len(call["normalized_shape"])
     naming = Naming()
@@ -93,7 +93,7 @@ def layer_norm(call: OperatorCall) -> Rule | None:
 
 @splits("native_layer_norm_backward", "_fused_rms_norm_backward")
 def layer_norm_gradient(call: OperatorCall) -> Rule | None:
-    """The gradient of the input is cut as that; those of weight and bias are sums over what is ahead."""
+    """The gradient of the input is split like the input; those of weight and bias are sums over the leading dimensions."""
     shape = tuple(call.inputs[0].shape)
     count = len(call["normalized_shape"])
     naming = Naming()

@@ -1,4 +1,4 @@
-"""Where families enter the rules of their operators."""
+"""Where families register the rules of their operators."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from torchspore.engine.layouts.device_layout import Shape
 
 @dataclass(frozen=True)
 class OperatorCall:
-    """One call: its arguments by their names in the schema, Tensors in the place of their nodes, and what it gives."""
+    """A call: its arguments by their names in the schema, with Tensors in place of their nodes, and its result."""
 
     target: Any
     args: dict[str, Any]
@@ -26,11 +26,11 @@ class OperatorCall:
         return self.args[name]
 
     def shape(self, name: str) -> Shape:
-        """The shape of an argument that is a Tensor."""
+        """Return the shape of a Tensor argument."""
         return tuple(self.args[name].shape)
 
     def axis(self, name: str, rank: int) -> int:
-        """An argument that names a dimension, from 0 on."""
+        """Return an argument that names a dimension, counted from 0."""
         return int(self.args[name]) % max(rank, 1)
 
 
@@ -39,9 +39,9 @@ _makers: dict[str, Maker] = {}
 
 
 def splits(*names: str) -> Callable[[Maker], Maker]:
-    """Enters the function below as what makes the rule of torch's operators of these names, in all their overloads.
+    """Register the decorated function as the rule of torch's operators of these names, in all their overloads.
 
-    It gives None for a call that it has no rule for.
+    It returns None for a call that it has no rule for.
     """
     def enter(maker: Maker) -> Maker:
         for name in names:
@@ -54,7 +54,7 @@ def splits(*names: str) -> Callable[[Maker], Maker]:
 
 
 def rule_of(call: OperatorCall) -> Rule | None:
-    """The rule of a call; None where there is none."""
+    """Return the rule of a call; None if there is none."""
     name = call.target._opname
     maker = _makers.get(name) or _makers.get(name.removesuffix("_"))
     if maker is None and torch.Tag.pointwise in call.target.tags:

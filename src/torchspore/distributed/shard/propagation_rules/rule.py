@@ -1,7 +1,7 @@
-"""How an operator may be split: which dimensions of its inputs and results go together.
+"""How an operator may be split: which dimensions of its inputs and results are split together.
 
-Dimensions that must be cut alike share a *factor*. A dimension is made of factors, the one that counts most first: most of one, those that
-a reshape joins of several. (The idea of sharding rules made of factors is that of OpenXLA's Shardy.)
+Dimensions that must be split alike share a *factor*. A dimension consists of factors, the major one first: most dimensions of one factor,
+those that a reshape joins of several. (Sharding rules made of factors are an idea of OpenXLA's Shardy.)
 """
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Call = Callable[[Any, Any], tuple[Any, Any]]
 class Rule:
     """The factors of each input and result of one call of an operator.
 
-    `sizes` are the factors' lengths; `reduced` says of factors that no result has how the terms become the result; `locked` are never
-    cut. `arguments(args, kwargs, local)` gives the arguments of the call on parts, where they are others; `local` knows the layouts.
+    `sizes` are the factors' lengths; `reduced` states, for factors that no result has, how partial results combine; `locked` factors are
+    never split. `arguments(args, kwargs, local)` returns the arguments of the call on parts, if they differ; `local` has the layouts.
     """
 
     inputs: tuple[Dims, ...]
@@ -40,7 +40,7 @@ class Rule:
 
     @functools.cached_property
     def nested_factors(self) -> frozenset[tuple[int, int]]:
-        """Pairs of factors that follow each other in a dimension, the outer one first."""
+        """Pairs of adjacent factors in a dimension, the outer one first."""
         return frozenset(pair for dims in (*self.inputs, *self.outputs) for dim in dims for pair in itertools.pairwise(dim))
 
 
@@ -62,7 +62,7 @@ Split = dict[int, Axes]
 
 
 def factors_of(layout: Layout, dims: Dims, sizes: Mapping[int, int], mesh: Mesh) -> Split:
-    """The factors that a layout of an input cuts; what does not come out even is left out."""
+    """Return the factors that a layout of an input splits, without those whose parts would be unequal."""
     split: Split = {}
     for axes, dim in zip(layout.dim_axes, dims):
         remaining = list(axes)
@@ -79,14 +79,14 @@ def factors_of(layout: Layout, dims: Dims, sizes: Mapping[int, int], mesh: Mesh)
 
 
 def layout_of(split: Split, dims: Dims) -> Layout:
-    """The layout in which the factors of a value are cut so."""
+    """Return the layout for a value with these splits of its factors."""
     return Layout(tuple(tuple(axis for factor in dim for axis in split.get(factor, ())) for dim in dims))
 
 
 def choose(rule: Rule, mesh: Mesh, layouts: Sequence[Layout], weights: Sequence[int], fixed: Split | None = None) -> Split:
-    """How to split a call whose inputs lie so: each input votes for the cuts it has, with the bytes that would move otherwise.
+    """Choose the split of a call: each input votes for its current splits, weighted by the bytes that would move otherwise.
 
-    The factors of `fixed` are cut as it says or less, whatever others vote for.
+    The factors of `fixed` are split as it says or less, whatever others vote for.
     """
     fixed = fixed or {}
     votes: dict[tuple[int, Axes], int] = {}
@@ -111,7 +111,7 @@ def choose(rule: Rule, mesh: Mesh, layouts: Sequence[Layout], weights: Sequence[
 
 
 def split_of_writes(rule: Rule, mesh: Mesh, inputs: Sequence[tuple[Layout, Dims]]) -> Split:
-    """How the factors of inputs that are written must be cut: as each lies, where none votes for what is whole."""
+    """Return the required splits of the factors of mutated inputs: those of their current layouts, none for unsplit factors."""
     return {
         factor: factors_of(layout, dims, rule.sizes, mesh).get(factor, ()) for layout, dims in inputs for dim in dims for factor in dim
     }
@@ -128,7 +128,7 @@ def _factors_sharing_values(rule: Rule) -> dict[int, set[int]]:
 
 
 def splits_evenly(rule: Rule, mesh: Mesh, split: Split) -> bool:
-    """Return whether each factor is cut evenly, and of a dimension of several only where those before are cut to the end."""
+    """Return whether each factor has equal parts, and whether a factor is split only after the ones before it are split entirely."""
     for factor, axes in split.items():
         if rule.sizes[factor] % mesh.product(axes):
             return False
@@ -138,7 +138,10 @@ def splits_evenly(rule: Rule, mesh: Mesh, split: Split) -> bool:
 
 
 def results(rule: Rule, split: Split, partial: Mapping[int, str]) -> tuple[Layout, ...]:
-    """The layouts of the results: along the axes that cut what is reduced they hold terms. `partial` are terms that go through."""
+    """Return the layouts of the results: along the axes that split reduced factors they are partial.
+
+    `partial` are partial sums that the operator lets through.
+    """
     results = []
     for dims, reduced in zip(rule.outputs, rule.reduced_each or [rule.reduced] * len(rule.outputs)):
         value_factors = {factor for dim in dims for factor in dim}
@@ -151,19 +154,19 @@ def results(rule: Rule, split: Split, partial: Mapping[int, str]) -> tuple[Layou
 
 
 def of_the_parts(args: list[Any], kwargs: dict[str, Any], local: Local) -> None:
-    """For a call whose second argument is the shape of its result: that of the part."""
+    """Return the arguments of a call whose second argument is the shape of its result: the shape of the part."""
     args[1] = list(local.parts[0])
 
 
 class Naming:
-    """Makes factors while a rule is written."""
+    """Creates factors while a rule is built."""
 
     def __init__(self) -> None:
         self.sizes: dict[int, int] = {}
         self.locked: set[int] = set()
 
     def new(self, size: int, locked: bool = False) -> Dim:
-        """A dimension of one new factor."""
+        """Return a dimension with one new factor."""
         number = len(self.sizes)
         self.sizes[number] = int(size)
         if locked:
@@ -171,13 +174,13 @@ class Naming:
         return (number,)
 
     def all(self, shape: Sequence[int], locked: bool = False) -> Dims:
-        """A new factor for each dimension."""
+        """Return a new factor for each dimension."""
         return tuple(self.new(size, locked) for size in shape)
 
     def lock(self, dim: Dim) -> None:
-        """Lets a dimension be cut no more."""
+        """Lock the factors of a dimension."""
         self.locked.update(dim)
 
     def rule(self, inputs: Sequence[Dims], outputs: Sequence[Dims], **others: Any) -> Rule:
-        """The rule of these inputs and results."""
+        """Return the rule for these inputs and results."""
         return Rule(tuple(inputs), tuple(outputs), dict(self.sizes), locked=frozenset(self.locked), **others)

@@ -1,4 +1,4 @@
-"""Operators that move values and compute nothing: reshapes, transpositions, parts, joins."""
+"""Operators that move values without computing: reshapes, transposes, slices, concatenations."""
 from __future__ import annotations
 
 import itertools
@@ -24,7 +24,7 @@ def reshape(call: OperatorCall) -> Rule | None:
 
 
 def common(naming: Naming, before: Shape, after: Shape) -> tuple[Dims, Dims]:
-    """The dimensions of two shapes of one value as products of common factors; what has none is locked."""
+    """Return the dimensions of two shapes of one value as products of common factors; dimensions without common factors are locked."""
     if 0 in before or 0 in after:
         return naming.all(before, True), naming.all(after, True)
     bounds = (_bounds(before), _bounds(after))
@@ -53,7 +53,7 @@ def common(naming: Naming, before: Shape, after: Shape) -> tuple[Dims, Dims]:
 
 
 def _bounds(shape: Shape) -> list[int]:
-    """How many elements lie behind each dimension, and all of them ahead."""
+    """Return the number of elements, and the number of elements after each dimension."""
     factors = [math.prod(shape)]
     for size in shape:
         factors.append(factors[-1] // size)
@@ -78,7 +78,7 @@ def permutation(call: OperatorCall) -> Rule | None:
 
 @splits("unsqueeze", "squeeze")
 def ones(call: OperatorCall) -> Rule | None:
-    """A dimension of length 1 more, or those of length 1 away."""
+    """A dimension of length 1 is added, or dimensions of length 1 are removed."""
     shape, out = tuple(call.inputs[0].shape), call.outputs[0]
     if out is None:
         return None
@@ -96,7 +96,7 @@ def ones(call: OperatorCall) -> Rule | None:
 
 @splits("expand")
 def expand(call: OperatorCall) -> Rule | None:
-    """Dimensions of length 1 made longer, others put in front."""
+    """Dimensions of length 1 are stretched, and others are added in front."""
     shape, out = tuple(call.inputs[0].shape), call.outputs[0]
     if out is None:
         return None
@@ -107,7 +107,7 @@ def expand(call: OperatorCall) -> Rule | None:
 
 @splits("cat", "stack")
 def joined(call: OperatorCall) -> Rule | None:
-    """Along the dimension that is joined nothing is cut."""
+    """The dimension that is joined is not split."""
     shapes = [tuple(t.shape) for t in call.inputs]
     out = call.outputs[0]
     if out is None or any(len(shape) != len(shapes[0]) for shape in shapes):
@@ -124,7 +124,7 @@ def joined(call: OperatorCall) -> Rule | None:
 
 @splits("split", "split_with_sizes", "unbind", "chunk")
 def parted(call: OperatorCall) -> Rule | None:
-    """Along the dimension that is parted nothing is cut."""
+    """The dimension that is divided is not split."""
     shape = tuple(call.inputs[0].shape)
     at = int(call.args.get("dim", 0)) % len(shape)
     naming = Naming()
@@ -141,7 +141,7 @@ def parted(call: OperatorCall) -> Rule | None:
 
 @splits("slice", "select", "narrow", "slice_backward", "select_backward", "constant_pad_nd", "flip", "roll")
 def slice_or_pad(call: OperatorCall) -> Rule | None:
-    """Operators that take a part along some dimensions, or put a part into zeros: these dimensions are not split."""
+    """Operators that extract a part along some dimensions, or write a part into zeros: these dimensions are not split."""
     shape, out = tuple(call.inputs[0].shape), call.outputs[0]
     name = call.target._opname
     if out is None or (name in ("flip", "roll") and not call.args.get("dims")):
@@ -168,12 +168,13 @@ def slice_or_pad(call: OperatorCall) -> Rule | None:
 
 
 def _padded(pad: Any, rank: int) -> list[int]:
-    """The dimensions that a padding changes, the last one first in `pad`: also one that grows at one end by what it loses at the other."""
+    """Return the dimensions that a padding changes, the last one first in `pad`; also one that grows at one end and shrinks at the other.
+    """
     return [rank - 1 - at for at in range(len(pad) // 2) if pad[2 * at] or pad[2 * at + 1]]
 
 
 def _ends(name: str) -> Any:
-    """A slice of a whole dimension may name its end: the part's own is another one."""
+    """A slice of an entire dimension may name its end; for a part, the end differs."""
     if name != "slice":
         return None
 
@@ -193,7 +194,7 @@ def _sizes_of_parts(args: list[Any], kwargs: dict[str, Any], local: Local) -> No
 
 @splits("repeat")
 def repeat(call: OperatorCall) -> Rule | None:
-    """Dimensions that are repeated are not cut."""
+    """Repeated dimensions are not split."""
     shape, out = tuple(call.inputs[0].shape), call.outputs[0]
     if out is None:
         return None

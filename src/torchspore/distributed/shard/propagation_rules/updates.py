@@ -14,7 +14,7 @@ _LISTS = (
 @splits("_fused_adam_", "_fused_adamw_", "_fused_sgd_", "_fused_adagrad_", *(f"_foreach_{name}" for name in _LISTS),
         *(f"_foreach_{name}_" for name in _LISTS))
 def lists(call: OperatorCall) -> Rule | None:
-    """The Tensors at one place of all lists are cut alike; what has another shape is whole."""
+    """Tensors at one position of all lists are split alike; a Tensor of another shape is unsplit."""
     naming = Naming()
     first = next(value for value in call.args.values() if isinstance(value, (list, tuple)) and tree_has_tensors(value))
     item_dims = [naming.all(t.shape) for t in first]
@@ -35,5 +35,5 @@ def lists(call: OperatorCall) -> Rule | None:
 
 
 def tree_has_tensors(value: object) -> bool:
-    """Return whether a list holds Tensors."""
+    """Return whether a list contains Tensors."""
     return any(hasattr(leaf, "shape") for leaf in tree.leaves(value))

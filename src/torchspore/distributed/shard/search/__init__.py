@@ -1,1 +1,1 @@
-"""The search of `auto_parallel`: which cuts of a captured graph cost the least on an assumed machine."""
+"""The search of `auto_parallel`: the splits of a captured graph with the least cost on an assumed machine."""

@@ -1,4 +1,4 @@
-"""How many devices would suffice for a graph that does not fit into the memory of those at hand; `torchspore plan` shows it."""
+"""How many devices a graph needs that does not fit into the memory of the existing ones; `torchspore plan` prints it."""
 from __future__ import annotations
 
 import copy
@@ -19,7 +19,7 @@ MOST_DEVICES = 4096
 
 @dataclass(frozen=True)
 class Sufficient:
-    """The number of devices at which a plan fits into their memory, and what a step costs there."""
+    """The number of devices at which a plan fits into memory, and the cost of a step there."""
 
     devices: int
     cost: Cost

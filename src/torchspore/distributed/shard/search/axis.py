@@ -1,4 +1,4 @@
-"""One axis of the grid: what each variable can choose there, and what the choices of neighbours cost together."""
+"""An axis of the grid: the choices of each variable along it, and the costs of pairs of choices."""
 from __future__ import annotations
 
 import functools
@@ -22,7 +22,7 @@ NEVER = 1e6
 
 
 class Choice(NamedTuple):
-    """The split of an operator along one axis: a factor, or none; with `terms` it lets terms of that kind through."""
+    """The split of an operator along one axis: a factor, or none; with `terms` it lets partial sums of that kind through."""
 
     factor: int | None = None
     terms: int = UNSPLIT
@@ -33,7 +33,7 @@ Chosen = list[list[Choice]]
 
 
 def split_of(variable_choices: Sequence[Choice]) -> Split:
-    """The factors that a variable's choices cut, by the axes of the grid."""
+    """The factors that a variable's choices split, by the axes of the grid."""
     split: Split = {}
     for axis, choice in enumerate(variable_choices):
         if choice.factor is not None:
@@ -42,7 +42,7 @@ def split_of(variable_choices: Sequence[Choice]) -> Split:
 
 
 def state(dims: Dims, choice: Choice, terms: dict[int, str] | None = None) -> int:
-    """How a value with these dimensions lies along the axis: the dimension that is cut, whole, or terms."""
+    """The state of a value with these dimensions along the axis: the split dimension, unsplit, or partial."""
     if choice.terms != UNSPLIT:
         return choice.terms
     if choice.factor is None:
@@ -55,7 +55,7 @@ def state(dims: Dims, choice: Choice, terms: dict[int, str] | None = None) -> in
 
 
 class Axis:
-    """The choices along one axis where those along the others are solved; `others[axis][variable]`, None for an axis still open."""
+    """The choices along one axis after the other axes are solved; `others[axis][variable]` is None for an axis not yet solved."""
 
     def __init__(self, model: Model, mesh: Mesh, axis: int, others: Sequence[Sequence[Choice] | None], exchanges: bool,
                  price: float = 0.0, shares: bool = True) -> None:
@@ -114,7 +114,7 @@ class Axis:
     # ---- what it costs
 
     def unary(self) -> list[np.ndarray]:
-        """Seconds of each variable's choices on their own."""
+        """Return the seconds of each variable's choices alone."""
         tables: dict[Any, np.ndarray] = {}
         for number, (kind, variable) in enumerate(zip(self.kinds, self.model.variables)):
             if kind not in tables:
@@ -136,7 +136,7 @@ class Axis:
         return seconds + sent
 
     def _working(self, variable: Variable, choice: Choice, share: int, split: Split) -> float:
-        """Seconds that the operator takes: what a cut does not cut is read by each device."""
+        """Return the seconds of the operator: each device reads unsplit values entirely."""
         def part(bytes_of: int, dims: Dims) -> float:
             axes = [axis for dim in dims for factor in dim for axis in split.get(factor, ())]
             return bytes_of / self.mesh.product(axes) / (self.size if any(choice.factor in dim for dim in dims) else 1)
@@ -149,16 +149,16 @@ class Axis:
         return max(variable.products / share / cut, moved / self.model.machine.memory)
 
     def _part_bytes(self, variable: Variable, choice: Choice, share: int) -> float:
-        """Bytes of inputs and of values that an operator makes anew, where bytes count."""
+        """Return the bytes of inputs and of new values of an operator, if memory has a price."""
         if not self.price or (variable.kind == OPERATOR and not variable.seconds) or variable.kind == VALUE:
             return 0.0
         cut = self.size if choice.factor is not None else 1
         return sum(variable.bytes) / share / cut
 
     def edges(self) -> list[tuple[int, int, np.ndarray]]:
-        """Seconds of exchanges between what gives a value and what uses it, by both their choices.
+        """Return the seconds of exchanges between producers and users, for each pair of choices.
 
-        Sets `seconds_before`: what all exchanges take without a choice along this axis.
+        Sets `seconds_before`: the seconds of all exchanges without a choice along this axis.
         """
         terms = []
         tables: dict[tuple[int, int], tuple[np.ndarray, float]] = {}
@@ -201,7 +201,7 @@ class Axis:
         )
 
     def _edge(self, source: Source, target: Target) -> tuple[np.ndarray, float]:
-        """Return by how many seconds each pair of choices prolongs the exchanges of a value, and what these take without a choice."""
+        """Return by how many seconds each pair of choices prolongs the exchanges of a value, and their seconds without a choice."""
         moves = [Move(before, after, at) for at, before, after in zip(self.solved_axes, source.solved, target.solved)]
         others = self._seconds(source, target, moves)
         rows = [
@@ -211,7 +211,7 @@ class Axis:
         return np.array(rows), others
 
     def _seconds(self, source: Source, target: Target, moves: Sequence[Move]) -> float:
-        """Seconds of the exchanges along several axes together."""
+        """Return the seconds of the exchanges along several axes together."""
         if target.stays:
             return NEVER * any(move.before != move.after for move in moves)
         if target.may_keep_layout:
@@ -221,7 +221,7 @@ class Axis:
 
 
 class Source(NamedTuple):
-    """A value where it is computed: its state for each choice along the axis, and for those along the axes that are solved."""
+    """A value at its producer: its state for each choice along the axis, and for those along the solved axes."""
 
     states: tuple[int, ...]
     solved: tuple[int, ...]
@@ -229,7 +229,7 @@ class Source(NamedTuple):
 
 
 class Target(NamedTuple):
-    """A value where it is used: the same of its user."""
+    """A value at its user: likewise for the user's choices."""
 
     states: tuple[int, ...]
     solved: tuple[int, ...]
@@ -250,7 +250,7 @@ class Move(NamedTuple):
 
     @property
     def is_gather(self) -> bool:
-        """True if a dimension that is cut along the axis becomes whole."""
+        """Return whether a dimension that the axis splits becomes unsplit."""
         return self.before >= 0 and self.after == UNSPLIT
 
 
@@ -258,8 +258,8 @@ class Move(NamedTuple):
 def exchange_seconds(moves: tuple[Move, ...], full_bytes: int, mesh: Mesh, machine: Machine, exchanges: bool, is_late: bool) -> float:
     """Return the seconds of the redistribution of a value of `full_bytes` bytes.
 
-    Moves of one kind along several axes are one exchange, so that a sum over two axes costs less than two sums. Values are cut first and
-    gathered last. An axis that cuts a dimension before and after is gathered too if an axis outside of it joins or leaves the dimension.
+    Steps of one kind along several axes are one exchange, so that a sum over two axes costs less than two sums. Values are split first and
+    gathered last. An axis that splits a dimension before and after is gathered too if an axis outside of it joins or leaves the dimension.
     Messages of a sum that only the optimizer waits for (`is_late`) are not counted, because they travel with others.
     """
     if any(move.after < UNSPLIT and move.before != move.after for move in moves):
@@ -296,7 +296,7 @@ def exchange_seconds(moves: tuple[Move, ...], full_bytes: int, mesh: Mesh, machi
 
 
 def _moved_axes(moves: tuple[Move, ...]) -> set[int]:
-    """Return the axes that cut a dimension before, and do not stay where they are: those behind the first that joins or leaves it."""
+    """Return the axes that split a dimension before and move: those after the first that joins or leaves the dimension."""
     moved: set[int] = set()
     for dim in {move.before for move in moves if move.before >= 0}:
         before = sorted(move.axis for move in moves if move.before == dim)
@@ -309,7 +309,7 @@ def _moved_axes(moves: tuple[Move, ...]) -> set[int]:
 
 
 def layout_on(dims: Dims, choices: Sequence[Choice], terms: dict[int, str] | None = None) -> Layout:
-    """The layout of a value with these dimensions, over all axes."""
+    """Return the layout of a value with these dimensions, over all axes."""
     cuts = layout_of(split_of(choices), dims).dim_axes
     partial = []
     for axis, choice in enumerate(choices):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def strategies(sharded_capture: ShardedCapture, local: LocalGraph, lifted: Sequence[Any]) -> dict[str, tuple[tuple[int, ...], ...]]:
-    """By MindSpore's name for it the strategy of each operator with a Parameter that the forward pass calls."""
+    """Return, by its MindSpore name, the strategy of each operator of the forward pass that has a Parameter."""
     holders = [node for node in local.split_operators[0].node.graph.nodes if node.op == "placeholder"] if local.split_operators else []
     names = {node: str(item.name) for node, item in zip(holders, lifted) if hasattr(item, "name")}
     calls: dict[Any, list[Any]] = {}
@@ -41,7 +41,7 @@ def strategies(sharded_capture: ShardedCapture, local: LocalGraph, lifted: Seque
 
 
 def _named(called: str, name: str, cuts: dict[Node, Any], names: dict[Node, str]) -> dict[str, Any]:
-    """The strategies of one call by MindSpore's names: a Dense layer is a product and, where it has one, a sum."""
+    """Return the strategies of a call by MindSpore's names: a Dense layer is a product and, with a bias, a sum."""
     if called == "Gather":                             # the table first, as the primitive takes it
         cuts = dict(sorted(cuts.items(), key=lambda item: item[0] not in names))
     if called != "Dense":

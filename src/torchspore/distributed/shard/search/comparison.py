@@ -1,4 +1,4 @@
-"""Compares a search with the program's own strategies: the cheaper of both counts, and the report about it."""
+"""Compares a search with the program's strategies; the cheaper one is used and reported."""
 from __future__ import annotations
 
 import copy
@@ -48,7 +48,7 @@ class Searched:
     """The devices that would suffice if no plan fits into the memory of these, or why that is unknown; only for `torchspore plan`."""
 
     def describe(self) -> str:
-        """For people."""
+        """Return the description for the user."""
         speed = self.machine.describe_exchanges()
         if self.mode == strategy_search.PROPAGATION:
             return f"the program's strategies are spread: {_describe_cost(self.search_cost)} at {speed}"
@@ -69,7 +69,7 @@ def _describe_cost(cost: Cost) -> str:
 
 @dataclass(frozen=True)
 class Compared:
-    """One of the plans that a search compared."""
+    """A plan that a search compared."""
 
     name: str
     """The program's own plan, or a searched one."""
@@ -154,7 +154,7 @@ def _least_cost(
 def better(
     sharded_capture: ShardedCapture, module: torch.fx.GraphModule, lifted: Sequence[Any], base: Mesh, plain: Attempt,
 ) -> tuple[Attempt, Searched]:
-    """The attempt that costs least, `plain` where nothing costs less."""
+    """Return the cheapest attempt; `plain` if none costs less."""
     mode = strategy_search.PROPAGATION if STORE.get("auto_parallel.sharding_propagation") else str(STORE.get(MODE))
     assumed_machine = machine()
     tally = Tally()
@@ -178,7 +178,7 @@ def better(
 
 
 def _compared(module: torch.fx.GraphModule) -> int:
-    """How many plans become local graphs: of a great graph the best alone."""
+    """Return how many plans become local graphs: of a large graph only the best."""
     return strategy_search.COMPARED if len(module.graph.nodes) < 3000 else 1
 
 

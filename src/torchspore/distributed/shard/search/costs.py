@@ -53,18 +53,18 @@ class Cost:
         return (self.excess, self.seconds)
 
     def describe(self, more: str = "") -> str:
-        """For people: the time, `more`, and memory that a device has not."""
+        """Return the description for the user: the time, `more`, and the memory beyond that of a device."""
         over = f", {self.excess:.0%} more memory than a device has" if self.excess else ""
         return f"{self.seconds * 1e3:.3f} ms{more}{over}"
 
 
 def is_product(name: str) -> bool:
-    """Return whether an operator multiplies matrices: what devices are there to share out."""
+    """Return whether an operator is a matrix product, whose work devices share."""
     return name in PRODUCTS or name.startswith(_ATTENTION)
 
 
 def additions(name: str, args: dict[str, Any], outputs: Sequence[Any]) -> float:
-    """How many multiplications and additions a product takes; 0 for other operators. `args` are by name, Tensors by their stand-ins."""
+    """Return the multiplications and additions of a product; 0 for other operators. `args` are by name, Tensors as fake tensors."""
     shapes = [tuple(t.shape) for t in tree.leaves(list(args.values())) if isinstance(t, torch.Tensor)]
     if name.startswith(_ATTENTION):
         q, k = (shapes[0], shapes[1]) if "backward" not in name else (shapes[1], shapes[2])
@@ -83,12 +83,12 @@ def additions(name: str, args: dict[str, Any], outputs: Sequence[Any]) -> float:
 
 
 def touched(tensors: Sequence[Any]) -> int:
-    """The bytes of some Tensors."""
+    """Return the bytes of some Tensors."""
     return sum(t.numel() * t.element_size() for t in tensors if isinstance(t, torch.Tensor))
 
 
 def seconds(name: str, args: dict[str, Any], outputs: Sequence[Any], machine: Machine) -> float:
-    """How long an operator takes: its products, or what it reads and writes."""
+    """Return the seconds of an operator: of its products, or of the memory that it reads and writes."""
     if name in FREE:
         return 0.0
     moved = touched(list(tree.leaves(list(args.values())))) + touched(outputs)
@@ -143,7 +143,7 @@ def of(local: LocalGraph, machine: Machine, *, is_fused: bool = False) -> Cost:
 
 
 def computing(node: Node, machine: Machine) -> float:
-    """The seconds of a node of a local graph that sends nothing."""
+    """Return the seconds of a node of a local graph that is not an exchange."""
     if node.op != "call_function" or not is_operator(node.target) or node.target in strategy_marker.MARKS:
         return 0.0
     args = tree.mapped(arguments_by_name(node), lambda leaf: leaf.meta.get("val") if isinstance(leaf, Node) else leaf)
@@ -151,7 +151,7 @@ def computing(node: Node, machine: Machine) -> float:
 
 
 def received(node: Node, local: LocalGraph) -> int:
-    """The bytes that a device receives in one exchange."""
+    """Return the bytes that a device receives in an exchange."""
     source: Any = node.args[0]
     axes: Any = node.args[1]
     size, part_bytes = local.mesh.product(axes), touched([source.meta["val"]])

@@ -24,7 +24,7 @@ Edges = Sequence[tuple[int, int, np.ndarray]]
 
 @dataclass(frozen=True)
 class Solution:
-    """A value for each variable, the sum of the tables for these values, and how many variables kept a known value."""
+    """A value for each variable, the sum of the tables for these values, and how many variables kept their known value."""
 
     values: list[int]
     total: float
@@ -34,9 +34,9 @@ class Solution:
 
 
 class Elimination:
-    """A problem that is solved once, or for several known solutions: steps that depend on none of them are done once.
+    """A problem that is solved once, or for several known solutions: steps that depend on no known solution run once.
 
-    `order` is that of another problem over the same graph; one whose tables would be too large for the sizes here is not used.
+    `order` is that of another problem over the same graph; it is not used if its tables would be too large for the sizes here.
     """
 
     def __init__(self, unary: Sequence[np.ndarray], edges: Edges, limit: int = LIMIT, order: Order | None = None) -> None:

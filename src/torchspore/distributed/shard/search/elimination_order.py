@@ -1,7 +1,7 @@
-"""The order in which variables are removed, with the tables that each step reads; it depends on the graph and on domain sizes alone.
+"""The order in which variables are removed, with the tables that each step reads; it depends only on the graph and on domain sizes.
 
 The axes and grids of a search are problems over one graph, so that one order serves them all. The neighbours with the smallest product of
-domain sizes go first. Most variables have one or two neighbours; these are removed first, in lists that hold nothing but pairs.
+domain sizes go first. Most variables have one or two neighbours; these are removed first, in lists that contain only pairs.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Scope = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """Two tables of one shape become one."""
+    """The sum of two tables of one shape."""
 
     first: int
     other: int
@@ -39,7 +39,7 @@ class Diagonal:
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """A table in which the variable of an axis has a value."""
+    """A table in which one variable has a value."""
 
     table: int
     axis: int
@@ -48,10 +48,10 @@ class Take:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """A variable is removed: its tables become one over `scope`, its neighbours.
+    """The removal of a variable: its tables become one over `scope`, its neighbours.
 
-    Without `parts`, `tables` are its costs and, for each of at most two neighbours, the table with it (axis 0 is the variable).
-    `parts` has for each table the positions of its axes in the scope; -1 is the variable.
+    Without `parts`, `tables` are its costs and, for each of at most two neighbours, the table with it (axis 0 is the variable). `parts` has
+    for each table the positions of its axes in the scope; -1 is the variable.
     """
 
     variable: int
@@ -163,7 +163,7 @@ class Order:
             self._update_widths(self._remove(at))
 
     def _update_widths(self, changed: Iterable[int]) -> None:
-        """Let variables wait with their present width."""
+        """Update the queue with the variables' present widths."""
         for other in changed:
             width = self._width(other)
             if width != self._widths[other]:

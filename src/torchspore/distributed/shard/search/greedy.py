@@ -1,4 +1,4 @@
-"""A quick search along one axis: the operators that cost most choose first, the others follow; then each may think again."""
+"""A quick search along one axis: the most expensive operators choose first, the others follow; then each choice is revised once."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ SWEEPS = 3
 
 
 def solve(unary: Sequence[np.ndarray], edges: Sequence[tuple[int, int, np.ndarray]], order: Sequence[int]) -> list[int]:
-    """A value for each variable: in this order, by what it costs itself and beside neighbours that have chosen."""
+    """Return a value for each variable, chosen in this order by its cost alone and with neighbours that have chosen."""
     neighbours: list[list[tuple[int, np.ndarray]]] = [[] for _ in unary]
     for first, other, costs in edges:
         if first != other:

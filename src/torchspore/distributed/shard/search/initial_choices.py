@@ -1,4 +1,4 @@
-"""The choices of a local graph that was built without a search, as choices of variables: a search that starts there ends no worse."""
+"""Converts a local graph that was built without a search to choices of variables: a search that starts there never ends worse."""
 from __future__ import annotations
 
 from torch.fx.node import Node
@@ -11,7 +11,7 @@ from torchspore.engine.layouts.device_layout import Layout
 
 
 def choices_of(model: Model, local: LocalGraph) -> list[Choice]:
-    """The choice of each variable along the only axis of the local graph's grid."""
+    """Return the choice of each variable along the only axis of the local graph's grid."""
     placed = {placed_node.node: placed_node for placed_node in local.split_operators}
     holders = [node for node in model.module.graph.nodes if node.op == "placeholder"]
     inputs = {node: layout for node, (layout, _) in zip(holders, local.inputs)}

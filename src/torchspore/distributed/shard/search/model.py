@@ -1,7 +1,7 @@
-"""The captured graph as variables: how each operator is cut, how each value lies that several operators use.
+"""The captured graph as variables: the split of each operator, and the layout of each value with several users.
 
-A variable is solved for along one axis of the grid at a time. What an operator is cut by there is one of its rule's factors, or none, or it
-lets terms through. Operators over lists are as many variables as there are places in the lists.
+A variable is solved for along one axis of the grid at a time. Its choices there are the factors of the operator's rule, no split, or
+partial sums that pass through. Operators over lists have as many variables as their lists have positions.
 """
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ HOLDER, OPERATOR, VALUE, END = "holder", "operator", "value", "end"
 
 @dataclass
 class Operand:
-    """One use of a value: which variable gives it, as its which result; the dimensions in factors of the user's rule."""
+    """A use of a value: the variable that produces it, the index of the result, and the dimensions in factors of the user's rule."""
 
     source: int
     result: int
@@ -49,7 +49,7 @@ class Operand:
 
 @dataclass
 class Variable:
-    """One thing to decide."""
+    """A variable."""
 
     kind: str
     node: Node
@@ -89,7 +89,7 @@ class Variable:
 
 
 class Model:
-    """The variables of one captured graph; `fixed` says of inputs how they lie, those left out may be cut; `keeps(node)` of results."""
+    """The variables of a captured graph; `fixed` has the layouts of inputs that must not change; `keeps(node)` those of results."""
 
     def __init__(self, module: torch.fx.GraphModule, fixed: Mapping[Node, Layout], marked: Mapping[Node, Layout], machine: Machine,
                  keeps: bool) -> None:
@@ -140,7 +140,7 @@ class Model:
         return variable.fixed if variable.kind != HOLDER or is_unsplit else self.fixed.get(variable.node)
 
     def _number(self) -> None:
-        """Give variables that are alike the same number, which is the same in all grids."""
+        """Give equal variables the same number, which is the same in all grids."""
         numbers = self._fixed_forms
         for variable in self.variables:
             variable.form = numbers.setdefault((variable.unfixed, variable.fixed), len(numbers))
@@ -213,7 +213,7 @@ class Model:
         self._give(node, outs, [(len(self.variables) - 1, 0)])
 
     def _enter_parts(self, node: Node, names: list[Node], outs: list[Any], operator_parts: OperatorParts) -> None:
-        """The variables of one operator: one for all factors that meet in a value."""
+        """Return the variables of an operator: one for all factors that share a value."""
         written_nodes = set(nodes_written_by(node))
         is_late = bool(node.meta.get(node_metadata.OPTIMIZER))
         first = len(self.variables)
@@ -230,7 +230,7 @@ class Model:
     # ---- values
 
     def _give(self, node: Node, outs: list[Any], result_positions: list[tuple[int, int] | None]) -> None:
-        """Notes where the values of a node are; one that several use becomes a variable."""
+        """Record where the values of a node are; a value with several users becomes a variable."""
         items = iter(result_positions)
         results: list[tuple[int, int] | None] = []
         for at, out in enumerate(outs):
@@ -288,7 +288,7 @@ def _term_kinds(variable: Variable, sources: Sequence[Variable]) -> frozenset[st
 
 
 def _form(variable: Variable, sources: Sequence[Variable]) -> Any:
-    """Return everything of a variable, and of the values that it uses, that choices and their costs depend on, except fixed layouts."""
+    """Return everything that a variable's choices and costs depend on, including the values that it reads, except fixed layouts."""
     rule, wide = variable.rule, variable.wide
     return (
         variable.kind,
@@ -317,7 +317,7 @@ def _form(variable: Variable, sources: Sequence[Variable]) -> Any:
 
 
 def node_tensors(node: Node) -> list[Node]:
-    """The nodes among a call's arguments that stand for Tensors; the pass takes their Values in this order."""
+    """Return the nodes among a call's arguments that stand for Tensors; the pass reads their Values in this order."""
     return [leaf for leaf in tree.leaves(list(arguments_by_name(node).values())) if isinstance(leaf, Node)]
 
 

@@ -1,6 +1,6 @@
 """The parts of an operator that are split independently of each other: an operator over lists has one for each position of its lists.
 
-Layers of a network repeat, and so do their operators: two calls of one operator whose arguments have the same shapes have the same parts.
+Layers of a network repeat, and so do their operators: two calls of an operator whose arguments have the same shapes have the same parts.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from torchspore.engine.tensors import tree
 
 @dataclass(frozen=True)
 class Part:
-    """One part of an operator: the operands and results whose dimensions share factors, with the rule for these alone."""
+    """A part of an operator: the operands and results whose dimensions share factors, with the rule for these alone."""
 
     relaxed: Wide
     operands: tuple[int, ...]
@@ -53,7 +53,7 @@ class OperatorParts:
 
 
 class Operators:
-    """The parts of the operators of a graph on an assumed machine; operators that are alike share theirs."""
+    """The parts of the operators of a graph on an assumed machine; equal operators share them."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -122,7 +122,7 @@ def _unsplit_rule(inputs: Sequence[torch.Tensor], outs: Sequence[torch.Tensor]) 
 
 
 def _terms_outside(rule: Rule) -> list[Mapping[int, str]]:
-    """Return for each result the factors that leave terms, those of its own dimensions left out."""
+    """Return for each result the factors that leave partial sums, without those of its dimensions."""
     each = rule.reduced_each or [rule.reduced] * len(rule.outputs)
     inside = [{factor for dim in dims for factor in dim} for dims in rule.outputs]
     return [{factor: kind for factor, kind in terms.items() if factor not in own} for own, terms in zip(inside, each)]
@@ -145,14 +145,14 @@ def _restricted(relaxed: Wide, names: Mapping[int, int], operands: Sequence[int]
 
 
 def _factors_to_split(relaxed: Wide) -> tuple[int, ...]:
-    """Return the factors that may be cut: those of operands, and those that a result may be cut along though no operand has them."""
+    """Return the factors that may be split: those of operands, and those that a result may be split along although no operand has them."""
     rule = relaxed.rule
     in_use = {factor for dims in rule.inputs for dim in dims for factor in dim} | relaxed.local_factors
     return tuple(factor for factor, size in rule.sizes.items() if factor in in_use and factor not in rule.locked and size > 1)
 
 
 def _groups(rule: Rule) -> dict[int, int]:
-    """By factor the number of its group: factors that meet in an operand or a result are one group."""
+    """Return by factor the number of its group: factors that occur together in an operand or a result form a group."""
     head = {factor: factor for factor in rule.sizes}
 
     def find(factor: int) -> int:

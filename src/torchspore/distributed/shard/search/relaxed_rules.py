@@ -10,7 +10,7 @@ from torchspore.distributed.shard.propagation_rules.rule import Dims, Naming, Ru
 
 @dataclass(frozen=True)
 class Wide:
-    """A rule, the factors that a result may be cut along though no operand has them, and what a cut exchanges inside of the operator."""
+    """A rule, the factors that a result may be split along although no operand has them, and the exchanges inside of the operator."""
 
     rule: Rule
     local_factors: frozenset[int] = frozenset()

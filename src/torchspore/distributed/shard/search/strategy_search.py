@@ -56,7 +56,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A plan for one grid, and what the search thinks that it costs."""
+    """A plan for one grid, and its cost in the search's model."""
 
     mesh: Mesh
     seconds: float
@@ -66,7 +66,7 @@ class Candidate:
 
     @property
     def plan(self) -> Plan:
-        """The layouts that the choices mean."""
+        """Return the layouts that the choices mean."""
         return plan_of(self.model, self.chosen)
 
 
@@ -135,7 +135,7 @@ class Search:
 
 
 def grids(base: Mesh) -> Iterator[Mesh]:
-    """The base, and finer grids of up to three axes (or as many as the base has), the coarsest first."""
+    """Return the base, and finer grids of up to three axes (or as many as the base has), the coarsest first."""
     most = max(3, len(base.sizes))
     every: list[tuple[int, ...]] = []
     for parts in itertools.product(
@@ -154,7 +154,7 @@ def halved(base: Mesh) -> Mesh:
 
 
 def _levels(base: Mesh) -> list[list[int]]:
-    """The sizes of the levels into which each axis is divided."""
+    """Return the sizes of the levels into which each axis is divided."""
     sizes = [list(_primes(size)) for size in base.sizes]
     while sum(map(len, sizes)) > LEVELS and any(len(factoring) > 1 for factoring in sizes):
         longest = max(sizes, key=len)
@@ -163,9 +163,9 @@ def _levels(base: Mesh) -> list[list[int]]:
 
 
 def joined_levels(base: Mesh, fine: Mesh, model: Model, chosen: list[list[Choice]], share: float) -> Mesh:
-    """Return the grid in which levels of one axis of the base that cut this share of the products alike are one axis.
+    """Return the grid in which levels of one axis of the base that split this share of the products alike are one axis.
 
-    Levels are solved one after the other, each without knowing the next; an axis that stands for several of them is solved as one.
+    Levels are solved one after the other without knowledge of the next; an axis that replaces several levels is solved as one.
     """
     products = [(at, variable.products) for at, variable in enumerate(model.variables) if variable.products]
     least = share * sum(seconds for _, seconds in products)
@@ -213,7 +213,7 @@ def _solved(
 ) -> tuple[list[list[Choice]], float]:
     """Return the choices of all variables along each axis, and the seconds of a step.
 
-    One axis after the other is solved for, given the choices along those before it; `is_refined` solves each again, given all others.
+    The axes are solved one after the other, given the choices along earlier ones; `is_refined` solves each again, given all others.
     """
     axes = range(len(mesh.sizes))
     chosen: list[list[Choice] | None] = [None for _ in axes]
@@ -254,7 +254,7 @@ def _least(
 
 
 def _improved(tables: elimination.Elimination, start: list[int], tally: Tally) -> list[int]:
-    """The best values; where tables get too wide some are guessed, and each round guesses from the one before."""
+    """Return the best values; if tables are too large, some values are guessed, and each round starts from the previous one."""
     best, total = start, elimination.total_of(tables.unary, tables.edges, start)
     for _ in range(3):
         solved = tables.solved(best)
@@ -269,7 +269,7 @@ def _improved(tables: elimination.Elimination, start: list[int], tally: Tally) -
 
 
 def plan_of(model: Model, chosen: list[list[Choice]]) -> Plan:
-    """The layouts that choices mean."""
+    """Return the layouts that choices mean."""
     inputs: dict[Node, Layout] = {}
     operands: dict[Node, dict[int, Layout]] = {}
     results: dict[Node, dict[int, Layout]] = {}

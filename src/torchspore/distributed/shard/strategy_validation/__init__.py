@@ -1,4 +1,4 @@
-"""Which strategies fit a call of a primitive, and which layouts its inputs and outputs have: MindSpore's rules, family by family."""
+"""Strategies that fit a call of a primitive, and the layouts of its inputs and outputs: MindSpore's rules, family by family."""
 from __future__ import annotations
 
 import functools
@@ -70,7 +70,7 @@ def takes(name: str, attributes: Mapping[str, Any], shapes: Iterable[Iterable[in
 def layouts_of(
     name: str, attributes: Mapping[str, Any], shapes: Iterable[Iterable[int]], in_strategy: Any, out_strategy: Any = None, devices: int = 1,
 ) -> Fit:
-    """The grid of devices and the layouts of inputs and outputs.
+    """Return the grid of devices and the layouts of inputs and outputs.
 
     `attributes` are the primitive's arguments that are not Tensors, of its constructor and its call, by MindSpore's names; `shapes` are
     those of its Tensors; a strategy is a tuple of tuples of numbers or of Layouts, one for each Tensor. Raises ValueError, with the nearest
@@ -89,7 +89,8 @@ def layouts_of(
 
 
 def replicated(ranks: Iterable[int], outputs: Iterable[int], devices: int) -> Fit:
-    """Return the layouts of an operator without a strategy: each device has all of every input and output, given their numbers of axes."""
+    """Return the layouts of an operator without a strategy, from the ranks of its inputs and outputs: each device has all values in full.
+    """
     return Fit(
         (devices,), tuple(replicated_layout(rank, devices) for rank in ranks), tuple(replicated_layout(rank, devices) for rank in outputs)
     )

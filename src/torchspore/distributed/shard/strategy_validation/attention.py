@@ -9,10 +9,10 @@ _LETTERS = {"B": "b", "N": "n", "S": "s", "D": UNCUT, "H": "n", "T": UNCUT}
 
 
 def attention(call: Call) -> tuple[Form, ...]:
-    """query, key and value as `input_layout` says; the results are two of statistics, an unused one, and that of attention.
+    """query, key and value as `input_layout` says; the results are two statistics, an unused one, and the attention.
 
     With the attribute `enable_ring_attention` or `enable_flash_sp`, keys and values may be split along the sequence as queries are. Heads
-    of keys and values may stay uncut, as those that all queries share. Masks and shifts are split as the scores (b, n, s, keys), along
+    of keys and values may stay unsplit, like those that all queries share. Masks and shifts are split as the scores (b, n, s, keys), along
     the axes on which they are as long, or not at all.
     """
     layout = str(call.get("input_layout", default="BSH"))
@@ -39,7 +39,7 @@ def attention(call: Call) -> tuple[Form, ...]:
 
 
 def _of_scores(shape: Shape, sizes: Mapping[str, int]) -> Labels:
-    """The labels of a mask or shift: the last axes of (b, n, s, keys), or lengths for each batch (b,)."""
+    """Return the labels of a mask or shift: the last axes of (b, n, s, keys), or lengths for each batch (b,)."""
     if len(shape) == 1:
         return ("b",) if shape[0] == sizes.get("b") else (UNCUT,)
     letters = ("b", "n", "s", UNCUT)[-len(shape):]

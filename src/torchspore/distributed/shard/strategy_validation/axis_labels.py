@@ -19,9 +19,8 @@ class Form:
     """The axes of one call of an operator.
 
     A label that no output has is summed over (or reduced otherwise): splitting it costs a collective. `order` is the order of the grid's
-    axes, the major first. `uncut` maps each label that must not be split to the reason; `check` looks at all cuts together and at the
-    number of devices, and gives the reason why they do not fit. `scatters` is a label that is summed over, along which rows of the output
-    may be cut, too.
+    axes, the major first. `uncut` maps each label that must not be split to the reason; `check` reads all splits together with the number
+    of devices, and returns the reason why they do not fit. `scatters` is a summed label along which rows of the output may be split, too.
     """
 
     inputs: tuple[Labels, ...]
@@ -42,27 +41,27 @@ class Form:
     """Labels of outputs that stand for several labels together, the major first."""
 
     def spoken(self, shapes: tuple[Shape, ...]) -> tuple[tuple[Labels, Shape], ...]:
-        """The labels and lengths that the numbers of a strategy speak of, for each of its tuples."""
+        """Return the labels and lengths that the numbers of a strategy refer to, for each of its tuples."""
         return tuple(zip(self.inputs, shapes)) if self.written is None else self.written
 
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a primitive: its name, its arguments that are not Tensors by name, and the shapes of its Tensors."""
+    """A call of a primitive: its name, its arguments that are not Tensors by name, and the shapes of its Tensors."""
 
     name: str
     attributes: Mapping[str, Any]
     shapes: tuple[Shape, ...]
 
     def get(self, *names: str, default: Any = None) -> Any:
-        """The first of these arguments that was given."""
+        """Return the first of these arguments that has a value."""
         for name in names:
             if self.attributes.get(name) is not None:
                 return self.attributes[name]
         return default
 
     def axis(self, *names: str, rank: int | None = None, default: Any = None) -> int:
-        """An argument that names an axis, counted from the front."""
+        """Return an argument that names an axis, counted from the front."""
         return int(self.get(*names, default=default)) % max(1, len(self.shapes[0]) if rank is None else rank)
 
     def __str__(self) -> str:
@@ -74,11 +73,11 @@ Family = Callable[[Call], Form | tuple[Form, ...]]
 
 
 def on_all_devices(cuts: Cuts, devices: int) -> str | None:
-    """Why these cuts do not use every device."""
+    """Return why these splits do not use every device."""
     used = prod(cuts.values())
     return None if used == devices else f"cuts that use all {devices} devices, got {used}"
 
 
 def labels(rank: int, letter: str = "d") -> Labels:
-    """A label for each axis: d0, d1, ..."""
+    """Return a label for each axis: d0, d1, ..."""
     return tuple(f"{letter}{axis}" for axis in range(rank))

@@ -1,11 +1,11 @@
-"""Operators that work on each number alone, with broadcasting."""
+"""Elementwise operators, with broadcasting."""
 from __future__ import annotations
 
 from torchspore.distributed.shard.strategy_validation.axis_labels import UNCUT, Call, Family, Form, Labels, labels
 
 
 def elementwise(call: Call) -> Form:
-    """All inputs are broadcast against each other, counted from the last axis."""
+    """All inputs broadcast against each other, counted from the last axis."""
     rank = max(map(len, call.shapes))
     sizes = [
         max((shape[axis - rank + len(shape)] for shape in call.shapes if axis >= rank - len(shape)), default=1) for axis in range(rank)

@@ -1,11 +1,10 @@
-"""Products of matrices on a grid of two or three axes: `MatMul` with Layouts and the attribute `enable_nd_tp`.
+"""Matrix products on a grid of two or three axes: `MatMul` with Layouts and the attribute `enable_nd_tp`.
 
-x cuts the inner axis of both matrices, y the columns of the second one, z the rows. With two axes the first matrix is stored with its inner
-axis cut by (x, y): it is gathered along y, and the sum over x is scattered along the columns, (y, x). With three axes the rows of the first
-matrix are cut by (z, y) and the inner axis of the second by (x, z): both are gathered, and the sum is scattered along the rows, (z, x). So
-the result is cut as the first matrix of a product with x and y exchanged. Other names may cut rows first.
-
-The axes of the products: Optimus (Xu and others, arXiv 2104.05343) and 3D tensor parallelism (Bian and others, arXiv 2105.14450).
+x splits the inner axis of both matrices, y the columns of the second one, z the rows. With two axes the first matrix is stored with its
+inner axis split by (x, y): it is gathered along y, and the sum over x is scattered along the columns, (y, x). With three axes the rows of
+the first matrix are split by (z, y) and the inner axis of the second by (x, z): both are gathered, and the sum is scattered along the rows,
+(z, x). The result therefore has the layout of the first matrix of a product with x and y exchanged. Other axes may split rows first. The
+axes of the products: Optimus (Xu and others, arXiv 2104.05343) and 3D tensor parallelism (Bian and others, arXiv 2105.14450).
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators with some axes that stay uncut, while they compute along the others independently: Fourier transforms, boxes, distances."""
+"""Operators that treat some axes as independent and keep the others unsplit: Fourier transforms, boxes, distances."""
 from __future__ import annotations
 
 from torchspore.distributed.shard.strategy_validation.axis_labels import UNCUT, Call, Family, Form, Labels, labels
@@ -19,7 +19,7 @@ def _transform(axis: tuple[int, ...] | None) -> Family:
 
 
 def last_two_uncut(call: Call) -> Form:
-    """Matrices in the last two axes, each computed alone."""
+    """Matrices in the last two axes, each computed independently."""
     rank = len(call.shapes[0])
     axes = labels(rank)
     uncut = {axes[at]: f"axis {at} belongs to a matrix" for at in range(max(0, rank - 2), rank)}
@@ -33,7 +33,7 @@ def encoded_boxes(call: Call) -> Form:
 
 
 def valid_boxes(call: Call) -> Form:
-    """A list (n, 4) of boxes and the sizes of an image, which stay uncut."""
+    """A list (n, 4) of boxes and the sizes of an image, which stay unsplit."""
     return Form(inputs=(("n", UNCUT), (UNCUT,)), outputs=(("n",),), order=("n",))
 
 
@@ -63,7 +63,7 @@ def distances(call: Call) -> Form:
 
 
 def outer(call: Call) -> Form:
-    """Each number of one list with each of another one."""
+    """Each number of one list with each number of another."""
     return Form(inputs=(("p",), ("r",)), outputs=(("p", "r"),), order=("p", "r"))
 
 
@@ -75,7 +75,7 @@ def sampled(call: Call) -> Form:
 
 
 def chosen(call: Call) -> Form:
-    """Positions of a random choice among all numbers: nothing may be cut."""
+    """Positions of a random choice among all numbers: nothing may be split."""
     rank = len(call.shapes[0])
     return Form(inputs=((UNCUT,) * rank,), outputs=((UNCUT, UNCUT), (UNCUT,)), order=())
 

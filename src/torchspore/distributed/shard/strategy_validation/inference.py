@@ -8,9 +8,9 @@ _LETTERS = {"B": "b", "N": "n", "S": UNCUT, "D": UNCUT, "H": "n", "T": "b"}
 
 
 def full_attention(call: Call) -> tuple[Form, ...]:
-    """query, key and value as `input_layout` says: batch and heads may be cut, alike for all three; heads of keys may also stay uncut.
+    """query, key and value as `input_layout` says: batch and heads may be split, alike for all three; heads of keys may also stay unsplit.
 
-    The optional Tensors behind them are cut as the batch or the heads that they have, or not at all.
+    The optional Tensors after them are split along their batch or heads, or not at all.
     """
     name = str(call.get("input_layout", default="BSH"))
     heads = int(call.get("num_heads", "head_num", default=1))
@@ -43,9 +43,9 @@ def _optional(shape: Shape, sizes: dict[str, int], width: int) -> Labels:
 
 
 def paged_attention(call: Call) -> tuple[Form, ...]:
-    """query (n, N, D), (n, 1, N * D) or (n, N * D), two caches (blocks, size, N, D), numbers of blocks (n, most), lengths (n,), masks.
+    """query (n, N, D), (n, 1, N * D) or (n, N * D), two caches (blocks, size, N, D), block numbers (n, most), lengths (n,), masks.
 
-    The tokens, the heads and their features may be cut; numbers of blocks and lengths as the tokens, or on their own.
+    The tokens, the heads and their features may be split; block numbers and lengths like the tokens, or independently.
     """
     query_shape, cache_shape = call.shapes[:2]
     by_heads = len(query_shape) == 3 and query_shape[-1] == cache_shape[-1]
@@ -72,7 +72,7 @@ def _of_tokens(shape: Shape, tokens: int) -> Labels:
 
 
 def cached(call: Call) -> Form:
-    """New keys and values (s, N, D) or (b, s, N * D), caches (blocks, size, N, D), slots: heads and features may be cut."""
+    """New keys and values (s, N, D) or (b, s, N * D), caches (blocks, size, N, D), slots: heads and features may be split."""
     key, cache = call.shapes[0], next(shape for shape in call.shapes if len(shape) == 4)
     by_heads = key[-1] == cache[-1]
     new = (*(UNCUT,) * (len(key) - 2), "n", "d") if by_heads else (*(UNCUT,) * (len(key) - 1), "n")
@@ -82,7 +82,7 @@ def cached(call: Call) -> Form:
 
 
 def updated_cache(call: Call) -> Form:
-    """A cache, positions and updates: all axes but the first may be cut; the axis of the positions stays uncut here."""
+    """A cache, positions and updates: all axes but the first may be split; the axis of the positions stays unsplit here."""
     axis = call.axis("axis", default=-2)
     axes = tuple(UNCUT if at in (0, axis) else f"d{at}" for at in range(len(call.shapes[0])))
     order = tuple(label for label in axes if label != UNCUT)
@@ -90,7 +90,7 @@ def updated_cache(call: Call) -> Form:
 
 
 def rotated(call: Call) -> tuple[Form, ...]:
-    """Queries and keys (b, s, h) or (b, s, n, d), tables of cosines and sines, which stay uncut, and positions."""
+    """Queries and keys (b, s, h) or (b, s, n, d), tables of cosines and sines, which stay unsplit, and positions."""
     rank = len(call.shapes[0])
     rows: Labels = {2: ("b", "n"), 3: ("b", UNCUT, "n")}.get(rank, ("b", UNCUT, "n", UNCUT))
     tables = tuple((UNCUT,) * len(shape) for shape in call.shapes[2:4])
@@ -101,7 +101,7 @@ def rotated(call: Call) -> tuple[Form, ...]:
 
 
 def rotated_tensor(call: Call) -> Form:
-    """x, and cosines and sines that are broadcast against it; the last axis stays uncut."""
+    """x, and cosines and sines that broadcast against it; the last axis stays unsplit."""
     shape = call.shapes[0]
     axes = (*(f"d{at}" for at in range(len(shape) - 1)), UNCUT)
     tables = tuple(
@@ -111,12 +111,12 @@ def rotated_tensor(call: Call) -> Form:
 
 
 def uncut(call: Call) -> Form:
-    """Every input stays uncut, as MindSpore's rule of the operator asks."""
+    """Every input stays unsplit, as MindSpore's rule of the operator requires."""
     return Form(inputs=tuple((UNCUT,) * len(shape) for shape in call.shapes), outputs=(), order=())
 
 
 def quantized_product(call: Call) -> tuple[Form, ...]:
-    """A product of matrices, and behind them numbers of the columns (j,) or of groups of rows and columns (groups, j)."""
+    """A matrix product, followed by numbers for the columns (j,) or for groups of rows and columns (groups, j)."""
     flags = {"transpose_a": call.get("transpose_x", "transpose_x1", default=False),
              "transpose_b": call.get("transpose_weight", "transpose_x2", default=False)}
     product = matrix_product(Call(call.name, flags, call.shapes[:2]))[0]
@@ -134,7 +134,7 @@ def quantized_product(call: Call) -> tuple[Form, ...]:
 
 
 def quantized_rows(call: Call) -> Form:
-    """Rows that are scaled to integers, each by its largest number, and the scales; the last axis stays uncut."""
+    """Rows that are scaled to integers, each by its largest number, and the scales; the last axis stays unsplit."""
     axes = (*(f"d{at}" for at in range(len(call.shapes[0]) - 1)), UNCUT)
     return Form(inputs=(axes, (UNCUT,))[:len(call.shapes)], outputs=(axes, axes[:-1]), order=axes[:-1])
 

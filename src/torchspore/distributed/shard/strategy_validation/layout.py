@@ -20,27 +20,27 @@ class TensorLayout:
     tensor_map: tuple[MapEntry, ...]
 
     def axes(self, dimension: int) -> tuple[int, ...]:
-        """The axes of the grid, counted from the front, that cut an axis of the Tensor, the major first."""
+        """Return the axes of the grid, counted from the front, that split an axis of the Tensor, the major first."""
         last = len(self.device_matrix) - 1
         return tuple(last - entry for entry in _entries_of(self.tensor_map[dimension]))
 
     def cuts(self) -> tuple[int, ...]:
-        """Into how many parts each axis of the Tensor is cut."""
+        """Return the number of parts of each axis of the Tensor."""
         return tuple(prod(self.device_matrix[axis] for axis in self.axes(dimension)) for dimension in range(len(self.tensor_map)))
 
     def is_unsplit(self) -> bool:
-        """Return whether every device holds all of it."""
+        """Return whether every device stores the full Tensor."""
         return all(cut == 1 for cut in self.cuts())
 
     def slice_shape(self, shape: Iterable[int]) -> tuple[int, ...]:
-        """The shape of the part that one device holds. Raises ValueError where the layout does not divide the shape."""
+        """Return the shape of the part that one device stores. Raises ValueError if the layout does not divide the shape."""
         slice_shape, cuts = tuple(shape), self.cuts()
         if len(slice_shape) != len(cuts) or any(size % cut for size, cut in zip(slice_shape, cuts)):
             raise ValueError(message(f"a Tensor of shape {slice_shape} cut by {self}", f"a shape of {len(cuts)} axes that {cuts} divide"))
         return tuple(size // cut for size, cut in zip(slice_shape, cuts))
 
     def coordinates(self, rank: int) -> tuple[int, ...]:
-        """Which part of each axis the device with this number in the grid holds."""
+        """Return the index of the part of each axis on the device with this number in the grid."""
         at = _unravelled(rank, self.device_matrix)
         dims = []
         for dimension in range(len(self.tensor_map)):
@@ -51,12 +51,12 @@ class TensorLayout:
         return tuple(dims)
 
     def slices(self, rank: int, shape: Iterable[int]) -> tuple[slice, ...]:
-        """The part of a whole Tensor that the device with this number in the grid holds. Raises ValueError as `slice_shape`."""
+        """Return the part of a full Tensor that the device with this number in the grid stores. Raises ValueError as `slice_shape` does."""
         sizes = self.slice_shape(shape)
         return tuple(slice(part * size, (part + 1) * size) for part, size in zip(self.coordinates(rank), sizes))
 
     def squeezed(self) -> TensorLayout:
-        """The same layout without axes of the grid that have one device, as MindSpore's files have it."""
+        """Return the layout without axes of the grid that have one device, as in MindSpore's files."""
         sizes = [axis for axis, size in enumerate(self.device_matrix) if size > 1]
         renamed = {axis: len(sizes) - 1 - position for position, axis in enumerate(sizes)}
         tensor_map = []
@@ -82,12 +82,13 @@ def _unravelled(rank: int, sizes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def replicated_layout(rank: int, devices: int) -> TensorLayout:
-    """The layout of a Tensor of `rank` axes that each of the devices holds whole."""
+    """Return the layout of a Tensor of `rank` axes that each device stores in full."""
     return TensorLayout((devices,), (-1,) * rank)
 
 
 def read(layout: Any) -> TensorLayout:
-    """The layout that a `mindspore.Layout` stands for; an axis named interleaved_parallel cuts on one device, and so not at all here."""
+    """Return the layout that a `mindspore.Layout` describes; an axis named interleaved_parallel splits on one device, and so not at all
+    here."""
     if isinstance(layout, TensorLayout):
         return layout
     facts = layout.to_dict()
@@ -105,7 +106,7 @@ def read(layout: Any) -> TensorLayout:
 
 
 def _without_none(entry: MapEntry) -> MapEntry:
-    """The entry without the -1 that 'None' stands for in a tuple of names."""
+    """Return the entry without the -1 that 'None' stands for in a tuple of names."""
     if isinstance(entry, int):
         return entry
     axes = _entries_of(entry)

@@ -1,4 +1,4 @@
-"""Operators that read or write rows by their numbers."""
+"""Operators that read or write rows by their indexes."""
 from __future__ import annotations
 
 from dataclasses import replace
@@ -8,11 +8,11 @@ from torchspore.distributed.shard.strategy_validation.axis_labels import UNCUT, 
 
 
 def gather(call: Call) -> tuple[Form, ...]:
-    """Rows of a table by an array of numbers.
+    """Rows of a table by an array of indexes.
 
-    The numbers' axes and the table's other axes may be cut together. A table cut along the axis that is looked up is taken in three cases:
-    numbers whole, the result cut along its first axis; numbers cut along their first axis by the devices that are left, the result whole
-    along the table's; and along another axis than the first, numbers whole.
+    The axes of the indexes and the table's other axes may be split together. A table split along the axis of the lookup is accepted in
+    three cases: unsplit indexes, with the result split along its first axis; indexes split along their first axis by the remaining devices,
+    with a result that is unsplit along the table's axis; and, along another axis than the first, unsplit indexes.
     """
     table, numbers = call.shapes[:2]
     axis = call.axis("axis", "dim", default=0)
@@ -33,9 +33,9 @@ def gather(call: Call) -> tuple[Form, ...]:
 
 
 def _cut_rows(rows: Labels, index_labels: Labels, numbers: tuple[int, ...]) -> tuple[Form, ...]:
-    """The forms in which the first axis of a table is cut: the terms are scattered along the numbers, or summed on all devices.
+    """Return the forms in which the first axis of a table is split: partial sums are scattered along the indexes, or summed on all devices.
 
-    Without an out_strategy the first that fits is used, as in MindSpore.
+    Without an out_strategy the first form that fits is used, as in MindSpore.
     """
     others = rows[1:]
     uncut = (UNCUT,) * len(numbers)
@@ -81,20 +81,20 @@ def _cut_rows(rows: Labels, index_labels: Labels, numbers: tuple[int, ...]) -> t
 
 
 def embedding(call: Call) -> tuple[Form, ...]:
-    """Rows of a table by an array of numbers, which come first: the forms of `gather`."""
+    """Rows of a table by an array of indexes, which is the first input: the forms of `gather`."""
     numbers, table = call.shapes[:2]
     return tuple(replace(form, inputs=(form.inputs[1], form.inputs[0])) for form in gather(Call(call.name, {}, (table, numbers))))
 
 
 def gather_along(call: Call) -> Form:
-    """Numbers of places along one axis, which stays whole; input and places are cut alike."""
+    """Indexes along one unsplit axis; input and indexes are split alike."""
     axes = labels(len(call.shapes[0]))
     axis = call.axis("dim", "axis", default=0)
     return Form(inputs=(axes, axes), outputs=(axes,), order=axes, uncut={axes[axis]: f"axis {axis} is looked up"})
 
 
 def gather_nd_rows(call: Call) -> Form:
-    """Rows by tuples of numbers: the table stays whole, and so does the last axis of the numbers."""
+    """Rows by tuples of indexes: the table stays unsplit, and so does the last axis of the indexes."""
     table, numbers = call.shapes[:2]
     index_labels = (*labels(len(numbers) - 1, "i"), UNCUT)
     rest = (UNCUT,) * (len(table) - numbers[-1])
@@ -102,9 +102,9 @@ def gather_nd_rows(call: Call) -> Form:
 
 
 def scatter(call: Call) -> Form:
-    """Rows written by their numbers: numbers stay whole, the table's other axes are cut as the updates' are.
+    """Rows written by their indexes: the indexes stay unsplit, the table's other axes are split like the updates'.
 
-    Its first axis may be cut, too, but for ScatterUpdate.
+    Its first axis may be split, too, except for ScatterUpdate.
     """
     table, numbers = call.shapes[:2]
     axes = labels(len(table), "t")
@@ -114,7 +114,7 @@ def scatter(call: Call) -> Form:
 
 
 def scatter_nd_rows(call: Call) -> Form:
-    """Rows written by tuples of numbers: the axes that they name stay whole."""
+    """Rows written by tuples of indexes: the axes that the tuples name stay unsplit."""
     table, numbers = call.shapes[:2]
     named = numbers[-1]
     rest = labels(len(table) - named, "t")
@@ -124,7 +124,7 @@ def scatter_nd_rows(call: Call) -> Form:
 
 
 def segments(call: Call) -> Form:
-    """Rows joined by the numbers of their segments: cut rows give terms of each segment."""
+    """Rows joined by the numbers of their segments: split rows give partial results of each segment."""
     values, numbers = call.shapes[:2]
     axes = labels(len(values))
     count = len(numbers)

@@ -5,7 +5,7 @@ from torchspore.distributed.shard.strategy_validation.axis_labels import UNCUT, 
 
 
 def number_range(call: Call) -> Form:
-    """Numbers at equal distances from a start to an end: the strategy speaks of the result, of which each device computes a part."""
+    """Numbers at equal distances from a start to an end: the strategy describes the result, of which each device computes a part."""
     size = call.get("num", "steps")
     inputs = tuple((UNCUT,) * len(shape) for shape in call.shapes)
     has_size = isinstance(size, int)
@@ -15,14 +15,14 @@ def number_range(call: Call) -> Form:
 
 
 def updated_rows(call: Call) -> Form:
-    """A Tensor and values for some of its first axis, which stays uncut."""
+    """A Tensor and values for some of its first axis, which stays unsplit."""
     axes = labels(len(call.shapes[0]))
     rows = (UNCUT, *axes[1:])
     return Form(inputs=(rows, rows), outputs=(rows,), order=axes[1:])
 
 
 def repeated_along(call: Call) -> Form:
-    """Elements repeated along one axis, which stays uncut; without an axis all stay uncut."""
+    """Elements repeated along one axis, which stays unsplit; without an axis all axes stay unsplit."""
     shape = call.shapes[0]
     axis = call.get("axis", "dim")
     count = tuple((UNCUT,) * len(other) for other in call.shapes[1:])
@@ -33,14 +33,14 @@ def repeated_along(call: Call) -> Form:
 
 
 def sliced_along(call: Call) -> Form:
-    """A part along one axis, which stays uncut."""
+    """A part along one axis, which stays unsplit."""
     axis = call.axis("dim", default=0)
     axes = tuple(UNCUT if at == axis else f"d{at}" for at in range(len(call.shapes[0])))
     return Form(inputs=(axes,), outputs=(axes,), order=tuple(label for label in axes if label != UNCUT))
 
 
 def reduced_to_number(call: Call) -> Form:
-    """One number of all elements."""
+    """One number from all elements."""
     axes = labels(len(call.shapes[0]))
     return Form(inputs=(axes,), outputs=((),), order=axes)
 
@@ -52,7 +52,7 @@ def pooled_volumes(call: Call) -> Form:
 
 
 def quantized(call: Call) -> Form:
-    """x, and the smallest and largest number of all of it (1,), or of each channel."""
+    """x, and the smallest and largest number of all its elements (1,), or of each channel."""
     axes = labels(len(call.shapes[0]))
     channel = axes[call.axis("channel_axis", default=1)] if call.name.endswith("PerChannel") else UNCUT
     limits = (channel,) * len(call.shapes[1])
@@ -61,7 +61,7 @@ def quantized(call: Call) -> Form:
 
 
 def unique_numbers(call: Call) -> Form:
-    """Each number once: nothing may be cut."""
+    """Unique numbers: nothing may be split."""
     return Form(inputs=((UNCUT,),), outputs=((UNCUT,), (UNCUT,)), order=())
 
 

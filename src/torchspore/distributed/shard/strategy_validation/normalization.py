@@ -1,4 +1,4 @@
-"""Softmax, losses and norms: what looks at several numbers of one row."""
+"""Softmax, losses and norms: operators that read several numbers of one row."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ def _axes(call: Call, axes_given: int | Iterable[int]) -> set[int]:
 
 
 def along_rows(call: Call) -> Form:
-    """The result has the input's shape; the axes of `axis` (the last one where none is given) stay uncut."""
+    """The result has the input's shape; the axes of `axis` (by default the last one) stay unsplit."""
     axes = labels(len(call.shapes[0]))
     rows = _axes(call, call.get("axis", "dim", default=-1))
     return Form(
@@ -34,14 +34,14 @@ def sparse_cross_entropy(call: Call) -> Form:
 
 
 def reduced_loss(call: Call) -> Form:
-    """All inputs of one shape; a loss of that shape, or one number where `reduction` says so."""
+    """All inputs have one shape; the loss has that shape, or is one number, as `reduction` says."""
     axes = labels(len(call.shapes[0]))
     result = axes if call.get("reduction", default="mean") == "none" else ()
     return Form(inputs=(axes,) * len(call.shapes), outputs=(result,), order=axes)
 
 
 def layer_norm(call: Call) -> Form:
-    """x, gamma and beta; x is not cut from begin_norm_axis on."""
+    """x, gamma and beta; x is not split from begin_norm_axis on."""
     rank = len(call.shapes[0])
     axes = labels(rank)
     begin = call.axis("begin_norm_axis", default=1)
@@ -53,7 +53,7 @@ def layer_norm(call: Call) -> Form:
 
 
 def rms_norm(call: Call) -> Form:
-    """x and gamma; the mean of squares is summed over devices where the last axes are cut."""
+    """x and gamma; the mean of squares is summed over devices if the last axes are split."""
     axes = labels(len(call.shapes[0]))
     behind = len(call.shapes[1])
     before = axes[:len(axes) - behind]
@@ -61,14 +61,14 @@ def rms_norm(call: Call) -> Form:
 
 
 def batch_norm(call: Call) -> Form:
-    """x (n, c, ...) and scale, bias, mean and variance (c,): the statistics are those of the whole batch."""
+    """x (n, c, ...) and scale, bias, mean and variance (c,): the statistics are those of the full batch."""
     axes = ("n", "c", *labels(len(call.shapes[0]) - 2, "s"))
     if call.get("data_format", "format", default="NCHW") == "NHWC":
         axes = ("n", *labels(len(call.shapes[0]) - 2, "s"), "c")
     size = call.get("group_size", default=0)
 
     def check_group(cuts: Cuts, devices: int) -> str | None:
-        """Why statistics over groups of devices do not allow these cuts."""
+        """Return why statistics over groups of devices do not allow these splits."""
         if size and (size & (size - 1) or size > devices):
             return f"group_size a power of two up to {devices}, got {size}"
         if size and cuts["c"] > 1 and cuts["n"] > 1:
@@ -81,7 +81,7 @@ def batch_norm(call: Call) -> Form:
 
 
 def group_norm(call: Call) -> Form:
-    """x (n, c, ...), weight and bias (c,): only the batch may be cut."""
+    """x (n, c, ...), weight and bias (c,): only the batch may be split."""
     axes = ("n", "c", *labels(len(call.shapes[0]) - 2, "s"))
     uncut = dict.fromkeys(axes[1:], "a group is normalized together")
     return Form(inputs=(axes, *[("c",)] * (len(call.shapes) - 1)), outputs=(axes, ("n", UNCUT), ("n", UNCUT)), order=axes, uncut=uncut)

@@ -1,11 +1,11 @@
-"""Products of matrices."""
+"""Matrix products."""
 from __future__ import annotations
 
 from torchspore.distributed.shard.strategy_validation.axis_labels import UNCUT, Call, Family, Form, Labels, labels, on_all_devices
 
 
 def matrix_product(call: Call) -> tuple[Form, ...]:
-    """A product of the last two axes: rows i, the inner axis k, columns j; axes before them are broadcast against each other.
+    """A product of the last two axes: rows i, the inner axis k, columns j; the axes before them broadcast against each other.
 
     Both matrices may also be on one grid of all devices, rows along its first axis and columns along its second.
     """
@@ -32,14 +32,14 @@ def _batch(shape: tuple[int, ...], count: int) -> Labels:
 
 
 def dense(call: Call) -> Form:
-    """x (..., k), weight (j, k), and a bias (j,) where there is one."""
+    """x (..., k), weight (j, k), and an optional bias (j,)."""
     batch = labels(len(call.shapes[0]) - 1, "i")
     inputs = ((*batch, "k"), ("j", "k"), ("j",))[:len(call.shapes)]
     return Form(inputs=inputs, outputs=((*batch, "j"),), order=(*batch, "k", "j"), scatters="k", lenient=True)
 
 
 def feed_forward(call: Call) -> Form:
-    """x (..., h), weights ([e], h, f) and ([e], f, h), numbers of tokens (e,), biases ([e], f) and ([e], h): rows and f may be cut."""
+    """x (..., h), weights ([e], h, f) and ([e], f, h), numbers of tokens (e,), biases ([e], f) and ([e], h): rows and f may be split."""
     rows = labels(len(call.shapes[0]) - 1, "i")
     experts = (UNCUT,) * (len(call.shapes[1]) - 2)
     width, hidden = call.shapes[0][-1], call.shapes[1][-1]

@@ -1,11 +1,11 @@
-"""Operators that take axes away."""
+"""Operators that remove axes."""
 from __future__ import annotations
 
 from torchspore.distributed.shard.strategy_validation.axis_labels import UNCUT, Call, Family, Form, labels
 
 
 def reduction(call: Call) -> Form:
-    """Sum, mean, largest, ...: axes that are reduced may be cut; a collective joins what the devices found."""
+    """Sum, mean, maximum, ...: reduced axes may be split; a collective combines the devices' results."""
     rank = len(call.shapes[0])
     reduced_axes = call.get("axis", "dim", default=())
     reduced = {axis % rank for axis in ((reduced_axes,) if isinstance(reduced_axes, int) else tuple(reduced_axes))} or set(range(rank))
@@ -24,7 +24,7 @@ def square_sums(call: Call) -> Form:
 
 
 def arg_reduction(call: Call) -> Form:
-    """The largest or smallest along one axis, and where it is: two outputs."""
+    """The maximum or minimum along one axis, and its position: two outputs."""
     axis = call.axis("axis", default=0)
     axes = labels(len(call.shapes[0]))
     remaining_axes = tuple(UNCUT if place == axis else axes[place] for place in range(len(axes)))
@@ -34,7 +34,7 @@ def arg_reduction(call: Call) -> Form:
 
 
 def arg_reduction_along(call: Call) -> Form:
-    """The largest or smallest along `dim`, which stays uncut, and where it is."""
+    """The maximum or minimum along `dim`, which stays unsplit, and its position."""
     axes = labels(len(call.shapes[0]))
     axis = call.axis("dim", default=0)
     form = arg_reduction(Call(call.name, {"axis": axis, "keep_dims": call.get("keepdim", default=False)}, call.shapes))
@@ -42,7 +42,7 @@ def arg_reduction_along(call: Call) -> Form:
 
 
 def arg_reduction_value(call: Call) -> Form:
-    """The place of the largest or smallest along one axis."""
+    """The position of the maximum or minimum along one axis."""
     form = arg_reduction(call)
     return Form(inputs=form.inputs, outputs=form.outputs[:1], order=form.order)
 

@@ -1,4 +1,4 @@
-"""Operators that move, join, cut out or repeat what they are given."""
+"""Operators that move, join, slice or repeat their inputs."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ def transpose(call: Call) -> Form:
 
 
 def concat(call: Call) -> Form:
-    """Inputs behind each other along one axis, which stays whole."""
+    """Inputs concatenated along one axis, which stays unsplit."""
     axes = labels(len(call.shapes[0]))
     axis = call.axis("axis", "dim", default=0)
     return Form(
@@ -39,7 +39,7 @@ def stack(call: Call) -> Form:
 
 
 def split(call: Call) -> Form:
-    """Parts along one axis, which stays whole."""
+    """Parts along one axis, which stays unsplit."""
     axes = labels(len(call.shapes[0]))
     axis = call.axis("axis", "dim", default=0)
     sizes = call.get("size_splits", "split_size_or_sections")
@@ -48,7 +48,7 @@ def split(call: Call) -> Form:
 
 
 def unstack(call: Call) -> Form:
-    """Operators that handle each element along one axis alone."""
+    """Operators that treat each element along one axis separately."""
     axes = labels(len(call.shapes[0]))
     axis = call.axis("axis", default=0)
     rest = axes[:axis] + axes[axis + 1:]
@@ -61,7 +61,7 @@ def unstack(call: Call) -> Form:
 
 
 def part(call: Call) -> Form:
-    """A block of the input: axes that are not taken whole stay uncut."""
+    """A block of the input: axes that it covers only partly stay unsplit."""
     shape = call.shapes[0]
     axes = labels(len(shape))
     sizes = _numbers(call.get("size"))
@@ -70,7 +70,7 @@ def part(call: Call) -> Form:
 
 
 def strided(call: Call) -> Form:
-    """A block with steps: axes that are not taken whole, or in steps, stay uncut; `shrink_axis_mask` takes axes away."""
+    """A block with steps: axes that are covered partly, or in steps, stay unsplit; `shrink_axis_mask` removes axes."""
     shape = call.shapes[0]
     axes = labels(len(shape))
     if call.get("new_axis_mask", default=0) or call.get("ellipsis_mask", default=0):
@@ -97,7 +97,7 @@ def expand(call: Call) -> Form:
 
 
 def squeeze(call: Call) -> Form:
-    """Axes of length 1 taken away."""
+    """Axes of length 1 are removed."""
     shape = call.shapes[0]
     axes = labels(len(shape))
     gone = {
@@ -107,7 +107,7 @@ def squeeze(call: Call) -> Form:
 
 
 def broadcast(call: Call) -> Form:
-    """New axes before, and axes of length 1 made longer: none of them is cut."""
+    """New axes in front, and axes of length 1 stretched: none of them is split."""
     shape = call.shapes[0]
     axes = labels(len(shape))
     target_shape = _numbers(call.get("shape", default=shape))
@@ -117,7 +117,7 @@ def broadcast(call: Call) -> Form:
 
 
 def pad(call: Call) -> Form:
-    """Numbers around: axes that grow stay uncut. A flat list begins with the last axis; one that is not known lets none be cut."""
+    """Padding: axes that grow stay unsplit. A flat list begins with the last axis; with an unknown list no axis may be split."""
     axes = labels(len(call.shapes[0]))
     paddings = call.get("paddings", "padding", default=())
     if paddings and isinstance(paddings[0], (tuple, list)):
@@ -133,7 +133,7 @@ def pad(call: Call) -> Form:
 
 
 def tile(call: Call) -> Form:
-    """The strategy speaks of the result: of the number of repeats where an axis is repeated, else of the axis."""
+    """The strategy describes the result: the number of repeats if an axis is repeated, else the axis."""
     shape = call.shapes[0]
     repeats = _numbers(call.get("dims", "multiples", default=()))
     repeats = (1,) * (len(shape) - len(repeats)) + repeats
@@ -145,7 +145,7 @@ def tile(call: Call) -> Form:
 
 
 def one_hot(call: Call) -> Form:
-    """The strategy speaks of the result of indices: with one axis of indices the classes may be cut, too."""
+    """The strategy describes the result of indices: with one axis of indices the classes may be split, too."""
     shape = call.shapes[0]
     axes = labels(len(shape))
     axis = call.axis("axis", rank=len(shape) + 1, default=-1)
@@ -160,35 +160,35 @@ def one_hot(call: Call) -> Form:
 
 
 def sort(call: Call) -> Form:
-    """Numbers and their places, along an axis that stays whole."""
+    """Values and their positions, along an axis that stays unsplit."""
     axes = labels(len(call.shapes[0]))
     axis = call.axis("axis", "dim", default=-1)
     return Form(inputs=(axes,), outputs=(axes, axes), order=axes, uncut=_uncut(axes, (axis,), "axis {} is sorted"))
 
 
 def reverse(call: Call) -> Form:
-    """Axes turned round, which stay whole."""
+    """Reversed axes, which stay unsplit."""
     axes = labels(len(call.shapes[0]))
     turned = sorted({axis % len(axes) for axis in _numbers(call.get("axis", "dims", default=()))})
     return Form(inputs=(axes,), outputs=(axes,), order=axes, uncut=_uncut(axes, turned, "axis {} is turned round"))
 
 
 def flatten(call: Call) -> Form:
-    """All axes but the first made one."""
+    """All axes but the first are joined."""
     axes = labels(len(call.shapes[0]))
     uncut = _uncut(axes, range(1, len(axes)), "axis {} is joined with others")
     return Form(inputs=(axes,), outputs=((axes[0], UNCUT),), order=axes, uncut=uncut, lenient=True)
 
 
 def reshape(call: Call) -> Form:
-    """The input as its strategy says; which layout the result has is found from its neighbours, and is whole where none asks."""
+    """The input as its strategy says; the layout of the result follows from its neighbours, and is unsplit if none requests one."""
     axes = labels(len(call.shapes[0]))
     rank = len(_numbers(call.get("shape", default=())))
     return Form(inputs=(axes,), outputs=((UNCUT,) * rank,), order=axes, repeats_first=True)
 
 
 def swiglu(call: Call) -> Form:
-    """One half of an axis gates the other: the axis stays whole."""
+    """One half of an axis gates the other: the axis stays unsplit."""
     axes = labels(len(call.shapes[0]))
     return Form(
         inputs=(axes,), outputs=(axes,), order=axes, uncut=_uncut(axes, (call.axis("dim", "axis", default=-1),), "axis {} is halved"),
@@ -196,7 +196,7 @@ def swiglu(call: Call) -> Form:
 
 
 def resize(call: Call) -> Form:
-    """Images: batch and channels may be cut; heights and widths where each part is made of its own numbers alone."""
+    """Images: batch and channels may be split; heights and widths if each part depends on its numbers alone."""
     axes = ("n", "c", "h", "w")
     if "Nearest" in call.name and not call.get("align_corners", default=False):
         return Form(inputs=(axes,), outputs=(axes,), order=axes)

@@ -1,4 +1,4 @@
-"""Decides whether a strategy fits an operator's form, and the layouts that come of it."""
+"""Checks whether a strategy fits an operator's form, and computes the resulting layouts."""
 from __future__ import annotations
 
 import itertools
@@ -35,11 +35,12 @@ _WITHOUT_OUT_LAYOUTS = elementwise.FAMILIES.keys() - {"Cast", "Select", "AddN", 
 
 
 class Misfit(Exception):
-    """Why a strategy does not fit; it does not leave this package."""
+    """The reason why a strategy does not fit; it does not leave this package."""
 
 
 def fit(call: Call, forms: tuple[Form, ...], in_strategy: Any, out_strategy: Any, devices: int) -> Fit:
-    """The layouts of a strategy of numbers or of Layouts. Raises ValueError for one that does not fit, with the nearest one that does."""
+    """Return the layouts of a strategy of numbers or of Layouts. Raises ValueError for one that does not fit, with the nearest one that
+    does."""
     if call.name in _WITHOUT_OUT_LAYOUTS and out_strategy is not None and is_of_layouts(out_strategy):
         description = f"{call} with out_strategy {_shown(out_strategy)}"
         raise ValueError(message(description, "no out_strategy, as the layouts of its inputs say it"))
@@ -66,14 +67,14 @@ def fit(call: Call, forms: tuple[Form, ...], in_strategy: Any, out_strategy: Any
 
 
 def _that_count(call: Call, forms: tuple[Form, ...], strategy: Any) -> tuple[Form, ...]:
-    """The forms; where the strategy leaves out an input that one of them may cut, those that may."""
+    """Return the forms; if the strategy omits an input that a form may split, only the forms that may split an omitted input."""
     try:
         cut_inputs = {at for form in forms for at, (axes, _) in enumerate(form.spoken(call.shapes)) if set(axes) - {UNCUT}}
         return (
             forms if len(strategy) > max(cut_inputs, default=-1) else tuple(form for form in forms if _would_cut(form, call, len(strategy)))
         )
     except TypeError:
-        return forms                                           # what is not a strategy; each form says so
+        return forms                                           # not a strategy; each form reports that
 
 
 def _would_cut(form: Form, call: Call, after: int) -> bool:
@@ -111,7 +112,7 @@ def _shown(strategy: Any) -> str:
 
 
 def cuts_of(call: Call, form: Form, strategy: Any, devices: int) -> Cuts:
-    """Into how many parts each label is cut. Raises Misfit."""
+    """Return the number of parts of each label. Raises Misfit."""
     spoken = form.spoken(call.shapes)
     strategy = _completed(strategy, spoken)
     _check_count(strategy, spoken)
@@ -142,7 +143,7 @@ def cuts_of(call: Call, form: Form, strategy: Any, devices: int) -> Cuts:
 
 
 def _completed(strategy: Any, spoken: Spoken) -> Any:
-    """With the tuples of ones that may be left out behind: those of inputs that can't be cut."""
+    """Return the strategy with the omitted trailing tuples of ones: those of inputs that cannot be split."""
     if not isinstance(strategy, (tuple, list)) or any(label != UNCUT for axes, _ in spoken[len(strategy):] for label in axes):
         return strategy
     return (*strategy, *((1,) * len(axes) for axes, _ in spoken[len(strategy):]))
@@ -168,7 +169,7 @@ def _check_number(cut: Any, size: int, where: str, devices: int) -> None:
 
 
 def nearest(call: Call, forms: tuple[Form, ...], strategy: Any, devices: int) -> Strategy | None:
-    """The strategy that fits and differs from this one in the fewest numbers; None where it is too far off to say."""
+    """Return the fitting strategy that differs from this one in the fewest numbers; None if it differs in too many."""
     fits = [fit for form in forms if (fit := _nearest(call, form, strategy, devices))]
     return min(fits, key=lambda candidate: candidate[0][0])[1] if fits else None
 
@@ -204,7 +205,7 @@ def _nearest(call: Call, form: Form, strategy: Any, devices: int) -> tuple[tuple
 
 
 def _scattered(call: Call, form: Form, cuts: Cuts, axis_positions: dict[str, int], usual: TensorLayout, out_strategy: Any) -> TensorLayout:
-    """The layout of the output that an out_strategy of numbers asks for. Raises Misfit for another than the usual or a scattered one."""
+    """Return the layout of the output that an out_strategy of numbers requests. Raises Misfit for any but the usual or a scattered one."""
     requested_cuts = tuple(out_strategy[0]) if len(out_strategy) == 1 and isinstance(out_strategy[0], (tuple, list)) else None
     if form.is_chosen_by_output and not is_of_layouts(out_strategy):
         if requested_cuts != usual.cuts():
@@ -226,12 +227,12 @@ def _scattered(call: Call, form: Form, cuts: Cuts, axis_positions: dict[str, int
 
 
 def _row(form: Form) -> str:
-    """The label of the output's axis that a sum may be scattered along."""
+    """Return the label of the output's axis along which a sum may be scattered."""
     return form.outputs[0][-2] if len(form.outputs[0]) > 1 else form.outputs[0][0]
 
 
 def _unfit_rows(call: Call, form: Form, out: TensorLayout) -> str | None:
-    """What is expected of a layout of the output that scatters a sum along its rows; None where the rows divide."""
+    """Return what is expected of an output layout that scatters a sum along its rows; None if the rows divide."""
     label, axis = _row(form), form.outputs[0].index(_row(form))
     sizes = [
         shape[position] for shape, axes in zip(call.shapes, form.inputs) for position, label_at in enumerate(axes) if label_at == label
@@ -241,7 +242,7 @@ def _unfit_rows(call: Call, form: Form, out: TensorLayout) -> str | None:
 
 
 def by_layouts(call: Call, form: Form, layouts_given: tuple[TensorLayout, ...], out_strategy: Any, devices: int) -> Fit:
-    """The layouts of a strategy made of Layouts. Raises Misfit."""
+    """Return the layouts of a strategy of Layouts. Raises Misfit."""
     matrix = layouts_given[0].device_matrix
     numbers = [
         replicated_layout(len(axes), 1).tensor_map for axes in form.inputs[len(layouts_given) :] if all(label == UNCUT for label in axes)

@@ -1,4 +1,4 @@
-"""Convolution and pooling: a window that goes over images."""
+"""Convolution and pooling: a window that moves over images."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,7 +7,7 @@ from torchspore.distributed.shard.strategy_validation.axis_labels import UNCUT, 
 
 
 def _pair(value: Any, count: int = 2) -> tuple[int, ...]:
-    """The last two (or `count`) numbers of an argument that is one number, or one for each axis."""
+    """Return the last two (or `count`) numbers of an argument that is one number, or one for each axis."""
     if isinstance(value, int):
         return (value,) * count
     numbers = tuple(value)
@@ -15,7 +15,7 @@ def _pair(value: Any, count: int = 2) -> tuple[int, ...]:
 
 
 def convolution(call: Call) -> Form:
-    """x (n, i, h, w) and weight (o, i, window): channels in and out may be cut, and heights and widths, whose edges are exchanged."""
+    """x (n, i, h, w) and weight (o, i, window): channels in and out may be split, and heights and widths, whose edges are exchanged."""
     window = call.shapes[1][2:]
     x = ("n", "i", "h", "w") if call.get("data_format", default="NCHW") == "NCHW" else ("n", "h", "w", "i")
     result = tuple("o" if label == "i" else label for label in x)
@@ -38,12 +38,12 @@ def convolution_of_volumes(call: Call) -> Form:
 
 
 def transposed(call: Call) -> Form:
-    """dout (n, o, h, w) and weight (o, i, window): the way back of a convolution."""
+    """dout (n, o, h, w) and weight (o, i, window): the gradient of a convolution."""
     return Form(inputs=(("n", "o", "h", "w"), ("o", "i", UNCUT, UNCUT)), outputs=(("n", "i", "h", "w"),), order=("n", "o", "h", "w", "i"))
 
 
 def pooling(call: Call) -> Form:
-    """x (n, c, h, w): heights and widths may be cut where windows do not overlap."""
+    """x (n, c, h, w): heights and widths may be split if windows do not overlap."""
     axes = ("n", "c", "h", "w") if call.get("data_format", default="NCHW") == "NCHW" else ("n", "h", "w", "c")
     sizes = call.shapes[0][axes.index("h"):axes.index("w") + 1]
     spatial = _Spatial(call, sizes, _pair(call.get("kernel_size", default=1)))
@@ -51,14 +51,14 @@ def pooling(call: Call) -> Form:
 
 
 class _Spatial:
-    """Which cuts of heights and widths a window allows."""
+    """Return which splits of heights and widths a window allows."""
 
     def __init__(self, call: Call, sizes: tuple[int, ...], window: tuple[int, ...], axes: Labels = ("h", "w")) -> None:
         self._mode = str(call.get("pad_mode", default="valid")).lower()
         self._sides = tuple(zip(axes, sizes, window, _pair(call.get("stride", "strides", default=1), len(axes))))
 
     def of_convolution(self, cuts: Cuts, devices: int) -> str | None:
-        """Why a convolution does not allow these cuts."""
+        """Return why a convolution does not allow these splits."""
         for label, size, window, step in self._sides:
             if cuts[label] == 1:
                 continue
@@ -69,7 +69,7 @@ class _Spatial:
         return None
 
     def of_pooling(self, cuts: Cuts, devices: int) -> str | None:
-        """Why pooling does not allow these cuts."""
+        """Return why pooling does not allow these splits."""
         for label, size, window, step in self._sides:
             if cuts[label] == 1:
                 continue
