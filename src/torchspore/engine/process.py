@@ -1,4 +1,4 @@
-"""Which process of a run this is."""
+"""The rank of this process, and the size of its run."""
 from __future__ import annotations
 
 import os
@@ -11,7 +11,7 @@ import torch
 
 @dataclass(frozen=True)
 class World:
-    """This process among those of its run."""
+    """This process among the processes of its run."""
 
     rank: int = 0
     size: int = 1
@@ -40,7 +40,7 @@ def is_distributed() -> bool:
 
 
 def rank() -> int:
-    """The place of this process among those of a distributed run; 0 where it is alone, unless RANK_ID says otherwise."""
+    """Return the rank of this process; 0 if it is alone, unless RANK_ID is set."""
     if is_distributed():
         return torch.distributed.get_rank()
     rank_text = os.environ.get("RANK_ID", "")
@@ -63,7 +63,7 @@ def forking_worker() -> Iterator[None]:
 
 
 def _in_child() -> None:
-    """OpenMP's threads are not copied by a fork, and the first operator that asks for them would wait for ever; one thread asks nobody."""
+    """Use one OpenMP thread after a fork: OpenMP's threads are not copied, and the first parallel operator would wait for them forever."""
     FORK.is_forked = True
     torch.set_num_threads(1)
 

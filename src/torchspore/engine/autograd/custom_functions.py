@@ -83,5 +83,5 @@ def apply(context: Any, forward: Callable[..., Any], backward: Callable[..., Any
 
 
 def _as_result(t: torch.Tensor, inputs: Sequence[torch.Tensor]) -> torch.Tensor:
-    """The output as a tensor of its own: an input that is given back is a step of the tape too."""
+    """Return the output as a separate tensor, so that a returned input is a step of the tape too."""
     return t.view_as(t) if any(t is i for i in inputs) else t

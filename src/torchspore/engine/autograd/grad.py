@@ -111,14 +111,14 @@ class GradFrame(Frame):
         return self._cut(tensor) if self.cut and id(tensor) in self.cut else super().resolve(tensor)
 
     def _cut(self, tensor: TensorBase) -> torch.Tensor:
-        """A stand-in that is made when it is first needed: so its gradient is cut as soon as it is there."""
+        """Return a stand-in that is created at its first use, so that its gradient is reduced as soon as it exists."""
         listener, leaf = self.cut[id(tensor)]
         value = listener.replace_weight(tensor, leaf, Frame.resolve(self, tensor))
         self.stand_for(tensor, value)
         return value
 
     def begin_part(self) -> None:
-        """Lets new stand-ins be made for weights whose gradients are cut, so that what was summed so far is cut by itself."""
+        """Create new stand-ins for weights whose gradients are split, so that the sum so far is split separately."""
         for key in self.cut:
             if key not in self._modified:
                 self._values.pop(key, None)
@@ -229,7 +229,7 @@ class GradFrame(Frame):
             yield
 
     def finish(self, result: Any, nested: bool) -> None:
-        """Writes back what was assigned and, in the outermost transform, cuts what leaves it from the graph."""
+        """Write assigned values back and, in the outermost transform, detach what leaves it from the graph."""
         if self._versions is not None:
             self._write_back(self._versions, nested)
         if not nested:
@@ -258,9 +258,9 @@ class GradFrame(Frame):
 
 
 def assigned(before: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
-    """The new value of a Parameter: nothing flows back into what was assigned, and what is read from now on counts for the Parameter.
+    """Return the new value of a Parameter: no gradient flows into the assigned value, and later reads have the Parameter's gradient.
 
-    The difference is exactly 0, and has the Parameter's gradient; where the old value is not finite it would be nan, and is left out.
+    The difference is exactly 0, and has the Parameter's gradient. It is omitted if the old value is not finite, because it would be nan.
     """
     if not before.requires_grad:
         return value
@@ -403,7 +403,7 @@ def _weight_leaves(frame: GradFrame, weights: Sequence[TensorBase], nested: bool
 def follow(
     result: Any, inputs: list[Any], leaves: list[torch.Tensor], frame_: GradFrame, sens: Any, nested: bool,
 ) -> tuple[list[Any], list[Any]]:
-    """(Gradients by position, gradients by weight) of what was computed inside `frame_`: by its `inputs` and the weights' `leaves`."""
+    """Return (gradients by position, gradients by weight) of values computed inside `frame_`: by its `inputs` and the weights' `leaves`."""
     taken, frozen = frame_.taken, frame_.frozen_leaf_ids()
     targets = [leaf for structure in inputs for leaf in tensors_of(structure)]
     if frozen:
@@ -433,7 +433,7 @@ def _by_weight(leaves: list[torch.Tensor], taken: dict[int, list[Any]], gradient
 
 
 def begin_part() -> None:
-    """Is called before each part of a batch, whose gradients are added up."""
+    """Called before each part of a batch, whose gradients are summed."""
     around = frame()
     while around is not None:
         if isinstance(around, GradFrame) and around.cut:

@@ -1,4 +1,4 @@
-"""Functions that see the gradient of a Tensor, and may give another in its place."""
+"""Hooks: functions that receive the gradient of a Tensor, and may return a replacement."""
 from __future__ import annotations
 
 import itertools

@@ -106,7 +106,7 @@ def cast(t: torch.Tensor, dtype: torch.dtype, copy: bool = False) -> torch.Tenso
 
 
 def without_gradient(tensor: Any) -> Any:
-    """A Tensor of places, such as the indices of a sparse one, which no gradient goes into; anything else as it is."""
+    """Return a Tensor of positions, such as the indices of a sparse Tensor, without gradient; any other value unchanged."""
     if not _local.is_followed or not isinstance(tensor, TensorBase) or shadow(raw(tensor)) is None:
         return tensor
     return wrap(raw(tensor).detach())
@@ -145,7 +145,7 @@ def is_following() -> bool:
 
 @contextmanager
 def anew(was_followed: bool) -> Iterator[None]:
-    """A block of its own inside the backward pass, where torch leaves modes out; it begins as the block that it repeats began."""
+    """Run a block inside the backward pass, where torch disables modes, in the modes of the block that it repeats."""
     outer = _local.is_followed, _local.block, _local.has_divided
     try:
         with ExitStack() as stack:
@@ -165,7 +165,7 @@ def begin() -> None:
 
 
 class _Carry(torch.autograd.Function):
-    """The numbers of one tensor with the gradient of another, cast to a kind of whole numbers on its way."""
+    """Returns the values of one tensor with the gradient of another, which is cast to an integer dtype on its way."""
 
     generate_vmap_rule = True
 
@@ -187,7 +187,7 @@ class _Carry(torch.autograd.Function):
 
 
 class _Shadows(TorchFunctionMode):
-    """Computes the shadow of each result beside the result."""
+    """Computes the shadow of each result together with the result."""
 
     def __torch_function__(self, function: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -218,7 +218,7 @@ def _is_real(result: Any) -> bool:
 
 
 def _name_of(function: Callable[..., Any]) -> str:
-    """The plain name of a function, a method, an operator of aten's or an augmented one: `mul`; empty for what writes in place."""
+    """Return the plain name of a function, method, aten operator or augmented operator: `mul`; empty for operators that write in place."""
     name: str = getattr(function, "_opname", None) or getattr(function, "__name__", None) or ""
     if name == "__get__":                          # of an attribute: T
         return getattr(getattr(function, "__self__", None), "__name__", "")
@@ -254,7 +254,7 @@ def _shadowed(value: Any, cuts: bool) -> Any:
 
 
 def _joined(result: Any, stand_ins: Any) -> Any:
-    """The result, tied to what was computed of shadows."""
+    """Connect the result to the computation on shadows."""
     if isinstance(result, torch.Tensor):
         if not isinstance(stand_ins, torch.Tensor) or stand_ins.shape != result.shape or not stand_ins.requires_grad:
             if is_integer(result) and shadow(result) is not None:

@@ -1,9 +1,9 @@
-"""Recomputation: what a region computes is not kept for the backward pass, but computed again when that needs it.
+"""Recomputation: the values of a region are discarded and computed again when the backward pass needs them.
 
-While the region runs, torch.autograd keeps a number in place of each value; the backward pass asks for the values by their numbers, and
-the first question runs the region again, on the inputs and Parameters that it had, with the random numbers that it drew. What the second
-run writes stays inside it. In a captured graph the second run is operators like any other, behind a `later` that no pass looks through,
-so that they stand just before the backward operators that need them and are not taken for the first ones.
+While the region runs, torch.autograd stores a number in place of each value. The backward pass requests values by their numbers, and the
+first request runs the region again, with its earlier inputs, Parameters and random numbers. Writes of the second run stay inside it. In a
+captured graph the second run consists of ordinary operators, after a `later` that no pass crosses, so that they stay directly before the
+backward operators that need them and are not merged with the first run.
 """
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def random_state(device: str) -> torch.Tensor:
 
 
 def swap_state(state: torch.Tensor, device: str) -> torch.Tensor:
-    """Makes `state` the state of the device's random numbers; gives what it was."""
+    """Set the state of the device's random numbers; return the previous state."""
     before = random_state(device)
     generators.go_on_from(state, device)
     return before
@@ -72,7 +72,7 @@ class _Stop(BaseException):
 
 
 class _Region:
-    """One call of a region: what it began with, and the values of its second run while the backward pass asks for them."""
+    """A call of a region: its initial state, and the values of its second run while the backward pass requests them."""
 
     def __init__(
         self, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], name: str, contexts: Contexts | None,
@@ -106,7 +106,7 @@ class _Region:
         return entered(self._call(*self._args, **self._kwargs))
 
     def _lend(self, tape: saved_tensors.Tape) -> None:
-        """Leaves the inputs to the tape around, which moves them out of memory; what stands for them in the second run is empty."""
+        """Leave the inputs to the enclosing tape, which moves them out of memory; the second run has empty stand-ins for them."""
         inputs_by_id = {id(tensor): t for tensor, t in self._inputs}
         stand_ins: dict[int, TensorBase] = {}
 
@@ -167,7 +167,7 @@ class _Region:
 
     @contextmanager
     def _recompute_frame(self) -> Iterator[None]:
-        """Opens a frame in which the inputs and Parameters are what they were; what was around the first run is around it."""
+        """Open a frame with the inputs and Parameters of the first run, inside the frames that were open around it."""
         back = [(tensor, tape.give(value).detach().requires_grad_(needs_gradient)) for tensor, value, needs_gradient, tape in self._lent]
         empty = [(tensor, tensor._t) for tensor, _ in back]
         for tensor, t in back:
@@ -231,7 +231,7 @@ class First(Frame):
         """The states of operators' own generators before each draw."""
 
     def draw(self, draw: Callable[[], Any], redraw: Callable[[torch.Tensor], Any]) -> Any:
-        """Keeps the state for the second run."""
+        """Store the state for the second run."""
         values, state = super().draw(draw, redraw)
         self.draws.append(state)
         return values, state
@@ -256,7 +256,7 @@ class First(Frame):
 
     @contextmanager
     def attributes_as_before(self) -> Iterator[None]:
-        """Gives the attributes what they had before the first run, and in the end what they have now."""
+        """Restore the attributes of the time before the first run, and at the end the present ones."""
         now = [(owner, name, owner.__dict__.get(name, _MISSING)) for owner, name, _ in self._attributes.values()]
         _assign(list(self._attributes.values()))
         try:
@@ -274,7 +274,7 @@ def _assign(values: Sequence[tuple[Any, str, Any]]) -> None:
 
 
 class RecomputeFrame(Frame):
-    """Hands out, in a region's second run, what it began with; what the run writes is seen by itself only."""
+    """Returns a region's initial state during its second run; the region alone sees what the run writes."""
 
     def __init__(self, draws: Sequence[torch.Tensor] = ()) -> None:
         self._values: dict[int, torch.Tensor] = {}

@@ -1,4 +1,4 @@
-"""A call that is run once more from where it began: same Parameters, attributes and random numbers; what it writes goes nowhere."""
+"""Runs a call again from its initial state: the same Parameters, attributes and random numbers. Its writes are discarded."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ from torchspore.engine.tensors.tensor import Frame, TensorBase, frame
 
 
 class Beginning(recompute.First):
-    """A frame around a call, which keeps what the call began with."""
+    """A frame around a call, which stores the call's initial state."""
 
     def __init__(self, device: str) -> None:
         super().__init__()
@@ -20,7 +20,7 @@ class Beginning(recompute.First):
         self._random = recompute.operator_call(frame(), device, recompute.random_state, device)
 
     def resolve(self, tensor: TensorBase) -> torch.Tensor:
-        """Keeps what needs no gradient, which an operator may write into; the rest is kept when it is written."""
+        """Store values that need no gradient, which an operator may overwrite; the others are stored when they are written."""
         return super().resolve(tensor) if not getattr(tensor, "requires_grad", True) else Frame.resolve(self, tensor)
 
     def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
@@ -39,7 +39,7 @@ class Beginning(recompute.First):
 
     @contextmanager
     def rerun(self) -> Iterator[None]:
-        """Where the call runs once more."""
+        """Runs the call again."""
         around, second = frame(), recompute.RecomputeFrame(self.draws)
         for tensor, t in self.parameters():
             second.stand_for(tensor, t)

@@ -45,9 +45,9 @@ def npu() -> Any:
 
 
 def current() -> torch.device:
-    """Gives the device on which this thread's operators run.
+    """Return the device on which this thread's operators run.
 
-    Raises DeviceNotFound where `device_id` is beyond the devices that are there, or the device can't hold an array.
+    Raises DeviceNotFound if `device_id` exceeds the existing devices, or if the device cannot allocate memory.
     """
     version, device = _DEVICES.cached
     if version == STORE.version:
@@ -77,7 +77,7 @@ _awake: set[torch.device] = set()
 
 
 def _wake(target: str, device: torch.device) -> None:
-    """Puts an array on a device before the program does. Raises DeviceNotFound with what the driver says where it can't hold one."""
+    """Allocate memory on a device before the program does. Raises DeviceNotFound with the driver's message if that fails."""
     if device in _awake:
         return
     try:
@@ -97,7 +97,7 @@ def _wake(target: str, device: torch.device) -> None:
 
 @dataclass(frozen=True)
 class Machine:
-    """What is asked of the devices around a process, by `device_target`."""
+    """Functions that describe the devices of a machine, by `device_target`."""
 
     count: Callable[[str], int] = _count
     """How many there are."""
@@ -122,7 +122,7 @@ _DEVICES = _Devices()
 
 @contextmanager
 def on(machine: Machine) -> Iterator[None]:
-    """Lets the block take another machine for the one that this process runs on."""
+    """Replace the description of this machine's devices in the block."""
     before, _DEVICES.machine, _DEVICES.cached = _DEVICES.machine, machine, _NOWHERE
     try:
         yield
@@ -131,7 +131,7 @@ def on(machine: Machine) -> Iterator[None]:
 
 
 def count(target: str) -> int:
-    """Gives how many devices of a `device_target` this process can use; the CPU is one."""
+    """Return how many devices of a `device_target` this process can use; the CPU counts as one."""
     return _DEVICES.machine.count(target)
 
 
@@ -144,10 +144,10 @@ def _beyond(target: str, index: int) -> str:
 
 
 def resolve_device(call: str, wanted: str) -> torch.device:
-    """Where a Tensor goes that is sent to 'CPU', 'GPU' or 'Ascend', with an index or without: the host, or the device of this process.
+    """Return the device for a Tensor sent to 'CPU', 'GPU' or 'Ascend', with or without an index: the host, or the device of this process.
 
-    Where TORCHSPORE_DEVICE chose another device than the program names, that one is meant. Raises ValueError for another index than
-    the process's own, DeviceNotFound for a device that operators do not run on.
+    If TORCHSPORE_DEVICE forces a device, that device is used. Raises ValueError for another index than that of the process, DeviceNotFound
+    for a device on which operators do not run.
     """
     name, _, number = wanted.partition(":")
     target = {"cpu": "CPU", "gpu": "GPU", "ascend": "Ascend", "npu": "Ascend", "davinci": "Ascend"}.get(name.lower())
@@ -182,7 +182,7 @@ def is_home(target: str) -> bool:
 
 
 def has_queue() -> bool:
-    """Says whether operators on the current device run behind Python's back, in a queue."""
+    """Return whether operators on the current device run asynchronously, in a queue."""
     return _DEVICES.machine.has_queue(STORE.get("device_target"))
 
 
@@ -193,12 +193,12 @@ def backend(target: str | None = None) -> Any:
 
 
 def wait() -> None:
-    """Waits until the accelerator has done what it was given."""
+    """Wait until the accelerator has finished its queued work."""
     torch.accelerator.synchronize(current())
 
 
 def name() -> str:
-    """Gives the current device's name for people, such as "CPU (8 cores)" or the GPU's model."""
+    """Return the current device's name for the user, such as "CPU (8 cores)" or the GPU's model."""
     device = current()
     if device.type == "cpu":
         return f"CPU ({os.cpu_count()} cores)"
@@ -206,7 +206,7 @@ def name() -> str:
 
 
 def describe_devices() -> str:
-    """Says what this machine has, for people."""
+    """Return a description of this machine's devices for the user."""
     parts = [f"{os.cpu_count()} CPU cores"]
     parts += [f"{count(target)} of {target}" for target in ("GPU", "Ascend") if count(target)]
     versions = f"torch {torch.__version__}"

@@ -1,4 +1,4 @@
-"""Why a device is not there: what was looked for, what was found, and the command that mends it."""
+"""Explains why a device is unavailable: what was checked, what exists, and the command that fixes it."""
 from __future__ import annotations
 
 import importlib
@@ -24,14 +24,14 @@ _INSTALL = {
 
 @dataclass(frozen=True)
 class Broken:
-    """A device whose driver is on this machine and that torch can't use: why, and the command that mends it."""
+    """A device whose driver is installed and that torch cannot use: the reason, and the command that fixes it."""
 
     why: str
     command: str
 
 
 def broken(target: str) -> Broken | None:
-    """What is wrong with a `device_target`; None where the machine merely has no such device."""
+    """Return why a `device_target` is unusable; None if the machine has no such device at all."""
     return _gpu() if target == "GPU" else _npu() if target == "Ascend" else None
 
 
@@ -68,7 +68,7 @@ def _npu() -> Broken | None:
 
 @cache
 def npu_error() -> str:
-    """Imports torch_npu, which gives torch its `npu` module and wants the CANN libraries; says why it can't be, empty where it can."""
+    """Import torch_npu, which adds torch's `npu` module and needs the CANN libraries. Return why that fails; empty if it works."""
     try:
         importlib.import_module("torch_npu")
     except Exception as error:                 # a package half installed raises whatever it likes

@@ -48,7 +48,7 @@ def capability(target: str, index: int) -> tuple[int, int] | None:
 
 
 def architectures(target: str) -> list[str] | None:
-    """The GPUs that torch was compiled for; None where it names none."""
+    """Return the GPU architectures that torch was compiled for; None if torch names none."""
     list_architectures = getattr(module_of(target), "get_arch_list", None) if target == "GPU" else None
     return list(list_architectures()) if list_architectures is not None else None
 
@@ -69,7 +69,7 @@ def memory(target: str) -> dict[str, int]:
 
 
 def reset_peaks(target: str) -> None:
-    """Starts the largest figures anew from those of now."""
+    """Reset the peak figures to the current ones."""
     if target == "CPU":
         allocator.reset_peak()
     elif is_initialized(target):
@@ -79,6 +79,6 @@ def reset_peaks(target: str) -> None:
 
 
 def empty_cache(target: str) -> None:
-    """Gives memory that no Tensor holds back to the device."""
+    """Return unused memory to the device."""
     if target != "CPU" and is_initialized(target):
         module_of(target).empty_cache()

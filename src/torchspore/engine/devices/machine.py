@@ -1,4 +1,4 @@
-"""Facts about this machine and its installed packages, for people and reports."""
+"""Facts about this machine and its installed packages, for users and reports."""
 from __future__ import annotations
 
 import os

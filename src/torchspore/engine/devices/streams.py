@@ -85,10 +85,10 @@ def default() -> Any:
 
 
 class _StreamUses(TorchDispatchMode):
-    """Tells torch's allocator which memory the operators of a stream use, other than the default one.
+    """Reports to torch's allocator which memory the operators of a non-default stream use.
 
-    torch gives released memory to the next tensor of the stream that it was allocated on. Programs for MindSpore do not name the other
-    streams that still use it. Inputs of an operator may come from any stream; results may go to the default one.
+    torch reuses released memory for the next tensor of the stream that allocated it. Programs for MindSpore do not name the other streams
+    that still use the memory. Inputs of an operator may come from any stream; results may go to the default stream.
     """
 
     looks_on = True
@@ -116,7 +116,7 @@ _uses = threading.local()
 
 
 def choose(stream: Any) -> None:
-    """Lets operators run on a stream."""
+    """Run operators on a stream."""
     if isinstance(stream, (_Here, _OnlyStream)):
         return
     current()                                              # the first one is noted before another is chosen
@@ -156,7 +156,7 @@ def new_event(takes_time: bool, blocking: bool) -> Any:
 
 
 def record(event: Any, stream: Any) -> None:
-    """Puts a mark behind the work on a stream, or on the current one."""
+    """Record an event on a stream, or on the current one."""
     if isinstance(event, _Here):
         event.at = time.perf_counter()
     elif _has_streams():
@@ -166,7 +166,7 @@ def record(event: Any, stream: Any) -> None:
 
 
 def wait_for_event(event: Any, stream: Any) -> None:
-    """Lets a stream, or the current one, wait for a mark."""
+    """Make a stream, or the current one, wait for an event."""
     if isinstance(event, _Here):
         return
     if _has_streams():
@@ -176,7 +176,7 @@ def wait_for_event(event: Any, stream: Any) -> None:
 
 
 def wait_for_stream(stream: Any, other: Any) -> None:
-    """Lets a stream wait for the work on another."""
+    """Make a stream wait for the work of another."""
     if not isinstance(stream, _Here):
         stream.wait_stream(other)
 

@@ -1,4 +1,4 @@
-"""How many threads the CPU kernels use, and on which cores this process runs."""
+"""The number of threads of CPU kernels, and the cores of this process."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def set_limit(count: int) -> Outcome:
 
 
 def no_more_than_cores() -> None:
-    """Lowers torch's own number where it is above the option's default: in a container with a share of many cores, beyond 30 cores.
+    """Lower torch's number of threads if it exceeds the option's default: in a container with a share of many cores, or beyond 30 cores.
 
-    More threads than cores wait for each other at the end of each operator. OMP_NUM_THREADS and TORCHSPORE's option win.
+    More threads than cores wait for each other at the end of each operator. OMP_NUM_THREADS and TORCHSPORE's option take precedence.
     """
     usual = int(STORE.get("runtime_num_threads"))
     if "OMP_NUM_THREADS" not in os.environ and STORE.source("runtime_num_threads")[0] == DEFAULT and usual < torch.get_num_threads():
@@ -47,9 +47,9 @@ def no_more_than_cores() -> None:
 
 
 def bind(cores: set[int]) -> None:
-    """Keeps all threads of this process, those of CPU kernels too, to these cores; kernels use at most a thread for each.
+    """Bind all threads of this process, including those of CPU kernels, to these cores; kernels use at most one thread for each core.
 
-    Raises ValueError where the process may not use one of them.
+    Raises ValueError if the process may not use one of them.
     """
     cores_now = os.sched_getaffinity(0) if _BINDING.cores is None else _BINDING.cores
     if not cores or not cores <= cores_now:
@@ -61,7 +61,7 @@ def bind(cores: set[int]) -> None:
 
 
 def unbind() -> None:
-    """Gives the process back the cores that it had before `bind`."""
+    """Restore the cores that the process had before `bind`."""
     if _BINDING.cores is not None:
         _assign_cores(_BINDING.cores)
         _BINDING.cores = None
@@ -70,7 +70,7 @@ def unbind() -> None:
 
 
 def _assign_cores(cores: set[int]) -> None:
-    """The system places each thread by itself: a new one takes over the cores of the thread that starts it."""
+    """Set the cores of each existing thread; a new thread inherits those of the thread that starts it."""
     for thread in os.listdir("/proc/self/task"):
         try:
             os.sched_setaffinity(int(thread), cores)

@@ -1,1 +1,1 @@
-"""How calls run: waiting for the device in PyNative mode, equal bits from equal inputs, half precision on the CPU."""
+"""The execution of calls: PyNative mode, the device's selection, precision, prints, deterministic results."""

@@ -1,9 +1,8 @@
-"""Which operator of MindSpore runs now: its name, the Cell that called it, the user's line; also in graphs and in backward passes.
+"""The MindSpore operator that runs now: its name, the Cell that called it, the user's line; also in graphs and in backward passes.
 
-Whoever stands behind a TorchDispatchMode asks a `Follower` for each kernel. It looks at the frames of this thread: in PyNative mode the
-innermost operator of the front end, in a graph the node whose line of generated code runs (`places` among its globals, which
-`eager_codegen` puts there for graphs that keep where they come from) or that is `interpreted`, in a backward pass the forward operator
-whose node autograd runs.
+A TorchDispatchMode asks a `Follower` for each kernel. The follower reads the frames of this thread: in PyNative mode the innermost operator
+of the front end; in a graph the node whose line of generated code runs (`places` among its globals, which `eager_codegen` stores for graphs
+that record their sources) or that is `interpreted`; in a backward pass the forward operator whose node autograd runs.
 """
 from __future__ import annotations
 
@@ -33,14 +32,14 @@ GRADIENTS, ROOT = "Gradients", "Default"
 
 
 def follow(is_on: bool) -> None:
-    """Makes graphs keep where they come from and run at O0, or no longer; those that were captured before are captured again."""
+    """Make graphs record their sources and run at O0, or stop; graphs that were captured before are captured again."""
     global followers
     followers += 1 if is_on else -1
     change_counters.calls_changed()
 
 
 def resume_following() -> None:
-    """Makes graphs note once more what they come from: other Cells are marked."""
+    """Make graphs record their sources again, because other Cells are marked."""
     change_counters.calls_changed()
 
 
@@ -77,7 +76,7 @@ class Scopes:
         self._roots: list[Any] = []                # keeps the ids in `_scopes` from being used again
 
     def of(self, cells: Sequence[Any]) -> str:
-        """The scope of the first of `cells`, which lie inside each other, the innermost first."""
+        """Return the scope of the first of `cells`, which are nested, the innermost first."""
         if not cells:
             return ROOT
         if not any(cells[-1] is root for root in self._roots):
@@ -189,9 +188,10 @@ class Follower:
         self._trains = False
 
     def now(self, kernel: str, depth: int = 1) -> Position | None:
-        """The operator that runs torch's kernel of this name, `add` or `_fused_adam_`; None where none does: a Tensor is made, say.
+        """Return the operator that runs torch's kernel of this name, `add` or `_fused_adam_`; None outside of operators, such as at a
+        Tensor's creation.
 
-        `depth` is how many frames lie between the caller's and what runs the kernel.
+        `depth` is the number of frames between the caller's and the frame that runs the kernel.
         """
         if kernel in ASIDE:
             return None
@@ -214,7 +214,7 @@ class Follower:
         return self._last
 
     def anew(self, position: Position) -> Position:
-        """A place for more of a call whose kernels were taken for all of it: a call of its own from now on."""
+        """Return the position for further kernels of a call that seemed to be complete: it counts as another call."""
         number = self._numbers[position.scope, position.operator]
         self._numbers[position.scope, position.operator] += 1
         self._last = dataclasses.replace(position, number=number)
@@ -332,12 +332,12 @@ _INTERPRETED = interpreted.__code__
 
 
 def unseen() -> AbstractContextManager[Any]:
-    """Hides its block from all followers: what it computes is not an operator of the program's."""
+    """Hide the block from all followers: its computations are not operators of the program."""
     return without_modes() if followers else nullcontext()
 
 
 def note_failure(error: Exception, node: Any) -> None:
-    """Notes on an error which node of a graph raised it, the first to say so, where no generated code says it."""
+    """Note on an error which node of a graph raised it, if generated code does not say it; the first note counts."""
     if failed_in(error) is None:
         setattr(error, _FAILED, positions_of([node])[0])
 

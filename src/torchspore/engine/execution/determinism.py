@@ -42,9 +42,9 @@ _CHANGES = _Changes()
 
 
 def select(value: str) -> Outcome:
-    """Apply `deterministic`: 'ON' gives equal bits run for run, 'OFF' puts back what was found before.
+    """Apply `deterministic`: 'ON' makes results bit-equal between runs, 'OFF' restores the earlier state.
 
-    Operators without a deterministic kernel run, and each is named once. The switch is one for the whole process.
+    Operators without a deterministic kernel run, and each is named once. The switch applies to the process.
     """
     if value == "ON":
         _switch_on()
@@ -105,7 +105,7 @@ _lock = threading.Lock()
 
 
 def _listen(is_on: bool) -> None:
-    """Puts torch's warnings about them into our words, or no longer."""
+    """Translate torch's warnings about them into our words, or stop."""
     if is_on and warnings.showwarning is not _show:
         _CHANGES.previous_showwarning, warnings.showwarning = warnings.showwarning, _show
     elif not is_on and warnings.showwarning is _show and _CHANGES.previous_showwarning is not None:
@@ -130,7 +130,7 @@ def _show(message: Any, category: type[Warning], filename: str, lineno: int, fil
 
 
 def _running() -> str:
-    """The operator of mindspore that runs now; empty where none does, as in a backward pass."""
+    """Return the running MindSpore operator; empty if none runs, as in a backward pass."""
     frame = sys._getframe(1)
     while frame is not None:
         name = FRONT.operator_of(frame)

@@ -1,4 +1,4 @@
-"""`op_debug_option`: operators that read or write beside their memory."""
+"""`op_debug_option`: operators that read or write outside of their memory."""
 from __future__ import annotations
 
 from torchspore.context.effects import Outcome
@@ -7,7 +7,7 @@ from torchspore.engine.devices import device
 
 
 def check(value: str) -> Outcome:
-    """Makes 'oom' act: an index that is out of range is an error at the line that has it."""
+    """Apply 'oom': an index that is out of range is an error at its line."""
     if not value:
         return Outcome.applied()
     if STORE.get("device_target") == "Ascend":

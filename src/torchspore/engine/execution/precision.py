@@ -28,7 +28,7 @@ Rule = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Lowered:
-    """All of a Cell computes in `dtype`; what it gives is cast to `back`, where that is a dtype."""
+    """All operators of a Cell compute in `dtype`; its results are cast to `back`, if that is a dtype."""
 
     dtype: torch.dtype
     back: torch.dtype | None = None
@@ -64,7 +64,7 @@ class _Lowered(Frame):
 
     @contextmanager
     def open(self) -> Iterator[None]:
-        """Makes this the thread's innermost frame."""
+        """Make this the thread's innermost frame."""
         global lowering
         with _lock:
             lowering += 1
@@ -102,7 +102,7 @@ def dtype_around() -> torch.dtype | None:
 
 
 def as_stored(value: Any) -> Any:
-    """A Parameter as a Tensor of its own dtype, whatever the Cells around compute in: what is written into it in place stays."""
+    """Return a Parameter as a Tensor of its stored dtype, regardless of the enclosing Cells' dtype; writes into it in place persist."""
     if not lowering or not isinstance(value, TensorBase):
         return value
     _reading.as_stored = True
@@ -177,7 +177,7 @@ def lowered_to(dtype: Any, back: Any = None) -> Lowered:
 
 
 def ruled(body: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """The body of the operator `name`, or what the rules around this thread make of it."""
+    """Return the body of the operator `name`, as changed by the rules that apply in this thread."""
     if marks.is_enabled:
         body = marks.with_mark(body, name)
     around = frame()
@@ -274,8 +274,8 @@ class Otherwise(dict[str, Rule]):
 
 
 def computing_in(dtype: torch.dtype, back: torch.dtype | None = None, positions: Sequence[int] = ()) -> Rule:
-    """The rule of an operator that computes in `dtype`, with its result in `back`; `positions` are those of the cast arguments, all
-    where there are none."""
+    """Return the rule of an operator that computes in `dtype`, with its result in `back`; `positions` are those of the cast arguments, by
+    default all."""
     def rule(body: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
         if positions:
             return body(*[cast(a, dtype) if index in positions else a for index, a in enumerate(arguments)], **keywords)

@@ -1,7 +1,7 @@
-"""The file of ops.Print: protobuf messages one behind the other, each written at once, so that whatever ends the program leaves it whole.
+"""The file of ops.Print: consecutive protobuf messages, each written at once, so that the file is intact however the program ends.
 
 `Print { repeated Value value = 1 }`, `Value { desc = 1 (a text) or tensor = 2 }`, `TensorProto { dims, tensor_type, tensor_content }`:
-because messages that follow each other are one message, the file is one `Print`. `read` takes it apart value by value.
+consecutive messages form one message, so the file is one `Print`. `read` parses it value by value.
 """
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ class PrintFile:
         self._lock = threading.Lock()
 
     def write(self, pieces: Sequence[tuple[str, Any]], line: str | None) -> None:
-        """Write what the call of ops.Print at `line` prints. Raises ValueError for 2 GB or more.
+        """Write the values that the call of ops.Print at `line` prints. Raises ValueError for 2 GB or more.
 
-        Where the disk is full it warns, once, and writes nothing more: what was written stays as it is. Call it where the file `is_ready`.
+        If the disk is full, it warns once and writes nothing more; earlier output stays intact. Call it if the file `is_ready`.
         """
         size = sum(_bytes_of(value) for _, value in pieces)
         if size >= self._most:
@@ -109,7 +109,7 @@ class PrintFile:
         atexit.register(self.close)
 
     def close(self) -> None:
-        """Ends the file: nobody writes it any more."""
+        """Close the file after its last write."""
         with self._lock:
             if self._handle is not None and self._process == os.getpid():
                 os.fchmod(self._handle, READ_ONLY)
@@ -143,7 +143,7 @@ def _put(message_: Any, kind: str, value: Any) -> None:
 # ---- reading
 
 class Damaged(ValueError):
-    """What is wrong with a file, and from which byte on; `is_frame` says that what comes after it can't be read either."""
+    """The damage of a file, and the byte at which it begins; `is_frame` says that the rest cannot be read either."""
 
     def __init__(self, reason: str, is_frame: bool) -> None:
         super().__init__(reason)

@@ -85,7 +85,7 @@ def _text(value: Any) -> str:
 # ---- in graphs
 
 def _print_argument(value: Any, given: list[torch.Tensor]) -> Any:
-    """One argument for the layout of a graph's print: ["tensor", place], ["text" or "number", value], or a list of them."""
+    """Return an argument in the layout of a graph's print: ["tensor", position], ["text" or "number", value], or a list of them."""
     if isinstance(value, TensorBase):
         given.append(outside_of_transforms(raw(value).detach()))
         return ["tensor", len(given) - 1]
@@ -181,12 +181,12 @@ def hold() -> None:
 
 
 def release() -> None:
-    """Prints what has waited; nothing waits any more."""
+    """Print the pending output, and clear it."""
     waiting, _waiting.held = getattr(_waiting, "held", None), None
     for print_ in waiting or ():
         print_()
 
 
 def drop() -> None:
-    """Forgets what has waited: PyNative will print it."""
+    """Discard the pending output: PyNative mode will print it."""
     _waiting.held = None

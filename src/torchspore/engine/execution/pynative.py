@@ -36,7 +36,7 @@ def synchronize(is_on: bool) -> Outcome:
 
 
 def wait() -> None:
-    """Waits until the device has done what it was given; on the CPU nothing is left to do."""
+    """Wait until the device has finished its queued work; the CPU has no queue."""
     if device.has_queue():
         device.wait()
 
@@ -54,12 +54,12 @@ def takes_gradients() -> bool:
 
 
 def take_gradients(is_on: bool) -> None:
-    """Says whether gradients flow through what this thread computes from now on."""
+    """Set whether gradients flow through what this thread computes from now on."""
     torch.set_grad_enabled(is_on)
 
 
 def after(out: Any) -> None:
-    """Is called with an operator's result (torch tensors) while `tensor.active` is not zero."""
+    """Called with an operator's result (torch tensors) while `tensor.active` is not zero."""
     if device_selection.awaits_use:
         for t in tree.listed(out):
             device_selection.note_use(t)
@@ -78,7 +78,7 @@ def after(out: Any) -> None:
 
 
 def await_first() -> None:
-    """Makes the first operator report itself: what limits memory can't change any more from there on."""
+    """Make the first operator report itself: settings that limit memory cannot change after it."""
     global awaits_first
     awaits_first = True
     engine.follow_operators(True)
@@ -103,7 +103,7 @@ def _finish() -> None:
 
 
 def expect_graph(key: str) -> None:
-    """Makes the first operator that runs in PYNATIVE_MODE, where the option `key` has no effect, an error of strict mode."""
+    """Make the first operator in PYNATIVE_MODE, where the option `key` has no effect, an error of strict mode."""
     if not _graph_options:
         engine.follow_operators(True)
     _graph_options.add(key)

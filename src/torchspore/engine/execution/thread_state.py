@@ -32,7 +32,7 @@ def is_graph_mode() -> bool:
 
 @contextmanager
 def inside_breaks(owner: Any) -> Iterator[None]:
-    """Says that a call of `owner` runs with graph breaks; a Cell's construct is split in the first call of it."""
+    """Mark that a call of `owner` runs with graph breaks; the first call of a Cell inside it is split."""
     global breaking
     before = local.broken
     with _counting:

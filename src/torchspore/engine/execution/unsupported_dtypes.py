@@ -30,7 +30,7 @@ def is_cause_of(error: BaseException) -> bool:
 
 
 def dtype_of(arguments: Any) -> torch.dtype | None:
-    """The one dtype of all floating-point Tensors among the arguments, where it is one that a device may lack."""
+    """Return the dtype that all floating-point Tensors among the arguments share, if a device may lack it."""
     try:
         kinds = {tensor._t.dtype for tensor in tensors(arguments) if isinstance(tensor, TensorBase) and tensor._t.is_floating_point()}
     except RecursionError:                 # lists in lists without end
@@ -62,7 +62,7 @@ def narrowed(result: Any, dtype: torch.dtype) -> Any:
 
 
 def report_operators(names: Sequence[str]) -> None:
-    """Says in `explain` what computes in float32 instead: operators with their dtypes."""
+    """Report in `explain` the operators that compute in float32 instead, with their dtypes."""
     for line in dict.fromkeys(names):
         effects.note("operators without a kernel in their dtype", line)
     shown = ", ".join(dict.fromkeys(names))
@@ -70,7 +70,7 @@ def report_operators(names: Sequence[str]) -> None:
 
 
 def sentence(dtype: torch.dtype) -> str:
-    """What is wrong, after the operator's call, where no cast may be put in."""
+    """Return the reason of the error, to follow the operator's call, if no cast may be inserted."""
     return f"this device has no kernel for {kind(dtype)}, and enable_reduce_precision=False forbids a cast."
 
 

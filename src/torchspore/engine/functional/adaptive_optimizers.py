@@ -1,4 +1,4 @@
-"""The formulas of optimizers that torch has no fused kernel for, on one parameter each, in place.
+"""Formulas of optimizers for which torch has no fused kernel, on one parameter each, in place.
 
 `p` is the parameter, `g` its gradient in the parameter's dtype, `rate` a 0-d tensor; the other tensors are the optimizer's state.
 """

@@ -74,7 +74,7 @@ def rectified_adam(p: T, g: T, first: T, second: T, step: T, rate: T, beta1: flo
 
 
 def rms_prop(p: T, g: T, mean: T | None, square: T, moment: T | None, rate: T, alpha: float, eps: float, share: float) -> None:
-    """Tieleman and Hinton, 2012, with eps beside the root."""
+    """Tieleman and Hinton, 2012, with eps added outside of the root."""
     square.mul_(alpha).addcmul_(g, g, value=1 - alpha)
     spread = square
     if mean is not None:

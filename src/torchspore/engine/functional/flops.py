@@ -25,7 +25,7 @@ class Counter:
         self._mode.__enter__()
 
     def stop(self) -> int:
-        """How many there were; 0 where nothing was counted."""
+        """Return the number of operations; 0 if nothing was counted."""
         if self._mode is None:
             return 0
         mode, self._mode = self._mode, None

@@ -1,6 +1,4 @@
-"""The formulas of MindSpore's optimizers on lists of torch tensors, in place, by torch's fused kernels where these give the same
-numbers.
-"""
+"""Formulas of MindSpore's optimizers on lists of torch tensors, in place, by torch's fused kernels if these give equal numbers."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -39,7 +37,7 @@ def _check_states(parameters: Tensors, *states: Tensors) -> None:
 
 
 def _updated(tensors: Tensors, straight: Tensors) -> None:
-    """Puts the values of those that had to be copied back."""
+    """Copy values back into parameters that had to be copied."""
     for t, new in zip(tensors, straight):
         if new is not t:
             t.copy_(new)
@@ -139,16 +137,17 @@ def scaled(gradients: Tensors, scale: float) -> list[torch.Tensor]:
 
 
 def dampened(gradients: Tensors, firsts: Tensors, dampening: float) -> tuple[list[torch.Tensor], Tensors]:
-    """The gradients less the share `dampening`, whole where `firsts` is 1 (the first step); and what is to be cleared after the step."""
+    """Return the gradients less the share `dampening`, unreduced if `firsts` is 1 (the first step), and the tensors to clear after the
+    step."""
     return [g * torch.where(f > 0, 1.0, 1.0 - dampening).to(g.dtype) for g, f in zip(gradients, firsts)], firsts
 
 
 def clear(states: Tensors) -> None:
-    """Zeros everywhere, in place."""
+    """Set all elements to zero, in place."""
     torch_private.zero_all(list(states))
 
 
 def shrink(parameters: Tensors, share: torch.Tensor) -> None:
-    """p -= share * p, in place."""
+    """Compute p -= share * p, in place."""
     for p in parameters:
         p.mul_(1 - share.to(p.dtype))

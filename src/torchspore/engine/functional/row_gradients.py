@@ -38,7 +38,7 @@ class RowsBase(Composite):
 
     @property
     def _t(self) -> T:
-        """The whole gradient, for whoever knows nothing of rows; `raw` asks for it as it does with a Tensor."""
+        """The full gradient, for code that does not handle rows; `raw` reads it as it reads a Tensor's."""
         values = raw(self._values)
         return values.new_zeros(self._shape).index_add(0, raw(self._indices).long(), values)
 
@@ -76,7 +76,7 @@ def lazy_adam(
 
 
 def adam(p: T, m: T, v: T, indices: T, values: T, rate: T, beta1: float, beta2: float, eps: float, nesterov: bool) -> None:
-    """Adam with a gradient of zero for all other rows: their moments decay and they move on, so that each step touches the whole table."""
+    """Adam with a zero gradient for all other rows: their moments decay and the rows move, so that each step changes the entire table."""
     at, g, is_first = summed(indices, values)
     if nesterov:
         _nesterov_adam(p, m, v, at, g * is_first.reshape(-1, *[1] * (g.ndim - 1)).to(g.dtype), rate, beta1, beta2, eps)
@@ -94,7 +94,7 @@ def adam(p: T, m: T, v: T, indices: T, values: T, rate: T, beta1: float, beta2: 
 
 
 def _nesterov_adam(p: T, m: T, v: T, at: T, once: T, rate: T, beta1: float, beta2: float, eps: float) -> None:
-    """The same with a step that looks ahead; `once` holds each row's gradient where it comes first, zeros where it comes again."""
+    """The same with Nesterov momentum; `once` has each row's gradient at its first occurrence, and zeros at later ones."""
     m.mul_(beta1).index_add_(0, at, once * (1 - beta1))
     v.mul_(beta2).index_add_(0, at, once * once * (1 - beta2))
     size = max(1, BLOCK // max(1, p[0].numel()))
@@ -138,7 +138,7 @@ def put_rows(table: T, at: T, rows: T) -> None:
 
 
 def scattered(indices: T, values: T, shape: tuple[int, ...]) -> T:
-    """The value of which `values` (n,) are the elements at the coordinates `indices` (n, axes); those at the same place are summed."""
+    """Return the value with `values` (n,) at the coordinates `indices` (n, axes); values at equal coordinates are summed."""
     return values.new_zeros(shape).index_put(tuple(indices.long().unbind(1)), values, accumulate=True)
 
 

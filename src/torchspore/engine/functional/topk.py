@@ -82,14 +82,14 @@ def nth_element(keys: np.ndarray[Any, Any], nth: int) -> np.ndarray[Any, Any]:
 
 
 def _median_of_three(keys: np.ndarray[Any, Any], a: int, b: int, c: int) -> int:
-    """Which of three indexes holds the element between the two others; libstdc++'s choice where some are equal."""
+    """Return which of three indexes has the middle element; libstdc++'s choice if some are equal."""
     if keys[a] > keys[b]:
         return b if keys[b] > keys[c] else c if keys[a] > keys[c] else a
     return a if keys[a] > keys[c] else c if keys[b] > keys[c] else b
 
 
 def _partition(keys: np.ndarray[Any, Any], order: np.ndarray[Any, Any], pivot: Any) -> int:
-    """Exchanges elements from both ends that are on the wrong side of `pivot`, in place; gives where the right side begins."""
+    """Exchange elements from both ends that are on the wrong side of `pivot`, in place; return where the right side begins."""
     low_side, from_right = np.flatnonzero(keys <= pivot), np.flatnonzero(keys >= pivot)[::-1]
     shorter = min(len(low_side), len(from_right))
     count = int(np.count_nonzero(low_side[:shorter] < from_right[:shorter]))

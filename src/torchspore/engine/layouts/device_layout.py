@@ -13,7 +13,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Layout:
-    """How a value is distributed over a grid of devices; along grid axes that the layout does not name, the devices hold copies."""
+    """The distribution of a value over a grid of devices; along grid axes that the layout does not name, the devices store copies."""
 
     dim_axes: tuple[Axes, ...]
     """One entry for each dimension of the value: the grid axes that split it, the outermost first; () if it is not split.

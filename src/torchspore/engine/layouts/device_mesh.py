@@ -1,4 +1,4 @@
-"""The grid that N devices form: the coarsest one in which the device matrices of all strategies lie."""
+"""The grid of N devices: the coarsest grid that contains the device matrices of all strategies."""
 from __future__ import annotations
 
 import itertools
@@ -17,11 +17,11 @@ class Mesh:
 
     @property
     def count(self) -> int:
-        """How many devices there are."""
+        """The number of devices."""
         return math.prod(self.sizes)
 
     def product(self, axes: Iterable[int]) -> int:
-        """How many devices lie along these axes together."""
+        """Return the number of devices along these axes together."""
         return math.prod(self.sizes[axis] for axis in axes)
 
     def coordinates(self, rank: int) -> tuple[int, ...]:
@@ -70,9 +70,9 @@ class Mesh:
 
 
 def mesh_of(count: int, matrices: Iterable[tuple[int, ...]] = ()) -> Mesh:
-    """The coarsest grid of `count` devices in which all `matrices` lie.
+    """Return the coarsest grid of `count` devices that contains all `matrices`.
 
-    Raises ValueError if there is none: (2, 3) and (3, 2) of six devices do not fit one grid.
+    Raises ValueError if none exists: (2, 3) and (3, 2) of six devices do not fit one grid.
     """
     bounds: dict[int, tuple[int, ...]] = {count: (count,), 1: (count,)}
     for matrix in matrices:

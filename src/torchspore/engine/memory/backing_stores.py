@@ -1,8 +1,8 @@
-"""Where memory moves to: a nameless file on disk, or for an accelerator the memory of its host.
+"""Destinations of moved memory: an unlinked file on disk or, for an accelerator, the memory of its host.
 
-A *place* takes the memory of a tensor and gives a *piece*, which fetches it ahead (`fetch`) and gives it back (`get`) as often as it is
-asked. Copies run beside the program: on threads of their own to and from disk, on a stream of their own to and from the host. What has
-moved in all is counted in `totals`.
+A *store* takes the memory of a tensor and returns a *piece*, which prefetches it (`fetch`) and returns it (`get`) any number of times.
+Copies run concurrently with the program: in separate threads to and from disk, in a separate stream to and from the host. `totals` counts
+the moved bytes.
 """
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Store(Protocol):
     """A store that takes memory."""
 
     def move(self, memory: Memory) -> Piece | None:
-        """The memory on its way out, which the caller lets go of; None where there is not a room for it."""
+        """Return the memory as a piece, so that the caller can release it; None if the store is full."""
 
     def can_fetch(self) -> bool:
         """Return whether one more piece may be fetched ahead."""
@@ -103,7 +103,7 @@ class Disk:
 
 
 class DiskPiece:
-    """A region of the file; it is given back when nobody holds the piece any more."""
+    """A region of the file, which is released with the last reference to the piece."""
 
     writing: Future[None] | None = None
     _coming: Future[Memory] | None = None
@@ -190,7 +190,7 @@ class Host:
         return len(self.fetching) < 2
 
     def wait(self, event: Any, memory: torch.Tensor) -> None:
-        """Lets the program's stream wait for a copy, and keep the memory that it used."""
+        """Make the program's stream wait for a copy, and keep the memory that the copy reads."""
         current = self._module.current_stream(self.device)
         current.wait_event(event)
         memory.record_stream(current)
@@ -252,7 +252,7 @@ class ThroughPiece:
 
 
 class HostPool:
-    """Memory of the host in blocks, cut into pieces; what is given back is used again for the next piece of its size."""
+    """Memory of the host in blocks, divided into pieces; a released piece is reused for the next piece of its size."""
 
     def __init__(self, most: int | None, block: int, pinned: bool) -> None:
         self._most, self._block, self._pinned = most, block, pinned
@@ -262,7 +262,7 @@ class HostPool:
         self._returned: deque[torch.Tensor] = deque()
 
     def take(self, size: int) -> torch.Tensor | None:
-        """So many bytes; None where there may be no more."""
+        """Return a piece of this size; None if the limit is reached."""
         with self._lock:
             while self._returned:
                 there = self._returned.popleft()

@@ -1,4 +1,4 @@
-"""`max_device_memory` and `variable_memory_max_size`: how much memory the program may take, and the error where it wants more."""
+"""`max_device_memory` and `variable_memory_max_size`: the limit of the program's memory, and the error of a request beyond it."""
 from __future__ import annotations
 
 import os
@@ -58,7 +58,7 @@ def _gigabytes(name: str) -> float:
 
 
 def _chosen() -> str | None:
-    """The option that sets the limit; None where none does."""
+    """Return the option that sets the limit; None if no option does."""
     return next((option for option in _NAMES if _gigabytes(option)), None)
 
 
@@ -107,7 +107,7 @@ def count_from_now() -> None:
 
 
 def release() -> None:
-    """Stops counting where nobody wants it any longer."""
+    """Stop counting if no option needs it."""
     if allocator.is_on and not effects.is_explaining() and _chosen() is None:
         allocator.stop()
         memory_owners.note_lines(False)
@@ -157,7 +157,7 @@ def grow_by(gigabytes: float) -> Outcome:
 
 
 def _set_step(target: str, megabytes: int) -> None:
-    """Tells torch's allocator the step. torch_npu has one of its own, which reads its variable when the device is first used."""
+    """Set the block size of torch's allocator. torch_npu has a separate one, which reads its variable at the device's first use."""
     step = f"{_STEP}:{megabytes}"
     if target == "Ascend":
         os.environ[_OF_NPU] = ",".join([*_others(os.environ.get(_OF_NPU, "")), step])
@@ -181,7 +181,7 @@ _TOP_LEVEL = re.compile(r",(?![^\[]*\])")
 
 
 def error(cause: BaseException) -> OutOfMemory | None:
-    """The error to raise in place of one that the limit is the cause of, at the user's line; None where it is not."""
+    """Return the error to raise, at the user's line, in place of one that the limit caused; None for other errors."""
     text = sentence(cause, names_operator=True)
     if text is None:
         return None
@@ -199,7 +199,7 @@ def backward_error(cause: RuntimeError) -> BaseException:
 
 
 def _drop_tasks() -> None:
-    """Makes torch's engine drop what a backward pass that failed left in this thread's queue, which holds values until the next pass."""
+    """Make torch's engine drop the tasks of a failed backward pass in this thread's queue, which hold values until the next pass."""
     with allocator.aside(), torch.enable_grad():
         leaf = torch.zeros((), requires_grad=True)
         torch.autograd.grad(leaf + leaf, leaf)

@@ -48,6 +48,6 @@ def keep_freed_blocks() -> str:
 
 
 def give_back() -> None:
-    """Gives the kernel what is free of the kept blocks: after work that happens once."""
+    """Return the free part of the kept blocks to the kernel: after work that happens once."""
     if _LIBRARY.libc is not None:
         _LIBRARY.libc.malloc_trim(0)

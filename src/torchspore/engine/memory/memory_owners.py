@@ -1,4 +1,4 @@
-"""Who holds the memory: Parameters by name, optimizer state, other values by shape, dtype and operator."""
+"""The owners of memory: Parameters by name, optimizer state, other values by shape, dtype and operator."""
 from __future__ import annotations
 
 import gc
@@ -29,7 +29,7 @@ _DTYPES = (
 
 
 def born(parameter: TensorBase) -> None:
-    """Tells the counter of a new Parameter, which is optimizer state where an optimizer makes it."""
+    """Report a new Parameter to the counter; a Parameter that an optimizer creates is optimizer state."""
     kind, frame = allocator.PARAMETER, sys._getframe(1)
     while FRONT.optimizer is not None and frame.f_back is not None:
         frame = frame.f_back
@@ -42,7 +42,7 @@ def born(parameter: TensorBase) -> None:
 
 
 def settle() -> dict[int, str]:
-    """Tells the counter which blocks are Parameters and which are optimizer state; gives what is known of each address."""
+    """Report to the counter which blocks are Parameters and which are optimizer state; return a description of each address."""
     names: dict[int, str] = {}
     for value, t, is_state in _living("cpu"):
         address = t.untyped_storage().data_ptr()
@@ -55,7 +55,7 @@ def settle() -> dict[int, str]:
 
 
 def living(kind: str) -> tuple[list[Block], dict[int, str]]:
-    """The memory that the program's own Tensors hold on a kind of accelerator, and what is known of each address."""
+    """Return the memory of the program's Tensors on a kind of accelerator, and a description of each address."""
     names: dict[int, str] = {}
     blocks: dict[int, Block] = {}
     for value, t, is_state in _living(kind):
@@ -71,7 +71,7 @@ def living(kind: str) -> tuple[list[Block], dict[int, str]]:
 
 
 def uncounted() -> int:
-    """The bytes of Tensors that are there and that the counter has not seen: it was not there yet when they were made."""
+    """Return the bytes of Tensors that were created before the counter."""
     known_addresses = {block.address for block in allocator.blocks()}
     addresses: dict[int, int] = {}
     for _, t, _ in _living("cpu"):
@@ -98,7 +98,7 @@ def _living(kind: str) -> list[tuple[Any, torch.Tensor, bool]]:
 
 
 def _state_of(optimizer: Any) -> set[int]:
-    """The ids of the Parameters that an optimizer keeps beside those that it trains."""
+    """Return the ids of the Parameters that an optimizer stores in addition to those that it trains."""
     try:
         return {id(p) for p in optimizer.get_parameters()} - {id(p) for p in optimizer.parameters}
     except (AttributeError, KeyError):          # it is being made, and memory ran out
@@ -147,7 +147,7 @@ _NO_WORK = {"to", "_to_copy", "empty", "empty_strided", "empty_like", "clone", "
 
 
 def called(operator: str) -> str:
-    """The name of one of torch's operators for people; empty for what computes nothing."""
+    """Return the name of a torch operator for the user; empty for operators that compute nothing."""
     name = operator.removeprefix("aten::").rstrip("_")
     return "" if name in _NO_WORK else name
 
@@ -166,7 +166,7 @@ def note_lines(is_on: bool) -> None:
 
 
 def note(t: object) -> None:
-    """Notes the user's line as that of an operator's result, unless that is not a Tensor (`ops.dtype`) or so small that nobody asks."""
+    """Note the user's line as that of an operator's result. Results that are not Tensors (`ops.dtype`), and small ones, are skipped."""
     if type(t) is not torch.Tensor or t.nbytes < _WORTH:
         return
     size = t.nbytes

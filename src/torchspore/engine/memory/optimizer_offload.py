@@ -132,14 +132,14 @@ _files: dict[int, Any] = {}
 
 
 class _Mapped:
-    """Says as long as it lives that a memory is one of ours, and where that lies."""
+    """Marks, as long as it lives, that a memory block is mapped from our file, and its position there."""
 
     def __init__(self, address: int, size: int) -> None:
         self.address, self.size = address, size
 
 
 def _into_file(t: torch.Tensor) -> bool:
-    """Gives the tensor the memory of a new file, with its values; whether there is room for it."""
+    """Move the tensor's values to the memory of a new file; return whether the file has room for it."""
     options, size = offload.offload_settings(), t.untyped_storage().nbytes()
     if options.disk_size is not None and _MAPPING.byte_count + size > options.disk_size:
         effects.note(offload.NOTES, "some optimizer state stays in memory: offload_disk_size leaves no room for it")
@@ -174,7 +174,7 @@ def _before_fork() -> None:
 
 
 def _in_parent() -> None:
-    """Waits for the child's copy: what this process writes from now on is not the child's."""
+    """Wait for the child's copy, so that later writes of this process do not reach the child."""
     if _forking.pipe is not None:
         reading, writing = _forking.pipe
         os.close(writing)
@@ -212,7 +212,7 @@ def _acts() -> bool:
 
 
 def of(optimizer: Any, indices: Sequence[int]) -> list[Any]:
-    """The Parameters of state that belong to the Parameters at these places."""
+    """Return the Parameters of state that belong to the Parameters at these positions."""
     count = len(optimizer.parameters)
     tuples = [
         value for value in vars(optimizer).values()

@@ -42,7 +42,7 @@ class Holding:
 
     @property
     def is_idle(self) -> bool:
-        """True if nobody else has the memory."""
+        """Return whether the memory has no other user."""
         return self.memory is not None and torch_private.storage_users(self.memory) == 0
 
     def move(self, store: Store) -> bool:

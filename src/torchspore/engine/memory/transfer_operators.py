@@ -34,7 +34,7 @@ class Moved:
 
 
 def moved_out(*values: torch.Tensor) -> Moved | tuple[torch.Tensor, ...]:
-    """Moves out the memory that the values show; nobody else may show it. What can't move is given back as it is."""
+    """Move the memory of the values out, if nothing else uses it; values that cannot move are returned unchanged."""
     first = values[0]
     if not can_move(first):
         return values

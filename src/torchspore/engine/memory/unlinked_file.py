@@ -21,7 +21,7 @@ _IN_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
 
 
 class Full(Exception):
-    """The file may not grow as far as that; `offload_disk_size` says so."""
+    """The file has reached the size that `offload_disk_size` allows."""
 
 
 class NamelessFile:
@@ -64,7 +64,7 @@ class NamelessFile:
         self._released.append((at, _rounded(size)))
 
     def _merge(self) -> None:
-        """Puts regions that were given back among the holes, neighbours together."""
+        """Return released regions to the free list, and merge neighbours."""
         while self._released:
             at, size = self._released.popleft()
             index = bisect_left(self._free, (at, 0))
@@ -102,7 +102,7 @@ class NamelessFile:
         )
 
     def reserve(self, at: int, size: int) -> None:
-        """Takes the disk space for a region now: what is written into mapped memory later can't fail."""
+        """Reserve the disk space of a region now, so that later writes into mapped memory cannot fail."""
         try:
             os.posix_fallocate(self._descriptor, at, size)
         except OSError as error:
@@ -115,11 +115,11 @@ class NamelessFile:
 
     @property
     def is_mine(self) -> bool:
-        """True if this process opened it: a forked child writes into one of its own."""
+        """Return whether this process opened the file: a forked child opens a separate one."""
         return self._process == os.getpid()
 
     def kind(self) -> str:
-        """The kind of file system, as the kernel calls it; empty where it does not say."""
+        """Return the kind of file system in the kernel's words; empty if the kernel does not say."""
         return _file_system(os.fstat(self._descriptor).st_dev)
 
     @property
@@ -188,7 +188,8 @@ def _unusable(folder: str, error: OSError) -> OffloadFailed:
 
 
 def check_folder(path: str) -> tuple[type[OptionPathError], str] | None:
-    """Why no file can be made there, as far as one can see without making one, and the error for it; None where one can."""
+    """Return why no file can be created in a folder, as far as that is visible without creating one, and the error for it; None if one can.
+    """
     folder = absolute(path)
     if os.path.isdir(folder):
         return None if os.access(folder, os.W_OK | os.X_OK) else (OptionPathForbidden, f"{folder} can't be written")

@@ -1,4 +1,4 @@
-"""The native file that counts the memory torch takes on the CPU and refuses what goes beyond a limit (allocator.cpp)."""
+"""The native file that counts torch's memory on the CPU and refuses requests beyond a limit (allocator.cpp)."""
 from __future__ import annotations
 
 import ctypes
@@ -57,7 +57,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Figures:
-    """Bytes that are held now and were at most, and how they divide among `KINDS`; `number` counts what was ever taken."""
+    """Current and peak bytes, and their division among `KINDS`; `number` counts all allocations."""
 
     used: int
     peak: int
@@ -87,12 +87,12 @@ is_on = False
 
 
 def why_not() -> str:
-    """Why memory can't be counted here; empty where it can."""
+    """Return why memory cannot be counted here; empty if it can."""
     return _SOURCE.why_not() or ("the C++ compiler failed" if has_failed else "")
 
 
 def start() -> bool:
-    """Counts what is taken from now on; says whether it does. The library is built first where it is not there, which takes seconds."""
+    """Count allocations from now on; return whether that works. A missing library is built first, which takes seconds."""
     global _library, is_on, has_failed
     if _library is None:
         try:
@@ -120,7 +120,7 @@ def start() -> bool:
 
 
 def stop() -> None:
-    """Counts no longer; what was counted is still followed until it is free."""
+    """Stop counting; blocks that were counted are followed until they are freed."""
     global is_on
     if is_on:
         limit(0, "")
@@ -134,7 +134,7 @@ def limit(size: int, name: str) -> None:
 
 
 def figures() -> Figures | None:
-    """The figures of now; None where nothing is counted."""
+    """Return the current figures; None if nothing is counted."""
     if not is_on:
         return None
     figures = _Figures()
@@ -143,18 +143,18 @@ def figures() -> Figures | None:
 
 
 def reset_peak() -> None:
-    """Starts the peak anew from what is held now."""
+    """Reset the peak to the current bytes."""
     if is_on:
         _library.torchspore_memory_reset_peak()
 
 
 def mark(address: int, kind: int) -> bool:
-    """Says what the block at `address` is; False where there is none."""
+    """Set the kind of the block at `address`; return False if there is no such block."""
     return bool(_library.torchspore_memory_mark(address, kind))
 
 
 def follow(before: torch.Tensor, now: torch.Tensor) -> None:
-    """Says that `now` takes the place of `before`, which may be a Parameter."""
+    """Record that `now` replaces `before`, which may be a Parameter."""
     if type(before) is torch.Tensor is type(now) and _is_on_cpu(before) and _is_on_cpu(now):
         _library.torchspore_memory_follow(before.untyped_storage().data_ptr(), now.untyped_storage().data_ptr())
 
@@ -164,13 +164,13 @@ def _is_on_cpu(t: torch.Tensor) -> bool:
 
 
 def phase(kind: int | None) -> None:
-    """Says as what counts what this thread takes from now on; None leaves it to the native file: activation, or gradient in a backward."""
+    """Set the kind of this thread's allocations; None leaves it to the native file: activation, or gradient in a backward pass."""
     _library.torchspore_memory_phase(len(KINDS) if kind is None else kind)
 
 
 @contextmanager
 def aside() -> Iterator[None]:
-    """Lets what this thread takes inside go uncounted and unrefused: what the compiler tries out is not the program's."""
+    """Exclude this thread's allocations in the block from the count and the limit: the compiler's trials are not the program's."""
     counted = _library if is_on else None
     if counted is not None:
         counted.torchspore_memory_aside(1)
@@ -182,20 +182,20 @@ def aside() -> Iterator[None]:
 
 
 def tidy() -> None:
-    """Frees what a capture leaves behind, where memory is counted: Python would find it later, and a limit can't wait."""
+    """Free what a capture leaves behind, if memory is counted: Python would free it later, and a limit cannot wait."""
     if is_on:
         gc.collect()
 
 
 def refusal(number: int) -> Refusal:
-    """The refusal of this number; the last one where that is kept no longer, or for 0."""
+    """Return the refusal with this number; the last refusal for 0, or if that number is no longer stored."""
     refusal, rows = _Refusal(), (_Block * _MOST_BLOCKS)()
     count = _library.torchspore_memory_refusal(number, ctypes.byref(refusal), rows, _MOST_BLOCKS)
     return Refusal(refusal.number, refusal.requested, refusal.used, refusal.limit, _text(refusal.name), _blocks(rows, count))
 
 
 def blocks() -> list[Block]:
-    """What is held now, the largest first."""
+    """Return the existing blocks, the largest first."""
     rows = (_Block * _MOST_BLOCKS)()
     return _blocks(rows, _library.torchspore_memory_blocks(rows, _MOST_BLOCKS))
 

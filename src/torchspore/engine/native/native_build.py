@@ -1,7 +1,4 @@
-"""Native files: built for the installed torch at first need and kept in the user's own cache folder.
-
-A library is code: it comes only from a folder that is this user's alone.
-"""
+"""Native libraries: compiled for the installed torch at first need and stored in the user's cache folder."""
 from __future__ import annotations
 
 import hashlib
@@ -22,13 +19,13 @@ _MOST_LIBRARIES = 8
 
 
 class Source:
-    """A C++ file beside the Python file that loads what is built of it."""
+    """A C++ file beside the Python file that loads its library."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def why_not(self) -> str:
-        """Why its library is not here; empty where it is or can be built."""
+        """Return why its library is unavailable; empty if it exists or can be built."""
         if os.environ.get(NO_COMPILER, "") not in ("", "0"):
             return f"{NO_COMPILER}=1"
         if not sys.platform.startswith("linux"):
@@ -40,7 +37,7 @@ class Source:
         return "" if library.exists() or _compiler() else "there is no C++ compiler (g++)"
 
     def library(self) -> Path:
-        """Where the library for this source and this torch is, or will be. Raises OSError where there is not a folder of the user's own."""
+        """Return the path of the library for this source and this torch. Raises OSError if the user has no private folder for it."""
         folder = trust.cache_folder("it") / "native"
         trust.make_folder(folder.parent)
         trust.make_folder(folder)
@@ -50,7 +47,7 @@ class Source:
         return folder / f"{self.path.stem}_{digest}.so"
 
     def build(self) -> Path | None:
-        """Builds the library, if it is not there; gives its path, None where it can't be built. Raises OSError."""
+        """Build the library, if it does not exist; return its path, None if it cannot be built. Raises OSError."""
         if self.why_not():
             return None
         library = self.library()
@@ -62,7 +59,7 @@ class Source:
         return library
 
     def _compile(self, library: Path) -> None:
-        """Runs the compiler in a process of its own, which ends its work for the next program where this one ends before."""
+        """Run the compiler in a separate process, which finishes for the next program even if this one ends."""
         home = Path(torch.__file__).parent
         aside = library.with_name(f".{library.name}.{os.getpid()}.tmp")
         # Without NDEBUG torch's headers give some classes members that its libraries do not have.

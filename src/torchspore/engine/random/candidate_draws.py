@@ -70,7 +70,7 @@ def _collected(draw: Callable[[], int], count: int, is_unique: bool, excluded: s
 
 
 def expected_counts(classes: Array, tries: int, count: int, limit: int, is_log: bool) -> Array:
-    """How often each class is expected among `count` drawn ones, float32, in the shape of `classes`.
+    """Return how often each class is expected among `count` drawn ones, float32, in the shape of `classes`.
 
     Raises ValueError for classes below 0 if `is_log`.
     """

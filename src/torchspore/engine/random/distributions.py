@@ -57,7 +57,7 @@ def minstd_after(state: int, count: int) -> int:
 
 
 def keep_mask(state: int, count: int, keep_probability: float) -> tuple[Array, int]:
-    """Which of `count` elements are kept: a number for each, below the probability or not."""
+    """Return which of `count` elements are kept: each has a number, below the probability or not."""
     limit = np.uint64(_last_accepted(keep_probability))
     mask = np.empty(count, np.bool_)
     for start in range(0, count, _BLOCK):
@@ -128,7 +128,7 @@ def standard_normal(state: int, count: int) -> tuple[Array, int]:
 
 
 def truncated_normal(state: int, count: int) -> tuple[Array, int]:
-    """`count` standard normal float64 numbers from -2 to 2: those of the polar method in that range, each coordinate of two numbers."""
+    """Return `count` standard normal float64 numbers from -2 to 2: those numbers of the polar method in that range."""
     values, filled = np.empty(count, np.float64), 0
     while filled < count:
         states = minstd_block(state, min(_BLOCK, 4 * int((count - filled) * 0.75 + 16)))
@@ -264,7 +264,7 @@ def uniform_real(state: int, count: int) -> tuple[Array, int]:
 
 
 def uniform_int(state: int, count: int, low: float, high: float) -> tuple[Array, int]:
-    """`count` int32 numbers from `low` to `high` (excluded): a word divided by a scale, where that does not exceed the range."""
+    """Return `count` int32 numbers from `low` to `high` (excluded): a word divided by a scale, if that does not exceed the range."""
     low, width = int(low), int(high) - int(low)
     scale = np.uint32((_WORD - 1) // width)
     values = np.empty(count, np.int32)
@@ -321,7 +321,7 @@ class MinstdWords:
 
 
 def _shuffled(count: int, below: Callable[[int], int], span: int) -> Array:
-    """The ints below `count` in the order of `std::shuffle`, which draws two places at once where `span` allows."""
+    """Return the ints below `count` in the order of `std::shuffle`, which draws two positions at once if `span` allows it."""
     order = list(range(count))
     if count == 0:
         return np.array(order, np.int64)
@@ -350,7 +350,7 @@ def minstd_order(state: int, count: int) -> tuple[Array, int]:
 
 
 def order_of_true(state: int, mask: Array, count: int) -> tuple[Array, int]:
-    """`count` flat indexes (int64) of true elements in random order, -1 where there are fewer."""
+    """Return `count` flat indexes (int64) of true elements in random order, -1 if there are fewer."""
     indexes = np.flatnonzero(mask)
     order, state = minstd_order(state, indexes.size)
     result = np.full(count, -1, np.int64)

@@ -40,7 +40,7 @@ _lent: dict[torch.device, torch.Tensor] = {}
 
 
 def new() -> torch.Generator:
-    """A stream of its own on the host."""
+    """Return a separate stream on the host."""
     return torch.Generator()
 
 
@@ -206,5 +206,5 @@ def restore(stream: torch.Generator, state: np.ndarray) -> None:
 
 
 def stream_of(generator: Any) -> torch.Generator | None:
-    """The stream of a Generator that an operator was given; None where it was given none."""
+    """Return the stream of an operator's Generator argument; None without one."""
     return None if generator is None else generator._stream

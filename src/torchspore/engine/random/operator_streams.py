@@ -81,7 +81,7 @@ class OperatorStream:
         return values.reshape(shape), start
 
     def order(self, mask: torch.Tensor, count: int) -> tuple[np.ndarray[Any, Any], int]:
-        """`count` flat indexes (int64) of true elements of `mask` in random order, -1 where there are fewer, and the state before."""
+        """Return `count` flat indexes (int64) of true elements of `mask` in random order, -1 if there are fewer, and the state before."""
         return self._next(tuple(mask.shape), "mask", lambda state: distributions.order_of_true(state, mask.numpy(), count), first_state)
 
     def draw_by(
@@ -332,7 +332,7 @@ def drawn(stream: OperatorStream, kind: str, shape: Sequence[int], *numbers: flo
 
 
 def order_of_true(stream: OperatorStream, mask: torch.Tensor, count: int) -> torch.Tensor:
-    """`count` flat indexes (int64) of true elements of `mask`, a CPU tensor, in random order; -1 where there are fewer."""
+    """Return `count` flat indexes (int64) of true elements of `mask`, a CPU tensor, in random order; -1 if there are fewer."""
     around = frame()
     if around is None:
         return torch.from_numpy(stream.order(mask, count)[0])

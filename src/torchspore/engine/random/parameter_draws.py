@@ -68,7 +68,7 @@ def _philox_start(state: int, seeds: Seeds) -> int:
 
 
 def _weighted_start(state: int, seeds: Seeds) -> int:
-    """The generator starts anew where the seeds are not those of the last call, but the words that the last call left come first."""
+    """Restart the generator if the seeds differ from the last call's; the words that the last call left come first."""
     first = philox.state_of(seeds, 0)
     drawn = philox.parts_of(state)[2]
     return state if state % _LONG**2 == first else first + drawn // _LONG * _LONG**3
@@ -170,7 +170,8 @@ def _gamma_part(alpha: Array, pairs: _PhiloxPairs) -> Array:
 
 
 def _poisson(state: int, parameters: Arrays, shape: tuple[int, ...], options: Sequence[float]) -> tuple[Array, int]:
-    """Poisson counts (float64) with the means `rate`, all of one mean before those of the next: of shape `shape` + rate.shape."""
+    """Return Poisson counts (float64) with the means `rate`, all counts of one mean before those of the next: of shape `shape` +
+    rate.shape."""
     rates = parameters[0].ravel().astype(np.float64)
     if not (np.isfinite(rates) & (rates >= 0)).all():
         raise ValueError("rate: expected finite numbers from 0 on.")
@@ -192,7 +193,7 @@ _MANY = 32
 
 
 def _small_count(numbers: MersenneNumbers, rate: float) -> int:
-    """How many numbers can be multiplied until the product is at most e to the power of -rate, less 1 (Knuth)."""
+    """Return how many numbers can be multiplied until the product is at most e to the power of -rate, less 1 (Knuth)."""
     limit = math.exp(-rate)
     count, product = 0, numbers.next()
     while product > limit:
@@ -330,7 +331,7 @@ def _with_replacement(weights: Array, numbers: Array) -> Array:
 
 
 def _without_replacement(weights: Array, numbers: Array) -> list[int]:
-    """Positive weights as long as there are any, then those that are 0 in their order."""
+    """Draw positive weights as long as any remain, then the zero weights in their order."""
     weights, zeros = weights.copy(), np.flatnonzero(weights == 0).tolist()
     indexes: list[int] = []
     for number in numbers[:weights.size - len(zeros)]:

@@ -69,9 +69,9 @@ def words_at(key: int, stream: int, counter: Array) -> Array:
 
 
 def fill(array: Array, seed: int, distribution: Callable[[Array], Array], offset: int = 0) -> None:
-    """Fill `array`, float32 and contiguous, with `distribution(words)` of the stream of `seed`, by several threads where it is large.
+    """Fill `array`, float32 and contiguous, with `distribution(words)` of the stream of `seed`, in several threads if it is large.
 
-    `distribution` gives one float32 value for each word, and values of four words depend on those words alone. `offset` is the number of
+    `distribution` returns one float32 value for each word, and values of four words depend on those words alone. `offset` is the number of
     values of the stream before the first value of `array`.
     """
     flat = array.reshape(-1)
@@ -144,7 +144,7 @@ def _fast(function: Callable[[torch.Tensor], torch.Tensor], values: Array) -> Ar
 
 
 def _near_ties(values: Array) -> Array:
-    """Where float64 values are so close to the middle between two float32 values that the last places decide how they are rounded."""
+    """Return where float64 values are so close to the middle of two float32 values that their last bits decide the rounding."""
     dropped = values.view(np.uint64) & np.uint64((1 << 29) - 1)
     dropped -= np.uint64((1 << 28) - _TIE_WIDTH)              # wraps around below
     return dropped < np.uint64(2 * _TIE_WIDTH)

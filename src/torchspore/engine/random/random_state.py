@@ -40,15 +40,15 @@ kernel_seeds: dict[tuple[str, int], int] = {}
 
 
 def starts_anew() -> None:
-    """Is told that a stream is started from a seed: no graph does that."""
+    """Called when a stream is started from a seed, which graphs cannot do."""
     around = frame()
     if around is not None:
         around.acts_beside("sets the seed of random numbers")
 
 
 def set_seed(seed: int) -> None:
-    """Starts every stream afresh from `seed`: MindSpore's generators, the global ones of NumPy and Python, and those that
-    `derive` feeds. The generators of torch are the program's."""
+    """Restart every stream from `seed`: MindSpore's generators, the global ones of NumPy and Python, and derived ones. torch's generators
+    are unchanged."""
     starts_anew()
     with _lock:
         SEED.value = seed

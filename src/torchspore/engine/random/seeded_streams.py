@@ -1,4 +1,4 @@
-"""Random numbers for an operator that has a seed of its own: each object that holds one draws on from where its last call ended."""
+"""Random numbers for an operator with a seed: each object continues where its last call ended."""
 from __future__ import annotations
 
 from typing import Any

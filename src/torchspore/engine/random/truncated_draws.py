@@ -91,7 +91,8 @@ def _accepted(state: int, shape: tuple[int, int], dtype: Any, trial: Trial) -> t
 
 
 def _fill(values: Array, row: int, accepted: Array, tries: Array) -> tuple[int, int, list[Array], list[Array]]:
-    """Fill `values` from `row` on: the next row to fill, the last try that was used, and what is not used of `accepted` and `tries`."""
+    """Fill `values` from `row` on; return the next row to fill, the last try that was used, and the unused numbers of `accepted` and
+    `tries`."""
     offset, size = 0, values.shape[1]
     while row < len(values) and offset + size <= accepted.size:
         values[row] = accepted[offset:offset + size]

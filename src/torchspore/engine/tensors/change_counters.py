@@ -1,6 +1,6 @@
-"""Counts of what changes: a captured graph looks at Cells, Tensors and weights again only where one of these has moved on.
+"""Counters of changes: a captured graph checks Cells, Tensors and weights again only if one of these counters has increased.
 
-Each is raised after the change, so that who sees the new count sees the new value too.
+Each is increased after the change, so that a reader of the new count also reads the new value.
 """
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ batch_norms = 0
 
 
 def cell_changed() -> None:
-    """Is told when an attribute, a Parameter or a Cell has been set on a Cell."""
+    """Called when an attribute, a Parameter or a Cell has been set on a Cell."""
     global cells
     cells += 1
 
 
 def calls_changed() -> None:
-    """Is told when Cells are called in another way (hooks, another dtype to compute in): no graph captured before is used again."""
+    """Called when the way of calling Cells changes (hooks, another dtype to compute in): no earlier graph is used again."""
     global cells, generation
     cells += 1
     generation += 1

@@ -89,10 +89,10 @@ def from_array(array: np.ndarray[Any, Any], dtype: torch.dtype | None = None, sh
 
 
 def constant(value: Any, where: torch.device, dtype: torch.dtype | None = None) -> torch.Tensor:
-    """A number, or a list of them, as a tensor on a device, without Python waiting for what the device does.
+    """Return a number, or a list of numbers, as a tensor on a device, without waiting for the device.
 
-    An accelerator fills a number in by itself. Memory of the host that is not pinned is copied aside before the call returns, so that the
-    way to the device need not be waited for.
+    An accelerator fills in a number by itself. Host memory that is not pinned is copied before the call returns, so Python need not wait
+    for the transfer.
     """
     if isinstance(value, np.ndarray):
         return from_array(value, dtype)
@@ -171,7 +171,7 @@ def host(tensor: TensorBase) -> torch.Tensor:
 
 
 def to_print(tensor: TensorBase) -> np.ndarray[Any, Any]:
-    """The values as a NumPy array for a text of them; inside of `vmap` those of all rows."""
+    """Return the values as a NumPy array for printing; inside of `vmap` those of all rows."""
     around = frame()
     t = tensor._t if around is None else around.host(tensor)
     if not torch_private.is_wrapped(t):

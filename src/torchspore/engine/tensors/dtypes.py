@@ -126,7 +126,7 @@ _FROM_PYTHON: dict[type, Type] = {bool: bool_, int: int64, float: float64, compl
 
 
 def named(name: str) -> Type:
-    """The dtype of this `name` (`'float32'`, `'bool'`, …); raises TypeError where there is none."""
+    """Return the dtype with this `name` (`'float32'`, `'bool'`, …). Raises TypeError if none has it."""
     aliases = {"bool_": "bool", "half": "float16", "single": "float32", "double": "float64", "string": "string_"}
     dtype = _BY_NAME.get(aliases.get(name, name))
     if dtype is None:
@@ -194,7 +194,7 @@ def fitting(value: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 
 def to_numpy(dtype: Type) -> Any:
-    """The NumPy scalar type for a MindSpore dtype; bfloat16 is `ml_dtypes.bfloat16` where that package is loaded, else float32."""
+    """Return the NumPy scalar type for a MindSpore dtype; bfloat16 is `ml_dtypes.bfloat16` if that package is loaded, else float32."""
     if isinstance(dtype, Type) and dtype._numpy is not None:
         return dtype._numpy
     if dtype is bfloat16:

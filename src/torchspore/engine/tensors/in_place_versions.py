@@ -1,7 +1,7 @@
-"""Writes in place while gradients are recorded: each write makes a new version of the memory, so that earlier reads keep their gradient.
+"""Writes in place while gradients are recorded: each write creates a new version of the memory, so earlier reads keep their gradient.
 
-Tensors that show the same memory (a Tensor and its views) see each other's writes: a version belongs to the memory, and a view of it is
-taken anew where a Tensor is read.
+Tensors that share memory (a Tensor and its views) see each other's writes: a version belongs to the memory, and a view of it is created
+again when a Tensor is read.
 """
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import torch
 
 
 def base_of(t: torch.Tensor) -> torch.Tensor:
-    """The tensor whose memory `t` shows: itself, or what it is a view of."""
+    """Return the tensor whose memory `t` shares: itself, or the base of the view."""
     base = t._base
     return t if base is None or base.dtype is not t.dtype else base
 
 
 def renamed(t: torch.Tensor) -> torch.Tensor:
-    """`t` as a tensor that counts as memory of its own; its gradient goes on to `t`. Nothing is copied."""
+    """Return `t` as a tensor that counts as separate memory; its gradient flows to `t`. Nothing is copied."""
     return torch.ops.aten._unsafe_view.default(t, t.shape)
 
 
@@ -71,12 +71,12 @@ class Versions:
         return _shown(memory.newest, t, start)
 
     def begin(self, base: torch.Tensor, value: torch.Tensor) -> None:
-        """Says that the memory of `base` has the values of `value` now."""
+        """Record that the memory of `base` has the values of `value` now."""
         self._register(base, value).newest = value
         self._memories[id(value)] = weakref.ref(value), self._memories[id(base)][1]
 
     def replace(self, t: torch.Tensor, value: torch.Tensor, extent: Extent | None = None) -> None:
-        """Gives all of `t` the values of `value`, which has its shape and dtype."""
+        """Give all of `t` the values of `value`, which has its shape and dtype."""
         base, start = _extent(t) if extent is None else extent
         if _is_all(t, base, start):
             has_equal_layout = value.stride() == t.stride() and not _overlaps(value)
@@ -85,7 +85,7 @@ class Versions:
         self.change(t, lambda part: part.copy_(value), extent)
 
     def change(self, t: torch.Tensor, write: Callable[[torch.Tensor], Any], extent: Extent | None = None) -> None:
-        """Lets `write` write in place into a new version of what `t` shows."""
+        """Let `write` write in place into a new version of the memory of `t`."""
         base, start = _extent(t) if extent is None else extent
         memory = self._memory(base)
         if memory is not None and memory.unknown is not None:
@@ -95,11 +95,11 @@ class Versions:
         self._enter(base, new)
 
     def forget(self, base: torch.Tensor, reason: BaseException) -> None:
-        """Says that the values of the memory of `base` are not known from now on: reading them raises `reason`."""
+        """Record that the values of the memory of `base` are unknown from now on: reading them raises `reason`."""
         self._register(base, base).unknown = reason
 
     def newest(self, base: torch.Tensor) -> torch.Tensor | None:
-        """The newest version of the memory of `base`; None where that was not written, or is not known."""
+        """Return the newest version of the memory of `base`; None if it was not written, or is unknown."""
         memory = self._memory(base)
         return None if memory is None or memory.unknown is not None else memory.newest
 

@@ -202,14 +202,14 @@ def _refusing(sign: str, a: torch.Tensor, b: Any, right: Any) -> tuple[torch.Ten
 
 
 def _finite(power: torch.Tensor, a: torch.Tensor, b: Any) -> torch.Tensor:
-    """A power of floats, of which the graph refuses what has no float: Python raises, or gives a complex number."""
+    """Raise a float to a power; the graph refuses powers without a float result, for which Python raises or returns a complex number."""
     other = b if isinstance(b, torch.Tensor) else torch.full((), b, dtype=torch.float64, device=a.device)
     is_lost = (power.isinf() & a.isfinite() & other.isfinite()) | (power.isnan() & ~a.isnan() & ~other.isnan())
     return _only(power, is_lost)
 
 
 def _only(t: torch.Tensor, is_refused: torch.Tensor) -> torch.Tensor:
-    """`t`; the graph fails where `is_refused` holds, by an index that is not there, and PyNative says what it is."""
+    """Return `t`; the graph fails if `is_refused` holds, by an index out of range, and PyNative mode explains the error."""
     unit = torch.ones(1, dtype=t.dtype, device=t.device)
     return t * unit.index_select(0, is_refused.reshape(1).to(torch.int64)).reshape(())
 
@@ -247,7 +247,7 @@ def is_marked(t: torch.Tensor) -> bool:
 
 
 def decided(a: Any, b: Any, family: str) -> None:
-    """Ends a trace where one of two operands may be a number or a Tensor, and the other makes a difference of it."""
+    """End a trace if one of two operands may be a number or a Tensor and the other makes that distinction matter."""
     if family in ("compare", "equal") or not (is_marked(a) or is_marked(b)):
         return
     marked, other = (a, b) if is_marked(a) else (b, a)

@@ -80,12 +80,12 @@ class Frame:
         return set()
 
     def acts_beside(self, what: str) -> None:
-        """Is told that what runs inside acts beside computing, which ends a capture."""
+        """Called when code inside has an effect apart from its results, which ends a capture."""
         if self.outer is not None:
             self.outer.acts_beside(what)
 
     def custom_gradient(self) -> None:
-        """Is told that something inside has a gradient of its own, which is not that of what it computes: `bprop`, a hook."""
+        """Called when code inside has a custom gradient, which is not that of its operators: `bprop`, a hook."""
         if self.outer is not None:
             self.outer.custom_gradient()
 
@@ -94,14 +94,14 @@ class Frame:
         return self.outer.resolve(tensor) if self.outer is not None else tensor._t
 
     def flag_set(self, parameter: TensorBase, requires_grad: bool) -> None:
-        """Is told of another `requires_grad` of a Parameter."""
+        """Called when `requires_grad` of a Parameter changes."""
 
     def measured(self, tensor: TensorBase) -> torch.Tensor:
         """The torch tensor whose lengths count for `tensor`: they are numbers, but for axes that a graph leaves open."""
         return self.outer.measured(tensor) if self.outer is not None else tensor._t
 
     def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
-        """Gives `tensor` the values of `value`, which has its shape and dtype."""
+        """Give `tensor` the values of `value`, which has its shape and dtype."""
         if self.outer is not None:
             self.outer.write(tensor, value)
         else:
@@ -109,7 +109,7 @@ class Frame:
                 tensor._t.copy_(value)
 
     def modify(self, tensor: TensorBase, change: Callable[[torch.Tensor], Any]) -> None:
-        """Lets `change` write into the values of `tensor` in place."""
+        """Let `change` write into the values of `tensor` in place."""
         if self.outer is not None:
             self.outer.modify(tensor, change)
         else:
@@ -128,11 +128,11 @@ class Frame:
         return self.origin(base), t.storage_offset() - base.storage_offset()
 
     def aliases(self, base: torch.Tensor) -> list[tuple[torch.Tensor, BaseException]]:
-        """The memory that may be the same as that of `base`, as a Tensor decides when a graph runs, and what to raise where it is read."""
+        """Record that a Tensor decides at run time which memory equals that of `base`, and what to raise when the memory is read."""
         return self.outer.aliases(base) if self.outer is not None else []
 
     def forget(self, base: torch.Tensor, reason: BaseException) -> None:
-        """Says that what is in the memory of `base` is not known any more; who reads it meets `reason`."""
+        """Record that the contents of the memory of `base` are unknown; reading them raises `reason`."""
         if self.outer is not None:
             self.outer.forget(base, reason)
 
@@ -149,7 +149,7 @@ class Frame:
         return self.outer.known_out(tensor) if self.outer is not None else None
 
     def rebind(self, tensor: TensorBase, t: torch.Tensor) -> None:
-        """Gives `tensor` another torch tensor."""
+        """Give `tensor` another torch tensor."""
         if self.outer is not None:
             self.outer.rebind(tensor, t)
         else:
@@ -170,23 +170,23 @@ class Frame:
             self.outer.keep_alive(stream)
 
     def follows_integers(self) -> None:
-        """Is told before a gradient goes on through a cast to integers, which a part of a graph can't tell those around it."""
+        """Called before a gradient passes through a cast to integers, which a part of a graph cannot report to the enclosing parts."""
         if self.outer is not None:
             self.outer.follows_integers()
 
     def born(self, cell: Any) -> None:
-        """Is told of each Cell that is made inside this frame, before it has an attribute."""
+        """Called for each Cell that is created inside this frame, before it has an attribute."""
         if self.outer is not None:
             self.outer.born(cell)
 
     def attribute_set(self, owner: Any, name: str, value: Any) -> None:
-        """Is told of each attribute that a Cell is given inside this frame, before it is written."""
+        """Called for each attribute that is set on a Cell inside this frame, before it is written."""
         if self.outer is not None:
             self.outer.attribute_set(owner, name, value)
 
     @contextmanager
     def open(self) -> Iterator[None]:
-        """Makes this the thread's innermost frame."""
+        """Make this the thread's innermost frame."""
         global active
         self.outer = thread_state.frame
         if not self.has_rules:
@@ -205,7 +205,7 @@ class Frame:
 
 
 def follow_operators(is_on: bool) -> None:
-    """Makes every operator take its long path, which tells `engine.execution.pynative.after` of its result, or no longer."""
+    """Make every operator take its long path, which passes its result to `engine.execution.pynative.after`; or stop."""
     global active
     with _lock:
         active += 1 if is_on else -1
@@ -237,14 +237,14 @@ def outside() -> Iterator[None]:
 
 
 def apart(kind: Any, *arguments: Any) -> Any:
-    """`kind.apply(*arguments)`, of a torch.autograd.Function whose gradient is not that of what it computes."""
+    """Call `kind.apply(*arguments)` of a torch.autograd.Function whose gradient is not that of its operators."""
     if active and thread_state.frame is not None:
         thread_state.frame.custom_gradient()
     return kind.apply(*arguments)
 
 
 def raw(tensor: TensorBase) -> torch.Tensor:
-    """The torch tensor to compute with: the real one, or what this thread's frame hands out for it."""
+    """Return the torch tensor to compute with: the real one, or the one that this thread's frame returns for it."""
     if active:
         around = thread_state.frame
         if around is not None:
@@ -267,7 +267,7 @@ tensor_class: type[TensorBase] = TensorBase
 
 
 def register(cls: type[TensorBase]) -> None:
-    """Says which class `wrap` makes; called once by the front end."""
+    """Set the class that `wrap` creates; called once by the front end."""
     global tensor_class
     tensor_class = cls
 
@@ -280,7 +280,7 @@ def wrap(t: torch.Tensor) -> Any:
 
 
 def write(tensor: TensorBase, value: torch.Tensor) -> None:
-    """Writes `value` into `tensor` in place: at once, or by way of this thread's frame."""
+    """Write `value` into `tensor` in place: at once, or through this thread's frame."""
     around = frame()
     if around is not None:
         around.write(tensor, value)
@@ -290,7 +290,7 @@ def write(tensor: TensorBase, value: torch.Tensor) -> None:
 
 
 def modify(tensor: TensorBase, change: Callable[[torch.Tensor], Any]) -> None:
-    """Lets `change` write in place into the torch tensor of `tensor`, or into what this thread's frame hands out for it."""
+    """Let `change` write in place into the torch tensor of `tensor`, or into the one that this thread's frame returns for it."""
     around = frame()
     if around is not None:
         around.modify(tensor, change)
@@ -299,7 +299,7 @@ def modify(tensor: TensorBase, change: Callable[[torch.Tensor], Any]) -> None:
 
 
 def rebind(tensor: TensorBase, t: torch.Tensor) -> None:
-    """Gives `tensor` another torch tensor, of any shape and dtype."""
+    """Give `tensor` another torch tensor, of any shape and dtype."""
     around = frame()
     if around is not None:
         around.rebind(tensor, t)
@@ -365,7 +365,7 @@ def foreign_operand(t: torch.Tensor) -> torch.Tensor:
 def transform(
     value: Any, function: Callable[[Any], Any], convert_foreign: Callable[[torch.Tensor], torch.Tensor] | None = None,
 ) -> Any:
-    """`value` with `function` applied to every Tensor in it; the structure (lists, tuples, dicts, of whatever class) stays.
+    """Return `value` with `function` applied to every Tensor in it; the structure (lists, tuples, dicts, of any class) is preserved.
 
     `convert_foreign` is applied to torch tensors.
     """

@@ -63,7 +63,7 @@ def _of_width(width: int, form: str) -> Callable[[Any], str]:
 
 
 def _shown_indices(length: int, is_cut: bool) -> list[int | None]:
-    """The elements of an axis that are shown; None stands for those that are left out."""
+    """Return the shown elements of an axis; None stands for omitted ones."""
     if not is_cut or length <= 2 * ENDS:
         return list(range(length))
     return [*range(ENDS), None, *range(length - ENDS, length)]

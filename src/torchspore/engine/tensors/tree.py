@@ -1,4 +1,4 @@
-"""Nested values: lists, tuples and dicts, of whatever class, with leaves that are none of these."""
+"""Nested values: lists, tuples and dicts, of any class, with leaves of other types."""
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def leaves(value: Any) -> Iterator[Any]:
-    """Every leaf, in order; `value` itself where it is one."""
+    """Yield every leaf, in order; `value` itself if it is a leaf."""
     if isinstance(value, (list, tuple)):
         for item in value:
             yield from leaves(item)
@@ -38,9 +38,9 @@ def entries(value: Any) -> Any:
 
 
 def like(holder: Any, items: list[Any]) -> Any:
-    """A tuple, list or dict of the class of `holder`, with `items` in the places of its items (a dict: of its values).
+    """Return a tuple, list or dict of the class of `holder`, with `items` in the positions of its items (a dict: of its values).
 
-    The program's own classes are not asked how: their constructors may take anything.
+    Constructors of the program's classes are not called, because they may take any arguments.
     """
     kind: Any = type(holder)
     if kind is tuple:

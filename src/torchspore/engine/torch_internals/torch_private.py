@@ -56,7 +56,7 @@ for _name in _UPDATES:
 
 @contextmanager
 def around_operators(run: Callable[..., Any]) -> Iterator[None]:
-    """Lets `run(operator, *arguments)` run what torch's Python does for each operator that a trace meets."""
+    """Let `run(operator, *arguments)` run torch's Python code for each operator in a trace."""
     mode: Any = _proxy_tensor.ProxyTorchDispatchMode
     before = mode.__torch_dispatch__
 
@@ -71,7 +71,7 @@ def around_operators(run: Callable[..., Any]) -> Iterator[None]:
 
 
 class _Quiet(logging.Filter):
-    """Drops what torch logs about an operator that a trace of this thread refuses: it is raised, and said there."""
+    """Drops torch's log messages about an operator that a trace of this thread refuses: the error is raised and reported there."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ _quiet = _Quiet()
 
 @contextmanager
 def without_log_of_refusals() -> Iterator[None]:
-    """Keeps torch from printing the tracebacks of its kernels for shapes while this thread traces; they are raised too."""
+    """Keep torch from printing the tracebacks of its shape kernels while this thread traces; the errors are raised too."""
     logger = logging.getLogger("torch._subclasses.fake_tensor")
     if _quiet not in logger.filters:
         logger.addFilter(_quiet)
@@ -110,7 +110,7 @@ def load_for_symbols() -> None:
 
 
 def storage_users(storage: torch.UntypedStorage) -> int:
-    """How many tensors show this memory; Python's own `storage` is not one of them."""
+    """Return how many tensors share this memory, without Python's `storage` objects."""
     return torch._C._storage_Use_Count(storage._cdata) - 1
 
 
@@ -121,13 +121,13 @@ def weak_storage(storage: torch.UntypedStorage) -> int:
 
 
 def storage_of(number: int) -> torch.UntypedStorage | None:
-    """The memory of a number from `weak_storage`; None where it is gone."""
+    """Return the memory of a number from `weak_storage`; None if it was freed."""
     storage: Any = torch.UntypedStorage._new_with_weak_ptr(number)
     return storage
 
 
 def forget_storage(number: int) -> None:
-    """Gives the number back."""
+    """Release the number."""
     torch.UntypedStorage._free_weak_ref(number)
 
 
@@ -296,7 +296,7 @@ def _libraries(code: Any) -> dict[str, str]:
 
 
 def prepare_kernels() -> None:
-    """Tells libraries of C++ kernels, which ask for it when they are loaded, how to find a tensor's memory."""
+    """Provide what libraries of C++ kernels request when they are loaded: the function that finds a tensor's memory."""
     address = torch._C._dynamo.guards._torchinductor_pyobject_tensor_data_ptr  # type: ignore[attr-defined]
     os.environ["_TORCHINDUCTOR_PYOBJECT_TENSOR_DATA_PTR"] = str(address)
 
@@ -338,7 +338,7 @@ def is_batched(t: torch.Tensor) -> bool:
 
 @contextmanager
 def no_transforms() -> Iterator[None]:
-    """A block which `torch.func`'s transforms do not see: that of `jvp` lets nobody read memory."""
+    """Return a context manager that hides its block from `torch.func`'s transforms: that of `jvp` forbids reading memory."""
     if not is_transforming():
         yield
         return
@@ -359,7 +359,7 @@ def standard_gamma(shape: torch.Tensor, generator: torch.Generator | None) -> to
 
 
 def when_initialized(module: Any, act: Callable[[], None]) -> None:
-    """Runs `act` as soon as `module`, torch's for a kind of accelerator, has begun to use it; at once where it has."""
+    """Run `act` as soon as `module`, torch's for a kind of accelerator, is initialized; at once if it already is."""
     lazy_call = getattr(module, "_lazy_call", None)          # Apple's mps is there from the start
     (lazy_call or (lambda call: call()))(act)
 
@@ -375,7 +375,7 @@ def allocator_settings() -> str | None:
 
 
 def set_allocator_settings(text: str) -> None:
-    """Says it. Raises ValueError or RuntimeError for what torch does not know."""
+    """Apply settings of torch's allocator. Raises ValueError or RuntimeError for settings that torch does not know."""
     torch._C._accelerator_setAllocatorSettings(text)
     _allocator_settings[0] = text
 

@@ -1,4 +1,4 @@
-"""torch's private functions for groups of processes, and for its Flight Recorder; `torch_private` has those of everything else."""
+"""torch's private functions for process groups, and for its Flight Recorder; `torch_private` has all others."""
 from __future__ import annotations
 
 import sys
@@ -17,7 +17,7 @@ def recorded_exchanges() -> bytes:
 
 
 def start_processes(backend: str, store: Any, rank: int, size: int, timeout: Any, key: str) -> None:
-    """Makes torch's default group of processes, which operators know as `key`."""
+    """Create torch's default process group, which operators know as `key`."""
     import torch.distributed._functional_collectives  # how the operators of exchanges act on fake tensors
 
     show_error = sys.excepthook
@@ -73,7 +73,7 @@ def processes_of(key: str) -> Any:
 
 
 def abandon_processes(groups: list[Any]) -> None:
-    """Leaves groups as they are for the rest of the process: to end them would wait for an exchange that never ends."""
+    """Leave groups unchanged for the rest of the process: destroying them would wait for an exchange that never ends."""
     import ctypes
 
     for group in groups:

@@ -1,1 +1,1 @@
-"""The devices of this machine, and what is set on them."""
+"""Settings of GPUs: TF32, and the algorithms of cuDNN."""

@@ -63,7 +63,7 @@ def filter(name: str) -> Outcome:
 
 
 def _choose(side: Direction, name: str) -> Outcome:
-    """Says whether any direction has a name, as one operator serves all three."""
+    """Return whether an algorithm is set for any direction, because one operator serves all three."""
     _requested[side.option] = name
     algorithms = set(_requested.values())
     where = _nowhere()
@@ -79,7 +79,7 @@ def _choose(side: Direction, name: str) -> Outcome:
 
 
 def _nowhere() -> str:
-    """Why no convolution runs by cuDNN; empty where one may."""
+    """Return why no convolution runs by cuDNN; empty if one may."""
     if not gpu_kinds.is_available():
         return "no GPU"
     if STORE.get("device_target") != "GPU":
@@ -187,7 +187,7 @@ def _of(side: Direction, algorithms: str) -> str:
 
 
 def _size_of_y(x: T, w: T, padding: Sizes, stride: Sizes, dilation: Sizes) -> list[int]:
-    """The shape of what comes out of a convolution."""
+    """Return the shape of a convolution's result."""
     return [x.shape[0], w.shape[0]] + [
         (n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, p, s, d in zip(x.shape[2:], w.shape[2:], padding, stride, dilation)
     ]
@@ -308,7 +308,7 @@ def _warn_unordered(side: Direction, name: str) -> None:
 
 
 def _table() -> str:
-    """For `torchspore explain`: each shape with the algorithm that runs, and what a search for it has seen."""
+    """Return the table for `torchspore explain`: each shape with its algorithm, and the measurements of a search."""
     lines = []
     for (job, name), plan in list(_plans.items()):
         lines.append(f"{job.direction.option} {job}: {plan.chosen or 'none'}" + (" (the fastest)" if name == "performance" else ""))

@@ -83,7 +83,7 @@ def _loaded(named: str) -> Any:
 
 @dataclass(frozen=True)
 class Runtime:
-    """Where cuDNN's functions and its streams come from."""
+    """The source of cuDNN's functions and streams."""
 
     library: Callable[[], Any] = lambda: _loaded(os.environ.get(PATH, ""))
     stream_of: Callable[[torch.device], int] = lambda device: int(torch.cuda.current_stream(device).cuda_stream)
@@ -106,7 +106,7 @@ _LIBRARY = _Library()
 
 @contextmanager
 def run_by(runtime: Runtime) -> Iterator[None]:
-    """Lets the block call another library than torch's own; handles that were made before are left alone."""
+    """Use another library than torch's in the block; existing handles are unchanged."""
     before = _LIBRARY.runtime, _LIBRARY.threads
     _LIBRARY.runtime, _LIBRARY.threads = runtime, threading.local()
     try:
@@ -121,7 +121,7 @@ def library() -> Any:
 
 
 def most_plans() -> int:
-    """How many plans are kept."""
+    """Return how many plans are cached."""
     return _LIBRARY.runtime.most_plans
 
 
@@ -131,7 +131,7 @@ def computes(x: torch.Tensor) -> bool:
 
 
 def _library_paths() -> list[str]:
-    """Where cuDNN may lie: what torch has loaded under its plain name, NVIDIA's wheel, torch's own folder."""
+    """Yield possible paths of cuDNN: the library that torch has loaded, NVIDIA's wheel, torch's folder."""
     spec = find_spec("nvidia.cudnn") if find_spec("nvidia") is not None else None
     wheels = [str(Path(folder) / "lib" / "libcudnn.so.9") for folder in (spec.submodule_search_locations or ())] if spec else []
     return ["libcudnn.so.9", *wheels, str(Path(torch.__file__).parent / "lib" / "libcudnn.so.9")]
@@ -203,7 +203,7 @@ class Descriptors:
         self.of[name] = descriptor
 
     def set_math(self, math: int) -> None:
-        """Says by which units the products are made."""
+        """Set the units that compute the products."""
         _check(library().cudnnSetConvolutionMathType(self.of["convolution"], math), "cudnnSetConvolutionMathType")
 
     def sizes_of_y(self, axes: int) -> tuple[int, ...]:
@@ -214,7 +214,7 @@ class Descriptors:
 
 
 def math_of(job: Job) -> int:
-    """The units for a dtype: tensor cores for those of two bytes, for float32 by `conv_allow_tf32`."""
+    """Return the units for a dtype: tensor cores for two-byte dtypes, for float32 by `conv_allow_tf32`."""
     if job.dtype in (torch.float16, torch.bfloat16):
         return calls.TENSOR_OP_MATH
     return calls.FMA_MATH if job.dtype is torch.float32 and not job.may_round else calls.DEFAULT_MATH

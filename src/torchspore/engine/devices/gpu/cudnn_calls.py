@@ -73,9 +73,9 @@ SIGNATURES: dict[str, str] = {
 
 @dataclass(frozen=True, eq=False)
 class Direction:
-    """One of the three convolutions: its option, its functions, what it reads and writes of (x, w, y), its algorithms by their names.
+    """One of the three convolutions: its option, its functions, its operands among (x, w, y), and its algorithms by name.
 
-    `half` is the algorithm that MindSpore takes for float16 whatever the option says; `unordered` names those that add in any order.
+    `half` is the algorithm that MindSpore uses for float16 regardless of the option; `unordered` names algorithms that sum in any order.
     """
 
     option: str
@@ -115,7 +115,7 @@ DIRECTIONS = (FORWARD, DATA, FILTER)
 
 
 def declare(library: ctypes.CDLL) -> None:
-    """Tells ctypes what the functions take and give."""
+    """Declare the functions' arguments and results to ctypes."""
     for name, words in SIGNATURES.items():
         function = getattr(library, name)
         function.argtypes = [_WORDS[word] for word in words.split()]

@@ -50,7 +50,7 @@ def matmul_hf32(value: str) -> Outcome:
 
 
 def conv_hf32(value: str) -> Outcome:
-    """Apply `conv_allow_hf32`; HF32 is what the device uses where nothing is set."""
+    """Apply `conv_allow_hf32`; the device uses HF32 by default."""
     if not is_ascend():
         return elsewhere("HF32 is a format of Ascend's matrix unit")
     device.npu().conv.allow_hf32 = value != "0"
