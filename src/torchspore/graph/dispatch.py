@@ -80,14 +80,14 @@ def _run_recorded(function: Callable[..., Any], args: tuple[Any, ...], kwargs: d
 def _refuse(
     owner: Any, refusal: Refusal, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
 ) -> None:
-    """Raises the compile error for what was refused; where the program itself raises, its own error."""
+    """Raise the compile error of a refused call; if the program itself raises, its error."""
     if refusal.kind is Kind.RAISES:
         thread_state.in_pynative(function, args, kwargs)
     raise compilation.compile_error(owner, settings_of(owner, function), refusal, function, args, kwargs)
 
 
 def enter(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Runs a call that may lie inside other calls: as a graph at the top or in a call that runs in parts, else within what is around."""
+    """Run a call that may be nested: as a graph at the top level or in a call that runs in parts, otherwise inside the enclosing call."""
     if thread_state.local.in_pynative or not (engine.frame() is None or is_recorded()):
         return function(*args, **kwargs)
     if TRAINING_START.hook is not None:

@@ -55,7 +55,7 @@ _local = _Local()
 
 
 class Forward(GradFrame):
-    """One recorded call of a Cell: the frame while it runs, and afterwards what a gradient needs of it."""
+    """A recorded call of a Cell: the frame while it runs, and afterwards the values that a gradient needs."""
 
     def __init__(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         super().__init__()
@@ -117,7 +117,7 @@ class Forward(GradFrame):
     # ---- whether it may be used
 
     def _remember(self) -> None:
-        """Keeps what must be the same when the record is used."""
+        """Store what must be unchanged when the record is used."""
         self._is_over = True
         self._counts = _counts()
         self._changes = change_counters.cells
@@ -131,7 +131,7 @@ class Forward(GradFrame):
         return self._counts == _counts() and all(raw(t) is now and now._version == version for t, now, version in self._states)
 
     def runs_alongside(self, later: Forward) -> None:
-        """Is told of a later call of the Cell: that it writes what this one wrote too (averages, counts) changes nothing recorded."""
+        """Called for a later call of the Cell: writes to the same state (averages, counts) do not invalidate this record."""
         both = self._modified.keys() & later._modified.keys()
         self._states = [(t, now := raw(t), now._version) if id(t) in both else (t, *state) for t, *state in self._states]
 
@@ -194,7 +194,7 @@ class Forward(GradFrame):
             self._home[_COVERED] = count + 1
 
     def rerun(self) -> AbstractContextManager[None]:
-        """Where a pass that is not covered may run once more, as if it had not run yet."""
+        """Return how to run a forward pass without a record again, as if it had not run yet."""
         self._home[_COVERED] = -1
         return self._beginning.rerun() if self._beginning is not None else nullcontext()
 
@@ -203,7 +203,7 @@ class Forward(GradFrame):
         return leaves[0] if isinstance(argument, TensorBase) else leaves or None
 
     def takes_gradients(self) -> None:
-        """Is told that the Cell takes a gradient itself: it is a training step, whose own gradient nobody asks for."""
+        """Called when the Cell takes a gradient itself: it is a training step, whose gradient is not requested."""
         self._home["_is_step_"] = True
 
 
@@ -242,7 +242,7 @@ def _taken(calls: list[Forward], function: Any, args: tuple[Any, ...], kwargs: d
 
 
 def _recorded(calls: list[Forward], cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any], call: Callable[..., Any]) -> Any:
-    """Runs a call and lets it wait beside earlier ones that nothing else has made void."""
+    """Run a call and store its record with earlier ones that are still valid."""
     forward = Forward(cell, args, kwargs)
     calls[:] = [earlier for earlier in calls[1 - MOST:] if earlier.holds()]
     result = forward.run(call)
@@ -303,7 +303,7 @@ class Learned:
         return entry[1] if entry is not None and entry[0]() is cell else cell.__dict__["requires_grad"]
 
     def note(self, cell: Any, is_useful: bool) -> None:
-        """Keeps what was seen."""
+        """Store the observation."""
         self._entries[id(cell)] = weakref.ref(cell), is_useful
 
 
@@ -381,7 +381,7 @@ class PartCalls:
         self._around: Calls = around._around if isinstance(around, PartCalls) else around
 
     def met(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Notes a call whose gradient may be asked for. Raises a Refusal where that may happen outside of the graph."""
+        """Record a call whose gradient may be requested. Raises a Refusal if that may happen outside of the graph."""
         if cell_is_trained(cell):
             self._around.in_parts.append((cell, (args, kwargs)))
             self._around.refuse_a_piece()
@@ -403,7 +403,8 @@ def _has_transform(attributes: dict[str, Any]) -> bool:
 
 
 def _step(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A training step of which gradients are said to be wanted. MindSpore takes those alone, and shares no forward pass inside it."""
+    """Return whether a Cell is a training step with declared gradients. MindSpore computes those alone, and shares no forward pass in it.
+    """
     with _inside_step():
         return call(*args, **kwargs)
 

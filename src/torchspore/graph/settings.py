@@ -1,4 +1,4 @@
-"""How a graph is compiled: the JitConfig of a Cell or jit function, and the context for every key that the JitConfig does not set.
+"""The settings of a graph's compilation: the JitConfig of a Cell or jit function, and the context for keys that the JitConfig lacks.
 
 `Flags` contains the flags of graph kernels: the text of `graph_kernel_flags`, with defaults that depend on `opt_level`. `Tuning` names the
 searches, their time (now or later) and their subject (the graph or its operators).
@@ -137,7 +137,7 @@ SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Tuning:
-    """How a graph is tuned."""
+    """The tuning of a graph."""
 
     searches: tuple[str, ...] = ("RL", "GA")
     is_online: bool = True

@@ -1,1 +1,1 @@
-"""Tuning: a search by measurement for the fastest form of a graph, and what it found for the runs that come."""
+"""Tuning: a search by measurement for the fastest form of a graph, and the storage of its results for later runs."""

@@ -39,7 +39,7 @@ _ONEDNN_RULES = {"BLAS": lambda *operands: False, "oneDNN": matrix_products.is_l
 
 
 class GraphVariant:
-    """A graph that is tuned as a whole."""
+    """A graph that is tuned as a unit."""
 
     def __init__(self, module: Module, inputs: measurement.Inputs, settings: Settings, persistent: frozenset[int]) -> None:
         self.module, self.inputs, self.settings, self.persistent = module, inputs, settings, persistent
@@ -77,7 +77,7 @@ class GraphVariant:
         return any(node.target in (torch.ops.aten.mm.default, torch.ops.aten.addmm.default) for node in self.module.graph.nodes)
 
     def code(self, plan: Plan) -> Code | None:
-        """The code of a plan; None where it can't be had. Raises ValueError for a plan that no search here could give."""
+        """Return the code of a plan; None if it is unavailable. Raises ValueError for a plan that no search here could produce."""
         check(plan, self.genes())
         with on_threads(plan.get("threads")):
             code = self._build(plan)
@@ -106,7 +106,7 @@ class GraphVariant:
 
 
 def check(plan: Any, genes: list[Gene]) -> None:
-    """Raises ValueError for a plan with other choices than these: a file may hold anything, and what is chosen goes into generated code."""
+    """Raise ValueError for a plan with unknown choices: a file may contain anything, and choices become part of generated code."""
     values = {gene.name: gene.values for gene in genes}
     if not isinstance(plan, dict):
         raise ValueError(f"{plan!r:.60} is no plan")
@@ -116,7 +116,7 @@ def check(plan: Any, genes: list[Gene]) -> None:
 
 
 def flags_of(plan: Plan, settings: Settings) -> Flags:
-    """How clusters become kernels under a plan; what the program forbids to fuse stays forbidden."""
+    """Return how clusters become kernels under a plan; what the program excludes from fusion stays excluded."""
     around = settings.kernels or Flags(2, recompute=True)
     return dataclasses.replace(
         around, level=max(2, around.level), stitch=plan.get("reductions", True), dump=False, limit=plan.get("fusion limit", around.limit),
@@ -134,14 +134,14 @@ def threads() -> tuple[int, ...]:
 
 
 def widths() -> tuple[int, ...]:
-    """The widths of the processor's vectors, in bits, that Inductor may be told to use instead of the greatest."""
+    """Return the vector widths of the processor, in bits, that Inductor can use instead of the greatest."""
     can = torch.backends.cpu.get_cpu_capability()
     return {"AVX512": (256,), "AVX2": ()}.get(can, ())
 
 
 @contextmanager
 def on_threads(threads: int | None) -> Iterator[None]:
-    """Gives torch so many threads for a while; None leaves it as it is."""
+    """Set torch's number of threads in the block; None leaves it unchanged."""
     before = torch.get_num_threads()
     if threads is not None and threads != before:
         torch.set_num_threads(threads)
@@ -153,7 +153,7 @@ def on_threads(threads: int | None) -> Iterator[None]:
 
 
 def with_threads(code: Callable[..., Any], threads: int | None) -> Callable[..., Any]:
-    """The code on so many threads; as it is where that is what torch has."""
+    """Return the code on this many threads; unchanged if torch uses that number already."""
     if threads is None or threads == torch.get_num_threads():
         return code
 
@@ -177,7 +177,7 @@ _PRODUCTS = (torch.ops.aten.mm.default, torch.ops.aten.addmm.default)
 
 @dataclass
 class Unit:
-    """Units that are alike: one as a graph, where they are, and what they take in all, in seconds."""
+    """Equal units: one as a graph, their positions, and the total of their seconds."""
 
     part: Module
     clusters: list[Cluster] = field(default_factory=list)
@@ -193,7 +193,7 @@ class Single:
         variants.restride(self.module, inputs)
 
     def search(self, searches: list[Callable[[Trials], None]], seconds: float) -> tuple[Plan, int]:
-        """The plan: for each kind of unit the plan that was fastest, where it is not the one that is there. And how many were tried."""
+        """Return the plan, which has the fastest plan of each kind of unit if it differs from the present one, and the number of tries."""
         units = self._units()
         for unit in units.values():
             unit.seconds = _seconds(eager_codegen.compile(unit.part), _values(unit.part)) * len(unit.clusters)
@@ -252,7 +252,8 @@ class Single:
         return None if code is None else with_threads(code, plan.get("threads"))
 
     def code(self, plan: Plan) -> Code | None:
-        """The graph with each unit as the plan says; None where one can't be had. Raises ValueError for what no search gives."""
+        """Return the graph with each unit in its planned form; None if one is unavailable. Raises ValueError for plans that no search
+        produces."""
         replacements: list[tuple[Cluster, Callable[..., Any]]] = []
         for name, unit in self._units().items():
             if name in plan:
@@ -287,7 +288,7 @@ def _is_single_operator(cluster: Cluster) -> bool:
 
 
 def _values(part: Module) -> list[torch.Tensor]:
-    """Made-up inputs; whole numbers are 0, which is a place in every table."""
+    """Return made-up inputs; integers are 0, which is a valid index of every table."""
     clusters = []
     for node in part.graph.nodes:
         if node.op == "placeholder":

@@ -23,7 +23,8 @@ Module = torch.fx.GraphModule
 def keep(
     key: str, module: Module, inputs: measurement.Inputs, settings: Settings, persistent: frozenset[int], tuning: Tuning
 ) -> Path | None:
-    """Puts a graph into the tuning file and its own file beside it; gives the tuning file, None where that can't be done (said once)."""
+    """Write a graph into the tuning file, with a file of its own beside it. Return the tuning file, None after a failure, which is reported
+    once."""
     try:
         graph = serialize.write(module)
     except serialize.Unwritable as reason:
@@ -45,7 +46,7 @@ def keep(
 
 
 def _range(t: torch.Tensor) -> list[int] | None:
-    """The least and greatest whole number, so that made-up ones stay inside the tables that they look into."""
+    """Return the smallest and largest integer, so that made-up integers are valid indexes."""
     if t.is_floating_point() or t.is_complex() or not t.numel():
         return None
     return [int(t.min()), int(t.max())]

@@ -1,4 +1,4 @@
-"""Works off a tuning file: searches for each graph that waits, and writes what was found."""
+"""Processes a tuning file: searches for each waiting graph, and writes the results."""
 from __future__ import annotations
 
 import functools
@@ -40,7 +40,7 @@ def work_off(where: Path, compile_untuned: Untuned) -> Iterator[str]:
 
 
 def threads_of(where: Path) -> int | None:
-    """How many threads the program had that made the file; None where the file does not say."""
+    """Return the number of threads of the program that wrote the file; None if the file does not say."""
     import json
 
     try:

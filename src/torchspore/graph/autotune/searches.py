@@ -1,4 +1,4 @@
-"""Searches for the fastest settings: what was tried, a bandit (`RL`) and a genetic search (`GA`)."""
+"""Searches for the fastest settings: the record of tried plans, a bandit (`RL`) and a genetic search (`GA`)."""
 from __future__ import annotations
 
 import random
@@ -52,7 +52,7 @@ class Trials:
         return time.monotonic() > self._ends or len(self.seconds) >= self.size()
 
     def size(self) -> int:
-        """How many ways there are that differ."""
+        """Return the number of distinct plans."""
         return _count(self.genes, {})
 
     def effective_genes(self, plan: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -60,7 +60,7 @@ class Trials:
         return tuple(plan[gene.name] if gene.when is None or plan.get(gene.when[0]) == gene.when[1] else None for gene in self.genes)
 
     def clean(self, plan: Plan) -> Plan:
-        """The plan without the genes that mean nothing beside the others."""
+        """Return the plan without genes that have no effect together with the others."""
         return {gene.name: plan[gene.name] for gene, value in zip(self.genes, self.effective_genes(plan)) if value is not None}
 
     def run(self, plan: Plan) -> float | None:
@@ -73,9 +73,9 @@ class Trials:
         return self.seconds[key]
 
     def begin(self) -> None:
-        """Measures the untuned plan, then those that differ from it in one choice, the ones that are cheap to make first.
+        """Measure the untuned plan, then plans that differ from it in one choice, those that are cheap to build first.
 
-        So a short search has seen every choice that needs no compiler, and both kinds of search begin with what each choice does alone.
+        A short search thus tries every choice that needs no compiler, and both kinds of search start from the effect of each choice alone.
         """
         changed = [(gene, value) for gene in self.genes if gene.when is None for value in gene.values[1:]]
         changed.sort(key=lambda pair: pair[0].dear.index(pair[1]) + 1 if pair[1] in pair[0].dear else 0)
@@ -130,7 +130,7 @@ class _Agents:
             self.learn(plan)
 
     def learn(self, plan: Plan) -> None:
-        """Takes the reward of a plan that was measured."""
+        """Learn the reward of a plan that was measured."""
         base = self._trials.seconds.get(self._trials.effective_genes(self._trials.base))
         took = self._trials.seconds.get(self._trials.effective_genes(plan))
         reward = 0.0 if took is None or base is None else base / took
@@ -140,7 +140,8 @@ class _Agents:
                 self._sums[gene.name, plan[gene.name]] = total + reward, count + 1
 
     def plan(self, epsilon: float) -> Plan:
-        """A value for each gene: by chance with probability epsilon, else the one that brought most; what is untried counts as good."""
+        """Return a value for each gene: random with probability epsilon, otherwise the one with the highest reward; untried values count as
+        good."""
         chance = self._trials.random
         return {
             gene.name: chance.choice(gene.values) if chance.random() < epsilon else max(gene.values, key=lambda v: self._mean(gene.name, v))
@@ -156,7 +157,7 @@ POPULATION, GENERATIONS = 8, 12
 
 
 def search_by_genes(trials: Trials) -> None:
-    """Tries plans until the time is up or a number of generations has lived; what others have measured is where it begins."""
+    """Try plans until the time or the number of generations is used up, starting from earlier measurements."""
     trials.begin()
     population = trials.ranked()[:POPULATION]
     while len(population) < POPULATION and not trials.is_over():

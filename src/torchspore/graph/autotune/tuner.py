@@ -1,4 +1,4 @@
-"""Tunes a graph: takes what a run before has found, searches now, or leaves the graph for `torchspore tune`."""
+"""Tunes a graph: uses the result of an earlier run, searches now, or leaves the graph for `torchspore tune`."""
 from __future__ import annotations
 
 import dataclasses
@@ -90,7 +90,7 @@ def _find_entry(key: str) -> dict[str, Any] | None:
 
 
 def entry_of(result: SearchResult, tuning: Tuning, net: str) -> dict[str, Any]:
-    """What is kept of a search."""
+    """Return the stored entry of a search."""
     return {
         "net": net, "status": "tuned", "job": tuning.job, "plan": result.plan, "gain": list(result.gain), "tried": result.tried,
         "seconds": round(result.seconds, 2),
@@ -98,7 +98,7 @@ def entry_of(result: SearchResult, tuning: Tuning, net: str) -> dict[str, Any]:
 
 
 def built(module: Module, inputs: measurement.Inputs, settings: Settings, persistent: frozenset[int], job: str, plan: Plan) -> Code | None:
-    """The code of a plan; None where it can't be had, or was made for something else."""
+    """Return the code of a plan; None if it is unavailable, or was made for something else."""
     try:
         return (GraphVariant(module, inputs, settings, persistent) if job == "1" else Single(module, inputs, settings)).code(plan)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -109,7 +109,7 @@ def built(module: Module, inputs: measurement.Inputs, settings: Settings, persis
 def search(
     module: Module, inputs: measurement.Inputs, settings: Settings, persistent: frozenset[int], tuning: Tuning, plain: Callable[[], Code],
 ) -> SearchResult:
-    """Searches, then measures what was found beside the untuned form; nothing live is written, no random state is disturbed."""
+    """Search, then compare the result with the untuned form; no live value is written, and the random state is unchanged."""
     started = time.monotonic()
     race = Race(inputs)
     untuned = plain()
@@ -141,7 +141,7 @@ def search(
 
 
 def _entered(race: Race, make: Callable[[Plan], Code | None], plan: Plan) -> float | None:
-    """The seconds of a plan; None where it can't be made or its numbers are others."""
+    """Return the seconds of a plan; None if it cannot be built or gives other numbers."""
     with measurement.undisturbed():
         code = make(plan)
     if code is None:
@@ -160,7 +160,7 @@ def measured(race: Race, code: Code) -> float:
 
 
 def _gain(race: Race, before: Code, after: Code, took: float) -> tuple[float, float, float]:
-    """How many times faster: the median, the least and the greatest of rounds in which both run in turns; 1 where numbers are others."""
+    """Return the speed-up: median, minimum and maximum of rounds in which both forms alternate; 1 if the numbers differ."""
     race.enter("tuned", lambda: after)
     if "tuned" not in race.codes:
         return 1.0, 1.0, 1.0

@@ -32,7 +32,7 @@ class Unusable(Exception):
 
 
 def report_message(text: str) -> None:
-    """Tells the user on stderr, in the log and in `explain`, once."""
+    """Report to the user on stderr, in the log and in `explain`, once."""
     if once.first_time(("tuning", text)):
         event_log.event("tuning", text)
         effects.note(SECTION, text)
@@ -40,7 +40,7 @@ def report_message(text: str) -> None:
 
 
 def folder() -> Path:
-    """Where tuning files lie for this process."""
+    """Return the folder of this process's tuning files."""
     named = os.environ.get(PATH_VARIABLE)
     if named:
         return Path(named).absolute()
@@ -48,7 +48,7 @@ def folder() -> Path:
 
 
 def path() -> Path:
-    """The file of this machine: `tuning.json`, or where that is another machine's, one with a number of its own beside it."""
+    """Return the file of this machine: `tuning.json`, or a numbered file beside it if that belongs to another machine."""
     root = folder()
     first = root if root.suffix == ".json" else root / "tuning.json"
     try:
@@ -60,7 +60,8 @@ def path() -> Path:
 
 
 def read(where: Path, of: str | None = None) -> dict[str, Entry]:
-    """The graphs in a file, none where there is not a file. Raises Unusable; `of` is the machine that it must be of, this one otherwise."""
+    """Read the graphs in a file; none if the file is missing. Raises Unusable; `of` is the machine that it must belong to, by default this
+    one."""
     try:
         contents = json_text.parse(read_plain(where))
     except FileNotFoundError:
@@ -89,7 +90,7 @@ def find(key: str) -> Entry | None:
 
 
 def keep(key: str, entry: Entry, where: Path | None = None) -> Path | None:
-    """Puts a graph's entry in, whole or not at all; gives the file, None where it can't be written, which is said once."""
+    """Store a graph's entry atomically; return the file, None if it cannot be written, which is reported once."""
     where = where or path()
     try:
         where.parent.mkdir(parents=True, exist_ok=True)
@@ -108,5 +109,5 @@ def keep(key: str, entry: Entry, where: Path | None = None) -> Path | None:
 
 
 def write(where: Path, content: Any) -> None:
-    """Writes JSON, whole or not at all."""
+    """Write JSON atomically."""
     write_atomically(where, json.dumps(content, indent=1))

@@ -16,13 +16,13 @@ LIMIT = 20_000
 
 
 class Store(Protocol):
-    """Where choices are kept for the next process."""
+    """Storage of choices for the next process."""
 
     def find(self, key: str) -> str | None:
         """The choice that was kept under this key."""
 
     def keep(self, key: str, choice: str) -> None:
-        """Keeps a choice."""
+        """Store a choice."""
 
 
 class _Active:
@@ -38,7 +38,7 @@ _choices: dict[str, str] = {}
 
 @contextmanager
 def stored_in(other: Store) -> Iterator[None]:
-    """Lets the block find choices in `other` too, and keep those that it makes there."""
+    """Let the block read choices from `other` too, and store its choices there."""
     before, ACTIVE.store = ACTIVE.store, other
     try:
         yield
@@ -57,7 +57,7 @@ def find(key: str) -> str | None:
 
 
 def keep(key: str, choice: str) -> None:
-    """Keeps a choice for graphs that come."""
+    """Store a choice for later graphs."""
     if len(_choices) >= LIMIT:
         _choices.clear()
     _choices[key] = choice

@@ -26,9 +26,9 @@ Module = torch.fx.GraphModule
 def with_kernels(
     module: Module, held: measurement.Inputs, lines: Callable[[Module], Any], may_fuse: Callable[[Node], bool],
 ) -> Module | None:
-    """The graph with the kernels that the rule chooses; None where there are none, or they can't be compared.
+    """Return the graph with the kernels that the rule chooses; None if there are none, or if they cannot be compared.
 
-    `held` are the inputs, `lines` makes code of a graph, `may_fuse` says which operators may become parts of a kernel.
+    `held` are the inputs, `lines` generates code for a graph, `may_fuse` says which operators may become parts of a kernel.
     """
     alone = answered(module)
 
@@ -59,7 +59,7 @@ def with_kernels(
 
 
 def answered(module: Module) -> Module | None:
-    """A copy whose exchanges are answered in this process, as if the others had sent the same; None where one can't be."""
+    """Return a copy whose exchanges are answered in this process, as if all processes had sent equal values; None if that is impossible."""
     segments = copy_module(module)
     for node in segments.graph.nodes:
         if is_exchange(node):

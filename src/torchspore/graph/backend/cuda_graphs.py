@@ -1,4 +1,4 @@
-"""Level O2 on a GPU: the kernels of a whole graph recorded once and started by one launch."""
+"""Level O2 on a GPU: the kernels of a graph are recorded once and started by one launch."""
 from __future__ import annotations
 
 from typing import Any

@@ -54,9 +54,9 @@ Code = Callable[..., list[Any]]
 
 
 def compile(module: torch.fx.GraphModule, inner: bool = False) -> Code:
-    """A function (inputs) -> outputs that runs the nodes of the graph one after the other and frees each value after its last use.
+    """Return a function (inputs) -> outputs that runs the nodes in order and frees each value after its last use.
 
-    With `inner` it is called by the code of a graph around it, where no gradients are recorded already.
+    With `inner` it is called by the code of an enclosing graph, in which no gradients are recorded.
     """
     text, bound = source(module, inner)
     exec(builtins.compile(text, current_operator.GRAPH, "exec"), bound)
@@ -88,7 +88,7 @@ def source(module: torch.fx.GraphModule, inner: bool = False) -> tuple[str, dict
 
 
 def lines_of(module: torch.fx.GraphModule, node: Node, names: dict[Node, str], bound: dict[str, Any], gone: list[Node]) -> list[str]:
-    """The lines for one node: what it computes, and what is freed after it."""
+    """Return the lines of one node: its computation, and the values that are freed after it."""
     if node.op == "placeholder":
         return []
     if node.op == "output":
@@ -115,7 +115,7 @@ def _is_uncounted(node: Node) -> bool:
 
 
 def _last_uses(nodes: list[Node]) -> dict[Node, list[Node]]:
-    """For each node the values that nobody needs after it; inputs are the caller's."""
+    """Return for each node the values that no later node needs; inputs belong to the caller."""
     seen: set[Node] = set()
     last_uses: dict[Node, list[Node]] = {}
     for node in reversed(nodes):

@@ -1,4 +1,4 @@
-"""Clusters of pointwise operators and reductions as compiled kernels, each where it is faster than the operators one by one."""
+"""Clusters of pointwise operators and reductions as compiled kernels, used if they are faster than the separate operators."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -70,7 +70,8 @@ def _has_tensors(node: Node, is_open: bool = False) -> bool:
 
 
 def fuse_all(module: torch.fx.GraphModule) -> torch.fx.GraphModule | None:
-    """The graph with all that neither writes nor draws random numbers as one C++ launch, or few; None where that can't be had."""
+    """Return the graph with all operators that neither write nor draw random numbers as one or few C++ launches; None if that is
+    impossible."""
     replacements: list[tuple[Cluster, inductor.Kernel]] = []
     for cluster in build_clusters(module, _is_pure):
         if _is_work(cluster, _is_any):
@@ -95,7 +96,7 @@ def _is_any(name: str) -> bool:
 
 @dataclass
 class Like:
-    """Clusters that are alike: one of them as a graph, its inputs, and the seconds that its operators take one by one."""
+    """Equal clusters: one as a graph, its inputs, and the seconds of its separate operators."""
 
     part: torch.fx.GraphModule
     clusters: list[Cluster]
@@ -110,10 +111,10 @@ def _is_sized(v: torch.Tensor, is_open: bool) -> bool:
 def fused(
     module: torch.fx.GraphModule, level: str, total: float, may_fuse: Callable[[Node], bool] = is_fusable,
 ) -> torch.fx.GraphModule | None:
-    """The graph with the kernels that won, compiled now; None where none does. `total`: seconds that the graph takes without, or 0 where
-    this form was chosen before, so that only clusters count for which a kernel was chosen too.
+    """Return the graph with the kernels that won, compiled now; None if none did. `total`: seconds of the graph without kernels, or 0 if
+    this form was chosen before, so that only clusters with a chosen kernel count.
 
-    The strides in `meta` must be the ones that occur. `may_fuse` is where somebody forbids more than `is_fusable` does.
+    The strides in `meta` must be the actual ones. `may_fuse` excludes more operators than `is_fusable` does.
     """
     module = copy_module(module)
     inside = transform_inner(module, lambda inner: fused(inner, level, total / LOOPS, may_fuse))
@@ -130,9 +131,9 @@ def fused(
 
 
 def by_rule(module: torch.fx.GraphModule, may_fuse: Callable[[Node], bool] = is_fusable) -> torch.fx.GraphModule | None:
-    """The graph with kernels where shapes alone say that they pay, whatever a clock would say; None where that is nowhere.
+    """Return the graph with the kernels that shapes alone justify, without measuring; None if there are none.
 
-    The strides in `meta` must be the ones that occur.
+    The strides in `meta` must be the actual ones.
     """
     module = copy_module(module)
     total = sum(_guess(node) for node in module.graph.nodes)
@@ -155,7 +156,7 @@ def by_rule(module: torch.fx.GraphModule, may_fuse: Callable[[Node], bool] = is_
 
 
 def _guess(node: Node) -> float:
-    """About how many seconds an operator takes that is bound by memory; 0 for what is none."""
+    """Return the approximate seconds of a memory-bound operator; 0 for others."""
     if node.op != "call_function" or not is_operator(node.target) or is_view(node) or node.target._opname in _FREE:
         return 0.0
     return CALL + (_moved(node) + sum(map(_moved, node.all_input_nodes))) / SPEED
@@ -166,7 +167,7 @@ def _moved(node: Node) -> int:
 
 
 def _alike(module: torch.fx.GraphModule, may_fuse: Callable[[Node], bool]) -> dict[str, Like]:
-    """The clusters with work in them, those that are alike together."""
+    """Return the clusters that compute something, equal ones together."""
     groups: dict[str, Like] = {}
     for cluster in build_clusters(module, may_fuse):
         if _is_work(cluster):
@@ -185,7 +186,7 @@ def _is_work(cluster: Cluster, counts: Callable[[str], bool] = _is_generated) ->
 
 
 def _cached_kernel(key: str, like: Like, level: str, total: float) -> inductor.Kernel | None:
-    """The kernel for clusters of this kind, where it is known or found out now to be the faster way."""
+    """Return the kernel for clusters of this kind, if it is known, or now measured, to be faster."""
     if key in _kernels:
         return _kernels[key]
     choice = autotune_cache.find(key)
@@ -211,7 +212,7 @@ def _measured(like: Like, key: str, level: str, total: float) -> inductor.Kernel
 
 
 def _winner(like: Like, level: str) -> inductor.Kernel | None:
-    """The compiled kernel where it is faster than the operators."""
+    """Return the compiled kernel if it is faster than the operators."""
     plain, kernel = eager_codegen.compile(like.part), inductor.kernel(like.part, level)
     if kernel is None:
         return None
@@ -223,5 +224,5 @@ def _winner(like: Like, level: str) -> inductor.Kernel | None:
 
 
 def _values(fake: torch.Tensor) -> torch.Tensor:
-    """Some values of the same shape, strides and dtype; small positive numbers, so that no operator meets what it is slow with."""
+    """Return values of the same shape, strides and dtype; small positive numbers, which are slow for no operator."""
     return filled(fake, lambda t: t.fill_(1) if not t.is_floating_point() else t.copy_(torch.rand(t.shape, dtype=torch.float32) + 0.1))

@@ -40,7 +40,7 @@ _compiler: ContextVar[Compiler | None] = ContextVar("compiler", default=None)
 
 
 def compiled_by(compiler: Compiler) -> AbstractContextManager[None]:
-    """Lets `compiler` write the kernels of this thread, in the place of torch's Inductor."""
+    """Let `compiler` write the kernels of this thread instead of torch's Inductor."""
     return during(_compiler, compiler)
 
 
@@ -50,14 +50,11 @@ def is_there() -> bool:
 
 
 def kernel(module: torch.fx.GraphModule, level: str, more: Mapping[str, Any] = _NONE, subject: str = _LEVELS) -> Kernel | None:
-    """One compiled function for the graph, which has no writes in it; None where the compiler is missing or failed, which is said once, and
-    where Inductor has no way to write this one, which `explain` tells.
+    """Return one compiled function for the graph, which contains no writes.
 
-    `more` are settings of Inductor's, `subject` says what wants the kernel.
-
-    A kernel for open lengths is not stored: the conditions on them are part of the trace that it was compiled for.
-
-    An interrupt passes through; Inductor writes its files aside and renames them, so that nothing half made is found later.
+    None if the compiler is missing or failed, which is reported once, or if Inductor cannot compile this graph, which `explain` reports.
+    `more` are settings of Inductor, `subject` names the caller. A kernel for open lengths is not stored: the conditions on them are part of
+    the trace that it was compiled for. An interrupt passes through; Inductor writes its files atomically.
     """
     if _COMPILER.failure is not None:
         return None

@@ -26,9 +26,9 @@ _version = operator.attrgetter("_version")
 
 
 def with_cached_values(hoisted: Hoisted, first: Code, rest: Code) -> Code:
-    """Runs `first` on the weights where one of them is another tensor or was written to since, then `rest`.
+    """Run `first` on the weights if one of them was replaced or written to since, then `rest`.
 
-    torch counts the writes into a tensor's memory (`_version`); whoever writes past torch (a NumPy view of it) is not seen.
+    torch counts the writes into a tensor's memory (`_version`); writes that bypass torch (through a NumPy view) are not seen.
     """
     take = (
         operator.itemgetter(*hoisted.input_indices)
@@ -79,7 +79,7 @@ def hoisted(
 
 
 def counts(module: Module, hoisted: Hoisted) -> tuple[int, int, int]:
-    """How many batch norms the graph had, how many of them are folded, and how many weights are packed."""
+    """Return the number of batch norms in the graph, of folded ones, and of packed weights."""
     norms, norms_after = (
         _count(module, "native_batch_norm"),
         _count(hoisted.rest, "native_batch_norm") + _count(hoisted.first, "native_batch_norm"),

@@ -1,4 +1,4 @@
-"""Which operators the flags allow into a generated kernel, and which of them may follow each other in one."""
+"""The operators that the flags allow in a generated kernel, and which of them may follow each other."""
 from __future__ import annotations
 
 import functools
@@ -80,7 +80,7 @@ def is_work(node: Node) -> bool:
 
 
 class Apart:
-    """Says of two neighbours whether they must not be in one kernel."""
+    """Decides whether two neighbours must not be in one kernel."""
 
     def __init__(self, flags: Flags, nodes: list[Node]) -> None:
         self._flags = flags
@@ -94,7 +94,7 @@ class Apart:
 
 
 def _distances(flags: Flags, nodes: list[Node]) -> dict[Node, int]:
-    """For each operator that leads to a reduction, how many lie between, itself included."""
+    """Return for each operator that leads to a reduction the number of operators between, including itself."""
     depths: dict[Node, int] = {}
     for node in reversed(nodes):
         if node.op != "call_function" or not is_allowed(flags, node):

@@ -25,7 +25,7 @@ _KERNEL_GLOBALS: dict[str, Any] = {"torch": torch, **torch_private.KERNEL_CALLS}
 
 
 def find(key: str) -> Callable[..., list[Any]] | None:
-    """The kernel that was kept under this key; None where there is none, or a library of it is gone or another one."""
+    """Return the kernel with this key; None if it is missing, or if one of its libraries is missing or changed."""
     told = autotune_cache.find(key)
     if told is None:
         return None
@@ -38,7 +38,7 @@ def find(key: str) -> Callable[..., list[Any]] | None:
 
 
 def keep(key: str, source: str, libraries: dict[str, str]) -> None:
-    """Keeps a kernel, if there is a store for the next process: the text that Inductor wrote, and the path of each library by its name."""
+    """Store a kernel for the next process, if a store is open: the text that Inductor wrote, and the path of each library by its name."""
     if autotune_cache.ACTIVE.store is None:
         return
     text = _call_in(source, libraries)
@@ -55,7 +55,7 @@ def _folder() -> Path:
 
 
 def _call_in(source: str, libraries: dict[str, str]) -> str | None:
-    """The function `call` in what Inductor wrote; None where it names what can't be had without Inductor."""
+    """Return the function `call` in the text that Inductor wrote; None if it names values that are unavailable without Inductor."""
     functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef) and node.name == "call"]
     if len(functions) != 1 or not libraries:
         return None

@@ -1,4 +1,4 @@
-"""`inter_op_parallel_num`: independent operators of a graph run at the same time, each lane of them in a thread of its own."""
+"""`inter_op_parallel_num`: independent operators of a graph run at the same time, each lane of them in a separate thread."""
 from __future__ import annotations
 
 import builtins
@@ -26,7 +26,7 @@ Job = Callable[[], None]
 
 
 class Worker(threading.Thread):
-    """Runs what it is given, one after the other; its kernels use `threads` threads."""
+    """Runs jobs one after the other; its kernels use `threads` threads."""
 
     def __init__(self, name: str, threads: int) -> None:
         super().__init__(name=name, daemon=True)
@@ -37,7 +37,7 @@ class Worker(threading.Thread):
         self._is_ready.wait()
 
     def give(self, job: Job) -> None:
-        """Runs `job` as soon as what was given before is done; a job raises nothing."""
+        """Run `job` after the earlier jobs; a job raises nothing."""
         self._jobs.put(job)
 
     def run(self) -> None:
@@ -78,10 +78,10 @@ Lock = threading.Lock
 
 
 class Parallel:
-    """Runs each lane of a graph in a thread of its own; the first lane in the caller's.
+    """Runs each lane of a graph in a separate thread; the first lane in the caller's.
 
-    A lock stands for each value that one lane waits for: held from the start, freed by the lane that computes the value, taken by the
-    one that reads it. A call that comes while another thread is in one runs without lanes.
+    A lock represents each value that another lane waits for: acquired at the start, released by the lane that computes the value, acquired
+    again by the lane that reads it. A call during another thread's call runs without lanes.
     """
 
     def __init__(self, module: torch.fx.GraphModule, lane_of: Mapping[Node, int], threads: int) -> None:
@@ -133,7 +133,7 @@ class Parallel:
         return [inputs[self._inputs[item]] if item in self._inputs else out.get(item, item) for item in self._results]
 
     def _lane(self, at: int, inputs: tuple[Any, ...], box: dict[Any, Any], out: dict[Node, Any], failed: list[BaseException]) -> None:
-        """Runs one lane; where it fails the others are let go on, so that they end too."""
+        """Run one lane; if it fails, release the others, so that they end too."""
         try:
             self._lanes[at][0](inputs, box, out, self._locks)
         except BaseException as error:
@@ -239,7 +239,7 @@ WORTH = 0.95
 
 @dataclass
 class Plan:
-    """Which lane each node runs in, and the seconds that all of it and the graph without lanes should take."""
+    """The lane of each node, and the predicted seconds with and without lanes."""
 
     lane_of: dict[Node, int] = field(default_factory=dict)
     seconds: float = 0.0
@@ -247,7 +247,7 @@ class Plan:
 
 
 def run_in_lanes(code: Code, module: torch.fx.GraphModule, inputs: measurement.Inputs, settings: Settings) -> Code:
-    """The code of a graph, in lanes where that is faster: if `inter_op_parallel_num` asks for them, and at O2, which tries all there is."""
+    """Return the code of a graph, in lanes if that is faster and `inter_op_parallel_num` requests them, or at O2, which tries all forms."""
     threads = torch.get_num_threads()
     lane_count = settings.lanes or (threads if settings.level == "O2" else 1)
     if lane_count < 2:
@@ -280,9 +280,9 @@ def _if_faster(module: torch.fx.GraphModule, inputs: measurement.Inputs, setting
 
 
 def compile(module: torch.fx.GraphModule, inputs: measurement.Inputs, count: int) -> Code | None:
-    """Code that runs the graph in up to `count` lanes; None where that is not faster.
+    """Return code that runs the graph in up to `count` lanes; None if that is not faster.
 
-    The kernels of a lane use their share of the threads that the kernels of one operator after the other use.
+    The kernels of a lane use their share of the threads that sequential kernels use.
     """
     threads = max(1, torch.get_num_threads() // count)
     lane_plan = plan(module, inputs, count, threads)
@@ -315,7 +315,7 @@ def _best(name: str, code: Code, inputs: measurement.Inputs) -> float:
 
 
 def plan(module: torch.fx.GraphModule, inputs: measurement.Inputs, count: int, threads: int) -> Plan:
-    """Each node, in the order of the graph, goes to the lane where it can start first (list scheduling, Graham 1969)."""
+    """Assign each node, in the order of the graph, to the lane where it can start first (list scheduling, Graham 1969)."""
     alone, seconds = _seconds(module, inputs, torch.get_num_threads()), _seconds(module, inputs, threads)
     before, _ = dependencies(list(module.graph.nodes))
     free, ends, lane_plan = [0.0] * count, dict[Node, float](), Plan(alone=sum(alone.values()))
@@ -333,7 +333,7 @@ def plan(module: torch.fx.GraphModule, inputs: measurement.Inputs, count: int, t
 def _ready(
     node: Node, lane: int, before: Mapping[Node, list[Node]], ends: Mapping[Node, float], lane_of: Mapping[Node, int]
 ) -> list[float]:
-    """When what `node` waits for is there, seen from a lane."""
+    """Return when the operands of `node` are available to a lane."""
     return [ends[item] + HANDOVER * (lane_of[item] != lane) for item in before[node] if item in ends]
 
 

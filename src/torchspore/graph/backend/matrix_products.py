@@ -1,4 +1,4 @@
-"""Which matrix products oneDNN computes faster than torch's BLAS on this machine: each shape is measured once in a process."""
+"""Matrix products that oneDNN computes faster than torch's BLAS on this machine: each shape is measured once per process."""
 from __future__ import annotations
 
 import torch
@@ -32,7 +32,7 @@ def prefers_onednn(a: torch.Tensor, right: torch.Tensor, added: torch.Tensor | N
 
 
 def is_large(a: torch.Tensor, right: torch.Tensor, added: torch.Tensor | None) -> bool:
-    """The rule where nothing may be measured, because a choice by time could give other bits in another run."""
+    """The rule without measurements, for runs in which a choice by time could change the bits."""
     return a.shape[0] * a.shape[1] * right.shape[1] >= SMALL
 
 

@@ -30,25 +30,25 @@ class Unrunnable(RuntimeError):
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Puts torch's random state back, and lets no limit of memory count what is taken inside."""
+    """Restore torch's random state after the block, and exclude its allocations from the memory limit."""
     with allocator.aside(), operator_streams.separate_generators(), torch.no_grad():
         yield
 
 
 @contextmanager
 def with_equal_seed() -> Iterator[None]:
-    """Lets each form draw the same random numbers; for use within `undisturbed`."""
+    """Let each form draw the same random numbers; for use within `undisturbed`."""
     torch.manual_seed(0)
     yield
 
 
 def copy(t: torch.Tensor) -> torch.Tensor:
-    """The same values and strides in memory of its own, also where elements share memory (expanded tensors)."""
+    """Return the same values and strides in separate memory, also if elements share memory (expanded tensors)."""
     return torch.as_strided(torch.as_strided(t.detach(), (extent(t),), (1,), t.storage_offset()).clone(), t.shape, t.stride())
 
 
 def rounded_otherwise(t: Tensor) -> Tensor:
-    """A copy with each number moved up or down, at random, by SPREAD: what a sum of a thousand products may be off by."""
+    """Return a copy with each number moved up or down at random by SPREAD: the rounding error of a sum of a thousand products."""
     clone = copy(t)
     if t.is_floating_point() and t.dim():
         memory = torch.as_strided(clone, (extent(clone),), (1,))
@@ -75,7 +75,7 @@ def differs(ours: Sequence[Any], theirs: Sequence[Any]) -> float:
 
 @dataclass(frozen=True)
 class Turns:
-    """How often each form is run: `least` times, then until it has taken `longest` seconds, and `most` times."""
+    """The number of runs of each form: `least`, then until it has taken `longest` seconds, at most `most`."""
 
     least: int = 2
     most: int = 12
@@ -116,7 +116,7 @@ def by_clock(codes: dict[str, Runs], inputs: list[torch.Tensor], turns: Turns = 
 
 
 def timed_by(clock: Callable[[], float]) -> AbstractContextManager[None]:
-    """Lets `clock` say what time it is where operators are timed one by one, in this thread."""
+    """Use `clock` for the timing of single operators in this thread."""
     return during(_clock, clock)
 
 

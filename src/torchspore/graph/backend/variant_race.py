@@ -33,9 +33,9 @@ class Race:
         self._touchy: int | None = None
 
     def enter(self, name: str, make: Callable[[], Code]) -> None:
-        """Makes a form and runs it; it stays if its numbers are those of the first, which stays in any case.
+        """Build a form and run it; it takes part if its numbers equal those of the first, which always takes part.
 
-        Raises measure.Unrunnable where the first fails.
+        Raises measure.Unrunnable if the first fails.
         """
         progress.note(f"measures the form {name!r} of the graph.")
         with measurement.undisturbed():
@@ -58,14 +58,14 @@ class Race:
             self.codes[name] = code
 
     def _compared(self, results: tuple[Tensors, Tensors]) -> tuple[float, int, float]:
-        """How far the results are off; how many of the tensors that are written into are far off, and how far the farthest is."""
+        """Return the error of the results; the number of mutated tensors with a large error, and the largest error of one."""
         assert self._expected is not None
         off = measurement.differs(self._expected[0], results[0])
         written_differences = [measurement.differs([value], [other]) for value, other in zip(self._expected[1], results[1])]
         return off, sum(not each <= NEAR_STATE for each in written_differences), max(written_differences, default=0.0)
 
     def _rounding(self) -> int:
-        """How many of the tensors that are written into are far off when the first form gets its inputs rounded otherwise."""
+        """Return how many mutated tensors change much when the first form gets its inputs rounded differently."""
         if self._touchy is None:
             copies = [measurement.rounded_otherwise(t) for t in self._inputs]
             with measurement.with_equal_seed():
@@ -87,7 +87,7 @@ class Race:
             return code(*copies), copies
 
     def best(self) -> str:
-        """The name of the fastest form; those that came since the last time run in turns with the one that was fastest then."""
+        """Return the name of the fastest form; new forms alternate with the previous winner."""
         new = [name for name in self.codes if name not in self.seconds]
         if new:
             running = {name: self.codes[name] for name in (*([self._fastest()] if self.seconds else []), *new)}

@@ -38,7 +38,7 @@ LAUNCH, RECORDED, ENGINE = "one launch", "recorded, ", "graph engine"
 
 
 def compile(module: Module, inputs: measurement.Inputs, settings: Settings, persistent: frozenset[int] = frozenset()) -> Code:
-    """The fastest form that gives O0's numbers; what was fastest for an equal graph before is taken without a look."""
+    """Return the fastest form that gives O0's numbers; the choice for an equal graph is reused without measuring."""
     if has_exchanges(module) and not settings.deterministic:
         outcomes.level(f"{settings.level}: the graph exchanges values with other processes, a rule chooses kernels and nothing is measured")
         return _between_exchanges(module, inputs, settings)
@@ -107,7 +107,7 @@ class Forms:
         self.modules = {PLAIN: passes.pool_channels_last(copy_module(module))}
 
     def simple(self) -> list[str]:
-        """Makes the forms that need no compiler; gives their names."""
+        """Build the forms that need no compiler; return their names."""
         module = self._module
         tuned = with_onednn(module, matrix_products.prefers_onednn, self._settings.fuses_products)
         if tuned is not None:
@@ -117,7 +117,7 @@ class Forms:
         return list(self.modules)
 
     def with_kernels(self, base: str, seconds: float) -> Code | None:
-        """A simple form with compiled clusters; `seconds` is what it takes without."""
+        """Return a simple form with compiled clusters; `seconds` is its time without them."""
         if self._settings.generates is False:
             return None
         restride(self.modules[base], self._inputs)
@@ -169,7 +169,7 @@ class Forms:
             return graph_engine.compiled(copy_module(self._module), [measurement.copy(t) for t in self._inputs()])
 
     def code(self, name: str) -> Code | None:
-        """The form of this name; None where it can't be made here."""
+        """Return the form with this name; None if it cannot be built here."""
         if name.startswith(RECORDED):
             code = self.code(name.removeprefix(RECORDED))
             return None if code is None else self.recorded(code)
@@ -188,12 +188,12 @@ class Forms:
 
 
 def may_fuse(settings: Settings) -> Callable[[Node], bool]:
-    """Which operators may become parts of a kernel: the flags of graph kernels may forbid some."""
+    """Return which operators may become parts of a kernel: the flags of graph kernels may exclude some."""
     return fusion.is_fusable if settings.kernels is None else functools.partial(kernel_operators.is_allowed, settings.kernels)
 
 
 def restride(module: Module, inputs: measurement.Inputs) -> None:
-    """Works out the strides of all values by a run, or takes what a run of an equal graph told."""
+    """Determine the strides of all values by a run, or take those of an equal graph's run."""
     key = of_text("strides", signature(module))
     choice = autotune_cache.find(key)
     if choice is None or not load_layouts(module, choice):
@@ -203,7 +203,7 @@ def restride(module: Module, inputs: measurement.Inputs) -> None:
 
 
 def with_onednn(module: Module, prefers_onednn: matrix_products.Preference, fuses_products: bool = True) -> Module | None:
-    """The graph with products by oneDNN, with the activations behind them; None where there is nothing to change."""
+    """Return the graph with oneDNN products and fused activations; None if nothing changes."""
     changed = onednn_linears(copy_module(module), prefers_onednn)
     inside = transform_inner(changed, lambda inner: with_onednn(inner, prefers_onednn, fuses_products))
     if not inside and not any(node.target is matrix_products.LINEAR for node in changed.graph.nodes):

@@ -18,7 +18,7 @@ def run(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs:
 
 
 def part(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, which a call calls: split where that call is."""
+    """Return `function`, which a call calls, in its split form if that call is split."""
     local = thread_state.local
     return of(function) if thread_state.breaking and local.breaks and not local.in_pynative else function
 

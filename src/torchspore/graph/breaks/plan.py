@@ -1,4 +1,4 @@
-"""What is known of a function's statements: which can be captured, and which must run in Python."""
+"""What is known about a function's statements: which can be captured, and which must run in Python."""
 from __future__ import annotations
 
 import ast
@@ -41,13 +41,13 @@ class Plan:
         return position_of(statement) in self.good and position_of(statement) not in self.alone
 
     def set_captured(self, statements: tuple[Position, ...]) -> None:
-        """Is told that these statements became a graph."""
+        """Record that these statements became a graph."""
         if not self.good.issuperset(statements):
             self.good.update(statements)
             self.version += 1
 
     def refused(self, statements: tuple[Position, ...], reason: str) -> None:
-        """Is told that these statements can't be one graph: several are tried alone, a single one becomes a graph break."""
+        """Record that these statements cannot be one graph: several are tried separately, a single one becomes a graph break."""
         if len(statements) == 1:
             self.breaks[statements[0]] = reason
         else:
@@ -56,7 +56,7 @@ class Plan:
 
 
 def position_of(statement: ast.stmt) -> Position:
-    """Where a statement stands."""
+    """Return the position of a statement."""
     return statement.lineno, statement.col_offset
 
 

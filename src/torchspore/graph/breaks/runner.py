@@ -38,7 +38,7 @@ _lock = threading.RLock()
 
 
 def of(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` in a form that runs in parts; itself where it is none of the program's own or its source can't be read."""
+    """Return `function` in a form that runs in parts; unchanged if it is not the program's or its source is unavailable."""
     if isinstance(function, MethodType):
         method = of(function.__func__)
         return function if method is function.__func__ else MethodType(method, function.__self__)
@@ -132,7 +132,7 @@ class Runner:
         self._split: FunctionType | None = None
 
     def current(self) -> FunctionType:
-        """The split form for what is known now; the function itself where Python is faster in every piece."""
+        """Return the split form for the present knowledge; the function itself if Python is faster in every piece."""
         function = self._function()
         assert function is not None
         if self._regions and all(region.is_slower for region in self._regions.values()):
@@ -173,7 +173,7 @@ class Outcome:
         self._value, self._error = value, error
 
     def end(self) -> Any:
-        """Gives what the piece returned, or raises its error."""
+        """Return the piece's result, or raise its error."""
         error, self._error = self._error, None                       # no circle through the frame that holds this
         if error is not None:
             raise error
@@ -213,7 +213,7 @@ class Helper:
         return self.regions[number](args)
 
     def attempt(self, number: int, args: tuple[Any, ...], names: tuple[str, ...]) -> tuple[Any, ...]:
-        """Runs the piece `number`: what the names that it gives hold in the end or where it failed, and its Outcome."""
+        """Run the piece `number`: return the final values of the names that it assigns or where it failed, and its Outcome."""
         region = self.regions[number]
         try:
             result = region(args)
@@ -226,7 +226,7 @@ class Helper:
         return (*values, Outcome(result[0] if len(result) > len(names) else None, None))
 
     def call(self, function: Any) -> Any:
-        """`function`, in parts where it is one of the program's own."""
+        """Call `function`, in parts if it is the program's."""
         return of(function) if isinstance(function, (FunctionType, MethodType)) else function
 
 

@@ -1,4 +1,4 @@
-"""Which local names a function shares with functions made in it: they stay in its own frame, where all see each other's writes."""
+"""Local names that a function shares with functions defined in it: they stay in its frame, where all see each other's writes."""
 from __future__ import annotations
 
 import ast

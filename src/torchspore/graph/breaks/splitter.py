@@ -171,7 +171,7 @@ class Splitter:
 
 
 class _Calls(ast.NodeTransformer):
-    """Lets calls of the program's own functions run in parts too."""
+    """Lets calls of the program's functions run in parts too."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -191,7 +191,7 @@ def _call(number: int, arguments: ast.expr, gives: list[str], is_return: bool) -
 
 
 def _caught_call(number: int, arguments: ast.expr, gives: list[str], open_: set[str], is_return: bool) -> list[ast.stmt]:
-    """The call of a piece that gives what it has stored also where it fails or returns: that comes after."""
+    """Return the call of a piece that returns what it has stored even if it fails or returns: that follows later."""
     names = ast.Tuple([ast.Constant(n) for n in gives], ast.Load())
     end = ast.Call(ast.Attribute(name(OUTCOME), "end", ast.Load()), [], [])
     return [
@@ -206,7 +206,7 @@ def _helper(method: str, *arguments: ast.expr) -> ast.Call:
 
 
 def _value_of(text: str, is_unsure: bool) -> ast.expr:
-    """The value of a local name; where it may have none, what stands for that."""
+    """Return the value of a local name, or a marker if it may have none."""
     return ast.Call(ast.Attribute(name(HELPER), "value", ast.Load()), [later(name(text))], []) if is_unsure else name(text)
 
 

@@ -1,1 +1,1 @@
-"""Capture: one trace of a call with fake stand-ins, watched for what it reads and writes."""
+"""Capture: one trace of a call with fake tensors, which records the state that it reads and writes."""

@@ -13,7 +13,7 @@ class Aliases:
         self._pairs: dict[int, tuple[torch.Tensor, dict[int, tuple[torch.Tensor, str | None]]]] = {}
 
     def add(self, first: torch.Tensor, other: torch.Tensor, line: str | None) -> bool:
-        """Says that both may be the same memory; gives whether that is new."""
+        """Record that both may share memory; return whether that is new."""
         if first is other or id(other) in self._of(first):
             return False
         self._of(first)[id(other)] = (other, line)
@@ -21,7 +21,7 @@ class Aliases:
         return True
 
     def of(self, base: torch.Tensor) -> list[tuple[torch.Tensor, BaseException]]:
-        """The memory that may be the same as `base`, and what to raise where it is read after a write into `base`."""
+        """Return the memory that `base` may share, and the error for reading it after a write into `base`."""
         entry = self._pairs.get(id(base))
         if entry is None:
             return []

@@ -143,7 +143,7 @@ class Capture(Frame):
         return inside is not t and self._is_mine(inside)
 
     def _lift(self, source: Any, t: torch.Tensor) -> int:
-        """Makes a new input of the graph; gives its place."""
+        """Create an input of the graph; return its index."""
         if isinstance(t, FakeTensor):          # an example of its values is nowhere
             raise Refusal("uses a Tensor of another trace")
         with no_transforms():
@@ -171,7 +171,7 @@ class Capture(Frame):
             return self.mode.from_tensor(t, static_shapes=True)
 
     def _track(self, fake: torch.Tensor) -> None:
-        """Makes `fake` the next input of the graph."""
+        """Make `fake` the next input of the graph."""
         graph = self.tracer.graph
         with graph.inserting_after(self._last) if self._last is not None else graph.inserting_before(next(iter(graph.nodes), None)):
             node = self._last = graph.placeholder(f"in{len(self.lifted)}")
@@ -316,7 +316,7 @@ class Capture(Frame):
         )
 
     def _settled(self, result: Any) -> Any:
-        """The result with tuples and lists in the places of iterators; between the parts of a call they stay what they are, in Python."""
+        """Return the result with tuples and lists in place of iterators; between the parts of a call iterators stay, in Python."""
         settled_result = result if self.is_piece else settled(result)
         if self.is_strict:
             settled_result = without_dicts(settled_result)
@@ -325,7 +325,7 @@ class Capture(Frame):
         return settled_result
 
     def _lift_numbers(self) -> None:
-        """Makes stand-ins for the attributes that are to be inputs."""
+        """Create stand-ins for the attributes that become inputs."""
         for key, (holder, name) in self.numbers.items():
             value = holder.get(name)
             if type(value) in (int, float) and not is_large(value):
@@ -336,11 +336,11 @@ class Capture(Frame):
         return function if self.watch.converter is None else self.watch.converter.converted(function, self.watch)
 
     def _lost(self, error: BaseException) -> Refusal | None:
-        """Why a local name has no value, where that ended the capture and a branch or loop on a Tensor is to blame."""
+        """Return why a local name has no value, if that ended the capture because of a branch or loop on a Tensor."""
         return self.watch.lost.get(unbound_name(error)) if isinstance(error, NameError) else None
 
     def _settle(self, argument_ids: set[int]) -> None:
-        """Puts all state back and turns the Tensors of the result into places of inputs and outputs."""
+        """Restore all state and replace the Tensors of the result by indexes of inputs and outputs."""
         changed = self.watch.restore()
         reason, kind = self.watch.changed_state()
         if self.watch.refusal is not None:
@@ -453,7 +453,7 @@ def _as_refusal(error: BaseException) -> BaseException:
 
 
 def _of_ours(error: BaseException) -> str:
-    """Where torchspore's own capture raised an error that is a slip of it and not of the program; empty for all others."""
+    """Return where the capture raised an error that is a defect of torchspore and not of the program; empty for other errors."""
     step = error.__traceback__
     while step is not None and step.tb_next is not None:
         step = step.tb_next

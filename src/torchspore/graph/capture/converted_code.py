@@ -1,4 +1,4 @@
-"""Which of the user's functions a code object was made of, where converted source runs in its place."""
+"""Maps the code of converted source to the user's function from which it was made."""
 from __future__ import annotations
 
 from types import CodeType
@@ -8,5 +8,5 @@ SOURCES: dict[CodeType, CodeType] = {}
 
 
 def original(code: CodeType) -> CodeType:
-    """The code of the user's function that `code` was made of; `code` itself where it was not made here."""
+    """Return the code of the user's function from which `code` was made; `code` itself if it was not made here."""
     return SOURCES.get(code, code)

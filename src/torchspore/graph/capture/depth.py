@@ -1,7 +1,7 @@
-"""How deep calls nest while a graph is captured: `max_call_depth`, and a thread with a big stack where Python's own limit is too low.
+"""The depth of nested calls during capture: `max_call_depth`, and a thread with a large stack if Python's limit is too low.
 
-Python counts every frame and stops at 1000 by default, which is about 300 nested Cells; more frames than the stack has room for would
-end the process. So a capture that meets Python's limit is made again in a thread whose stack is large enough for `max_call_depth`.
+Python counts every frame and stops at 1000 by default, which is about 300 nested Cells; more frames than fit into the stack would end the
+process. A capture that meets Python's limit is therefore repeated in a thread whose stack is large enough for `max_call_depth`.
 """
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _lock = threading.Lock()
 
 
 def limit() -> int:
-    """How deep calls may nest; tells `torchspore explain` of it."""
+    """Return how deep calls may nest; report it to `torchspore explain`."""
     depth_limit = int(STORE.get("max_call_depth"))
     if STORE.source("max_call_depth")[0] != "default":
         effects.report("max_call_depth", Outcome.applied(f"calls nest at most {depth_limit} deep while a graph is captured"))
@@ -134,7 +134,7 @@ class _Carried:
 
     @contextmanager
     def over(self) -> Iterator[None]:
-        """Makes it hold in the thread that enters."""
+        """Apply the limit in the thread that enters."""
         tensor.thread_state.frame = self.frame
         with ExitStack() as stack:
             stack.enter_context(torch.inference_mode(self.inference))

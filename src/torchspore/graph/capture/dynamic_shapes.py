@@ -1,4 +1,4 @@
-"""Lengths of axes as symbols: a trace runs with torch's ShapeEnv, and `Fits` checks at each call what the trace assumed of them."""
+"""Lengths of axes as symbols: a trace runs with torch's ShapeEnv, and `Fits` checks at each call the trace's assumptions about them."""
 from __future__ import annotations
 
 from collections.abc import Sequence

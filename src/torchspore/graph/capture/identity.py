@@ -1,4 +1,4 @@
-"""Which Tensors of a call are one and the same, and the form of each: a graph has one input for a Tensor with two names."""
+"""Which Tensors of a call are the same object, and the form of each: a graph has one input for a Tensor with two names."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ from torchspore.graph.capture.trace_guard import TraceGuard
 
 
 class Identities:
-    """Which of the arguments, inputs and read names of a trace were the same Tensor."""
+    """The arguments, inputs and variables of a trace that were the same Tensor."""
 
     def __init__(self, watch: TraceGuard, arguments: Sequence[TensorBase], inputs: Sequence[Any]) -> None:
         homes, met = watch.homes, watch.roads.tensors()

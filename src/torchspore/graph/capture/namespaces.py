@@ -1,4 +1,4 @@
-"""Where names may stand, and what asks for names that are computed."""
+"""Namespaces that a trace reads, and functions that read names computed at run time."""
 from __future__ import annotations
 
 import copy
@@ -16,9 +16,9 @@ from torchspore.graph.capture.state import ClassNames
 
 
 class Space:
-    """Where names may stand: `holder` for what is read of it; `nearer` are the classes in which Python looks first.
+    """A namespace: `holder` for reads of it; `nearer` are the classes that Python searches first.
 
-    The absence of a name of `absent` counts too. `is_settled` means that the value of a name leads to nothing else.
+    The absence of a name in `absent` counts too. `is_settled` means that the value of a name leads to no other state.
     """
 
     def __init__(

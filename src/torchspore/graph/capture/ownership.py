@@ -1,4 +1,4 @@
-"""What is the program's own: modules and classes of which a trace reads by name, and what is written past those names."""
+"""Which modules and classes belong to the program: a trace reads them by name. Also writes that bypass these names."""
 from __future__ import annotations
 
 import argparse
@@ -44,7 +44,7 @@ def is_programs_module(module: types.ModuleType) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def is_programs_class(cls: type) -> bool:
-    """The same for a class; one written in C is nobody's."""
+    """Return the same for a class; a class written in C belongs to nobody."""
     if not cls.__flags__ & 1 << 9:                               # Py_TPFLAGS_HEAPTYPE
         return False
     module = sys.modules.get(cls.__module__)

@@ -8,9 +8,10 @@ from typing import Any
 
 
 def suspended() -> Callable[[], None]:
-    """Takes the profiler of this thread out; gives what puts it back. cProfile's can't be set from Python, but enables itself.
+    """Remove the profiler of this thread; return a function that restores it. cProfile's cannot be set from Python, but enables itself.
 
-    That of torch's profiler `with_stack` can't be put back at all: Python would call what is not a function, and the program would fail.
+    torch's profiler with `with_stack` cannot be restored at all: Python would call an object that is not a function, and the program would
+    fail.
     """
     before: Any = sys.getprofile()
     if before is None or not hasattr(before, "enable"):

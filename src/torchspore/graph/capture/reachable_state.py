@@ -1,8 +1,8 @@
-"""By which roads a trace reads Python's state beside attributes of Cells: what the names in its functions stand for.
+"""The state that a trace can reach besides attributes of Cells: the values of the names in its functions.
 
-Python has no hook for a read of `module.SCALE` or `Config.width`. But such a read needs the name: so each name in a
-function that ran, as a name or as a text, is looked up in each module, class and function of the program's that the trace has met.
-Its value counts as read: more than was read, but never less.
+Python has no hook for a read of `module.SCALE` or `Config.width`, but such a read needs the name. Each name in a function that ran, as a
+name or as a text, is therefore looked up in each module, class and function of the program that the trace has met. Its value counts as
+read: possibly more than was read, never less.
 """
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ _Reader = Callable[[MutableMapping[str, Any], str, Any, bool], None]
 _Settled = Callable[[MutableMapping[str, Any], str, Any], None]
 
 class ReachableState:
-    """The names and the places where they may stand, of one trace."""
+    """The names of one trace and the namespaces in which they may be defined."""
 
     def __init__(self, read: _Reader, read_settled: _Settled) -> None:
-        """`read_settled` keeps what is known by identity and is no way to anything else."""
+        """`read_settled` records values that are known by identity and lead to no other state."""
         self._read, self._read_settled = read, read_settled
         self._met: dict[int, Any] = {}
         self._names: dict[str, None] = {}
@@ -82,7 +82,7 @@ class ReachableState:
     # ---- what the trace meets
 
     def meet(self, item: Any) -> None:
-        """Is told of a module, a class, a function, something that wraps one, or a Tensor, which may carry attributes."""
+        """Add a module, a class, a function, a wrapper of one, or a Tensor, which may have attributes."""
         if id(item) in self._met or item is None:
             return
         self._met[id(item)] = item
@@ -136,7 +136,7 @@ class ReachableState:
             self.meet(item.func)
 
     def _hold(self, name: str, value: Any) -> None:
-        """Keeps what is in a value that nothing names."""
+        """Record the contents of a value that has no name."""
         if is_constant(value):
             self.meet(type(value))
         else:
@@ -157,7 +157,7 @@ class ReachableState:
                 self._read(facts, name, facts.get(name), False)
 
     def _read_registrations(self, cls: abc.ABCMeta) -> None:
-        """Keeps which classes are registered with an abstract class."""
+        """Record which classes are registered with an abstract class."""
         if cls not in self._registrations:
             registrations = self._registrations[cls] = Registrations(cls)
             self._read_settled(registrations, "", registrations.get(""))
@@ -221,7 +221,7 @@ class ReachableState:
     # ---- what runs
 
     def enter(self, frame: FrameType, running: CodeType) -> None:
-        """Is told of a function of the program's the first time it runs; `running` may be its converted form."""
+        """Add a function of the program at its first run; `running` may be its converted form."""
         code = original(running)
         is_recorded = code in self._functions or code in self._nested
         self._visit(code, frame.f_globals)
@@ -275,7 +275,7 @@ class ReachableState:
         self._read_all()
 
     def _know(self, names: Iterable[str], probed: Iterable[str]) -> None:
-        """Looks up more names everywhere; of those that may be `probed` it counts, too, that there is nothing under them."""
+        """Look up more names in all namespaces; of those that may be `probed`, their absence counts too."""
         new, probed = [name for name in names if name not in self._names], [name for name in probed if name not in self._probed]
         self._names.update(dict.fromkeys(new))
         self._probed.update(probed)
@@ -287,12 +287,12 @@ class ReachableState:
                 self._record_queried_type(item)
 
     def note_query(self, name: str) -> None:
-        """Is told that something is asked for an attribute, by a name that may have been computed."""
+        """Record that something is asked for an attribute whose name may have been computed."""
         if name not in self._names or name not in self._probed:
             self._know((name,), (name,))
 
     def _read_all(self) -> None:
-        """What is in the program's modules and classes, where names may be computed: `vars(config)[f"width{i}"]`."""
+        """Read everything in the program's modules and classes, where names may be computed: `vars(config)[f"width{i}"]`."""
         while self.named() is None and self._full_spaces:
             space = self._full_spaces.pop()
             names = names_in(space.origin)
@@ -307,7 +307,7 @@ class ReachableState:
                     self._unwrap(value)
 
     def ask(self, cls: type, name: str) -> None:
-        """Is told that a Cell of this class is asked for an attribute, by a name that may have been computed."""
+        """Record that a Cell of this class is asked for an attribute whose name may have been computed."""
         if (cls, name) not in self._queried:
             self._queried.add((cls, name))
             if name not in self._names:
@@ -392,7 +392,7 @@ class ReachableState:
                 self._read(nearer, name, MISSING, False)
 
     def undo_new(self) -> str | None:
-        """Takes away the variables that did not exist before the trace; says so."""
+        """Delete the variables that did not exist before the trace; return whether there were any."""
         reason = None
         for variables, name in self._absent:
             if name in variables:

@@ -15,16 +15,16 @@ _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
 class Results:
-    """A look at what a trace gives back, before its Tensors become outputs."""
+    """Checks the result of a trace before its Tensors become outputs."""
 
     def __init__(self, watch: Any, argument_ids: set[int], line: Callable[[], str]) -> None:
-        """`argument_ids` are the ids of the arguments and of what is in them; `line` says where the call is."""
+        """`argument_ids` are the ids of the arguments and of their contents; `line` is the line of the call."""
         self._line, self._argument_ids, self._born = line, argument_ids, watch.born
         self._state = watch.contents.ids()
         self._read = {id(read.value) for read in watch.reads.values()}
 
     def check(self, value: Any) -> None:
-        """Raises Refusal for what another run of the graph would have to make anew, or must not copy."""
+        """Raise Refusal for values that another run of the graph would have to create again, or must not copy."""
         if isinstance(value, (list, dict)) and id(value) in self._state:
             is_argument = id(value) in self._argument_ids
             whose = "that it was given" if is_argument else "that is part of the program's state"
@@ -41,7 +41,8 @@ class Results:
             raise Refusal(f"gives back an object of {type(value).__name__} that is made in the call", self._line())
 
     def _check_attributes(self, value: Any, items: set[int]) -> None:
-        """Attributes of a list or dict of the program's own class are not made anew; those that are items too follow them."""
+        """Refuse attributes of a list or dict of the program's class, which are not created again; those that are items too are handled
+        with them."""
         for item in (attributes(value) or {}).values():
             if id(item) not in items and (isinstance(item, (TensorBase, Composite)) or not self._lasts(item)):
                 raise Refusal(f"gives back a {type(value).__name__} with attributes that are made in the call", self._line())

@@ -42,7 +42,7 @@ _MANY = 100_000
 
 
 class Draws(Node):
-    """A source of random numbers: where it stands is not a matter until the trace draws from it."""
+    """A source of random numbers: its position matters only once the trace draws from it."""
 
     __slots__ = ("_state",)
 
@@ -74,7 +74,7 @@ def _has_equal_state(a: Any, b: Any) -> bool:
 
 
 class Variable(Node):
-    """A context variable: by what it gives here."""
+    """A context variable, by its value in this context."""
 
     __slots__ = ("_inner", "_old_value")
 
@@ -140,7 +140,7 @@ _KINDS: list[tuple[Any, Callable[[Any, Callable[[Any], Node]], Node]]] = [
 
 
 class Walk:
-    """Takes one snapshot; `nodes` collects its nodes by the ids of their values, the first node of each."""
+    """Takes a snapshot; `nodes` maps the ids of values to the first node of each."""
 
     def __init__(self, nodes: dict[int, Node], counts_by_name: Callable[[Any], bool] = lambda value: False) -> None:
         self._nodes, self._seen, self._depth, self._counts_by_name = nodes, dict[int, None](), 0, counts_by_name
@@ -173,7 +173,7 @@ class Walk:
         return node
 
     def seen(self) -> Iterable[int]:
-        """The ids of what was looked into."""
+        """Return the ids of the visited values."""
         return self._seen
 
     def _meet(self, value: Any) -> None:

@@ -25,11 +25,11 @@ _OURS = ("_graphs_",)
 
 
 class Unwatchable(Exception):
-    """Raised for a value of which nothing tells whether it has changed; its text says what it is."""
+    """Raised for a value whose changes cannot be detected; the text describes it."""
 
 
 class Node:
-    """One thing of a snapshot; known by identity where nothing else is said."""
+    """A part of a snapshot; by default known by identity."""
 
     __slots__ = ("value",)
 
@@ -45,7 +45,7 @@ class Node:
         return ()
 
     def restore(self) -> bool:
-        """Puts the value itself, not what is in its items, back as it was; says whether it had been changed."""
+        """Restore the value itself, not the contents of its items; return whether it had changed."""
         return False
 
 
@@ -144,7 +144,7 @@ class Entries(Node):
         return (*self._keys, *self._entries.values())
 
     def nodes(self) -> Iterator[tuple[Any, Node]]:
-        """The keys and what was there."""
+        """Yield the keys and the earlier values."""
         children = dict(self._children)
         for key, item in self._entries.items():
             yield key, children.get(key) or constant(item)
@@ -306,7 +306,7 @@ class Named:
 
 
 class Object(Node):
-    """An object: what is in its attributes and slots, and in itself where it is a container too."""
+    """An object: its attributes and slots, and its items if it is also a container."""
 
     __slots__ = ("_attributes", "_itself", "_line", "_named", "_slots")
 
@@ -350,7 +350,7 @@ class Object(Node):
 
 
 class Snapshot(Node):
-    """Something that is known by what it was made of, as a bound method: `of` gives that."""
+    """A value that is known by its parts, such as a bound method: `of` returns them."""
 
     __slots__ = ("_of", "_parts", "_snapshot")
 

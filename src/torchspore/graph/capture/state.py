@@ -38,7 +38,7 @@ class Read:
         self.is_constant = (is_constant(self.value) or self.value is MISSING) and not isinstance(self.value, TensorBase)
 
     def now(self) -> Any:
-        """What is there now."""
+        """Return the current value."""
         return self.holder.get(self.name, MISSING)
 
     def holds(self) -> bool:
@@ -52,7 +52,7 @@ class Read:
 
 
 def current(sources: Iterable[Any]) -> list[Any]:
-    """The sources, with what is there now in the places of those that were read."""
+    """Return the sources with the current values in place of the recorded ones."""
     return [source.now() if isinstance(source, Read) else source for source in sources]
 
 
@@ -117,7 +117,7 @@ class ClassNames(View):
 
 
 class Attached(View):
-    """Attributes that a program reads of a Tensor: those that it attached itself, and of a Parameter its name and flags."""
+    """Attributes of a Tensor that a program reads: those that it attached, and the name and flags of a Parameter."""
 
     _ATTRIBUTES = {"name": "_name", "requires_grad": "_requires_grad"}
 
@@ -141,7 +141,7 @@ class Attached(View):
 
 
 class Named(View):
-    """Attributes of a class, a function or an object that Python keeps under names of its own, those of `NAMES`."""
+    """Attributes of a class, a function or an object that Python stores under special names, those of `NAMES`."""
 
     NAMES: frozenset[str]
 
@@ -211,14 +211,14 @@ class Randomness:
         return random.getstate() != self._python or moved or now["gauss"] != then["gauss"]
 
     def restore(self) -> None:
-        """Puts them back."""
+        """Restore them."""
         seeds.restore(self._derived)
         random.setstate(self._python)
         np.random.set_state(self._numpy)
 
 
 def tensors_in(value: Any) -> Iterator[TensorBase]:
-    """The Tensors in a tuple, and in tuples in it, which have no snapshot of their own where nothing in them can change."""
+    """Yield the Tensors in a tuple and in its nested tuples, which have no snapshot because nothing in them can change."""
     for item in value if isinstance(value, tuple) else ():
         if isinstance(item, TensorBase):
             yield item
@@ -227,7 +227,7 @@ def tensors_in(value: Any) -> Iterator[TensorBase]:
 
 
 class Contents:
-    """Snapshots of mutable things that a trace could change in place, to see it and to undo it."""
+    """Snapshots of mutable values that a trace could change in place, to detect and undo changes."""
 
     def __init__(self, counts_by_name: Callable[[Any], bool] = lambda value: False) -> None:
         self._nodes: dict[int, Node] = {}
@@ -268,5 +268,5 @@ class Contents:
         return set(self._nodes)
 
     def restore(self) -> list[Any]:
-        """Undoes what was changed in place; gives all that was."""
+        """Undo changes in place; return all that were found."""
         return [node.value for node in self._nodes.values() if node.restore()]

@@ -1,4 +1,4 @@
-"""Watches a trace while it runs: which state it reads, and what it does that a graph can't hold (print, files, clocks)."""
+"""Observes a trace while it runs: the state that it reads, and its effects that a graph cannot contain (print, files, clocks)."""
 from __future__ import annotations
 
 import os
@@ -39,7 +39,7 @@ class Converter(Protocol):
         """Return the function to call for `function`; `watch` learns of its free variables."""
 
     def lowered(self, module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-        """The captured graph with direct calls in the place of branches and loops."""
+        """Return the captured graph with direct calls in place of branches and loops."""
 
     def explained(self, error: BaseException, watch: TraceGuard) -> BaseException:
         """`error`; where source could not be converted, with the reason for that."""
@@ -99,12 +99,12 @@ class TraceGuard:
         self.reads[key] = Read(holder, name, value, OfType(type(value)), True)
 
     def stand_in(self, owner: Any, name: str) -> Any:
-        """What is read in the place of an attribute's Python number; None where the number itself is, or was written."""
+        """Return the stand-in for the number in an attribute; None if the number itself is used, or was written."""
         key = (id(owner.__dict__), name)
         return None if key in self.writes else self.numbers.get(key)
 
     def read(self, holder: Any, name: str, value: Any, is_attribute: bool) -> None:
-        """Keeps that `holder[name]` was read, the first time, unless the trace itself wrote it before."""
+        """Record the first read of `holder[name]`, unless the trace itself wrote it before."""
         key = (id(holder), name)
         if key in self.reads or (key in self.writes and value is not self.writes[key][2]):
             return
@@ -113,15 +113,15 @@ class TraceGuard:
         self.locate(value, read)
 
     def read_settled(self, holder: Any, name: str, value: Any) -> None:
-        """Keeps that `holder[name]` was read, where only another object can make a difference."""
+        """Record the read of `holder[name]`, for values that only another object can change."""
         if (id(holder), name) not in self.reads:
             read = self.reads[id(holder), name] = Read(holder, name, value, constant(value), False)
             read.is_constant = True
 
     def taken(self, value: Any, name: str, is_argument: bool = False) -> Any:
-        """A snapshot of what the program reads; what is on the way in it is looked at when a name asks for it.
+        """Take a snapshot of a value that the program reads; its namespaces are searched when a name requires it.
 
-        Of Tensors that are arguments, which are others in the next call, the key of a call knows what they carry.
+        The key of a call describes Tensors that are arguments, because the next call has other Tensors.
         """
         try:
             snapshot, met = self.contents.take(value, is_argument)
@@ -136,7 +136,7 @@ class TraceGuard:
         return snapshot
 
     def add_arguments(self, arguments: Any) -> None:
-        """Keeps what the objects among the arguments are, that a key knows by identity."""
+        """Record the objects among the arguments that a key knows by identity."""
         self.taken(arguments, "arguments", True)
         for value in arguments.values() if isinstance(arguments, dict) else arguments:
             if type(value) in (tuple, list, dict):
@@ -151,7 +151,7 @@ class TraceGuard:
                 raise self.refuse(f"reads {name!r}, which {reason}")
 
     def note_query(self, name: str) -> None:
-        """Is told that the program asks something for an attribute of this name."""
+        """Record that the program asks something for an attribute of this name."""
         self.roads.note_query(name)
         self._check_unwatched()
 
@@ -162,7 +162,7 @@ class TraceGuard:
             self.contents.narrow(names)
 
     def note_class(self, owner: Any) -> None:
-        """Keeps of which class a Cell is: another one may be given to its `__class__`, which counts as a change of the Cell."""
+        """Record the class of a Cell: an assignment to its `__class__` counts as a change of the Cell."""
         if id(owner) not in self._classes:
             class_record = self._classes[id(owner)] = introspection.ClassOf(owner)
             self.roads.meet(type(owner))
@@ -170,14 +170,14 @@ class TraceGuard:
                 self.read(class_record, "__class__", type(owner), True)
 
     def note_construct(self, owner: Any) -> None:
-        """Keeps which `construct` a Cell has: its own, or that of its class."""
+        """Record which `construct` a Cell has: an attribute of the object, or that of its class."""
         attributes = object.__getattribute__(owner, "__dict__")
         self.note_class(owner)
         if id(owner) not in self.born:
             self.read(attributes, "construct", attributes.get("construct", MISSING), True)
 
     def read_all(self, owner: Any) -> None:
-        """Keeps that the program looked at all attributes of a Cell at once."""
+        """Record that the program read all attributes of a Cell at once."""
         attributes = object.__getattribute__(owner, "__dict__")
         if id(owner) in self.born:
             return
@@ -206,7 +206,7 @@ class TraceGuard:
                     self.arrays.setdefault(id(item), lambda item=item: item)  # type: ignore[misc]
 
     def wrote(self, owner: Any, name: str) -> None:
-        """Keeps what an attribute of a Cell was before the trace wrote it the first time."""
+        """Record the value of a Cell's attribute before the trace wrote it the first time."""
         holder = owner.__dict__
         key = (id(holder), name)
         if key not in self.writes and id(owner) not in self.born:
@@ -223,7 +223,7 @@ class TraceGuard:
         return [owner.__dict__.get(name, MISSING) for owner, name, _ in self.writes.values() if id(owner) not in self.born]
 
     def restore(self) -> list[tuple[Any, str, Any]]:
-        """Undoes all that the trace wrote; gives (owner, name, value written) for each attribute that is no longer what it was."""
+        """Undo all writes of the trace; return (owner, name, written value) for each attribute that changed."""
         changed = []
         for key, (owner, name, before) in self.writes.items():
             if id(owner) in self.born:  # given an attribute before Cell.__init__ ran
@@ -252,7 +252,7 @@ class TraceGuard:
                 self.reads[key] = Read(holder, name, before, snapshot, True)
 
     def changed_state(self) -> tuple[str | None, Kind]:
-        """Undoes changes of lists, dicts, globals and random states; says what it was and of what kind, or None."""
+        """Undo changes of lists, dicts, globals and random states; return a description and the kind, or None."""
         reason, kind = self.roads.undo_new(), Kind.OTHER
         # Backwards: what was met by a second road after the trace had written it is known there by what was written.
         for read in reversed(self.reads.values()):
@@ -322,7 +322,7 @@ class TraceGuard:
             self._look_around(argument, frame)
 
     def _look_around(self, argument: Any, frame: FrameType) -> None:
-        """Is told of a function written in C that may look at the subclasses of a class or at all variables of a module."""
+        """Called for a C function that may read the subclasses of a class or all variables of a module."""
         if argument is globals:
             if computes_globals(frame.f_code) and not is_ours(frame):
                 raise self.refuse("calls globals(), and no text says for which of them")
@@ -332,7 +332,7 @@ class TraceGuard:
             self.read(answers, "", answers.get(""), False)
 
     def _environment(self, code: CodeType, frame: FrameType) -> None:
-        """Is told of a look into `os.environ`, or of a change."""
+        """Called for a read of `os.environ`, or a change."""
         what = ENVIRONMENT[code]
         if what == "changes":
             raise self.refuse("changes the environment of the process")
@@ -345,7 +345,7 @@ class TraceGuard:
         self.read(variables, key, variables.get(key, MISSING), False)
 
     def _ask(self, code: CodeType, frame: FrameType) -> None:
-        """Is told of a look at an option or at the seed, or of a change."""
+        """Called for a read of an option or the seed, or a change."""
         answers, name = queries.GETTERS[code], argument_of_call(frame, 0)
         if answers is None:
             raise self.refuse(f"calls {code.co_name}")
@@ -374,7 +374,7 @@ class TraceGuard:
         self.read_settled(levels, str(level), levels.get(str(level), MISSING))
 
     def refuse(self, what: str, kind: Kind = Kind.OTHER) -> Refusal:
-        """Keeps why the trace ends, in case that the program catches it."""
+        """Record why the trace ends, in case the program catches the error."""
         self.refusal = refusal = Refusal(what, kind=kind)
         return refusal
 
@@ -417,7 +417,7 @@ class TraceGuard:
             sys.setprofile(None)
 
     def learn(self, function: Any) -> None:
-        """Remembers a function by its code, so that its free variables are found when it runs; also those that it holds itself."""
+        """Remember a function by its code, so that its free variables are known when it runs; also the functions that it contains."""
         self.roads.meet(function)
 
 

@@ -1,4 +1,4 @@
-"""Puts a watch in place while a trace runs: at attributes of Cells, at calls, and at what talks to the world."""
+"""Installs hooks while a trace runs: at attributes of Cells, at calls, and at functions with effects outside of the program."""
 from __future__ import annotations
 
 import builtins
@@ -63,7 +63,7 @@ def watching(watch: TraceGuard) -> Iterator[None]:
 
 
 def ends_trace(what: str, kind: Kind) -> None:
-    """Ends this thread's trace where one runs: the operator that calls this acts beside computing, so that it must run each time."""
+    """End this thread's trace, if one runs: the calling operator has an effect apart from its result, so that it must run each time."""
     watch = _TRACE.guard
     if watch is not None and is_tracing():
         raise watch.refuse(what, kind)

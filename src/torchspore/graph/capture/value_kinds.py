@@ -77,7 +77,7 @@ def is_exhaustible(value: Any) -> bool:
 
 
 def attributes(value: Any) -> dict[str, Any] | None:
-    """The `__dict__` of an object, past what its class makes of attribute access; None where it has none."""
+    """Return the `__dict__` of an object, without its class's attribute hooks; None if it has none."""
     try:
         attributes = value.__dict__ if isinstance(value, threading.local) else object.__getattribute__(value, "__dict__")
     except AttributeError:

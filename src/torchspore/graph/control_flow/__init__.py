@@ -13,7 +13,7 @@ from torchspore.graph.refusal import Refusal
 
 
 def lowered(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """The captured graph with direct calls in the place of branches and loops."""
+    """Return the captured graph with direct calls in place of branches and loops."""
     from torchspore.graph.control_flow.lowering import lower as run
 
     return run(module)
@@ -29,7 +29,7 @@ def converted(function: Callable[..., Any], watch: Any) -> Callable[..., Any]:
 
 
 def explained(error: BaseException, watch: Any) -> BaseException:
-    """`error`; where it is a Refusal because source could not be converted, with the reason for that."""
+    """Return `error`; a Refusal because of unconverted source gets the reason for that."""
     if isinstance(error, Refusal) and error.needs_values:
         from torchspore.graph.control_flow.function_conversion import reasons
 

@@ -81,7 +81,7 @@ class Assembly:
         return SubGraph({**_attributes(root), **self._constants}, graph)
 
     def _copy(self, module: torch.fx.GraphModule, sources: Sequence[Source]) -> list[Node]:
-        """Copies the part's nodes; gives what it gives."""
+        """Copy the part's nodes; return its results."""
         placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
         count = len(self._part.inputs)
         for node, place in zip(placeholders[:count], self._at):

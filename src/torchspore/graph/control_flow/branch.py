@@ -58,7 +58,7 @@ class BranchBack(Record):
     second: Branch | None = None
 
     def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor], flags: list[Flag]) -> Gradients:
-        """Of second order: the gradient as a branch of its own, with a gradient."""
+        """Second order: the gradient as a separate branch, with a gradient."""
         if self.second is None:
             shape = self.of.shape
             count = len(shape.outputs)
@@ -80,9 +80,8 @@ def scattered(gradients: Sequence[torch.Tensor], differentiable: Sequence[int], 
 
 
 def derivative(module: torch.fx.GraphModule, taken: list[torch.Tensor], skip: int) -> torch.fx.GraphModule:
-    """From the graph of a part the graph (what it takes, gradients of its outputs after the first `skip`, their flags) -> those outputs,
-    and the gradients of everything differentiable that it takes, and their flags.
-    """
+    """Return, for the graph of a part, the graph (its inputs, gradients of its outputs after the first `skip`, their flags) -> those
+    outputs, the gradients of all its differentiable inputs, and their flags."""
     names: set[str] = set()
     ours: set[str] = set()
     count_taken = len(taken)
@@ -150,7 +149,7 @@ def _outputs(module: torch.fx.GraphModule) -> list[Any]:
 
 
 def on_tensor(around: Capture, test: Any, then: Callable[[], Any], otherwise: Callable[[], Any], live: Iterable[str]) -> Any:
-    """The `if`: captures both ways, joins what they give and leave behind, and puts a branch into the trace.
+    """Capture both ways of an `if`, join their results and state, and put a branch into the trace.
 
     In a graph that is split, a condition of constants alone is decided at once.
     """
@@ -191,7 +190,7 @@ def _on_tensor(around: Capture, test: Any, then: Callable[[], Any], otherwise: C
 def _note_aliases(
     around: Capture, slots: list[Slot], results: list[torch.Tensor], then_outcome: Outcome, right: Outcome, line: str | None,
 ) -> None:
-    """Notes which memory a result may show: that of a Tensor from outside, or that of another result."""
+    """Record which memory a result may share: that of a Tensor from outside, or that of another result."""
     if not is_differentiating():
         return                                          # what shares memory shares it when the graph runs, too
     sides_of = (then_outcome, right)
@@ -210,7 +209,7 @@ def _note_aliases(
 
 
 def _forget(*sides: Outcome) -> None:
-    """Forgets what a side forgot."""
+    """Forget values that a side forgot."""
     for side in sides:
         for base, reason in side.unknown:
             around = engine.frame()
@@ -219,7 +218,7 @@ def _forget(*sides: Outcome) -> None:
 
 
 def both(around: Capture, value: Any, other: Callable[[], Any], combine: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> Any:
-    """`and` or `or` of a Tensor and what `other` gives: computed both where that costs less than to decide."""
+    """Return `and` or `or` of a Tensor and the result of `other`: both are computed if that costs less than a decision."""
     is_and = combine is torch.logical_and
     if raw(value).dtype is torch.bool:
         seen = subgraph.trace(other, around, MutableState((other,)))  # type: ignore[arg-type]
@@ -263,14 +262,14 @@ def scalar(test: Any) -> torch.Tensor:
 
 
 def _flags(slots: list[Slot]) -> list[bool]:
-    """For results that only say which way was taken what they say of the first, empty where there are others."""
+    """Return, for results that only state which way was taken, the flag of the first way; None if there are other results."""
     if not all(slot.then_source.is_fixed and slot.right.is_fixed and isinstance(slot.then_source.value, bool) for slot in slots):
         return []
     return [slot.then_source.value for slot in slots]
 
 
 def leave(location: Any, value: Any) -> None:
-    """Puts what a branch or loop leaves into its place, so that the frames around see it."""
+    """Store the final values of a branch or loop, so that the enclosing frames see them."""
     if isinstance(location, WrittenTensor):
         engine.write(location.tensor, raw(value))
     else:
@@ -278,7 +277,7 @@ def leave(location: Any, value: Any) -> None:
 
 
 def _joined(join: Join, then_outcome: Outcome, right: Outcome, live: set[str], around: Capture, line: str | None) -> tuple[Any, list[Any]]:
-    """The joined result, and (place, structure) for each place that a side changed."""
+    """Return the joined result, and (position, structure) for each position that a side changed."""
     if then_outcome.raised is not None or right.raised is not None:
         side = right if then_outcome.raised is not None else then_outcome
         pick = (lambda v: join._join_one_sided(v, side is right))

@@ -1,4 +1,5 @@
-"""Brings together what two branches leave in the same place: equal Python values stay, Tensors and numbers become results of the graph."""
+"""Joins the values that two branches leave in the same position: equal Python values stay, Tensors and numbers become results of the graph.
+"""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from torchspore.graph.refusal import Kind, Refusal
 
 
 class _Nothing:
-    """A value that is not there on this way and is asked for on none that leads from here."""
+    """A value that does not exist on this way, and that no later code reads after it."""
 
     def __repr__(self) -> str:
         return "nothing"
@@ -75,7 +76,7 @@ class Join:
         self._pairs: dict[tuple[int, int], JoinedTensor] = {}
 
     def value(self, a: Any, b: Any) -> Any:
-        """One structure for both, with Places where the sides differ. Raises Mismatch."""
+        """Return one structure for both, with Places where the sides differ. Raises Mismatch."""
         if a is b:
             return a
         if a is NOTHING or b is NOTHING:
@@ -184,7 +185,7 @@ def holds(dtype: torch.dtype, value: Any) -> bool:
 
 
 def filled(structure: Any, results: Sequence[torch.Tensor]) -> Any:
-    """The structure with Tensors and Numbers in the places of results."""
+    """Return the structure with Tensors and Numbers in the positions of results."""
     made: dict[int, Any] = {}
     if isinstance(structure, JoinedTensor):
         return Number(results[structure.index]) if structure.is_number else wrap(results[structure.index])

@@ -26,7 +26,7 @@ class Raised(RuntimeError):
         self.text, self.line = text, line
 
     def build_error(self) -> Exception:
-        """The program's own exception, for a graph that PyNative can't run again: of its class where that is one of Python's.
+        """Return the program's exception, for a graph that PyNative mode cannot run again, in its class if that is one of Python's.
 
         Its traceback ends at the line of the program.
         """
@@ -74,9 +74,9 @@ def loop_keeping(test: torch.Tensor, state: Tensors, inputs: Tensors, body: Code
 
 
 def loop_back(history: list[list[Any]], gradients: Tensors, inputs: Tensors, body: Code) -> list[Any]:
-    """The gradients of the state and of `inputs`, those that have one, and their flags; `body` gives them for one round.
+    """Return the gradients of the state and of `inputs`, those that have one, and their flags; `body` computes them for one round.
 
-    `gradients` are those of the state, and then their flags.
+    `gradients` are those of the state, followed by their flags.
     """
     count = len(gradients) // 2
     gradients, flags = gradients[:count], gradients[count:]

@@ -1,4 +1,4 @@
-"""Cuts the graph of a part in two: the forward part, which gives what the gradient needs beside its results, and the gradient."""
+"""Splits the graph of a part in two: the forward part, which also returns the values that the gradient needs, and the gradient."""
 from __future__ import annotations
 
 from typing import Any
@@ -52,7 +52,7 @@ def only(module: torch.fx.GraphModule, outputs: list[int], recomputes: bool = Fa
 
 
 def without_prints(module: torch.fx.GraphModule, forward: bool) -> torch.fx.GraphModule:
-    """Without the prints of the forward part, where that has run before, or of the gradient, where that does not run."""
+    """Return the graph without the prints of the forward part, if that has run before, or of the gradient, if that does not run."""
     for node in list(module.graph.nodes):
         if node.target in printing.OPERATORS and (node_metadata.BACKWARD not in node.meta) is forward:
             module.graph.erase_node(node)
@@ -62,7 +62,8 @@ def without_prints(module: torch.fx.GraphModule, forward: bool) -> torch.fx.Grap
 def split(
     module: torch.fx.GraphModule, outputs: list[int], gradients: list[int], ran: bool = False,
 ) -> tuple[torch.fx.GraphModule, torch.fx.GraphModule]:
-    """(inputs -> outputs and what is kept, kept and incoming gradients -> gradients); the first one has `ran` before and prints nothing."""
+    """Return (inputs -> outputs and saved values, saved values and incoming gradients -> gradients); the first has `ran` before and prints
+    nothing."""
     forward = copied(module)
     return halves(without_prints(forward, True) if ran else forward, outputs, gradients)
 

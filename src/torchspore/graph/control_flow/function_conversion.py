@@ -1,7 +1,7 @@
-"""Gives for a function one that does the same, with its control flow as calls of helpers that may put it into a graph.
+"""Converts a function to one that does the same, with its control flow as calls of helpers that may put it into a graph.
 
-The new function has the globals, the cells of free variables, the defaults, the file and the lines of the old one. What a function
-looks like is worked out once for each code object.
+The new function has the globals, the cells of free variables, the defaults, the file and the lines of the old one. Each code object is
+converted once.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _conversions: dict[CodeType, CodeType | str] = {}
 
 
 def converted(function: FunctionType) -> FunctionType:
-    """`function` with its control flow as calls of helpers; itself where it is so already or can't be converted."""
+    """Return `function` with its control flow as calls of helpers; unchanged if it is converted already or cannot be."""
     code = function.__code__
     if code in SOURCES:
         return function
@@ -48,7 +48,7 @@ def why_not(function: Any) -> str | None:
 
 
 def reasons(codes: Any) -> dict[CodeType, str]:
-    """For those of `codes` that could not be converted the reason."""
+    """Return the reason for each of `codes` that could not be converted."""
     return {code: reason for code in codes if isinstance(reason := _conversions.get(code), str)}
 
 

@@ -1,8 +1,9 @@
-"""Gradients that are there on some ways of a branch or loop only.
+"""Gradients that exist only on some ways of a branch or loop.
 
-PyNative gives a value that only the untaken way uses no gradient at all. In a graph such a value gets zeros, which must not meet an
-infinity on their way on: 0 * inf is nan. So each such gradient has a flag, a bool Tensor of no dimensions that says whether it is there,
-and where gradients with different flags are added up, or leave the graph, what is not there counts as zeros, whatever was computed of it.
+PyNative mode gives a value that only the untaken way uses no gradient at all. In a graph such a value gets zeros, which must not meet an
+infinity later: 0 * inf is nan. Each such gradient therefore has a flag, a bool Tensor without dimensions, which says whether the gradient
+exists. Where gradients with different flags are added, or leave the graph, an absent gradient counts as zeros, whatever was computed from
+it.
 """
 from __future__ import annotations
 
@@ -74,7 +75,7 @@ _Names = frozenset[tuple[int, int]] | None
 
 @dataclass
 class _Edge:
-    """A way of a gradient: from a step of the backward pass (None: from outside), and its place among what that gives."""
+    """A way of a gradient: from a step of the backward pass (None: from outside), and its index among the results of that step."""
 
     source: int | None
     index: int
@@ -114,7 +115,7 @@ class Presence:
             self._visit(node)
 
     def _visit(self, node: Any) -> None:
-        """Decides where gradients that meet at a step become zeros, and follows those that it gives."""
+        """Decide where gradients that meet at a step become zeros, and follow the step's results."""
         key = id(node)
         step = self._steps[key]
         kinds = {edge.names for edge in step.edges}
@@ -188,7 +189,7 @@ def _is_ours(node: Any) -> bool:
 
 
 def _ordered(ends: Sequence[Any]) -> list[Any]:
-    """The steps that can be reached, each before those that it gives gradients to."""
+    """Return the reachable steps, each before those that receive its gradients."""
     order: list[Any] = []
     seen: set[int] = set()
     for end in ends:
@@ -221,7 +222,7 @@ def gradients(
 
 
 def plain(outputs: Any, inputs: Any, seeds: Any, create_graph: bool = False, retain_graph: Any = None) -> Any:
-    """The gradients alone: what a gradient transform calls in the place of `compute_gradients`."""
+    """Return the gradients alone: a gradient transform calls this instead of `compute_gradients`."""
     if not RECORDS:
         return compute_gradients(outputs, inputs, seeds, create_graph, retain_graph)
     presence = Presence(outputs, [True] * len(outputs), inputs)

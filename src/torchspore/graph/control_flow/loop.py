@@ -1,4 +1,4 @@
-"""A loop on a Tensor inside a capture: one round is captured as a graph, and what it changes is the loop's state."""
+"""A loop on a Tensor inside a capture: one round is captured as a graph, and the values that it changes are the loop's state."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
@@ -44,12 +44,12 @@ class Loop(Record):
 
     @property
     def of_state(self) -> list[int]:
-        """The places of the state that have gradients."""
+        """Return the positions of the state that have gradients."""
         return [i for i in self.shape.input_indices if i < self.count]
 
     @property
     def of_inputs(self) -> list[int]:
-        """The places, among state and inputs, of the inputs that have gradients."""
+        """Return the positions, among state and inputs, of the inputs that have gradients."""
         return [i for i in self.shape.input_indices if i >= self.count]
 
     def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor], flags: list[Flag]) -> Gradients:
@@ -219,7 +219,7 @@ class _Tracing:
     # ---- which memory may be the same
 
     def _note_starts(self) -> None:
-        """Notes what the state shows in the first round."""
+        """Record which memory the state shares in the first round."""
         if is_differentiating():
             slots = self._state.slots
             self._note([[] if slot.before is None or not slot.has_name else memory_of(Outcome(), slot.before) for slot in slots])
@@ -262,7 +262,7 @@ class _Tracing:
         return memory_of(outcome, slot.then)
 
     def _note_results(self, results: list[torch.Tensor]) -> None:
-        """Notes what the state may show after the loop."""
+        """Record which memory the state may share after the loop."""
         starts = {id(slot.start._t): t for slot, t in zip(self._state.slots, results)}
         add = self._around.watch.aliases.add
         for slot, t in zip(self._state.slots, results):
@@ -270,7 +270,7 @@ class _Tracing:
                 add(t, starts.get(id(base), base), self._line)
 
     def _widen(self, key: Any, location: Any, before: Any, structure: Any, after: Any, outcome: Outcome) -> None:
-        """Gives slots to what was thought constant inside a structure that has some already."""
+        """Add slots for values that seemed constant inside a structure that has slots."""
         self._carried[key] = (location, before, self._merged(structure, before, after, outcome))
 
     def _merged(self, structure: Any, before: Any, after: Any, outcome: Outcome) -> Any:
@@ -345,7 +345,7 @@ class _Tracing:
 
 
 def _position(inputs: list[torch.Tensor], t: torch.Tensor, first: int) -> int:
-    """Where `t` is among the inputs after the state; added where it is not."""
+    """Return the index of `t` among the inputs after the state; add it if it is missing."""
     for i in range(first, len(inputs)):
         if inputs[i] is t:
             return i
@@ -354,7 +354,7 @@ def _position(inputs: list[torch.Tensor], t: torch.Tensor, first: int) -> int:
 
 
 def _verdict(continues: Any, outcome: Outcome) -> tuple[Source, torch.Tensor]:
-    """Where a round says whether another follows."""
+    """Return the value of a round that says whether another follows."""
     if not isinstance(continues, TensorBase):
         flag_meta = torch.empty((), dtype=torch.bool, device="meta")
         flag_meta.at = torch.device("cpu")  # type: ignore[attr-defined]

@@ -23,7 +23,7 @@ class Retry(Exception):
 
 @dataclass
 class Slot:
-    """One tensor of the state: what the program meets for it in a round, and where it is found after the round."""
+    """A tensor of the state: the value that the program reads in a round, and where it is after the round."""
 
     start: TensorBase
     """A Tensor or Number of its own, on the value before the first round."""
@@ -96,7 +96,7 @@ class State:
     # ---- after a round
 
     def match(self, structure: Any, after: Any, part: Outcome) -> None:
-        """Notes where each slot of `structure` is found after a round. Raises Again where a constant turns out to vary, or Mismatch."""
+        """Record where each slot of `structure` is after a round. Raises Again if a constant varies, or Mismatch."""
         if isinstance(structure, JoinedTensor):
             self._match_slot(self.slots[structure.index], after, part)
         elif structure is after:
@@ -144,7 +144,7 @@ class State:
 
     @staticmethod
     def _match_mark(slot: Slot, may_be: bool) -> None:
-        """Notes that a round may give a Python number where the slot has a Tensor."""
+        """Record that a round may return a Python number where the slot has a Tensor."""
         if may_be and not slot.may_be_number:
             slot.may_be_number = True
             mark_numbers([slot.start._t], [True])
@@ -162,7 +162,7 @@ class State:
         return structure
 
     def result(self, value: Any, part: Outcome) -> Any:
-        """Slots for what a `return` inside the loop gives, which is nothing before the first round."""
+        """Return slots for the result of a `return` inside the loop, which does not exist before the first round."""
         from torchspore.engine.tensors.tensor import transform
 
         def state_of(tensor: TensorBase) -> JoinedTensor:

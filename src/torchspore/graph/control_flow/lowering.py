@@ -1,4 +1,5 @@
-"""After a trace: the operator that stood for branches and loops becomes direct calls, whose forward part keeps what the gradient needs."""
+"""After a trace, turns the operator that stands for branches and loops into direct calls, whose forward part saves values for the gradient.
+"""
 from __future__ import annotations
 
 import operator
@@ -24,7 +25,7 @@ _COPIES = {torch.ops.aten.detach.default, torch.ops.aten.alias.default}
 
 
 def lower(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """`module` with direct calls in the place of branches and loops, those inside their graphs too."""
+    """Return `module` with direct calls in place of branches and loops, including those inside their graphs."""
     if not any(node.target is OPERATOR or node.target is GATE for node in module.graph.nodes):
         return module
     drop_dead(module)
@@ -44,7 +45,7 @@ def lower(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
 
 
 def _lower_gates(graph: torch.fx.Graph) -> None:
-    """Puts operators in the place of gates: none where the gradient is there in any case."""
+    """Replace gates by operators; a gate disappears if its gradient always exists."""
     for node in list(graph.nodes):
         if node.target is not GATE:
             continue
@@ -74,7 +75,7 @@ def _is_true(flag: Node) -> bool:
 
 
 def _place_records(module: torch.fx.GraphModule, mode: FakeTensorMode) -> None:
-    """Gives stand-ins on the device `meta`, here and in the graphs inside, for ones that say where the value will be."""
+    """Replace stand-ins on the device `meta`, here and in nested graphs, by ones that name the position of the value."""
     for node in module.graph.nodes:
         value = node.meta.get("val")
         node.meta["val"] = [_at(v, mode) for v in value] if isinstance(value, (list, tuple)) else _at(value, mode)
@@ -95,7 +96,7 @@ def _record(node: Node) -> Record:
 
 
 def _pairs(calls: list[Node]) -> dict[Node, Node]:
-    """For a gradient the call whose gradient it is, where that one can keep what it needs."""
+    """Return for a gradient the call whose gradient it is, if that call can save the values that the gradient needs."""
     replacements: dict[Node, Node] = {}
     for back in reversed(calls):
         record = _record(back)
@@ -137,7 +138,7 @@ class _Rewrite:
         self._inputs: list[Node] = list(node.args[0])  # type: ignore[arg-type]
 
     def run(self, record: Record) -> None:
-        """Puts the direct calls in."""
+        """Insert the direct calls."""
         if isinstance(record, Check):
             line = self._node.meta.get(node_metadata.LINE, "")             # kept where PyNative can't run the call again, to say it
             self._call(self._node, execution.check, (self._inputs[0], record.text, *([line] if line else [])))
@@ -226,7 +227,7 @@ class _Rewrite:
     # ---- nodes
 
     def _used(self, node: Node, count: int | None) -> list[int]:
-        """Which results of a call are read."""
+        """Return which results of a call are read."""
         result_indices = {user.args[1] for user in node.users if user.target is operator.getitem}
         if any(user.target is not operator.getitem for user in node.users):
             result_indices |= set(range(count if count is not None else len(_record(node).metas)))
@@ -239,7 +240,7 @@ class _Rewrite:
         return new
 
     def _replace(self, old: Node, target: Callable[..., Any], arguments: tuple[Any, ...], gives: list[int]) -> Node:
-        """A call of `target`, whose results are those of `old` at `gives`, in its place."""
+        """Replace `old` by a call of `target`, whose results at `gives` are those of `old`."""
         new = self._call(old, target, arguments)
         value = old.meta.get("val")
         new.meta["val"] = [value[i] for i in gives] if isinstance(value, (list, tuple)) else None
@@ -263,7 +264,8 @@ def _mark_like(old: Node, *new_nodes: Node) -> None:
 
 
 def _second_code(record: LoopBackSecond, loop: Loop) -> torch.fx.GraphModule:
-    """The graph (state, inputs, a, c, d, with flags) -> gradients by a, by the state and by the inputs, those that have one; flags."""
+    """Return the graph (state, inputs, a, c, d, with flags) -> gradients by a, by the state and by the inputs that have one, and their
+    flags."""
     taken = [*loop.shape.inputs, *[loop.shape.outputs[i] for i in loop.shape.seeds]]
     leaves = [i for i, t in enumerate(taken) if t.dtype.is_floating_point or t.dtype.is_complex]
     first = 2 * len(loop.shape.input_indices)

@@ -1,4 +1,4 @@
-"""Where the parts of an `if` or a loop may leave marks besides their results: local names, lists, dicts, objects, attributes of Cells."""
+"""State that the parts of an `if` or a loop may change besides their results: local names, lists, dicts, objects, attributes of Cells."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ class Local:
             return UNBOUND
 
     def set(self, value: Any) -> None:
-        """Gives it another value."""
+        """Assign another value."""
         if value is UNBOUND:
             try:
                 del self.cell.cell_contents
@@ -58,7 +58,7 @@ class Local:
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """What is in a list, a dict, a set or an object's `__dict__`."""
+    """The contents of a list, a dict, a set or an object's `__dict__`."""
 
     holder: Any
 
@@ -67,7 +67,7 @@ class Contents:
         return self.holder.copy()
 
     def set(self, value: Any) -> None:
-        """Puts other things in."""
+        """Replace the contents."""
         self.holder.clear()
         self.holder.extend(value) if isinstance(self.holder, list) else self.holder.update(value)
 
@@ -97,7 +97,7 @@ class Attribute:
         setattr(self.owner, self.name, value)
 
     def put(self, value: Any) -> None:
-        """Sets it and tells nobody."""
+        """Set it without notifying listeners."""
         if value is UNBOUND:
             self.owner.__dict__.pop(self.name, None)
         else:
@@ -131,7 +131,7 @@ Location = Local | Contents | Attribute | WrittenTensor
 
 
 class MutableState:
-    """The local names and containers that given functions can reach, with what is in them now."""
+    """The local names and containers that some functions can reach, with their present values."""
 
     def __init__(self, functions: tuple[FunctionType, ...]) -> None:
         self.all: list[Local | Contents] = []
@@ -179,7 +179,7 @@ class MutableState:
             yield from list(attributes.values())
 
     def changes(self) -> list[tuple[Local | Contents, Any, Any]]:
-        """What is no longer as it was: (place, what was there, what is there)."""
+        """Return the changes: (position, earlier value, present value)."""
         found_locations: list[tuple[Local | Contents, Any, Any]] = []
         for location, before in self.before:
             now = location.get()
@@ -191,7 +191,7 @@ class MutableState:
         return found_locations
 
     def restore(self) -> None:
-        """Puts everything back."""
+        """Restore everything."""
         for location, before, _ in self.changes():
             location.set(before)
 

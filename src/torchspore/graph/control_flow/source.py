@@ -139,7 +139,7 @@ def _essence(code: CodeType) -> list[tuple[str, Any]]:
 
 
 def compiled(node: Definition, code: CodeType, class_name: str | None, free: tuple[str, ...]) -> CodeType | None:
-    """The code object of `node` alone, in a scope where `free` are free variables; None where it can't be found again."""
+    """Return the code object of `node` alone, in a scope where `free` are free variables; None if it cannot be identified."""
     inner: ast.stmt
     if isinstance(node, ast.Lambda):
         inner = ast.copy_location(ast.Expr(node), node)

@@ -207,5 +207,5 @@ class Function:
 
 
 def converted(node: ast.FunctionDef) -> ast.FunctionDef:
-    """The function `node` with its control flow as calls of helpers; as it is where it can't be converted."""
+    """Return the function `node` with its control flow as calls of helpers; unchanged if it cannot be converted."""
     return Function(node).run() if syntax.can_convert(node) else node

@@ -45,7 +45,7 @@ def error(name: str, refusal: Refusal, syntax: str, saved: Path | None) -> Compi
 
 
 def check(ran: Iterable[CodeType]) -> None:
-    """Looks at the source of the functions that ran for what has an effect only while tracing. Raises Refusal."""
+    """Check the source of the functions that ran for statements that act only while tracing. Raises Refusal."""
     for code in {original(code): None for code in ran}:
         function = FunctionType(code, {}, code.co_name, None, tuple(CellType() for _ in code.co_freevars))
         function.__qualname__ = getattr(code, "co_qualname", code.co_name)

@@ -1,7 +1,7 @@
-"""The capture of one part of a branch or loop as a graph of its own, inside the capture around it.
+"""Captures one part of a branch or loop as a separate graph, inside the enclosing capture.
 
-Values that the part reads from outside become inputs of its graph, looked up in the frames around it. Under a gradient transform the
-graph also computes the gradients of its inputs from gradients of its results. Other changes of the part are undone and reported.
+Values that the part reads from outside become inputs of its graph, read through the enclosing frames. Under a gradient transform the graph
+also computes the gradients of its inputs from gradients of its results. Other changes of the part are undone and reported.
 """
 from __future__ import annotations
 
@@ -112,15 +112,15 @@ class SubgraphCapture(Capture):
         self._custom_gradient: str | None = None
 
     def force(self, state: list[TensorBase]) -> None:
-        """Says which Tensors are the state of a loop: they have gradients from the second round on, if not before."""
+        """Set which Tensors are the state of a loop: they have gradients from the second round on, if not before."""
         self._state = {id(tensor): tensor for tensor in state}
 
     def give(self, tensor: TensorBase, value: TensorBase) -> None:
-        """Says that `tensor` has the values of `value` when the part begins."""
+        """Set the values of `tensor` at the beginning of the part."""
         self._renamed.append((tensor, value))
 
     def lose(self, unknown: list[tuple[torch.Tensor, BaseException]]) -> None:
-        """Says which memory of the frames around has values that are not known when the part begins."""
+        """Set which memory of the enclosing frames has unknown values at the beginning of the part."""
         self._unknown_before += unknown
 
     # ---- what operators meet
@@ -270,7 +270,7 @@ class SubgraphCapture(Capture):
     # ---- the capture itself
 
     def trace(self, function: Callable[[], Any], state: MutableState) -> Outcome:
-        """Captures `function()`; puts back what it changes. Raises Refusal; an exception of the program is an outcome."""
+        """Capture `function()`; restore the state that it changes. Raises Refusal; an exception of the program is an outcome."""
         out = Outcome()
         forward: set[str] = set()
 
@@ -320,7 +320,7 @@ class SubgraphCapture(Capture):
             location.put(before)
 
     def _finish(self, out: Outcome, places: MutableState) -> list[torch.Tensor]:
-        """Notes the changes and the results; gives the torch tensors of all Tensors in them."""
+        """Record the changes and the results; return the torch tensors of all Tensors in them."""
         changes: list[tuple[Location, Any, Any]] = list(places.changes())
         changes += [(location, before, location.get()) for location, before in self._attributes.values() if location.get() is not before]
         changes += self._writes(out)
@@ -402,7 +402,7 @@ def is_live_in(frame: engine.Frame | None, base: torch.Tensor) -> bool:
 
 
 def memory_of(side: Outcome, tensor: TensorBase) -> list[torch.Tensor]:
-    """The memory that a Tensor which a part leaves behind shows, or may show."""
+    """Return the memory that a resulting Tensor shares, or may share."""
     out = side.shows.get(id(tensor))
     if out is not None:
         return out

@@ -67,7 +67,7 @@ def readable(function: Any) -> Any:
 
 
 def _append(name: str, codes: list[CodeType]) -> int:
-    """Appends what is missing to the file; gives how many functions that were."""
+    """Append the missing functions to the file; return their number."""
     text = Path(name).read_text(encoding="utf-8")
     lines, count = text.splitlines(keepends=True), 0
     for path, function in _named(name, codes):
@@ -93,7 +93,7 @@ def _append(name: str, codes: list[CodeType]) -> int:
 
 
 def _named(name: str, codes: list[CodeType]) -> Iterator[tuple[str, FunctionType]]:
-    """The functions of a file that have these codes, and what the file calls them, in the order of the file."""
+    """Return the functions of a file with these codes, and the functions that they call, in the order of the file."""
     module = next((m for m in list(sys.modules.values()) if isinstance(m, ModuleType) and getattr(m, "__file__", None) == name), None)
     variables = vars(module) if module is not None else {}
     wanted_codes, found_functions = set(codes), []
@@ -118,7 +118,7 @@ def _functions(variables: dict[str, Any], module: str | None, prefix: str) -> It
 
 
 def _replace(name: str, text: str) -> None:
-    """Gives the file another text in one step, so that nobody ever reads half of it. Raises OSError."""
+    """Replace the file's text atomically. Raises OSError."""
     if not os.access(name, os.W_OK):
         raise PermissionError(13, "Permission denied", name)
     write_atomically(Path(name), text, os.stat(name).st_mode)

@@ -122,9 +122,9 @@ def assign(target: str, value: ast.expr) -> ast.stmt:
 
 
 def leave(code: bool | int, value: ast.expr | None = None) -> ast.Return:
-    """How the body of a loop says that it ended: (True, nothing) to go on, (False, nothing) for break.
+    """Return how the body of a loop reports its end: (True, nothing) to go on, (False, nothing) for break.
 
-    Where the loop has a return: (0, nothing) to go on, (1, nothing) for break, (2, value) for return.
+    If the loop has a return: (0, nothing) to go on, (1, nothing) for break, (2, value) for return.
     """
     nothing = ast.Attribute(name("_cf"), "NOTHING", ast.Load())
     return ast.Return(ast.Tuple([ast.Constant(code), value or (ast.Constant(None) if code == 2 else nothing)], ast.Load()))
@@ -146,7 +146,7 @@ def function(title: str, parameters: Sequence[str], body: list[ast.stmt], outer:
 
 
 def located(nodes: list[ast.stmt], at: ast.AST) -> list[ast.stmt]:
-    """`nodes` and what is in them, placed at `at` where they have no place yet."""
+    """Give `nodes` and their children the position `at` if they have none."""
     line, column = getattr(at, "lineno", 1), getattr(at, "col_offset", 0)
     for node in nodes:
         for part in ast.walk(node):

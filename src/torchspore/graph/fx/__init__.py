@@ -1,1 +1,1 @@
-"""What is read off torch.fx graphs: aliasing, order, copies, fingerprints, text; and control flow in them."""
+"""Queries on torch.fx graphs: aliasing, order, copies, fingerprints, text; and control flow in them."""

@@ -1,4 +1,4 @@
-"""Which functions a graph that comes out of a file may name. A file is data: what it names computes with tensors and does nothing else."""
+"""The functions that a graph from a file may name. A file is data: its functions compute with tensors and have no other effect."""
 from __future__ import annotations
 
 import importlib
@@ -32,7 +32,7 @@ _FUNCTIONS = {
 
 
 def name(target: Any) -> str | None:
-    """The name of a function that a graph in a file may have; None where it may not."""
+    """Return the name of a function that a graph in a file may contain; None for other functions."""
     if target is operator.getitem:
         return "getitem"
     if torch_private.is_operator(target):

@@ -88,7 +88,7 @@ control.register_autograd(_backward, setup_context=_setup)
 
 
 def emit(record: Record, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """Puts a call of `record` into the trace of now; gives its results."""
+    """Add a call of `record` to the current trace; return its results."""
     number = next(_numbers)
     RECORDS[number] = record
     return list(control(list(inputs), number))
@@ -120,7 +120,7 @@ OPERATOR = torch.ops.torchspore.control.default
 
 @dataclass(eq=False)
 class Say(Record):
-    """A print of what is known while compiling; it has no inputs."""
+    """A print of values that are known while compiling; it has no inputs."""
 
     text: str
 

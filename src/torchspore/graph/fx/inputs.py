@@ -1,7 +1,7 @@
-"""Inputs of graphs, each with a name of its own.
+"""Inputs of graphs, each with a unique name.
 
-A node's name is made unique by torch.fx, the name of the parameter in the code that is generated (the node's target) is not: two of one
-name end in a SyntaxError.
+torch.fx makes a node's name unique, but not the name of the parameter in the generated code (the node's target): two equal names cause a
+SyntaxError.
 """
 from __future__ import annotations
 

@@ -15,5 +15,5 @@ def filled(like: torch.Tensor, fill: Callable[[torch.Tensor], Any], dtype: torch
 
 
 def extent(t: torch.Tensor) -> int:
-    """How many elements there are from the first to the last one of a tensor in memory."""
+    """Return the number of elements from the first to the last one of a tensor in memory."""
     return 1 + sum((size - 1) * stride for size, stride in zip(t.shape, t.stride())) if t.numel() else 0

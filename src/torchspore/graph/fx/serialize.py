@@ -140,7 +140,7 @@ _NAMED = (torch.dtype, torch.layout, torch.memory_format)
 
 
 def _text(value: Any) -> Any:
-    """An argument as JSON: what is not a plain value is a list that begins with its kind."""
+    """Return an argument as JSON: other values than plain ones become a list that begins with their kind."""
     if isinstance(value, Node):
         return ["node", value.name]
     if value is None or isinstance(value, (bool, str)) or type(value) in (int, float):

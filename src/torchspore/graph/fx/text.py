@@ -10,7 +10,7 @@ from torchspore.engine.torch_internals import node_metadata
 
 
 def text(module: torch.fx.GraphModule) -> str:
-    """One line for each value: its name, dtype and shape, the operator and what it reads; where it comes from, if the graph kept that."""
+    """Return one line for each value: its name, dtype and shape, the operator and its operands; its source if the graph recorded it."""
     lines = []
     for node in module.graph.nodes:
         if node.op == "placeholder":

@@ -7,7 +7,7 @@ from torch.fx.node import Node
 
 
 class UnitGraph:
-    """The nodes of a graph in units, each a node or a group of nodes; `before` lists for each node those that must run before it."""
+    """The nodes of a graph in units, each a node or a group of nodes; `before` lists for each node those that must run earlier."""
 
     def __init__(self, before: Mapping[Node, list[Node]], groups: Iterable[Iterable[Node]] = ()) -> None:
         self.unit_of = {node: index for index, node in enumerate(before)}
@@ -28,7 +28,7 @@ class UnitGraph:
         return a != b and not self._waits(a, b) and not self._waits(b, a)
 
     def join(self, first: Node, second: Node) -> None:
-        """Make one unit of those of two nodes, which are independent."""
+        """Merge the units of two nodes, which are independent."""
         a, b = self._current(self.unit_of[first]), self._current(self.unit_of[second])
         self._needs[a] |= self._needs.pop(b)
         self._replaced[b] = a

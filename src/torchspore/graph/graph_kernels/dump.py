@@ -1,6 +1,6 @@
-"""`--dump_as_text`: graph_kernel_dump/graph_kernel_cluster_<pid>.txt, which says of each kernel what it was made of.
+"""`--dump_as_text`: graph_kernel_dump/graph_kernel_cluster_<pid>.txt, which lists the operators of each kernel.
 
-The form is that of MindSpore 2.10: a line `Source nodes of <name> = <node>`, one line `  <name> = <node>` for each operator, and a closing
+The format is that of MindSpore 2.10: a line `Source nodes of <name> = <node>`, one line ` <name> = <node>` for each operator, and a closing
 line of `=`. A node is `@kernel_graph<number>:<name>{[0]: <operator>, [1]: <argument>, ..}`.
 """
 from __future__ import annotations
@@ -27,12 +27,12 @@ _failed: set[Path] = set()
 
 
 def folder() -> Path:
-    """Where the file is put."""
+    """Return the folder of the file."""
     return Path("graph_kernel_dump").absolute()
 
 
 def write(kernels: Kernels, flags: Flags) -> None:
-    """Writes the kernels of a graph behind those of earlier ones; what this process's number left before it began is replaced."""
+    """Append the kernels of a graph; the first write of this process replaces an older file with its number."""
     if not flags.dump:
         return
     path = folder() / f"graph_kernel_cluster_{os.getpid()}.txt"

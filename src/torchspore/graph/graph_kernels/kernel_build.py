@@ -1,4 +1,4 @@
-"""Clusters become compiled kernels: clusters that are alike share one, and one that was compiled in this process is not compiled again."""
+"""Compiles clusters to kernels: equal clusters share one, and this process compiles each only once."""
 from __future__ import annotations
 
 import dataclasses
@@ -49,7 +49,7 @@ _open: WeakKeyDictionary[Any, dict[str, inductor.Kernel | None]] = WeakKeyDictio
 
 
 def build(module: Module, flags: Flags) -> Kernels:
-    """The graph with its clusters as kernels, in branches and loop bodies too; as it was where no compiler is there."""
+    """Return the graph with its clusters as kernels, in branches and loop bodies too; unchanged without a compiler."""
     kernels = Kernels(copy_module(module))
     flags = _with_open_lengths(module, flags)
     transform_inner(kernels.module, lambda inner: _inside(kernels, inner, flags))
@@ -162,7 +162,7 @@ def node_name(node: Node) -> str:
 
 
 def _named(kernel: inductor.Kernel, name: str) -> Callable[..., Any]:
-    """The kernel as a function of its own with this name, which graphs are shown with."""
+    """Return the kernel as a separate function with this name, which texts of graphs show."""
     def run(*inputs: torch.Tensor) -> list[Any]:
         return kernel(*inputs)
 

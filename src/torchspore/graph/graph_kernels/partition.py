@@ -1,4 +1,5 @@
-"""Which nodes become one kernel: clusters of neighbours, cut where they grow too large, joined where they are small and independent."""
+"""Decides which nodes become one kernel: clusters of neighbours, divided if they are too large, joined if they are small and independent.
+"""
 from __future__ import annotations
 
 import operator
@@ -32,7 +33,7 @@ def groups(module: torch.fx.GraphModule, flags: Flags) -> list[Cluster]:
 
 
 def all_groups(module: torch.fx.GraphModule, flags: Flags) -> list[Cluster]:
-    """The same with those that hold one operator or none."""
+    """Return the groups, including those with one operator or none."""
     nodes = list(module.graph.nodes)
     groups = build_clusters(
         module, lambda node: kernel_operators.is_allowed(flags, node), kernel_operators.Apart(flags, nodes),
@@ -50,7 +51,7 @@ def all_groups(module: torch.fx.GraphModule, flags: Flags) -> list[Cluster]:
 
 
 def work(cluster: Cluster) -> int:
-    """How many operators of the cluster are kernels of their own where nothing is fused."""
+    """Return how many operators of the cluster would be separate kernels without fusion."""
     return sum(kernel_operators.is_work(node) for node in cluster.nodes)
 
 
@@ -90,7 +91,7 @@ def _limited(cluster: Cluster, limit: int) -> list[Cluster]:
 # ---- joining
 
 def _together(groups: list[Cluster], limit: int, index_of: dict[Node, int], alike: Callable[[Cluster], Hashable | None]) -> list[Cluster]:
-    """With clusters of one layer as one where `alike` gives the same for them."""
+    """Return the clusters with those of one layer merged if `alike` returns the same for them."""
     rest: list[Cluster] = []
     open_: dict[Hashable, Cluster] = {}
     for cluster in groups:
@@ -108,7 +109,7 @@ def _together(groups: list[Cluster], limit: int, index_of: dict[Node, int], alik
 
 
 def _joined_anywhere(groups: list[Cluster], limit: int, nodes: list[Node], index_of: dict[Node, int]) -> list[Cluster]:
-    """Join small clusters of one shape in all layers, where none waits for another."""
+    """Join small clusters of one shape in all layers, if none depends on another."""
     before, _ = dependencies(nodes)
     units = UnitGraph(before, [cluster.nodes for cluster in groups])
     rest: list[Cluster] = []

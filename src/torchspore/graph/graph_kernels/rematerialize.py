@@ -20,7 +20,7 @@ LONGEST = 4
 
 
 def recomputed(module: torch.fx.GraphModule, flags: Flags) -> torch.fx.GraphModule:
-    """With a copy of each cheap value for every kernel that reads it, where nothing else reads it; numbers are the same bits."""
+    """Give each kernel that reads a cheap value a copy of it, if nothing else reads the value; the bits are equal."""
     module = copy_module(module)
     groups = all_groups(module, flags)
     home = {node: at for at, cluster in enumerate(groups) for node in cluster.nodes}
@@ -78,7 +78,7 @@ def _stays_in_memory(chain: list[Node], readers: list[Node], index_of: dict[Node
 
 
 def _copy(module: torch.fx.GraphModule, chain: list[Node], value: Node, reader: Cluster) -> tuple[Node, list[Node]]:
-    """Gives the operators of `reader` a copy of the chain to read; says before which of them it stands."""
+    """Give the operators of `reader` a copy of the chain; return the node before which it stands."""
     users = [node for node in reader.nodes if value in node.all_input_nodes]
     names: dict[Node, Node] = {}
     with module.graph.inserting_before(users[0]):

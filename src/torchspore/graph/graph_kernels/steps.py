@@ -1,4 +1,4 @@
-"""The steps of graph kernels, one after the other: arithmetic, equal values, cheap values, then the kernels themselves."""
+"""The steps of graph kernels, in order: arithmetic, common subexpressions, cheap values, then the kernels themselves."""
 from __future__ import annotations
 
 import torch
@@ -45,6 +45,6 @@ def rules(flags: Flags) -> list[str]:
 
 
 def count(module: Module) -> int:
-    """How many kernels the graph launches: operators that are not views, and generated kernels, also in branches and loop bodies."""
+    """Return how many kernels the graph launches: operators that are not views, and generated kernels, also in branches and loop bodies."""
     operator_count = sum(is_work(node) or node_metadata.IS_KERNEL in node.meta for node in module.graph.nodes if node.op == "call_function")
     return operator_count + sum(map(count, inner_of(module)))

@@ -1,8 +1,8 @@
-"""The compile cache: what a second process need not measure and compile again.
+"""The compile cache: results that a second process need not measure and compile again.
 
-The trace is made in any case: it is cheap, and so a changed script, attribute or option never runs stale. Kept under
-`<compile_cache_path>/rank_N/graph_cache` are the captured graphs with the scripts that they came from, what was measured for them
-(backend/autotune_cache.py) and Inductor's own directory; all of it under a name that changes with versions, the compiler and its flags.
+The program is always traced: a trace is cheap, and a changed script, attribute or option thus never runs an outdated graph.
+`<compile_cache_path>/rank_N/graph_cache` stores the captured graphs with their scripts, the measurements for them
+(backend/autotune_cache.py) and Inductor's directory; the folder's name changes with versions, the compiler and its flags.
 """
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class _Entry:
         self._contents = self._serialize()
 
     def compare(self, reads: bool) -> None:
-        """Says in the log what the folder knows of this graph: nothing, the same, or another form of its script."""
+        """Report in the log what the folder contains of this graph: nothing, the same, or a form from an older script."""
         entries = self._read_entries()
         if entries is None:
             log_message(f"compile cache: nothing is kept for {self._name} in {self._folder.root}; all of it is compiled.")
@@ -132,7 +132,7 @@ class _Entry:
             log_message(f"compile cache: {self._name} is found in {self._folder.root}; its kernels are loaded.")
 
     def stored(self) -> torch.fx.GraphModule | None:
-        """The graph as it was kept, whatever the script says now; None where there is none that fits these inputs and results."""
+        """Return the stored graph, regardless of the present script; None if no graph fits these inputs and results."""
         entries = self._read_entries()
         if entries is None or entries["graph"] is None:
             return None
@@ -158,7 +158,7 @@ class _Entry:
             return None
 
     def keep(self) -> None:
-        """Puts the graph into the folder and writes the hash over all its scripts."""
+        """Store the graph in the folder and write the hash of all its scripts."""
         self._folder.write("graphs", self._key, self._contents)
         if self._folder.usable:
             script_digest = hashlib.sha256("\n".join(f"{path} {digest}" for path, digest in self._scripts.items()).encode()).hexdigest()
@@ -194,7 +194,7 @@ def _is_fixed(module: torch.fx.GraphModule) -> bool:
 
 
 def _ends(module: torch.fx.GraphModule) -> Any:
-    """The shapes and dtypes of what goes into a graph and of what comes out."""
+    """Return the shapes and dtypes of a graph's inputs and results."""
     nodes = list(module.graph.nodes)
     inputs = [serialize.meta_of(node.meta.get("val")) for node in nodes if node.op == "placeholder"]
     return inputs, [serialize.meta_of(node.meta.get("val")) for node in nodes[-1].args[0]]
@@ -209,7 +209,7 @@ def _hash(path: str) -> str:
 
 @contextlib.contextmanager
 def _inductor_in(path: Path) -> Iterator[None]:
-    """Makes `path` Inductor's directory for a while; one that the user chose stays."""
+    """Make `path` Inductor's directory in the block, unless the user chose one."""
     name = "TORCHINDUCTOR_CACHE_DIR"
     before = os.environ.get(name)
     os.environ[name] = str(path)

@@ -1,4 +1,4 @@
-"""The folder of the compile cache: where it is, how files get into it whole, what it may hold, and what happens when it can't be used."""
+"""The folder of the compile cache: its path, atomic writes, its size limit, and the handling of errors."""
 from __future__ import annotations
 
 import contextlib
@@ -29,7 +29,7 @@ _DEFAULT = 4 << 30
 
 
 def log_message(text: str, key: str | None = None) -> None:
-    """Tells the user in the log; with a `key` only the first time that it comes."""
+    """Report to the user in the log; with a `key` only once."""
     if key is not None and not once.first_time(("compile cache", key)):
         return
     event_log.event("cache", text)
@@ -48,7 +48,7 @@ class Folder:
         self._most: int | None = None
 
     def prepare(self) -> bool:
-        """Makes the folder, this user's alone, and tries to write into it; whether that went well."""
+        """Create the folder with access for this user only, and try to write into it; return whether that worked."""
         try:
             trust.key()
             trust.make_folder(self.root)
@@ -69,7 +69,7 @@ class Folder:
         return self.root / "kernels" / surroundings()
 
     def path(self, part: str, key: str) -> Path:
-        """Where the entry of a key lies."""
+        """Return the path of the entry with a key."""
         return self.root / part / surroundings() / key
 
     def read(self, part: str, key: str) -> bytes | None:
@@ -95,13 +95,13 @@ class Folder:
         return trust.digest(f"{part} {surroundings()} {key}", contents)
 
     def drop(self, part: str, key: str, why: str) -> None:
-        """Takes out an entry that can't be used, and says so once for the folder."""
+        """Remove an unusable entry, and report it once for the folder."""
         log_message(f"compile cache: {self.path(part, key)} {why}; it is compiled again.", key=f"damaged {self.root}")
         with contextlib.suppress(OSError):
             self.path(part, key).unlink()
 
     def write(self, part: str, key: str, contents: bytes) -> None:
-        """Puts an entry in, whole or not at all."""
+        """Write an entry atomically."""
         if not self.usable:
             return
         try:
@@ -147,8 +147,8 @@ class Folder:
             yield True
 
     def sweep(self) -> None:
-        """Takes out what was used longest ago until the folder is within its limit; at most every few seconds for one limit, by one
-        process at a time."""
+        """Remove the least recently used entries until the folder is within its limit; at most every few seconds, by one process at a time.
+        """
         most = limit()
         if not self.usable or (most == self._most and time.monotonic() - self._swept < 2):
             return

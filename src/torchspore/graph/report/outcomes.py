@@ -16,7 +16,7 @@ from torchspore.graph.settings import Flags, Settings
 SECTION = "graph kernels"
 NAMES = ("enable_graph_kernel", "graph_kernel_flags")
 def _nothing_fused() -> None:
-    """Nothing is fused: said where the user spoke of it."""
+    """Report that nothing is fused, if the user set an option for it."""
     for name in NAMES:
         if STORE.source(name)[0] != DEFAULT:
             report_idle_flags()
@@ -26,7 +26,7 @@ def _nothing_fused() -> None:
 
 
 def report_idle_flags() -> None:
-    """Notes each flag that is given and means nothing here; an error in strict mode."""
+    """Report each flag that is set and has no effect here; an error in strict mode."""
     for option in OPTIONS["graph_kernel_flags"].members.values():
         if option.idle and STORE.source(option.key)[0] != DEFAULT and STORE.get(option.key) != option.default:
             effects.note(SECTION, f"--{option.name} means nothing here: {option.idle}")
@@ -39,7 +39,7 @@ _sums: dict[Flags, list[int]] = {}
 
 
 def warn(text: str) -> None:
-    """Says on stderr what a user must see, once."""
+    """Warn on stderr, once."""
     if once.first_time(("graph kernels", text)):
         print(f"torchspore: {user_line() or 'graph kernels'}: {text}", file=sys.stderr)
         effects.note(SECTION, text)
@@ -81,12 +81,12 @@ def _report(text: str) -> None:
 
 
 def level(text: str) -> None:
-    """How `jit_level` acted."""
+    """Report the effect of `jit_level`."""
     _both("jit_level", Outcome.applied(text))
 
 
 def boost(norms: int, folded: int, packed: int) -> None:
-    """How `infer_boost` acted on a graph with so many batch norms, of which some are folded, and so many packed weights."""
+    """Report the effect of `infer_boost` on a graph: the number of batch norms, of folded ones, and of packed weights."""
     parts = [f"{folded} of {norms} batch norms are folded into convolutions"] * bool(norms) + [f"{packed} weights are packed"] * bool(
         packed
     )
@@ -101,7 +101,7 @@ def not_boosted(why: str) -> None:
 
 
 def layout(settings: Settings, has_images: bool) -> None:
-    """How `disable_format_transform` acted."""
+    """Report the effect of `disable_format_transform`."""
     if STORE.source("disable_format_transform")[0] == DEFAULT:
         return
     if settings.level == "O0" and not settings.infer_boost:
@@ -115,7 +115,7 @@ def layout(settings: Settings, has_images: bool) -> None:
 
 
 def lanes(text: str) -> None:
-    """How `inter_op_parallel_num` acted."""
+    """Report the effect of `inter_op_parallel_num`."""
     effects.report("inter_op_parallel_num", Outcome.applied(text))
 
 
@@ -126,7 +126,7 @@ def no_lanes(why: str) -> None:
 
 
 def compiling(settings: Settings, requested: Settings, why: str) -> None:
-    """How the options acted that say the same of every graph.
+    """Report the effects of options that are equal for every graph.
 
     `requested` is the program's setting if this graph uses less of it, and `why` the reason; a graph that uses all of it comes first.
     """
@@ -168,7 +168,7 @@ def _report_skipped(names: Sequence[str], outcome: Outcome) -> None:
 
 
 def _generated(settings: Settings) -> None:
-    """How `jit_compile` acted."""
+    """Report the effect of `jit_compile`."""
     if settings.generates is None:
         return
     if settings.level == "O0":
@@ -188,7 +188,7 @@ def _both(member: str, outcome: Outcome) -> None:
 
 
 def _nothing_tuned() -> None:
-    """Nothing is searched for: said where the user spoke of it."""
+    """Report that no search runs, if the user set an option for it."""
     if STORE.source("aoe_config")[0] != DEFAULT:
         effects.report("aoe_config", Outcome.no_effect("nothing is tuned: neither aoe_tune_mode nor auto_tune_mode is set"))
 
@@ -201,5 +201,5 @@ _SYNTAX = {
 
 
 def syntax(level: str) -> None:
-    """How `jit_syntax_level` acted."""
+    """Report the effect of `jit_syntax_level`."""
     effects.report("jit_syntax_level", Outcome.applied(_SYNTAX[level]))

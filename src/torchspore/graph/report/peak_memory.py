@@ -72,7 +72,7 @@ def phase_of(meta: Mapping[str, Any]) -> int:
 
 
 def in_phases(run: Callable[..., Any]) -> Callable[..., Any]:
-    """`run`, whose code says as what counts what it takes, and nothing of that after it."""
+    """Return `run` with the kind of its allocations set while it runs."""
 
     def counted(*inputs: Any) -> Any:
         try:

@@ -1,9 +1,9 @@
-"""Where the nodes of a graph come from, which `debug_level=DEBUG` and `save_graphs` keep: the user's line, the calls to it, the Cell.
+"""The sources of a graph's nodes, which `debug_level=DEBUG` and `save_graphs` record: the user's line, the calls to it, the Cell.
 
 Each node gets these entries in `meta`: "line" (`file:line`), "columns" (first and last, from Python 3.11 on), "stack" (such lines,
-outermost first), "scope" (`Default/blocks-CellList/0-Block`), "called" (the operator of mindspore that ran it, `MatMul`) and "call"
-(which call of it). A node of the backward pass has those of the forward operator that it belongs to, found by the number that
-torch.autograd gives to both, and "gradient" is True in it.
+outermost first), "scope" (`Default/blocks-CellList/0-Block`), "called" (the MindSpore operator that ran it, `MatMul`) and "call" (the
+number of the call). A node of the backward pass has those of its forward operator, which torch.autograd gives the same number, and
+"gradient" is True in it.
 """
 from __future__ import annotations
 
@@ -65,17 +65,17 @@ def keeps_lines() -> bool:
 
 
 def keep_all() -> None:
-    """Lets all graphs that are captured from now on keep where they come from: a profiler or a summary will show it."""
+    """Make all graphs that are captured from now on record their sources: a profiler or a summary will show them."""
     _REQUESTS.records_all = True
 
 
 def debug_level_of(is_debug: bool) -> AbstractContextManager[None]:
-    """Makes a Cell's own `debug_level` the one of the block."""
+    """Use a Cell's `debug_level` in the block."""
     return during(_debug_levels, is_debug)
 
 
 def of_part(number: int) -> AbstractContextManager[None]:
-    """Says that what runs in the block computes this part of a batch, inside of the part that is computed around it."""
+    """Mark that the block computes this part of a batch, inside of the enclosing part."""
     return during(_part, (*_part.get(), number))
 
 
@@ -85,7 +85,7 @@ def of_stages(count: int) -> AbstractContextManager[None]:
 
 
 def attach(tracer: Any, is_needed: bool = False) -> None:
-    """Makes the tracer note where each node comes from, if that is asked for, or needed to split the graph."""
+    """Make the tracer record the source of each node, if that is requested, or needed to split the graph."""
     keeps_calls = keeps_lines()
     is_followed = stages.now.get() is not None or current_operator.followers > 0
     is_recorded = keeps_calls or is_needed or _REQUESTS.records_all or offload.is_requested_by_cell() or is_followed
@@ -108,7 +108,7 @@ def attach(tracer: Any, is_needed: bool = False) -> None:
 
 
 def inherit(node: torch.fx.Node, old: torch.fx.Node) -> None:
-    """Lets a node that takes the place of `old` come from where that one came from."""
+    """Give a node that replaces `old` the source of `old`."""
     node.meta.update({entry: old.meta[entry] for entry in ENTRIES if entry in old.meta})
 
 
@@ -123,7 +123,7 @@ def stack_of(frame: FrameType | None) -> list[str]:
 
 
 class _Notes:
-    """What is known of the operators of one trace."""
+    """What is known about the operators of one trace."""
 
     def __init__(self, with_classes: bool, has_stages: bool, keeps_calls: bool) -> None:
         self._has_stages, self._keeps_calls = has_stages, keeps_calls
@@ -160,7 +160,7 @@ class _Notes:
         return recorded
 
     def _call(self, frame: FrameType | None) -> int:
-        """A number for the call of an operator that runs in `frame`; a new one where none does."""
+        """Return a number for the operator call that runs in `frame`; a new number if none runs."""
         if frame is None or frame is not self._operator:
             self._operator = frame                 # while it is held, no other frame has its identity
             self._calls += 1
@@ -190,7 +190,7 @@ def _cells(frame: FrameType | None) -> tuple[list[Any], FrameType | None]:
 
 
 def _columns(frame: FrameType | None) -> tuple[int, int] | None:
-    """Where in the user's innermost line the call stands; None where it takes several lines or Python does not know."""
+    """Return the columns of the call in the user's innermost line; None if it spans lines or Python does not know."""
     while frame is not None and not is_user_file(frame.f_code.co_filename):
         frame = frame.f_back
     if frame is None or not hasattr(frame.f_code, "co_positions"):
@@ -200,7 +200,7 @@ def _columns(frame: FrameType | None) -> tuple[int, int] | None:
 
 
 def _operator(frame: FrameType | None) -> tuple[FrameType | None, str]:
-    """The innermost operator of mindspore that runs, and its frame; empty where none does, in an optimizer's kernel, say."""
+    """Return the innermost running MindSpore operator and its frame; empty if none runs, as in an optimizer's kernel."""
     while frame is not None:
         operator = FRONT.operator_of(frame)
         if operator is not None:

@@ -1,7 +1,7 @@
-"""The stages of the compilation that is under way: whoever makes one hands the graph in; where nothing is saved this is one look.
+"""The stages of the running compilation: each producer of a stage passes the graph here; without a recording this costs one look-up.
 
-A recording belongs to a context (PEP 567), so that the thread with a larger stack that `depth.with_room` starts writes into the same one
-and other threads do not see it.
+A recording belongs to a context (PEP 567), so that the thread with a larger stack that `depth.with_room` starts writes into the same
+recording, and other threads do not see it.
 """
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ class Recording(Protocol):
     """Receives the stages of one compilation."""
 
     def keep(self, name: str, module: torch.fx.GraphModule) -> None:
-        """Takes the graph as it is now."""
+        """Record the present graph."""
 
     def keep_pass(self, name: str, module: torch.fx.GraphModule) -> None:
-        """Takes the graph as it is after a pass."""
+        """Record the graph after a pass."""
 
     def began(self, capture: Any) -> None:
-        """Is told of the capture of a call, which begins."""
+        """Called when the capture of a call begins."""
 
     def traced(self, module: torch.fx.GraphModule, lifted: list[Any], function: Any, args: tuple[Any, ...], kwargs: Any) -> None:
-        """Takes the trace of a call, and the Tensors that are its inputs."""
+        """Record the trace of a call, and the Tensors that are its inputs."""
 
     def emitted(self, module: torch.fx.GraphModule, inputs: Callable[[], list[torch.Tensor]]) -> None:
-        """Takes the graph that runs, and where its inputs come from."""
+        """Record the graph that runs, and the sources of its inputs."""
 
     def part(self, name: str) -> None:
-        """Is told that one half of the graph follows."""
+        """Called before one half of the graph."""
 
 
 now: ContextVar[Recording | None] = ContextVar("torchspore_recording", default=None)
@@ -52,7 +52,7 @@ def keep(name: str, module: torch.fx.GraphModule) -> None:
 
 
 def began(capture: Any) -> None:
-    """Says that the capture of a call begins; it has a `tracer`."""
+    """Report that the capture of a call begins; it has a `tracer`."""
     graph = capture.tracer.graph
     progress.note(lambda: f"traces the program, {len(graph.nodes):,} nodes so far.")
     recording = now.get()
@@ -68,14 +68,14 @@ def traced(module: torch.fx.GraphModule, lifted: list[Any], function: Any, args:
 
 
 def keep_pass(name: str, module: torch.fx.GraphModule) -> None:
-    """Records the graph as it is after one pass of those that every level runs."""
+    """Record the graph after a pass that every level runs."""
     recording = now.get()
     if recording is not None:
         recording.keep_pass(name, module)
 
 
 def part(name: str) -> None:
-    """Says that what is compiled from now on is one half of the graph, `forward` or `backward`."""
+    """Report that the following stages belong to one half of the graph, `forward` or `backward`."""
     recording = now.get()
     if recording is not None:
         recording.part(name)
@@ -93,12 +93,12 @@ def graph_of(code: Any) -> torch.fx.GraphModule | None:
 
 
 def emitted(code: Any, module: torch.fx.GraphModule, inputs: Callable[[], list[torch.Tensor]]) -> None:
-    """Records what the code of a compiled graph runs; `module` where the code does not say. `inputs` gives the real tensors."""
+    """Record the operators of a compiled graph's code; `module` if the code does not contain them. `inputs` returns the real tensors."""
     recording = now.get()
     if recording is not None:
         recording.emitted(graph_of(code) or module, inputs)
 
 
 def recorded_by(recording: Recording | None) -> AbstractContextManager[None]:
-    """Makes `recording` the one of the block; a compilation inside of another one has its own."""
+    """Use `recording` in the block; a nested compilation has a separate one."""
     return during(now, recording)

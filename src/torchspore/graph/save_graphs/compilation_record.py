@@ -1,4 +1,4 @@
-"""What is known of one compilation when it has ended: its stages, and how long its operators take."""
+"""The record of a finished compilation: its stages, and the times of its operators."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from torchspore.graph.save_graphs.snapshot import Snapshot
 
 @dataclass
 class Stage:
-    """One stage of a compilation, for the page: `same_as` is the place of the stage that shows the same graph."""
+    """A stage of a compilation, for the page: `same_as` is the index of the stage that shows the same graph."""
 
     title: str
     about: str

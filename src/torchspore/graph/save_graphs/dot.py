@@ -10,7 +10,7 @@ _FACE = 'fontname="Courier New"'
 
 
 def text(snapshot: Snapshot) -> str:
-    """The whole file."""
+    """Return the text of the file."""
     lines = ["digraph mindspore {", "compound=true", f"node [{_FACE} fontsize=10]", f"edge [{_FACE} fontsize=8 color=\"#5b6470\"]"]
     graphs = list(snapshot.every())
     ids = {(graph.name, name): f"node{g}_{n}" for g, graph in enumerate(graphs)

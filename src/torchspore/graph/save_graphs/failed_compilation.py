@@ -1,6 +1,6 @@
-"""`rank_0/om/analyze_fail.ir`: the graph of a failed compile up to where it failed, under the current directory or what MS_OM_PATH names.
+"""`rank_0/om/analyze_fail.ir`: the graph of a failed compilation up to the failure, under the current directory or the value of MS_OM_PATH.
 
-It is written whatever `save_graphs` says, as in MindSpore. The call is traced once more for it, now with lines and scopes.
+It is written regardless of `save_graphs`, as in MindSpore. The call is traced again for it, with lines and scopes.
 """
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _MARKED = "refused"
 
 
 class _Trace:
-    """Takes the trace of a call, whole or up to where it ends."""
+    """Receives the trace of a call, complete or up to its failure."""
 
     def __init__(self) -> None:
         self.capture: Any = None
         self.is_complete = False
 
     def began(self, capture: Any) -> None:
-        """Takes the trace while it is made."""
+        """Store the trace while it is created."""
         self.capture, self.is_complete = capture, False
 
     def traced(self, module: torch.fx.GraphModule, lifted: list[Any], function: Any, args: tuple[Any, ...], kwargs: Any) -> None:
@@ -53,9 +53,9 @@ def write(
     name: str, refusal: Refusal, settings: Mapping[str, str], call: tuple[Any, tuple[Any, ...], Mapping[str, Any]],
     trace_again: Callable[[], Any],
 ) -> Path | None:
-    """Writes the file about a call of `name`, (function, arguments by place and by name), which `trace_again` traces once more.
+    """Write the file about a call of `name`, (function, positional and keyword arguments), which `trace_again` traces again.
 
-    Gives its path, None where it can't be written.
+    Return its path, None if it cannot be written.
     """
     trace = _Trace()
     if refusal.kind is not Kind.ARGUMENT:           # arguments are refused before anything is traced
@@ -77,7 +77,7 @@ def write(
 
 
 def _mark(graph: Snapshot, refusal: Refusal, is_complete: bool) -> None:
-    """Puts what was refused among the operators: at the end of the trace, or, where that went through, at its line."""
+    """Insert the refused call among the operators: at the end of the trace or, if the trace succeeded, at its line."""
     index = len(graph.calls)
     if is_complete:
         index = next((n for n, call in enumerate(graph.calls) if _is_beyond(call.line, refusal.line)), index)

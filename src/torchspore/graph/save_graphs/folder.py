@@ -16,7 +16,7 @@ _numbers: dict[Path, itertools.count[int]] = {}
 
 
 class Folder:
-    """Where the files of this process go: the directory itself, in a distributed run `rank_N` in it."""
+    """The folder of this process's files: the directory itself, in a distributed run `rank_N` in it."""
 
     def __init__(self, writes: bool = True) -> None:
         """Without `writes` the texts of graphs are only kept."""
@@ -29,9 +29,9 @@ class Folder:
         self.files = 0
 
     def put(self, stem: str, ending: str, text: str) -> str:
-        """Writes `<stem>_<number>.<ending>`, mode 0400, and gives its name within the directory; empty where that can't be done.
+        """Write `<stem>_<number>.<ending>`, mode 0400, and return its name within the directory; empty after a failure.
 
-        `stem` may name a directory in it, `verbose_ir_files/hwopt_pool`.
+        `stem` may contain a subdirectory, `verbose_ir_files/hwopt_pool`.
         """
         if ending == "ir":
             self.texts.append((stem, text))
@@ -42,7 +42,7 @@ class Folder:
         return name if self.replace(name, text, READ_ONLY) else ""
 
     def replace(self, name: str, text: str, mode: int = 0o600) -> bool:
-        """Puts a file in, whole or not at all: what was there stays readable until then. Says whether that went well."""
+        """Write a file atomically: earlier contents stay readable until then. Return whether that worked."""
         if not self.usable:
             return False
         path = self.root / name
@@ -70,6 +70,6 @@ class Folder:
 
 
 def write_into_folder(path: Path, text: str, mode: int = READ_ONLY) -> None:
-    """Writes a file, whole or not at all, and makes its directory. Raises OSError."""
+    """Write a file atomically, and create its directory. Raises OSError."""
     path.parent.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
     write_atomically(path, text, mode)

@@ -14,7 +14,8 @@ MARK = "#------------------------> 0"
 
 
 def text(snapshot: Snapshot, settings: Mapping[str, str], about: tuple[str, ...] = (), failed: str = "") -> str:
-    """The whole file. `settings` are the compile options in force, `about` comments for its head, `failed` the name of a node to mark."""
+    """Return the text of the file. `settings` are the compile options in force, `about` comments for its head, `failed` the name of a node
+    to mark."""
     graphs = list(snapshot.every())
     lines = [f"# IR entry: @{snapshot.name}", f"# Total subgraphs: {len(graphs)}", *[f"# {line}" for line in about], ""]
     lines += ["jit config {", *[f"{name}: {value}" for name, value in sorted(settings.items())], "}", ""]
@@ -44,7 +45,7 @@ def _kind(graph_input: Input) -> str:
 
 
 def _counts(graphs: list[Snapshot]) -> list[str]:
-    """How often each operator occurs, the most frequent first."""
+    """Return how often each operator occurs, the most frequent first."""
     counts = Counter(call.target for graph in graphs for call in graph.calls)
     calls = sum(counts.values()) + len(graphs)
     lines = ["Node counting information:", f"Total number of nodes: {calls + sum(len(graph.inputs) for graph in graphs)}",
@@ -87,14 +88,14 @@ def _lines(call: Call, names: Mapping[str, str], types: Mapping[str, ir_types.Va
 
 
 def location_of(line: str, columns: tuple[int, int] | None = None) -> str:
-    """`net.py:12, 8~24/        return self.fc(x)/`: a place in the program with the line itself."""
+    """Return `net.py:12, 8~24/ return self.fc(x)/`: a position in the program with the text of its line."""
     file, _, number = line.rpartition(":")
     shown = f", {columns[0]}~{columns[1]}" if columns is not None else ""
     return f"{line}{shown}/{source_line(file, int(number) if number.isdigit() else 0)}/"
 
 
 def source_line(file: str, number: int) -> str:
-    """One line of a source file, empty where there is none."""
+    """Return a line of a source file, empty if it has none."""
     return linecache.getline(file, number).rstrip("\n")
 
 

@@ -48,7 +48,7 @@ class Value:
 
 
 def of_node(node: Node) -> Value:
-    """The type of what a node gives; of several results those that are read, where a pass kept nothing else."""
+    """Return the type of a node's result; of several results those that are read, if a pass removed the others."""
     value = node.meta.get("val")
     if value is None:
         items = {user.args[1]: user.meta.get("val") for user in node.users if getattr(user.target, "__name__", "") == "getitem"}

@@ -22,9 +22,9 @@ def are_requested() -> bool:
 
 
 def seconds(module: torch.fx.GraphModule, inputs: Callable[[], list[torch.Tensor]]) -> dict[str, float]:
-    """The seconds of each operator by its name, those of a branch or loop whole; empty where the graph can't be run by itself.
+    """Return the seconds of each operator by its name, a branch or loop as one; empty if the graph cannot run separately.
 
-    `inputs` gives the real tensors; copies of them are computed with, and random numbers are as before.
+    `inputs` returns the real tensors; the measurement uses copies of them, and restores the random state.
     """
     from torchspore.graph.backend import measurement  # it is above this room, which levels hand their graphs to
 
@@ -52,7 +52,7 @@ class _Timed(torch.fx.Interpreter):
         self._name = ""
 
     def run_node(self, n: Node) -> Any:
-        """Notes which node runs."""
+        """Record which node runs."""
         self._name = n.name
         return super().run_node(n)
 

@@ -1,4 +1,4 @@
-"""The recording of one compilation: each stage becomes files as soon as it is there, and all of them together a page at the end."""
+"""The recording of a compilation: each stage is written to files as soon as it exists, and all stages to a page at the end."""
 from __future__ import annotations
 
 import itertools
@@ -35,7 +35,7 @@ _numbers = itertools.count()
 
 
 class Recording:
-    """Takes the stages of one compilation and writes what the level asks for."""
+    """Receives the stages of a compilation and writes the files of the level."""
 
     def __init__(self, name: str, line: str, settings: Mapping[str, str], level: int, draws: bool, writes: bool = True) -> None:
         """`level` is 1 to 3; with `draws` the main stages become drawings at level 2 too. Without `writes` texts are kept, and no file."""
@@ -53,11 +53,11 @@ class Recording:
     # ---- what is handed in
 
     def began(self, capture: Any) -> None:
-        """Forgets what an earlier trace of the call left, one that ended in a Refusal."""
+        """Discard the stages of an earlier trace of the call, which ended in a Refusal."""
         self._taker = Taker()
 
     def traced(self, module: torch.fx.GraphModule, lifted: list[Any], function: Any, args: tuple[Any, ...], kwargs: Any) -> None:
-        """Takes the whole trace, and `lifted`, the Tensors that are its inputs."""
+        """Record the complete trace, and `lifted`, the Tensors that are its inputs."""
         self._inputs = Inputs(lifted, function, args, kwargs)
         nodes = module.graph.nodes
         first = next((n.name for n in nodes if n.op == "call_function" and node_metadata.is_backward(n.meta)), None)
@@ -67,30 +67,30 @@ class Recording:
         self._main("gradient", self._taker.snapshot(module, self._name, self._inputs, "gradient"))
 
     def keep(self, name: str, module: torch.fx.GraphModule) -> None:
-        """Takes the graph after a main stage, or after a step of the back end."""
+        """Record the graph after a main stage, or after a step of the back end."""
         if name in MAIN:
             self._main(name, self._snapshot(module, name))
         elif self._level >= 2:
             self._minor(f"hwopt_{next(self._steps)}_{name}", "a step of the back end", module)
 
     def emitted(self, module: torch.fx.GraphModule, inputs: Callable[[], list[torch.Tensor]]) -> None:
-        """Takes the graph that runs, as its last stages, and measures its operators where that is asked for."""
+        """Record the graph that runs as the last stages, and measure its operators if that is requested."""
         self.keep("task_emit", module)
         self.keep("execute", module)
         if operator_times.are_requested():
             self.compilation.times.update(operator_times.seconds(module, inputs))
 
     def keep_pass(self, name: str, module: torch.fx.GraphModule) -> None:
-        """Takes the graph after one pass of the optimizer, which level 3 writes."""
+        """Record the graph after a pass of the optimizer, which level 3 writes."""
         if self._level >= 3:
             self._minor(f"opt_pass_{next(self._steps)}_{name}", "a pass of the optimizer", module)
 
     def part(self, name: str) -> None:
-        """Says that the stages from now on are of one half of the graph, `forward` or `backward`."""
+        """Report that the following stages belong to one half of the graph, `forward` or `backward`."""
         self._part, self._inputs, self._last = name, None, None
 
     def finish(self) -> None:
-        """Writes the final graphs and the page, and tells what was written."""
+        """Write the final graphs and the page, and report the written files."""
         for stage in self._finals():
             self._write(f"graph_build_{next(_numbers)}", "graph_build", "the final graph", stage.snapshot, self._level >= 3)
         self.compilation.seconds = time.perf_counter() - self._started
@@ -118,7 +118,7 @@ class Recording:
         self._stage(title, title, about, self._snapshot(module, title), self._level >= 3)
 
     def _stage(self, stem: str, title: str, about: str, snapshot: Snapshot, draws: bool) -> None:
-        """Writes a stage; where the graph is that of an earlier one, that is said in its place."""
+        """Write a stage; if its graph equals that of an earlier stage, write a reference to it."""
         stages, contents = self.compilation.stages, snapshot.contents()
         if self._last is not None and self._last[1] == contents:
             other = stages[self._last[0]]

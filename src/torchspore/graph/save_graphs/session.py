@@ -1,4 +1,4 @@
-"""What is open around each compilation: the line for who waits, where nodes come from, and a recording where `save_graphs` asks for one."""
+"""The context of each compilation: a progress line, sources of nodes, and a recording if `save_graphs` requests one."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ _OFF = Outcome.no_effect("save_graphs is 0")
 
 
 def compiling(name: str, settings: Settings, keeps_lines: bool) -> AbstractContextManager[object]:
-    """Is around what compiles a call of `name`: tells who waits long, lets nodes keep where they come from, saves the stages if asked."""
+    """Wrap the compilation of a call of `name`: report long waits, let nodes record their sources, save the stages if requested."""
     text = f"is being compiled at {settings.level}; this happens once for these shapes."
     with ExitStack() as around:
         if STORE.get("save_graphs") or keeper is not None:

@@ -66,7 +66,7 @@ class Call:
 
     @property
     def line(self) -> str:
-        """The user's line that the node comes from, empty where none is known."""
+        """Return the user's line of the node, empty if it is unknown."""
         return self.stack[-1] if self.stack else ""
 
     @property
@@ -106,7 +106,7 @@ class Snapshot:
 
 
 class Inputs:
-    """What is known of the inputs of a capture: the names that the program has for them."""
+    """Describes the inputs of a capture by their names in the program."""
 
     def __init__(self, lifted: list[Any], function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         self._lifted = lifted
@@ -124,7 +124,7 @@ class Inputs:
                 self._learn(f"{name}_{key}", item)
 
     def of(self, index: int, node: Node) -> Input:
-        """The input at a place."""
+        """Return the input at an index."""
         item = self._lifted[index] if index < len(self._lifted) else None
         parameter = item.name if item is not None and type(item).__dict__.get("__parameter__") else None
         shown = parameter or self._names.get(id(item)) or node.name
@@ -132,7 +132,8 @@ class Inputs:
 
 
 def _bound(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The arguments of a call with the names that the function has for them, of a Cell its construct; those of `*args` are numbered."""
+    """Return the arguments of a call by the names of the function's parameters (of a Cell its construct's); those of `*args` are numbered.
+    """
     owner = getattr(function, "__self__", None)
     function = getattr(owner, "construct", function)
     try:
@@ -143,7 +144,7 @@ def _bound(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> l
 
 
 class Taker:
-    """Takes snapshots of the graphs of one compilation, in which a node keeps its number, and its origin where a pass lost it."""
+    """Takes snapshots of the graphs of a compilation; a node has the same number in all, and its source even if a pass lost it."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[str, str], int] = {}
@@ -216,7 +217,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def _program_lines(stack: Iterable[str]) -> tuple[str, ...]:
-    """The lines without those of what runs the program (pytest, a notebook): outermost ones in installed packages."""
+    """Return the lines without those of the program that runs the script (pytest, a notebook): outermost ones in installed packages."""
     lines = tuple(stack)
     first = next((index for index, line in enumerate(lines) if "/site-packages/" not in line and not line.startswith("<string>")), 0)
     return lines[first:]
@@ -234,7 +235,7 @@ def _nearest(node: Node) -> Node | None:
 
 
 def _read_after(nodes: list[Node], index: int) -> list[Node]:
-    """What is computed before the node at `index` and read from there on."""
+    """Return the values that are computed before the node at `index` and read from it on."""
     before = {node for node in nodes[:index] if node.op != "placeholder"}
     found: dict[Node, None] = {}
     for node in nodes[index:]:

@@ -27,7 +27,7 @@ def of_call(owner: Any, function: Callable[..., Any]) -> list[tuple[Any, str]]:
 
 
 def _roots(owner: Any, function: Callable[..., Any]) -> Iterator[Any]:
-    """The Cells that a call may run: the Cell itself, and those that the function names."""
+    """Return the Cells that a call may run: the Cell itself, and those that the function names."""
     inner: Any = getattr(function, "__func__", function)
     candidates = [owner, getattr(function, "__self__", None)]
     if isinstance(inner, FunctionType):

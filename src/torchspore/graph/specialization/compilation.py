@@ -1,4 +1,4 @@
-"""A call becomes a graph: captured, compiled, entered among the graphs of its key, and told."""
+"""Turns a call into a graph: captures it, compiles it, adds it to the graphs of its key, and reports it."""
 from __future__ import annotations
 
 import sys
@@ -43,7 +43,7 @@ APPLIED = Outcome.applied("calls run as captured graphs; what a graph can't hold
 def capture(
     owner: Any, entry: Entry, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase],
 ) -> Graph | Refusal:
-    """A new graph for the call; a Refusal where none can hold it."""
+    """Return a new graph for the call. Raises a Refusal if the call cannot be a graph."""
     table = graph_table.table_of(owner)
     wasted = _wasted(owner, table, entry.settings.is_split)
     if wasted is not None:
@@ -111,9 +111,9 @@ def _what_changes(table: Table) -> str:
 def _graph(
     owner: Any, entry: Entry, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase], why: str,
 ) -> Graph:
-    """Captures the call and compiles what was captured; saves the stages where `save_graphs` says so. Raises Refusal.
+    """Capture the call and compile the capture; save the stages if `save_graphs` requests it. Raises Refusal.
 
-    `why` says for `explain` why the call has no graph yet; it is empty for the first graph.
+    `why` tells `explain` why the call has no graph yet; it is empty for the first graph.
     """
     name, keeps_lines = name_of(owner), entry.settings.debug or entry.settings.is_split or _talks()
     with session.compiling(name, entry.settings, keeps_lines):
@@ -181,7 +181,7 @@ def _for_its_devices(
 
 
 def _parts(trace: tuple[Capture, Captured]) -> tuple[Any, Any, list[Any]]:
-    """The clean graph of a trace, which stays as it is, what it knows of devices, and its inputs."""
+    """Return the graph of a trace without notes, which stays unchanged, its devices, and its inputs."""
     captured = trace[1]
     return passes.run(passes.CLEAN, captured.module, copies=True, keep=None), captured.sharded_capture, captured.lifted
 
@@ -207,7 +207,7 @@ def _captured(
         return capture
 
     def shared(converts: bool) -> tuple[Capture, Captured]:
-        """With the forward passes recorded that gradients inside use: it takes another trace to learn that of what is not `set_grad()`."""
+        """Capture with recorded forward passes for gradients inside; another trace learns whether Cells without `set_grad()` need them."""
         for attempt in range(3):
             capture = new(converts, may_learn=attempt < 2)
             try:
@@ -224,7 +224,7 @@ def _captured(
         return capture, captured
 
     def capture() -> tuple[Capture, Captured]:
-        """As it stands; where a Tensor decides what it does, once more with its source converted."""
+        """Capture unchanged; if a Tensor decides about control flow, again with converted source."""
         try:
             return shared(entry.converts)
         except Refusal as refusal:
@@ -248,7 +248,7 @@ def _captured(
 
 
 def _report_capture(owner: Any, entry: Entry, graph: Graph, flat: list[TensorBase], why: str) -> None:
-    """Says in `explain` and in the log what was captured, and why not for the first time."""
+    """Report in `explain` and in the log what was captured, and why the graph is not the first one."""
     text = (
         f"{user_line()}: {name_of(owner)}({_shapes(flat)}): {graph.operators} operators, {len(graph.inputs)} inputs, "
         f"{entry.settings.level}, ready in {graph.seconds:.2f} s{why and ', again because ' + why}"
@@ -264,7 +264,7 @@ def _shapes(flat: list[TensorBase]) -> str:
 
 
 def refused(owner: Any, refusal: Refusal) -> None:
-    """Says in `explain` and in the log why a call is not a graph."""
+    """Report in `explain` and in the log why a call is not a graph."""
     effects.report("mode", APPLIED)
     if not getattr(owner, "is_piece", False):
         text = f"{refusal.line}: {name_of(owner)} {refusal.reason}{refusal.calls()}"

@@ -119,7 +119,7 @@ class Graph:
 
     @staticmethod
     def _source(item: Any, flat: list[TensorBase], homes: dict[int, Read]) -> Any:
-        """Where an input comes from: the place of an argument, what was read, the Tensor itself, or a function."""
+        """Return the source of an input: the position of an argument, a read, the Tensor itself, or a function."""
         for index, argument in enumerate(flat):
             if argument is item:
                 return index
@@ -199,7 +199,7 @@ class Graph:
         return not self._writes or not ("alloc" in str(error) or "out of memory" in str(error))
 
     def _undoing(self, undo: Rollback, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
-        """Runs the code; what it did is undone where it fails."""
+        """Run the code; undo its effects if it fails."""
         aside = undo.begin(tensors)
         try:
             outs = self.code(*tensors)
@@ -210,7 +210,7 @@ class Graph:
         return outs
 
     def _result_of(self, outs: list[torch.Tensor], inputs: list[Any]) -> Any:
-        """Puts the result together and writes what the trace wrote to attributes."""
+        """Build the result and write the attributes that the trace wrote."""
         if self._is_simple and not self._write_backs and self.split is None:
             return wrap(outs[self._result.index])
         results: dict[int, Any] = {} if self.split is None else self.split.wrapped(outs)
@@ -240,7 +240,7 @@ def _all_hold(assumptions: Sequence[Any]) -> Callable[[Sequence[torch.Tensor]], 
 
 
 def _filled(value: Any, outs: list[torch.Tensor], inputs: list[Any], results: dict[int, Any]) -> Any:
-    """The nested result with Tensors in the places of outputs and inputs."""
+    """Return the nested result with Tensors in the positions of outputs and inputs."""
     def fill_leaf(leaf: Any) -> Any:
         if isinstance(leaf, Out):
             if leaf.is_number:

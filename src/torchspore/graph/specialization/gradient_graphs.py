@@ -139,7 +139,7 @@ class RecordedCapture(Capture):
         super().attribute_set(owner, name, value)
 
     def _end(self) -> None:
-        """Takes the gradients: the trace guard observes what the program does in them (`bprop`, hooks), as everywhere else."""
+        """Compute the gradients while the trace guard observes the program's code in them (`bprop`, hooks)."""
         for tensor in tensors((self.watch.current_values(), self.result)):
             if self._is_mine(tensor._t):
                 tensor._t = self._versions.read(tensor._t)

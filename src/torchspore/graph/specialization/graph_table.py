@@ -1,4 +1,4 @@
-"""What is known of the calls of one Cell or function: graphs by key, and when they cease to hold."""
+"""The record of the calls of a Cell or function: graphs by key, and the conditions of their validity."""
 from __future__ import annotations
 
 from collections import OrderedDict
@@ -38,7 +38,7 @@ NO_AXES: dict[int, Axes] = {}
 
 @dataclass
 class Entry:
-    """What is known of one key: graphs for different states of the program, and why the last capture was refused."""
+    """The record of one key: graphs for different states of the program, and why the last capture was refused."""
 
     settings: Settings
     form: Any = None                       # what tells calls of this form from others, but for the values of numbers
@@ -68,7 +68,7 @@ class Table(OrderedDict[Any, Entry]):
         self.has_warned = False
 
     def learned_forwards(self) -> Learned:
-        """By id of a Cell that is called inside, whether its gradient is asked for after the call."""
+        """By id of a Cell that is called inside, whether its gradient is requested after the call."""
         if self._forwards is None:
             self._forwards = Learned()
         return self._forwards
@@ -92,13 +92,13 @@ def table_of(owner: Any) -> Table:
 
 
 def facts_of(owner: Any, function: Any) -> tuple[list[int], int]:
-    """How often each graph of a function ran, and how many kinds of calls of it could not be one graph."""
+    """Return how often each graph of a function ran, and how many kinds of calls could not be one graph."""
     entries = [entry for entry in owner.__dict__.get("_graphs_", {}).values() if entry.form is not None and entry.form[0] is function]
     return [graph.runs for entry in entries for graph in entry.graphs], sum(1 for entry in entries if entry.refusal is not None)
 
 
 def open_axes(owner: Any, args: tuple[Any, ...]) -> dict[int, Axes]:
-    """By id of the Tensor, the axes of a call that may have any length: `set_inputs` says so, or many lengths were seen."""
+    """Return by id of the Tensor the axes of any length: `set_inputs` declares them, or many lengths were seen."""
     if engine.frame() is not None:
         return NO_AXES
     if "_open_inputs_" in owner.__dict__:

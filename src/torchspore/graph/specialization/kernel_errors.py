@@ -44,7 +44,7 @@ def describe_error(error: Exception, module: torch.fx.GraphModule) -> Exception:
 
 
 def _namespaces(error: Exception) -> Iterator[Mapping[str, Any]]:
-    """What is known of the nodes that ran when the error came up, the innermost first."""
+    """Return the metadata of the nodes that ran when the error occurred, the innermost first."""
     noted = current_operator.failed_in(error)
     if noted is not None:
         yield noted
@@ -60,7 +60,7 @@ def _namespaces(error: Exception) -> Iterator[Mapping[str, Any]]:
 
 
 def _metadata_at(namespace: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What is known of an operator, or of those in a generated kernel that may have refused values."""
+    """Return the metadata of an operator, or of those in a generated kernel that may have refused values."""
     return [meta for meta in namespace.get(node_metadata.REFUSING, [namespace]) if meta.get(node_metadata.LINE)]
 
 

@@ -74,7 +74,7 @@ class Argument:
         self._hash = id(value) if self._is_itself else hash(kind)
 
     def keep(self) -> None:
-        """Takes a snapshot, before this becomes part of a key that is kept. Raises Refusal."""
+        """Take a snapshot, before this becomes part of a stored key. Raises Refusal."""
         try:
             self._node = Walk({}).take(self.value)
         except (Unwatchable, RecursionError) as reason:
@@ -101,7 +101,7 @@ def _of_key(key: Any) -> Any:
 
 
 def keep(form: Any) -> None:
-    """Makes the objects in a signature ready to be kept. Raises Refusal."""
+    """Prepare the objects in a signature for storage. Raises Refusal."""
     if isinstance(form, tuple):
         for item in form:
             keep(item)

@@ -64,7 +64,7 @@ def find(
 
 
 def _plain(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The arguments with Python numbers in the places of lifted ones."""
+    """Return the arguments with Python numbers in place of lifted ones."""
     return transform((args, kwargs), lambda t: t._t.item() if isinstance(t, Number) else t)
 
 
@@ -137,7 +137,7 @@ def _capture_for(owner: Any, function: Callable[..., Any], args: tuple[Any, ...]
 def _of_this_length(
     owner: Any, refusal: Refusal, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
 ) -> Graph | Refusal:
-    """The graph for the lengths of now alone, where none can be made for all lengths."""
+    """Return a graph for the present lengths alone, if none is possible for all lengths."""
     event_log.event("again", f"{refusal.line}: {compilation.name_of(owner)} {refusal.reason}: one graph for each length")
     open_lengths.close(owner)
     table_of(owner).lengths.close()

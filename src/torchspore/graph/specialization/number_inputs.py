@@ -56,7 +56,7 @@ class NumberInputs:
         """The numbers among arguments, by function and place, whose values a trace needed."""
 
     def lifted(self, form: Any, values: tuple[Any, ...]) -> frozenset[int]:
-        """Which of the numbers `values`, in calls of this form, are inputs of the graph."""
+        """Return which of the numbers `values`, in calls of this form, are inputs of the graph."""
         numbers = self._arguments.get(form)
         if numbers is None:
             marked = frozenset(index for index, value in enumerate(values) if type(value) in MUTABLE)
@@ -86,7 +86,7 @@ class NumberInputs:
         return numbers is not None and not numbers.tried.isdisjoint(numbers.now)
 
     def fix(self, form: Any) -> None:
-        """Is told that a trace needs the values of the numbers that are lifted in calls of this form."""
+        """Record that a trace needs the values of the lifted numbers in calls of this form."""
         numbers = self._arguments[form]
         if numbers.tried:
             self._needed.update((form[0], index) for index in numbers.tried)
@@ -97,7 +97,7 @@ class NumberInputs:
         numbers.lifted = numbers.now = frozenset()
 
     def see(self, reads: Iterable[Read]) -> None:
-        """Is told which reads are no longer as they were when a graph was captured."""
+        """Record which reads differ from those at the capture of a graph."""
         for read in reads:
             now = read.now()
             if read.is_attribute and type(now) in (int, float) and type(now) is type(read.value):
@@ -115,28 +115,28 @@ class NumberInputs:
         return {**self.attributes, **self.tried}
 
     def try_attributes(self, attributes: Iterable[tuple[Holder, str]]) -> None:
-        """Makes these attributes inputs as long as no trace needs their values."""
+        """Make these attributes inputs as long as no trace needs their values."""
         for holder, name in attributes if self._tries else ():
             key = (id(holder), name)
             if not any(key in keys for keys in (self._needed_attributes, self._fixed, self.attributes)):
                 self.tried[key] = (holder, name)
 
     def drop_trial(self) -> bool:
-        """Is told that a trace ended; says whether attributes were tried as inputs, which the next trace reads as they are."""
+        """Called after a trace; return whether attributes were tried as inputs, which the next trace reads as constants."""
         self._needed_attributes.update({key: holder for key, (holder, _) in self.tried.items()})
         was_trial = bool(self.tried)
         self.tried.clear()
         return was_trial
 
     def lift(self, attributes: Iterable[tuple[Holder, str]]) -> bool:
-        """Makes these attributes inputs; says whether one was none before."""
+        """Make these attributes inputs; return whether one was not an input before."""
         candidates = {(id(holder), name): (holder, name) for holder, name in attributes if (id(holder), name) not in self._fixed}
         new = candidates.keys() - self.attributes.keys()
         self.attributes.update(candidates)
         return bool(new)
 
     def fix_attributes(self) -> None:
-        """Is told that a trace needs the values of the attributes that are lifted."""
+        """Record that a trace needs the values of the lifted attributes."""
         self._fixed.update({key: holder for key, (holder, _) in self.attributes.items()})
         self.attributes.clear()
 
@@ -170,7 +170,8 @@ def _small(lifted: frozenset[int], values: tuple[Any, ...]) -> frozenset[int]:
 
 
 def placed(value: Any, lifted: frozenset[int], numbers: list[Any]) -> Any:
-    """The arguments with a Number in the place of each lifted number; appends the Numbers to `numbers`. In the order of `key.signature`."""
+    """Return the arguments with a Number in place of each lifted number; append the Numbers to `numbers`, in the order of `key.signature`.
+    """
     count = -1
 
     def walk(item: Any) -> Any:

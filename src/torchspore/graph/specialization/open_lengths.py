@@ -18,7 +18,7 @@ SPLITS = 4
 
 
 class Lengths:
-    """Which lengths the arguments of one Cell or function had, and which axes are left open because of that."""
+    """The lengths of the arguments of a Cell or function, and the axes that are open because of them."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[int, int, int], set[int]] = {}
@@ -27,7 +27,7 @@ class Lengths:
         self._is_closed = False
 
     def see(self, args: Sequence[Any]) -> None:
-        """Is told of a call that has no graph yet."""
+        """Record a call that has no graph yet."""
         if self._is_closed:
             return
         for index, argument in enumerate(args):
@@ -42,7 +42,7 @@ class Lengths:
                         self.open[index, len(sizes)] = tuple(sorted({*self.open.get((index, len(sizes)), ()), axis}))
 
     def axes(self, args: Sequence[Any]) -> dict[int, Axes]:
-        """By id of the Tensor, the axes that are open in this call."""
+        """Return by id of the Tensor the axes that are open in this call."""
         open_axes = {}
         for index, argument in enumerate(args):
             if isinstance(argument, TensorBase):
@@ -55,7 +55,7 @@ class Lengths:
         return open_axes
 
     def close(self) -> None:
-        """Is told that open lengths do not do: each length has a graph of its own from now on."""
+        """Close all axes: each length gets a separate graph from now on."""
         self._is_closed = True
         self.open.clear()
 
@@ -65,16 +65,16 @@ class _Closed(tuple[Any, ...]):
 
 
 def close(owner: Any) -> None:
-    """Is told that open lengths do not do for a Cell or function."""
+    """Close the axes of a Cell or function."""
     declared = owner.__dict__.pop("_open_inputs_", ())
     if any(hasattr(size, "fits") for like in declared for size in getattr(like, "symbolic", ())):
         owner.__dict__["_open_inputs_"] = _Closed(declared)
 
 
 def declared(owner: Any, args: Sequence[Any]) -> dict[int, Axes]:
-    """By id of the Tensor, the axes that `set_inputs` left open; of contiguous Tensors, and of those of two elements or more.
+    """Return by id of the Tensor the axes that `set_inputs` left open, for contiguous Tensors with at least two elements along them.
 
-    torch knows 0 and 1 by themselves: such lengths have graphs of their own.
+    torch specializes on 0 and 1: such lengths have separate graphs.
     """
     declared = owner.__dict__.get("_open_inputs_")
     if not declared:
@@ -110,7 +110,7 @@ def _check_declared(name: str, argument: Any, like: Any, shape: Sequence[Any] | 
 
 
 def _check_symbols(shape: Sequence[Any], sizes: Sequence[int], seen: dict[Any, int]) -> None:
-    """Raises ValueError where an axis has a length that the Symbol in its place does not allow; `seen` has the lengths of unique ones."""
+    """Raise ValueError if a length violates the Symbol of its axis; `seen` has the lengths of unique symbols."""
     for axis, (symbol, size) in enumerate(zip(shape, sizes)):
         if not hasattr(symbol, "fits"):
             continue

@@ -46,7 +46,7 @@ def _failed_guards(graph: Graph) -> Iterator[str]:
 
 
 def _value(value: Any) -> str:
-    """A value in a few characters; empty where it has no short text that stays the same."""
+    """Return a value in a few characters; empty if it has no short text that stays the same."""
     if value is MISSING:
         return "nothing"
     if isinstance(value, TensorBase):

@@ -42,7 +42,7 @@ class Rollback:
         self._positions, self._devices, self._prints = positions, devices, prints
 
     def begin(self, inputs: Sequence[Any]) -> Any:
-        """Puts aside what a run may lose; `inputs` are torch tensors."""
+        """Save what a run may overwrite; `inputs` are torch tensors."""
         tensors = [inputs[index] for index in self._positions]
         copies: list[torch.Tensor] = []
         if tensors:
@@ -56,12 +56,12 @@ class Rollback:
         return tensors, copies, states, streams
 
     def end(self) -> None:
-        """Is told that the graph has run."""
+        """Called after the graph has run."""
         if self._prints:
             printing.release()
 
     def back(self, aside: Any, will_rerun: bool) -> None:
-        """Puts everything back; what was to be printed is not where PyNative runs the call again, which prints it."""
+        """Restore everything; pending prints are dropped if PyNative mode runs the call again, because it prints them."""
         tensors, copies, states, streams = aside
         if self._prints:
             (printing.drop if will_rerun else printing.release)()

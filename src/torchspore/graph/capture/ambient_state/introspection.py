@@ -18,7 +18,7 @@ class TypeFacts(Named):
 
 
 class ClassOf(Named):
-    """The class of a Cell, asked of Python: a trace would hear of what is asked of the Cell."""
+    """The class of a Cell, read through Python: a trace would record a read through the Cell."""
 
     NAMES = frozenset(("__class__",))
 

@@ -1,4 +1,4 @@
-"""What is kept for the whole program and a trace reads unnamed: NumPy's options, decimal's context, levels of loggers, the environment."""
+"""Process-wide state that a trace reads without a name: NumPy's options, decimal's context, levels of loggers, the environment."""
 from __future__ import annotations
 
 import decimal
@@ -38,7 +38,7 @@ class Setting(View):
 
 
 class NumpyOptions(Setting):
-    """How NumPy takes divisions by zero and their like, and how it writes arrays."""
+    """NumPy's handling of divisions by zero and similar errors, and its print options."""
 
     def __init__(self) -> None:
         umath, options = (sys.modules.get(f"numpy._core.{name}") for name in ("umath", "printoptions"))
@@ -74,7 +74,7 @@ class DecimalContext(Setting):
 
 
 class Levels(View):
-    """Which messages a logger lets through."""
+    """The messages that a logger lets through."""
 
     def __init__(self, logger: logging.Logger) -> None:
         self._logger = logger

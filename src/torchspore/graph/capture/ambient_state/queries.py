@@ -55,7 +55,7 @@ GETTERS: dict[CodeType, Answers | None] = {
 
 
 def learn() -> None:
-    """Takes in the getters of the front end, which is imported later."""
+    """Add the getters of the front end, which is imported later."""
     for getter in FRONT.getters:
         if getter.__code__ not in GETTERS:
             GETTERS[getter.__code__] = Answers(getter)

@@ -168,7 +168,7 @@ class _Impossible(Exception):
 
 
 class _Recomputation:
-    """The operators that recompute a value: its operator, after those of its inputs that are freed earlier."""
+    """The operators that recompute a value: its operator, preceded by those of its inputs that are freed earlier."""
 
     def __init__(self, lives: Lifetimes, writes_at: dict[Node, list[int]], storage: Storage, back: int, at: int) -> None:
         self._lives, self._writes_at, self._storage, self._back, self._at = lives, writes_at, storage, back, at

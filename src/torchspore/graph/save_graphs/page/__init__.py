@@ -22,7 +22,7 @@ _compilations: dict[Path, list[dict[str, Any]]] = {}
 
 
 def write(folder: Folder, compilation: Compilation, most: int = MOST) -> None:
-    """Writes the page anew with one more compilation in it, if it holds `most` records of operators then or fewer."""
+    """Rewrite the page with one more compilation in it, if it then contains at most `most` operators."""
     compilations = _compilations.setdefault(folder.root, [])
     data = of(compilation)
     if compilations and "left_out" in compilations[-1]:

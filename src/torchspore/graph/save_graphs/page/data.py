@@ -103,7 +103,7 @@ class _Table:
 
 
 def _entries(graph: Snapshot, prefix: str, around: str) -> Iterator[tuple[dict[str, Any], Call]]:
-    """The record of each operator, those of graphs inside before the operator that runs them."""
+    """Return the record of each operator, those of nested graphs before the operator that runs them."""
     costs = seconds(graph)
     inner = {other.name: other for other in graph.inner}
     inputs = {graph_input.name: graph_input for graph_input in graph.inputs}
@@ -123,7 +123,7 @@ def _entries(graph: Snapshot, prefix: str, around: str) -> Iterator[tuple[dict[s
 
 
 def _characters(call: Call) -> list[int]:
-    """Where in its line a call stands, in characters; Python counts bytes."""
+    """Return the position of a call in its line, in characters; Python counts bytes."""
     file, _, number = call.line.rpartition(":")
     line = ir.source_line(file, int(number)).encode() if call.columns else b""
     return [len(line[:column].decode(errors="ignore")) for column in call.columns or ()]
