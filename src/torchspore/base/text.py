@@ -68,7 +68,7 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def format_bytes(count: int) -> str:
-    """Format a number of bytes for people."""
+    """Format a number of bytes for users."""
     value, unit = float(count), 0
     while value >= 1024 and unit < len(_UNITS) - 1:
         value, unit = value / 1024, unit + 1

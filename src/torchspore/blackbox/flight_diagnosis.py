@@ -1,4 +1,5 @@
-"""Why a job hangs, from the dumps of all ranks: the first exchange that ranks of a group do not begin alike, with the user's lines."""
+"""Diagnoses a hanging job from the dumps of all ranks: the first exchange that the ranks of a group begin differently, with the user's
+lines."""
 from __future__ import annotations
 
 from collections import Counter

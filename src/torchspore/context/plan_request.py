@@ -54,7 +54,7 @@ class Machine:
         return messages * level.latency + received / level.bandwidth
 
     def describe_exchanges(self) -> str:
-        """Format the speeds of exchanges for people, the slowest connection first."""
+        """Format the speeds of exchanges for users, the slowest connection first."""
         text = f"{self.bandwidth / 1e9:.4g} GB/s and {self.latency * 1e6:.3g} us an exchange"
         inner = [
             f"{level.bandwidth / 1e9:.4g} GB/s and {level.latency * 1e6:.3g} us among {level.devices} devices"
@@ -63,7 +63,7 @@ class Machine:
         return ", ".join((text, *inner))
 
     def describe(self) -> str:
-        """Format the assumptions for people."""
+        """Format the assumptions for users."""
         exchanges = self.describe_exchanges()
         return f"{exchanges}, {self.operations / 1e12:.4g} TFLOP/s and {self.memory / 1e9:.4g} GB/s of memory"
 

@@ -68,7 +68,7 @@ def read(proto: Any) -> Model:
 
 
 def _check_inputs(module: torch.fx.GraphModule, names: list[str], parameters: dict[str, torch.Tensor]) -> None:
-    """Raise ValueError where the names, shapes and dtypes of the inputs are not those of the graph's placeholders."""
+    """Raise ValueError if the names, shapes and dtypes of the inputs differ from those of the graph's placeholders."""
     placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
     count = len(placeholders)
     if count != len(names) or len(set(names)) < count or not set(parameters) <= set(names):

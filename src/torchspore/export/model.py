@@ -1,4 +1,4 @@
-"""A call as a graph to be written down: what the caller gives are its inputs, all other Tensors that it reads are its parameters."""
+"""A call as a graph for export: the caller's Tensors are its inputs, all other Tensors that it reads are its parameters."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ class NotExportable(ValueError):
 
 @dataclass
 class Model:
-    """A graph whose inputs are first those of the caller, then `parameters`, with the structure of what it gives."""
+    """A graph whose inputs are first those of the caller, then `parameters`, with the structure of its result."""
 
     module: torch.fx.GraphModule
     names: list[str]                       # of all inputs, in the graph's order
@@ -71,7 +71,7 @@ def _without_unread(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
 
 
 def filled(structure: Any, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
-    """The result of a call: the structure with outputs and inputs in their places."""
+    """Return the result of a call: the structure with outputs and inputs in their positions."""
     if isinstance(structure, Out):
         return outputs[structure.index]
     if isinstance(structure, In):

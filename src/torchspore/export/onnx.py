@@ -40,7 +40,7 @@ class _Net(torch.nn.Module):
 
 
 def _put(net: torch.nn.Module, name: str, t: torch.Tensor) -> str:
-    """Makes a buffer of the dotted name `name`, in modules inside modules; gives its path."""
+    """Create a buffer with the dotted name `name` in nested modules; return its path."""
     at, parts = net, ["parameters_", *(part or "_" for part in name.split("."))]
     for part in parts[:-1]:
         part = f"{part}_" if part in dir(torch.nn.Module) else part

@@ -41,7 +41,8 @@ class ModuleFrame(GradFrame):
         return super().leaf_ids() | {id(home[key]) for home, key in self._homes.values()}
 
     def write_back(self) -> None:
-        """Write into the Module's tensors what the call has assigned to Parameters, and cut the Cell's attributes from the record."""
+        """Write into the Module's tensors the values that the call assigned to Parameters, and detach the Cell's attributes from the
+        record."""
         with torch.no_grad():
             self.finish((), False)
 

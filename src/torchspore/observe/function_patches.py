@@ -1,4 +1,4 @@
-"""Puts functions in the places of others for a while: what watches a program costs nothing while nobody does."""
+"""Replaces functions temporarily, so that an observer of a program costs nothing while it is inactive."""
 from __future__ import annotations
 
 import sys
@@ -28,7 +28,7 @@ class Replaced:
             self.put(module, name, make)
 
     def restore(self) -> None:
-        """Puts the plain functions back, the last one first."""
+        """Restore the original functions, the last one first."""
         while self._plain:
             owner, name, plain = self._plain.pop()
             setattr(owner, name, plain)

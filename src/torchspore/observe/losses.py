@@ -1,4 +1,4 @@
-"""The loss of each training step, whatever loop the program has, for the report of a run; nothing is there while none is asked for."""
+"""The loss of each training step, in any kind of loop, for the report of a run; nothing is installed unless a report is requested."""
 from __future__ import annotations
 
 import functools
@@ -128,7 +128,7 @@ def _is_traced() -> bool:
 
 
 def _scalar(out: Any) -> torch.Tensor | None:
-    """A copy of the first Tensor among results, where it is one number; None otherwise."""
+    """Return a copy of the first Tensor among results if it is one number; None otherwise."""
     first = next(iter(tree.leaves(out)), None)
     if not isinstance(first, TensorBase) or first._t.numel() != 1 or not first._t.is_floating_point():
         return None

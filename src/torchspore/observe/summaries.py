@@ -39,7 +39,7 @@ def opened(by: int) -> None:
 
 
 def keep(plugin: str, name: str, value: TensorBase) -> None:
-    """Keeps the values of a Tensor, as they are now, until `taken` asks for them; the call goes on in Python."""
+    """Store the present values of a Tensor until `taken` reads them; the call continues in Python."""
     if not _SUMMARIES.open_count:
         return
     trace_guard_hooks.ends_trace("keeps a summary", Kind.OTHER)
@@ -58,7 +58,7 @@ def taken() -> list[tuple[str, str, Any]]:
 
 @dataclass
 class Node:
-    """One operator of a captured graph, or one Cell where there is none: its scope's name, its type, the names that it reads."""
+    """An operator of a captured graph, or a Cell without a graph: its scope's name, its type, the names that it reads."""
 
     name: str
     kind: str
@@ -67,7 +67,7 @@ class Node:
 
 
 def expect_graph() -> None:
-    """Makes graphs that are captured from now on remember the Cells that they come from."""
+    """Make graphs that are captured from now on record their Cells."""
     provenance.keep_all()
 
 

@@ -64,7 +64,7 @@ def check(path: Path, stored: list[Stored]) -> bool:
 
 
 def _checksum(values: Iterable[tuple[str, np.ndarray]]) -> int:
-    """MindSpore's: CRC-32 of each name and the bytes behind it, in the order of the names."""
+    """Return MindSpore's checksum: CRC-32 of each name and its bytes, in the order of the names."""
     total = 0
     for name, array in sorted(values, key=lambda item: item[0]):
         total = zlib.crc32(array.data, zlib.crc32(name.encode(), total))
@@ -136,7 +136,7 @@ def read_torch(path: Path) -> list[Stored]:
 
 
 def _reason(path: Path, error: Exception) -> str:
-    """Why a file is not read, in one line; torch's own text advises to run what is in it."""
+    """Return why a file is not read, in one line; torch's message advises to execute its contents."""
     if isinstance(error, pickle.UnpicklingError) and "eights only" in str(error):
         return "other objects than tensors, or damage"
     first = str(error).strip().split("\n")[0][:200]

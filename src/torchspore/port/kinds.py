@@ -35,7 +35,7 @@ class Scope:
         self, body: list[ast.stmt], parameters: ast.arguments | None = None, kind: str = UNKNOWN,
         kinds_of_parameters: dict[str, str] | None = None,
     ) -> None:
-        """Note the kinds of what the statements assign, and of the parameters, some of which are known."""
+        """Record the kinds of the values that the statements assign, and of the parameters, some of which are known."""
         if parameters is not None:
             for argument in [*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs]:
                 self.names[argument.arg] = (kinds_of_parameters or {}).get(argument.arg, kind)

@@ -1,4 +1,4 @@
-"""Which expressions are layers of MindSpore, as far as the source shows it."""
+"""Finds expressions that are layers of MindSpore, as far as the source shows it."""
 from __future__ import annotations
 
 import ast

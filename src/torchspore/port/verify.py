@@ -1,4 +1,4 @@
-"""The ported Modules beside the Cells: the same weights and inputs, values and gradients compared."""
+"""Compares the ported Modules with the Cells: values and gradients for equal weights and inputs."""
 from __future__ import annotations
 
 import contextlib

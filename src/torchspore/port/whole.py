@@ -1,4 +1,4 @@
-"""A whole port: the source, the run of the program, the comparison."""
+"""A complete port: the source, the run of the program, the comparison."""
 from __future__ import annotations
 
 import ast

@@ -28,7 +28,7 @@ class NotATrace(Exception):
 
 
 class Reader:
-    """Yields the events of a file; afterwards `damage` describes what was wrong, '' for nothing."""
+    """Yields the events of a file; afterwards `damage` describes what was wrong, '' if nothing was."""
 
     def __init__(self, path: Path, piece: int = PIECE) -> None:
         self._piece = piece

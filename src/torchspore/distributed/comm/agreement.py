@@ -1,4 +1,4 @@
-"""Decides whether all processes run one program in one context, looked at when they meet: what differs is said in every one of them."""
+"""Checks that all processes run one program in one context when they first communicate; every process reports each difference."""
 from __future__ import annotations
 
 import hashlib
@@ -49,7 +49,7 @@ def describe_value(value: object) -> str:
 
 
 def _program() -> str:
-    """The program's file and a digest of its text; nothing for what has no file."""
+    """Return the program's file and a digest of its text; nothing without a file."""
     path = getattr(sys.modules.get("__main__"), "__file__", None)
     if not path or not Path(path).is_file():
         return "(no file)"
@@ -74,7 +74,7 @@ def agree(store: Any, process_info: ProcessInfo, seconds: float) -> None:
 
 
 def _verdict(store: Any, process_info: ProcessInfo, seconds: float) -> str:
-    """What is wrong, for all to say; an empty text where nothing is."""
+    """Return the difference that all processes report; empty if there is none."""
     size = process_info.size
     until = time.monotonic() + seconds
     missing = [rank for rank in range(size) if not _comes(store, rank, until)]

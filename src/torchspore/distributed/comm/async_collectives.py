@@ -1,7 +1,4 @@
-"""Exchanges that are begun now and waited for later, on real tensors: the tensor that is given is filled when `wait` is over.
-
-Inside of a gradient or a capture they are over at once, as the others are.
-"""
+"""Exchanges that run concurrently with other work, on real tensors: the given tensor is filled when `wait` returns."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -67,14 +64,14 @@ def broadcast(x: torch.Tensor, root: int, group: Group) -> Begun:
 
 
 def send(x: torch.Tensor, target: int, group: Group, tag: int) -> Work:
-    """Begins to send `x` to the process at that place of the group."""
+    """Begin to send `x` to the process with that rank in the group."""
     copied = x.detach().contiguous().clone()                     # the program may write into its own before it is gone
     groups.process_group(group)
     return Work(operators.start_pair(torch.distributed.isend, copied, target, tag, group.key))
 
 
 def receive(like: torch.Tensor, source: int, group: Group, tag: int) -> Begun:
-    """Begins to receive what has the shape and dtype of `like` from the process at that place of the group."""
+    """Begin to receive a tensor with the shape and dtype of `like` from the process with that rank in the group."""
     out = torch.empty_like(like.detach(), memory_format=torch.contiguous_format)
     groups.process_group(group)
     return out, Work(operators.start_pair(torch.distributed.irecv, out, source, tag, group.key))

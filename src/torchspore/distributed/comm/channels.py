@@ -1,7 +1,7 @@
-"""Which groups of processes exchange at the same time: the option `communi_parallel_mode`.
+"""Which groups of processes exchange concurrently: the option `communi_parallel_mode`.
 
-Each group has a channel. Groups that share a channel exchange one after the other: an exchange begins when those of the other groups are
-over, in the order in which this process calls them. Messages between two processes never wait, because both sides may send first.
+Each group has a channel. Groups that share a channel exchange one after the other: an exchange begins when those of the other groups have
+ended, in the order in which this process calls them. Messages between two processes never wait, because both sides may send first.
 """
 from __future__ import annotations
 

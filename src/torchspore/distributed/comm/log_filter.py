@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def unless_it_works() -> Iterator[None]:
-    """Keeps back what is written to the stream of errors; it comes after the block, or never where that raises an Exception."""
+    """Hold back output to stderr during the block; it follows the block, or is dropped if the block raises an Exception."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         sys.stderr.flush()
     saved_stderr = os.dup(2)

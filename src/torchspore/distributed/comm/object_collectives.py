@@ -1,4 +1,4 @@
-"""Python's objects between processes: pickled, as torch sends them, once all of a group say the same of it."""
+"""Python objects between processes: pickled, as torch sends them, after all processes of a group agree to the exchange."""
 from __future__ import annotations
 
 import copy

@@ -1,7 +1,7 @@
-"""Which gradients travel in one message.
+"""Decides which gradients travel in one message.
 
-As MindSpore decides it: Parameters whose `comm_fusion` differs from others' go by that number (0 goes alone); else
-`all_reduce_fusion_config` cuts the row of gradients after each of its places; else `comm_fusion` says how many bytes fit into a message.
+The rules are MindSpore's: Parameters with different `comm_fusion` numbers are grouped by them (0 travels alone); otherwise
+`all_reduce_fusion_config` divides the list of gradients after each of its indexes; otherwise `comm_fusion` sets the bytes of a message.
 """
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def rule(kind: str = "allreduce") -> Rule:
 
 
 def of_gradients(numbers: Sequence[int], sizes: Sequence[int], rule: Rule, fusion_type: int = 1) -> Buckets:
-    """The places of gradients that travel together, for the Parameters' `comm_fusion` and the bytes of each gradient."""
+    """Return the indexes of gradients that travel together, for the Parameters' `comm_fusion` and the bytes of each gradient."""
     if len(set(numbers)) > 1:
         return _by_number(numbers)
     if rule.positions and fusion_type == 1:
@@ -72,7 +72,7 @@ def _by_position(count: int, cuts: Sequence[int]) -> Buckets:
 
 
 def by_size(sizes: Sequence[int], limit: int) -> Buckets:
-    """Neighbours together until a message would pass `limit` bytes; from the last, whose gradient is there first."""
+    """Group neighbours until a message would exceed `limit` bytes, starting with the last, whose gradient is computed first."""
     buckets: Buckets = []
     filled = 0
     for index in reversed(range(len(sizes))):

@@ -34,7 +34,7 @@ class _Bucket:
 
 
 class Buffers:
-    """The gradients of some Parameters; `parameters[i].grad` is a view of its place."""
+    """The gradients of some Parameters; `parameters[i].grad` is a view of its part of a buffer."""
 
     def __init__(self, parameters: Sequence[Any], group: Group, size: int | None, divides_after: bool, finds_unused: bool,
                  learns_order: bool) -> None:
@@ -53,14 +53,14 @@ class Buffers:
             gradient_hooks.register(parameter, _hook(buffers, index))
 
     def clear(self) -> None:
-        """Zeros in all places."""
+        """Set all gradients to zero."""
         for row in self.rows:
             row.zero_()
 
     # ---- where gradients lie
 
     def _allocate(self, order: list[int]) -> None:
-        """Gives the gradients, in this order, places in buffers of one dtype; what they held before is kept."""
+        """Allocate the gradients, in this order, in buffers of one dtype; their earlier values are preserved."""
         before = self._views
         self.rows, self.buckets, self._views = [], [], [torch.empty(0)] * len(self.parameters)
         kinds: dict[Any, list[int]] = {}
@@ -92,7 +92,7 @@ class Buffers:
     # ---- while gradients come
 
     def arrived(self, index: int, gradient: torch.Tensor) -> torch.Tensor:
-        """Adds a gradient to its place, and sends what is complete."""
+        """Add a gradient to its buffer, and send the buffer if it is complete."""
         if gradient.requires_grad:
             raise RuntimeError(f"{user_line()}: " + message(
                 "a gradient of a gradient by DistributedDataParallel", "gradients of the first order",
@@ -116,7 +116,7 @@ class Buffers:
             self._started.append((bucket, collectives.start_all_reduce(bucket.row, "sum", self.group)))
 
     def _end(self) -> None:
-        """The backward pass is over: the sums of all processes take the places of this one's."""
+        """End the backward pass: the sums over all processes replace this process's gradients."""
         came, self._arrived = self._arrived, []
         missing = [index for index in range(len(self.parameters)) if index not in came]
         if missing and not self.finds_unused:

@@ -18,7 +18,7 @@ Gradients = Sequence[torch.Tensor]
 
 @dataclass(frozen=True)
 class Plan:
-    """How the gradients of some Parameters become those of all processes: which travel together, among whom, times which factor."""
+    """How the gradients of some Parameters are reduced: which travel together, among which processes, with which factor."""
 
     buckets: Buckets
     group: Group
@@ -56,7 +56,7 @@ def is_traced() -> bool:
 
 
 def values_before(tensor: TensorBase) -> np.ndarray:
-    """The values of a Tensor; while a graph is captured those that it begins with."""
+    """Return the values of a Tensor; while a graph is captured, its initial values."""
     with without_modes(), no_transforms(), torch.no_grad():
         t = tensor._t.detach().cpu()
         return (t.float() if t.is_floating_point() else t).numpy()

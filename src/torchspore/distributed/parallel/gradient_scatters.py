@@ -34,7 +34,7 @@ class _Gradient:
 
 @dataclass
 class _Message:
-    """Gradients that travel together: the operand, what is received, and the tensors that get their sums.
+    """Gradients that travel together: the operand, the received tensor, and the tensors that get their sums.
 
     The full gradients are not referenced: a gradient that is not contiguous would be in memory twice.
     """

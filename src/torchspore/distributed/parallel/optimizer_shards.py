@@ -53,7 +53,7 @@ class Share:
     """True if the weight itself is kept by rows."""
 
     def of(self, t: torch.Tensor) -> torch.Tensor:
-        """This process's rows of a whole value, in its memory."""
+        """Return this process's rows of a full value, in its memory."""
         return t.narrow(0, self.start, self.rows)
 
     def is_cut(self, t: torch.Tensor) -> bool:
@@ -78,7 +78,7 @@ def is_requested(optimizer: str) -> bool:
 
 
 def of(optimizer: str, parameters: Sequence[Any], refusal: str = "") -> tuple[Share | None, ...]:
-    """A share for each Parameter that is cut; empty where none is. `refusal` says why an optimizer can't work on rows."""
+    """Return a share for each Parameter that is split; empty if none is. `refusal` states why an optimizer cannot work on rows."""
     if not is_requested(optimizer):
         return NONE
     from torchspore.distributed.comm import groups
@@ -118,7 +118,7 @@ def _sharding_options() -> _ShardingOptions:
 
 
 def _size(processes: int, limit: int) -> int:
-    """How many processes share a Parameter: all, or as many as `optimizer_weight_shard_size` allows."""
+    """Return how many processes share a Parameter: all, or as many as `optimizer_weight_shard_size` allows."""
     if limit < 1 or limit >= processes:
         return processes
     return max(size for size in range(1, limit + 1) if processes % size == 0)
@@ -137,7 +137,7 @@ def _share(parameter: Any, group: Group, others: Group, position: int, options: 
 
 
 def cut_weights(parameters: Sequence[Any], shares: Sequence[Share | None]) -> None:
-    """Lets each process keep its own rows alone of weights that are to be kept so."""
+    """Reduce weights that are stored as rows to this process's rows."""
     for parameter, share in zip(parameters, shares):
         if share is not None and share.slices and not isinstance(parameter._t, RowShardedWeight):
             parameter._t = RowShardedWeight(wrap(share.of(parameter._t).clone()), share)
@@ -161,7 +161,7 @@ def cut_moment(state: Any, share: Share | None) -> Any:
 
 
 def reserve_moment(state: Any) -> None:
-    """Let a Parameter of zeros take memory where it is written only, if a graph is going to split it (`distributed.shard`).
+    """Delay the memory of a Parameter of zeros until it is written, if a graph is going to split it (`distributed.shard`).
 
     A graph splits it when the first step is compiled. The full state of all Parameters would be in memory until then.
     """
@@ -186,7 +186,7 @@ def at_hand(states: Sequence[Any]) -> Iterator[None]:
 
 
 class Update:
-    """One step of an optimizer for some Parameters: what it works on, and the way back to whole ones."""
+    """A step of an optimizer for some Parameters: its operands, and the gather of the results."""
 
     def __init__(self, parameters: Sequence[Any], gradients: Sequence[torch.Tensor], shares: Sequence[Share | None]) -> None:
         self._cut: list[tuple[torch.Tensor, Share]] = []
@@ -205,7 +205,7 @@ class Update:
         return share.of(t)
 
     def gather(self) -> None:
-        """Gives every process the rows of all others."""
+        """Send each process's rows to all others."""
         kinds: dict[Any, list[tuple[torch.Tensor, Share]]] = {}
         is_in_place = not is_traced()
         waits: list[Callable[[], None]] = []
@@ -231,7 +231,7 @@ _MOST_GATHERS = 2
 
 
 def _limit() -> int:
-    """Bytes of a message of new rows: what the context says, but no more than is worth its memory."""
+    """Return the bytes of a message of new rows: the context's limit, but no more than its memory is worth."""
     return min(fusion.rule("allgather").limit, _LARGEST)
 
 
@@ -263,7 +263,7 @@ def full_value(t: torch.Tensor, share: Share) -> torch.Tensor:
 
 
 def local_rows(t: torch.Tensor, share: Share) -> torch.Tensor:
-    """The own rows of a whole value; those themselves stay as they are."""
+    """Return this process's rows of a full value; rows are returned unchanged."""
     if isinstance(t, DelayedValue) and is_delayed(t) and not share.is_cut(t):
         rows = slice(share.start, share.start + share.rows)
         return t.initial.draw([rows, *(slice(0, size) for size in share.full_shape[1:])])
@@ -274,7 +274,7 @@ def local_rows(t: torch.Tensor, share: Share) -> torch.Tensor:
 
 
 class _Scattered(torch.autograd.Function):
-    """A weight as the function of its own rows: the gradient that comes back is summed over the processes, for these rows alone."""
+    """The full weight as a function of this process's rows: the incoming gradient is summed over the processes for these rows alone."""
 
     @staticmethod
     def forward(ctx: Any, rows: torch.Tensor, weight: torch.Tensor, share: Share, step: _Step) -> torch.Tensor:
@@ -311,7 +311,7 @@ _steps: list[_Step] = []
 
 @contextmanager
 def scattering(weights: Sequence[Any], shares: Sequence[Share | None], factor: float | None) -> Iterator[None]:
-    """A block in which gradients of these weights are those of the own rows, summed over the processes."""
+    """Compute gradients of these weights in the block for this process's rows, summed over the processes."""
     scattered = {id(weight): share for weight, share in zip(weights, shares) if share is not None and share.scatters}
     if not scattered:
         yield

@@ -48,7 +48,7 @@ def report_plan(plan: Plan, count: int) -> None:
 
 
 def report_mode() -> None:
-    """Reports what comes of the mode and of the number of processes."""
+    """Report the effects of the mode and of the number of processes."""
     if settings.mode() not in settings.ALIKE:
         return
     count = settings.processes()

@@ -74,7 +74,7 @@ class EarlyReducer:
             self.count += 1
 
     def end(self, gradients: Sequence[Any]) -> None:
-        """The backward pass gave these gradients (torch tensors, or None for what is none)."""
+        """Called after the backward pass with its gradients (torch tensors, or None)."""
         self._seen = [None if t is None else (weakref.ref(t), t._version) for t in gradients]
 
     def reduced(self, gradients: Sequence[torch.Tensor]) -> list[torch.Tensor]:
@@ -101,7 +101,7 @@ class EarlyReducer:
         return reduced
 
     def _drop(self) -> None:
-        """Waits for messages whose answers nobody wants."""
+        """Wait for messages whose results are no longer needed."""
         messages, self._messages = self._messages, []
         for message in messages:
             message.wait()
@@ -123,7 +123,7 @@ _LISTENER = _Listener()
 
 
 def of(weights: Sequence[TensorBase]) -> EarlyReducer | None:
-    """Who sums the gradients of these Parameters; None where nobody does, and while a graph is captured."""
+    """Return the object that sums the gradients of these Parameters; None without one, and while a graph is captured."""
     if not _reducers or is_traced():
         return None
     reference = _reducers.get(tuple(map(id, weights)))

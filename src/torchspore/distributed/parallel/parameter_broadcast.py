@@ -34,10 +34,10 @@ OPTION = "auto_parallel." + _NAME
 
 
 def begin(parameters: Iterable[Any]) -> None:
-    """Gives these Parameters the values that process 0 has, those that were not sent before; every process must call it alike.
+    """Send Parameters that were not sent before from process 0 to all others; every process must make this call alike.
 
-    Those with `layerwise_parallel` stay as they are, and what each process holds a part of: state of a shared optimizer. Inside of a
-    capture nothing is sent: what is captured calls this when it is complete.
+    Parameters with `layerwise_parallel`, and values of which each process stores a part (the state of a sharded optimizer), are unchanged.
+    During a capture nothing is sent: the captured graph calls this function when it is complete.
     """
     if not STORE.get(OPTION) or is_traced():
         return
@@ -77,7 +77,7 @@ def _messages(parameters: list[Any]) -> list[list[Any]]:
 
 
 def send(parameters: list[Any], group: Group | None = None) -> None:
-    """Gives these Parameters the values that the first process of a group has (of all processes, where it is None)."""
+    """Send Parameters from the first process of a group to the others (of all processes if the group is None)."""
     from torchspore.distributed.comm import groups
 
     for message in _messages(parameters):
@@ -94,7 +94,7 @@ def _send(values: list[torch.Tensor], group: Group) -> None:
 
 
 def _forget_others() -> None:
-    """Forgets what was sent to processes that have parted since."""
+    """Forget which values were sent to processes of groups that no longer exist."""
     from torchspore.distributed.comm import groups
 
     if _CONNECTION.store is not groups.store():

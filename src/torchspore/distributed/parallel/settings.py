@@ -23,12 +23,12 @@ def is_set(name: str) -> bool:
 
 
 def processes() -> int:
-    """How many processes there are: 1 before `init()`."""
+    """Return the number of processes: 1 before `init()`."""
     return groups.size() if groups.is_started() else 1
 
 
 def device_num() -> int:
-    """By how many the gradients are divided: 1 alone, `device_num` where it is set, else the number of processes."""
+    """Return the divisor of gradients: 1 without other processes, `device_num` if it is set, otherwise the number of processes."""
     if mode() == "stand_alone":
         return 1
     return int(STORE.get(_IN + "device_num")) if is_set("device_num") else processes()

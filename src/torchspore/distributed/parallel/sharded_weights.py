@@ -1,7 +1,7 @@
-"""`optimizer_level` 3: a weight of which each process keeps its own rows, and which is whole only while an operator computes with it.
+"""`optimizer_level` 3: a weight of which each process stores its rows; the full weight exists only while an operator computes with it.
 
-To torch it is a tensor of the whole shape. Changes of shape are kept for later; an operator that computes gathers the rows of all processes
-first, and what it saves for the backward pass is the weight as it is here, so that the whole one is gathered again there.
+To torch it is a tensor of the full shape. Changes of shape are delayed. An operator that computes first gathers the rows of all processes,
+and saves this tensor for the backward pass, which gathers the full weight again.
 """
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Change = tuple[Callable[..., torch.Tensor], tuple[Any, ...]]
 
 
 class RowShardedWeight(RowShard):
-    """The own rows of a weight, in the place of all of it."""
+    """This process's rows of a weight, in place of the full weight."""
 
     rows: TensorBase
     """The own rows."""
@@ -55,7 +55,7 @@ class RowShardedWeight(RowShard):
         return gathered
 
     def record_gather(self, read: Callable[[TensorBase], torch.Tensor]) -> torch.Tensor:
-        """All rows, gathered anew at each read, because the program may have written to this process's rows."""
+        """Return all rows, gathered at each read, because the program may have written to this process's rows."""
         from torchspore.distributed.comm import collectives
 
         return collectives.all_gather(read(self.rows), self.share.group)
@@ -65,7 +65,7 @@ class RowShardedWeight(RowShard):
         read(self.rows).copy_(self.share.of(value))
 
     def store_rows(self, values: torch.Tensor) -> None:
-        """Keeps the own rows of whole values."""
+        """Store this process's rows of full values."""
         with torch.no_grad():
             self.rows._t.copy_(self.share.of(values))
 

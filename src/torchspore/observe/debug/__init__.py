@@ -1,1 +1,1 @@
-"""Observers of a running program, for people who look for a fault; none of them is loaded before a switch asks for it."""
+"""Observers of a running program that help to find faults; an option loads each."""

@@ -30,10 +30,10 @@ _REFRESH = 20.0
 
 
 class Box:
-    """The black box; `facts` gives what is to be known of the program if it is killed."""
+    """The black box; `facts` describes the program in case it is killed."""
 
     def __init__(self, facts: Callable[[], dict[str, Any]], on_request: Callable[[dict[str, Any]], None]) -> None:
-        """`on_request` is called, in a thread of its own, with the cause for which the watcher wants the record now."""
+        """`on_request` is called in a separate thread with the cause for which the watcher requests the record."""
         self.board = _local_board()
         self.process = os.getpid()
         self.records = False
@@ -96,7 +96,7 @@ class Box:
     _follows = False
 
     def _follow_operators(self) -> None:
-        """Makes operators of the front end leave their mark where there is a limit, or nothing else fills the ring yet; else no longer."""
+        """Make operators of the front end report to the ring if a time limit exists, or if nothing else fills the ring; otherwise stop."""
         with self._lock:                       # the thread that builds the native watch comes here too
             marks.writes_ring = self.records and not self.is_native
             is_board_needed = self.board.limit > 0 or marks.writes_ring
@@ -105,7 +105,7 @@ class Box:
                 engine.follow_operators(is_board_needed)
 
     def record(self, mode: int) -> None:
-        """Keeps the ring and what a fault leaves; 0 for no longer."""
+        """Record the ring and the traces of a fault; 0 stops."""
         self.board.mode = mode
         writes_ring = mode > 0
         if writes_ring == self.records:
@@ -127,7 +127,7 @@ class Box:
             faulthandler.unregister(signal.SIGTERM)
 
     def write_facts(self) -> None:
-        """Writes down what the watcher must know to write a record without this process."""
+        """Write the facts that the watcher needs to write a record without this process."""
         self._replace("facts", json.dumps(self._facts()).encode())
 
     def write_graphs(self, lines: list[bytes]) -> None:
@@ -147,7 +147,7 @@ class Box:
         return stacks.remove_listener(contents(self._files["stacks"])[before:].decode("utf-8", "replace"))
 
     def _listen(self) -> None:
-        """Does what the watcher asks for: the record of a hang, the end."""
+        """Serve the watcher's requests: the record of a hang, the end."""
         pending, wait = b"", 1.0
         while self.process == os.getpid():
             ready = select.select([self._read], [], [], wait)[0]
@@ -176,7 +176,7 @@ class Box:
 
 
 def _flush() -> None:
-    """Writes out what the program printed. Where another thread hangs in the middle of a print, the watcher does not wait for it."""
+    """Flush the program's output. If another thread hangs in a print, the watcher does not wait for it."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError, AttributeError):
             stream.flush()
@@ -204,7 +204,7 @@ def _local_board() -> Board:
 
 
 def need(facts: Callable[[], dict[str, Any]], on_request: Callable[[dict[str, Any]], None]) -> Box:
-    """The black box, made where there is none."""
+    """Return the black box; create it if it does not exist."""
     if not hasattr(faulthandler, "register"):
         raise OSError("this system has no signals for it")
     if RECORDER.box is None:
@@ -213,7 +213,7 @@ def need(facts: Callable[[], dict[str, Any]], on_request: Callable[[dict[str, An
 
 
 def spare() -> None:
-    """Closes the black box where nothing is watched or recorded."""
+    """Close the black box if nothing is watched or recorded."""
     if RECORDER.box is not None and RECORDER.box.process == os.getpid() and not RECORDER.box.records and not RECORDER.box.board.limit:
         RECORDER.box.close()
         RECORDER.box = None

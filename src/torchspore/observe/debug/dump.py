@@ -132,7 +132,7 @@ def _apply() -> None:
 
 
 def flush() -> None:
-    """Waits until what has been dumped is on the disk."""
+    """Wait until all dumps are on the disk."""
     if _ACTIVE.mode is not None:
         _ACTIVE.mode.finish()
         for writer in _ACTIVE.mode.writers:
@@ -178,7 +178,7 @@ class _Group:
             self.inputs = [(t, _copy(t) if before is None else before) for t, before in self.inputs]
 
     def note_alias(self, shown: torch.Tensor, of: Any) -> None:
-        """Is told of a tensor that shows another one's values."""
+        """Record that a tensor shares the memory of another."""
         self.aliases[id(shown)] = self.aliases.get(id(of), (id(of), of))[0], shown
 
     def gives(self, results: Sequence[torch.Tensor]) -> None:
@@ -311,7 +311,7 @@ class _Dump(TorchDispatchMode):
                 self._hand_in(settings, writer, group, note)
 
     def _fails(self, error: Exception) -> None:
-        """An operator has raised: writes what is asked for of it, once for each error."""
+        """Called when an operator has raised: write the requested dump, once for each error."""
         group, self._group = self._group, None
         if group is None:
             return

@@ -49,7 +49,7 @@ class DumpedValue:
 
 @dataclass(frozen=True)
 class Record:
-    """One operator that has run; `note` says why it is written, where it failed or overflowed."""
+    """An operator that has run; `note` says why it is written, if it failed or overflowed."""
 
     position: Position
     order: int
@@ -95,7 +95,7 @@ class Writer:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Waits until all is written; what comes later is not."""
+        """Close after all pending writes; later writes are ignored."""
         self._is_closed = True
         if self._thread is None or os.getpid() != self._process:
             return
@@ -106,7 +106,7 @@ class Writer:
         self._thread = None
 
     def flush(self) -> None:
-        """Waits until what was handed in is written."""
+        """Wait for all pending writes."""
         if self._thread is not None and os.getpid() == self._process:
             with self._changed:
                 while self._bytes and not self._is_full:
@@ -181,7 +181,7 @@ class Writer:
             np.save(file, values, allow_pickle=False)
 
     def _row(self, path: Path, titles: Sequence[str] | None, values: Sequence[Any]) -> None:
-        """Appends a whole line to a table."""
+        """Append a complete line to a table."""
         text = io.StringIO()
         rows = csv.writer(text, lineterminator="\n")
         if path not in self._tables:
@@ -200,7 +200,7 @@ class Writer:
 
 
 def create_unique_folder(wanted: Path) -> Path:
-    """A new folder: the one that is wanted or, where that exists, one with the seconds since 1970 behind its name. Raises OSError."""
+    """Create a folder: with the requested name or, if that exists, with the seconds since 1970 appended. Raises OSError."""
     wanted.parent.mkdir(parents=True, exist_ok=True)
     for path in unused_names(wanted):
         try:

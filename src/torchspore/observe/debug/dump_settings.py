@@ -1,4 +1,4 @@
-"""What is to be dumped: the JSON that MINDSPORE_DUMP_CONFIG names, with MindSpore's members, checked by name."""
+"""The settings of dumps: the JSON that MINDSPORE_DUMP_CONFIG names, with MindSpore's members, checked by name."""
 from __future__ import annotations
 
 import json
@@ -27,7 +27,7 @@ _LARGEST = 1 << 20
 
 @dataclass(frozen=True)
 class Settings:
-    """What is written, of which operators, in which iterations."""
+    """The written files, operators and iterations."""
 
     path: str
     net_name: str = "Net"
@@ -106,7 +106,7 @@ def _is_mindspores(kernel: str, name: str, operator: str) -> bool:
 
 
 def from_environment() -> tuple[str, str] | None:
-    """(The variable, the path that it holds), None where none is set."""
+    """Return (the variable, its path), None if no variable is set."""
     return next(((name, os.environ[name]) for name in VARIABLES if os.environ.get(name)), None)
 
 

@@ -51,7 +51,7 @@ def device_memory() -> str:
 
 
 def memory(started: int) -> list[tuple[float, int]]:
-    """How much memory the process takes now, as one line of the history."""
+    """Return the memory of the process as a line of the history."""
     try:
         with open("/proc/self/statm", "rb") as file:
             pages = int(file.read().split()[1])
@@ -61,7 +61,7 @@ def memory(started: int) -> list[tuple[float, int]]:
 
 
 def operator_of(error: BaseException) -> str:
-    """The operator of mindspore in which an error was raised; empty where none was running."""
+    """Return the MindSpore operator in which an error was raised; empty outside of operators."""
     text = ""
     at: BaseException | None = error
     while at is not None:

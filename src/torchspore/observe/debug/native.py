@@ -32,12 +32,12 @@ _BUILD = _Build()
 
 
 def why_not() -> str:
-    """Why there is not a native watch here; empty where there is or can be one."""
+    """Return why the native watch is unavailable; empty if it exists or can be built."""
     return _SOURCE.why_not()
 
 
 def load(use: Callable[[Any], None]) -> None:
-    """Hands the library to `use`: at once where it was built before, else from a thread as soon as it is; never where that can't be."""
+    """Pass the library to `use`: at once if it exists, otherwise from a thread after it is built; never if that fails."""
     if why_not():
         return
     if _SOURCE.library().exists():
@@ -62,12 +62,12 @@ def install_end_signals(stack_signal: int, exit_signal: int, code: int) -> bool:
 
 
 def unload() -> None:
-    """Nobody waits for the library any longer."""
+    """Cancel the request for the library."""
     _BUILD.waiting = None
 
 
 def build() -> bool:
-    """Builds the library now, if it is not there; says whether it is."""
+    """Build the library, if it does not exist; return whether it exists."""
     return _SOURCE.build() is not None
 
 

@@ -15,7 +15,7 @@ _last: list[tuple[bool, bytes]] = []
 
 
 def keep(is_on: bool) -> None:
-    """Keeps what is compiled from now on, or no longer."""
+    """Store the graphs that are compiled from now on, or stop."""
     session.keeper = _keep if is_on else None
     if not is_on:
         _last.clear()

@@ -86,13 +86,13 @@ def is_inside() -> bool:
 
 
 def run_by(new: Callable[..., Any] | None) -> None:
-    """Says what runs steps from now on; None for nobody."""
+    """Set the object that runs steps from now on, or None."""
     ACTIVE.runner = new
     watch_cells()
 
 
 def watch_cells() -> None:
-    """Makes calls of Cells steps, or no longer; the front end calls it when it is loaded."""
+    """Make calls of Cells steps, or stop; the front end calls this when it is loaded."""
     cell: Any = FRONT.cell
     if cell is None:
         return
@@ -114,9 +114,9 @@ def watch_cells() -> None:
 
 
 class Keeper:
-    """Keeps each `every`-th step: the last one, and the first one whose result was not finite.
+    """Stores each `every`-th step: the last one, and the first one with a result that is not finite.
 
-    A call that changes no Parameter and takes no gradient is an evaluation: the last one is kept beside the last step.
+    A call that changes no Parameter and computes no gradient is an evaluation: the last one is stored in addition to the last step.
     """
 
     def __init__(self, every: int) -> None:
@@ -182,7 +182,7 @@ class Keeper:
 
 
 def _after(step: Step) -> dict[str, torch.Tensor]:
-    """The Parameters as the step left them; nothing where that is over, or where others update them."""
+    """Return the Parameters after the step; nothing if they have changed since, or if others update them."""
     if not step.parameters or [p._t._version for p in step.parameters] != step.versions:
         return {}
     return {f"after.{index}": _copy(p._t) for index, p in enumerate(step.parameters)}
@@ -209,7 +209,7 @@ def before(label: str, number: int, function: Any, args: tuple[Any, ...], kwargs
 
 
 def ended(step: Step, result: Any) -> None:
-    """Notes what came out of a step."""
+    """Record the results of a step."""
     tensors_found: dict[str, torch.Tensor] = {}
     try:
         step.about["result"] = encoded(result, tensors_found, "out")
@@ -293,7 +293,7 @@ def cells_of(function: Any) -> list[Any]:
 
 
 def parameters_of(function: Any) -> list[Any]:
-    """The Parameters of these Cells, and those that the function speaks of itself, each once."""
+    """Return the Parameters of these Cells, and those that the function refers to, each once."""
     objects: dict[int, Any] = {}
     for value in _spoken_of(function):
         if FRONT.cell is not None and isinstance(value, FRONT.cell):

@@ -1,4 +1,4 @@
-"""The recorder of running data: what a program that failed, was killed or hung leaves in `<path>/rank_N/rdr/`."""
+"""The recorder of running data: the record in `<path>/rank_N/rdr/` of a program that failed, was killed or hung."""
 from __future__ import annotations
 
 import atexit
@@ -93,7 +93,7 @@ def configure(path: str) -> Outcome:
 
 
 def folder() -> Path:
-    """Where records of this process go."""
+    """Return the folder of this process's records."""
     return Path(_RECORDING.root, process.folder(), "rdr")
 
 
@@ -142,7 +142,7 @@ def _failed(error: BaseException) -> None:
 
 
 def _ended() -> None:
-    """At the end of the program: what mode 2 writes where there was not a fault, and a step whose result was not finite."""
+    """Called at the end of the program: write mode 2's record without a fault, and a step whose result was not finite."""
     box = boxes.RECORDER.box
     bad = _RECORDING.keeper.first_bad if _RECORDING.keeper is not None else None
     if box is not None and _is_ours() and box.board.state != RECORDED and bad is not None:
@@ -163,7 +163,7 @@ def _is_ours() -> bool:
 
 
 def record(cause: dict[str, Any]) -> None:
-    """Writes a record of this process as it is now; says so once, and what is the matter where it could not be done."""
+    """Write a record of this process's present state; report it once, or the reason of a failure."""
     box = boxes.RECORDER.box
     assert box is not None
     with torch.no_grad():
@@ -197,7 +197,7 @@ def _program() -> list[str]:
 
 
 def _facts() -> dict[str, Any]:
-    """What is to be known of this program, also when it can't tell any more."""
+    """Return the facts about this program, for a time when it cannot report them."""
     return {
         "folder": str(folder()) if _RECORDING.root else "", "pid": os.getpid(), "command": sys.orig_argv, "folder_of_work": os.getcwd(),
         "program": _program(),

@@ -1,4 +1,4 @@
-"""Runs a step of a record again: the program goes up to the call, which gets what the recorded one had, and what comes out is compared."""
+"""Runs a step of a record again: the program runs up to the call, which gets the recorded inputs; the results are compared."""
 from __future__ import annotations
 
 import sys
@@ -110,7 +110,7 @@ class Player:
         return is_equal
 
     def _restore(self, function: Any, parameters: list[Any]) -> None:
-        """Puts Parameters, the numbers of Cells and random state where they were."""
+        """Restore Parameters, the numbers of Cells and random state."""
         with torch.no_grad():
             for index, parameter in enumerate(parameters):
                 parameter._t.copy_(self.step.tensors[f"before.{index}"])
@@ -169,7 +169,7 @@ class Player:
 
 
 class _FirstBad(TorchDispatchMode):
-    """Notes the first operator that gives a number that is not finite and was given none."""
+    """Finds the first operator with finite inputs whose result is not finite."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -224,7 +224,7 @@ def _difference(here: list[Any], recorded: list[Any]) -> str:
 
 
 def play(step: RecordedStep, say: Callable[[str], None]) -> Player:
-    """Makes the next matching step of this process the recorded one."""
+    """Replace the next matching step of this process by the recorded one."""
     player = Player(step, say)
     recorded_steps.run_by(player)
     return player

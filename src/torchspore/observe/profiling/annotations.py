@@ -1,4 +1,4 @@
-"""Named stretches in the trace of whatever profiler is watching; where none is, each is one look of torch's."""
+"""Named ranges in the trace of the active profiler; without one, each costs one look-up in torch."""
 from __future__ import annotations
 
 import itertools
@@ -28,7 +28,7 @@ mark = quick_mark
 
 
 def begin_step() -> None:
-    """Marks the beginning of a step in the trace of whatever profiler is watching; ends the one before, where it was left open."""
+    """Mark the beginning of a step in the trace of the active profiler; end the previous step if it is open."""
     end_step()
     _local.step = torch.profiler.record_function(STEP)
     _local.step.__enter__()
@@ -42,7 +42,7 @@ def end_step() -> None:
 
 
 def open_range(text: str) -> int:
-    """Begins a named stretch in the trace of whatever profiler is watching; gives its number."""
+    """Begin a named range in the trace of the active profiler; return its number."""
     number = next(_numbers)
     _ranges[number] = torch.profiler.record_function(text)
     _ranges[number].__enter__()

@@ -22,12 +22,12 @@ def meaning(group: str) -> str:
 
 
 def column(group: str) -> str | None:
-    """The column that a group adds to a table of operators; None where nothing stands for it."""
+    """Return the column that a group adds to a table of operators; None if it has no counterpart."""
     return "mac_ratio" if group == "ArithmeticUtilization" else "main_mem_read_bw(GB/s)" if group in ("Memory", "MemoryAccess") else None
 
 
 def value(group: str, row: Total, peak: float) -> str:
-    """The figure of an operator in that column; empty where it has none."""
+    """Return an operator's figure in that column; empty if it has none."""
     if group == "ArithmeticUtilization":
         return f"{row.rate() / peak:.4f}" if row.flops and peak else ""
     return f"{row.read / row.span:.3f}" if row.read and row.span else ""

@@ -45,7 +45,7 @@ class _Run:
 
 @dataclass
 class _Open:
-    """An event that others lie inside of."""
+    """An event that contains others."""
 
     end: int
     scope: str
@@ -178,7 +178,7 @@ def _take_mark(reader: _Reader, opened: _Open, around: _Open, name: str, start: 
 
 
 def _event(reader: _Reader, opened: _Open, around: _Open, event: Any, name: str, before: str) -> str:
-    """Takes one event of torch's operators; gives the phase that the next one without a better clue is in."""
+    """Process an event of torch's operators; return the phase of the next event, unless that has a better indication."""
     number = event.sequence_nr()
     operator = around.operator
     if operator is None and not name.startswith(_SHAPELESS) and event.scope() == 0 and _is_operator(name):

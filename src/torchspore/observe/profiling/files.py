@@ -1,4 +1,4 @@
-"""The files of a profile, with MindSpore's names and columns: those of 2.x in a folder of their own, those of 1.x in `profiler/`."""
+"""The files of a profile, with MindSpore's names and columns: those of 2.x in a separate folder, those of 1.x in `profiler/`."""
 from __future__ import annotations
 
 import contextlib
@@ -27,7 +27,7 @@ OUTPUT, FRAMEWORK = "ASCEND_PROFILER_OUTPUT", "FRAMEWORK"
 
 @dataclass
 class FileSelection:
-    """Which parts are written, and what was asked for beside."""
+    """The selected files and options."""
 
     operators: bool = True
     tasks: bool = True
@@ -93,7 +93,7 @@ def write(record: Record, folder: Path, selection: FileSelection, worker: str | 
 
 
 def write_older(record: Record, folder: Path, selection: FileSelection, rank: int = 0) -> Path:
-    """Writes the files of 1.x into `folder/profiler`, in the place of older ones; gives that folder. Raises OSError."""
+    """Write the files of 1.x into `folder/profiler`, replacing older ones; return that folder. Raises OSError."""
     record = of_steps(record, selection.steps_chosen)
     target = folder / "profiler"
     target.mkdir(parents=True, exist_ok=True)
@@ -142,7 +142,7 @@ def write_input(record: Record, folder: Path, rank: int = 0) -> None:
 
 
 def facts(record: Record, selection: FileSelection) -> dict[str, Any]:
-    """What is known of the whole: the machine, operations counted, the peak that was measured."""
+    """Return the facts about the profile: the machine, counted operations, the measured peak."""
     contents: dict[str, Any] = {"device": record.device, "host": platform.node(), "pid": os.getpid()}
     entries = []
     counted = [row for row in record.operators if row.flops]
@@ -192,7 +192,7 @@ def of_steps(record: Record, numbers: frozenset[int]) -> Record:
 
 
 def _fresh(folder: Path, worker: str | None) -> Path:
-    """A folder of this process's own, whatever others write beside it."""
+    """Create a folder that no other process uses."""
     folder.mkdir(parents=True, exist_ok=True)
     for number in itertools.count():
         now = time.time()

@@ -1,4 +1,4 @@
-"""Functions that say where the program is, in the places of the plain ones while a profiler watches: at other times nothing is there."""
+"""Functions that mark the program's position while a profiler is active; at other times the original functions are in place."""
 from __future__ import annotations
 
 import functools
@@ -34,7 +34,7 @@ class Points:
         self._names: dict[int, tuple[Any, str]] = {}
 
     def begin(self) -> None:
-        """Puts the marking functions in."""
+        """Install the marking functions."""
         from torchspore.graph.specialization import compilation, gradient_graphs
         from torchspore.graph.specialization.compiled_graph import Graph
 
@@ -52,7 +52,7 @@ class Points:
             engine.follow_operators(True)
 
     def end(self) -> None:
-        """Puts the plain ones back."""
+        """Restore the original functions."""
         if self._replaced and self._operators:
             engine.follow_operators(False)
         self._replaced.restore()

@@ -1,4 +1,4 @@
-"""`enable_profiling` and `profiling_options` of MindSpore 1.x: the whole program is watched, and the files are written at its end."""
+"""`enable_profiling` and `profiling_options` of MindSpore 1.x: the entire program is profiled, and the files are written at its end."""
 from __future__ import annotations
 
 import atexit
@@ -150,7 +150,7 @@ def _report_points(record: Record, options: dict[str, Any]) -> None:
 
 
 def _finish() -> None:
-    """Ends the watch and writes what was asked for; nothing where no operator ran."""
+    """End the profile and write the requested files; nothing if no operator ran."""
     if _SESSION.running is None:
         return
     (watch, options), _SESSION.running, _SESSION.has_ended = _SESSION.running, None, True

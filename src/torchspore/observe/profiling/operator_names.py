@@ -61,7 +61,7 @@ def guessed_phase(name: str, before: str) -> str:
 
 
 class Names:
-    """The operators of one run of a graph, found one after the other as their events are met."""
+    """Assigns the operators of a graph's run to their events, in order."""
 
     def __init__(self, calls: list[tuple[str, str, str, str]]) -> None:
         self._calls, self._at = calls, 0
@@ -85,7 +85,7 @@ class Graphs:
         self._calls: dict[int, list[tuple[str, str, str, str]]] = {}
 
     def names(self, number: int) -> Names | None:
-        """The names for one run of a graph, None where there is no such graph."""
+        """Return the names for a run of a graph, None for an unknown graph."""
         if number not in self._modules:
             return None
         if number not in self._calls:

@@ -38,7 +38,7 @@ class Operator:
 
 @dataclass
 class Stretch:
-    """A named stretch of the program's: data that was waited for, a Cell, a range of its own."""
+    """A named range of the program: a wait for data, a Cell, a range that the program opened."""
 
     name: str
     kind: str
@@ -76,7 +76,7 @@ class Step:
 
     @property
     def total(self) -> int:
-        """The whole of it."""
+        """The total."""
         return self.end - self.start
 
 

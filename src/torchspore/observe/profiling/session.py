@@ -1,4 +1,4 @@
-"""Watches this process with torch's profiler, and reads what it saw."""
+"""Profiles this process with torch's profiler, and reads the result."""
 from __future__ import annotations
 
 import os
@@ -38,7 +38,7 @@ ACTIVE = _Active()
 
 
 def expect() -> None:
-    """Makes graphs that are captured from now on remember the Cells that they come from, which a later profile names."""
+    """Make graphs that are captured from now on record their Cells, which a later profile names."""
     provenance.keep_all()
 
 

@@ -1,4 +1,4 @@
-"""Where a step's time goes. A step ends with its update; what has begun lasts until something else begins, so that nothing is left over."""
+"""The division of a step's time. A step ends with its update; each phase lasts until another begins, so that no time remains."""
 from __future__ import annotations
 
 import difflib
@@ -124,7 +124,7 @@ def _step(number: int, start: int, end: int, inside: list[_Segment], rows: list[
 
 
 def _part(inside: list[_Segment], low: int, high: int, end: int, kind: str) -> int:
-    """How much of a phase lies between two moments."""
+    """Return how much of a phase lies between two times."""
     total = 0
     for (begin, _, phase), (following, _, _) in zip(inside, [*inside[1:], (end, end, "")]):
         if phase == kind:

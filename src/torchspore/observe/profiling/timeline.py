@@ -14,7 +14,7 @@ _LABELS = {"data": "waits for data", "compile": "captures and compiles a graph"}
 
 
 def write(file: BinaryIO, record: Record, facts: dict[str, Any], limit: int | None = None) -> None:
-    """Writes the events, each on a line of its own; `limit` are the most bytes that they may take."""
+    """Write the events, each on a separate line; `limit` is the maximum number of bytes."""
     size, separator = 0, b"["
     for event in events(record, facts):
         text = separator + json.dumps(event).encode()
@@ -27,7 +27,7 @@ def write(file: BinaryIO, record: Record, facts: dict[str, Any], limit: int | No
 
 
 def events(record: Record, facts: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The events one after the other."""
+    """Yield the events in order."""
     yield {"ph": "M", "name": "torchspore", "pid": 0, "tid": 0, "args": facts}
     for process, name in _PROCESSES.items():
         yield from _named(process, 0, "process_name", name, process)

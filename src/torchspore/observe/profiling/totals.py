@@ -28,7 +28,7 @@ class Total:
         return self.span / self.count
 
     def rate(self) -> float:
-        """Floating-point operations a second; 0 where none were counted."""
+        """Return floating-point operations per second; 0 if none were counted."""
         return self.flops / (self.span / 1e9) if self.flops and self.span else 0.0
 
 

@@ -1,4 +1,5 @@
-"""Plain torch code for what torch lacks: the output of a port contains the text of what it calls, and imports nothing of ours."""
+"""Plain torch code for functions that torch lacks: the output of a port contains the text of those it calls, and imports nothing of
+torchspore."""
 from __future__ import annotations
 
 import ast
