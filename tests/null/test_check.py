@@ -155,7 +155,7 @@ def test_stars_attributes_of_bases_and_private_names(
 
 
 ERRORS = {
-    "nothing": ([], "torchspore check: expected a file or a folder.\n\nhint: write `torchspore check .`.\n"),
+    "nothing": ([], "torchspore check: expected PATH.\n\nhint: write `torchspore check .`.\n"),
     "no such path": (
         ["nowhere"],
         "torchspore check nowhere: no such file or folder (looked in {folder}).\n\nhint: write the path of a Python file or of a folder.\n",

@@ -125,8 +125,14 @@ ERRORS = {
         ["run", "--device", "TPU", "train.py"],
         "torchspore run --device TPU: expected CPU, GPU or Ascend.\n\nhint: write `--device CPU`.\n",
     ),
-    "device missing": (["run", "--device"], "torchspore run --device: expected a device: CPU, GPU or Ascend after it.\n"),
-    "module missing": (["run", "-m"], "torchspore run -m: expected the name of a module after it.\n"),
+    "device missing": (["run", "--device"], "torchspore run --device: expected a value after it.\n\nhint: write `--device CPU`.\n"),
+    "module missing": (
+        ["run", "-m"], "torchspore run -m: expected the name of a module after it.\n\nhint: write `torchspore run -m package.train`.\n",
+    ),
+    "devices": (
+        ["run", "--simulate", "0", "train.py"],
+        "torchspore run --simulate 0: expected a number from 1 to 4096.\n\nhint: write --simulate 8.\n",
+    ),
     "command": (
         ["chek"],
         f"torchspore chek: expected a command ({', '.join(COMMANDS)}) or a Python file.\n\n"

@@ -9,42 +9,35 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from torchspore.base.files import write_atomically
-from torchspore.base.text import with_hint
+from torchspore.cli.grammar import Parser, number, output_file, returns_exit_code
 from torchspore.context import machines
 
-USAGE = """usage: torchspore calibrate [--processes N] [--out FILE]
-
-Measures with N processes (2 by default) at the same time: products of matrices, copies of memory, small operators, and sums of 4 KB to
-16 MB over all processes. Writes the speeds to ~/.cache/torchspore/machine.json, or to FILE; torchspore plan --machine measured, or
---machine FILE, predicts with them. Takes about half a minute.
-"""
-USAGE_ERROR = 2
 _WORKER = "torchspore.cli.calibration_worker"
 _LIMIT = 300
 """Seconds until the measurement is given up."""
 
 
+def parser() -> Parser:
+    """Return the parser of the command."""
+    command = Parser(
+        prog="torchspore calibrate",
+        description="Measures with several processes at the same time: matrix products, copies of memory, small operators, and "
+                    "all-reduces of 4 KB to 16 MB. Predictions of `torchspore plan --machine measured`, or `--machine FILE`, use the "
+                    "speeds. Takes about half a minute.",
+        examples=["torchspore calibrate --processes 4"],
+    )
+    command.add_argument("--processes", type=number(2, 64), default=2, metavar="N", help="the number of processes (2)")
+    command.add_argument("--out", type=output_file, metavar="FILE", help="where the speeds are written (~/.cache/torchspore/machine.json)")
+    return command
+
+
+@returns_exit_code
 def run(words: Sequence[str]) -> int:
     """Run the command; return 1 if the measurement failed."""
-    options = {"--processes": "2", "--out": str(machines.measured_file())}
-    remaining = list(words)
-    if remaining and remaining[0] in ("-h", "--help"):
-        print(USAGE, end="")
-        return 0
-    while remaining:
-        option, _, value = remaining.pop(0).partition("=")
-        value = value or (remaining.pop(0) if remaining else "")
-        if option not in options or not value or (option == "--processes" and (not value.isdigit() or not 2 <= int(value) <= 64)):
-            print(with_hint(f"torchspore calibrate {option} {value}: expected --processes with a number from 2 to 64, or --out FILE.",
-                            "write torchspore calibrate --processes 4"), file=sys.stderr)
-            return USAGE_ERROR
-        options[option] = value
-    out = Path(options["--out"])
-    if not out.parent.is_dir() and options["--out"] != str(machines.measured_file()):
-        print(with_hint(f"torchspore calibrate --out {out}: expected a file in an existing folder.", "name another file"), file=sys.stderr)
-        return USAGE_ERROR
+    options = parser().parse_args(list(words))
+    out = Path(options.out) if options.out else machines.measured_file()
     try:
-        text = _measure(int(options["--processes"]))
+        text = _measure(options.processes)
     except (RuntimeError, subprocess.TimeoutExpired) as error:
         print(f"torchspore calibrate: {error}", file=sys.stderr)
         return 1

@@ -8,56 +8,44 @@ import os
 import sys
 import tokenize
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from torchspore.base.text import with_hint
-from torchspore.cli import notebooks
+from torchspore.cli import check_formats, notebooks
 from torchspore.cli.calls import is_accepted, older_call_problems
+from torchspore.cli.check_formats import Finding
+from torchspore.cli.grammar import USAGE_ERROR, Parser, returns_exit_code
 from torchspore.cli.uses import GETTERS, SETTERS, Use, uses
 
-USAGE = """usage: torchspore check [--json] PATH …
-
-Lists the MindSpore names and context options that Python files and notebooks use and that torchspore lacks, calls with arguments of
-older MindSpore releases, and names that NumPy 2 removed.
-A folder means every .py and .ipynb file below it. At the end, missing names are ranked by the number of files that use them.
-The exit code is 1 if something is missing, otherwise 0.
-
-  --json          prints {"files", "missing": [{"file", "cell", "line", "name", "text"}], "ranked": [{"name", "files"}],
-                  "older": calls in the spelling of older releases that are accepted, as in "missing"}
-"""
 MISSING = 1
-USAGE_ERROR = 2
 SUFFIXES = (".py", notebooks.SUFFIX)
 _UNREADABLE = (SyntaxError, ValueError, OSError, RecursionError, MemoryError)
 
 
-@dataclass(frozen=True)
-class Finding:
-    """A name that a file uses and torchspore lacks; `cell` is the number of a notebook's cell."""
+def parser() -> Parser:
+    """Return the parser of the command."""
+    command = Parser(
+        prog="torchspore check",
+        description="Lists the MindSpore names and context options that Python files and notebooks use and that torchspore lacks, calls "
+                    "with arguments of older MindSpore releases, and names that NumPy 2 removed. At the end, missing names are ranked by "
+                    "the number of files that use them. The exit code is 1 if something is missing, otherwise 0.",
+        examples=["torchspore check .", "torchspore check --format sarif src > check.sarif"],
+    )
+    command.add_argument("paths", nargs="+", metavar="PATH", help="a file, or a folder: every .py and .ipynb file below it")
+    command.add_argument("--format", choices=("text", "json", "sarif", "github"), default="text",
+                         help='text; json: {"files", "missing": [{"file", "cell", "line", "name", "text"}], "ranked": [{"name", "files"}], '
+                              '"older": accepted calls in the spelling of older releases, as in "missing"}; sarif: SARIF 2.1.0; '
+                              "github: annotations of a GitHub workflow")
+    command.add_argument("--json", action="store_const", const="json", dest="format", help="the same as --format json")
+    return command
 
-    file: str
-    cell: int | None
-    line: int
-    name: str
-    text: str
-    is_accepted: bool = False
 
-    def __str__(self) -> str:
-        location = f"{self.file}:{self.line}" if self.cell is None else f"{self.file}, cell {self.cell}, line {self.line}"
-        return f"{location}: {self.text}"
-
-
+@returns_exit_code
 def run(words: Sequence[str]) -> int:
     """Run the command: check the paths in `words`, print what is missing, and return the exit code."""
-    if words and words[0] in ("-h", "--help"):
-        print(USAGE, end="")
-        return 0
-    as_json = "--json" in words
-    words = [word for word in words if word != "--json"]
-    if not words:
-        print(with_hint("torchspore check: expected a file or a folder.", "write `torchspore check .`"), file=sys.stderr)
-        return USAGE_ERROR
+    options = parser().parse_args(list(words))
+    words = options.paths
     absent = [word for word in words if not os.path.exists(word)]
     if absent:
         text = f"torchspore check {absent[0]}: no such file or folder (looked in {Path.cwd()})."
@@ -72,8 +60,12 @@ def run(words: Sequence[str]) -> int:
     results = [finding for file in files for finding in report(file)]
     findings = [finding for finding in results if not finding.is_accepted]
     accepted = [finding for finding in results if finding.is_accepted]
-    if as_json:
+    if options.format == "json":
         _print_json(findings, len(files), accepted)
+    elif options.format == "sarif":
+        print(check_formats.sarif(findings, accepted))
+    elif options.format == "github":
+        print("\n".join(check_formats.github_annotations(findings, accepted)))
     else:
         _print_accepted(accepted)
         _print(findings, len(files))

@@ -8,22 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from torchspore.base.suggest import closest
-from torchspore.base.text import with_hint
+from torchspore.cli.grammar import USAGE_ERROR, Parser, returns_exit_code
 
 DIFFERENT = 1
-USAGE_ERROR = 2
-_ACTIONS = ("show", "diff", "convert", "to-torch", "from-torch")
 
 
+@returns_exit_code
 def run(words: Sequence[str]) -> int:
     """Run the command; return 1 if `diff` finds a difference, 2 if a file can't be read or the command line is wrong."""
-    if words and not words[0].startswith("-") and words[0] not in _ACTIONS:
-        near = closest(words[0], _ACTIONS)
-        print(with_hint(f"torchspore ckpt {words[0]}: expected {', '.join(_ACTIONS)}.", f"write `torchspore ckpt {near or 'show FILE'}`"),
-              file=sys.stderr)
-        return USAGE_ERROR
-    options = _parser().parse_args(list(words))
+    options = parser().parse_args(list(words))
     from torchspore.errors import FileFormatError
 
     try:
@@ -35,42 +28,51 @@ def run(words: Sequence[str]) -> int:
         return USAGE_ERROR
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> Parser:
+    """Return the parser of the command."""
+    command = Parser(
         prog="torchspore ckpt",
         description="Shows, compares and converts checkpoints: .ckpt, .safetensors, .dcp, and torch's .pt, .pth, .bin.",
+        examples=["torchspore ckpt show lenet.ckpt", "torchspore ckpt to-torch lenet.ckpt lenet.pt"],
     )
-    actions = parser.add_subparsers(required=True, metavar="show | diff | convert | to-torch | from-torch")
-    show = actions.add_parser("show", help="lists the parameters of a file")
+    actions = command.add_subparsers(required=True, dest="action_name", metavar="show | diff | convert | to-torch | from-torch",
+                                     parser_class=Parser)
+    show = _add_action(actions, "show", "lists the parameters of a file")
     show.add_argument("file")
     show.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     show.set_defaults(action=_show)
-    diff = actions.add_parser("diff", help="reports where two files differ; the exit code is then 1")
+    diff = _add_action(actions, "diff", "reports where two files differ; the exit code is then 1")
     diff.add_argument("first")
     diff.add_argument("second")
+    diff.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     diff.add_argument("--rtol", type=float, default=0.0, help="relative difference that counts as none (default: 0)")
     diff.add_argument("--atol", type=float, default=0.0, help="absolute difference that counts as none (default: 0)")
     diff.set_defaults(action=_diff)
-    convert = actions.add_parser("convert", help="converts between .ckpt, .safetensors, .dcp and folders of rank_0, rank_1, ...")
+    convert = _add_action(actions, "convert", "converts between .ckpt, .safetensors, .dcp and folders of rank_0, rank_1, ...")
     convert.add_argument("source")
     convert.add_argument("output")
     convert.add_argument("--source-strategy", metavar="FILE", help="the strategy file of a source with rank_0, rank_1, ...")
     convert.add_argument("--strategy", metavar="FILE", help="the strategy file that splits the output: rank_0/checkpoint0.ckpt, ...")
     convert.set_defaults(action=_convert)
-    to_torch = actions.add_parser("to-torch", help="writes a state_dict with torch's names (.pt, .pth, .bin or .safetensors)")
+    to_torch = _add_action(actions, "to-torch", "writes a state_dict with torch's names (.pt, .pth, .bin or .safetensors)")
     to_torch.add_argument("file")
     to_torch.add_argument("output")
     to_torch.add_argument("--keep-names", action="store_true", help="leaves MindSpore's names as they are")
     _add_layer_options(to_torch)
     to_torch.set_defaults(action=_to_torch)
-    from_torch = actions.add_parser("from-torch", help="writes a checkpoint with MindSpore's names (.ckpt or .safetensors)")
+    from_torch = _add_action(actions, "from-torch", "writes a checkpoint with MindSpore's names (.ckpt or .safetensors)")
     from_torch.add_argument("file")
     from_torch.add_argument("output")
     from_torch.add_argument("--like", metavar="CKPT", help="a checkpoint of the same net, whose names are taken; embeddings need it")
     from_torch.add_argument("--keep-names", action="store_true", help="leaves torch's names as they are")
     _add_layer_options(from_torch)
     from_torch.set_defaults(action=_from_torch)
-    return parser
+    return command
+
+
+def _add_action(actions: Any, name: str, description: str) -> Parser:
+    command: Parser = actions.add_parser(name, help=description, description=f"{description[0].upper()}{description[1:]}.")
+    return command
 
 
 def _add_layer_options(parser: argparse.ArgumentParser) -> None:
@@ -105,6 +107,9 @@ def _diff(options: argparse.Namespace) -> int:
     from torchspore.mindspore.train import checkpoint_tools
 
     differences, alike = checkpoint_tools.differences(options.first, options.second, options.rtol, options.atol)
+    if options.json:
+        print(json.dumps({"equal": alike, "different": [difference._asdict() for difference in differences]}))
+        return DIFFERENT if differences else 0
     rows = [[difference.name, difference.what, difference.first, difference.second] for difference in differences]
     _print_table(["name", "what", options.first, options.second], rows)
     print(f"{alike} equal, {len(differences)} different")

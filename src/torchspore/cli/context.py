@@ -2,38 +2,54 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator, Sequence
 
 from torchspore.base.suggest import closest
 from torchspore.base.text import first_sentence, with_hint
+from torchspore.cli.grammar import USAGE_ERROR, Parser, returns_exit_code
 from torchspore.context import page
 from torchspore.context.option import SETTERS, Alias, Option
 from torchspore.context.options import ALIASES, OPTIONS
 
-USAGE = """usage: torchspore context [NAME]
 
-Lists the options of the context and whether they act, or shows the page of one.
-"""
+def parser() -> Parser:
+    """Return the parser of the command."""
+    command = Parser(
+        prog="torchspore context", description="Lists the options of the context and whether they act, or shows the page of one.",
+        examples=["torchspore context", "torchspore context device_target"],
+    )
+    command.add_argument("name", nargs="?", metavar="NAME", help="an option of set_context, set_auto_parallel_context or another setter")
+    command.add_argument("--json", action="store_true", help="one JSON list, an object for each option")
+    return command
 
 
-def run(arguments: Sequence[str]) -> int:
+@returns_exit_code
+def run(words: Sequence[str]) -> int:
     """Run the command; return 2 if the option does not exist."""
-    if list(arguments) in (["-h"], ["--help"]):
-        print(USAGE, end="")
+    options = parser().parse_args(list(words))
+    if options.name is None:
+        print(json.dumps(records(), indent=2) if options.json else "\n".join(listing()))
         return 0
-    if not arguments:
-        print("\n".join(listing()))
-        return 0
-    pages = [line for name in arguments[:1] for line in _pages(name)]
+    matches = [record for record in records() if options.name in (record["key"], record["name"])]
+    pages = [json.dumps(matches, indent=2)] if options.json and matches else list(_pages(options.name))
     if pages:
         print("\n".join(pages))
         return 0
     names = [option.name for option in OPTIONS.values()] + [alias.name for alias in ALIASES.values()]
-    near = closest(arguments[0], names)
+    near = closest(options.name, names)
     hint = f"did you mean {near}?" if near else "`torchspore context` lists every option"
-    print(with_hint(f"torchspore context {arguments[0]}: there is no such option.", hint), file=sys.stderr)
-    return 2
+    print(with_hint(f"torchspore context {options.name}: there is no such option.", hint), file=sys.stderr)
+    return USAGE_ERROR
+
+
+def records() -> list[dict[str, object]]:
+    """Return the options and aliases as JSON objects: key, name, setter, state (as in the list) and a sentence."""
+    return [
+        {"key": key, "name": item.name, "setter": SETTERS[item.api], "state": page.state(item), "description": first_sentence(item.doc)}
+        for table in (OPTIONS, ALIASES) for key, item in table.items()
+    ]
 
 
 def listing() -> Iterator[str]:

@@ -1,7 +1,6 @@
 """`torchspore diff`: pair the operators of two dumps and name the first one whose result differs."""
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections import Counter
@@ -14,25 +13,33 @@ from torchspore.base import dump_pairs, dumps
 from torchspore.base.dumps import Dump, Pair, TensorComparison
 from torchspore.base.text import consecutive_spans
 from torchspore.blackbox.record_reader import visible
+from torchspore.cli.grammar import USAGE_ERROR, Parser, returns_exit_code
 
-DIFFERENT, USAGE_ERROR = 1, 2
+DIFFERENT = 1
 _SHOWN = 5
 
 
-def run(words: Sequence[str]) -> int:
-    """Run the command; return 1 if the dumps differ, 2 if one can't be read or the command line is wrong."""
-    parser = argparse.ArgumentParser(
+def parser() -> Parser:
+    """Return the parser of the command."""
+    command = Parser(
         prog="torchspore diff",
         description="Compares two dumps of operators (enable_dump, MINDSPORE_DUMP_CONFIG; of torchspore or of MindSpore) and names the "
                     "first operator whose result departs. The exit code is 1 if they differ, 2 if one can't be read.",
+        examples=["torchspore diff dump_a dump_b"],
     )
-    parser.add_argument("first", type=Path, metavar="DUMP_A")
-    parser.add_argument("second", type=Path, metavar="DUMP_B")
-    parser.add_argument("--rtol", type=float, default=1e-3, help="relative difference that counts as none (default: 0.001)")
-    parser.add_argument("--atol", type=float, default=1e-5, help="absolute difference that counts as none (default: 0.00001)")
-    parser.add_argument("--all", action="store_true", help="lists every operator that departs")
-    parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
-    options = parser.parse_args(list(words))
+    command.add_argument("first", type=Path, metavar="DUMP_A")
+    command.add_argument("second", type=Path, metavar="DUMP_B")
+    command.add_argument("--rtol", type=float, default=1e-3, help="relative difference that counts as none (default: 0.001)")
+    command.add_argument("--atol", type=float, default=1e-5, help="absolute difference that counts as none (default: 0.00001)")
+    command.add_argument("--all", action="store_true", help="lists every operator that departs")
+    command.add_argument("--json", action="store_true", help="one JSON object instead of text")
+    return command
+
+
+@returns_exit_code
+def run(words: Sequence[str]) -> int:
+    """Run the command; return 1 if the dumps differ, 2 if one can't be read or the command line is wrong."""
+    options = parser().parse_args(list(words))
     try:
         first, second = dumps.read(options.first), dumps.read(options.second)
     except (dumps.Unreadable, OSError) as error:

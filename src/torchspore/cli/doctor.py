@@ -1,18 +1,21 @@
 """`torchspore doctor`: run small computations on each device, and check what else programs may need."""
 from __future__ import annotations
 
-import argparse
+import json
 import os
 import shutil
 import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
+
+from torchspore.cli.grammar import Parser, returns_exit_code
 
 RIGHT, WRONG, ABSENT = "✓", "✗", "-"
 EXTRAS = {
+    "shtab": ("shell completion (torchspore completion)", "pip install 'torchspore[completion]'"),
     "tensorboardX": ("TensorBoard's files of SummaryRecord (curves.html needs nothing)", "pip install 'torchspore[summary]'"),
     "onnx": ("mindspore.export to ONNX", "pip install 'torchspore[export]'"),
     "cryptography": ("encrypted checkpoints", "pip install 'torchspore[encryption]'"),
@@ -33,19 +36,31 @@ class Finding:
     repair: str = ""
 
 
+def parser() -> Parser:
+    """Return the parser of the command."""
+    command = Parser(
+        prog="torchspore doctor",
+        description="Runs small computations on each device and compares the results with NumPy's; checks packages and folders.",
+        examples=["torchspore doctor --json"],
+    )
+    command.add_argument("--json", action="store_true", help="one JSON list, an object for each check")
+    return command
+
+
+@returns_exit_code
 def run(words: Sequence[str]) -> int:
     """Run the command; return 1 if something is wrong."""
-    parser = argparse.ArgumentParser(
-        prog="torchspore doctor",
-        description="Runs small computations on each device and compares the results with NumPy's; checks what else programs may need.",
-    )
-    parser.parse_args(list(words))
+    options = parser().parse_args(list(words))
+    if options.json:
+        listed = list(findings())
+        print(json.dumps([asdict(finding) for finding in listed], ensure_ascii=False, indent=2))
+        return 1 if any(finding.mark == WRONG for finding in listed) else 0
     wrong = 0
     for finding in findings():
         wrong += finding.mark == WRONG
         print(f"{_mark(finding.mark)} {finding.description}" + (f": {finding.result}" if finding.result else ""), flush=True)
         if finding.repair:
-            print(f"    {'mend it' if finding.mark == WRONG else 'to have it'}: {finding.repair}", flush=True)
+            print(f"    {'to fix it' if finding.mark == WRONG else 'to have it'}: {finding.repair}", flush=True)
     print(f"\n{wrong} things are wrong." if wrong > 1 else "\n1 thing is wrong." if wrong else "\nAll is well.")
     return 1 if wrong else 0
 

@@ -1,19 +1,27 @@
 """`torchspore env`: print what is installed and where it runs, for a bug report."""
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Sequence
 from typing import Any
 
+from torchspore.cli.grammar import Parser, returns_exit_code
 
+
+def parser() -> Parser:
+    """Return the parser of the command."""
+    command = Parser(
+        prog="torchspore env", description="Describes this machine and its installed packages, without user names and secrets.",
+        examples=["torchspore env --json"],
+    )
+    command.add_argument("--json", action="store_true", help="one JSON object")
+    return command
+
+
+@returns_exit_code
 def run(words: Sequence[str]) -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser(
-        prog="torchspore env", description="Describes this machine and its installed packages, without user names and secrets."
-    )
-    parser.add_argument("--json", action="store_true", help="one JSON object")
-    options = parser.parse_args(list(words))
+    options = parser().parse_args(list(words))
     import torchspore.engine  # noqa: F401  (applies the options that environment variables set)
     from torchspore.engine.devices import machine
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import torchspore
 from torchspore.base.suggest import closest
 from torchspore.base.text import with_hint
+from torchspore.cli.grammar import USAGE_ERROR
 
 COMMANDS = {
     "run": "runs a MindSpore program on PyTorch",
@@ -28,13 +29,13 @@ COMMANDS = {
     "env": "describes this machine and its installed packages, for a bug report",
     "doctor": "runs small computations on each device and checks the results",
     "check": "lists the names and options that programs use and that are missing here",
+    "completion": "prints a script that completes commands and options in a shell",
 }
-USAGE_ERROR = 2
 
 
 def usage() -> str:
     """The text of `torchspore --help`."""
-    lines = [f"  {name:9}{text}" for name, text in COMMANDS.items()]
+    lines = [f"  {name:11}{text}" for name, text in COMMANDS.items()]
     return "\n".join(
         [
             f"torchspore {torchspore.__version__}: runs unmodified MindSpore programs on PyTorch",
@@ -67,11 +68,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         hint = f"write `torchspore {near}`" if near else f"write `torchspore run {words[0]}` for a program of that name"
         print(with_hint(f"torchspore {words[0]}: expected a command ({', '.join(COMMANDS)}) or a Python file.", hint), file=sys.stderr)
         return USAGE_ERROR
-    if command == "explain":
-        # Not a module of its own: the store reads the environment when it is imported, which must be after --device has set it.
-        command, words = "run", ["--explain", *words]
     try:
-        result: int | None = importlib.import_module(f"torchspore.cli.{command}").run(words)
+        if command == "explain":       # a form of `run`: the module of the output reads the environment, which --device sets first
+            result: int | None = importlib.import_module("torchspore.cli.run").explain(words)
+        else:
+            result = importlib.import_module(f"torchspore.cli.{command}").run(words)
         if sys.stdout is not None:
             sys.stdout.flush()
     except BrokenPipeError:

@@ -9,36 +9,38 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from torchspore.cli.run import UsageError
-from torchspore.cli.workers import USAGE_ERROR, check_program, launch_job, ranks_of, split
+from torchspore.cli.grammar import USAGE_ERROR, Parser, UsageError, returns_exit_code, split_program
+from torchspore.cli.workers import check_program, launch_job, ranks_of
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="torchspore msrun", usage="torchspore msrun [options] script.py [words …]", allow_abbrev=False,
-        description="Starts the processes of a run on this machine, as MindSpore's msrun does.",
+def parser() -> Parser:
+    """Return the parser of the command."""
+    command = Parser(
+        prog="torchspore msrun", runs_program=True, description="Starts the processes of a run on this machine, as MindSpore's msrun does.",
+        examples=["torchspore msrun --worker_num=4 --local_worker_num=4 --join=True train.py"],
     )
-    parser.add_argument("--worker_num", type=int, default=8, help="how many processes on all machines (8)")
-    parser.add_argument("--local_worker_num", type=int, default=8, help="how many of them here (8)")
-    parser.add_argument("--master_addr", default="127.0.0.1", help="the machine where all processes connect (127.0.0.1)")
-    parser.add_argument("--master_port", type=int, default=8118, help="the port there (8118)")
-    parser.add_argument("--node_rank", type=int, default=-1, help="which of the machines this is; -1 numbers them automatically")
-    parser.add_argument("--log_dir", default="", help="the folder of worker_N.log (the current one)")
-    parser.add_argument("--join", choices=("True", "False"), default="False", help="whether to wait for the processes (False)")
-    parser.add_argument("--cluster_time_out", type=int, default=600, help="seconds that the processes wait for each other (600)")
-    parser.add_argument("--bind_core", default="False", help="True: each process on its share of the cores; or cores: 0-3;4-7")
-    parser.add_argument("--rank_table_file", default="", help="a table of ranks, which HCCL reads")
-    parser.add_argument("--worker_log_name", default="", help="the beginning of the logs' names; {ip} and {hostname} are filled in")
-    parser.add_argument("--tail_worker_log", default="-1", help="whose output is shown with --join=True: ranks such as 0,2; -1 is all")
-    parser.add_argument("--max_restarts", type=int, default=0, help="only in torchspore: how often all are restarted if one fails (0)")
-    return parser
+    command.add_argument("--worker_num", type=int, default=8, help="how many processes on all machines (8)")
+    command.add_argument("--local_worker_num", type=int, default=8, help="how many of them here (8)")
+    command.add_argument("--master_addr", default="127.0.0.1", help="the machine where all processes connect (127.0.0.1)")
+    command.add_argument("--master_port", type=int, default=8118, help="the port there (8118)")
+    command.add_argument("--node_rank", type=int, default=-1, help="which of the machines this is; -1 numbers them automatically")
+    command.add_argument("--log_dir", default="", help="the folder of worker_N.log (the current one)")
+    command.add_argument("--join", choices=("True", "False"), default="False", help="whether to wait for the processes (False)")
+    command.add_argument("--cluster_time_out", type=int, default=600, help="seconds that the processes wait for each other (600)")
+    command.add_argument("--bind_core", default="False", help="True: each process on its share of the cores; or cores: 0-3;4-7")
+    command.add_argument("--rank_table_file", default="", help="a table of ranks, which HCCL reads")
+    command.add_argument("--worker_log_name", default="", help="the beginning of the logs' names; {ip} and {hostname} are filled in")
+    command.add_argument("--tail_worker_log", default="-1", help="whose output is shown with --join=True: ranks such as 0,2; -1 is all")
+    command.add_argument("--max_restarts", type=int, default=0, help="only in torchspore: how often all are restarted if one fails (0)")
+    return command
 
 
+@returns_exit_code
 def run(words: Sequence[str]) -> int:
     """Run the command: start the processes; with --join=True wait and return the exit code of the first that failed."""
-    options, program = split(_parser(), words)
+    options, program = split_program(parser(), words)
     try:
-        check_program(program)
+        check_program(program, "torchspore msrun")
         _check_counts(options)
         cores = _cores(options.bind_core, options.local_worker_num)
         shown_ranks = ranks_of(options.tail_worker_log, options.worker_num)

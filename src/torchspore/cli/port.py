@@ -6,13 +6,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from torchspore.cli.grammar import USAGE_ERROR, Parser, returns_exit_code
+
 FAILED = 1
-USAGE_ERROR = 2
 
 
+@returns_exit_code
 def run(words: Sequence[str]) -> int:
     """Run the command; return 1 if something has no rule or differs, 2 for a wrong command line."""
-    options = _parser().parse_args(list(words))
+    options = parser().parse_args(list(words))
     path, _, name = options.source.partition(".py:")
     path = path if not name and not options.source.endswith(".py:") else path + ".py"
     import torchspore
@@ -26,22 +28,25 @@ def run(words: Sequence[str]) -> int:
         return USAGE_ERROR
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> Parser:
+    """Return the parser of the command."""
+    command = Parser(
         prog="torchspore port",
         description="Writes PyTorch source for the Cells of a file, and compares it with the original: the same weights and inputs, "
                     "results and gradients to 1e-5. By default the file runs as under `torchspore run`, and the first call of each Cell "
                     "is compared.",
+        examples=["torchspore port resnet.py --out resnet_torch.py --report port.html",
+                  "torchspore port model.py:Net --args 10 --example 8,3,32,32"],
     )
-    parser.add_argument("source", metavar="FILE.py[:CLASS]", help="a file; all its Cells, or one with what it needs")
-    parser.add_argument("--out", metavar="FILE", help="where the source is written (default: the standard output)")
-    parser.add_argument("--args", metavar="TEXT",
+    command.add_argument("source", metavar="FILE.py[:CLASS]", help="a file; all its Cells, or one with what it needs")
+    command.add_argument("--out", metavar="FILE", help="where the source is written (default: the standard output)")
+    command.add_argument("--args", metavar="TEXT",
                         help="arguments of the class, as in a call: --args \"10, width=32\"; the file is imported, not run")
-    parser.add_argument("--example", metavar="SHAPE", action="append", default=[],
+    command.add_argument("--example", metavar="SHAPE", action="append", default=[],
                         help="an input of the comparison: 8,3,32,32 or 4,16,int32:100 (integers below 100); repeat it for further inputs")
-    parser.add_argument("--report", metavar="FILE.html", help="a page with both sources side by side, reasons and differences")
-    parser.add_argument("--no-verify", action="store_true", help="writes the source without running anything")
-    return parser
+    command.add_argument("--report", metavar="FILE.html", help="a page with both sources side by side, reasons and differences")
+    command.add_argument("--no-verify", action="store_true", help="writes the source without running anything")
+    return command
 
 
 def _port(options: argparse.Namespace, path: str, names: list[str] | None) -> int:

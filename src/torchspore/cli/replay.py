@@ -8,32 +8,32 @@ from collections.abc import Sequence
 
 from torchspore.base.text import with_hint
 from torchspore.blackbox import record_reader, record_writer
-
-USAGE = """usage: torchspore replay [--record TIME] [--step NAME] DIR (script.py | -m module) [arguments …]
-
-Runs a step again that the recorder saved (MS_RDR_REPLAY=1, or rdr.replay): the program runs up to the first call of the same Cell or
-function, which gets the recorded inputs, Parameters and random state. Reports whether results, Parameters and errors have the same bits,
-and which operator was the first to give NaN or infinity. The exit code is 0 if all is the same, otherwise 1.
-
-  --record TIME   a record other than the newest with a step, by its time as in the names of its files, 20261122173546
-    --step NAME     first_not_finite (the default if it exists), last_step, or last_evaluation: the last call that changed no Parameter
-
-Nothing in the record is executed: the program is the one that you name.
-"""
-USAGE_ERROR = 2
+from torchspore.cli.grammar import USAGE_ERROR, Parser, returns_exit_code, split_program
 
 
+def parser() -> Parser:
+    """Return the parser of the command."""
+    command = Parser(
+        prog="torchspore replay", runs_program=True,
+        usage="torchspore replay [--record TIME] [--step NAME] DIR (script.py | -m module) [arguments …]",
+        description="Runs a step again that the recorder saved (MS_RDR_REPLAY=1, or rdr.replay): the program runs up to the first call "
+                    "of the same Cell or function, which gets the recorded inputs, Parameters and random state. Reports whether results, "
+                    "Parameters and errors have the same bits, and which operator was the first to give NaN or infinity. The exit code "
+                    "is 0 if all is the same, otherwise 1. Nothing in the record is executed: the program is the one that you name.",
+        examples=["torchspore replay DIR train.py"],
+    )
+    command.add_argument("--record", default="", metavar="TIME",
+                         help="a record other than the newest with a step, by its time as in the names of its files, 20261122173546")
+    command.add_argument("--step", default="", metavar="NAME",
+                         help="first_not_finite (the default if it exists), last_step, or last_evaluation: the last call that changed no "
+                              "Parameter")
+    return command
+
+
+@returns_exit_code
 def run(words: Sequence[str]) -> int:
     """Run the command; return its exit code."""
-    if not words or words[0] in ("-h", "--help"):
-        print(USAGE, end="")
-        return 0 if words else USAGE_ERROR
-    requested = {"--record": "", "--step": ""}
-    remaining = list(words)
-    while remaining and remaining[0] in requested and len(remaining) > 1:
-        option, value = remaining[:2]
-        requested[option] = value
-        del remaining[:2]
+    options, remaining = split_program(parser(), words)
     if not remaining or remaining[0].startswith("-"):
         text = "torchspore replay: expected a directory with records."
         print(with_hint(text, "`torchspore replay --help` describes it"), file=sys.stderr)
@@ -41,11 +41,11 @@ def run(words: Sequence[str]) -> int:
     location, *program = remaining
     try:
         records = record_reader.records(location)
-        record = _select(records, requested["--record"], location)
+        record = _select(records, options.record, location)
         if not program:
             print(with_hint(f"torchspore replay {location}: expected the program.", _hint(location, record)), file=sys.stderr)
             return USAGE_ERROR
-        return _replay(record, f"REPLAY.{requested['--step']}" if requested["--step"] else "", program)
+        return _replay(record, f"REPLAY.{options.step}" if options.step else "", program)
     except record_reader.NoRecord as error:
         print(f"torchspore replay: {error}.", file=sys.stderr)
         return USAGE_ERROR

@@ -7,37 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from torchspore.base.suggest import VERY_NEAR, closest
+from torchspore.base.suggest import closest
 from torchspore.base.text import with_hint
 from torchspore.cli import notebooks
+from torchspore.cli.grammar import USAGE_ERROR, Ended, Parser, UsageError, number, split_program, word_of
 
-USAGE = """usage: torchspore run [--device CPU|GPU|Ascend] [--explain] [--lenient | --strict-imports] [--report DIR] [--simulate N]
-                      (script.py | nb.ipynb | -m module | -c code) [words …]
-
-Runs a MindSpore program on PyTorch, unchanged.
-
-  --device NAME   the device of the whole program, overriding its own choice (the same as TORCHSPORE_DEVICE=NAME)
-    --explain       prints at the end what each context option did
-    --report DIR    writes DIR/report.html: what each option did, the loss of each step, time, memory, versions
-    --simulate N    this process simulates N devices: split work runs here, with the numbers of each device (TORCHSPORE_SIMULATE=N)
-  --lenient       imports of missing MindSpore names always succeed, and the first use raises; without this option an import
-                  inside a `try` that catches ImportError raises
-  --strict-imports  imports of missing MindSpore names always raise
-
-A notebook's cells run in order, in its folder; an error names the cell and its line. Shell commands in it are refused.
-"""
-EXPLAIN = """usage: torchspore explain [--device CPU|GPU|Ascend] (script.py | notebook.ipynb | -m module | -c code) [arguments …]
-
-Runs the program as `torchspore run` does, then prints each option that was set or that acted: its value, where the value came from,
-and its outcome; and for each data pipeline which side waited.
-"""
-OPTIONS = ("--device", "--explain", "--lenient", "--report", "--simulate", "--strict-imports")
 DEVICES = ("CPU", "GPU", "Ascend")
-USAGE_ERROR = 2
-
-
-class UsageError(Exception):
-    """A command line that can't be run; its text is the complete message."""
 
 
 @dataclass(frozen=True)
@@ -56,65 +31,68 @@ class Request:
     simulate: str | None = None
 
 
-def parse(words: Sequence[str]) -> Request:
-    """Parse the words of `torchspore run` up to the program; the words after it belong to the program, as with `python`."""
-    request, remaining = Request(), list(words)
-    while remaining:
-        word = remaining.pop(0)
-        if word in ("--explain", "--lenient", "--strict-imports"):
-            request = replace(request, **{word[2:].replace("-", "_"): True})
-        elif word == "--device" or word.startswith("--device="):
-            name = word.partition("=")[2] if "=" in word else _next(remaining, "--device", "a device: CPU, GPU or Ascend")
-            request = replace(request, device=_device(name))
-        elif word == "--report" or word.startswith("--report="):
-            request = replace(request, report=word.partition("=")[2] if "=" in word else _next(remaining, "--report", "a folder"))
-        elif word == "--simulate" or word.startswith("--simulate="):
-            count = word.partition("=")[2] if "=" in word else _next(remaining, "--simulate", "a number")
-            request = replace(request, simulate=_count(count))
-        elif word == "-m":
-            return replace(request, module=_next(remaining, "-m", "the name of a module"), arguments=tuple(remaining))
-        elif word == "-c":
-            return replace(request, code=_next(remaining, "-c", "a program"), arguments=tuple(remaining))
-        elif word.startswith("-") and word != "-":
-            near = closest(word, OPTIONS, VERY_NEAR)
-            hint = f"write {near}" if near else "write the program's own options after its name"
-            raise UsageError(with_hint(f"torchspore run {word}: no such option.", hint))
-        else:
-            return replace(request, script=word, arguments=tuple(remaining))
-    raise UsageError(with_hint("torchspore run: expected a program.", "write `torchspore run train.py`"))
+def parser(prog: str = "torchspore run") -> Parser:
+    """Return the parser of `torchspore run`, and of `torchspore explain`."""
+    description = "Runs a MindSpore program on PyTorch, unchanged."
+    if prog.endswith("explain"):
+        description += (" Then prints each option that was set or that acted: its value, where the value came from, and its outcome; "
+                        "and for each data pipeline which side waited.")
+    description += " The cells of a notebook run in order, in its folder; its shell commands are refused."
+    command = Parser(
+        prog=prog, description=description, runs_program=True,
+        examples=[f"{prog} train.py", f"{prog} --device CPU -m package.train --epochs 3"],
+        hints={"--device": "write `--device CPU`", "--simulate": "write --simulate 8", "--report": "write --report report"},
+    )
+    command.add_argument("--device", type=word_of(*DEVICES), metavar="NAME",
+                         help="the device of the whole program, CPU, GPU or Ascend, overriding its own choice (TORCHSPORE_DEVICE)")
+    if not prog.endswith("explain"):
+        command.add_argument("--explain", action="store_true", help="prints at the end what each context option did")
+    command.add_argument("--report", metavar="DIR",
+                         help="writes DIR/report.html: what each option did, the loss of each step, time, memory, versions")
+    command.add_argument("--simulate", type=number(1, 4096), metavar="N",
+                         help="this process simulates N devices: split work runs here, with the numbers of each (TORCHSPORE_SIMULATE)")
+    command.add_argument("--lenient", action="store_true",
+                         help="imports of missing MindSpore names always succeed, and the first use raises; without this option an import "
+                              "inside a `try` that catches ImportError raises")
+    command.add_argument("--strict-imports", action="store_true", help="imports of missing MindSpore names always raise")
+    return command
 
 
-def _count(text: str) -> str:
-    if not text.isdigit() or not 1 <= int(text) <= 4096:
-        raise UsageError(with_hint(f"torchspore run --simulate {text}: expected a number of devices from 1 to 4096.", "write --simulate 8"))
-    return text
+def parse(words: Sequence[str], prog: str = "torchspore run") -> Request:
+    """Parse the words of `torchspore run` up to the program; the words after it belong to the program, as with `python`.
+
+    Raises UsageError without a program, SystemExit for a wrong option, whose message is on stderr.
+    """
+    options, program = split_program(parser(prog), words)
+    request = Request(device=options.device, explain=getattr(options, "explain", True), lenient=options.lenient,
+                      strict_imports=options.strict_imports, report=options.report,
+                      simulate=None if options.simulate is None else str(options.simulate))
+    if not program:
+        raise UsageError(with_hint(f"{prog}: expected a program.", f"write `{prog} train.py`"))
+    first, *arguments = program
+    if first not in ("-m", "-c"):
+        return replace(request, script=first, arguments=tuple(arguments))
+    if not arguments:
+        expected, example = ("the name of a module", "-m package.train") if first == "-m" else ("a program", "-c 'import mindspore'")
+        raise UsageError(with_hint(f"{prog} {first}: expected {expected} after it.", f"write `{prog} {example}`"))
+    if first == "-m":
+        return replace(request, module=arguments[0], arguments=tuple(arguments[1:]))
+    return replace(request, code=arguments[0], arguments=tuple(arguments[1:]))
 
 
-def _next(remaining: list[str], option: str, expected: str) -> str:
-    if not remaining:
-        raise UsageError(f"torchspore run {option}: expected {expected} after it.")
-    return remaining.pop(0)
+def explain(words: Sequence[str]) -> int:
+    """Run the program that `words` name, print the outcomes of the options, and return the program's exit code."""
+    return run(words, "torchspore explain")
 
 
-def _device(word: str) -> str:
-    for device in DEVICES:
-        if word.lower() == device.lower():
-            return device
-    raise UsageError(with_hint(f"torchspore run --device {word}: expected CPU, GPU or Ascend.", "write `--device CPU`"))
-
-
-def run(words: Sequence[str]) -> int:
+def run(words: Sequence[str], prog: str = "torchspore run") -> int:
     """Run the program that `words` name and return its exit code."""
-    if words and words[0] in ("-h", "--help"):
-        print(USAGE, end="")
-        return 0
-    if list(words) == ["--explain"] or words[:2] in (["--explain", "-h"], ["--explain", "--help"]):
-        print(EXPLAIN, end="")
-        return 0 if len(words) > 1 else USAGE_ERROR
     try:
-        request = parse(words)
+        request = parse(words, prog)
         if request.script is not None:
             check_exists(request.script)
+    except Ended as ended:
+        return int(ended.code or 0)
     except UsageError as error:
         print(error, file=sys.stderr)
         return USAGE_ERROR

@@ -1,7 +1,6 @@
 """`torchspore trace view`: show a trace as one page that a browser opens without a network, and as text on the terminal."""
 from __future__ import annotations
 
-import argparse
 import sys
 import webbrowser
 from collections.abc import Sequence
@@ -10,11 +9,12 @@ from pathlib import Path
 from torchspore.base.files import write_atomically
 from torchspore.base.suggest import closest
 from torchspore.base.text import with_hint
+from torchspore.cli.grammar import USAGE_ERROR, Parser, returns_exit_code
 
-USAGE_ERROR = 2
 PAGE = "trace_view.html"
 
 
+@returns_exit_code
 def run(words: Sequence[str]) -> int:
     """Run the command; return 2 if the trace does not exist or the page can't be written."""
     if words and not words[0].startswith("-") and words[0] != "view":
@@ -22,7 +22,7 @@ def run(words: Sequence[str]) -> int:
         print(with_hint(f"torchspore trace {words[0]}: expected view.", f"write `torchspore trace view {'PATH' if near else words[0]}`"),
               file=sys.stderr)
         return USAGE_ERROR
-    options = _parser().parse_args(list(words))
+    options = parser().parse_args(list(words))
     from torchspore.view import trace
 
     try:
@@ -50,12 +50,13 @@ def run(words: Sequence[str]) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="torchspore trace", description="Shows what a profiler wrote.")
-    actions = parser.add_subparsers(required=True, metavar="view")
+def parser() -> Parser:
+    """Return the parser of the command."""
+    command = Parser(prog="torchspore trace", description="Shows a profile as a page.", examples=["torchspore trace view profiler/"])
+    actions = command.add_subparsers(required=True, metavar="view", parser_class=Parser)
     view = actions.add_parser("view", help="writes one HTML page: timeline, operators, where a step's time goes, memory")
     view.add_argument("path", help="a profile's folder, or a trace: of torchspore, MindSpore or torch (.json, .json.gz)")
     view.add_argument("--output", metavar="FILE", help=f"the path of the page (default: {PAGE} next to the trace)")
     view.add_argument("--open", action="store_true", help="opens the page in the browser, which is the default on a terminal")
     view.add_argument("--no-open", action="store_true", help="does not open the browser")
-    return parser
+    return command

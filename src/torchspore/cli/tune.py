@@ -7,30 +7,33 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from torchspore.base.text import with_hint
+from torchspore.cli.grammar import USAGE_ERROR, Parser, returns_exit_code
 
-USAGE = """usage: torchspore tune PATH
-
-PATH is a tuning file, or its folder, from a program with set_context(aoe_tune_mode='offline') (rank_0/tuning). The command searches
-for the fastest form of each graph in it and writes the result into the file; later runs of the program use it.
-TORCHSPORE_TUNE_SECONDS limits the time for one graph (60). The exit code is 1 if the file can't be used.
-"""
 UNUSABLE = 1
-USAGE_ERROR = 2
 
 
+def parser() -> Parser:
+    """Return the parser of the command."""
+    command = Parser(
+        prog="torchspore tune",
+        description="Searches for the fastest form of each graph in a tuning file and writes the result into the file; later runs of the "
+                    "program use it. TORCHSPORE_TUNE_SECONDS limits the time for one graph (60). The exit code is 1 if the file can't be "
+                    "used.",
+        examples=["torchspore tune rank_0/tuning"],
+    )
+    command.add_argument("path", metavar="PATH",
+                         help="a tuning file, or its folder, from a program with set_context(aoe_tune_mode='offline') (rank_0/tuning)")
+    return command
+
+
+@returns_exit_code
 def run(words: Sequence[str]) -> int:
     """Run the command: tune the graphs in the file, print a line for each, and return the exit code."""
-    if words and words[0] in ("-h", "--help"):
-        print(USAGE, end="")
-        return 0
-    if len(words) != 1:
-        print(with_hint("torchspore tune: expected the path of a tuning file or of its folder.", "write `torchspore tune rank_0/tuning`"),
-              file=sys.stderr)
-        return USAGE_ERROR
-    path = Path(words[0])
+    options = parser().parse_args(list(words))
+    path = Path(options.path)
     path = path / "tuning.json" if os.path.isdir(path) else path
     if not os.path.exists(path):
-        print(with_hint(f"torchspore tune {words[0]}: no tuning file exists here (looked for {path.absolute()}).",
+        print(with_hint(f"torchspore tune {options.path}: no tuning file exists here (looked for {path.absolute()}).",
                         "run the program with set_context(aoe_tune_mode='offline') first"), file=sys.stderr)
         return USAGE_ERROR
     return _tune_file(path)

@@ -1,7 +1,6 @@
 """`torchspore workers`: run a program with several processes on this machine."""
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import sys
@@ -10,33 +9,24 @@ from pathlib import Path
 from typing import Any
 
 from torchspore.cli import run as run_command
-from torchspore.cli.run import UsageError
-
-USAGE_ERROR = 2
+from torchspore.cli.grammar import USAGE_ERROR, Parser, UsageError, returns_exit_code, split_program
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="torchspore workers", usage="torchspore workers [-n COUNT] [options] (script.py | -m module) [words …]", allow_abbrev=False,
+def parser() -> Parser:
+    """Return the parser of the command."""
+    command = Parser(
+        prog="torchspore workers", runs_program=True,
         description="Runs a program with several processes on this machine, which connect in init(). Ctrl-C ends all of them.",
+        examples=["torchspore workers -n 4 train.py", "torchspore workers -n 2 --servers 2 train.py"],
     )
-    parser.add_argument("-n", "--count", type=int, default=2, help="how many processes (2)")
-    parser.add_argument("--servers", type=int, default=0, help="how many servers of set_ps_context, with a scheduler (0)")
-    parser.add_argument("--log-dir", type=Path, help="a folder for worker_N.log, one for each rank; by default kept only after a failure")
-    parser.add_argument("--show", default="0", help="whose output is shown here: ranks such as 0,2, or `all`, or `none` (0)")
-    parser.add_argument("--max-restarts", type=int, default=0, help="how often all are restarted if one fails (0)")
-    parser.add_argument("--master-port", type=int, default=0, help="the port where they connect (any free port)")
-    parser.add_argument("--timeout", type=float, default=600, help="seconds that they wait for each other (600)")
-    return parser
-
-
-def split(parser: argparse.ArgumentParser, words: Sequence[str]) -> tuple[argparse.Namespace, tuple[str, ...]]:
-    """Split the words into the launcher's options and the program with its arguments."""
-    takes = {option: action.nargs != 0 for action in parser._actions for option in action.option_strings}
-    at = 0
-    while (at < len(words) and words[at] in takes) or (at < len(words) and words[at].partition("=")[0] in takes):
-        at += 2 if "=" not in words[at] and takes[words[at]] else 1
-    return parser.parse_args(list(words[:at])), tuple(words[at:])
+    command.add_argument("-n", "--count", type=int, default=2, help="how many processes (2)")
+    command.add_argument("--servers", type=int, default=0, help="how many servers of set_ps_context, with a scheduler (0)")
+    command.add_argument("--log-dir", type=Path, help="a folder for worker_N.log, one for each rank; by default kept only after a failure")
+    command.add_argument("--show", default="0", help="whose output is shown here: ranks such as 0,2, or `all`, or `none` (0)")
+    command.add_argument("--max-restarts", type=int, default=0, help="how often all are restarted if one fails (0)")
+    command.add_argument("--master-port", type=int, default=0, help="the port where they connect (any free port)")
+    command.add_argument("--timeout", type=float, default=600, help="seconds that they wait for each other (600)")
+    return command
 
 
 def ranks_of(text: str, count: int) -> frozenset[int]:
@@ -51,9 +41,9 @@ def ranks_of(text: str, count: int) -> frozenset[int]:
         raise UsageError(f"torchspore workers --show {text}: expected ranks such as 0,2, all or none.") from None
 
 
-def check_program(words: tuple[str, ...]) -> None:
+def check_program(words: tuple[str, ...], prog: str) -> None:
     """Refuse a program that `torchspore run` would refuse in each process, before any is started. Raise UsageError."""
-    request = run_command.parse(words)
+    request = run_command.parse(words, prog)
     if request.script is not None:
         run_command.check_exists(request.script)
 
@@ -79,15 +69,16 @@ def launch_job(create_job: Callable[[Any], Any]) -> int:
     return launch.run(job, lambda: bool(pressed))
 
 
+@returns_exit_code
 def run(words: Sequence[str]) -> int:
     """Run the command: run the program and return the exit code of the first process that failed, otherwise 0."""
-    options, program = split(_parser(), words)
+    options, program = split_program(parser(), words)
     try:
         if options.count < 1:
             raise UsageError(f"torchspore workers -n {options.count}: expected at least 1.")
         if options.servers < 0:
             raise UsageError(f"torchspore workers --servers {options.servers}: expected at least 0.")
-        check_program(program)
+        check_program(program, "torchspore workers")
         shown_ranks = ranks_of(options.show, options.count)
     except UsageError as error:
         print(error, file=sys.stderr)

@@ -71,7 +71,7 @@ def test_an_error_has_a_cross_and_one_command(
     crosses = [index for index, line in enumerate(lines) if line.startswith("✗")]
     assert [lines[cross].partition(":")[0] for cross in crosses] == [f"✗ CPU ({__import__('os').cpu_count()} cores)", "✗ C++ compiler",
                                                                     "✗ folder for temporary files"]
-    assert "a convolution is" in lines[crosses[0]] and all(lines[cross + 1].startswith("    mend it: ") for cross in crosses)
+    assert "a convolution is" in lines[crosses[0]] and all(lines[cross + 1].startswith("    to fix it: ") for cross in crosses)
     with wrong_kernels.Wrong("convolution"):
         ms.run_check()
     assert "MindSpore running check failed.\na convolution is" in capsys.readouterr().out

@@ -1,0 +1,74 @@
+"""The findings of `torchspore check` as SARIF, and as annotations of a GitHub workflow.
+
+SARIF: "Static Analysis Results Interchange Format (SARIF) Version 2.1.0", OASIS. Annotations: GitHub's workflow commands `::error` and
+`::warning`.
+"""
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+import torchspore
+
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_RULES = {
+    "missing": "torchspore lacks a MindSpore name or option that the program uses",
+    "older-spelling": "a call in the spelling of an older MindSpore release, which torchspore accepts",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A name that a file uses and torchspore lacks; `cell` is the number of a notebook's cell."""
+
+    file: str
+    cell: int | None
+    line: int
+    name: str
+    text: str
+    is_accepted: bool = False
+
+    def __str__(self) -> str:
+        location = f"{self.file}:{self.line}" if self.cell is None else f"{self.file}, cell {self.cell}, line {self.line}"
+        return f"{location}: {self.text}"
+
+
+def sarif(missing: Sequence[Finding], accepted: Sequence[Finding]) -> str:
+    """Return a SARIF log with an error for each missing name, and a note for each accepted call in an older spelling."""
+    results = [_result(finding, "missing", "error") for finding in missing]
+    results += [_result(finding, "older-spelling", "note") for finding in accepted]
+    rules = [{"id": name, "shortDescription": {"text": text}} for name, text in _RULES.items()]
+    driver = {"name": "torchspore check", "version": torchspore.__version__, "rules": rules}
+    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}, indent=2)
+
+
+def _result(finding: Finding, rule: str, level: str) -> dict[str, Any]:
+    location: dict[str, Any] = {"artifactLocation": {"uri": PurePath(finding.file).as_posix()}}
+    text = finding.text
+    if finding.cell is None:
+        location["region"] = {"startLine": max(1, finding.line)}
+    else:
+        text = f"cell {finding.cell}, line {finding.line}: {text}"      # a line in a notebook's JSON would mean nothing to a reader
+    return {"ruleId": rule, "level": level, "message": {"text": text}, "locations": [{"physicalLocation": location}]}
+
+
+def github_annotations(missing: Sequence[Finding], accepted: Sequence[Finding]) -> Iterator[str]:
+    """Yield a workflow command for each finding: an error for a missing name, a notice for an accepted call in an older spelling."""
+    for kind, findings in (("error", missing), ("notice", accepted)):
+        for finding in findings:
+            location = f"file={_property(PurePath(finding.file).as_posix())}"
+            text = finding.text if finding.cell is None else f"cell {finding.cell}, line {finding.line}: {finding.text}"
+            if finding.cell is None:
+                location += f",line={max(1, finding.line)}"
+            yield f"::{kind} {location},title=torchspore check::{_data(text)}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
