@@ -47,7 +47,7 @@ SAMPLE_FILES = ("tests/null", "tests/unit/context/test_effects.py", "tests/unit/
                 "tests/unit/graph/breaks", "tests/unit/graph/test_capture.py", "tests/unit/graph/test_python_values.py",
                 "tests/unit/graph/test_passes.py", "tests/unit/graph/test_levels.py", "tests/unit/graph/test_dynamic_shapes.py",
                 "tests/unit/engine/test_dtypes.py", "tests/unit/engine/test_tracing.py", "tests/unit/test_extras.py")
-EXTRAS = ("export", "encryption", "server", "summary", "text", "video")
+EXTRAS = ("completion", "export", "encryption", "server", "summary", "text", "video")
 SPACE = 9
 """Gigabytes that the largest environment needs while pip unpacks it."""
 HOURS = 3
@@ -90,6 +90,7 @@ COMBINATIONS = {row.name: row for row in (
     Combination("python-3.13", "3.13", "2.15.0", "numpy>=2", ()),
     Combination("old-python-new-torch", "3.10", "2.14.1", "numpy==1.26.4", ()),
     Combination("new-python-old-torch", "3.14", "2.11.0", "numpy>=2", ()),
+    without("completion"),
     without("export", "tests/unit/train/test_export.py"),
     without("encryption", "tests/unit/train/test_encryption.py"),
     without("server", "tests/unit/server/test_roles.py"),
