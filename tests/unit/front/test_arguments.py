@@ -63,7 +63,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
                          "expected a Tensor of truth values, got one of numbers."),
     "Conv2D": (lambda: ops.Conv2D(7, 3)(ops.ones((1, 1, 4, 4)), ops.ones((2, 1, 3, 3))), ValueError,
                "out_channel=7, kernel_size=3: expected a weight of 7 kernels of (3, 3), got 2 of (3, 3)."),
-    "mode": (lambda: ops.Conv2D(2, 3, mode=0)(ops.ones((1, 1, 4, 4)), ops.ones((2, 1, 3, 3))), ValueError, "mode=0: expected 1."),
+    "mode": (lambda: ops.Conv2D(2, 3, mode=0)(ops.ones((1, 1, 4, 4)), ops.ones((2, 1, 3, 3))), ValueError, "mode=0): expected 1."),
     "locking": (lambda: nn.FTRL(nn.Dense(2, 2).trainable_params(), use_locking=3), TypeError,
                 "FTRL(use_locking=3): expected a bool, got int."),
     "slice": (lambda: ms.Parameter(X, name="p").set_data(X, slice_shape=1), TypeError, "set_data(slice_shape=1): expected a bool."),

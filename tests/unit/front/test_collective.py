@@ -73,6 +73,7 @@ def test_a_group_of_the_program() -> None:
     (lambda: ops.AllReduce()(Tensor([True])), "AllReduce: a Tensor of bool: expected a Tensor of numbers."),
     (lambda: ops.AlltoAll(2, 0, 0)(Tensor(X)), "AlltoAll(split_count=2): expected 1, the number of processes."),
     (lambda: ops.AlltoAll(1, 2, 0)(Tensor(X)), "AlltoAll(split_dim=2) of a Tensor of rank 2: expected one of its axes."),
+    (lambda: ops.AlltoAll(8, 0, -3)(Tensor(X)), "AlltoAll(concat_dim=-3) of a Tensor of rank 2: expected one of its axes."),
     (lambda: ops.AlltoAllV()(Tensor(X), [4], [4]), "AlltoAllV: a Tensor of shape (2, 2): expected the shape (4,)."),
     (lambda: ops.Send(0, 1)(Tensor(X)),
      "Send(dest_rank=1): expected another process: this training has one.\n\nhint: call it where get_group_size() > 1."),
@@ -80,9 +81,10 @@ def test_a_group_of_the_program() -> None:
      "Receive(src_rank=1): expected another process: this training has one.\n\nhint: call it where get_group_size() > 1."),
 ])
 def test_refusals_of_one_process(call: Callable[[], Any], text: str) -> None:
-    with pytest.raises((TypeError, ValueError)) as caught:
+    with pytest.raises((TypeError, ValueError, IndexError)) as caught:
         call()
     assert str(caught.value).endswith(text)
+    assert isinstance(caught.value, IndexError) == text.endswith("one of its axes.")
 
 
 _EXCHANGE: dict[str, Any] = {

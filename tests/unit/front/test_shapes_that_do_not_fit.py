@@ -7,11 +7,15 @@ from typing import Any
 import mindspore as ms
 import numpy as np
 import pytest
-from mindspore import Tensor, ops
+from mindspore import Parameter, Tensor, ops
 
 
 def x(*shape: int) -> Tensor:
     return Tensor(np.linspace(-1, 1, int(np.prod(shape)), dtype=np.float32).reshape(shape))
+
+
+def parameter(*shape: int) -> Parameter:
+    return Parameter(x(*shape), name="p")
 
 
 def ids(*values: Any) -> Tensor:
@@ -33,7 +37,13 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     (lambda: ops.slice(x(2, 3), (0,), (1,)), "expected 2 numbers as begin and as size"),
     (lambda: ops.strided_slice(x(2, 3), (0, 0), (1,), (1,)), "of one length, got 2, 1, 1"),
     (lambda: ops.MirrorPad("REFLECT")(x(2, 3), ids([1, 1])), "expected 2 pairs of paddings"),
-    (lambda: ops.MirrorPad("constant")(x(2, 3), ids([1, 1], [0, 0])), "mode='constant': expected 'REFLECT' or 'SYMMETRIC'"),
+    (lambda: ops.MirrorPad("constant")(x(2, 3), ids([1, 1], [0, 0])), r"mode='constant'\): expected 'REFLECT' or 'SYMMETRIC'"),
+    (lambda: ops.LSTM(5, 3, 1, True, False, 0.0)(x(1, 4, 2, 5), x(1, 2, 3), x(1, 2, 3), x(108, 1, 1)), r"of shape \(time, N, 5\)"),
+    (lambda: ops.LSTM(5, 3, 1, True, False, 0.0)(x(4, 2, 5), x(1, 9, 3), x(1, 2, 3), x(108, 1, 1)), r"states of shape \(1, 2, 3\)"),
+    (lambda: ops.ApplyMomentum()(parameter(1, 3), parameter(3), 0.1, x(3), 0.9), r"accumulation of shape \(1, 3\), as variable, got"),
+    (lambda: ops.ApplyAdagrad()(parameter(2, 3), parameter(2, 3), 0.1, x(3)), r"grad of shape \(2, 3\), as var, got \(3,\)"),
+    (lambda: ops.Adam()(parameter(3), parameter(3), parameter(3), 0.9, 0.9, 0.1, 0.9, 0.9, 1e-8, x(1)), r"gradient of shape \(3,\)"),
+    (lambda: ops.ApplyGradientDescent()(parameter(3), 0.1, Tensor(1.0)), r"delta of shape \(3,\)"),
     (lambda: ops.Pad(((1, 1),))(x(2, 3)), "expected 2 pairs of paddings"),
     (lambda: ops.MaxPoolWithArgmax(2, 1, "reflect")(x(1, 1, 4, 4)), r"MaxPoolWithArgmax\(pad_mode='reflect'\): expected 'same' or 'valid'"),
     (lambda: ops.AvgPool(2, pad_mode="mean")(x(1, 1, 4, 4)), r"AvgPool\(pad_mode='mean'\): expected 'same', 'valid' or 'pad'"),

@@ -91,6 +91,12 @@ def test_a_compilation_writes_groups_and_who_holds_the_same(tmp_path: Path) -> N
     assert ms.restore_group_info_list(str(tmp_path / "g.pb")) == [0, 1, 4, 5]
 
 
+def test_the_environment_names_the_file_of_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GROUP_INFO_FILE", str(tmp_path / "new" / "g.pb"))
+    compiled(((2, 2), (2, 1)))
+    assert ms.restore_group_info_list(str(tmp_path / "new" / "g.pb")) == [0, 1, 4, 5]
+
+
 def test_the_layout_of_a_parameter_is_described_as_by_mindspore() -> None:
     grid = Layout((2, 2, 2), ("x", "y", "z"))
     net = compiled((grid("x", "None"), grid("None", ("z", "y"))))

@@ -273,3 +273,20 @@ def test_elimination_finds_the_least_sum() -> None:
         assert solved.total == pytest.approx(least) and solved.guessed == 0
         narrow = elimination.solve(unary, edges, start, limit=3)
         assert narrow.guessed and least - 1e-12 <= narrow.total <= elimination.total_of(unary, edges, start) + 1e-12
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_sum_over_all_axes_that_keeps_them(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight, self.matmul, self.total = ms.Parameter(np.ones((16, 3), np.float32)), ops.MatMul(), ops.ReduceSum(keep_dims=True)
+
+        def construct(self, x: Any) -> Any:
+            return self.total(self.matmul(x, self.weight), (0, 1))
+
+    net, x = Net(), ms.Tensor(np.ones((32, 16), np.float32))
+    alone = net(x).asnumpy()
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "8")
+    ms.set_auto_parallel_context(parallel_mode="auto_parallel", search_mode=mode, dataset_strategy="full_batch")
+    np.testing.assert_array_equal(net(x).asnumpy(), alone)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 from collections.abc import Iterable
 from math import prod
@@ -25,8 +26,11 @@ _GROUPS = "auto_parallel.group_ckpt_save_file"
 
 
 def keep(sharded_capture: ShardedCapture) -> None:
-    """Write the files that the context names: the first process does, and each process whose rank is in the name. Raises OSError."""
-    path, groups = str(STORE.get(f"{_FILES}.save_file")), str(STORE.get(_GROUPS))
+    """Write the files that the context and GROUP_INFO_FILE name: the first process does, and each process whose rank is in the name.
+
+    Raises OSError.
+    """
+    path, groups = str(STORE.get(f"{_FILES}.save_file")), str(STORE.get(_GROUPS)) or os.environ.get("GROUP_INFO_FILE", "")
     if path and _writes_file(sharded_capture, path):
         strategy_file.write(Path(path), _file(sharded_capture, bool(STORE.get(f"{_FILES}.only_trainable_params"))))
         for member in ("save_file", "only_trainable_params"):
@@ -34,6 +38,7 @@ def keep(sharded_capture: ShardedCapture) -> None:
     if groups and _writes_file(sharded_capture, groups):
         rank_groups = sorted({ranks for ranks in _sharing(sharded_capture) if len(ranks) > 1})
         names = {f"{len(ranks)}-{'-'.join(map(str, ranks))}": ranks for ranks in rank_groups}
+        Path(groups).parent.mkdir(parents=True, exist_ok=True)
         strategy_file.write_groups(Path(groups), names, _ranks_with_equal_parts(sharded_capture))
         effects.report(_GROUPS, Outcome.applied(f"groups of the last graph that was compiled are in {groups}"))
 

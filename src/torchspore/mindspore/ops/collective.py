@@ -232,13 +232,13 @@ class AlltoAll(Collective):
             self._expect(name, value, int)
 
     def __call__(self, input_x: Any) -> Any:
-        group = self._find_group()
-        if self.split_count != group.size:
-            raise ValueError(message(f"AlltoAll(split_count={self.split_count})", f"{group.size}, the number of processes"))
         for name in ("split_dim", "concat_dim"):
             axis = getattr(self, name)
             if not -input_x.ndim <= axis < input_x.ndim:
-                raise ValueError(message(f"AlltoAll({name}={axis}) of a Tensor of rank {input_x.ndim}", "one of its axes"))
+                raise IndexError(message(f"AlltoAll({name}={axis}) of a Tensor of rank {input_x.ndim}", "one of its axes"))
+        group = self._find_group()
+        if self.split_count != group.size:
+            raise ValueError(message(f"AlltoAll(split_count={self.split_count})", f"{group.size}, the number of processes"))
         return _all_to_all(self._numbers_only(input_x), self.split_dim, self.concat_dim, group)
 
 

@@ -156,9 +156,9 @@ def rand_like(input: T, seed: int | None = None, *, dtype: Any = None) -> T:
 
 @op()
 def randn_like(input: T, seed: int | None = None, *, dtype: Any = None) -> T:
-    """Standard normal in the shape of `input`."""
+    """Standard normal in the shape of `input`, float32 unless `dtype` says otherwise."""
     check_is_complete("randn_like", input)
-    return _random("randn_like", "normal", list(input.shape), dtype or input.dtype, seed)
+    return _random("randn_like", "normal", list(input.shape), dtype or torch.float32, seed)
 
 
 @op(numbers=("low", "high"))

@@ -10,6 +10,7 @@ from torchspore.engine.devices import device
 from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.declaration.declare import op
+from torchspore.mindspore.ops.declaration.promote import alike
 
 T = torch.Tensor
 
@@ -157,6 +158,7 @@ def _matrix_set_diag(x: T, diagonal: T, k: Any, align: str = "RIGHT_LEFT") -> T:
 
 
 def _with_diagonals(x: T, diagonal: T, k: Any, align: str) -> T:
+    x, diagonal = alike(x, diagonal)
     low, high = _ends(k)
     rows, columns = _matrix_sides(x)
     _check_in(low, high, rows, columns)
@@ -198,7 +200,7 @@ def _diagonals(x: T, k: Any, padding_value: Any, align: str) -> T:
 @op(methods=("diagonal_scatter",))
 def diagonal_scatter(input: T, src: T, offset: int = 0, dim1: int = 0, dim2: int = 1) -> T:
     """A copy with `src` on a diagonal of the matrices along two axes."""
-    return torch.diagonal_scatter(input, src, offset, dim1, dim2)
+    return torch.diagonal_scatter(*alike(input, src), offset, dim1, dim2)
 
 
 @op(primitive="FillDiagonal", init=("fill_value", "wrap"))

@@ -21,8 +21,6 @@ _INIT = ("pooling_ratio", "pseudo_random", "overlapping", "deterministic", "seed
 
 def _lengths(x: T, pooling_ratio: Any) -> list[int]:
     """Return the numbers of output rows and columns."""
-    if not isinstance(pooling_ratio, list) or not all(type(ratio) is float for ratio in pooling_ratio):
-        raise TypeError(f"pooling_ratio={pooling_ratio}: expected a list of floats.")
     fits = len(pooling_ratio) == 4 and pooling_ratio[0] == pooling_ratio[3] == 1 and min(pooling_ratio) >= 1
     if not fits:
         raise ValueError(f"pooling_ratio={pooling_ratio}: expected [1.0, rows, columns, 1.0] with ratios from 1.0 on.")

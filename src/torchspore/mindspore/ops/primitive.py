@@ -18,7 +18,7 @@ from torchspore.engine.random.seeded_streams import Stream
 from torchspore.engine.tensors import change_counters
 from torchspore.engine.tensors.tensor import frame
 from torchspore.mindspore.ops.declaration import strategy_checks
-from torchspore.mindspore.ops.declaration.limits import LIMITS
+from torchspore.mindspore.ops.primitive_limits import LIMITS, check_relations
 
 
 class Primitive:
@@ -369,6 +369,7 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
             raise _wrong_constructor_call(name, init_signature, args, kwargs) from None
         arguments = {key: check_argument(key, value) for key, value in bound.arguments.items()}
         bound.apply_defaults()
+        check_relations(name, bound.arguments)
         Primitive.__init__(self, name)
         for key, value in bound.arguments.items():
             Primitive.add_prim_attr(self, key, value)

@@ -86,11 +86,21 @@ def _fused(x: T, states: Any, weights: Any, kind: str, layers: int, bidirectiona
         return out.to(x.dtype), tuple(s.to(x.dtype) for s in last) if kind == "lstm" else last.to(x.dtype)
     flat = [w for w in weights if w is not None]
     has_bias = weights[2] is not None
+    _check_sequence(x, states if kind == "lstm" else (states,), weights[0].shape[1], weights[1].shape[1], layers * (1 + bidirectional))
     if kind == "lstm":
         out, h, c = torch.lstm(x, list(states), flat, has_bias, layers, 0.0, False, bidirectional, False)
         return out, (h, c)
     call = {"gru": torch.gru, "tanh": torch.rnn_tanh, "relu": torch.rnn_relu}[kind]
     return call(x, states, flat, has_bias, layers, 0.0, False, bidirectional, False)
+
+
+def _check_sequence(x: T, states: Any, features: int, hidden: int, count: int) -> None:
+    """Raises ValueError for shapes that do not fit: torch's kernels read and write beyond the memory of such Tensors."""
+    if x.ndim != 3 or x.shape[2] != features:
+        raise ValueError(f"expected an input of shape (time, N, {features}), got {tuple(x.shape)}.")
+    for state in states:
+        if tuple(state.shape) != (count, x.shape[1], hidden):
+            raise ValueError(f"expected states of shape {(count, x.shape[1], hidden)}, got {tuple(state.shape)}.")
 
 
 @op(primitive="CudnnGRU", init=("input_size", "hidden_size", "num_layers", "has_bias", "bidirectional", "dropout"))
@@ -114,6 +124,7 @@ def _cudnn_gru(
     for pair in weight_pairs if has_bias else ():
         pair += [flat[at:at + rows], flat[at + rows:at + 2 * rows]]
         at += 2 * rows
+    _check_sequence(input, (h,), input_size, hidden_size, num_layers * directions)
     out, last = torch.gru(
         input, h, [t for pair in weight_pairs for t in pair], has_bias, num_layers, dropout, dropout > 0, bidirectional, False,
     )

@@ -12,7 +12,7 @@ from torchspore.mindspore.ops import quotients
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.declaration import wide
 from torchspore.mindspore.ops.declaration.declare import op, updating
-from torchspore.mindspore.ops.declaration.promote import check_stored_dtype
+from torchspore.mindspore.ops.declaration.promote import check_not_narrowed, check_stored_dtype
 from torchspore.mindspore.ops.declaration.wide import Widening
 
 T = torch.Tensor
@@ -137,6 +137,7 @@ def _scatter_non_aliasing_add(input_x: T, indices: T, updates: T) -> T:
 @op(methods=("scatter",))
 def scatter(input: T, axis: int, index: T, src: Any) -> T:
     """A copy with the elements of `src` at the positions `index` along `axis`."""
+    check_not_narrowed(input.dtype, src, "src")
     return input.scatter(axis, _integers(index), src if not isinstance(src, T) else src.to(input.dtype))
 
 
@@ -167,6 +168,7 @@ def _scatter_add_with_axis(input_x: T, indices: T, updates: T, axis: int = 0) ->
 
 
 def _add_to_slices(x: T, indices: T, values: T, axis: int, sign: int = 1) -> T:
+    check_not_narrowed(x.dtype, values, "updates")
     return x.index_add(axis, _integers(indices), values.to(x.dtype), alpha=sign)
 
 
@@ -197,6 +199,7 @@ def _index_add_method(input: T, dim: int, index: T, source: T, *, alpha: Any = 1
 @op(primitive="IndexFill", methods=("index_fill",), wide=Widening())
 def index_fill(x: T, axis: Any, index: T, value: Any) -> T:
     """A copy with `value` in the slices at `index` along `axis`."""
+    check_not_narrowed(x.dtype, value, "a value", is_size_free=True)
     return x.index_fill(int(axis), _integers(index), value.to(x.dtype) if isinstance(value, T) else value)
 
 
@@ -211,6 +214,7 @@ def _index_put(x1: T, x2: T, indices: Any, accumulate: int = 0) -> T:
 def _at_rows(x: T, v: T, indices: Any, operation: str) -> T:
     if not isinstance(indices, (int, tuple)):
         raise TypeError(f"expected an int or a tuple of ints as indices, got {type(indices).__name__}.")
+    check_not_narrowed(x.dtype, v, "v")
     return _combine_rows(x, constant(sizes(indices), x.device), v, operation)
 
 
@@ -259,6 +263,7 @@ def _inplace_update_v2(x: T, indices: Any, v: T) -> T:
 @op(methods=("select_scatter",))
 def select_scatter(input: T, src: T, axis: int, index: int) -> T:
     """A copy with `src` in place of the slice at `index` along `axis`."""
+    check_not_narrowed(input.dtype, src, "src")
     return torch.select_scatter(input, src, axis, index)
 
 
@@ -270,4 +275,5 @@ def slice_scatter(input: T, src: T, axis: int = 0, start: int | None = None, end
     shape[axis] = positions.shape[0]
     if list(src.shape) != shape:
         raise ValueError(f"expected src of shape {tuple(shape)}, got {tuple(src.shape)}.")
+    check_not_narrowed(input.dtype, src, "src")
     return input.index_copy(axis, positions, src.to(input.dtype))

@@ -10,6 +10,7 @@ from torchspore.engine.tensors.creation import constant, length
 from torchspore.mindspore.ops import sparse
 from torchspore.mindspore.ops.declaration.declare import op
 from torchspore.mindspore.ops.declaration.indices import as_index, counted, normalized_axis
+from torchspore.mindspore.ops.declaration.promote import alike, check_not_narrowed
 from torchspore.mindspore.ops.declaration.reasons import FROM_THE_END
 from torchspore.mindspore.ops.declaration.wide import Widening
 
@@ -122,12 +123,15 @@ def _where(condition: T, a: Any, b: Any) -> T:
         b = constant(b, a.device).to(torch.result_type(a, b))
     elif isinstance(b, T) and not isinstance(a, T):
         a = constant(a, b.device).to(torch.result_type(b, a))
+    elif isinstance(a, T) and a.dtype is not b.dtype:          # torch would give a Tensor without axes no say in the dtype
+        a, b = alike(a, b)
     return torch.where(condition, a, b)
 
 
 @op(primitive="MaskedFill", methods=("masked_fill",))
 def masked_fill(input_x: T, mask: T, value: Any) -> T:
     """`value` where `mask` is true."""
+    check_not_narrowed(input_x.dtype, value, "a value", is_size_free=True)
     return torch.where(mask, constant(value, input_x.device).to(input_x.dtype), input_x)
 
 

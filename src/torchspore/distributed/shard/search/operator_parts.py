@@ -152,7 +152,7 @@ def _factors_to_split(relaxed: Wide) -> tuple[int, ...]:
 
 
 def _groups(rule: Rule) -> dict[int, int]:
-    """Return by factor the number of its group: factors that occur together in an operand or a result form a group."""
+    """Return by factor the number of its group: factors that meet in an operand, or in a result and its partial sums, form a group."""
     head = {factor: factor for factor in rule.sizes}
 
     def find(factor: int) -> int:
@@ -160,8 +160,10 @@ def _groups(rule: Rule) -> dict[int, int]:
             factor = head[factor]
         return factor
 
-    for dims in (*rule.inputs, *rule.outputs):
-        factors = [factor for dim in dims for factor in dim]
+    together = [[factor for dim in dims for factor in dim] for dims in rule.inputs]
+    for dims, terms in zip(rule.outputs, _terms_outside(rule)):
+        together.append([*(factor for dim in dims for factor in dim), *terms])
+    for factors in together:
         for factor in factors[1:]:
             first, other = sorted((find(factors[0]), find(factor)))
             head[other] = first

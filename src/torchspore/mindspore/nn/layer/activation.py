@@ -4,13 +4,16 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.arguments import check_int_type
+from torchspore.base.text import short
 from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter
+from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops.declaration.explain import user_line
+from torchspore.mindspore.ops.declaration.limits import axes, checked
 
 
 def _simple(name: str, function: Any, part: str = "", primitive: str = "") -> type[Cell]:
@@ -97,6 +100,7 @@ class Softmax(Cell):
 
     softmax = Part(lambda cell: ops.Softmax(cell.axis))
 
+    @checked(axis=axes(tuple))
     def __init__(self, axis: Any = -1) -> None:
         super().__init__()
         self.axis = axis
@@ -129,8 +133,10 @@ class PReLU(Cell):
         super().__init__()
         if channel < 1:
             raise ValueError(f"PReLU(channel={channel}): expected an int from 1 on.")
+        if not isinstance(w, (float, list, Tensor)):
+            raise TypeError(f"PReLU(w={short(w)}): expected a float, a list or a Tensor, got {type(w).__name__}.")
         self.channel = channel
-        start = initializer(w, [channel], dtypes.float32) if isinstance(w, (int, float)) else w
+        start = initializer(w, [channel], dtypes.float32) if isinstance(w, float) else w
         self.w = Parameter(start if not isinstance(start, list) else initializer(1, [len(start)]), name="a")
 
     def construct(self, x: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.arguments import check_int_type
+from torchspore.base.text import short
 from torchspore.context.store import STORE
 from torchspore.engine.random.operator_streams import OperatorStream
 from torchspore.engine.tensors import dtypes
@@ -16,6 +17,7 @@ from torchspore.mindspore.common.seed import _get_graph_seed
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops import dropouts
+from torchspore.mindspore.ops.declaration.limits import axes, checked, lengths, optional, truth
 from torchspore.mindspore.ops.linear_algebra import dense_layer
 from torchspore.mindspore.ops.primitive import check_kinds
 from torchspore.mindspore.ops.remote_tables import remote_rows
@@ -48,6 +50,8 @@ class Dense(Cell):
         if has_bias:
             bias_init = Uniform(1 / in_channels**0.5) if bias_init is None else bias_init
             self.bias = Parameter(initializer(bias_init, [out_channels], dtype), name="bias")
+        if activation is not None and not isinstance(activation, str) and not callable(activation):
+            raise TypeError(f"Dense(activation={short(activation)}): expected a name or a Cell, got {type(activation).__name__}.")
         self.activation = get_activation(activation) if isinstance(activation, str) else activation
         self.activation_flag = self.activation is not None
 
@@ -123,6 +127,7 @@ class Embedding(Cell):
     reshape_flat, reshape, expand = Part(lambda _: ops.Reshape()), Part(lambda _: ops.Reshape()), Part(lambda _: ops.ExpandDims())
     get_shp, concat = Part(lambda _: ops.Shape()), Part(lambda _: ops.Concat())
 
+    @checked(vocab_size=lengths(), embedding_size=lengths(), use_one_hot=truth, padding_idx=optional(lengths(least=0)))
     def __init__(
         self, vocab_size: int, embedding_size: int, use_one_hot: bool = False, embedding_table: Any = "normal", dtype: Any = dtypes.float32,
         padding_idx: int | None = None,
@@ -184,6 +189,7 @@ def check_dense_input_shape(x: Any, prim_name: str | None = None) -> None:
 class ClipByNorm(Cell):
     """Scales a Tensor down so that its norm along `axis` is at most `clip_norm`."""
 
+    @checked(axis=optional(axes(tuple, list)))
     def __init__(self, axis: Any = None) -> None:
         super().__init__()
         self.axis = axis

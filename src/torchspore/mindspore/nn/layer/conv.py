@@ -48,7 +48,7 @@ class _Conv(Cell):
         check_kinds(name, "bool", has_bias=has_bias)
         check_words(name, "data_format", data_format, self._formats_)
         self._check_windows_(name, kernel_size, stride, dilation, padding)
-        pad_mode = pad_mode.lower() if isinstance(pad_mode, str) and self._axes_ == 3 and not self._transposed_ else pad_mode
+        pad_mode = pad_mode.lower() if isinstance(pad_mode, str) and self._axes_ == 3 else pad_mode
         if pad_mode not in ("same", "valid", "pad"):
             raise ValueError(f"{name}(pad_mode={pad_mode!r}): expected 'same', 'valid' or 'pad'.")
         if pad_mode != "pad" and any(conv.pair(padding, 2 * self._axes_)):
@@ -240,6 +240,9 @@ class Conv3dTranspose(_Conv):
             in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init, bias_init,
             data_format, dtype,
         )
+        check_lengths("Conv3dTranspose", (3,), 0, output_padding=output_padding)
+        if self.pad_mode != "pad" and any(conv.pair(output_padding, 3)):
+            raise ValueError(f"Conv3dTranspose(output_padding={output_padding}): it needs pad_mode='pad', not {self.pad_mode!r}.")
         self.output_padding = output_padding
 
     def construct(self, x: Any) -> Any:

@@ -13,6 +13,7 @@ from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.remote_parameters import is_remote
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.ops import layer_math
+from torchspore.mindspore.ops.declaration.limits import checked, int_alone, lengths, optional, real_type, truth
 from torchspore.mindspore.ops.remote_tables import remote_rows
 
 _TARGETS = ("CPU", "DEVICE")
@@ -122,6 +123,10 @@ class EmbeddingExt(Cell):
     the table, `_freeze` makes it constant.
     """
 
+    @checked(
+        num_embeddings=lengths(least=0), embedding_dim=lengths(least=0), padding_idx=optional(int_alone), max_norm=optional(real_type),
+        norm_type=real_type, scale_grad_by_freq=truth, sparse=truth,
+    )
     def __init__(
         self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None,
         norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False, _weight: Any = None, _freeze: bool = False,

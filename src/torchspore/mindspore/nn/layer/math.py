@@ -10,6 +10,7 @@ from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops import layer_math
+from torchspore.mindspore.ops.declaration.limits import axes, checked, optional, truth
 
 
 class MatMul(Cell):
@@ -158,10 +159,9 @@ class Norm(Cell):
 
     reduce_sum, sqrt = Part(lambda cell: ops.ReduceSum(cell.keep_dims)), Part(lambda _: ops.Sqrt())
 
+    @checked(axis=optional(axes(tuple, list)), keep_dims=truth)
     def __init__(self, axis: Any = (), keep_dims: bool = False) -> None:
         super().__init__()
-        if not isinstance(keep_dims, bool):
-            raise TypeError(f"Norm(keep_dims={keep_dims!r:.40}): expected a bool, got {type(keep_dims).__name__}.")
         self.axis, self.keep_dims = axis, keep_dims
 
     def construct(self, x: Any) -> Any:

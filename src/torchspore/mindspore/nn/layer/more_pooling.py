@@ -6,7 +6,7 @@ from typing import Any
 from torchspore.base.arguments import check_int_type
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.ops.declaration.limits import check_lengths
+from torchspore.mindspore.ops.declaration.limits import check_lengths, checked, open_lengths
 from torchspore.mindspore.ops.primitive import check_kinds
 
 
@@ -41,6 +41,10 @@ def _check_length(name: str, output_size: Any) -> None:
 
 class AdaptiveAvgPool3d(_Adaptive):
     """Means of windows whose size follows from the result (N, C, *output_size); None keeps a length."""
+
+    @checked(output_size=open_lengths(1, 3))
+    def __init__(self, output_size: Any) -> None:
+        super().__init__(output_size)
 
     def construct(self, input: Any) -> Any:
         """The pooled input."""

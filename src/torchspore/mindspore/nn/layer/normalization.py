@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.base.arguments import check_int_type
+from torchspore.base.arguments import check_int_type, is_int
 from torchspore.base.text import message, short
 from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
@@ -47,6 +47,8 @@ class _BatchNorm(Cell):
         if not 0 < eps <= 1:
             raise ValueError(f"{name}(eps={eps}): expected a number above 0 up to 1.")
         check_words(name, "data_format", data_format, ("NCHW", "NHWC"))
+        if use_batch_statistics is not None and not isinstance(use_batch_statistics, bool):
+            raise ValueError(f"{name}(use_batch_statistics={short(use_batch_statistics)}): expected True, False or None.")
         self.num_features, self.eps = num_features, eps
         self.momentum, self.use_batch_statistics, self.format = momentum, use_batch_statistics, data_format
         self.moving_mean = Parameter(initializer(moving_mean_init, num_features, dtype), name="mean", requires_grad=False)
@@ -213,6 +215,13 @@ class InstanceNorm3d(_InstanceNorm):
     _ndim_ = 5
 
 
+def _check_shape(name: str, normalized_shape: Any) -> None:
+    if not normalized_shape:
+        raise ValueError(f"{name}(normalized_shape={normalized_shape}): expected one length or more.")
+    if not all(is_int(length) for length in normalized_shape):
+        raise TypeError(f"{name}(normalized_shape={short(normalized_shape)}): expected ints.")
+
+
 class LayerNormExt(Cell):
     """Normalizes over the last axes, whose lengths are `normalized_shape`.
 
@@ -226,6 +235,7 @@ class LayerNormExt(Cell):
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else normalized_shape
         if not isinstance(shape, (tuple, list)):
             raise TypeError(f"{type(self).__name__}(normalized_shape={shape!r:.40}): expected an int, a tuple or a list.")
+        _check_shape(type(self).__name__, shape)
         self.normalized_shape, self.eps, self.elementwise_affine = tuple(shape), eps, elementwise_affine
         dtype = dtypes.float32 if dtype is None else dtype
         self.weight = Parameter(initializer("ones", self.normalized_shape, dtype), name="weight") if elementwise_affine else None
@@ -255,6 +265,7 @@ class LayerNorm(Cell):
                 f"LayerNorm(normalized_shape={normalized_shape!r}): expected a tuple or a list, got {type(normalized_shape).__name__}."
                 f"\n\nhint: write ({normalized_shape},)."
             )
+        _check_shape("LayerNorm", normalized_shape)
         self.normalized_shape, self.begin_norm_axis = normalized_shape, begin_norm_axis
         self.begin_params_axis, self.epsilon = begin_params_axis, epsilon
         self.gamma = Parameter(initializer(gamma_init, normalized_shape, dtype), name="gamma")

@@ -23,7 +23,7 @@ class _Pad(Cell):
         counts = (padding,) * (2 * self._axes_) if isinstance(padding, int) else padding
         if any(not is_int(p) for p in counts):
             raise TypeError(f"{name}(padding={padding!r:.40}): expected ints.")
-        if len(counts) % 2 or len(counts) > 2 * self._axes_:
+        if len(counts) % 2 or not 0 < len(counts) <= 2 * self._axes_:
             raise ValueError(f"{name}(padding={padding!r:.40}): expected (before, after) for each of {self._axes_} axes.")
         if not self._cuts_ and min(counts) < 0:
             raise ValueError(f"{name}(padding={padding!r:.40}): expected ints from 0 on.")

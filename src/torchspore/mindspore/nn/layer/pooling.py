@@ -8,7 +8,7 @@ from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops import pooling
 from torchspore.mindspore.ops.declaration.explain import user_line
-from torchspore.mindspore.ops.declaration.limits import check_divisor, check_lengths
+from torchspore.mindspore.ops.declaration.limits import check_divisor, check_lengths, checked, open_lengths
 from torchspore.mindspore.ops.primitive import check_kinds
 
 
@@ -29,7 +29,7 @@ class _Pool(Cell):
             raise ValueError(f"{name}(pad_mode={pad_mode!r}): expected 'same', 'valid' or 'pad'.")
         wrong_count = TypeError if self._axes_ == 1 else ValueError
         check_lengths(name, self._counts_, wrong_count=wrong_count, kernel_size=kernel_size, stride=stride)
-        check_kinds(name, "bool", ceil_mode=False if ceil_mode is None else ceil_mode)
+        check_kinds(name, "bool", ceil_mode=False if ceil_mode is None and self._kind_ != "avg" else ceil_mode)
         padding = tuple(padding) if isinstance(padding, list) else padding
         check_lengths(name, (1, self._axes_), least=0, padding=padding)
         if any(padding if isinstance(padding, tuple) else (padding,)) and pad_mode.upper() != "PAD":
@@ -39,6 +39,15 @@ class _Pool(Cell):
         self.kernel_size, self.stride, self.pad_mode = kernel_size, stride, pad_mode
         self.padding, self.ceil_mode, self.format = padding, ceil_mode, data_format
         self.count_include_pad, self.divisor_override = True, None
+
+    def _select_(self, dilation: Any, return_indices: bool) -> None:
+        """Store the two arguments of pooling by maxima. Raises TypeError and ValueError."""
+        name = type(self).__name__
+        check_kinds(name, "bool", return_indices=return_indices)
+        check_lengths(name, (1, self._axes_), dilation=dilation)
+        if self.pad_mode.lower() == "same" and (return_indices or dilation not in (1, (1,) * self._axes_)):
+            raise ValueError(f"{name}(pad_mode='same'): it requires dilation=1 and return_indices=False.")
+        self.dilation, self.return_indices = dilation, return_indices
 
     def construct(self, x: Any) -> Any:
         """The pooled x; an input without the axis N is treated as a single sample."""
@@ -76,13 +85,10 @@ class MaxPool2d(_Pool):
         ceil_mode: bool = False, data_format: str = "NCHW",
     ) -> None:
         super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode, data_format)
-        check_kinds(type(self).__name__, "bool", return_indices=return_indices)
-        self.dilation, self.return_indices = dilation, return_indices
+        self._select_(dilation, return_indices)
 
     def _call_(self, x: Any) -> Any:
         if self.return_indices or self.dilation not in (1, (1, 1)):
-            if self.pad_mode.lower() == "same":
-                raise ValueError(f"{type(self).__name__}(pad_mode='same'): it requires dilation=1 and return_indices=False.")
             return ops.max_pool2d(x, self.kernel_size, self.stride, self.padding, self.dilation, self.return_indices, self.ceil_mode)
         return super()._call_(x)
 
@@ -107,6 +113,7 @@ class AvgPool2d(_Pool):
 class AdaptiveAvgPool2d(Cell):
     """Means of windows whose size follows from the result (N, C, *output_size); None keeps a length."""
 
+    @checked(output_size=open_lengths(2))
     def __init__(self, output_size: Any) -> None:
         super().__init__()
         self.output_size = output_size
@@ -130,14 +137,11 @@ class _MaxPoolOfAxes(_PoolOfAxes):
         return_indices: bool = False, ceil_mode: bool = False,
     ) -> None:
         super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode)
-        check_kinds(type(self).__name__, "bool", return_indices=return_indices)
-        self.dilation, self.return_indices = dilation, return_indices
+        self._select_(dilation, return_indices)
 
     def _call_(self, x: Any) -> Any:
         if not self.return_indices and self.dilation == 1:
             return super()._call_(x)
-        if self.pad_mode.lower() == "same":
-            raise ValueError(f"{type(self).__name__}(pad_mode='same'): it requires dilation=1 and return_indices=False.")
         return pooling._max_pool_with_indices(
             x, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices,
         )

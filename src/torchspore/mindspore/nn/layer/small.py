@@ -11,6 +11,7 @@ from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
+from torchspore.mindspore.ops.declaration.limits import truth
 
 
 class OneHot(Cell):
@@ -72,7 +73,7 @@ class L1Regularizer(Cell):
         super().__init__()
         if isinstance(scale, bool) or not isinstance(scale, (int, float)):
             raise TypeError(f"L1Regularizer(scale={scale!r:.40}): expected a number, got {type(scale).__name__}.")
-        if scale <= 0 or scale == float("inf"):
+        if not 0 < scale < float("inf"):
             raise ValueError(f"L1Regularizer(scale={scale}): expected a finite number above 0.")
         self.scale = scale
 
@@ -219,6 +220,7 @@ class Linear(Cell):
             check_int_type("Linear", name, value)
             if value < 1:
                 raise ValueError(f"Linear({name}={value}): expected an int from 1 on.")
+        truth("Linear", "bias", bias)
         self.in_features, self.out_features, self.has_bias = in_features, out_features, bias
         dtype = dtypes.float32 if dtype is None else dtype
         start = HeUniform(5**0.5) if weight_init is None else weight_init

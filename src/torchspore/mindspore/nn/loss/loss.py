@@ -7,7 +7,7 @@ from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
-from torchspore.mindspore.ops.declaration.limits import check_real
+from torchspore.mindspore.ops.declaration.limits import check_real, checked, optional, tensor
 from torchspore.mindspore.ops.primitive import check_kinds
 
 
@@ -94,6 +94,7 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
 class CrossEntropyLoss(LossBase):
     """The cross entropy of logits (N, C, ...) and classes (N, ...) or probabilities (N, C, ...)."""
 
+    @checked(weight=optional(tensor))
     def __init__(self, weight: Any = None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0) -> None:
         super().__init__(reduction)
         check_kinds("CrossEntropyLoss", "int", ignore_index=ignore_index)
@@ -108,6 +109,7 @@ class CrossEntropyLoss(LossBase):
 class NLLLoss(LossBase):
     """The negative log likelihood of log probabilities (N, C, ...) and classes (N, ...)."""
 
+    @checked(weight=optional(tensor))
     def __init__(self, weight: Any = None, ignore_index: int = -100, reduction: str = "mean") -> None:
         super().__init__(reduction)
         check_kinds("NLLLoss", "int", ignore_index=ignore_index)

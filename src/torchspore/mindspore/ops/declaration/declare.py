@@ -219,6 +219,15 @@ def explaining(body: Body) -> Body:
     return operator  # type: ignore[return-value]
 
 
+def _check_step_shapes(values: dict[str, Any], variables: tuple[str, ...]) -> None:
+    """Raises ValueError if a state or the gradient of an optimizer's step has another shape than its weight: torch would broadcast."""
+    shape = values[variables[0]].shape
+    for key in (*variables[1:], "grad", "gradient", "delta"):
+        value = values.get(key)
+        if isinstance(value, torch.Tensor) and value.shape != shape:
+            raise ValueError(f"expected {key} of shape {tuple(shape)}, as {variables[0]}, got {tuple(value.shape)}.")
+
+
 def updating(
     *variables: str, primitive: str | None = None, init: tuple[str, ...] = (), name: str = "", gives: int | None = None,
     methods: tuple[str, ...] = (), wide: Widening | None = None,
@@ -233,6 +242,7 @@ def updating(
     def declare(body: Body) -> Body:
         parameters = inspect.signature(body)
         computing = widened(body, wide)
+        is_dense_step = primitive is not None and (primitive.startswith("Apply") or primitive == "Adam")
 
         @functools.wraps(body)
         def operator(*arguments: Any, **keywords: Any) -> Any:
@@ -243,6 +253,8 @@ def updating(
                 for key, target in zip(variables, targets):
                     if not isinstance(target, TensorBase):
                         raise TypeError(f"expected a Parameter as {key}, got {type(target).__name__}.")
+                if is_dense_step:
+                    _check_step_shapes(values, variables)
                 result = computing(**values)
                 new = result if isinstance(result, tuple) else (result,)
                 for target, value in zip(targets, new):

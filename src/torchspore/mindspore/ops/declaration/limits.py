@@ -1,27 +1,37 @@
-"""Limits of constructor arguments by kind: lengths of windows, fractions, finite numbers, words."""
+"""Checks of constructor arguments by kind: lengths of windows, sequences, dtypes, fractions, finite numbers, words."""
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 import operator
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 from torchspore.base.text import list_choices, short
+from torchspore.engine.tensors.dtypes import FROM_TORCH, Type
+from torchspore.engine.tensors.tensor import TensorBase
 
 
-def check_lengths(name: str, counts: tuple[int, ...], least: int = 1, wrong_count: type[Exception] = ValueError, **arguments: Any) -> None:
-    """Raises if an argument is neither an int of at least `least` nor a tuple of such ints with a length in `counts`.
+def check_lengths(
+    name: str, counts: tuple[int, ...], least: int = 1, wrong_count: type[Exception] = ValueError,
+    kinds: type | tuple[type, ...] = tuple, **arguments: Any,
+) -> None:
+    """Raises if an argument is neither an int of at least `least` nor a sequence of such ints with a length in `counts`.
 
-    `wrong_count` is the error for a tuple of another length: ValueError, but TypeError for the layers where MindSpore raises that.
+    `wrong_count` is the error for a sequence of another length: ValueError, but TypeError for the layers where MindSpore raises that.
+    Sequences are tuples, or what `kinds` names.
     """
     for key, value in arguments.items():
         wrote = f"{name}({key}={short(value)})"
-        parts = value if isinstance(value, tuple) and counts else (value,)
+        parts = value if isinstance(value, kinds) and counts else (value,)
         for part in parts:
             if not _is_int(part):
                 expected = "an int or a tuple of ints" if counts else "an int"
                 raise TypeError(f"{wrote}: expected {expected}, got {type(part).__name__}.")
-        if isinstance(value, tuple) and len(value) not in counts:
+        if isinstance(value, kinds) and len(value) not in counts:
             raise wrong_count(f"{wrote}: expected an int or {' or '.join(map(str, sorted(counts)))} of them, got {len(value)}.")
         if any(part < least for part in parts):
             raise ValueError(f"{wrote}: expected ints from {least} on.")
@@ -81,93 +91,145 @@ Rule = Callable[[str, str, Any], None]
 """Raises if an argument (class name, argument name, value) is outside its limits."""
 
 
-def _lengths(*counts: int, least: int = 1) -> Rule:
-    return lambda name, key, value: check_lengths(name, counts, least, **{key: value})
+def lengths(*counts: int, least: int = 1, kinds: type | tuple[type, ...] = tuple) -> Rule:
+    """An int from `least` on, or as many of them as one of `counts` says."""
+    return lambda name, key, value: check_lengths(name, counts, least, kinds=kinds, **{key: value})
 
 
-def _real(least: float | None = None, above: float | None = None, most: float | None = None) -> Rule:
-    return lambda name, key, value: check_real(name, least, above, most, **{key: value})
-
-
-def _int_range(least: int, most: int) -> Rule:
+def volume(least: int = 1) -> Rule:
+    """An int from `least` on, three of them, or five that begin with two ones."""
     def check(name: str, key: str, value: Any) -> None:
-        if not _is_int(value) or not least <= value <= most:
-            raise ValueError(f"{name}({key}={short(value)}): expected an int from {least} to {most}.")
+        check_lengths(name, (3, 5), least, **{key: value})
+        if isinstance(value, tuple) and len(value) == 5 and tuple(value[:2]) != (1, 1):
+            raise ValueError(f"{name}({key}={short(value)}): expected 1 for the batch and for the channels.")
 
     return check
 
 
-def _words(*words: str, either_case: bool = False) -> Rule:
-    return lambda name, key, value: check_words(name, key, value.lower() if either_case and isinstance(value, str) else value, words)
+def real(least: float | None = None, above: float | None = None, most: float | None = None) -> Rule:
+    """A float between these limits."""
+    return lambda name, key, value: check_real(name, least, above, most, **{key: value})
 
 
-_PLANES, _VOLUMES = _words("NCHW", "NHWC"), _words("NCDHW")
-_MODES = _words("same", "valid", "pad")
-_POOL: dict[str, Rule] = {"kernel_size": _lengths(2, 4), "strides": _lengths(2, 4), "data_format": _PLANES}
-_CONVOLUTION: dict[str, Rule] = {
-    "kernel_size": _lengths(2), "stride": _lengths(2, 4), "dilation": _lengths(2, 4), "pad": _lengths(4, least=0), "pad_mode": _MODES,
-}
-_CONVOLUTION_3D: dict[str, Rule] = {
-    "kernel_size": _lengths(3), "stride": _lengths(3, 5), "dilation": _lengths(3, 5), "pad": _lengths(6, least=0),
-    "pad_mode": _words("same", "valid", "pad", either_case=True),
-}
-_FTRL: dict[str, Rule] = {"lr": _real(above=0.0), "l1": _real(least=0.0), "l2": _real(least=0.0), "lr_power": _real(most=0.0)}
-_MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+def int_range(least: int, most: int) -> Rule:
+    """An int between these limits."""
+    def check(name: str, key: str, value: Any) -> None:
+        if not _is_int(value) or not least <= value <= most:
+            expected = f"{least}" if least == most else f"an int from {least} to {most}"
+            raise ValueError(f"{name}({key}={short(value)}): expected {expected}.")
 
-LIMITS: dict[str, dict[str, Rule]] = {
-    "ApplyAdagradV2": {"epsilon": _real()},
-    "ApplyAdamWithAmsgrad": dict.fromkeys(("beta1", "beta2", "epsilon"), _real()),
-    "ApplyMomentum": {"gradient_scale": _real()},
-    "ApproximateEqual": {"tolerance": _real()},
-    "AvgPool": _POOL,
-    "AvgPool3D": {
-        "kernel_size": _lengths(3, 5), "strides": _lengths(3, 5), "pad": _lengths(6, least=0), "divisor_override": _lengths(least=0),
-    },
-    "BatchNorm": {"epsilon": _real(above=0.0, most=1.0), "momentum": _real(least=0.0, most=1.0)},
-    "BiasAdd": {"data_format": _words("NCHW", "NHWC", "NCDHW")},
-    "Cdist": {"p": _real(least=0.0)},
-    "CeLU": {"alpha": _real()},
-    "Col2Im": {
-        "kernel_size": _lengths(2), "dilation": _lengths(2), "padding": _lengths(2, least=0), "stride": _lengths(2),
-    },
-    "Conv2D": _CONVOLUTION,
-    "Conv2DBackpropInput": _CONVOLUTION,
-    "Conv2DTranspose": _CONVOLUTION,
-    "Conv3D": _CONVOLUTION_3D,
-    "Conv3DTranspose": _CONVOLUTION_3D,
-    "CropAndResize": {"extrapolation_value": _real()},
-    "Dropout2D": {"keep_prob": _real(least=0.0, most=1.0)},
-    "Dropout3D": {"keep_prob": _real(least=0.0, most=1.0)},
-    "FillDiagonal": {"fill_value": _real()},
-    "FractionalMaxPool3DWithFixedKsize": {"ksize": _lengths(3)},
-    "FractionalMaxPoolWithFixedKsize": {"ksize": _lengths(2)},
-    "FusedSparseFtrl": _FTRL,
-    "HammingWindow": {"alpha": _real(), "beta": _real()},
-    "Histogram": {"min": _real(), "max": _real()},
-    "LRN": dict.fromkeys(("bias", "alpha", "beta"), _real()),
-    "LSTM": {"dropout": _real(least=0.0, most=1.0)},
-    "Logit": {"eps": _real()},
-    "LogSpace": {"base": _lengths(least=0)},
-    "LpNorm": {"p": _lengths(least=0), "epsilon": _real(least=0.0)},
-    "MaxPool": _POOL,
-    "MaxPool3D": {"kernel_size": _lengths(3, 5), "strides": _lengths(3, 5)},
-    "MaxPool3DWithArgmax": {
-        "ksize": _lengths(3), "strides": _lengths(3), "pads": _lengths(3, least=0), "dilation": _lengths(3),
-    },
-    "MaxPoolWithArgmax": _POOL,
-    "MultiMarginLoss": {"margin": _real()},
-    "NMSWithMask": {"iou_threshold": _real()},
-    "Pdist": {"p": _real(least=0.0)},
-    "ROIAlign": {"spatial_scale": _real(), "roi_end_mode": _int_range(0, 1)},
-    "Range": {"maxlen": _lengths()},
-    "Renorm": {"maxnorm": _real()},
-    "SparseApplyAdagrad": {"lr": _real()},
-    "SparseApplyAdagradV2": {"lr": _real(), "epsilon": _real()},
-    "SparseApplyFtrl": _FTRL,
-    "SparseApplyFtrlV2": _FTRL,
-    "SparseApplyRMSProp": {
-        "rho": _real(least=0.0, most=1.0), "momentum": _real(least=0.0), "epsilon": _real(above=0.0),
-    },
-    "StridedSlice": dict.fromkeys(_MASKS, _lengths(least=0)),
-}
-"""By primitive and constructor argument. There is no limit where 2.10 refuses what other devices or 1.x accept."""
+    return check
+
+
+def words(*choices: str, either_case: bool = False) -> Rule:
+    """One of these words."""
+    return lambda name, key, value: check_words(name, key, value.lower() if either_case and isinstance(value, str) else value, choices)
+
+
+def dtypes(*names: str) -> Rule:
+    """A dtype of mindspore with one of these names, or any if there are none."""
+    def check(name: str, key: str, value: Any) -> None:
+        value = FROM_TORCH[value] if isinstance(value, torch.dtype) else value
+        if not isinstance(value, Type) or (names and str(value) not in names):
+            expected = " or ".join(f"mindspore.{part.lower()}" for part in names) or "a dtype of mindspore"
+            raise TypeError(f"{name}({key}={short(value)}): expected {expected}.")
+
+    return check
+
+
+def axes(*kinds: type, is_int_allowed: bool = True) -> Rule:
+    """A sequence of ints, of one of these kinds; an int too, unless `is_int_allowed` says otherwise."""
+    def check(name: str, key: str, value: Any) -> None:
+        parts = value if isinstance(value, kinds) else (value,) if is_int_allowed else (None,)
+        if not all(_is_int(part) for part in parts):
+            listed = " or ".join(f"a {kind.__name__} of ints" for kind in kinds)
+            expected = f"an int or {listed}" if is_int_allowed else listed
+            raise TypeError(f"{name}({key}={short(value)}): expected {expected}, got {type(value).__name__}.")
+
+    return check
+
+
+def sequence(kinds: type | tuple[type, ...], part: type | None = None, count: int | None = None) -> Rule:
+    """A sequence of one of these kinds, with `count` parts of the type `part`."""
+    def check(name: str, key: str, value: Any) -> None:
+        wrote = f"{name}({key}={short(value)})"
+        named = " or ".join(f"a {kind.__name__}" for kind in (kinds if isinstance(kinds, tuple) else (kinds,)))
+        if not isinstance(value, kinds):
+            raise TypeError(f"{wrote}: expected {named}, got {type(value).__name__}.")
+        if count is not None and len(value) != count:
+            raise ValueError(f"{wrote}: expected {count} values, got {len(value)}.")
+        if part is not None and not all(isinstance(item, part) and not isinstance(item, bool) for item in value):
+            raise TypeError(f"{wrote}: expected {named} of {part.__name__}s.")
+
+    return check
+
+
+def optional(rule: Rule) -> Rule:
+    """None, or what `rule` says."""
+    def check(name: str, key: str, value: Any) -> None:
+        if value is not None:
+            rule(name, key, value)
+
+    return check
+
+
+def open_lengths(*counts: int) -> Rule:
+    """An int from 0 on, or a tuple of such ints and None, which keeps a length."""
+    def check(name: str, key: str, value: Any) -> None:
+        parts = tuple(0 if part is None else part for part in value) if isinstance(value, tuple) else value
+        check_lengths(name, counts, 0, **{key: parts})
+
+    return check
+
+
+def int_alone(name: str, key: str, value: Any) -> None:
+    """An int."""
+    if not _is_int(value):
+        raise TypeError(f"{name}({key}={short(value)}): expected an int, got {type(value).__name__}.")
+
+
+def real_type(name: str, key: str, value: Any) -> None:
+    """A float, an infinite one too."""
+    if not isinstance(value, float):
+        raise TypeError(f"{name}({key}={short(value)}): expected a float, got {type(value).__name__}.")
+
+
+def truth(name: str, key: str, value: Any) -> None:
+    """True or False."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name}({key}={short(value)}): expected a bool, got {type(value).__name__}.")
+
+
+def number(name: str, key: str, value: Any) -> None:
+    """A number."""
+    if not isinstance(value, (int, float)):
+        raise TypeError(f"{name}({key}={short(value)}): expected a number, got {type(value).__name__}.")
+
+
+def shape(name: str, key: str, value: Any) -> None:
+    """A tuple or list of lengths, or a Tensor of them."""
+    if not isinstance(value, (tuple, list, TensorBase)):
+        raise TypeError(f"{name}({key}={short(value)}): expected a tuple, a list or a Tensor, got {type(value).__name__}.")
+
+
+def tensor(name: str, key: str, value: Any) -> None:
+    """A Tensor."""
+    if not isinstance(value, TensorBase):
+        raise TypeError(f"{name}({key}={short(value)}): expected a Tensor, got {type(value).__name__}.")
+
+
+def checked(**rules: Rule) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Decorates the `__init__` of a layer: each argument that a call passes is checked by its rule."""
+    def decorate(init: Callable[..., None]) -> Callable[..., None]:
+        parameters = list(inspect.signature(init).parameters)
+
+        @functools.wraps(init)
+        def checked_init(self: Any, *arguments: Any, **keywords: Any) -> None:
+            for key, value in (*zip(parameters[1:], arguments), *keywords.items()):
+                if key in rules:
+                    rules[key](type(self).__name__, key, value)
+            init(self, *arguments, **keywords)
+
+        return checked_init
+
+    return decorate

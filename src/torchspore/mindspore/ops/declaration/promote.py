@@ -123,6 +123,28 @@ def check_stored_dtype(stored: torch.dtype, value: Any) -> None:
                         f"\n\nhint: cast the value, for example with astype(mindspore.{str(names[0]).lower()}).")
 
 
+def check_not_narrowed(stored: torch.dtype, value: Any, name: str, is_size_free: bool = False) -> None:
+    """Raises TypeError if a copy of a Tensor of the dtype `stored` takes the elements of the Tensor `value` only with losses.
+
+    Integers do not take floats, truth values take nothing else. A smaller dtype of the same kind is refused too, unless `is_size_free`.
+    A number is converted, as in MindSpore.
+    """
+    if not isinstance(value, torch.Tensor) or value.dtype is stored or stored in WIDE or value.dtype in WIDE:
+        return
+    is_free = is_size_free or {stored, value.dtype} == {torch.float16, torch.bfloat16}
+    if torch.promote_types(stored, value.dtype) is not stored and not (is_free and torch.can_cast(value.dtype, stored)):
+        names = dtypes.FROM_TORCH[stored], dtypes.FROM_TORCH[value.dtype]
+        raise TypeError(f"expected {name} that {names[0]} can hold, got {names[1]}.\n\nhint: cast it, for example with "
+                        f"astype(mindspore.{str(names[0]).lower()}).")
+
+
+def alike(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return two Tensors in the dtype that both are promoted to."""
+    a, b = pair(a, b)
+    common = torch.promote_types(a.dtype, b.dtype)
+    return a.to(common), b.to(common)
+
+
 _EXACTLY: dict[str, Any] = {
     "_larger": lambda a, b: from_order(torch.maximum(in_order(a), in_order(b))),
     "_smaller": lambda a, b: from_order(torch.minimum(in_order(a), in_order(b))),

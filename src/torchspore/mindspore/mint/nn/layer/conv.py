@@ -5,11 +5,13 @@ import math
 from typing import Any
 
 from torchspore.base.arguments import check_counts
+from torchspore.base.text import short
 from torchspore.engine.tensors import dtypes
 from torchspore.mindspore.common.initializer import HeUniform, Uniform, initializer
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.mint.nn import functional as F
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.ops.declaration.limits import check_lengths
 
 _MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "replicate", "circular": "circular"}
 
@@ -33,6 +35,12 @@ class _Conv(Cell):
             raise ValueError(f"{name}(padding_mode={padding_mode!r}): expected {'zeros' if self._transposed_ else ', '.join(_MODES)}.")
         if isinstance(padding, str) and (padding not in ("same", "valid") or self._transposed_):
             raise ValueError(f"{name}(padding={padding!r}): expected ints, 'same' or 'valid' ('same' and 'valid' not when transposed).")
+        if not isinstance(bias, bool):
+            raise TypeError(f"{name}(bias={short(bias)}): expected a bool, got {type(bias).__name__}.")
+        counts = (1, self._axes_) if self._transposed_ else (self._axes_,)
+        check_lengths(name, counts, wrong_count=TypeError, kinds=(tuple, list), kernel_size=kernel_size, stride=stride, dilation=dilation)
+        if not isinstance(padding, str):
+            check_lengths(name, counts, 0, wrong_count=TypeError, kinds=(tuple, list), padding=padding)
         self.in_channels, self.out_channels, self.groups, self.has_bias = in_channels, out_channels, groups, bias
         self.kernel_size, self.stride, self.dilation = (self._each_(value) for value in (kernel_size, stride, dilation))
         self.padding = padding if isinstance(padding, str) else self._each_(padding)

@@ -14,6 +14,7 @@ from torchspore.mindspore.mint.nn import functional as F
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.normalization import LayerNormExt
 from torchspore.mindspore.ops import synchronized
+from torchspore.mindspore.ops.declaration.limits import checked, real
 
 
 def _filled(value: str, shape: Any, name: str, dtype: Any, trains: bool = True) -> Parameter:
@@ -108,6 +109,7 @@ class SyncBatchNorm(_BatchNorm):
 class GroupNorm(Cell):
     """Normalizes each of `num_groups` groups of channels (axis 1); `affine` sets whether weight and bias exist."""
 
+    @checked(eps=real())
     def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, dtype: Any = None) -> None:
         super().__init__()
         check_counts("GroupNorm", num_groups=num_groups, num_channels=num_channels)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.arguments import is_int
 from torchspore.mindspore.mint.nn import functional as F
 from torchspore.mindspore.nn.cell import Cell
 
@@ -18,9 +19,13 @@ class _Pad(Cell):
         name = type(self).__name__
         if not isinstance(padding, (int, tuple, list)) or isinstance(padding, bool):
             raise TypeError(f"{name}(padding={padding!r}): expected an int or a tuple of ints, got {type(padding).__name__}.")
+        if not isinstance(padding, int) and not all(is_int(part) for part in padding):
+            raise TypeError(f"{name}(padding={padding!r:.40}): expected ints.")
         listed = (padding,) * (2 * self._axes_) if isinstance(padding, int) else tuple(padding)
-        if len(listed) % 2 or not 2 <= len(listed) <= 2 * self._axes_:
+        if len(listed) != 2 * self._axes_:
             raise ValueError(f"{name}(padding={padding!r}): expected an int or {2 * self._axes_} of them.")
+        if self._mode_ != "constant" and min(listed) < 0:
+            raise ValueError(f"{name}(padding={padding!r}): expected ints from 0 on.")
         self.padding: tuple[int, ...] = listed
         self.value: float | None = None
 
