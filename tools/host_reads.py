@@ -3,6 +3,7 @@
 
     tools/host_reads.py            prints the list
     tools/host_reads.py --check    fails where a call has no reason in tools/host_reads.json, or a reason has no call
+    tools/host_reads.py --seen F   prints waits of a run on the stand-in with STAND_IN_WAITS=F whose function has no such call
 
 On an accelerator such a call makes Python wait for the device, or moves memory. The list comes from the source, so it also names calls
 whose tensor is always on the host; the reason then says so. The stand-in accelerator (tests/stand_in) counts the waits of a program.
@@ -49,6 +50,33 @@ CREATES = {"tensor", "as_tensor", "from_numpy"}
 CONVERSIONS = {"bool", "int", "float"}
 NUMPY = {"np", "numpy", "real"}
 
+NOT_IN_TEXT = {
+    "data size": (
+        "mindspore/ops/indexing.py::part_of", "mindspore/ops/indexing.py::setitem", "mindspore/ops/sparse_tensors.py::coo_add",
+        "mindspore/ops/coo_primitives.py::sparse_add_op", "mindspore/numpy/array_ops.py::repeat",
+    ),
+    "length": ("mindspore/ops/diagonals.py::_matrix", "mindspore/ops/statistics.py::_logcumsumexp", "mindspore/ops/fourier.py::_window"),
+    "number": (
+        "mindspore/ops/special.py::polygamma", "mindspore/ops/special.py::logspace", "mindspore/ops/special.py::_logspace",
+        "mindspore/ops/statistics.py::_histogram", "mindspore/ops/coo_primitives.py::indexes",
+    ),
+    "error": (
+        "engine/functional/ctc.py::check", "mindspore/ops/statistics.py::cov", "mindspore/ops/grad_structures.py::lstsq_v2_grad_op",
+        *(f"mindspore/ops/matrices.py::{name}" for name in (
+            "_matrix_inverse", "pinv", "matrix_power", "cholesky", "_svd", "eigvals", "_tridiagonal_solve", "matrix_solve",
+            "_lstsq", "cond",
+        )),
+        *(f"mindspore/scipy/linalg.py::{name}" for name in ("_inverse", "_factor", "_eigen")),
+    ),
+    "host algorithm": ("mindspore/ops/ctc.py::_alphas",),
+    "literal": ("mindspore/numpy/grids.py::_along",),
+    "once": ("graph/passes/precision/policy.py::_is_supported",),
+    "of its caller": (
+        "engine/autograd/integer_gradients.py::_Shadows.__torch_function__", "graph/specialization/compiled_graph.py::Graph.run",
+    ),
+}
+"""Functions that a run on the stand-in accelerator saw waiting (`--seen`) and whose text does not show it: an index may be a mask, a number
+a Tensor, and torch checks matrices. The keys are those of REASONS."""
 REASONS = {
     "length": "A Tensor names lengths, axes or numbers of a call. The shape of the result depends on it, so the host has to know it.",
     "data size": "The size of the result depends on values. torch waits for it in the same operator.",
@@ -63,6 +91,7 @@ REASONS = {
     "host value": "The value is on the host already.",
     "once": "It runs when a graph is captured, loaded or compared, or when a net is built: not in a step.",
     "exchange": "Processes agree on something before a run; the exchange is not part of a step.",
+    "of its caller": "It runs operators that other functions write, and those are listed.",
     "move": "It is the move to the host or the device that the program or a switch asks for.",
 }
 
@@ -157,11 +186,54 @@ def problems(table: dict[str, str]) -> list[str]:
     return lines + [f"{TABLE.name}: {key}: the source has no such call any more; remove it." for key in table if key not in keys]
 
 
+def unlisted_waits(seen: Path) -> list[str]:
+    """Return the waits that a run on the stand-in noted in functions without a listed call: `nonzero at ops/experts.py:94 (function)`."""
+    functions = {(call.file, call.function) for call in calls()}
+    functions |= {(file, name) for keys in NOT_IN_TEXT.values() for file, _, name in (key.partition("::") for key in keys)}
+    lines: dict[str, None] = {}
+    for place in seen.read_text(encoding="utf-8").splitlines():
+        reason, _, where = place.partition(" at ")
+        path, _, number = where.rpartition(":")
+        file = path.partition("/src/torchspore/")[2]
+        is_cold = any(file == cold or file.startswith(f"{cold}/") for cold in COLD)
+        if not file or is_cold or not file.startswith(HOT):
+            continue
+        function = _function_at(SOURCE / file, int(number))
+        if not any((file, name) in functions for name in _outer_scopes(function)):
+            lines[f"{reason} at src/torchspore/{file}:{number} ({function})"] = None
+    return list(lines)
+
+
+def _function_at(path: Path, line: int) -> str:
+    """Return the dotted name of the innermost function or class that contains a line."""
+    names: list[str] = []
+    nodes: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    while nodes:
+        node = nodes.pop()
+        for child in ast.iter_child_nodes(node):
+            if not isinstance(child, ast.stmt) or not child.lineno <= line <= (child.end_lineno or child.lineno):
+                continue
+            if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                names.append(child.name)
+            nodes = [child]
+    return ".".join(names)
+
+
+def _outer_scopes(function: str) -> list[str]:
+    """Return `a.b.c`, `a.b` and `a`: a call may be listed for a function that is defined inside."""
+    parts = function.split(".")
+    return [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
+
+
 def main() -> int:
     """Print the list, or its problems; return 1 if there are problems."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--check", action="store_true", help="fail where a call has no reason or a reason has no call")
+    parser.add_argument("--seen", type=Path, metavar="FILE", help="print waits of a run on the stand-in whose function has no listed call")
     options = parser.parse_args()
+    if options.seen:
+        print("\n".join(unlisted_waits(options.seen)))
+        return 0
     table: dict[str, str] = json.loads(TABLE.read_text(encoding="utf-8"))
     if options.check:
         wrong = problems(table)
@@ -172,6 +244,9 @@ def main() -> int:
         print(f"src/torchspore/{call.file}:{call.line}  {call.text}  [{table.get(call.key, 'no reason')}]")
     for reason, count in Counter(table.get(call.key, "no reason") for call in listed).most_common():
         print(f"{count:5}  {reason}: {REASONS.get(reason, 'to be justified')}")
+    for reason, keys in NOT_IN_TEXT.items():
+        for key in keys:
+            print(f"       seen on the stand-in: {key}  [{reason}]")
     for cold, reason in COLD.items():
         print(f"       not listed: {cold}, {reason}")
     return 0

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from stand_in.backend import begin
-from stand_in.counting import counted, counts, events
+from stand_in.counting import counted, counts, events, places
 from stand_in.hazards import faults
 from stand_in.operators import failing
 from stand_in.skipped import reason_for
@@ -61,5 +61,8 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print what ran on the device."""
+    """Print what ran on the device, and append the lines that waited to the file that STAND_IN_WAITS names."""
+    if file := os.environ.get("STAND_IN_WAITS"):
+        with open(file, "a", encoding="utf-8") as waits:
+            waits.writelines(f"{place}\n" for place in places)
     terminalreporter.write_line(f"stand-in: {dict(counts)}")

@@ -10,11 +10,18 @@ from typing import Any
 import torch
 from torch.utils import backend_registration
 
-from stand_in import guard, memory, operators, pinned, randomness, recurrent, streams
+from stand_in import guard, memory, norms, operators, pinned, randomness, recurrent, streams
 from stand_in.counting import count_wait
 from stand_in.memory import NAME
 
 devices = randomness.devices
+
+
+def _memory_of(device: Any) -> memory.MemoryCount:
+    """Return the count of a device: a number, a torch.device, or None for the current one."""
+    if device is None:
+        return memory.memory_counts[torch.accelerator.current_device_index()]
+    return memory.memory_counts[device if isinstance(device, int) else torch.device(device).index or 0]
 
 
 class Module(backend_registration._DummyBackendModule):
@@ -31,7 +38,7 @@ class Module(backend_registration._DummyBackendModule):
         return "a stand-in accelerator"
 
     def get_device_properties(self, device: Any = None) -> Any:
-        return types.SimpleNamespace(name=self.get_device_name(), total_memory=2**34)
+        return types.SimpleNamespace(name=self.get_device_name(), total_memory=memory.TOTAL)
 
     def get_amp_supported_dtype(self) -> list[torch.dtype]:
         return [torch.float16, torch.bfloat16]
@@ -51,23 +58,30 @@ class Module(backend_registration._DummyBackendModule):
             generator.manual_seed(seed)
 
     def memory_stats(self, device: Any = None) -> dict[str, int]:
-        """Return how many bytes tensors hold, under the names of torch.cuda."""
-        stored, peak = memory.memory_count.now, memory.memory_count.peak
-        return {"allocated_bytes.all.current": stored, "allocated_bytes.all.peak": peak,
-                "reserved_bytes.all.current": stored, "reserved_bytes.all.peak": peak}
+        """Return how many bytes tensors hold and how many are reserved, under the names of torch.cuda."""
+        count = _memory_of(device)
+        return {"allocated_bytes.all.current": count.now, "allocated_bytes.all.peak": count.peak,
+                "reserved_bytes.all.current": count.reserved, "reserved_bytes.all.peak": count.reserved_peak}
 
     def memory_allocated(self, device: Any = None) -> int:
-        return memory.memory_count.now
+        return _memory_of(device).now
 
     def mem_get_info(self, device: Any = None) -> tuple[int, int]:
-        """Return the free bytes and all bytes of a device that has 16 GiB."""
-        return 2**34 - memory.memory_count.now, 2**34
+        """Return the free bytes and all bytes of a device."""
+        return memory.TOTAL - _memory_of(device).reserved, memory.TOTAL
+
+    def set_per_process_memory_fraction(self, fraction: float, device: Any = None) -> None:
+        """Limit the memory to a part of what the device has. Raises ValueError for a part that is negative or above 1."""
+        if not 0 <= fraction <= 1:
+            raise ValueError(f"Invalid fraction value: {fraction}. Allowed range: 0~1")
+        _memory_of(device).limit = int(fraction * memory.TOTAL)
 
     def reset_peak_memory_stats(self, device: Any = None) -> None:
-        memory.memory_count.peak = memory.memory_count.now
+        _memory_of(device).reset_peak()
 
     def empty_cache(self) -> None:
-        """Memory that no tensor holds is given back at once."""
+        for count in memory.memory_counts:
+            count.empty_cache()
 
     def synchronize(self, device: Any = None) -> None:
         synchronize(device)
@@ -97,7 +111,7 @@ def register() -> Module:
         ("convolution_overrideable", operators.convolution), ("convolution_backward_overrideable", operators.convolution_backward),
         ("resize_", operators.resize), ("set_.source_Storage_storage_offset", operators.set_storage),
         ("_to_copy", operators.to_copy), ("record_stream", operators.record_stream), ("_fused_sgd_", operators.fused_sgd),
-        ("_fused_sgd_.tensor_lr", operators.fused_sgd), *recurrent.KERNELS.items(),
+        ("_fused_sgd_.tensor_lr", operators.fused_sgd), *recurrent.KERNELS.items(), *norms.KERNELS.items(),
         *((operator._schema.name.removeprefix("aten::") + f".{operator._overloadname}".removesuffix(".default"),
            partial(operators.run, operator)) for operator in operators.DIRECT),
     ):

@@ -13,18 +13,22 @@ counts: Counter[str] = Counter()
 synchronizations."""
 events: list[str] = []
 """Each wait and each transfer, in order, with the lines of torchspore and of the program."""
+places: Counter[str] = Counter()
+"""How often each line of torchspore waited, by reason: `nonzero at /.../ops/search.py:3`, over the whole process."""
 
 
 def count_wait(reason: str) -> None:
     """Count a wait of Python for the device."""
     counts["waits"] += 1
-    _note(reason)
+    text = f"{reason} at {describe_caller()}"
+    places[text.partition(" for ")[0]] += 1
+    _note(text)
 
 
 def count_transfer(direction: str) -> None:
     """Count a transfer; `direction` is `to_device` or `to_host`."""
     counts[direction] += 1
-    _note(direction)
+    _note(f"{direction} at {describe_caller()}")
 
 
 def describe_caller() -> str:
@@ -45,7 +49,7 @@ def describe_caller() -> str:
 
 
 def _note(text: str) -> None:
-    events.append(f"{text} at {describe_caller()}")
+    events.append(text)
     del events[:-10_000]
 
 

@@ -121,6 +121,9 @@ def _infer(operator: Any, arguments: Any, keywords: Any, results_of_caller: set[
             shapes = operator(*meta_arguments, **meta_keywords)
     except Exception:                       # no meta kernel, or operands that the kernel itself refuses in better words
         return None
+    if operator is torch.ops.aten.native_batch_norm.default and not arguments[5]:
+        # Without training the host's kernel keeps nothing for the gradient; `norms` adds what an accelerator keeps.
+        shapes = (shapes[0], *(torch.empty(0, dtype=shape.dtype, device="meta") for shape in shapes[1:]))
     leaves = pytree.tree_leaves(shapes)
     if not all(isinstance(leaf, torch.Tensor) or leaf is None for leaf in leaves) or any(
         isinstance(leaf, torch.Tensor) and leaf.device.type != "meta" for leaf in leaves
@@ -180,6 +183,8 @@ def _work(operator: Any, arguments: Any, keywords: Any, results: Any) -> Callabl
                 continue
             if target.shape != value.shape:
                 raise AssertionError(f"{operator}: torch's meta kernel gives the shape {target.shape}, the operator {value.shape}")
+            if target.dtype != value.dtype:
+                raise AssertionError(f"{operator}: torch's meta kernel gives the dtype {target.dtype}, the operator {value.dtype}")
             target.copy_(value)
 
     return _below_autograd(work)

@@ -22,19 +22,55 @@ _header = ctypes.pythonapi.PyCapsule_GetPointer
 _header.restype, _header.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 
 
+TOTAL = 2**34
+"""The bytes of memory of each device."""
+_BLOCK = 512
+"""torch.cuda takes memory in multiples of this."""
+
+
 @dataclass
 class MemoryCount:
-    """The bytes that storages of the device hold, now and at most."""
+    """The bytes of one device that its storages hold and that are reserved, now and at most, as torch.cuda counts them.
 
+    Released memory stays reserved until `empty_cache`, or until a storage does not fit without it.
+    """
+
+    index: int
+    limit: int = TOTAL
     now: int = 0
     peak: int = 0
+    reserved: int = 0
+    reserved_peak: int = 0
 
-    def add(self, size: int) -> None:
+    def add(self, storage: torch.UntypedStorage) -> None:
+        """Count a new storage, and its release. Raises torch.OutOfMemoryError where it goes beyond the limit."""
+        size = -(-storage.nbytes() // _BLOCK) * _BLOCK
+        if self.now + size > self.limit:
+            raise torch.OutOfMemoryError(
+                f"stand-in out of memory. Tried to allocate {size / 2**20:.2f} MiB. GPU {self.index} has a total capacity of "
+                f"{TOTAL / 2**30:.2f} GiB, of which this process may take {self.limit / 2**20:.2f} MiB; {self.now / 2**20:.2f} MiB are "
+                "allocated.")
         self.now += size
-        self.peak = max(self.peak, self.now)
+        self.reserved = max(self.reserved, self.now)
+        if self.reserved > self.limit:
+            self.empty_cache()
+        self.peak, self.reserved_peak = max(self.peak, self.now), max(self.reserved_peak, self.reserved)
+        weakref.finalize(storage, self._release, size).atexit = False
+
+    def _release(self, size: int) -> None:
+        self.now -= size
+
+    def empty_cache(self) -> None:
+        """Give memory that no storage holds back."""
+        self.reserved = self.now
+
+    def reset_peak(self) -> None:
+        """Begin the largest figures anew."""
+        self.peak, self.reserved_peak = self.now, self.reserved
 
 
-memory_count = MemoryCount()
+memory_counts = [MemoryCount(index) for index in range(2)]
+"""The memory of each device."""
 
 
 def is_on_device(value: Any) -> bool:
@@ -102,8 +138,7 @@ class Pairs:
         if entry is None:
             flat = view_of_host(storage, torch.uint8, 0, (storage.nbytes(),), (1,))
             entry = _import(flat, _DEVICE_KIND, self.index).untyped_storage()
-            memory_count.add(storage.nbytes())
-            weakref.finalize(entry, memory_count.add, -storage.nbytes()).atexit = False
+            memory_counts[self.index].add(entry)
             self._connect(storage, entry)
         tensor = view_of_device(entry, values.dtype, values.storage_offset(), values.shape, values.stride())
         tensor = tensor.conj() if values.is_conj() else tensor

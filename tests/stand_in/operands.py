@@ -11,6 +11,15 @@ from stand_in.memory import NAME, is_on_device
 
 _INDEXING = {"index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index", "_unsafe_index_put"}
 """Operators that take indices of the host for a tensor of the device, and wait for their transfer."""
+_WRITING_INDEXED = _INDEXING - {"index", "_unsafe_index"}
+_aten = torch.ops.aten
+_WAITING = {
+    _aten._local_scalar_dense.default, _aten.nonzero.default, _aten.masked_select.default, _aten.equal.default, _aten._unique2.default,
+    _aten.is_nonzero.default, _aten.bincount.default, _aten.unique_dim.default, _aten.unique_consecutive.default,
+    _aten.unique_dim_consecutive.default, _aten._linalg_check_errors.default, _aten._linalg_eigh.eigenvalues, _aten._linalg_svd.U,
+    _aten.linalg_eig.default, _aten._linalg_eigvals.default, _aten.linalg_lstsq.default,
+}
+"""Operators that need values on the host before Python goes on: numbers, shapes that depend on values, checks of results."""
 _NUMBERS_AS_TENSORS = {
     f"{name}{suffix}" for name in ("add", "div", "divide", "mul", "multiply", "sub", "subtract", "true_divide", "floor_divide")
     for suffix in ("", "_")
@@ -46,6 +55,29 @@ def is_view(operator: Any) -> bool:
     """Return whether an operator's results only show the memory of its operands, so that it reads no values."""
     results = operator._schema.returns
     return bool(results) and all(result.alias_info is not None and not result.alias_info.is_write for result in results)
+
+
+def needs_values(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
+    """Return whether CUDA's kernel needs values on the host before Python goes on."""
+    if operator in _WAITING or (torch.Tag.dynamic_output_shape in operator.tags and operator is not _aten.index.Tensor):
+        named = _by_name(operator, arguments, keywords)
+        return operator is not _aten.repeat_interleave.Tensor or named.get("output_size") is None
+    name = operator.overloadpacket.__name__
+    if name in _WRITING_INDEXED:                          # a mask becomes indices; torch fills in one number of the host without them
+        named = _by_name(operator, arguments, keywords)
+        is_number = named["values"].numel() == 1 and not is_on_device(named["values"])
+        return not is_number and any(is_on_device(index) and index.dtype in (torch.bool, torch.uint8) for index in named["indices"])
+    if name == "multinomial":                             # CUDA's algorithm for draws without replacement checks the sums
+        named = _by_name(operator, arguments, keywords)
+        return not named.get("replacement") or named["num_samples"] == 1
+    if name == "histc":                                   # the bounds of the data are asked for
+        named = _by_name(operator, arguments, keywords)
+        return bool(named.get("min", 0) == named.get("max", 0))
+    return False
+
+
+def _by_name(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any]:
+    return {**{argument.name: value for argument, value in zip(operator._schema.arguments, arguments)}, **keywords}
 
 
 def check_devices(operator: Any, arguments: Any, keywords: Any) -> None:

@@ -10,25 +10,19 @@ from torch.utils import _pytree as pytree
 from stand_in import hazards, late, memory, pinned, randomness, streams
 from stand_in.counting import count_transfer, count_wait, counts
 from stand_in.memory import NAME, Pairs, is_on_device
-from stand_in.operands import check_devices, with_tensors, written_ids
+from stand_in.operands import check_devices, needs_values, with_tensors, written_ids
 
 _aten = torch.ops.aten
 failing: set[str] = set()
 """Names of operators that fail on the device; the next synchronization reports it, as a kernel's assertion does."""
 has_failed = False
-_WAITING = {
-    _aten._local_scalar_dense.default, _aten.nonzero.default, _aten.masked_select.default, _aten.equal.default, _aten._unique2.default,
-    _aten.is_nonzero.default, _aten.bincount.default, _aten.unique_dim.default, _aten.unique_consecutive.default,
-    _aten.unique_dim_consecutive.default, _aten.repeat_interleave.Tensor, _aten._linalg_check_errors.default,
-}
-"""Operators that need values on the host before Python goes on: numbers, shapes that depend on values, checks of results."""
 _METADATA = {_aten.as_strided.default, _aten.view.default, _aten._reshape_alias.default, _aten.view.dtype}
 """Operators that read no values: torch's own kernels for the host run on the device's tensor itself."""
 DIRECT = (
     _aten.smooth_l1_loss.default, _aten.kaiser_window.default, _aten.kaiser_window.periodic, _aten.kaiser_window.beta,
 )
 """Operators that torch builds of others for devices, in ways that only its own devices can follow; here the host's kernel runs."""
-_HALF = (torch.float16, torch.bfloat16)
+HALF = (torch.float16, torch.bfloat16)
 _HOST_KERNELS = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
 
 
@@ -45,7 +39,7 @@ def run(operator: Any, *arguments: Any, **keywords: Any) -> Any:
         fail()
     check_devices(operator, arguments, keywords)
     arguments = with_tensors(operator, arguments)
-    if operator in _WAITING:
+    if needs_values(operator, arguments, keywords):
         count_wait(str(operator))
         if streams.is_late:
             late.before_waiting(operator, arguments)
@@ -159,7 +153,7 @@ def convolution(x: torch.Tensor, weight: torch.Tensor, *options: Any) -> Any:
 
     The results are contiguous, because torch's fake tensors have them so for such a device.
     """
-    if x.dtype in _HALF:
+    if x.dtype in HALF:
         wide = [None if value is None else value.float() for value in (x, weight, options[0])]
         return run(_aten.convolution.default, *wide, *options[1:]).to(x.dtype).contiguous()
     return run(_aten.convolution.default, x, weight, *options).contiguous()
@@ -167,7 +161,7 @@ def convolution(x: torch.Tensor, weight: torch.Tensor, *options: Any) -> Any:
 
 def convolution_backward(gradient: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, *options: Any) -> Any:
     """Run the gradient of a convolution."""
-    if x.dtype in _HALF:
+    if x.dtype in HALF:
         results = run(_aten.convolution_backward.default, gradient.float(), x.float(), weight.float(), [weight.shape[0]], *options)
     else:
         results = run(_aten.convolution_backward.default, gradient, x, weight, [weight.shape[0]], *options)
@@ -176,7 +170,7 @@ def convolution_backward(gradient: torch.Tensor, x: torch.Tensor, weight: torch.
 
 def fused_sgd(parameters: Any, gradients: Any, moments: Any, *, lr: Any, momentum: float, weight_decay: float, **options: Any) -> None:
     """Run a step of SGD. torch's kernel for the host leaves full vectors of half precision as they are where there is no momentum."""
-    if not momentum and not options["maximize"] and any(p.dtype in _HALF for p in parameters):
+    if not momentum and not options["maximize"] and any(p.dtype in HALF for p in parameters):
         for p, g in zip(parameters, gradients):
             p.copy_(p.float() - lr * (g.float() + weight_decay * p.float()))
         return

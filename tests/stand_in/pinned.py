@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from stand_in.memory import NAME
+from stand_in.memory import NAME, view_of_device
 
 _aten = torch.ops.aten
 _storages: set[int] = set()
@@ -70,3 +70,12 @@ def register() -> None:
         return storage.device.type == NAME or resizable(storage)
 
     torch.UntypedStorage.resizable = is_resizable
+    clone = torch.UntypedStorage.clone
+
+    def clone_storage(storage: torch.UntypedStorage) -> torch.UntypedStorage:
+        # torch's allocator for such a device gives no memory, and the process ends; copy.deepcopy of a tensor comes here.
+        if storage.device.type != NAME:
+            return clone(storage)
+        return view_of_device(storage, torch.uint8, 0, (storage.nbytes(),), (1,)).clone().untyped_storage()
+
+    torch.UntypedStorage.clone = clone_storage

@@ -39,7 +39,6 @@ SKIPPED = {
     "test_torch_border.py::test_a_torch_parameter_that_would_get_no_gradient_raises*": _TORCH,
     "test_torch_border.py::test_dlpack_cannot_carry_a_gradient*": "torch has no DLPack number for a device of Python",
     "test_torch_tensors.py::*": _TORCH,
-    "test_hal.py::test_memory_of_a_gpu_is_counted": "it asks CUDA for the device's capability",
     "test_cases.py::test_case[[]nn_more_losses:sampled_softmax*": _MASKS,
     "test_layers_by_hand.py::test_sampled_softmax*": _MASKS,
     "test_parameter_draws.py::test_an_accelerator_expects_as_many*": "it compares with the CPU's draws",

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 import json
+from pathlib import Path
 
 import host_reads
 import pytest
@@ -39,3 +40,20 @@ def test_a_missing_an_unknown_and_a_stale_reason_are_named() -> None:
     missing, unknown, stale = host_reads.problems(table)
     assert "no reason in tools/host_reads.json" in missing and key in missing
     assert "'because' is no reason" in unknown and "has no such call any more" in stale
+
+
+def test_waits_of_a_run_are_named_where_no_call_is_listed(tmp_path: Path) -> None:
+    def line_of(file: str, text: str) -> str:
+        lines = (host_reads.SOURCE / file).read_text(encoding="utf-8").splitlines()
+        return f"{host_reads.SOURCE / file}:{next(number for number, line in enumerate(lines, 1) if text in line)}"
+
+    listed = next(iter(host_reads.calls()))
+    seen = tmp_path / "waits.txt"
+    seen.write_text("\n".join([
+        f"item at {host_reads.SOURCE / listed.file}:{listed.line}",                          # a listed call
+        f"nonzero at {line_of('base/frames.py', 'def user_line')}",                          # no hot path
+        "nonzero at no line of a program",
+        f"nonzero at {line_of('mindspore/ops/arithmetic.py', 'def ')}", f"nonzero at {line_of('mindspore/ops/arithmetic.py', 'def ')}",
+    ]), encoding="utf-8")
+    unlisted, = host_reads.unlisted_waits(seen)
+    assert unlisted.startswith("nonzero at src/torchspore/mindspore/ops/arithmetic.py:")

@@ -79,6 +79,12 @@ def user_line(skip: int = 1) -> str | None:
     return None if position is None else f"{position[0]}:{position[1]}"
 
 
+def line_prefix() -> str:
+    """Return the user's line as `train.py:12: `, the beginning of a message, or an empty text if no user function runs."""
+    line = user_line(2)
+    return "" if line is None else f"{line}: "
+
+
 def relative_line(where: str) -> str:
     """Return `file:line` with a path relative to the working folder if the file is inside it."""
     path, _, line = where.rpartition(":")

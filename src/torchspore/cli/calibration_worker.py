@@ -11,6 +11,10 @@ from collections.abc import Callable, Sequence
 import torch
 import torch.distributed as dist
 
+from torchspore.engine.devices import gpu_kinds
+
+_LIBRARIES = {gpu_kinds.CUDA: "nccl", gpu_kinds.XPU: "xccl"}
+"""torch's library of collectives for each type of GPU that has one."""
 _SIZES = (1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24)
 """Bytes of a sum."""
 _ROUNDS = 7
@@ -31,8 +35,8 @@ def median_seconds(run: Callable[[], object], rounds: int = _ROUNDS, calls: int 
 
 
 def _wait_for_device() -> None:
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
+    if torch.accelerator.is_available():
+        torch.accelerator.synchronize()
 
 
 def fitted_line(sizes: Sequence[float], seconds: Sequence[float]) -> tuple[float, float]:
@@ -45,14 +49,22 @@ def fitted_line(sizes: Sequence[float], seconds: Sequence[float]) -> tuple[float
     return max(latency, 1e-9), 1 / max(slope, 1e-15)
 
 
+def library_of_gpus(count: int) -> str:
+    """Return torch's library of collectives where each process has a GPU; an empty text where they measure the CPU."""
+    module = gpu_kinds.module()
+    return _LIBRARIES.get(gpu_kinds.device_type(), "") if gpu_kinds.is_available() and module.device_count() >= count else ""
+
+
 def main(rank: int, count: int, folder: str) -> None:
     """Measure, and print the result in process 0."""
-    is_cuda = torch.cuda.is_available() and torch.cuda.device_count() >= count
+    library = library_of_gpus(count)
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // count))
-    dist.init_process_group("nccl" if is_cuda else "gloo", init_method=f"file://{folder}/store", rank=rank, world_size=count)
-    device = torch.device("cuda", rank) if is_cuda else torch.device("cpu")
-    side = 4096 if is_cuda else 512
-    matrix, flat = torch.randn(side, side, device=device), torch.randn(1 << (26 if is_cuda else 23), device=device)
+    dist.init_process_group(library or "gloo", init_method=f"file://{folder}/store", rank=rank, world_size=count)
+    device = torch.device(gpu_kinds.device_type(), rank) if library else torch.device("cpu")
+    if library:
+        torch.accelerator.set_device_index(rank)
+    side = 4096 if library else 512
+    matrix, flat = torch.randn(side, side, device=device), torch.randn(1 << (26 if library else 23), device=device)
     small, target = torch.randn(4, device=device), torch.empty_like(flat)
     operations = 2 * side**3 / median_seconds(lambda: matrix @ matrix, calls=5)
     memory = 2 * flat.numel() * flat.element_size() / median_seconds(lambda: target.copy_(flat))
@@ -60,8 +72,8 @@ def main(rank: int, count: int, folder: str) -> None:
     buffers = [torch.zeros(size // 4, device=device) for size in _SIZES]
     seconds = [median_seconds(lambda buffer=buffer: dist.all_reduce(buffer), calls=5) for buffer in buffers]  # type: ignore[misc]
     latency, bandwidth = fitted_line([2 * size * (count - 1) / count for size in _SIZES], seconds)
-    if is_cuda:
-        capacity = torch.cuda.get_device_properties(device).total_memory
+    if library:
+        capacity = gpu_kinds.module().get_device_properties(device).total_memory
     else:
         capacity = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // count
     dist.barrier()

@@ -13,7 +13,7 @@ import pytest
 import torch
 from mindspore import hal
 
-from torchspore.cli import doctor
+from torchspore.cli import calibration_worker, doctor
 from torchspore.context import effects
 from torchspore.context.options import OPTIONS
 from torchspore.context.public import get_context, scope, set_context
@@ -234,6 +234,12 @@ def test_several_processes_are_refused_on_mps(monkeypatch: pytest.MonkeyPatch) -
 def test_the_library_of_several_processes(monkeypatch: pytest.MonkeyPatch, type_name: str, backend: str) -> None:
     monkeypatch.setattr(device, "current", lambda: torch.device(type_name, 0))
     assert groups._backend() == backend
+
+
+def test_calibration_measures_the_gpus_where_each_process_has_one(kind: str) -> None:
+    library = {"xpu": "xccl", "mps": ""}[kind]
+    count = FIGURES[kind]["device_count"]
+    assert calibration_worker.library_of_gpus(count) == library and calibration_worker.library_of_gpus(count + 1) == ""
 
 
 def test_rocm_has_the_names_of_cuda(monkeypatch: pytest.MonkeyPatch) -> None:

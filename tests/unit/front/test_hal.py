@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import mindspore as ms
 import pytest
+import torch
 from mindspore import Tensor, device_context, hal, ops
 
 OTHER = next((target for target in ("GPU", "Ascend") if not hal.is_available(target)), None)
@@ -47,4 +48,6 @@ def test_memory_of_a_gpu_is_counted() -> None:
     tensor = Tensor([1.0]) + ops.ones((1024, 1024))
     hal.synchronize()
     assert hal.memory_allocated("GPU") >= before + tensor.nbytes and hal.max_memory_allocated("GPU") >= hal.memory_allocated("GPU")
-    assert hal.get_device_properties(0, "GPU").total_memory > 0 and len(hal.get_device_capability(0, "GPU")) == 2
+    assert hal.get_device_properties(0, "GPU").total_memory > 0
+    capability = hal.get_device_capability(0, "GPU")
+    assert (capability is None or len(capability) == 2) and (capability is not None or not torch.cuda.is_available())

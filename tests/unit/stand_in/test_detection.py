@@ -30,10 +30,20 @@ def test_operands_on_different_devices(name: str, second: str, outcomes: dict[st
 
 @pytest.mark.parametrize(("name", "counts"), [
     ("synchronization", {"to_host": 1, "waits": 1}), ("shape_that_depends_on_values", {"waits": 1}),
+    ("values_that_a_mask_writes", {"waits": 1}),
     ("host_copy", {"to_host": 1, "waits": 1}), ("transfer", {"to_device": 1}),
 ])
 def test_what_a_training_step_does_apart_from_computing(name: str, counts: dict[str, int], outcomes: dict[str, list[Any]]) -> None:
     assert outcomes[name] == [counts, {}]
+
+
+def test_calls_of_torch_that_wait(outcomes: dict[str, list[Any]]) -> None:
+    waiting, others = outcomes["hidden_waits"]
+    assert sorted(waiting) == sorted((
+        "index", "index_put", "unique", "repeat_interleave", "one_hot", "allclose", "inv", "eigh", "svd", "multinomial", "histc",
+        "length of a slice", "in", "format",
+    ))
+    assert others == {}
 
 
 @pytest.mark.parametrize(("name", "sentence"), [

@@ -1,7 +1,8 @@
 """Suites of this repository on the stand-in accelerator, each part in a process of its own: a crash costs one part.
 
 `-m slow` runs all of it: the parity records in both modes, the front end's tests, and those of data, checkpoints, training and
-semi_auto_parallel. The streams of the data pipeline, of offloading and of `hal` run where the stand-in executes late.
+semi_auto_parallel. A sixth of the records, and the streams of the data pipeline, of offloading and of `hal`, run where the stand-in
+executes late.
 """
 from __future__ import annotations
 
@@ -49,6 +50,12 @@ LATE = ["train/test_loops.py", "dataset/test_batch_arrays.py", "dataset/test_dat
 def test_parity_records(number: int) -> None:
     """Both modes of every case of the files: `PARITY` leaves none of them to the slow tests."""
     run("tests/parity/test_cases.py", parity=",".join(RECORDS[number]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(0, len(RECORDS), 6))
+def test_parity_records_of_what_executes_late(number: int) -> None:
+    run("tests/parity/test_cases.py", parity=",".join(RECORDS[number]), is_late=True)
 
 
 @pytest.mark.sample

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from torchspore.base import progress
-from torchspore.base.frames import relative_line, user_line, warn
+from torchspore.base.frames import line_prefix, relative_line, user_line, warn
 from torchspore.base.text import format_bytes, with_hint
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
@@ -88,7 +88,7 @@ def _on_cpu(name: str | None) -> Outcome:
 
 def counting() -> bool:
     """Begins to count, and to note the lines of operators; says whether memory can be counted."""
-    with progress.waiting(f"{user_line()}: the counter of memory", "is being compiled; this happens once."):
+    with progress.waiting(f"{line_prefix()}the counter of memory", "is being compiled; this happens once."):
         if not allocator.is_on and allocator.start():
             memory_owners.note_lines(True)
     return allocator.is_on

@@ -12,7 +12,7 @@ import torch
 
 from torchspore.base import event_log
 from torchspore.base.context_values import during
-from torchspore.base.frames import user_line
+from torchspore.base.frames import line_prefix
 from torchspore.context import effects
 from torchspore.engine.torch_internals import torch_private
 from torchspore.graph.backend import kernel_store
@@ -101,7 +101,7 @@ def compile_single_kernel(module: torch.fx.GraphModule) -> Kernel | None:
 
 def _report_failure(subject: str) -> None:
     text = f"{subject}, and {_COMPILER.failure}; graphs run without them."
-    print(f"torchspore: {user_line()}: {text}", file=sys.stderr)
+    print(f"torchspore: {line_prefix()}{text}", file=sys.stderr)
     effects.note("compiler", text)
 
 

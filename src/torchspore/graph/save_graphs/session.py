@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from torchspore.base import progress
-from torchspore.base.frames import user_line
+from torchspore.base.frames import line_prefix, user_line
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
@@ -26,7 +26,7 @@ def compiling(name: str, settings: Settings, keeps_lines: bool) -> AbstractConte
             around.enter_context(_recorded(name, settings))
         elif STORE.source("save_graphs_path")[0] != "default":
             effects.report("save_graphs_path", _OFF)
-        around.enter_context(progress.waiting(f"{user_line()}: {name}", text))
+        around.enter_context(progress.waiting(f"{line_prefix()}{name}", text))
         around.enter_context(provenance.debug_level_of(keeps_lines))
         return around.pop_all()
 

@@ -8,14 +8,14 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.base import progress
-from torchspore.base.frames import user_line
+from torchspore.base.frames import line_prefix
 from torchspore.engine.functional.half_precision import HALVES, is_fast
 from torchspore.engine.tensors import tree
 
 
 def waiting(nodes: Callable[[], Iterable[Node]], operators: int) -> AbstractContextManager[None]:
     """Print that a graph of `operators` operators runs for the first time, if the block takes long. `nodes` returns all nodes."""
-    return progress.waiting(f"{user_line()}: a graph of {operators:,} operators", lambda: f"runs for the first time{_slowness(nodes())}.")
+    return progress.waiting(f"{line_prefix()}a graph of {operators:,} operators", lambda: f"runs for the first time{_slowness(nodes())}.")
 
 
 def _slowness(nodes: Iterable[Node]) -> str:

@@ -135,9 +135,9 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> T:
     t, points, values = together(t, points, values)
     high = torch.searchsorted(points, t.contiguous()).clamp(1, max(points.shape[0] - 1, 1)).clamp(max=points.shape[0] - 1)
     low = (high - 1).clamp(min=0)
-    width = points[high] - points[low]
-    share = torch.where(width == 0, torch.zeros_like(width), (t - points[low]) / torch.where(width == 0, torch.ones_like(width), width))
-    out = values[low] + share * (values[high] - values[low])
+    first, width = points.take(low), points.take(high) - points.take(low)
+    share = torch.where(width == 0, torch.zeros_like(width), (t - first) / torch.where(width == 0, torch.ones_like(width), width))
+    out = values.take(low) + share * (values.take(high) - values.take(low))
     before = values[0] if left is None else to_tensor(left).to(out.dtype)
     after = values[-1] if right is None else to_tensor(right).to(out.dtype)
     return torch.where(t < points[0], before, torch.where(t > points[-1], after, out))

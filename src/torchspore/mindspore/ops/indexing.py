@@ -138,6 +138,10 @@ def _part_by_axes(t: torch.Tensor, at: tuple[Any, ...]) -> torch.Tensor:
     return t
 
 
+def _is_mask_of(t: torch.Tensor, at: Any) -> bool:
+    return isinstance(at, torch.Tensor) and at.dtype is torch.bool and 0 < at.ndim <= t.ndim and at.shape == t.shape[: at.ndim]
+
+
 def setitem(self: Any, index: Any, value: Any) -> None:
     """Write `value` into the part at `index`, in place."""
     try:
@@ -151,6 +155,11 @@ def setitem(self: Any, index: Any, value: Any) -> None:
             source = creation.from_data(source if isinstance(source, np.ndarray) else np.asarray(source))
         if isinstance(source, torch.Tensor):
             source = source.to(self._t.dtype)
+            if not source.ndim and self._t.device.type != "cpu" and _is_mask_of(self._t, at):
+                # An index of a mask would make torch read on the host how many elements the mask has.
+                mask = at.reshape(*at.shape, *[1] * (self._t.ndim - at.ndim))
+                modify(self, lambda t: t.masked_fill_(mask, source))
+                return
         modify(self, lambda t: t.__setitem__(at, source))
     except (LookupError, RuntimeError, TypeError, ValueError, ArithmeticError, AttributeError, MemoryError) as error:
         raise _explained(self, f"x[{_index_text(index)}] = {shown(value)}", error) from None

@@ -1,6 +1,7 @@
 """Losses from margins, distances and distributions."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -149,7 +150,11 @@ def gaussian_nll_loss(x: T, target: T, var: T, full: bool = False, eps: float = 
     if x.shape != target.shape or var.shape not in (x.shape, x.shape[:-1], (*x.shape[:-1], 1)):
         x, target, var = torch.broadcast_tensors(x, target, var)
     smallest = torch.clamp(var, min=eps)                # no gradient below eps, where torch's loss has a huge one
-    return F.gaussian_nll_loss(x, target, smallest, full=full, eps=eps, reduction=reduction)
+    if smallest.ndim < x.ndim:
+        smallest = smallest.unsqueeze(-1)
+    # torch's function computes the same, and first asks on the host whether a variance is negative.
+    losses = 0.5 * (torch.log(smallest) + (x - target) ** 2 / smallest)
+    return reduced(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)
 
 
 @op()

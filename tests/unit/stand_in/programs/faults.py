@@ -86,6 +86,46 @@ def shape_that_depends_on_values(is_faulty: bool) -> dict[str, int]:
     return count_of(make_step(lambda x, loss: x[x > 0] if is_faulty else ops.where(x > 0, x, loss)))
 
 
+def values_that_a_mask_writes(is_faulty: bool) -> dict[str, int]:
+    def write(x: Any, loss: Any) -> Any:
+        copy = x.copy()
+        if is_faulty:
+            copy[x > 0] = loss.expand(copy.size)
+        copy[x > 0] = loss
+        copy[x[:, 0] > 0] = loss * 2
+        return copy.masked_fill(x > 0, loss)
+
+    return count_of(make_step(write))
+
+
+def hidden_waits(is_faulty: bool) -> dict[str, int]:
+    """Count the waits of calls of torch that have no name of a read, beside those of similar calls."""
+    x, numbers = torch.rand(4, 4, device=HERE), torch.arange(4, device=HERE) + 0
+    mask, square = x > 0.5, x @ x.T + torch.eye(4, device=HERE)
+    waiting: dict[str, Callable[[], Any]] = {
+        "index": lambda: x[mask], "index_put": lambda: x.index_put((mask,), x[0, :1]), "unique": lambda: numbers.unique(),
+        "repeat_interleave": lambda: x.repeat_interleave(numbers, 0), "one_hot": lambda: torch.nn.functional.one_hot(numbers),
+        "allclose": lambda: torch.allclose(x, x), "inv": lambda: torch.linalg.inv(square), "eigh": lambda: torch.linalg.eigh(square),
+        "svd": lambda: torch.linalg.svd(x), "multinomial": lambda: torch.multinomial(x, 2), "histc": lambda: torch.histc(x),
+        "length of a slice": lambda: x[: numbers[2]], "in": lambda: 2 in numbers, "format": lambda: f"{x[0, 0]:.1f}",
+    }
+    others: dict[str, Callable[[], Any]] = {
+        "index": lambda: x[numbers], "index_put": lambda: x.index_put((mask,), torch.tensor(0.0)), "unique": lambda: numbers.sort(),
+        "repeat_interleave": lambda: x.repeat_interleave(numbers, 0, output_size=6),
+        "one_hot": lambda: torch.nn.functional.one_hot(numbers, 4), "allclose": lambda: torch.isclose(x, x).all(),
+        "inv": lambda: torch.linalg.inv_ex(square), "eigh": lambda: torch.linalg.qr(x), "svd": lambda: torch.linalg.vector_norm(x),
+        "multinomial": lambda: torch.multinomial(x, 2, True), "histc": lambda: torch.histc(x, 4, 0.0, 1.0),
+        "length of a slice": lambda: x[: 2], "in": lambda: (numbers == 2).any(), "format": lambda: f"{x.shape}",
+    }
+    counts = {}
+    for name, call in (waiting if is_faulty else others).items():
+        with stand_in.counted() as count:
+            call()
+        if count["waits"]:
+            counts[name] = count["waits"]
+    return counts
+
+
 def host_copy(is_faulty: bool) -> dict[str, int]:
     return count_of(make_step(lambda x, loss: x.asnumpy().sum() if is_faulty else x.sum()))
 
@@ -235,7 +275,8 @@ def gradients_on_their_stream(is_faulty: bool) -> list[str]:
 
 
 CASES = (
-    operands, operands_of_two_accelerators, synchronization, shape_that_depends_on_values, host_copy, transfer, early_read,
+    operands, operands_of_two_accelerators, synchronization, shape_that_depends_on_values,
+    values_that_a_mask_writes, hidden_waits, host_copy, transfer, early_read,
     early_read_behind_an_event, early_write, pinned_memory_is_overwritten, host_reads_too_early, memory_of_another_stream,
     result_of_another_stream, memory_in_programs_of_mindspore, gradients_on_their_stream,
 )

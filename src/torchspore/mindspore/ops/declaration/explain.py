@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from torchspore.base.frames import user_frame
+from torchspore.base.frames import line_prefix
 from torchspore.base.text import show_full, with_hint, without_addresses
 from torchspore.engine.execution import unsupported_dtypes
 from torchspore.engine.memory import limit
@@ -146,10 +146,7 @@ def _reason(function: Callable[..., Any], arguments_by_name: dict[str, Any], err
         return reason(function.__name__, {}, deep)
 
 
-def user_line() -> str:
-    """Return the user's current line as `train.py:12: `, or an empty string if there is none."""
-    location = user_frame()
-    return f"{location[0]}:{location[1]}: " if location else ""
+user_line = line_prefix
 
 
 def name_of(function: Callable[..., Any]) -> str:

@@ -39,8 +39,11 @@ def normalized_axis(axis: int, ndim: int) -> int:
 def counted(pick: Callable[[T], T], indices: T, length: int) -> T:
     """Return `pick(indices)`, with negative indexes counted from the end.
 
-    torch's kernels refuse negative indexes. Few programs have any, so this handles them only after a refusal.
+    torch's kernels refuse negative indexes. Few programs have any, so on the CPU this handles them only after a refusal. The kernels of an
+    accelerator run later, and a refusal there ends all work of the process on the device.
     """
+    if indices.device.type != "cpu":
+        return pick(torch.where(indices < 0, indices + length, indices))
     try:
         return pick(indices)
     except (RuntimeError, IndexError):

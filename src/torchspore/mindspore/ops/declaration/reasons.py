@@ -208,6 +208,12 @@ def _reason(template: str, hint: str | None = None) -> _Say:
     return lambda match, arguments: (template.format(*match.groups()), hint)
 
 
+def _devices(match: re.Match[str], arguments: dict[str, Any]) -> tuple[str, str | None]:
+    """Explain operands on two devices: PyTorch tensors of the program, for torchspore moves Tensors itself."""
+    first, second = (name for name in match.groups() if name)
+    return f"expected values on one device, got {first} and {second}.", "x.move_to moves a Tensor, x.to a PyTorch tensor"
+
+
 FROM_THE_END = 1 << 62
 """Replaces a negative index of operators that do not count from the end, so that every kernel refuses it."""
 
@@ -224,6 +230,8 @@ _PATTERNS: tuple[
 ] = tuple((re.compile(pattern, re.S), kind, say) for pattern, kind, say in (
     (r"The size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at non-singleton dimension (\d+)", ValueError, _broadcast),
     (r"to have (\d+) channels, but got (\d+) channels", ValueError, _channels),
+    (r"same device, but (?:found at least two devices, (\S+) and ([^\s!]+)|got .*? is on ([^\s,]+), different from other tensors on (\S+))",
+     RuntimeError, _devices),
     (r"Sizes of tensors must match|expects each tensor to be equal size|Tensors must have same number of dimensions", ValueError, _shapes),
     (r"shape '\[([-\d, ]*)\]' is invalid for input of size (\d+)", ValueError, _elements),
     (
