@@ -35,7 +35,7 @@ def test_what_is_installed() -> None:
     alone = versions._requirements(versions.COMBINATIONS["oldest"], Path("/tree"))
     assert alone == ["torch==2.11.0", "numpy==1.26.4", "pytest>=8", "pytest-xdist>=3.6", "--editable", "/tree"]
     full = versions._requirements(versions.COMBINATIONS["no-video"], Path("/tree"))
-    assert full[-1] == "/tree[export,encryption,server,summary,text]" and any(text.startswith("mypy") for text in full)
+    assert full[-1] == "/tree[completion,export,encryption,server,summary,text]" and any(text.startswith("mypy") for text in full)
     assert not any(text.startswith("torchspore") for text in full)
 
 
