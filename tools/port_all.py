@@ -3,7 +3,8 @@
 
     tools/port_all.py                    tests/scripts/programs/models; prints the table
     tools/port_all.py FILE ...           these programs
-    tools/port_all.py --write            writes docs/reference/ports.md
+    tools/port_all.py --mindcv FOLDER    a model of each family of MindCV, of which `pip download mindcv==0.3.0` was unpacked there
+    tools/port_all.py --write            writes docs/reference/ports.md; the rows of MindCV stay as they are without --mindcv
 
 A program runs in a process of its own, which has the imports of this one.
 """
@@ -20,19 +21,20 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests/scripts/programs")]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests/scripts/programs"), str(ROOT / "tools")]
 PAGE = ROOT / "docs/reference/ports.md"
 SECONDS = 300
 
 
 def port_one(path: str) -> dict[str, Any]:
-    """Port and verify the Cells of a program; return what a row of the table says."""
+    """Port and verify the Cells of a program, or of `FILE.py:function`; return what a row of the table says."""
     from torchspore.port import whole
 
-    outcome = whole.port_file(path)
+    path, _, function = path.partition(":")
+    outcome = whole.port_file(path) if not function else _port_function(path, function)
     ported = outcome.ported
     row: dict[str, Any] = {
-        "program": Path(path).stem, "classes": ported.classes,
+        "program": function or Path(path).stem, "classes": ported.classes, "files": len(ported.files),
         "omitted_classes": {name: problem.text for name, problem in ported.omitted_classes.items()},
         "problems": [f"line {problem.line}: {problem.text}" for problem in ported.problems],
         "verdicts": [[each.name, each.forward, each.gradient, each.precision, each.reason, each.is_equal] for each in outcome.verdicts],
@@ -42,9 +44,37 @@ def port_one(path: str) -> dict[str, Any]:
     return row
 
 
+def _port_function(path: str, function: str) -> Any:
+    """Port a function of MindCV and the Cells that it needs, with the smallest pictures that they take."""
+    from packages.with_mindcv import _sizes
+
+    from torchspore.port import whole
+    from torchspore.port.source import PortError
+
+    for size in _sizes(function):
+        try:
+            return whole.port_file(path, [function], "num_classes=10", [f"2,3,{size},{size}"])
+        except PortError:
+            if size != _sizes(function)[0]:
+                raise
+    raise AssertionError
+
+
+def families(folder: str) -> list[str]:
+    """Return FILE.py:function of one model of each family of MindCV."""
+    sys.path.insert(0, folder)
+    from mindcv.models import model_entrypoint  # type: ignore[import-not-found]
+    from packages.with_mindcv import rows
+
+    names = [name for name, *_ in rows({"families": True, "ours": False, "work": Path()})]
+    files = {name: model_entrypoint(name).__module__.replace(".", "/") + ".py" for name in names}
+    return [f"{Path(folder, file)}:{name}" for name, file in files.items()]
+
+
 def failed_row(path: str, problem: str) -> dict[str, Any]:
     """Return the row of a program without a result."""
-    return {"program": Path(path).stem, "classes": [], "omitted_classes": {}, "problems": [problem], "verdicts": []}
+    name = path.partition(":")[2] or Path(path).stem
+    return {"program": name, "files": 0, "classes": [], "omitted_classes": {}, "problems": [problem], "verdicts": []}
 
 
 def _in_child(path: str, result: str) -> None:
@@ -96,8 +126,34 @@ def describe(row: dict[str, Any]) -> str:
     return f"{'verified' if is_verified(row) else 'FAILED':9}{row['program']:22}{forward:9.1e}{gradient:9.1e}  {'; '.join(reasons)}"
 
 
+_MINDCV = "## MindCV"
+
+
+def mindcv_section(rows: list[dict[str, Any]]) -> str:
+    """Return the section about MindCV: a model of each family, with the modules that it needs."""
+    count = sum(map(is_verified, rows))
+    lines = [
+        _MINDCV, "", "`tools/port_all.py --mindcv FOLDER` ports the function that creates a model, and the modules of MindCV 0.3.0 that it",
+        f"needs, without manual edits: {count} of {len(rows)} models, one of each family, are verified.", "",
+        "| model | verified | results | gradients | reason |", "|---|---|---|---|---|",
+    ]
+    for row in rows:
+        lines.append(f"| {row['program']} | {'yes' if is_verified(row) else 'no'} | {_differences(row)} | {_reasons(row)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _differences(row: dict[str, Any]) -> str:
+    numbers = [max((verdict[index] for verdict in row["verdicts"]), default=float("nan")) for index in (1, 2)]
+    return " | ".join(f"{number:.0e}" if number == number else "" for number in numbers)
+
+
+def _reasons(row: dict[str, Any]) -> str:
+    reasons = row["problems"] + [f"{verdict[0]}: {verdict[4] or 'differs'}" for verdict in row["verdicts"] if not verdict[5]]
+    return "; ".join([*reasons, *row["omitted_classes"]]).replace("|", "\\|")
+
+
 def page(rows: list[dict[str, Any]]) -> str:
-    """Return the text of docs/reference/ports.md."""
+    """Return the text of docs/reference/ports.md up to MindCV."""
     count = sum(map(is_verified, rows))
     lines = [
         "# Ported programs", "",
@@ -108,26 +164,32 @@ def page(rows: list[dict[str, Any]]) -> str:
         "| program | verified | results | gradients | Cells | not ported |", "|---|---|---|---|---|---|",
     ]
     for row in rows:
-        forward = max((verdict[1] for verdict in row["verdicts"]), default=float("nan"))
-        gradient = max((verdict[2] for verdict in row["verdicts"]), default=float("nan"))
-        reasons = row["problems"] + [f"{verdict[0]}: {verdict[4] or 'differs'}" for verdict in row["verdicts"] if not verdict[5]]
-        text = "; ".join([*reasons, *row["omitted_classes"]]).replace("|", "\\|")
-        numbers = " | ".join(f"{number:.0e}" if number == number else "" for number in (forward, gradient))
-        lines.append(f"| {row['program']} | {'yes' if is_verified(row) else 'no'} | {numbers} | {len(row['classes'])} | {text} |")
+        state = "yes" if is_verified(row) else "no"
+        lines.append(f"| {row['program']} | {state} | {_differences(row)} | {len(row['classes'])} | {_reasons(row)} |")
     return "\n".join(lines) + "\n"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="*")
+    parser.add_argument("--mindcv", metavar="FOLDER", help="a folder with MindCV 0.3.0: one model of each family")
     parser.add_argument("--write", action="store_true", help="write docs/reference/ports.md")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    files = arguments.files or [str(path) for path in sorted((ROOT / "tests/scripts/programs/models").glob("*.py"))]
+    if arguments.mindcv:
+        import torchspore
+
+        torchspore.install()
+    files = families(arguments.mindcv) if arguments.mindcv else arguments.files
+    files = files or [str(path) for path in sorted((ROOT / "tests/scripts/programs/models").glob("*.py"))]
     rows = port_all(files)
     print(f"{sum(map(is_verified, rows))} of {len(rows)} verified")
     if arguments.write:
-        PAGE.write_text(page(rows), encoding="utf-8")
+        programs, _, mindcv = PAGE.read_text(encoding="utf-8").partition(_MINDCV)
+        if arguments.mindcv:
+            PAGE.write_text(programs + mindcv_section(rows), encoding="utf-8")
+        else:
+            PAGE.write_text(page(rows) + ("\n" + _MINDCV + mindcv if mindcv else ""), encoding="utf-8")
     return 0
 
 

@@ -32,19 +32,21 @@ def parser() -> Parser:
     """Return the parser of the command."""
     command = Parser(
         prog="torchspore port",
-        description="Writes PyTorch source for the Cells of a file, and compares it with the original: the same weights and inputs, "
-                    "results and gradients to 1e-5. By default the file runs as under `torchspore run`, and the first call of each Cell "
-                    "is compared.",
+        description="Writes PyTorch source for the Cells of a file and its training, and compares it with the original: the same weights "
+                    "and inputs, results and gradients to 1e-5; of a training script losses and weights of three steps. The file runs "
+                    "as under `torchspore run`.",
         examples=["torchspore port resnet.py --out resnet_torch.py --report port.html",
-                  "torchspore port model.py:Net --args 10 --example 8,3,32,32"],
+                  "torchspore port model.py:Net --args 10 --example 8,3,32,32", "torchspore port train.py --out ported/"],
     )
     command.add_argument("source", metavar="FILE.py[:CLASS]", help="a file; all its Cells, or one with what it needs")
-    command.add_argument("--out", metavar="FILE", help="where the source is written (default: the standard output)")
+    command.add_argument("--out", metavar="PATH",
+                        help="where the source is written (default: the standard output); a folder if the port has several files")
     command.add_argument("--args", metavar="TEXT",
                         help="arguments of the class, as in a call: --args \"10, width=32\"; the file is imported, not run")
     command.add_argument("--example", metavar="SHAPE", action="append", default=[],
                         help="an input of the comparison: 8,3,32,32 or 4,16,int32:100 (integers below 100); repeat it for further inputs")
     command.add_argument("--report", metavar="FILE.html", help="a page with both sources side by side, reasons and differences")
+    command.add_argument("--cells", action="store_true", help="only the Cells of a training script, not its training")
     command.add_argument("--no-verify", action="store_true", help="writes the source without running anything")
     return command
 
@@ -52,12 +54,18 @@ def parser() -> Parser:
 def _port(options: argparse.Namespace, path: str, names: list[str] | None) -> int:
     from torchspore.port import report, whole
 
-    outcome = whole.port_file(path, names, options.args, options.example, not options.no_verify)
+    with_script = not (options.cells or options.args or options.example)
+    outcome = whole.port_file(path, names, options.args, options.example, not options.no_verify, with_script)
     if outcome.ported.problems:
         print(report.problems(path, outcome.ported), file=sys.stderr)
         return FAILED
     content = report.headed(outcome)
-    if options.out:
+    files = {**outcome.ported.files, outcome.entry: content}
+    if len(files) > 1:
+        _write_files(options.out, files, path)
+    elif options.out and Path(options.out).suffix != ".py":
+        _write_files(options.out, {Path(path).name: content}, path)
+    elif options.out:
         Path(options.out).write_text(content, encoding="utf-8")
     else:
         print(content, end="")
@@ -65,3 +73,16 @@ def _port(options: argparse.Namespace, path: str, names: list[str] | None) -> in
     if options.report:
         Path(options.report).write_text(report.page(path, content, outcome), encoding="utf-8")
     return FAILED if any(not verdict.is_equal for verdict in outcome.verdicts) else 0
+
+
+def _write_files(out: str | None, files: dict[str, str], path: str) -> None:
+    """Write the files of a port below a folder. Raises PortError for anything else than a folder."""
+    from torchspore.port.source import PortError
+
+    if out is None or out.endswith(".py") or Path(out).is_file():
+        names = ", ".join(sorted(files))
+        raise PortError(f"{path}: the port has {len(files)} files ({names}). Pass a folder for them: --out DIR.")
+    for name, text in files.items():
+        target = Path(out, name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")

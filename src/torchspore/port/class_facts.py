@@ -22,6 +22,9 @@ class ClassFacts:
         self.texts = {part.value for part in ast.walk(source.tree) if isinstance(part, ast.Constant) and isinstance(part.value, str)}
         self.parameters: set[str] = {name for base in bases for name in base.parameters}
         self.inlined: dict[str, tuple[str, ast.Call]] = {name: value for base in bases for name, value in base.inlined.items()}
+        self.layers: set[str] = {name for base in bases for name in base.layers}
+        """The layers of MindSpore that the class derives from."""
+        self.layers |= {name for base in node.bases if (name := source.mindspore_name(base) or "") in rules.WITH_SAME_ARGUMENTS}
         self.removed: set[str] = set()
         """The attributes whose assignment in this class is omitted."""
         self.init = next((item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == "__init__"), None)

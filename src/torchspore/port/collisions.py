@@ -15,7 +15,11 @@ def collisions(source: Source, output: ast.Module) -> list[Problem]:
     """Return the variables that hide a module which the output uses in the same function, or in the file."""
     names = bound_in(source.tree) | {name for name, dotted in source.imports.items() if not is_mindspore(dotted)}
     hidden = {name for name in names if not _is_torch(name, source)} & set(_MODULES)
-    return [problem for name in sorted(hidden) for problem in _uses(output, name)][:1] + _in_functions(output)
+    problems = [problem for name in sorted(hidden) for problem in _uses(output, name)][:1] + _in_functions(output)
+    uses_loader = any(isinstance(part, ast.Name) and part.id == "DataLoader" for part in ast.walk(output))
+    hiding = sorted(names & {"DataLoader", "Dataset", "IterableDataset"}) if uses_loader else []
+    hiding = [name for name in hiding if not source.imports.get(name, "").startswith("torch.")]
+    return problems + [Problem(0, f"{name} is a class of torch.utils.data in the output: rename it") for name in hiding]
 
 
 def _is_torch(name: str, source: Source) -> bool:

@@ -1,38 +1,20 @@
-"""The file that a port writes: which definitions, their torch form, imports, helpers."""
+"""The torch form of the definitions of a file that its Cells need."""
 from __future__ import annotations
 
 import ast
-import re
-import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from torchspore.base.suggest import closest
-from torchspore.port import helpers
-from torchspore.port.call import HELPER
 from torchspore.port.class_facts import ClassFacts, without_removed
 from torchspore.port.collisions import collisions
+from torchspore.port.compose import Shared, compose
+from torchspore.port.file import CELLS, File, defined_names
 from torchspore.port.kinds import Scope, kinds_of_calls
+from torchspore.port.project import Project
 from torchspore.port.rewrite import Rewriter
-from torchspore.port.source import PortError, Problem, Source, is_mindspore
-
-_CELLS = frozenset("nn.Cell Cell nn.LossBase nn.SequentialCell nn.CellList nn.CellDict nn.GraphCell".split())
-_TRAINING = frozenset(
-    "nn.TrainOneStepCell nn.TrainOneStepWithLossScaleCell nn.WithEvalCell nn.WithGradCell nn.ForwardValueAndGrad "
-    "nn.LearningRateSchedule nn.Optimizer nn.Metric train.Callback Callback LearningRateSchedule Optimizer Metric TrainOneStepCell "
-    "nn.DistributedGradReducer nn.Adam nn.AdamWeightDecay nn.SGD nn.Momentum nn.RMSProp nn.Adagrad nn.Lamb".split()
-)
-_GRADIENTS = frozenset(
-    "ops.GradOperation ops.grad ops.value_and_grad grad value_and_grad ops.HyperMap ops.MultitypeFuncGraph ops.Map "
-    "nn.DynamicLossScaleUpdateCell ops.vjp ops.jvp ops.Custom ops.InsertGradientOf".split()
-)
-
-
-_MODULE_METHODS = frozenset(
-    "forward train eval to parameters named_parameters buffers named_buffers modules named_modules children named_children state_dict "
-    "load_state_dict add_module register_buffer register_parameter apply zero_grad requires_grad_ set_train cells cells_and_names "
-    "get_parameters trainable_params parameters_and_names".split()
-)
-"""Methods whose override would change what torch does, or what the port writes for a call."""
+from torchspore.port.source import PortError, Problem, Source
+from torchspore.port.training.facts import is_training_script
+from torchspore.port.training.script import Script
 
 
 @dataclass
@@ -46,187 +28,75 @@ class Ported:
     classes: list[str] = field(default_factory=list)
     reasons: list[tuple[int, str]] = field(default_factory=list)
     """Lines of the source that were changed for a difference in meaning, with the comment."""
+    functions: list[str] = field(default_factory=list)
+    """Functions that create the Cells."""
+    is_script: bool = False
+    """True if the training of the file is ported too."""
+    by_hand: list[Problem] = field(default_factory=list)
+    """The statements that a script leaves to do by hand."""
+    files: dict[str, str] = field(default_factory=dict)
+    """The texts of all files by their paths, if the port has several."""
 
 
-class File:
-    """The definitions of a source file, and which of them need which."""
+def port(
+    source: Source, class_names: list[str] | None = None, omitted: dict[str, Problem] | None = None, project: Project | None = None,
+    with_script: bool = False,
+) -> Ported:
+    """Return the torch form of the Cells of a file, or of those named, without the omitted ones; `project` has the files it imports from.
 
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self.defining: dict[str, list[ast.stmt]] = {}
-        for statement in source.tree.body:
-            for name in _defined_names(statement):
-                self.defining.setdefault(name, []).append(statement)
-        self.classes = {node.name: node for node in source.tree.body if isinstance(node, ast.ClassDef)}
-
-    def bases(self, node: ast.ClassDef) -> list[str]:
-        """Return the canonical names of a class's bases: MindSpore's, or those of classes of the file."""
-        names = []
-        for base in node.bases:
-            name = self.source.mindspore_name(base)
-            if name is None and isinstance(base, ast.Name):
-                name = base.id
-            names.append(name or ast.unparse(base))
-        return names
-
-    def ancestors(self, node: ast.ClassDef) -> list[ast.ClassDef]:
-        """Return a class and its bases in the file."""
-        result = [node]
-        for name in self.bases(node):
-            if name in self.classes and self.classes[name] is not node:
-                result += self.ancestors(self.classes[name])
-        return result
-
-    def is_kind(self, node: ast.ClassDef, kinds: frozenset[str]) -> bool:
-        """Return whether a class has one of these bases, directly or through classes of the file."""
-        for name in self.bases(node):
-            if name in kinds or (name.rpartition(".")[2] in kinds and name.startswith(("nn.", "train."))):
-                return True
-            if name in self.classes and self.classes[name] is not node and self.is_kind(self.classes[name], kinds):
-                return True
-        return False
-
-    def cells(self) -> list[ast.ClassDef]:
-        """Return the Cells that are not of training."""
-        return [node for node in self.classes.values() if self.is_kind(node, _CELLS) or self.is_kind(node, _TRAINING)]
-
-    def needs(self, statement: ast.stmt) -> set[str]:
-        """Return the names that a statement reads."""
-        return free_names(statement) - (set(_defined_names(statement)) if isinstance(statement, ast.ClassDef) else set())
-
-    def obstacle(self, name: str, seen: frozenset[str] = frozenset()) -> Problem | None:
-        """Return why a definition of the file can't be ported; None if it can."""
-        if name in seen:
-            return None
-        for statement in self.defining.get(name, ()):
-            if isinstance(statement, ast.ClassDef):
-                problem = self._training(statement) or self._misfit(statement)
-                if problem is not None:
-                    return problem
-            for used in sorted(self.needs(statement)):
-                problem = self._foreign(used, statement) or self.obstacle(used, seen | {name})
-                if problem is not None:
-                    return Problem(statement.lineno, f"{name} needs {used}: {problem.text}") if used != name else problem
-        return None
-
-    def _training(self, node: ast.ClassDef) -> Problem | None:
-        if self.is_kind(node, _TRAINING):
-            return Problem(node.lineno, f"{node.name} is part of the training, not of the model")
-        for part in ast.walk(node):
-            name = self.source.mindspore_name(part) if isinstance(part, (ast.Name, ast.Attribute)) else None
-            if name in _GRADIENTS or name in _TRAINING:
-                return Problem(part.lineno, f"{node.name} trains by itself ({name})")  # type: ignore[attr-defined]
-        if any(isinstance(item, ast.FunctionDef) and item.name == "bprop" for item in node.body):
-            return Problem(node.lineno, f"{node.name} has a bprop of its own: write a torch.autograd.Function")
-        return None
-
-    def _misfit(self, node: ast.ClassDef) -> Problem | None:
-        """Return why a class can't be a Module with the same behaviour."""
-        for base, name in zip(node.bases, self.bases(node)):
-            is_layer = self.source.mindspore_name(base) is not None and name.startswith("nn.") and name not in _CELLS
-            if is_layer:
-                return Problem(node.lineno, f"{node.name} derives from {name}: derive it from nn.Cell, with the layer as an attribute")
-        hidden = _MODULE_METHODS if self.is_kind(node, _CELLS) else {"forward"}
-        for item in node.body:
-            if isinstance(item, ast.FunctionDef) and item.name in hidden:
-                return Problem(item.lineno, f"{node.name} defines {item.name}, which torch.nn.Module uses: rename it")
-        return None
-
-    def _foreign(self, name: str, statement: ast.stmt) -> Problem | None:
-        """Return why an imported name can't be used in torch."""
-        dotted = self.source.imports.get(name)
-        if dotted is None or name in self.defining or is_mindspore(dotted):
-            return None
-        root = dotted.split(".")[0]
-        if not dotted.startswith(".") and (root in sys.stdlib_module_names or root in ("numpy", "scipy", "torch", "PIL", "cv2", "tqdm")):
-            return None
-        home = dotted.rpartition(".")[0] or dotted
-        return Problem(self.source.import_nodes[name].lineno, f"{name} is imported from {home}: port that file too")
-
-    def closure(self, names: list[str]) -> set[str]:
-        """Return the definitions that these need, and themselves."""
-        needed, waiting = set[str](), list(names)
-        while waiting:
-            name = waiting.pop()
-            if name in needed or name not in self.defining:
-                continue
-            needed.add(name)
-            for statement in self.defining[name]:
-                waiting.extend(self.needs(statement))
-            if self._is_random(name):
-                waiting.extend(self._drawn_from(name, needed))
-        return needed
-
-    def _is_random(self, name: str) -> bool:
-        """Return whether a name is a generator of random numbers: what was drawn before changes what follows."""
-        values = [getattr(statement, "value", None) for statement in self.defining[name]]
-        return any(isinstance(value, ast.Call) and "random" in (self.source.dotted(value.func) or "") for value in values)
-
-    def _drawn_from(self, name: str, needed: set[str]) -> list[str]:
-        """Return the names that are drawn from a generator before the last one that is needed."""
-        drawing = [
-            statement for statement in self.source.tree.body
-            if name in self.needs(statement) and isinstance(statement, (ast.Assign, ast.AnnAssign)) and _defined_names(statement)
-        ]
-        last = max((index for index, statement in enumerate(drawing) if set(_defined_names(statement)) & needed), default=-1)
-        return [_defined_names(statement)[0] for statement in drawing[: last + 1]]
-
-
-def free_names(node: ast.AST) -> set[str]:
-    """Return the names that code reads and does not bind itself."""
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-        outside = [*node.args.defaults, *(default for default in node.args.kw_defaults if default is not None)]
-        outside += node.decorator_list if not isinstance(node, ast.Lambda) else []
-        body = node.body if isinstance(node.body, list) else [node.body]
-        bound = {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
-        bound |= {part.id for item in body for part in ast.walk(item) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
-        inner = {name for item in body for name in free_names(item)} - bound
-        return inner | {name for item in outside for name in free_names(item)}
-    if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-        bound = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
-        return {name for child in ast.iter_child_nodes(node) for name in free_names(child)} - bound
-    if isinstance(node, ast.Name):
-        return {node.id} if isinstance(node.ctx, ast.Load) else set()
-    return {name for child in ast.iter_child_nodes(node) for name in free_names(child)}
-
-
-def _defined_names(statement: ast.stmt) -> list[str]:
-    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return [statement.name]
-    if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
-        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        names = [node for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)]
-        return [node.id for node in names if isinstance(node.ctx, ast.Store)]
-    if isinstance(statement, (ast.If, ast.Try, ast.With, ast.For)):
-        return [name for child in ast.iter_child_nodes(statement) if isinstance(child, ast.stmt) for name in _defined_names(child)]
-    return []
-
-
-def port(source: Source, class_names: list[str] | None = None, omitted: dict[str, Problem] | None = None) -> Ported:
-    """Return the torch form of the Cells of a file, or of those named, without the omitted ones.
-
-    Raises PortError if there are none, or for what is not a Cell.
+    Without names, functions that create the Cells are ported too; `with_script`: and the training, if the file has any. Raises PortError
+    if there are none, or for what is neither.
     """
-    file, result = File(source), Ported()
+    file, result = project.entry if project is not None else File(source), Ported()
     for name in class_names or ():
         _check_target(file, name)
     candidates = class_names or [node.name for node in file.cells()]
-    if not candidates:
+    result.is_script = with_script and not class_names and is_training_script(file)
+    if not candidates and not result.is_script:
         raise PortError(f"{source.name}: expected a class that derives from mindspore.nn.Cell.")
     for name in candidates:
-        problem = (omitted or {}).get(name) or _metaclass(file.classes[name]) or file.obstacle(name)
+        problem = (omitted or {}).get(name) or (_metaclass(file.classes[name]) if name in file.classes else None) or file.obstacle(name)
         if problem is None:
-            result.classes.append(name)
+            (result.classes if name in file.classes else result.functions).append(name)
         elif class_names:
             result.problems.append(problem)
         else:
             result.omitted_classes[name] = problem
-    if not result.classes and not result.problems:
+    if not result.classes and not result.functions and not result.problems and not result.is_script:
         result.problems = list(result.omitted_classes.values())
     if result.problems:
         return result
-    _write(file, result)
-    return result
+    if not class_names and not result.is_script:
+        creators = _creators(file, set(result.classes))
+        result.functions = [name for name in creators if name not in (omitted or {}) and file.obstacle(name) is None]
+    return _written(file, project, result)
+
+
+def _written(file: File, project: Project | None, result: Ported) -> Ported:
+    """Write the result; without the functions that create Cells if one of these has no rule."""
+    while True:
+        attempt = Ported(
+            omitted_classes=dict(result.omitted_classes), classes=result.classes, functions=list(result.functions),
+            is_script=result.is_script)
+        Writer(file, project, attempt).write()
+        if not attempt.problems or not result.functions or not result.classes:
+            return attempt
+        result.functions.pop()
+
+
+def _creators(file: File, classes: set[str]) -> list[str]:
+    """Return the functions of a file that create its Cells and need no Cell that the program has created."""
+    def needed(name: str) -> set[str]:
+        return file.closure([name])
+
+    names = []
+    for name, statements in file.defining.items():
+        if not all(isinstance(statement, ast.FunctionDef) for statement in statements) or not needed(name) & classes:
+            continue
+        values = [each for each in needed(name) if not isinstance(file.defining[each][-1], (ast.FunctionDef, ast.ClassDef))]
+        if not any(needed(value) & classes for value in values):
+            names.append(name)
+    return names
 
 
 def _check_target(file: File, name: str) -> None:
@@ -238,6 +108,8 @@ def _check_target(file: File, name: str) -> None:
         hint = f" It is imported from {imported.rpartition('.')[0]}." if imported else f" Did you mean {near}?" if near else ""
         raise PortError(f"{where}: the file defines no class of that name.{hint}")
     statement = file.defining[name][-1]
+    if isinstance(statement, ast.FunctionDef) and _creates_cells(file, name):
+        return
     if not isinstance(statement, ast.ClassDef):
         is_lambda = isinstance(getattr(statement, "value", None), ast.Lambda)
         kind = "a lambda" if is_lambda else "a function" if isinstance(statement, ast.FunctionDef) else "a value"
@@ -247,61 +119,151 @@ def _check_target(file: File, name: str) -> None:
         raise PortError(f"{where}: expected a class that derives from mindspore.nn.Cell; its bases are {bases}.")
 
 
+def _creates_cells(file: File, name: str) -> bool:
+    """Return whether a function needs a Cell of the project."""
+    if file.project is None:
+        return bool(file.closure([name]) & {node.name for node in file.cells()})
+    needed, _ = file.project.closure([name])
+    return any(names & {node.name for node in file.project.files[module].cells()} for module, names in needed.items())
+
+
 def _metaclass(node: ast.ClassDef) -> Problem | None:
     if any(keyword.arg == "metaclass" for keyword in node.keywords):
         return Problem(node.lineno, f"{node.name} has a metaclass: what it adds to the class can't be seen in the source")
     return None
 
 
-def _write(file: File, result: Ported) -> None:
-    """Write the text of the result, or its problems."""
-    source = file.source
-    needed = file.closure(result.classes)
-    statements = [statement for statement in source.tree.body if set(_defined_names(statement)) & needed]
-    rewriter = Rewriter(source)
-    facts = _facts(file)
-    learned = _attribute_scopes(file, rewriter)
-    rewriter.called_with = kinds_of_calls(
-        {node.name: node for node in source.tree.body if isinstance(node, ast.FunctionDef)}, _scopes(file, rewriter, learned))
-    texts: list[tuple[ast.stmt, str]] = []
-    for statement in statements:
-        rewriter.forget_notes()
-        if isinstance(statement, ast.ClassDef):
-            text = _class_text(rewriter, file, statement, facts[statement.name], learned[statement.name])
-        elif isinstance(statement, ast.FunctionDef):
-            text = rewriter.function_statement(statement)
-        else:
-            text = rewriter.render(statement)
-        texts.append((statement, text))
-    result.problems = sorted(rewriter.problems, key=lambda problem: problem.line)
-    result.reasons = sorted(set(rewriter.reasons))
-    if not result.problems:
-        result.text = _compose(file, texts, rewriter)
-        result.problems = collisions(source, ast.parse(result.text))
-        result.text = "" if result.problems else result.text
+class Writer:
+    """Writes the torch form of the files of a port."""
 
+    def __init__(self, file: File, project: Project | None, result: Ported) -> None:
+        self.file, self.project, self.result = file, project, result
+        self._rewriters: dict[int, Rewriter] = {}
+        self._learned: dict[int, dict[str, dict[str, str]]] = {}
+        self._facts: dict[int, dict[str, ClassFacts]] = {}
+        self._files = [file]
+        self._called_from_elsewhere = set[str]()
+        """Functions whose calls are not all in their file."""
 
-def _facts(file: File) -> dict[str, ClassFacts]:
-    facts: dict[str, ClassFacts] = {}
-    for name, node in file.classes.items():
-        related = [other for other in file.classes.values() if node in file.ancestors(other) or other in file.ancestors(node)]
-        facts[name] = ClassFacts(file.source, node, [facts[base] for base in file.bases(node) if base in facts], related)
-    return facts
+    def write(self) -> None:
+        """Write the texts of the result, or its problems."""
+        names = [*self.result.classes, *self.result.functions]
+        if self.result.is_script:
+            names = [name for name in self.file.defining if name not in self.result.omitted_classes]
+        if self.project is None:
+            self.result.text = self._written(self.file, self.file.closure(names), None)
+            return
+        needed, handed_on = self.project.closure(names)
+        self._files = [self.project.files[module] for module in needed]
+        others = [name for file in self._files for name in file.source.imports if file.resolve(name) is not None]
+        self._called_from_elsewhere = set(others)
+        shared = Shared(self.project, needed) if len(needed) > 1 else None
+        for module, definitions in needed.items():
+            file = self.project.files[module]
+            text = self._written(file, definitions, shared, handed_on.get(module, set()))
+            self.result.files[self.project.path_of(file)] = text
+        self.result.text = self.result.files[self.project.path_of(self.file)]
+        if shared is not None and not self.result.problems:
+            self.result.files.update(shared.files())
+        if self.result.problems:
+            self.result.text, self.result.files = "", {}
 
+    def _written(self, file: File, needed: set[str], shared: Shared | None, handed_on: set[str] | frozenset[str] = frozenset()) -> str:
+        """Return the text of a file with these definitions."""
+        source, rewriter = file.source, self._rewriter(file)
+        statements = [statement for statement in source.tree.body if set(defined_names(statement)) & needed]
+        if self.result.is_script and file is self.file:
+            rewriter.script = Script(rewriter, file, self._omitted(file))
+            statements = self._script_statements(file)
+        facts, learned = self._facts_of(file), self._learned_of(file)
+        local = {node.name: node for node in source.tree.body if isinstance(node, ast.FunctionDef)}
+        calls = kinds_of_calls(local, _scopes(file, rewriter, learned))
+        rewriter.called_with = {name: kinds for name, kinds in calls.items() if name not in self._called_from_elsewhere}
+        texts: list[tuple[ast.stmt, str]] = []
+        for statement in statements:
+            rewriter.forget_notes()
+            if isinstance(statement, ast.ClassDef):
+                text = _class_text(rewriter, file, statement, facts[statement.name], learned[statement.name])
+            elif isinstance(statement, ast.FunctionDef):
+                text = without_removed(rewriter.function(statement, statement.name, self._computes(file, statement)))
+            else:
+                text = without_removed(rewriter.render(statement))
+            if text.strip():
+                texts.append((statement, text))
+        self.result.by_hand += rewriter.script.by_hand if rewriter.script is not None else []
+        is_entry = file is self.file
+        problems = [problem if is_entry else replace(problem, path=source.name) for problem in rewriter.problems]
+        self.result.problems += sorted(problems, key=lambda problem: problem.line)
+        self.result.reasons += sorted(set(rewriter.reasons)) if is_entry else []
+        if rewriter.problems:
+            return ""
+        text = compose(file, texts, rewriter, shared, handed_on)
+        self.result.problems += collisions(source, ast.parse(text))
+        return "" if self.result.problems else text
 
-def _attribute_scopes(file: File, rewriter: Rewriter) -> dict[str, dict[str, str]]:
-    """Return the kinds of the attributes of each class."""
-    learned: dict[str, dict[str, str]] = {}
-    for name, node in file.classes.items():
-        attributes: dict[str, str] = {}
-        for base in file.bases(node):
-            attributes.update(learned.get(base, {}))
-        for item in node.body:
-            if isinstance(item, ast.FunctionDef):
-                scope = Scope(file.source, rewriter.module, attributes)
-                scope.learn(item.body, item.args)
-        learned[name] = attributes
-    return learned
+    def _script_statements(self, file: File) -> list[ast.stmt]:
+        """Return the statements of a script: all but imports, docstrings, and classes that are not ported."""
+        body = file.source.tree.body
+        rest = body[1:] if ast.get_docstring(file.source.tree) is not None else body
+        return [
+            statement for statement in rest if not isinstance(statement, (ast.Import, ast.ImportFrom))
+            and not (isinstance(statement, ast.ClassDef) and statement.name in self._omitted(file))
+        ]
+
+    def _omitted(self, file: File) -> set[str]:
+        """Return the classes of a script that are not ported: Cells of the training, callbacks, metrics."""
+        for name, node in file.classes.items():
+            problem = None if name in self.result.classes else file.obstacle(name)
+            if problem is not None and name not in self.result.omitted_classes:
+                self.result.omitted_classes[name] = Problem(node.lineno, problem.text)
+        return set(self.result.omitted_classes)
+
+    def _computes(self, file: File, node: ast.FunctionDef) -> bool:
+        """Return whether a function computes with Tensors; in a script: if a Cell calls it, or it calls MindSpore."""
+        if not self.result.is_script or file is not self.file:
+            return True
+        if any(isinstance(part, (ast.Yield, ast.YieldFrom)) for part in ast.walk(node)):
+            return False
+        names = [part for part in ast.walk(node) if isinstance(part, (ast.Name, ast.Attribute))]
+        return node.name in file.closure(self.result.classes) or any(file.source.mindspore_name(part) for part in names)
+
+    def _rewriter(self, file: File) -> Rewriter:
+        if id(file) not in self._rewriters:
+            self._rewriters[id(file)] = Rewriter(file.source)
+        return self._rewriters[id(file)]
+
+    def _facts_of(self, file: File) -> dict[str, ClassFacts]:
+        """Return the facts of the classes of a file."""
+        if id(file) in self._facts:
+            return self._facts[id(file)]
+        facts = self._facts[id(file)] = {}
+        for name, node in file.classes.items():
+            bases = [self._facts_of(home).get(parent.name) for home, parent in file.parents(node)]
+            facts[name] = ClassFacts(file.source, node, [base for base in bases if base is not None], self._family(file, node))
+        return facts
+
+    def _family(self, file: File, node: ast.ClassDef) -> list[ast.ClassDef]:
+        """Return a class, its bases and the classes that derive from it."""
+        return [
+            other for home in dict.fromkeys([file, *self._files]) for other in home.classes.values()
+            if node in home.ancestors(other) or other in file.ancestors(node)
+        ]
+
+    def _learned_of(self, file: File) -> dict[str, dict[str, str]]:
+        """Return the kinds of the attributes of each class."""
+        if id(file) in self._learned:
+            return self._learned[id(file)]
+        learned = self._learned[id(file)] = {}
+        for name, node in file.classes.items():
+            attributes: dict[str, str] = {}
+            for home, parent in file.parents(node):
+                attributes.update(self._learned_of(home).get(parent.name, {}))
+            for item in node.body:
+                if isinstance(item, ast.FunctionDef):
+                    scope = Scope(file.source, self._rewriter(file).module, attributes)
+                    scope.learn(item.body, item.args)
+            learned[name] = attributes
+        return learned
 
 
 def _scopes(file: File, rewriter: Rewriter, learned: dict[str, dict[str, str]]) -> list[tuple[Scope, ast.AST]]:
@@ -320,134 +282,10 @@ def _scopes(file: File, rewriter: Rewriter, learned: dict[str, dict[str, str]]) 
 
 
 def _class_text(rewriter: Rewriter, file: File, node: ast.ClassDef, facts: ClassFacts, attributes: dict[str, str]) -> str:
-    is_cell = file.is_kind(node, _CELLS)
+    is_cell = file.is_kind(node, CELLS)
     rewriter.enter_class(facts, attributes)
     try:
         text = rewriter.class_statement(node, is_cell)
     finally:
         rewriter.leave_class()
     return without_removed(text)
-
-
-def _compose(file: File, texts: list[tuple[ast.stmt, str]], rewriter: Rewriter) -> str:
-    """Join docstring, imports, definitions and helpers."""
-    source = file.source
-    names = helpers.needed_by(rewriter.helpers)
-    early = helpers.needed_by(_needed_early(texts, set(names)))
-    taken = _all_names(source)
-    renamed = {name: f"torch_{name}" if name in taken else name for name in names}
-
-    def section(group: list[str]) -> str:
-        text = "\n\n\n".join(helpers.definitions()[name] for name in group)
-        for name, new in renamed.items():
-            text = re.sub(rf"(?<![.\w]){name}\b(?!=)", new, text) if name != new else text
-        return text
-
-    top, bottom = section(early), section([name for name in names if name not in early])
-    body = re.sub(rf"\b{HELPER}(\w+)", lambda match: renamed[match[1]], _body(source, texts))
-    code = "\n\n\n".join(part for part in (top, body, bottom) if part)
-    imports = _imports(source, code, top + bottom)
-    docstring = ast.get_docstring(source.tree, clean=False)
-    head = ""
-    if docstring is not None:
-        begin, end = source.span(source.tree.body[0])
-        head = source.text[begin:end] + "\n"
-    return f"{head}{imports}\n\n\n{code.strip()}\n"
-
-
-def _needed_early(texts: list[tuple[ast.stmt, str]], names: set[str]) -> set[str]:
-    """Return the helpers that are used when the file is imported: as a base, a default, or in a value."""
-    early = set[str]()
-    for _, text in texts:
-        for node in ast.parse(text).body:
-            parts: list[ast.AST] = [node]
-            if isinstance(node, ast.ClassDef):
-                functions = [item for item in node.body if isinstance(item, ast.FunctionDef)]
-                parts = [*node.bases, *(item for item in node.body if not isinstance(item, ast.FunctionDef))]
-                parts += [default for function in functions for default in function.args.defaults]
-            elif isinstance(node, ast.FunctionDef):
-                parts = [*node.args.defaults, *node.decorator_list]
-            used = {part.id for root in parts for part in ast.walk(root) if isinstance(part, ast.Name)}
-            early |= {name for name in names if HELPER + name in used}
-            if not isinstance(node, (ast.ClassDef, ast.FunctionDef)) and any(isinstance(part, ast.Call) for part in ast.walk(node)):
-                called = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
-                if called & {statement.name for statement, _ in texts if isinstance(statement, (ast.FunctionDef, ast.ClassDef))}:
-                    return names
-    return early
-
-
-def _body(source: Source, texts: list[tuple[ast.stmt, str]]) -> str:
-    """Join definitions with the comments above them; two empty lines around functions and classes."""
-    pieces: list[str] = []
-    before: ast.stmt | None = None
-    for statement, text in texts:
-        text = _comments_above(source, statement) + text + _comment_behind(source, statement)
-        if before is None:
-            gap = ""
-        elif isinstance(statement, (ast.ClassDef, ast.FunctionDef)) or isinstance(before, (ast.ClassDef, ast.FunctionDef)):
-            gap = "\n\n\n"
-        else:
-            gap = "\n"
-        pieces.append(gap + text)
-        before = statement
-    return "".join(pieces)
-
-
-def _comments_above(source: Source, statement: ast.stmt) -> str:
-    lines = source.text[: source.span(statement)[0]].split("\n")[:-1]
-    comments: list[str] = []
-    while lines and lines[-1].startswith("#") and not lines[-1].startswith(("#!", "# -*-")) and len(lines) > 1:
-        comments.insert(0, lines.pop() + "\n")
-    return "".join(comments)
-
-
-def _comment_behind(source: Source, statement: ast.stmt) -> str:
-    rest = source.text[source.span(statement)[1] :].split("\n", 1)[0]
-    return rest.rstrip() if rest.strip().startswith("#") else ""
-
-
-def _all_names(source: Source) -> set[str]:
-    """Return every name that the file uses, but those of MindSpore's that it imports."""
-    names = {node.id for node in ast.walk(source.tree) if isinstance(node, ast.Name)}
-    names |= {node.arg for node in ast.walk(source.tree) if isinstance(node, ast.arg)}
-    names |= {node.name for node in ast.walk(source.tree) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
-    return {name for name in names if not is_mindspore(source.imports.get(name, ""))}
-
-
-def _imports(source: Source, code: str, helper_text: str) -> str:
-    """Return the import lines that the code needs."""
-    used = {node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)}
-    standard, others = set[str](), set[str]()
-    for name in sorted(used):
-        dotted = source.imports.get(name)
-        if dotted is None or is_mindspore(dotted):
-            continue
-        node = source.import_nodes[name]
-        alias = next(alias for alias in node.names if (alias.asname or alias.name.split(".")[0]) == name)  # type: ignore[attr-defined]
-        words = alias.name + (f" as {alias.asname}" if alias.asname else "")
-        line = f"from {node.module} import {words}" if isinstance(node, ast.ImportFrom) else f"import {words}"
-        (standard if dotted.split(".")[0] in sys.stdlib_module_names else others).add(line)
-    if helper_text:
-        if "Any" in used:
-            standard.add("from typing import Any")
-        kinds = sorted({"Callable", "Sequence"} & used)
-        if kinds:
-            standard.add(f"from collections.abc import {', '.join(kinds)}")
-        if "OrderedDict" in used:
-            standard.add("from collections import OrderedDict")
-        if "math" in used:
-            standard.add("import math")
-    others |= {"import torch"} if "torch" in used else set()
-    others |= {"import torch.nn.functional as F"} if "F" in used and "F" not in _bound(source) else set()
-    from_torch = [name for name in ("Tensor", "nn") if name in used and name not in _bound(source)]
-    others |= {f"from torch import {', '.join(from_torch)}"} if from_torch else set()
-    future = "from __future__ import annotations\n\n" if helper_text or "annotations" in source.imports else ""
-    order = lambda line: (line.startswith("from"), re.sub(r"^(from|import) ", "", line).lower())
-    groups = ["\n".join(sorted(group, key=order)) for group in (standard, others) if group]
-    return future + "\n\n".join(groups)
-
-
-def _bound(source: Source) -> set[str]:
-    """Return names that the file itself defines."""
-    names = {name for statement in source.tree.body for name in _defined_names(statement)}
-    return names | {name for name, dotted in source.imports.items() if not is_mindspore(dotted)}

@@ -36,19 +36,22 @@ def array_of(text: str) -> np.ndarray[Any, Any]:
     return random.randint(0, limit, shape).astype(kind)
 
 
-def recording(path: str, name: str, arguments: str | None, texts: list[str], earlier: Recording | None = None) -> Recording:
+def recording(
+    path: str, name: str, arguments: str | None, texts: list[str], earlier: Recording | None = None, package: tuple[str, str] | None = None,
+) -> Recording:
     """Import the file, create the class and return its first call. Raises PortError with what to pass if an argument is missing."""
     recorder = Recorder({name})
-    namespace = (earlier or record.run(path, set(), as_program=False)).namespace
+    namespace = (earlier or record.run(path, set(), False, package=package)).namespace
     if name not in namespace:
         error = (earlier or Recording()).error
         raise PortError(f"{path}: the import ended before {name} was defined{f': {error}' if error else ''}.")
     cls = namespace[name]
     with recorder.active():
         classes = [value for value in namespace.values() if isinstance(value, type) and issubclass(value, nn.Cell)]
-        for each in dict.fromkeys(base for known in [cls, *classes] for base in known.__mro__ if issubclass(base, nn.Cell)):
+        for each in dict.fromkeys(base for known in classes for base in known.__mro__ if issubclass(base, nn.Cell)):
             recorder._wrap(each)
         cell = _created(cls, arguments, namespace)
+    creation = "" if isinstance(cls, type) else f"{name}({arguments or ''})"
     result = recorder.recording
     result.namespace = namespace
     inputs = [[array_of(text) for text in texts]] if texts else list(_inferred(cell, name))
@@ -60,9 +63,9 @@ def recording(path: str, name: str, arguments: str | None, texts: list[str], ear
             if texts:
                 raise PortError(f"{name} can't be called with {', '.join(texts)}: {error}") from error
             continue
-        result.calls[name] = Recorded(cell, cell, tuple(map(ArrayOfTensor, values)), {}, before, cell.training)
+        result.calls[name] = Recorded(cell, cell, tuple(map(ArrayOfTensor, values)), {}, before, cell.training, creation)
         return result
-    raise PortError(f"{name}: the inputs of construct{inspect.signature(cls.construct)} can't be inferred. "
+    raise PortError(f"{name}: the inputs of construct{inspect.signature(type(cell).construct)} can't be inferred. "
                     "Pass them: --example 8,3,32,32, or --example 4,16,int32:100 for integers below 100.")
 
 
@@ -70,10 +73,14 @@ def _created(cls: Any, arguments: str | None, namespace: dict[str, Any]) -> Any:
     call = f"{cls.__name__}({arguments or ''})"
     try:
         ast.parse(call, mode="eval")
-        return eval(call, namespace)
+        cell = eval(call, namespace)
     except Exception as error:
-        hint = "" if arguments else f" Pass its arguments: --args \"...\" for __init__{inspect.signature(cls.__init__)}."
+        signature = f"__init__{inspect.signature(vars(cls)['__init__'])}" if "__init__" in vars(cls) else f"{inspect.signature(cls)}"
+        hint = "" if arguments else f" Pass its arguments: --args \"...\" for {signature}."
         raise PortError(f"{call}: {error}.{hint}") from error
+    if not isinstance(cell, nn.Cell):
+        raise PortError(f"{call}: expected a Cell, got {type(cell).__name__}.")
+    return cell
 
 
 def _inferred(cell: Any, name: str) -> Iterator[list[np.ndarray[Any, Any]]]:

@@ -2,9 +2,12 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from typing import Any
 
+from torchspore.mindspore import nn as mindspore_nn
+from torchspore.mindspore import ops as mindspore_ops
 from torchspore.port import rules
 from torchspore.port.call import PlainNames
 from torchspore.port.rule import Bound, NoRule, Rule, bind, fill, mentioned
@@ -78,11 +81,42 @@ def with_names_of_parameters(rewriter: Any, node: ast.ListComp | ast.GeneratorEx
     }
     if not names:
         return None
-    rewriter.note("torch names the parameters of norms weight and bias")
+    words = [part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+    is_renamed = any(name in word for word in words for name in ("beta", "gamma", "embedding_table"))
+    if not is_renamed:
+        rewriter.note("torch names the parameters of norms weight and bias")
     condition = f" if {target.id}.requires_grad" if call.func.attr == "trainable_params" else ""
     outer, rewriter._replaced = rewriter._replaced, {**rewriter._replaced, **names}
     try:
-        iterated = f"{rewriter.text(call.func.value, '.')}.named_parameters(){condition}"
+        named = f"{rewriter.text(call.func.value, '.')}.named_parameters()"
+        if is_renamed:
+            named = f"{rewriter.helper('named_as_before')}({rewriter.text(call.func.value)})"
+        iterated = f"{named}{condition}"
         return rewriter.splice(node, {target: f"name, {target.id}", call: iterated})
     finally:
         rewriter._replaced = outer
+
+
+def is_missing(name: str) -> bool:
+    """Return whether MindSpore has no such operator or layer: the original fails where it is used."""
+    start, _, last = name.partition(".")
+    home = {"ops": mindspore_ops, "nn": mindspore_nn}.get(start)
+    return home is not None and "." not in last and not hasattr(home, last)
+
+
+_SAME_NAMES = frozenset(("ops.interpolate", "ops.split", *rules.WITH_SAME_ARGUMENTS))
+"""The port calls these by a function or class that takes MindSpore's arguments, if the source does not list the arguments."""
+
+
+def takes_same_arguments(rewriter: Any, name: str, node: ast.Call) -> bool:
+    """Return whether a call stays as it is but for the name: it has `**arguments`, or an argument that MindSpore refuses too."""
+    if name not in _SAME_NAMES:
+        return False
+    if any(keyword.arg is None for keyword in node.keywords):
+        if name == "ops.interpolate":
+            rewriter.note("mode='bicubic' takes other positions in torch")
+        return True
+    if not name.startswith("ops."):
+        return False
+    known = inspect.signature(getattr(mindspore_ops, name.removeprefix("ops."))).parameters
+    return any(keyword.arg not in known for keyword in node.keywords)

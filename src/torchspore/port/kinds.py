@@ -115,7 +115,7 @@ class Scope:
     def _attribute(self, node: ast.Attribute) -> str:
         if isinstance(node.value, ast.Name) and node.value.id == "self":
             return self.attributes.get(node.attr, UNKNOWN)
-        if self.source.mindspore_name(node) is not None or node.attr in _PYTHON_ATTRIBUTES:
+        if self.source.mindspore_name(node) is not None or node.attr in _PYTHON_ATTRIBUTES or node.attr.startswith("__"):
             return PYTHON
         kind = self.kind(node.value)
         return kind if node.attr in ("T", "real", "imag", "grad", "H", "mT") else UNKNOWN

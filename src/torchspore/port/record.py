@@ -4,6 +4,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import importlib
 import io
 import os
 import runpy
@@ -30,6 +31,8 @@ class Recorded:
     kwargs: dict[str, Any]
     state: dict[str, np.ndarray[Any, Any]]
     is_training: bool
+    creation: str = ""
+    """The call of the program's function that creates the Cell, if a function does."""
 
 
 @dataclass
@@ -145,16 +148,23 @@ class Recorder:
                 cls.__init__ = original  # type: ignore[misc]
 
 
-def run(path: str, names: set[str], as_program: bool, arguments: tuple[str, ...] = ()) -> Recording:
-    """Run a file as the user's program, or import it; its output is discarded. Errors are noted in the recording."""
+def run(path: str, names: set[str], as_program: bool, arguments: tuple[str, ...] = (), package: tuple[str, str] | None = None) -> Recording:
+    """Run a file as the user's program, or import it; its output is discarded. Errors are noted in the recording.
+
+    `package`: the folder at which its imports begin, and the name of its module, if it is in a package.
+    """
     recorder = Recorder(names)
-    before, folder = sys.argv, os.path.dirname(os.path.abspath(path))
+    before, folder = sys.argv, package[0] if package is not None else os.path.dirname(os.path.abspath(path))
     sys.argv = [path, *arguments]
     sys.path.insert(0, folder)
+    name = "__main__" if as_program else "ported_source"
     try:
         with recorder.active() as recording, contextlib.redirect_stdout(io.StringIO()):
             try:
-                recording.namespace = runpy.run_path(path, run_name="__main__" if as_program else "ported_source")
+                if package is not None and "." in package[1]:
+                    recording.namespace = vars(importlib.import_module(package[1]))
+                else:
+                    recording.namespace = runpy.run_path(path, run_name=name)
             except SystemExit:
                 pass
             except Exception as error:

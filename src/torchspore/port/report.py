@@ -12,7 +12,7 @@ from torchspore.port.whole import Outcome
 def problems(path: str, ported: Ported) -> str:
     """Return the list of what has no rule."""
     lines = [f"torchspore port: {path}: nothing was written; {len(ported.problems)} of its lines can't be ported:"]
-    lines += [f"  line {problem.line}: {problem.text}" for problem in ported.problems]
+    lines += [f"  {f'{problem.path}, ' if problem.path else ''}line {problem.line}: {problem.text}" for problem in ported.problems]
     return "\n".join(lines)
 
 
@@ -20,6 +20,10 @@ def headed(outcome: Outcome) -> str:
     """Return the source; if something was not verified, its first line says so."""
     ported, verdicts = outcome.ported, outcome.verdicts
     bad = [verdict for verdict in verdicts if not verdict.is_equal]
+    if ported.by_hand:
+        first = ported.by_hand[0]
+        rest = f", and {len(ported.by_hand) - 1} more" if len(ported.by_hand) > 1 else ""
+        return f"# Not verified. Left to do by hand: line {first.line}: {first.text}{rest}.\n{ported.text}"
     if bad:
         details = "; ".join(f"{verdict.name}: {_outcome(verdict)}" for verdict in bad)
         return f"# Not verified. {details}\n{ported.text}"
@@ -31,14 +35,20 @@ def headed(outcome: Outcome) -> str:
 def _outcome(verdict: Verdict) -> str:
     if verdict.reason:
         return verdict.reason
+    if verdict.steps:
+        differences = f"losses differ by {verdict.forward:.1e}, weights by {verdict.gradient:.1e}"
+        return f"after {verdict.steps} training steps {differences}, relative to the largest value"
     return f"results differ by {verdict.forward:.1e}, gradients by {verdict.gradient:.1e}, relative to the largest value"
 
 
 def summary(path: str, out: str | None, outcome: Outcome) -> str:
     """Return the lines for the terminal."""
     ported, verdicts = outcome.ported, outcome.verdicts
-    lines = [f"{path}: {', '.join(ported.classes)} ported{f' to {out}' if out else ''}"]
+    count = f" ({len(ported.files)} files)" if len(ported.files) > 1 else ""
+    parts = [*ported.classes, *ported.functions, *(["the training"] if ported.is_script else [])]
+    lines = [f"{path}: {', '.join(parts)} ported{f' to {out}{count}' if out else ''}"]
     lines += [f"  not ported: {problem.text} (line {problem.line})" for problem in ported.omitted_classes.values()]
+    lines += [f"  left to do by hand: line {problem.line}: {problem.text}" for problem in ported.by_hand]
     for verdict in verdicts:
         state = "verified" if verdict.is_equal else "NOT VERIFIED"
         parameters = f", {verdict.parameters} parameters" if verdict.parameters else ""

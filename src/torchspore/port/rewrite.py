@@ -12,6 +12,7 @@ from torchspore.port.kinds import NUMPY, PYTHON, TENSOR, UNKNOWN, Scope
 from torchspore.port.rule import Bound, NoRule, Rule, bind, literal
 from torchspore.port.source import Problem, Source
 from torchspore.port.spans import ATOMS, bound_in, children, is_self_attribute, level_in, needs_parentheses
+from torchspore.port.statements import StatementWriter
 
 _SHARED_WITH_PYTHON = frozenset(
     "copy split index count format max min sum mean all any argmax argmin reshape transpose astype repeat squeeze flatten clip std var "
@@ -20,7 +21,7 @@ _SHARED_WITH_PYTHON = frozenset(
 """Methods that arrays, strings and lists have too: outside of the computation only those of known Tensors are rewritten."""
 
 
-class Rewriter:
+class Rewriter(StatementWriter):
     """Writes the torch form of the nodes of a file."""
 
     def __init__(self, source: Source) -> None:
@@ -31,6 +32,9 @@ class Rewriter:
         self.is_computing = False
         """True inside functions that compute with Tensors: a value of unknown kind may be a Tensor."""
         self.class_facts: Any = None
+        self.script: Any = None
+        self.needs_time = False
+        """True if a loop measures the time."""
         self.function_name = ""
         self._attributes: dict[str, str] = {}
         self.called_with: dict[str, dict[str, str]] = {}
@@ -109,77 +113,12 @@ class Rewriter:
         if problem not in self.problems:
             self.problems.append(problem)
 
-    # ---- statements
-
-    def _statement(self, node: ast.stmt) -> str:
-        outer_notes, outer_line = self._notes, self._line
-        self._notes, self._line = [], node.lineno
-        handler = getattr(self, f"_write_{type(node).__name__.lower()}", None)
-        torch_text = handler(node) if handler is not None else None
-        if torch_text is None:
-            torch_text = self.splice(node)
-        indent = self.source.indent(node)
-        if indent is None:
-            outer_notes.extend(self._notes)
-        else:
-            torch_text = "".join(f"# {note}\n{indent}" for note in self._notes) + torch_text
-        self._notes, self._line = outer_notes, outer_line
-        return torch_text
-
-    def _write_import(self, _: ast.stmt) -> str:
-        self.problem(_, "an import inside a definition: move it to the top of the file")
-        return ""
-
-    def _write_importfrom(self, node: ast.ImportFrom) -> str | None:
-        return self._write_import(node) if (node.module or "").split(".")[0] == "mindspore" else None
-
-    def _write_augassign(self, node: ast.AugAssign) -> str | None:
-        kind = self.scope.kind(node.target)
-        if not self.is_computing or kind in (PYTHON, NUMPY) or isinstance(node.target, ast.Subscript):
-            return None
-        if isinstance(node.value, (ast.Tuple, ast.List, ast.ListComp)):
-            return None
-        if isinstance(node.target, ast.Name) and node.target.id in self._lists:
-            return None
-        operator = _OPERATORS[type(node.op)]
-        target = self.render(node.target)
-        value = self.text(node.value, "+")
-        self.note("not in place: MindSpore binds the name to a new Tensor") if kind == TENSOR else None
-        if (new := self._parameter_write(node.target, f"{target} {operator} {value}")) is not None:
-            return new
-        return f"{target} = {target} {operator} {value}"
-
-    def _parameter_write(self, target: ast.expr, value: str) -> str | None:
-        """Return the statement that writes into a Parameter of the class; None for another target."""
-        if self.class_facts is None or not self.is_computing or not is_self_attribute(target):
-            return None
-        if target.attr not in self.class_facts.parameters:  # type: ignore[attr-defined]
-            return None
-        return f"{self.helper('assign')}({self.render(target)}, {value})"
-
-    def _write_expr(self, node: ast.Expr) -> str | None:
-        called = node.value.func if isinstance(node.value, ast.Call) else None
-        return "pass" if isinstance(called, ast.Attribute) and called.attr == "init_parameters_data" else None     # torch's always are
-
-    def _write_assign(self, node: ast.Assign) -> str | None:
-        if self.class_facts is not None:
-            torch_text = self.class_facts.write_assignment(self, node)
-            if torch_text is not None:
-                return torch_text
-        if len(node.targets) == 1:
-            return self._parameter_write(node.targets[0], self.render(node.value)) if is_self_attribute(node.targets[0]) else None
-        return None
-
     def _write_functiondef(self, node: ast.FunctionDef) -> str:
         return self.function(node, node.name)
 
     _write_asyncfunctiondef = _write_functiondef
 
     # ---- definitions
-
-    def function_statement(self, node: ast.FunctionDef) -> str:
-        """Return the torch form of a function of the file: one that the Cells call computes with Tensors."""
-        return self.function(node, node.name, True)
 
     def enter_class(self, facts: Any, attributes: dict[str, str]) -> None:
         """Begin a class."""
@@ -199,7 +138,7 @@ class Rewriter:
                 outer = self.function_name
                 self.function_name = item.name
                 is_of_init = item.name.startswith("_make") and item.name not in self._called_by_construct(node)
-                is_computing = item.name != "__init__" and not is_of_init
+                is_computing = item.name != "__init__" and not is_of_init and (is_cell or self.script is None)
                 replaced[item] = self.function(item, names.get(item.name, item.name), is_computing)
                 self.function_name = outer
         begin = self.source.offset(node.lineno, node.col_offset)
@@ -267,17 +206,26 @@ class Rewriter:
         return f"{self.helper('floor_divide')}({self.text(node.left)}, {self.text(node.right)})"
 
     def _write_joinedstr(self, node: ast.JoinedStr) -> str:
-        for part in ast.walk(node):
-            if isinstance(part, ast.FormattedValue) and self._changes(part.value):
-                self.problem(node, "an f-string that calls MindSpore: assign the value to a name before it")
         begin, end = self.source.span(node)
-        return self.source.text[begin:end]
+        text = self.source.text[begin:end]
+        for part in ast.walk(node):
+            if not isinstance(part, ast.FormattedValue):
+                continue
+            before = ast.unparse(part.value)
+            after = self._formatted(part.value, before)
+            if after == before:
+                continue
+            if "{" + before not in text or set(after) & {'"', "'", "\\"} - set(before):
+                self.problem(node, "an f-string that calls MindSpore: assign the value to a name before it")
+            text = text.replace("{" + before, "{" + after)
+        return text
 
-    def _changes(self, node: ast.expr) -> bool:
-        """Return whether an expression has another text in torch; parts of an f-string have no positions of their own."""
-        text = ast.unparse(node)
+    def _formatted(self, node: ast.expr, text: str) -> str:
+        """Return the torch form of an expression of an f-string, which has no position."""
+        if self.script is not None and (done := self.script.formatted(node)) is not None:
+            return str(done)
         with self.source.reading(text):
-            return self.render(ast.parse(text, mode="eval").body) != text
+            return self.render(ast.parse(text, mode="eval").body)
 
     def _write_lambda(self, node: ast.Lambda) -> str:
         with self.source.hiding(bound_in(node)):
@@ -293,7 +241,7 @@ class Rewriter:
             return self._named(node)
         if isinstance(node.ctx, ast.Load) and node.attr in rules.ATTRIBUTES and self._may_be_tensor(node.value, node.attr):
             return rules.ATTRIBUTES[node.attr].format(self.text(node.value, "."))
-        if node.attr in rules.PARAMETER_NAMES or node.attr == "has_bias":
+        if node.attr in rules.PARAMETER_NAMES or node.attr in ("has_bias", "group"):
             return self._parameter_of(node)
         if node.attr == "construct":
             return f"{self.text(node.value, '.')}.forward"
@@ -302,9 +250,14 @@ class Rewriter:
     def _parameter_of(self, node: ast.Attribute) -> str | None:
         """Return torch's name of a layer's Parameter; other objects of the file may have an attribute of that name."""
         owner = layers.owner(self.source, node.value)
+        facts = self.class_facts
+        if is_self_attribute(node) and facts is not None and facts.layers and node.attr not in facts.assigned:
+            return f"self.{rules.PARAMETER_NAMES[node.attr]}" if node.attr in rules.PARAMETER_NAMES else None
         if owner == layers.OTHER:
             return None
         receiver = self.text(node.value, ".")
+        if node.attr == "group":
+            return f"{receiver}.groups" if owner == layers.LAYER else None
         if node.attr == "has_bias":
             return f"({receiver}.bias is not None)" if owner == layers.LAYER else None
         name = rules.PARAMETER_NAMES[node.attr]
@@ -320,6 +273,9 @@ class Rewriter:
         torch_text = rules.name_in_torch(name)
         if torch_text is None:
             torch_text = handed_on.reference(self, name)
+        if torch_text is None and handed_on.is_missing(name):
+            self.note(f"MindSpore 2.10 has no {name}")
+            torch_text = f'@missing("{name}")'
         if torch_text is None:
             self.problem(node, f"{name} has no rule")
             return None
@@ -346,6 +302,9 @@ class Rewriter:
             return False
         return kind == TENSOR or self.is_computing or (method not in _SHARED_WITH_PYTHON and method not in rules.ATTRIBUTES)
 
+    def _write_list(self, node: ast.List) -> str | None:
+        return self.script.list_of_groups(node) if self.script is not None else None
+
     def _write_listcomp(self, node: ast.ListComp | ast.GeneratorExp) -> str:
         with self.source.hiding(bound_in(node)):
             return handed_on.with_names_of_parameters(self, node) or self.splice(node)
@@ -360,6 +319,8 @@ class Rewriter:
 
     def _write_call(self, node: ast.Call) -> str | None:
         function = node.func
+        if self.script is not None and (torch_text := self.script.expression(node)) is not None:
+            return str(torch_text)
         name = self.source.mindspore_name(function)
         if isinstance(function, ast.Name) and function.id in self.scope.names:
             name = None
@@ -387,7 +348,7 @@ class Rewriter:
             return self._first_that_fits(
                 f"Cell.{function.attr}", rules.CELL_METHODS[function.attr], node, lambda rule: bind(rule.parameters, node, function.value)
             )
-        if function.attr in rules.METHODS and self._may_be_tensor(function.value, function.attr):
+        if function.attr in rules.METHODS and self._may_be_tensor(function.value, function.attr) and not _is_of_text(node):
             return self._method(function, node)
         return None
 
@@ -433,10 +394,11 @@ class Rewriter:
         primitives = [rule for rule in rules.find(name) if rule.inputs is not None]
         if not functions_of_name and primitives:
             return handed_on.primitive_object(self, name, primitives, node)
-        if not functions_of_name and rules.name_in_torch(name) is not None:
+        if not functions_of_name and (rules.name_in_torch(name) is not None or handed_on.is_missing(name)):
             return None
-        torch_text = self._first_that_fits(name, functions_of_name, node, lambda rule: bind(rule.parameters, node))
-        return torch_text
+        if handed_on.takes_same_arguments(self, name, node):
+            return None
+        return self._first_that_fits(name, functions_of_name, node, lambda rule: bind(rule.parameters, node))
 
     def _method(self, function: ast.Attribute, node: ast.Call) -> str | None:
         return self._first_that_fits(
@@ -477,10 +439,12 @@ class Rewriter:
 
         return self._first_that_fits(name, [rule for rule in rules.find(name) if rule.inputs is not None], node, bound_for)
 
-_OPERATORS: dict[type[ast.operator], str] = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**", ast.MatMult: "@",
-    ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
-}
+
+def _is_of_text(node: ast.Call) -> bool:
+    """Return whether a call is a method of a string or a list, which takes a text."""
+    first = node.args[0] if node.args else None
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    return name in ("split", "index", "count", "format", "search") and isinstance(first, ast.Constant) and isinstance(first.value, str)
 
 
 def _names_of_lists(node: ast.FunctionDef) -> set[str]:

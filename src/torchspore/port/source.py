@@ -21,6 +21,8 @@ class Problem:
 
     line: int
     text: str
+    path: str = ""
+    """The file, if it is not the one that the port begins with."""
 
 
 _HOMES = (
@@ -119,13 +121,14 @@ class Source:
                 self.import_nodes[name] = node
             return
         module = "." * node.level + (node.module or "")
+        start = module if module.endswith(".") else f"{module}."
         for alias in node.names:
             if alias.name == "*":
                 for name in _star_names(module):
                     self.imports[name] = f"{module}.{name}"
                     self.import_nodes[name] = node
             else:
-                self.imports[alias.asname or alias.name] = f"{module}.{alias.name}"
+                self.imports[alias.asname or alias.name] = start + alias.name
                 self.import_nodes[alias.asname or alias.name] = node
 
     def dotted(self, node: ast.AST) -> str | None:

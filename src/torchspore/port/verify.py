@@ -3,9 +3,14 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
+import importlib
+import sys
+import tempfile
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,6 +51,8 @@ class Verdict:
     precision: str = "float32"
     reason: str = ""
     """Why the class was not compared."""
+    steps: int = 0
+    """For a script: the number of training steps; `forward` is about the losses, `gradient` about the weights."""
     layers: list[tuple[str, float]] = field(default_factory=list)
     """The largest difference of the gradient of each parameter."""
 
@@ -62,6 +69,32 @@ def module_of_text(text: str, name: str = "ported") -> types.ModuleType:
     return module
 
 
+def module_of_files(files: dict[str, str], entry: str, name: str = "ported") -> types.ModuleType:
+    """Import the texts of a port of several files, and return the module of the entry; `modules` of it has all by their names."""
+    names = {path: path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path in files}
+    tops = {name.split(".")[0] for name in names.values()}
+    before = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] in tops}
+    with tempfile.TemporaryDirectory() as folder:
+        for path, text in files.items():
+            target = Path(folder, path)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, encoding="utf-8")
+        sys.path.insert(0, folder)
+        try:
+            others = [module for path, module in names.items() if path != entry or name != "__main__"]
+            modules = {module: importlib.import_module(module) for module in others}
+            if name == "__main__":                           # a script
+                modules[names[entry]] = module_of_text(files[entry], name)
+        finally:
+            sys.path.remove(folder)
+            for name in [name for name in sys.modules if name.split(".")[0] in tops]:
+                del sys.modules[name]
+            sys.modules.update(before)
+    result = modules[names[entry]]
+    result.__dict__["__modules__"] = modules
+    return result
+
+
 class Builder:
     """Creates the ported Module of a Cell from the recorded arguments of its constructor."""
 
@@ -71,6 +104,13 @@ class Builder:
         self.namespace = {"torch": torch, "nn": torch.nn, "F": torch.nn.functional, "Any": Any}
         self.namespace.update(_typing())
         exec("from __future__ import annotations\n" + "\n\n".join(helpers.definitions().values()), self.namespace)
+
+    def created(self, text: str) -> torch.nn.Module:
+        """Return the Module that a call of a function of the program creates."""
+        module = eval(text, {**self.namespace, **vars(self.ported)})
+        if not isinstance(module, torch.nn.Module):
+            raise CannotVerify(f"{text} returns {type(module).__name__}")
+        return module
 
     def build(self, cell: Any) -> torch.nn.Module:
         """Return the Module. Raises CannotVerify if its arguments are not known."""
@@ -82,12 +122,17 @@ class Builder:
         if type(cell).__module__.startswith("torchspore."):
             module = self._layer(type(cell).__name__, args, kwargs)
         else:
-            cls = getattr(self.ported, type(cell).__name__, None)
+            cls = self._counterpart(type(cell))
             if cls is None:
                 raise CannotVerify(f"{type(cell).__name__} is not ported")
             module = cls(*(self.convert(value) for value in args), **{key: self.convert(value) for key, value in kwargs.items()})
         self.modules[id(cell)] = module
         return module
+
+    def _counterpart(self, value: Any) -> Any:
+        """Return the ported class or function of the program; None if it has none."""
+        modules = vars(self.ported).get("__modules__", {})
+        return getattr(modules.get(value.__module__, self.ported), value.__name__, None)
 
     def _layer(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.nn.Module:
         """Return the torch form of a layer of MindSpore."""
@@ -139,7 +184,7 @@ class Builder:
 
     def _with_attributes(self, value: Any) -> Any:
         """Return an object of the user, such as a configuration, with its attributes in torch."""
-        if type(value).__module__ not in _OF_PROGRAMS:
+        if type(value).__module__ not in (*_OF_PROGRAMS, *vars(self.ported).get("__modules__", ())):
             return value
         copied = copy.copy(value)
         with contextlib.suppress(TypeError):                 # without attributes
@@ -148,17 +193,22 @@ class Builder:
 
     def _named(self, value: Any) -> Any:
         if not value.__module__.startswith("torchspore."):
-            return getattr(self.ported, value.__name__, value)
+            return self._counterpart(value) or value
         home = "nn" if hasattr(mindspore_nn, value.__name__) else "ops"
         return eval(self._ported_expression(f"{home}.{value.__name__}"), self.namespace)
 
 
 def _typing() -> dict[str, Any]:
     import math
+    import os
     from collections import OrderedDict
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    return {"OrderedDict": OrderedDict, "math": math, "Callable": Callable, "Sequence": Sequence, "Any": Any, "Tensor": torch.Tensor}
+    return {
+        "OrderedDict": OrderedDict, "math": math, "os": os, "np": np, "Callable": Callable, "Iterator": Iterator, "Sequence": Sequence,
+        "Any": Any, "Tensor": torch.Tensor, "optim": torch.optim, "Dataset": torch.utils.data.Dataset,
+        "IterableDataset": torch.utils.data.IterableDataset,
+    }
 
 
 def copied_parameters(cell: Any, module: torch.nn.Module) -> Iterator[tuple[str, Any, torch.Tensor]]:
@@ -172,9 +222,11 @@ def copied_parameters(cell: Any, module: torch.nn.Module) -> Iterator[tuple[str,
             if name is None:                                 # averages of InstanceNorm, which no call reads
                 continue
             try:
-                target = getattr(module.get_submodule(target_path), name)
+                target = functools.reduce(getattr, name.split("."), module.get_submodule(target_path))       # name.0 of a ParameterTuple
             except AttributeError as error:
                 raise CannotVerify(f"{path or 'the Cell'}.{attribute} has no counterpart: {error}") from error
+            if target is None and not name.startswith("running"):
+                raise CannotVerify(f"{path or 'the Cell'}.{attribute} has no counterpart: the Module has None")
             if isinstance(target, torch.Tensor):
                 yield f"{path}.{attribute}".lstrip("."), parameter, target
 
@@ -182,7 +234,7 @@ def copied_parameters(cell: Any, module: torch.nn.Module) -> Iterator[tuple[str,
 def compare(recorded: Recorded, builder: Builder, precision: torch.dtype = torch.float32, is_other_mode: bool = False) -> Verdict:
     """Compare a Cell and its ported Module at the recorded call; `is_other_mode`: in evaluation if it was training, and the reverse."""
     verdict = Verdict(type(recorded.cell).__name__, precision=str(precision).removeprefix("torch."))
-    module = builder.build(recorded.original)
+    module = builder.build(recorded.original) if not recorded.creation else builder.created(recorded.creation)
     for path, parameter in recorded.cell.parameters_and_names():
         if path in recorded.state:
             parameter.set_data(Tensor(recorded.state[path]))
@@ -348,10 +400,10 @@ def _compared(ported: types.ModuleType, recorded: Recorded, recording: Recording
     return verdict
 
 
-def verify(ported_text: str, class_names: list[str], recording: Recording) -> list[Verdict]:
+def verify(ported_text: str | types.ModuleType, class_names: list[str], recording: Recording) -> list[Verdict]:
     """Compare the classes that the recording has calls of. In float64 where float32 exceeds the tolerance by rounding."""
     verdicts = []
-    ported = module_of_text(ported_text)
+    ported = module_of_text(ported_text) if isinstance(ported_text, str) else ported_text
     for name in class_names:
         recorded = recording.calls.get(name)
         if recorded is None:

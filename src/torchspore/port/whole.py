@@ -2,12 +2,15 @@
 from __future__ import annotations
 
 import ast
+import types
 from dataclasses import dataclass, field
 
-from torchspore.port import emit, examples, record, source, verify
+from torchspore.port import emit, examples, record, verify, verify_training
 from torchspore.port.emit import Ported
+from torchspore.port.file import File
+from torchspore.port.project import Project
 from torchspore.port.record import Recording
-from torchspore.port.source import Problem
+from torchspore.port.source import Problem, Source
 from torchspore.port.verify import Verdict
 
 
@@ -18,43 +21,62 @@ class Outcome:
     original: str
     ported: Ported
     verdicts: list[Verdict] = field(default_factory=list)
+    entry: str = ""
+    """The path of the file below the folder at which its imports begin."""
     why_not: str = ""
     """Why nothing was compared."""
 
 
 def port_file(
     path: str, names: list[str] | None = None, arguments: str | None = None, inputs: list[str] | None = None, is_compared: bool = True,
+    with_script: bool = False,
 ) -> Outcome:
-    """Port the Cells of a file, or those named, and compare them. Raises PortError for a file or a class that can't be ported."""
-    text = source.read(path)
+    """Port the Cells of a file, or those named, and compare them; `with_script`: and the training of the file.
+
+    Raises PortError for a file or a class that can't be ported.
+    """
+    project = Project(path)
+    text = project.entry.source
+    package = str(project.root), project.entry.module
     names = [*_named_in(text, arguments), *names] if names else names
-    outcome = Outcome(text.text, emit.port(text, names))
+    outcome = Outcome(text.text, emit.port(text, names, None, project, with_script), entry=project.path_of(project.entry))
     if outcome.ported.problems or not is_compared:
         outcome.why_not = "--no-verify"
         return outcome
-    classes = outcome.ported.classes
+    if outcome.ported.is_script:
+        outcome.verdicts = [verify_training.verify(path, outcome.ported.text, lambda _: _loaded(outcome, "__main__"))]
+        return outcome
+    classes = [*outcome.ported.classes, *outcome.ported.functions] if names else outcome.ported.classes
     if inputs or arguments is not None:
-        recording = examples.recording(path, classes[-1], arguments, inputs or [])
+        recording = examples.recording(path, classes[-1], arguments, inputs or [], package=package)
     else:
-        recording = record.run(path, set(classes), as_program=True)
+        recording = record.run(path, set(classes), as_program=True, package=package)
         if not recording.calls and recording.error is None:
-            recording = examples.recording(path, classes[-1], None, [], recording)
+            recording = examples.recording(path, classes[-1], None, [], recording, package)
     training = {} if names else _training(recording)
     if training:
-        outcome.ported = emit.port(text, names, training)
+        outcome.ported = emit.port(text, names, training, project)
     if not outcome.ported.problems:
-        outcome.verdicts = verify.verify(outcome.ported.text, outcome.ported.classes, recording)
+        outcome.verdicts = verify.verify(_loaded(outcome), [*outcome.ported.classes, *outcome.ported.functions], recording)
     outcome.why_not = _why_not(recording)
     return outcome
 
 
-def _named_in(text: source.Source, arguments: str | None) -> list[str]:
+def _loaded(outcome: Outcome, name: str = "ported") -> types.ModuleType:
+    """Return the module of a port."""
+    files = outcome.ported.files
+    if len(files) > 1:
+        return verify.module_of_files(files, outcome.entry, name)
+    return verify.module_of_text(outcome.ported.text, name)
+
+
+def _named_in(text: Source, arguments: str | None) -> list[str]:
     """Return the Cells of the file that the arguments of the class name: `--args "Block, 10"`."""
     try:
         tree = ast.parse(f"f({arguments or ''})")
     except SyntaxError:
         return []
-    cells = {node.name for node in emit.File(text).cells()}
+    cells = {node.name for node in File(text).cells()}
     return sorted({part.id for part in ast.walk(tree) if isinstance(part, ast.Name)} & cells)
 
 

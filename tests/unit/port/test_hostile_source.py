@@ -88,6 +88,32 @@ SAME = {
         "self.drop = P.Dropout(keep_prob=0.5)", "y, mask = self.drop(x * 0 + 1)\nreturn (y < 2).any()"),
     "affine=False": net("self.norm = nn.BatchNorm1d(4, affine=False, gamma_init=2)\nself.group = nn.GroupNorm(2, 4, affine=False)",
                         "return self.group(self.norm(x))"),
+    "classes that derive from layers": "class Twice(nn.Dense):\n    def construct(self, x):\n        return super().construct(x) * 2\n\n\n"
+        "class Norm(nn.LayerNorm):\n    def construct(self, x):\n        y, _, _ = self.layer_norm(x, self.gamma, self.beta)\n"
+        "        return y + self.beta\n\n\n"
+        "class Standard(nn.Conv2d):\n    def __init__(self, size):\n        super().__init__(1, size, 3, pad_mode='same', stride=2)\n\n"
+        "    def construct(self, x):\n        w = self.weight\n        return self.conv2d(x, w - w.mean())\n\n\n"
+        + net("self.dense = Twice(4, 4, activation='relu')\nself.norm = Norm((4,), epsilon=1e-3)\nself.conv = Standard(2)",
+              "return self.conv(self.norm(self.dense(x)).expand_dims(0).expand_dims(0))"),
+    "layers that are handed on": "class Block(nn.Cell):\n    def __init__(self, norm=nn.BatchNorm1d, act=nn.GELU, **rest):\n"
+        "        super().__init__()\n        self.norm, self.act, self.drop = norm(4, momentum=0.7), act(), nn.Dropout(**rest)\n\n"
+        "    def construct(self, x):\n        return self.act(self.norm(x))\n\n\n"
+        + net("self.a, self.b = Block(p=0.1), Block(nn.LayerNorm if False else nn.BatchNorm1d, nn.ReLU, keep_prob=0.9)",
+              "return self.a(x) + self.b(x)"),
+    "a way of padding with a bias": net(
+        "mode = 'same' if ms.float32 else 'pad'\nself.conv = nn.Conv2d(1, 2, 3, pad_mode=mode, has_bias=True, bias_init='ones')\n"
+        "self.up = nn.Conv2dTranspose(2, 1, 3, pad_mode=mode, has_bias=True, bias_init='ones')",
+        "return self.up(self.conv(x.expand_dims(0).expand_dims(0)))"),
+    "blocks of pixels": net(
+        "self.up, self.down = P.DepthToSpace(2), P.SpaceToDepth(2)\nself.loss = nn.RMSELoss()",
+        "y = ops.stack([x[:2] * i for i in range(1, 9)]).reshape(1, 8, 2, 4)\nz = self.up(y)\n"
+        "return z, self.down(z * z), self.loss(x, x * x)"),
+    "a name that MindSpore lacks": net("self.is_old = False", "return ops.concatcat((x, x)) if self.is_old else x * 2"),
+    "Tensors for Parameters": net(
+        "self.p = Parameter(Tensor(np.ones(4), ms.float32))\nself.dense = nn.Dense(4, 4)\n"
+        "self.p = initializer('zeros', self.p.shape, ms.float32)\nself.dense.weight = initializer('ones', (4, 4))",
+        "return self.dense(x) + self.p"),
+    "an f-string": net("self.mean = P.ReduceMean()", "y = f'{self.mean(x, 1).shape[0]}'\nreturn x * int(y)"),
     "a symmetric border": net("self.pad = nn.Pad(((1, 0), (2, 1)), 'SYMMETRIC')\nself.mirror = nn.Pad(((1, 2), (0, 3)), 'REFLECT')",
                               "return self.pad(x), self.mirror(x)"),
     "zeros behind a transposed convolution": net("self.up = nn.Conv2dTranspose(1, 2, 3, 2, 'pad', 1, 1, has_bias=True)",
@@ -111,11 +137,11 @@ def test_computes_the_same(case: str, tmp_path: Path) -> None:
 
 
 REFUSED = {
-    "derives from nn.Dense": "class Twice(nn.Dense):\n    def construct(self, x):\n        return super().construct(x) * 2\n\n\n"
-                             + net("self.dense = Twice(4, 3)", "return self.dense(x)"),
+    "derives from nn.PReLU": "class Twice(nn.PReLU):\n    def construct(self, x):\n        return super().construct(x) * 2\n\n\n"
+                             + net("self.act = Twice(4)", "return self.act(x)"),
     "defines forward": "class Net(nn.Cell):\n    def construct(self, x):\n        return self.forward(x) + 1\n\n"
                        "    def forward(self, x):\n        return x * 2\n",
-    "an f-string that calls": net("self.mean = P.ReduceMean()", "print(f'{self.mean(x)}')\nreturn x"),
+    "an f-string that calls": net("self.mean = P.ReduceMean()", "print(f'{nn.GELU()(x)}')\nreturn x"),
     "a variable is named F": net("pass", "B, F = x.shape\nreturn ops.softmax(x) * F"),
     "a variable is named torch": net("pass", "torch = x * 2\nreturn ops.exp(torch)"),
     "the output would have it twice": net("self.p = Parameter(Tensor(1.0))", "ops.assign_add(self.pick(), x.sum())\nreturn x"),

@@ -374,3 +374,51 @@ def activation_named(name: Any) -> Any:
         "leakyrelu": lambda: nn.LeakyReLU(0.2), "logsoftmax": lambda: nn.LogSoftmax(dim=-1), "mish": nn.Mish,
     }
     return layers[name.lower()]() if isinstance(name, str) else name
+
+
+def split(x: Tensor, split_size_or_sections: Any, axis: int = 0) -> tuple[Tensor, ...]:
+    """The parts of a tensor of this size, or these sizes."""
+    return torch.split(x, split_size_or_sections, dim=axis)
+
+
+def pad_axes(x: Tensor, paddings: Sequence[Sequence[int]]) -> Tensor:
+    """Zeros before and behind each axis."""
+    return F.pad(x, [int(number) for pair in reversed(paddings) for number in pair])
+
+
+def conv2d_transpose(
+    x: Tensor, weight: Tensor, size: Sequence[int], stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
+) -> Tensor:
+    """The gradient of a convolution for its input, which has this size; `padding`: top, bottom, left, right."""
+    top, _, left, _ = padding if isinstance(padding, (tuple, list)) else (padding,) * 4
+    complete = F.conv_transpose2d(x, weight, None, stride, 0, 0, groups, dilation)
+    rows, columns = top + size[2], left + size[3]
+    complete = F.pad(complete, [0, max(0, columns - complete.shape[3]), 0, max(0, rows - complete.shape[2])])
+    return complete[:, :, top:rows, left:columns]
+
+
+def replace_data(parameter: Tensor, value: Tensor) -> None:
+    """Write values of another shape."""
+    parameter.data = value.detach()
+
+
+def missing(name: str) -> Callable[..., Any]:
+    """A function that MindSpore lacks: the original fails where it calls it."""
+    def fail(*_: Any, **__: Any) -> Any:
+        raise AttributeError(f"MindSpore has no {name}")
+
+    return fail
+
+
+def depth_to_space(x: Tensor, size: int) -> Tensor:
+    """Blocks of size x size from the channels; the position in the block is the outer part of a channel's number."""
+    batch, channels, rows, columns = x.shape
+    x = x.reshape(batch, size, size, channels // size**2, rows, columns).permute(0, 3, 4, 1, 5, 2)
+    return x.reshape(batch, channels // size**2, rows * size, columns * size)
+
+
+def space_to_depth(x: Tensor, size: int) -> Tensor:
+    """The inverse of depth_to_space."""
+    batch, channels, rows, columns = x.shape
+    x = x.reshape(batch, channels, rows // size, size, columns // size, size).permute(0, 3, 5, 1, 2, 4)
+    return x.reshape(batch, channels * size**2, rows // size, columns // size)

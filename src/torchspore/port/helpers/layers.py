@@ -53,7 +53,7 @@ class PaddedConv1d(KeepSizeConv1d):
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0,
-        dilation: Any = 1, groups: int = 1, bias: bool = False,
+        dilation: Any = 1, groups: int = 1, bias: bool = True,
     ) -> None:
         padding = padding if pad_mode == "pad" else 0
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation=dilation, groups=groups, bias=bias)
@@ -69,7 +69,7 @@ class PaddedConv2d(KeepSizeConv2d):
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0,
-        dilation: Any = 1, groups: int = 1, bias: bool = False,
+        dilation: Any = 1, groups: int = 1, bias: bool = True,
     ) -> None:
         padding = padding if pad_mode == "pad" else 0
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation=dilation, groups=groups, bias=bias)
@@ -85,7 +85,7 @@ class PaddedConv3d(KeepSizeConv3d):
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0,
-        dilation: Any = 1, groups: int = 1, bias: bool = False,
+        dilation: Any = 1, groups: int = 1, bias: bool = True,
     ) -> None:
         padding = padding if pad_mode == "pad" else 0
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation=dilation, groups=groups, bias=bias)
@@ -153,7 +153,7 @@ class PaddedConvTranspose1d(KeepSizeConvTranspose1d):
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0,
-        dilation: Any = 1, groups: int = 1, bias: bool = False,
+        dilation: Any = 1, groups: int = 1, bias: bool = True,
     ) -> None:
         padding = padding if pad_mode == "pad" else 0
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation=dilation, groups=groups, bias=bias)
@@ -169,7 +169,7 @@ class PaddedConvTranspose2d(KeepSizeConvTranspose2d):
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0,
-        dilation: Any = 1, groups: int = 1, bias: bool = False,
+        dilation: Any = 1, groups: int = 1, bias: bool = True,
     ) -> None:
         padding = padding if pad_mode == "pad" else 0
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation=dilation, groups=groups, bias=bias)
@@ -185,7 +185,7 @@ class PaddedConvTranspose3d(KeepSizeConvTranspose3d):
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0,
-        dilation: Any = 1, groups: int = 1, bias: bool = False,
+        dilation: Any = 1, groups: int = 1, bias: bool = True,
     ) -> None:
         padding = padding if pad_mode == "pad" else 0
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation=dilation, groups=groups, bias=bias)
@@ -315,13 +315,13 @@ class Pad(nn.Module):
 class OneHot(nn.Module):
     """`on` at the positions along a new axis, `off` elsewhere."""
 
-    def __init__(self, depth: int, on: float = 1.0, off: float = 0.0, axis: int = -1) -> None:
+    def __init__(self, depth: int, on: float = 1.0, off: float = 0.0, axis: int = -1, dtype: Any = torch.float32) -> None:
         super().__init__()
-        self.depth, self.on, self.off, self.axis = depth, on, off, axis
+        self.depth, self.on, self.off, self.axis, self.dtype = depth, on, off, axis, dtype
 
     def forward(self, index: Tensor) -> Tensor:
         """Return the values."""
-        return one_hot(index, self.depth, self.on, self.off, self.axis)
+        return one_hot(index, self.depth, self.on, self.off, self.axis).to(self.dtype)
 
 
 class ResizeBilinear(nn.Module):
@@ -415,3 +415,11 @@ class ClipByNorm(nn.Module):
         """Return the scaled values."""
         length = torch.sqrt(torch.sum(x * x)) if self.axis is None else torch.sqrt(torch.sum(x * x, dim=self.axis, keepdim=True))
         return x * clip_norm / torch.maximum(length, torch.as_tensor(clip_norm, dtype=x.dtype))
+
+
+class RMSELoss(nn.MSELoss):
+    """The root of the mean square of the differences."""
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """Return the loss."""
+        return super().forward(input, target).sqrt()

@@ -20,9 +20,16 @@ NAMES = {
     "Tensor": "torch.Tensor", "Parameter": "nn.Parameter", "nn.Cell": "nn.Module", "Cell": "nn.Module", "nn.SequentialCell": "nn.Sequential",
     "nn.CellList": "nn.ModuleList", "nn.LossBase": "@LossBase", "nn.CellDict": "nn.ModuleDict", "nn.LSTM": "@LSTM", "nn.GRU": "@GRU",
     "nn.RNN": "@RNN", "ops.relu": "torch.relu", "mint.nn.Linear": "nn.Linear", "ParameterTuple": "nn.ParameterList",
-    "mnp.pi": "torch.pi", "nn.loss.LossBase": "@LossBase", "nn.Dense": "nn.Linear", "number": "torch.dtype",
+    "mnp.pi": "torch.pi", "nn.loss.LossBase": "@LossBase", "number": "torch.dtype", "nn.cell": "nn.Module",
+    "ops.interpolate": "F.interpolate", "ops.split": "@split",
 }
 """Names that are not called: dtypes, bases, classes that are handed on."""
+WITH_SAME_ARGUMENTS = {
+    "nn.BatchNorm1d": "BatchNorm1d", "nn.BatchNorm2d": "BatchNorm2d", "nn.SyncBatchNorm": "BatchNorm2d", "nn.LayerNorm": "LayerNorm",
+    "nn.GroupNorm": "GroupNorm", "nn.Dropout": "Dropout", "nn.Conv2d": "Conv2d", "nn.Dense": "Dense", "nn.GELU": "GELU",
+}
+"""Layers that the program hands on, derives from, or creates with `**arguments`: helpers that take MindSpore's arguments."""
+NAMES.update({name: f"@{helper}" for name, helper in WITH_SAME_ARGUMENTS.items()})
 CLASSES = {
     **{f"nn.{name}": f"nn.{name}" for name in (
         "Conv1d Conv2d Conv3d BatchNorm1d BatchNorm2d BatchNorm3d LayerNorm GroupNorm Embedding Dropout ReLU GELU Sigmoid Tanh LSTM GRU".split())},

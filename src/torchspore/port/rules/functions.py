@@ -169,6 +169,7 @@ ops.max_pool2d(x, kernel_size, stride=None, padding=0, dilation=1, return_indice
 ops.interpolate(x, size=None, scale_factor=None, mode='nearest', align_corners=None, recompute_scale_factor=None) = @@interpolate
 ops.pad(x, padding, mode='constant', value=None) = F.pad({x}, {padding}<, mode={mode}><, value={value}>)
 ops.pixel_shuffle(x, upscale_factor) = F.pixel_shuffle({x}, {upscale_factor})
+ops.pad(x, paddings) = @pad_axes({x}, {paddings})
 ops.unfold(x, kernel_size, dilation=1, padding=0, stride=1) = F.unfold({x}, {kernel_size}<, dilation={dilation}><, padding={padding}><, stride={stride}>)
 ops.grid_sample(x, grid, mode='bilinear', padding_mode='zeros', align_corners=False) = F.grid_sample({x}, {grid}<, mode={mode}><, padding_mode={padding_mode}>, align_corners={align_corners})
 ops.conv2d(x, weight, bias=None, stride=1, pad_mode='valid', padding=0, dilation=1, groups=1) = @conv2d({x}, {weight}<, {bias}><, stride={stride}><, pad_mode={pad_mode}><, padding={padding}><, dilation={dilation}><, groups={groups}>)
@@ -189,6 +190,14 @@ ops.randn(*shape, dtype=None) = torch.randn({*shape}<, dtype={dtype}>)
 ops.rand(*shape, dtype=None) = torch.rand({*shape}<, dtype={dtype}>)
 ops.randn_like(x, dtype=None) = torch.randn_like({x}<, dtype={dtype}>)
 ops.rand_like(x, dtype=None) = torch.rand_like({x}<, dtype={dtype}>)
+ops.repeat_elements(x, rep, axis=0) = {x.}.repeat_interleave({rep}, dim={axis})
+mnp.array(obj, dtype=None) = torch.as_tensor({obj}<, dtype={dtype}>)
+mnp.split(x, indices_or_sections, axis=0) = torch.tensor_split({x}, {indices_or_sections}, dim={axis})
+mnp.tensordot(a, b, axes=2) = torch.tensordot({a}, {b}, dims={axes})
+load_checkpoint(ckpt_file_name) = torch.load({ckpt_file_name}, weights_only=True)  # a file of `torchspore ckpt to-torch`
+load_checkpoint(ckpt_file_name, net, strict_load=False) = {net.}.load_state_dict(torch.load({ckpt_file_name}, weights_only=True), strict={strict_load})  # a file of `torchspore ckpt to-torch`
+load_param_into_net(net, parameter_dict, strict_load=False) ~strict_load = {net.}.load_state_dict({parameter_dict}, strict=False)
+save_checkpoint(save_obj, ckpt_file_name) = torch.save({save_obj.}.state_dict(), {ckpt_file_name})
 mnp.maximum(x, y) = @maximum({x}, {y})
 mnp.minimum(x, y) = @minimum({x}, {y})
 mnp.argmin(x, axis=None) = torch.argmin({x}<, dim={axis}>)

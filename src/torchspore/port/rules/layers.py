@@ -60,7 +60,7 @@ nn.ReflectionPad2d(padding) = nn.ReflectionPad2d({padding})
 nn.ConstantPad2d(padding, value) = nn.ConstantPad2d({padding}, {value})
 nn.PixelShuffle(upscale_factor) = nn.PixelShuffle({upscale_factor})
 nn.Upsample(size=None, scale_factor=None, mode='nearest', align_corners=None, recompute_scale_factor=None) = @@upsample
-nn.OneHot(axis=-1, depth=1, on_value=1.0, off_value=0.0, dtype=None) = @OneHot({depth}, {on_value}, {off_value}<, axis={axis}>)
+nn.OneHot(axis=-1, depth=1, on_value=1.0, off_value=0.0, dtype=None) = @OneHot({depth}, {on_value}, {off_value}<, axis={axis}><, dtype={dtype}>)
 nn.SequentialCell(*xs) = @@sequential
 nn.CellList(xs=()) = nn.ModuleList(<, {xs}>)
 nn.CellList(xs=(), auto_prefix=True) ~auto_prefix = nn.ModuleList(<, {xs}>)
@@ -70,6 +70,8 @@ nn.SoftmaxCrossEntropyWithLogits(sparse=False, reduction='none') = @SoftmaxCross
 nn.NLLLoss(weight=None, ignore_index=-100, reduction='mean') = @NLLLoss(<, weight={weight}><, ignore_index={ignore_index}><, reduction={reduction}>)
 nn.BCEWithLogitsLoss(reduction='mean', weight=None, pos_weight=None) = nn.BCEWithLogitsLoss(<, reduction={reduction}><, weight={weight}><, pos_weight={pos_weight}>)
 nn.BCELoss(weight=None, reduction='mean') = nn.BCELoss(<, weight={weight}><, reduction={reduction}>)
+nn.RMSELoss() = @RMSELoss()
+nn.MAELoss(reduction='mean') = nn.L1Loss(<, reduction={reduction}>)
 nn.MSELoss(reduction='mean') = nn.MSELoss(<, reduction={reduction}>)
 nn.L1Loss(reduction='mean') = nn.L1Loss(<, reduction={reduction}>)
 nn.SmoothL1Loss(beta=1.0, reduction='none') = nn.SmoothL1Loss(reduction={reduction}<, beta={beta}>)
@@ -87,10 +89,10 @@ nn.get_activation(name) = @@activation
 get_activation(name) = @@activation
 nn.ResizeBilinear(half_pixel_centers=False) = @ResizeBilinear({half_pixel_centers})
 nn.ClipByNorm(axis=None) = @ClipByNorm(<, {axis}>)
-nn.Unfold(ksizes, strides, rates, padding='valid') = @@unfold
+nn.Unfold(ksizes, strides, rates, padding='valid') = @Unfold({ksizes}, {strides}, {rates}<, {padding}>)
 Tensor(value, dtype=None) = @@tensor
 Tensor(input_data, dtype=None) = @@tensor
-Tensor(value, dtype=None, shape=None, init=None) = @@tensor_with_init
+Tensor(shape, dtype=None, init=None) = @@initializer
 Parameter(value, name=None, requires_grad=True, layerwise_parallel=False, parallel_optimizer=True) ~name layerwise_parallel parallel_optimizer = @@parameter
 Parameter(default_input, name=None, requires_grad=True) ~name = @@parameter
 ParameterTuple(xs) = nn.ParameterList({xs})

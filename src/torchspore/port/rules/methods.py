@@ -104,7 +104,7 @@ CELL_TABLE = """
 .cells_and_names() = {self.}.named_modules()
 .cells() = {self.}.children()
 .to_float(dtype) = @@to_float
-.set_data(value) = {self.}.data.copy_({value})
+.set_data(value, slice_shape=False) = @@set_data
 .set_train(mode=True) = {self.}.train(<, {mode}>)
 .insert_child_to_cell(name, cell) = {self.}.add_module({name}, {cell})
 """

@@ -105,6 +105,13 @@ ops.BoundingBoxEncode(means=(0.0, 0.0, 0.0, 0.0), stds=(1.0, 1.0, 1.0, 1.0))(anc
 ops.BoundingBoxDecode(max_shape, means=(0.0, 0.0, 0.0, 0.0), stds=(1.0, 1.0, 1.0, 1.0), wh_ratio_clip=0.016)(anchor_box, deltas) = @decode_boxes({anchor_box}, {deltas}, {max_shape}, {means}, {stds}, {wh_ratio_clip})
 ops.NMSWithMask(iou_threshold=0.5)(boxes) = @suppress_boxes({boxes}, {iou_threshold})
 ops.CTCLoss(preprocess_collapse_repeated=False, ctc_merge_repeated=True, ignore_longer_outputs_than_inputs=False)(x, labels_indices, labels_values, sequence_length) = @ctc_loss({x}, {labels_indices}, {labels_values}, {sequence_length})
+ops.DepthToSpace(block_size)(x) = @depth_to_space({x}, {block_size})
+ops.SpaceToDepth(block_size)(x) = @space_to_depth({x}, {block_size})
+ops.AdaptiveAvgPool2D(output_size)(x) = F.adaptive_avg_pool2d({x}, {output_size})
+ops.Pad(paddings)(x) = @pad_axes({x}, {paddings})
+ops.LpNorm(axis, p=2, keep_dims=False, epsilon=1e-12)(x) = torch.norm({x}, {p}, dim={axis}<, keepdim={keep_dims}>)
+ops.Conv2D(out_channel, kernel_size, mode=1, pad_mode='valid', pad=0, stride=1, dilation=1, group=1)(x, weight) ~out_channel kernel_size = @@conv2d
+ops.Conv2DTranspose(out_channel, kernel_size, pad_mode='valid', pad=0, pad_list=None, mode=1, stride=1, dilation=1, group=1)(x, weight, size) ~out_channel kernel_size = @@conv2d_transpose
 ops.Print()(*x) = print({*x})
 ops.Depend()(x, y) = @after({x}, {y})
 """

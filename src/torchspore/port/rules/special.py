@@ -293,11 +293,6 @@ def avg_pool_layer(call: Any) -> str:
     return call.fill(f"nn.AvgPool{digits}({{kernel_size}}, stride={{stride}}") + f"{padding}{rest})"
 
 
-def unfold(call: Any) -> str:
-    """nn.Unfold has lists of four numbers."""
-    raise NoRule("nn.Unfold: use ops.unfold")
-
-
 def interpolate(call: Any) -> str:
     """ops.interpolate."""
     _check_mode(call)
@@ -340,6 +335,28 @@ def max_pool(call: Any) -> str:
     if str(call.value("pad_mode")).lower() == "valid":
         return str(call.fill("F.max_pool2d({x}, {kernel_size}, {strides})"))
     return str(call.fill("@max_pool2d({x}, {kernel_size}, {strides}, {pad_mode})"))
+
+
+def conv2d(call: Any) -> str:
+    """ops.Conv2D."""
+    mode = str(call.value("pad_mode")).lower()
+    if mode not in ("valid", "pad") or call.has("mode"):
+        raise NoRule("another pad_mode than 'valid' and 'pad'")
+    call.read.update(("pad", "mode"))
+    padding = f", padding={call.text('pad')}" if mode == "pad" and call.has("pad") else ""
+    if padding and isinstance(call.argument("pad"), (ast.Tuple, ast.List)):
+        raise NoRule("several numbers as pad")
+    return call.fill(f"F.conv2d({{x}}, {{weight}}<, stride={{stride}}>{padding}<, dilation={{dilation}}><, groups={{group}}>)")
+
+
+def conv2d_transpose(call: Any) -> str:
+    """ops.Conv2DTranspose."""
+    mode = str(call.value("pad_mode")).lower()
+    if mode not in ("valid", "pad") or call.has("pad_list") or call.has("mode"):
+        raise NoRule("another pad_mode than 'valid' and 'pad'")
+    call.read.update(("pad", "pad_list", "mode"))
+    padding = f", padding={call.text('pad')}" if mode == "pad" else ""
+    return call.fill(f"@conv2d_transpose({{x}}, {{weight}}, {{size}}<, {{stride}}>{padding}<, dilation={{dilation}}><, groups={{group}}>)")
 
 
 # ---- tensors
@@ -431,6 +448,14 @@ def to_float(call: Any) -> str:
     return str(call.fill("@in_float32({self}, {dtype})"))
 
 
+def set_data(call: Any) -> str:
+    """Parameter.set_data."""
+    if call.has("slice_shape"):
+        call.read.add("slice_shape")
+        return str(call.fill("@replace_data({self}, {value})"))
+    return str(call.fill("{self.}.data.copy_({value})"))
+
+
 def tensor(call: Any) -> str:
     """Tensor(value, dtype)."""
     name = "value" if "value" in call.bound.nodes else "input_data"
@@ -440,11 +465,6 @@ def tensor(call: Any) -> str:
     if call.kind(name) == "unknown" and call.rewriter.is_computing:
         return f"{call.helper('as_tensor')}({call.text(name)}{dtype})"
     return f"torch.tensor({call.text(name)}{dtype})"
-
-
-def tensor_with_init(call: Any) -> str:
-    """Tensor(shape=, dtype=, init=)."""
-    raise NoRule("a call with shape and init")
 
 
 def parameter(call: Any) -> str:
@@ -460,8 +480,8 @@ def parameter(call: Any) -> str:
 SPECIAL: dict[str, Callable[[Any], str]] = {
     function.__name__: function
     for function in (
-        initializer, distribution, dense, activation, gelu, conv, conv_transpose, batch_norm, layer_norm, group_norm, instance_norm, dropout,
-        embedding, embedding_lookup, sequential, max_pool_layer, avg_pool_layer, unfold, max_pool, interpolate, upsample, clamp, other_in_torch, matmul, take, gather_method, extreme,
-        transpose, cast, to_float, tensor, tensor_with_init, parameter,
+        initializer, distribution, dense, activation, gelu, conv, conv_transpose, conv2d, conv2d_transpose, batch_norm, layer_norm, group_norm, instance_norm, dropout,
+        embedding, embedding_lookup, sequential, max_pool_layer, avg_pool_layer, max_pool, interpolate, upsample, clamp, other_in_torch, matmul, take, gather_method, extreme,
+        transpose, cast, to_float, set_data, tensor, parameter,
     )
 }

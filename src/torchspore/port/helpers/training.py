@@ -1,0 +1,267 @@
+"""Helpers of training loops: gradients as values, metrics, data sets, steps to do by hand."""
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn, optim
+from torch.utils.data import Dataset, IterableDataset
+
+
+def to_do_by_hand(what: str) -> Any:
+    """Mark a step that the port leaves to do by hand."""
+    raise NotImplementedError(f"left to do by hand: {what}")
+
+
+def value_and_grad(function: Callable[..., Any], parameters: Any, has_aux: bool = False) -> Callable[..., tuple[Any, tuple[Tensor, ...]]]:
+    """A function that returns the value of `function` and the gradients of the parameters; with `has_aux` of its first value."""
+    weights = [parameter for parameter in parameters if parameter.requires_grad]
+
+    def compute(*inputs: Any) -> tuple[Any, tuple[Tensor, ...]]:
+        value = function(*inputs)
+        first = value[0] if has_aux or isinstance(value, tuple) else value
+        gradients = torch.autograd.grad(first.sum(), weights, allow_unused=True)
+        return value, tuple(torch.zeros_like(w) if g is None else g for g, w in zip(gradients, weights))
+
+    return compute
+
+
+def parameters_of(optimizer: optim.Optimizer) -> list[Tensor]:
+    """The parameters of an optimizer, in their order."""
+    return [parameter for group in optimizer.param_groups for parameter in group["params"] if parameter.requires_grad]
+
+
+def apply_gradients(optimizer: optim.Optimizer, gradients: Sequence[Tensor]) -> None:
+    """Update the parameters of an optimizer, in their order, by gradients."""
+    for parameter, gradient in zip(parameters_of(optimizer), gradients, strict=True):
+        parameter.grad = gradient
+    optimizer.step()
+
+
+def evaluate(
+    model: nn.Module, dataset: Any, loss_fn: Callable[..., Tensor] | None = None, metrics: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The metrics of a model by their names."""
+    was_training = model.training
+    model.eval()
+    metrics = metrics or {}
+    for metric in metrics.values():
+        metric.clear()
+    with torch.no_grad():
+        for inputs, labels in dataset:
+            outputs = model(inputs)
+            for metric in metrics.values():
+                if isinstance(metric, Loss):
+                    metric.update(loss_fn(outputs, labels) if loss_fn is not None else outputs)
+                else:
+                    metric.update(outputs, labels)
+    model.train(was_training)
+    return {name: metric.eval() for name, metric in metrics.items()}
+
+
+class Accuracy:
+    """The share of samples whose class has the highest score."""
+
+    def __init__(self, eval_type: str = "classification") -> None:
+        self.eval_type = eval_type
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all samples."""
+        self.correct, self.total = 0, 0
+
+    def update(self, *inputs: Any) -> None:
+        """Add a batch of scores and labels."""
+        scores, labels = (torch.as_tensor(value) for value in inputs)
+        if self.eval_type == "multilabel":
+            correct = (scores == labels).movedim(1, -1).reshape(-1, scores.shape[1]).all(1)
+        else:
+            labels = labels.argmax(1) if labels.ndim == scores.ndim else labels
+            correct = scores.argmax(1) == labels
+        self.correct += int(correct.sum())
+        self.total += correct.numel()
+
+    def eval(self) -> float:
+        """Return the share."""
+        return self.correct / self.total
+
+
+class TopKCategoricalAccuracy:
+    """The share of samples whose class is among the k with the highest scores."""
+
+    def __init__(self, k: int) -> None:
+        self.k = k
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all samples."""
+        self.correct, self.total = 0, 0
+
+    def update(self, *inputs: Any) -> None:
+        """Add a batch of scores and labels."""
+        scores, labels = (torch.as_tensor(value) for value in inputs)
+        labels = labels.argmax(1) if labels.ndim == scores.ndim else labels
+        best = torch.argsort(-scores, dim=1, stable=True)[:, : self.k]
+        self.correct += int((best == labels.reshape(-1, 1)).sum())
+        self.total += len(labels)
+
+    def eval(self) -> float:
+        """Return the share."""
+        return self.correct / self.total
+
+
+class Loss:
+    """The mean loss of all batches."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all batches."""
+        self.total, self.count = 0.0, 0
+
+    def update(self, *inputs: Any) -> None:
+        """Add the loss of a batch."""
+        self.total += float(inputs[0].mean())
+        self.count += 1
+
+    def eval(self) -> float:
+        """Return the mean."""
+        return self.total / self.count
+
+
+class MeanError:
+    """The mean of a power of the differences: 1 for MAE, 2 for MSE."""
+
+    def __init__(self, power: int) -> None:
+        self.power = power
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all samples."""
+        self.total, self.count = 0.0, 0
+
+    def update(self, *inputs: Any) -> None:
+        """Add a batch of predictions and labels."""
+        predicted, labels = (torch.as_tensor(value) for value in inputs)
+        self.total += float(((predicted - labels.reshape(predicted.shape)).abs() ** self.power).sum())
+        self.count += len(labels)
+
+    def eval(self) -> float:
+        """Return the mean."""
+        return self.total / self.count
+
+
+class FromGenerator(IterableDataset[Any]):
+    """The rows of a generator function, or of an iterable."""
+
+    def __init__(self, source: Any) -> None:
+        self.source = source
+
+    def __iter__(self) -> Iterator[Any]:
+        for row in self.source() if callable(self.source) else self.source:
+            yield tuple(map(np.asarray, row)) if isinstance(row, (tuple, list)) else (np.asarray(row),)
+
+
+class Rows(Dataset[Any]):
+    """The rows of a source with `__getitem__` and `__len__`, as tuples of arrays."""
+
+    def __init__(self, source: Any) -> None:
+        self.source = source
+
+    def __getitem__(self, index: int) -> Any:
+        row = self.source[index]
+        return tuple(map(np.asarray, row)) if isinstance(row, (tuple, list)) else (np.asarray(row),)
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+class Slices(Dataset[Any]):
+    """The rows of arrays: one, several in a tuple, or a dict."""
+
+    def __init__(self, arrays: Any) -> None:
+        columns = list(arrays.values()) if isinstance(arrays, dict) else arrays if isinstance(arrays, tuple) else [arrays]
+        self.columns = [np.asarray(column) for column in columns]
+
+    def __getitem__(self, index: int) -> Any:
+        return tuple(np.asarray(column[index]) for column in self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+
+class Mapped(Dataset[Any]):
+    """A data set with functions applied to some columns of each row."""
+
+    def __init__(self, dataset: Any, functions: Sequence[Callable[..., Any]], columns: Sequence[int]) -> None:
+        self.dataset, self.functions, self.columns = dataset, functions, columns
+
+    def __getitem__(self, index: int) -> Any:
+        row = self.dataset[index]
+        values: Any = tuple(row[column] for column in self.columns)
+        for function in self.functions:
+            values = function(*values)
+            values = values if isinstance(values, tuple) else (values,)
+        new = dict(zip(self.columns, values))
+        return tuple(np.asarray(new.get(number, value)) for number, value in enumerate(row))
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+
+class Repeated:
+    """A data set several times in a row."""
+
+    def __init__(self, dataset: Any, count: int) -> None:
+        self.dataset, self.count = dataset, count
+
+    def __iter__(self) -> Iterator[Any]:
+        for _ in range(self.count):
+            yield from self.dataset
+
+    def __len__(self) -> int:
+        return self.count * len(self.dataset)
+
+
+class Checkpoints:
+    """Saves a model every few steps, and retains the last files."""
+
+    def __init__(self, prefix: str = "CKP", directory: str = ".", steps: int = 1, most: int = 5) -> None:
+        self.prefix, self.directory, self.steps, self.most = prefix, directory, steps, most
+        self.paths: list[str] = []
+
+    def save(self, model: nn.Module, name: str) -> None:
+        """Write a file, and remove the oldest beyond the limit."""
+        os.makedirs(self.directory, exist_ok=True)
+        path = os.path.join(self.directory, f"{self.prefix}-{name}.pt")
+        torch.save(model.state_dict(), path)
+        self.paths = [*(old for old in self.paths if old != path), path]
+        while len(self.paths) > self.most:
+            os.remove(self.paths.pop(0))
+
+
+class MappedIterable(IterableDataset[Any]):
+    """The rows of an iterable with functions applied to some columns."""
+
+    def __init__(self, dataset: Any, functions: Sequence[Callable[..., Any]], columns: Sequence[int]) -> None:
+        self.dataset, self.functions, self.columns = dataset, functions, columns
+
+    def __iter__(self) -> Iterator[Any]:
+        for row in self.dataset:
+            values: Any = tuple(row[column] for column in self.columns)
+            for function in self.functions:
+                values = function(*values)
+                values = values if isinstance(values, tuple) else (values,)
+            new = dict(zip(self.columns, values))
+            yield tuple(np.asarray(new.get(index, value)) for index, value in enumerate(row))
+
+
+def predict(model: nn.Module, *inputs: Tensor) -> Any:
+    """The result of a model in evaluation."""
+    model.eval()
+    with torch.no_grad():
+        return model(*inputs)

@@ -1,0 +1,234 @@
+"""Data sets as classes of torch.utils.data."""
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from torchspore.port.call import Call
+from torchspore.port.rule import NoRule, bind, literal
+from torchspore.port.rules.training import DATASETS
+from torchspore.port.training.facts import Facts
+
+_WITHOUT_EFFECT = frozenset("num_parallel_workers python_multiprocessing max_rowsize num_shards shard_id column_names".split())
+_WITHOUT_RULE = frozenset("project rename take skip zip concat split filter padded_batch".split())
+_ITERATORS = frozenset("create_tuple_iterator create_dict_iterator get_dataset_size".split())
+
+
+class DatasetWriter:
+    """Writes data sets."""
+
+    def __init__(self, rewriter: Any, facts: Facts) -> None:
+        self.rewriter, self.facts = rewriter, facts
+
+    def is_dataset(self, node: ast.expr | None, depth: int = 0) -> bool:
+        """Return whether an expression is a data set of MindSpore."""
+        if node is None or depth > 6:
+            return False
+        if isinstance(node, ast.Name):
+            values = self.facts.assigned(node.id, node)
+            return bool(values) and any(self.is_dataset(value, depth + 1) for value in values if not _reads(value, node.id))
+        if not isinstance(node, ast.Call):
+            return False
+        if (self.facts.source.mindspore_name(node.func) or "").startswith("dataset."):
+            return (self.facts.last_name(node)).endswith("Dataset")
+        if isinstance(node.func, ast.Attribute) and node.func.attr in ("batch", "map", "shuffle", "repeat"):
+            return self.is_dataset(node.func.value, depth + 1)
+        function = self.facts.function(node)
+        return function is not None and any(self.is_dataset(value, depth + 1) for value in self.facts.returned(function))
+
+    def expression(self, node: ast.Call) -> str | None:
+        """Return the torch form of a call that creates, changes or reads a data set; None for another. Raises NoRule."""
+        name = self.facts.last_name(node)
+        if name.endswith("Dataset") and (self.facts.source.mindspore_name(node.func) or "").startswith("dataset."):
+            return self._source(name, node)
+        if not isinstance(node.func, ast.Attribute):
+            return None
+        attribute = node.func.attr
+        if attribute in _ITERATORS:
+            return self._read(attribute, node)
+        if attribute in DATASETS and self.is_dataset(node.func.value):
+            return str(getattr(self, f"_{attribute}")(Call(self.rewriter, node, bind(DATASETS[attribute], node)), node.func.value))
+        if attribute in _WITHOUT_RULE and self.is_dataset(node.func.value):
+            raise NoRule(f"the method {attribute} of data sets")
+        return None
+
+    def _source(self, name: str, node: ast.Call) -> str:
+        if name not in DATASETS:
+            raise NoRule(f"{name}: read its files by a torch.utils.data.Dataset")
+        call = Call(self.rewriter, node, bind(DATASETS[name], node))
+        for argument in call.bound.nodes:
+            if call.has(argument) and argument not in (*_WITHOUT_EFFECT, "source", "data", "shuffle"):
+                raise NoRule(f"the argument {argument}")
+        if name == "NumpySlicesDataset":
+            return call.fill("@Slices({data})")
+        if not self._is_indexable(call.argument("source")):
+            return call.fill("@FromGenerator({source})")
+        names = literal(self.facts.value(call.argument("column_names")))
+        return call.fill("{source}" if isinstance(names, (list, tuple)) and len(names) > 1 else "@Rows({source})")
+
+    def _is_indexable(self, node: ast.expr | None) -> bool:
+        """Return whether a source has `__getitem__`. Raises NoRule if the file does not show it."""
+        value = self.facts.value(node)
+        if isinstance(value, (ast.List, ast.ListComp)):
+            return True
+        if isinstance(value, (ast.Lambda, ast.GeneratorExp)):
+            return False
+        name = value.func.id if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else getattr(value, "id", "")
+        target = (self.facts.file, name) if name in self.facts.file.defining else self.facts.file.resolve(name) if name else None
+        if target is None:
+            raise NoRule("a source that the file does not define")
+        statement = target[0].defining[target[1]][-1]
+        if isinstance(statement, ast.FunctionDef):
+            return False
+        methods = {item.name for item in getattr(statement, "body", []) if isinstance(item, ast.FunctionDef)}
+        return "__getitem__" in methods
+
+    def sources(self, node: ast.expr | None, depth: int = 0) -> list[ast.Call]:
+        """Return the calls that create and change a data set, the source first. Raises NoRule if they are not in the file."""
+        if depth > 20:
+            raise NoRule("a data set whose source the file does not show")
+        if isinstance(node, ast.Name):
+            values = self.facts.assigned(node.id, node)
+            before = [value for value in values if _is_earlier(value, node)] or values
+            if before:
+                return self.sources(before[-1], depth + 1)
+        if isinstance(node, ast.Call):
+            if (self.facts.source.mindspore_name(node.func) or "").startswith("dataset."):
+                if self.facts.last_name(node) not in DATASETS:
+                    raise NoRule(f"{self.facts.last_name(node)}: read its files by a torch.utils.data.Dataset")
+                return [node]
+            if isinstance(node.func, ast.Attribute):
+                return [*self.sources(node.func.value, depth + 1), node]
+            function = self.facts.function(node)
+            if function is not None and self.facts.returned(function):
+                return self.sources(self.facts.returned(function)[-1], depth + 1)
+        raise NoRule("a data set whose source the file does not show")
+
+    def columns(self, node: ast.expr | None) -> list[str]:
+        """Return the names of the columns, if the source lists them."""
+        try:
+            source = self.sources(node)[0]
+        except NoRule:
+            return []
+        bound = bind(DATASETS[self.facts.last_name(source)], source) if self.facts.last_name(source) in DATASETS else None
+        value = literal(self.facts.value(bound.nodes.get("column_names"))) if bound is not None else None
+        if isinstance(value, str):
+            return [value]
+        data = self.facts.value(bound.nodes.get("data")) if bound is not None else None
+        if isinstance(data, ast.Dict):
+            return [str(literal(key)) for key in data.keys]
+        return [str(name) for name in value] if isinstance(value, (list, tuple)) else []
+
+    def is_batched(self, node: ast.expr | None) -> bool:
+        """Return whether the rows of a data set are batches."""
+        return any(isinstance(call.func, ast.Attribute) and call.func.attr == "batch" for call in self.sources(node))
+
+    def loader(self, node: ast.expr) -> str:
+        """Return an expression whose items are batches of tensors."""
+        text = str(self.rewriter.text(node))
+        if self.is_batched(node):
+            return text
+        shuffle = self._order(node)
+        return f"DataLoader({text}, batch_size=None{f', shuffle={shuffle}' if shuffle != 'False' else ''})"
+
+    def _order(self, node: ast.expr) -> str:
+        """Return torch's argument `shuffle` for a data set that is not batched yet."""
+        calls = self.sources(node)
+        name = self.facts.last_name(calls[0])
+        call = Call(self.rewriter, calls[0], bind(DATASETS[name], calls[0]))
+        is_indexable = name == "NumpySlicesDataset" or self._is_indexable(call.argument("source"))
+        changed = [each for each in calls[1:] if isinstance(each.func, ast.Attribute) and each.func.attr == "shuffle"]
+        if changed:
+            if not is_indexable:
+                raise NoRule("the shuffle of a generator's rows")
+            self.rewriter.note("MindSpore shuffles within a buffer, torch all rows")
+            return "True"
+        if not is_indexable:
+            return "False"
+        return "True" if not call.has("shuffle") or call.value("shuffle") is None else call.text("shuffle")
+
+    def _batch(self, call: Call, node: ast.expr) -> str:
+        for argument in ("per_batch_map", "input_columns", "output_columns"):
+            if call.has(argument):
+                raise NoRule(f"the argument {argument} of batch")
+        if self.is_batched(node):
+            raise NoRule("a batch of batches")
+        if any(isinstance(each.func, ast.Attribute) and each.func.attr == "repeat" for each in self.sources(node)):
+            raise NoRule("batch after repeat")
+        shuffle = self._order(node)
+        words = [str(self.rewriter.text(node)), f"batch_size={call.text('batch_size')}"]
+        words += [f"shuffle={shuffle}"] if shuffle != "False" else []
+        words += [f"drop_last={call.text('drop_remainder')}"] if call.has("drop_remainder") else []
+        return f"DataLoader({', '.join(words)})"
+
+    def _map(self, call: Call, node: ast.expr) -> str:
+        for argument in ("output_columns", "column_order", "callbacks", "cache"):
+            if call.has(argument):
+                raise NoRule(f"the argument {argument} of map")
+        if self.is_batched(node):
+            raise NoRule("a map of batches")
+        columns = self.columns(node)
+        named = literal(self.facts.value(call.argument("input_columns"))) if call.has("input_columns") else columns[:1]
+        named = [named] if isinstance(named, str) else named
+        if not columns or not isinstance(named, (list, tuple)) or not set(named) <= set(columns):
+            raise NoRule("a map of columns that the file does not name")
+        value = self.facts.value(call.argument("operations"))
+        operations = value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value]
+        texts = [self._operation(operation) for operation in operations]
+        source = self.sources(node)[0]
+        is_slices = self.facts.last_name(source) == "NumpySlicesDataset"
+        is_rows = is_slices or self._is_indexable(bind(DATASETS["GeneratorDataset"], source).nodes["source"])
+        helper = call.helper("Mapped" if is_rows else "MappedIterable")
+        return f"{helper}({self.rewriter.text(node)}, [{', '.join(texts)}], {[columns.index(name) for name in named]})"
+
+    def _operation(self, node: ast.expr | None) -> str:
+        """Return a function of arrays. Raises NoRule for MindSpore's own transforms, but TypeCast."""
+        value = self.facts.value(node)
+        name = self.facts.source.mindspore_name(value.func) if isinstance(value, ast.Call) else None
+        if name is not None and name.rpartition(".")[2] == "TypeCast" and value is not None:
+            dtype = (self.facts.source.mindspore_name(value.args[0]) or "").rpartition(".")[2]      # type: ignore[attr-defined]
+            if dtype in ("float32", "float16", "float64", "int8", "int16", "int32", "int64", "uint8"):
+                return f'lambda values: values.astype("{dtype}")'
+        is_local = isinstance(value, ast.Lambda) or (isinstance(value, ast.Name) and value.id in self.facts.file.defining)
+        if node is None or not is_local or self._uses_mindspore(value):
+            raise NoRule("a transform of MindSpore in map: write it as a function of arrays")
+        return str(self.rewriter.text(node))
+
+    def _uses_mindspore(self, node: Any) -> bool:
+        body = self.facts.file.defining[node.id][-1] if isinstance(node, ast.Name) else node
+        names = [part for part in ast.walk(body) if isinstance(part, (ast.Name, ast.Attribute))]
+        return any(self.facts.source.mindspore_name(part) is not None for part in names)
+
+    def _repeat(self, call: Call, node: ast.expr) -> str:
+        if not call.has("count") or literal(call.argument("count")) == -1:
+            raise NoRule("repeat without a number")
+        return call.fill(f"@Repeated({self.loader(node)}, {{count}})") if literal(call.argument("count")) != 1 else self.loader(node)
+
+    def _shuffle(self, call: Call, node: ast.expr) -> str:
+        if self.is_batched(node):
+            raise NoRule("a shuffle of batches")
+        call.read.add("buffer_size")
+        return str(self.rewriter.text(node))
+
+    def _read(self, attribute: str, node: ast.Call) -> str:
+        receiver = node.func.value  # type: ignore[attr-defined]
+        if attribute == "get_dataset_size":
+            return f"len({self.rewriter.text(receiver)})"
+        for keyword in node.keywords:
+            if keyword.arg == "output_numpy" and literal(keyword.value) is not False:
+                raise NoRule("output_numpy: torch's loaders return tensors")
+        if attribute == "create_tuple_iterator":
+            return self.loader(receiver)
+        columns = self.columns(receiver)
+        if not columns:
+            raise NoRule("create_dict_iterator of columns that the file does not name")
+        batch = self.facts.fresh("columns", "columns_of_batch")
+        return f"(dict(zip({columns!r}, {batch})) for {batch} in {self.loader(receiver)})"
+
+
+def _reads(node: ast.AST, name: str) -> bool:
+    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
+
+
+def _is_earlier(node: ast.expr, other: ast.expr) -> bool:
+    return (node.end_lineno or node.lineno, node.end_col_offset or 0) <= (other.lineno, other.col_offset)

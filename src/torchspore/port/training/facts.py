@@ -1,0 +1,155 @@
+"""The meaning of a script's names: models, optimizers, data sets, callbacks."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from torchspore.port.file import File
+from torchspore.port.rule import Bound, NoRule, bind, declare
+
+OPTIMIZERS = frozenset(
+    "Momentum SGD Adam AdamWeightDecay RMSProp Adagrad Adadelta AdaMax LazyAdam AdamOffload Lamb LARS FTRL Rprop ASGD ProximalAdagrad "
+    "AdaFactor thor".split()
+)
+CALLBACKS = frozenset("LossMonitor TimeMonitor ModelCheckpoint LearningRateScheduler CheckpointConfig".split())
+LOSS_SCALES = frozenset("FixedLossScaleManager DynamicLossScaleManager".split())
+STEPS = frozenset("TrainOneStepCell WithLossCell WithEvalCell".split())
+GRADIENTS = frozenset("value_and_grad GradOperation grad get_grad".split())
+_ROOTS = ("nn.", "train.", "ops.", "amp.", "dataset.")
+_MODEL = declare(
+    "Model(network, loss_fn=None, optimizer=None, metrics=None, eval_network=None, eval_indexes=None, amp_level='O0', boost_level='O0', "
+    "loss_scale_manager=None, keep_batchnorm_fp32=None)", "").parameters
+
+
+class Facts:
+    """The assignments of a script, by function."""
+
+    def __init__(self, file: File) -> None:
+        self.file, self.source = file, file.source
+        self.parents: dict[ast.AST, ast.AST] = {}
+        for node in ast.walk(self.source.tree):
+            for child in ast.iter_child_nodes(node):
+                self.parents[child] = node
+        outside = [node for node in self.parents if not self._is_in_class(node)]
+        self.names = {node.id for node in outside if isinstance(node, ast.Name)}
+        self.names |= {node.arg for node in outside if isinstance(node, ast.arg)}
+        self.names |= set(file.defining) | set(self.source.imports)
+
+    def _is_in_class(self, node: ast.AST) -> bool:
+        while node in self.parents:
+            node = self.parents[node]
+            if isinstance(node, ast.ClassDef):
+                return True
+        return False
+
+    def last_name(self, node: ast.AST) -> str:
+        """Return the last part of the MindSpore name of what a call calls; "" for another expression."""
+        if not isinstance(node, ast.Call):
+            return ""
+        name = self.source.mindspore_name(node.func) or ""
+        return name.rpartition(".")[2] if "." not in name or name.startswith(_ROOTS) else ""
+
+    def fresh(self, *candidates: str) -> str:
+        """Return the first name that the script does not use, and reserve it."""
+        more = (f"{candidates[-1]}_{number}" for number in range(2, 100))
+        name = next(name for name in [*candidates, *more] if name not in self.names)
+        self.names.add(name)
+        return name
+
+    def functions_around(self, node: ast.AST) -> list[ast.AST]:
+        """Return the functions around a node, the innermost first, and the file."""
+        result: list[ast.AST] = []
+        while node in self.parents:
+            node = self.parents[node]
+            if isinstance(node, (ast.FunctionDef, ast.Module)):
+                result.append(node)
+        return result
+
+    def assigned(self, name: str, node: ast.AST) -> list[ast.expr]:
+        """Return the values that are assigned to a name where a node reads it."""
+        for around in self.functions_around(node):
+            values = [value for target, value in _assignments(around) if target == name]
+            arguments = [part for part in ast.walk(around.args) if isinstance(part, ast.arg)] if isinstance(around, ast.FunctionDef) else []
+            is_argument = any(name == argument.arg for argument in arguments)
+            if values or is_argument:
+                return [] if is_argument else values
+        return []
+
+    def value(self, node: ast.expr | None) -> ast.expr | None:
+        """Return the only value of a name; for another expression itself."""
+        for _ in range(5):
+            if not isinstance(node, ast.Name):
+                break
+            values = self.assigned(node.id, node)
+            if len(values) != 1:
+                return node
+            node = values[0]
+        return node
+
+    def model_of(self, node: ast.expr) -> Bound | None:
+        """Return the arguments of the `Model(...)` that an expression means."""
+        value = self.value(node)
+        if value is None or self.last_name(value) != "Model":
+            return None
+        try:
+            return bind(_MODEL, value)  # type: ignore[arg-type]
+        except NoRule:
+            return None
+
+    def is_optimizer(self, node: ast.expr | None) -> bool:
+        """Return whether an expression is an optimizer of MindSpore."""
+        if isinstance(node, ast.Name):
+            values = self.assigned(node.id, node)
+            return bool(values) and all(self.last_name(value) in OPTIMIZERS for value in values)
+        return node is not None and self.last_name(node) in OPTIMIZERS
+
+    def function(self, node: ast.expr) -> ast.FunctionDef | None:
+        """Return the function of the file that a call calls."""
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            statement = self.file.defining.get(node.func.id, [None])[-1]
+            return statement if isinstance(statement, ast.FunctionDef) else None
+        return None
+
+    def returned(self, function: ast.FunctionDef) -> list[ast.expr]:
+        """Return the values that a function returns."""
+        return [part.value for part in ast.walk(function) if isinstance(part, ast.Return) and part.value is not None]
+
+    def uses(self, name: str, node: ast.AST) -> Iterator[ast.Name]:
+        """Yield where the function around a node reads a name."""
+        for part in ast.walk(self.functions_around(node)[0]):
+            if isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Load):
+                yield part
+
+
+def _assignments(scope: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Yield names and values of the assignments of a function or a file, without those of functions inside."""
+    waiting: list[Any] = list(getattr(scope, "body", []))
+    while waiting:
+        part = waiting.pop(0)
+        if isinstance(part, (ast.FunctionDef, ast.ClassDef)):
+            continue
+        if isinstance(part, ast.Assign):
+            for target in part.targets:
+                if isinstance(target, ast.Name):
+                    yield target.id, part.value
+                elif isinstance(target, ast.Tuple) and isinstance(part.value, ast.Tuple) and len(target.elts) == len(part.value.elts):
+                    yield from ((each.id, value) for each, value in zip(target.elts, part.value.elts) if isinstance(each, ast.Name))
+        waiting.extend(child for child in ast.iter_child_nodes(part) if isinstance(child, (ast.stmt, ast.ExceptHandler)))
+
+
+def is_training_script(file: File) -> bool:
+    """Return whether a file trains: it calls `Model`, an optimizer, or computes gradients, outside of classes."""
+    facts = Facts(file)
+    for node in ast.walk(file.source.tree):
+        name = facts.last_name(node)
+        is_inside = any(isinstance(around, ast.ClassDef) for around in _around(facts, node))
+        if not is_inside and (name in OPTIMIZERS or name in ("Model", "TrainOneStepCell")):
+            return True
+    return False
+
+
+def _around(facts: Facts, node: ast.AST) -> Iterator[ast.AST]:
+    while node in facts.parents:
+        node = facts.parents[node]
+        yield node

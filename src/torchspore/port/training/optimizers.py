@@ -1,0 +1,158 @@
+"""Optimizers and their learning rates in torch."""
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from torchspore.port.call import Call
+from torchspore.port.rule import NoRule, bind, literal
+from torchspore.port.rules.training import OPTIMIZERS
+from torchspore.port.training.facts import Facts
+
+_PARAMETERS, _RATE = "\1", "\2"
+_ALL = ("trainable_params", "get_parameters")
+_ADAM = "@Adam(\1, \2<, beta1={beta1}><, beta2={beta2}><, eps={eps}><, use_nesterov={use_nesterov}>"
+_TEMPLATES = {
+    "Momentum": "optim.SGD(\1, \2, momentum={momentum}<, nesterov={use_nesterov}>)",
+    "SGD": "optim.SGD(\1, \2<, momentum={momentum}><, dampening={dampening}><, nesterov={nesterov}>)",
+    "Adam": f"{_ADAM}<, use_amsgrad={{use_amsgrad}}>)", "LazyAdam": f"{_ADAM})", "AdamOffload": f"{_ADAM})",
+    "AdamWeightDecay": "@AdamWeightDecay(\1, \2<, beta1={beta1}><, beta2={beta2}><, eps={eps}>)",
+    "RMSProp": "@RMSProp(\1, \2<, decay={decay}><, momentum={momentum}><, eps={epsilon}><, centered={centered}>)",
+    "Adagrad": "optim.Adagrad(\1, \2, initial_accumulator_value={accum}, eps=0)",
+    "Adadelta": "optim.Adadelta(\1, \2, rho={rho}, eps={epsilon})",
+    "AdaMax": "@AdaMax(\1, \2<, beta1={beta1}><, beta2={beta2}><, eps={eps}>)",
+}
+_NOTES = {
+    "Adam": "MindSpore adds eps to the root before the correction of the bias",
+    "AdamWeightDecay": "MindSpore does not correct the bias",
+    "RMSProp": "MindSpore's mean of squares begins with 1, and eps is inside of the root",
+    "Adagrad": "MindSpore adds no eps to the root",
+    "AdaMax": "MindSpore adds eps to the largest gradient",
+}
+SCHEDULES = {
+    "CosineDecayLR": "CosineDecay", "ExponentialDecayLR": "ExponentialDecay", "NaturalExpDecayLR": "NaturalExpDecay",
+    "InverseDecayLR": "InverseDecay", "PolynomialDecayLR": "PolynomialDecay", "WarmUpLR": "WarmUp",
+}
+LISTS = frozenset(
+    "piecewise_constant_lr exponential_decay_lr natural_exp_decay_lr inverse_decay_lr cosine_decay_lr polynomial_decay_lr warmup_lr".split()
+)
+
+
+class OptimizerWriter:
+    """Writes optimizers; `schedulers` has the names of the schedulers by those of their optimizers."""
+
+    def __init__(self, rewriter: Any, facts: Facts) -> None:
+        self.rewriter, self.facts = rewriter, facts
+        self.schedulers: dict[str, str] = {}
+        calls = [node for node in ast.walk(facts.source.tree) if isinstance(node, ast.Call)]
+        models = [model for node in calls if (model := facts.model_of(node)) is not None]
+        scaled = [model.nodes.get("optimizer") for model in models if not model.is_default("loss_scale_manager")]
+        self._ignored_loss_scales = [facts.value(optimizer) for optimizer in scaled]
+        """Optimizers whose loss scale cancels that of the Model."""
+
+    def statement(self, name: str, node: ast.Call) -> list[str]:
+        """Return the lines that assign an optimizer to a name. Raises NoRule."""
+        text, schedule = self._written(node)
+        lines = [f"{name} = {text}"]
+        if schedule:
+            scheduler = self.schedulers.setdefault(name, self.facts.fresh("scheduler", f"{name}_scheduler"))
+            lines.append(f"{scheduler} = optim.lr_scheduler.LambdaLR({name}, {schedule})")
+        return lines
+
+    def expression(self, node: ast.Call) -> str:
+        """Return an optimizer inside of an expression. Raises NoRule if its rate changes: its scheduler needs a name."""
+        text, schedule = self._written(node)
+        if schedule:
+            raise NoRule("an optimizer with a schedule: assign it to a name")
+        return text
+
+    def step(self, name: str) -> list[str]:
+        """Return the lines that update the parameters by their gradients."""
+        scheduler = self.schedulers.get(name)
+        return [f"{name}.step()", *([f"{scheduler}.step()"] if scheduler else [])]
+
+    def _written(self, node: ast.Call) -> tuple[str, str]:
+        """Return the optimizer, and the schedule of its rate, if it changes."""
+        name = self.facts.last_name(node)
+        if name not in OPTIMIZERS:
+            raise NoRule(f"{name}: write it as a torch.optim.Optimizer")
+        call = Call(self.rewriter, node, bind(OPTIMIZERS[name], node))
+        if call.has("loss_scale") and node not in self._ignored_loss_scales:
+            raise NoRule("the argument loss_scale")
+        for option in ("use_lazy", "use_offload", "update_slots"):
+            if call.has(option):
+                raise NoRule(f"the argument {option}")
+        rate, schedule = self._rate(call)
+        parameters = self._parameters(call)
+        if schedule:
+            self.rewriter.note("the scheduler's rate is a multiple of lr")
+        if name in _NOTES:
+            self.rewriter.note(_NOTES[name])
+        return call.fill(_TEMPLATES[name]).replace(_PARAMETERS, parameters).replace(_RATE, f"lr={rate}"), schedule
+
+    def _rate(self, call: Call) -> tuple[str, str]:
+        """Return the rate, and the function of the step that it follows."""
+        node = call.argument("learning_rate")
+        if node is None:
+            return call.text("learning_rate"), ""
+        value = self.facts.value(node)
+        name = self.facts.last_name(value) if value is not None else ""
+        if name in SCHEDULES:
+            return "1.0", str(self.rewriter.text(node))
+        if name == "Tensor" and isinstance(value, ast.Call) and value.args:
+            inner = value.args[0]
+            if isinstance(literal(self.facts.value(inner)), (int, float)):
+                return str(self.rewriter.text(inner)), ""
+            return "1.0", f"{call.helper('Rates')}({self.rewriter.text(inner if node is value else node)})"
+        if self._is_list(value):
+            return "1.0", f"{call.helper('Rates')}({self.rewriter.text(node)})"
+        is_class = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in self.facts.file.classes
+        if is_class or name:
+            raise NoRule(f"the learning rate {ast.unparse(value) if value is not None else ''}")
+        return str(self.rewriter.text(node)), ""
+
+    def _is_list(self, node: ast.expr | None) -> bool:
+        """Return whether an expression is a list of rates."""
+        if isinstance(node, (ast.List, ast.ListComp, ast.Tuple)):
+            return True
+        if node is None:
+            return False
+        if isinstance(node, ast.Name):
+            return any(self._is_list(value) for value in self.facts.assigned(node.id, node))
+        if self.facts.last_name(node) in LISTS or self.rewriter.scope.kind(node) == "numpy":
+            return True
+        function = self.facts.function(node)
+        return function is not None and any(self._is_list(self.facts.value(value)) for value in self.facts.returned(function))
+
+    def _parameters(self, call: Call) -> str:
+        """Return torch's parameters: groups where MindSpore decays some of them only."""
+        node = call.argument("params")
+        value = self.facts.value(node)
+        decays = call.has("weight_decay") and call.value("weight_decay") not in (0, 0.0)
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _ALL:
+            if not decays and node is value:                 # frozen ones have no gradient
+                return f"{self.rewriter.text(value.func.value, '.')}.parameters()"
+            if not decays:
+                return str(self.rewriter.text(node))
+            self.rewriter.note("MindSpore decays no weights and biases of norms")
+            return f"{call.helper('with_decay')}({self.rewriter.text(value.func.value)}, {call.text('weight_decay')})"
+        text = str(self.rewriter.text(node))
+        if isinstance(value, ast.List) and value.elts and all(isinstance(element, ast.Dict) for element in value.elts):
+            _check_groups(self.facts, value)
+            return f"{text}, weight_decay={call.text('weight_decay')}" if decays else text
+        if decays:
+            raise NoRule("weight_decay for a list of parameters: pass net.trainable_params()")
+        return text
+
+
+def _check_groups(facts: Facts, value: ast.List) -> None:
+    """Raises NoRule for groups that torch's optimizers can't have."""
+    for element in value.elts:
+        assert isinstance(element, ast.Dict)
+        for key, item in zip(element.keys, element.values):
+            name = literal(key)
+            if name not in ("params", "lr", "weight_decay", "order_params"):
+                raise NoRule(f"a group with {name!r}")
+            rate = facts.value(item)
+            if name == "lr" and rate is not None and (facts.last_name(rate) or isinstance(rate, (ast.List, ast.ListComp))):
+                raise NoRule("a schedule of a group")

@@ -1,0 +1,217 @@
+"""The statements and expressions of a training script in torch."""
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from torchspore.port.class_facts import REMOVED
+from torchspore.port.file import File
+from torchspore.port.rule import NoRule
+from torchspore.port.source import Problem
+from torchspore.port.training.datasets import DatasetWriter
+from torchspore.port.training.facts import CALLBACKS, LOSS_SCALES, OPTIMIZERS, Facts
+from torchspore.port.training.loops import METRICS, LoopWriter
+from torchspore.port.training.optimizers import LISTS, SCHEDULES, OptimizerWriter
+from torchspore.port.training.steps import StepWriter
+
+_SETTINGS = frozenset("set_context set_device set_auto_parallel_context reset_auto_parallel_context set_algo_parameters".split())
+_SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
+
+
+class Script:
+    """Writes what a script does beside its Cells; `by_hand` lists what is left to do by hand."""
+
+    def __init__(self, rewriter: Any, file: File, omitted: set[str]) -> None:
+        self.rewriter, self.file, self.facts = rewriter, file, Facts(file)
+        self.omitted = omitted
+        """Classes and functions that the port leaves out."""
+        self.optimizers = OptimizerWriter(rewriter, self.facts)
+        self.datasets = DatasetWriter(rewriter, self.facts)
+        self.loops = LoopWriter(rewriter, self.facts, self.optimizers, self.datasets)
+        self.steps = StepWriter(rewriter, self.facts, self.optimizers)
+        self.by_hand: list[Problem] = []
+        self._removed: set[ast.stmt] = set()
+
+    # ---- statements
+
+    def statement(self, node: ast.stmt) -> str | None:
+        """Return the torch form of a statement; None if it has no training in it."""
+        if not isinstance(node, _SIMPLE) or self._is_in_class(node):
+            return None
+        before, reasons = len(self.rewriter.problems), len(self.rewriter.reasons)
+        try:
+            lines = self._lines(node)
+            text = None if lines is None else self._joined(node, lines)
+            if text is None and self.omitted & {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}:
+                raise NoRule(f"{sorted(self.omitted & {part.id for part in ast.walk(node) if isinstance(part, ast.Name)})[0]}")
+            if text is None:
+                text = self.rewriter.splice_statement(node)
+        except NoRule as error:
+            self.rewriter.problem(node, f"no rule for {error}")
+            text = ""
+        if len(self.rewriter.problems) > before:
+            problems = self.rewriter.problems[before:]
+            del self.rewriter.problems[before:], self.rewriter.reasons[reasons:]
+            self.by_hand.append(problems[0])
+            return self._to_do_by_hand(node, problems[0])
+        return text
+
+    def _is_in_class(self, node: ast.AST) -> bool:
+        while node in self.facts.parents:
+            node = self.facts.parents[node]
+            if isinstance(node, ast.ClassDef):
+                return True
+        return False
+
+    def _joined(self, node: ast.stmt, lines: list[str]) -> str:
+        indent = self.rewriter.source.indent(node)
+        if indent is None and len(lines) > 1:
+            raise NoRule("several statements of training in one line")
+        if lines:
+            return f"\n{indent}".join(lines)
+        self._removed.add(node)
+        block = next((block for block in self._blocks(node) if node in block), [node])
+        is_last = block[-1] is node and all(each in self._removed for each in block)
+        return "pass" if indent is None or (is_last and not isinstance(self.facts.parents.get(node), ast.Module)) else REMOVED
+
+    def _blocks(self, node: ast.stmt) -> list[list[ast.stmt]]:
+        parent = self.facts.parents.get(node)
+        return [block for name in ("body", "orelse", "finalbody") if isinstance(block := getattr(parent, name, None), list)]
+
+    def _to_do_by_hand(self, node: ast.stmt, problem: Problem) -> str:
+        """Return a statement that says what is left to do, below the original as a comment."""
+        begin, end = self.rewriter.source.span(node)
+        indent = self.rewriter.source.indent(node)
+        original = self.rewriter.source.text[begin:end].split("\n")
+        comment = "" if indent is None else "".join(f"# {line.strip()}\n{indent}" for line in original)
+        call = f"{self.rewriter.helper('to_do_by_hand')}({problem.text!r})"
+        if isinstance(node, ast.Return):
+            return f"{comment}return {call}"
+        names = [part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)]
+        return f"{comment}{' = '.join([*dict.fromkeys(names), call])}"
+
+    def _lines(self, node: ast.stmt) -> list[str] | None:
+        """Return the lines instead of a statement; None if it has the form of others. Raises NoRule."""
+        value = getattr(node, "value", None)
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            lines = self._assignment(node)
+            if lines is not None:
+                return lines
+        if isinstance(node, ast.Return) and (update := self.steps.depends(value)) is not None:
+            return [*self.steps.update(update), f"return {self.rewriter.text(value.args[0])}"]  # type: ignore[union-attr]
+        if not isinstance(node, ast.Expr) or not isinstance(value, ast.Call):
+            return None
+        return self._expression(value)
+
+    def _assignment(self, node: ast.Assign) -> list[str] | None:
+        value, target = node.value, node.targets[0]
+        name = self.facts.last_name(value)
+        if (update := self.steps.depends(value)) is not None:
+            return self.steps.update(update)
+        if isinstance(value, ast.Call) and (parts := self.steps.inlined(node)) is not None:
+            return self.steps.inline(parts)
+        if not isinstance(target, ast.Name) or not isinstance(value, ast.Call):
+            return self._list_of_callbacks(node)
+        if name == "Model":
+            return self.loops.hoisted(value)
+        if name in OPTIMIZERS:
+            return self.optimizers.statement(str(self.rewriter.text(target)), value)
+        if name in ("TrainOneStepCell", "WithLossCell"):
+            return self.steps.cell(target.id, value)
+        if name in CALLBACKS or name in LOSS_SCALES:
+            return []
+        if self.steps.is_gradient(value) and self._is_inlined_everywhere(target.id, node):
+            return []
+        return None
+
+    def _list_of_callbacks(self, node: ast.Assign) -> list[str] | None:
+        value = node.value
+        if not isinstance(value, (ast.List, ast.Tuple)) or not value.elts:
+            return None
+        are_callbacks = all(self.facts.last_name(self.facts.value(element)) in CALLBACKS for element in value.elts)  # type: ignore[arg-type]
+        return [] if are_callbacks else None
+
+    def _is_inlined_everywhere(self, name: str, node: ast.Assign) -> bool:
+        """Return whether each call of a gradient function becomes `backward`."""
+        for part in ast.walk(self.file.source.tree):
+            if not (isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Load)):
+                continue
+            call = self.facts.parents.get(part)
+            statement = self.facts.parents.get(call) if call is not None else None
+            if not isinstance(statement, ast.Assign) or statement.value is not call or self.steps.inlined(statement) is None:
+                return False
+        return True
+
+    def _expression(self, node: ast.Call) -> list[str] | None:
+        name = self.facts.source.mindspore_name(node.func) or ""
+        if name.rpartition(".")[2] in _SETTINGS:
+            return []
+        if name.rpartition(".")[2] == "set_seed" and self._numpy() and len(node.args) == 1:
+            seed = self.rewriter.text(node.args[0])
+            return [f"torch.manual_seed({seed})", f"{self._numpy()}.random.seed({seed})"]
+        if self.facts.is_optimizer(node.func) and len(node.args) == 1:
+            return self.steps.update(node)
+        if not isinstance(node.func, ast.Attribute):
+            return None
+        method, receiver = node.func.attr, node.func.value
+        if method in ("train", "fit") and self.facts.model_of(receiver) is not None:
+            return self.loops.train(node, method == "fit")
+        value = self.facts.value(receiver)
+        if method == "set_train" and value is not None and self.facts.last_name(value) in ("TrainOneStepCell", "WithLossCell"):
+            mode = self.rewriter.text(node.args[0]) if node.args else ""
+            return [f"{self.steps.network_of(receiver)}.train({mode})"]
+        return None
+
+    def _numpy(self) -> str:
+        """Return the name of NumPy in the script; MindSpore's set_seed sets its seed too."""
+        return next((name for name, dotted in self.file.source.imports.items() if dotted == "numpy"), "")
+
+    # ---- expressions
+
+    def expression(self, node: ast.Call) -> str | None:
+        """Return the torch form of a call; None if it has no training in it. A problem is noted."""
+        if self._is_in_class(node):
+            return None
+        try:
+            return self._call(node)
+        except NoRule as error:
+            self.rewriter.problem(node, f"{ast.unparse(node.func)}: no rule for {error}")
+            return str(self.rewriter.source.text[slice(*self.rewriter.source.span(node))])
+
+    def _call(self, node: ast.Call) -> str | None:
+        name = self.facts.last_name(node)
+        if name in SCHEDULES or name in LISTS:
+            helper = self.rewriter.helper(SCHEDULES.get(name, name))
+            return str(self.rewriter.splice(node, {node.func: helper}))
+        if name in OPTIMIZERS:
+            return self.optimizers.expression(node)
+        if name in METRICS:
+            return self.loops.metric(node)
+        if self.steps.is_gradient(node):
+            return self.steps.gradient_function(node)
+        if name in ("TrainOneStepCell", "WithLossCell", "Model", "TrainOneStepWithLossScaleCell", "DynamicLossScaleUpdateCell"):
+            raise NoRule(f"{name} here: assign it to a name")
+        if isinstance(node.func, ast.Attribute) and self.facts.model_of(node.func.value) is not None:
+            if node.func.attr == "eval":
+                return self.loops.evaluation(node)
+            if node.func.attr == "predict":
+                words = [self.loops._part(node.func.value, "network"), *(self.rewriter.text(argument) for argument in node.args)]
+                return f"{self.rewriter.helper('predict')}({', '.join(words)})"
+            raise NoRule(f"Model.{node.func.attr}")
+        return self.datasets.expression(node)
+
+    def formatted(self, node: ast.expr) -> str | None:
+        """Return the torch form of an expression of an f-string, if it is the number of rows of a data set."""
+        is_size = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get_dataset_size"
+        return f"len({ast.unparse(node.func.value)})" if is_size else None  # type: ignore[attr-defined]
+
+    def list_of_groups(self, node: ast.List) -> str | None:
+        """Return groups of parameters without `order_params`, which torch has no use of."""
+        rest = [element for element in node.elts if not _has_key(element, "order_params")]
+        if len(rest) == len(node.elts):
+            return None
+        return "[" + ", ".join(self.rewriter.text(element) for element in rest) + "]"
+
+
+def _has_key(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Dict) and any(isinstance(key, ast.Constant) and key.value == name for key in node.keys)

@@ -1,0 +1,166 @@
+"""Training steps: TrainOneStepCell, WithLossCell, `value_and_grad` and calls of optimizers."""
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Any
+
+from torchspore.port.rule import NoRule, bind, declare, literal
+from torchspore.port.training.facts import Facts
+from torchspore.port.training.loops import indented
+from torchspore.port.training.optimizers import OptimizerWriter
+
+_STEP = declare("TrainOneStepCell(network, optimizer, sens=1.0)", "").parameters
+_WITH_LOSS = declare("WithLossCell(backbone, loss_fn)", "").parameters
+_GRAD = declare("value_and_grad(fn, grad_position=0, weights=None, has_aux=False, return_ids=False)", "").parameters
+
+
+@dataclass
+class Inlined:
+    """A call of a gradient function whose gradients only an optimizer reads."""
+
+    function: str
+    """The function that returns the loss."""
+    targets: ast.expr
+    call: ast.Call
+    optimizer: str
+
+
+class StepWriter:
+    """Writes training steps."""
+
+    def __init__(self, rewriter: Any, facts: Facts, optimizers: OptimizerWriter) -> None:
+        self.rewriter, self.facts, self.optimizers = rewriter, facts, optimizers
+
+    # ---- cells
+
+    def cell(self, name: str, node: ast.Call) -> list[str]:
+        """Return the function that does what a TrainOneStepCell or a WithLossCell does. Raises NoRule."""
+        if self.facts.last_name(node) == "WithLossCell":
+            bound = bind(_WITH_LOSS, node)
+            backbone, loss_fn = self.rewriter.text(bound.nodes["backbone"]), self.rewriter.text(bound.nodes["loss_fn"])
+            return [f"def {name}(data, label):", f"    return {loss_fn}({backbone}(data), label)"]
+        bound = bind(_STEP, node)
+        sens = bound.nodes.get("sens")
+        if sens is not None and literal(sens) not in (1, 1.0):
+            raise NoRule("the argument sens")
+        before = []
+        optimizer = bound.nodes["optimizer"]
+        if isinstance(optimizer, ast.Name):
+            optimizer_name = str(self.rewriter.text(optimizer))
+        else:
+            optimizer_name = self.facts.fresh("optimizer")
+            before = self.optimizers.statement(optimizer_name, optimizer)  # type: ignore[arg-type]
+        network = bound.nodes["network"]
+        if self.facts.last_name(network) == "WithLossCell":
+            parts = bind(_WITH_LOSS, network)  # type: ignore[arg-type]
+            arguments = "data, label"
+            loss = f"{self.rewriter.text(parts.nodes['loss_fn'])}({self.rewriter.text(parts.nodes['backbone'])}(data), label)"
+        else:
+            arguments, loss = "*inputs", f"{self.rewriter.text(network)}(*inputs)"
+        return [
+            *before, f"def {name}({arguments}):",
+            *indented([f"{optimizer_name}.zero_grad()", f"loss = {loss}", "loss.backward()", *self.optimizers.step(optimizer_name),
+                       "return loss.detach()"]),
+        ]
+
+    def network_of(self, node: ast.expr) -> str:
+        """Return the Module inside of a TrainOneStepCell or a WithLossCell."""
+        value = self.facts.value(node)
+        name = self.facts.last_name(value) if value is not None else ""
+        if name == "TrainOneStepCell":
+            return self.network_of(bind(_STEP, value).nodes["network"])  # type: ignore[arg-type]
+        if name == "WithLossCell":
+            return self.network_of(bind(_WITH_LOSS, value).nodes["backbone"])  # type: ignore[arg-type]
+        return str(self.rewriter.text(node, "."))
+
+    # ---- gradients
+
+    def is_gradient(self, node: ast.expr | None) -> bool:
+        """Return whether an expression is `value_and_grad(...)`."""
+        return node is not None and self.facts.last_name(node) == "value_and_grad"
+
+    def inlined(self, node: ast.Assign) -> Inlined | None:
+        """Return the parts of `loss, grads = grad_fn(x, y)` if `optimizer(grads)` is the only use of the gradients."""
+        target, call = node.targets[0], node.value
+        if not (isinstance(target, ast.Tuple) and len(target.elts) == 2 and isinstance(target.elts[1], ast.Name)):
+            return None
+        if not isinstance(call, ast.Call):
+            return None
+        gradient = self.facts.value(call.func) if isinstance(call.func, ast.Name) else call.func
+        if not self.is_gradient(gradient) or not isinstance(gradient, ast.Call):
+            return None
+        bound = bind(_GRAD, gradient)
+        if literal(bound.nodes.get("grad_position")) is not None or "weights" not in bound.nodes:
+            raise NoRule("gradients for inputs: write torch.autograd.grad")
+        uses = [use for use in self.facts.uses(target.elts[1].id, node) if (use.lineno, use.col_offset) > (node.lineno, node.col_offset)]
+        update = self.facts.parents.get(uses[0]) if len(uses) == 1 else None
+        if not isinstance(update, ast.Call) or not self.facts.is_optimizer(update.func) or not self._is_simple(update):
+            return None
+        if literal(bound.nodes.get("has_aux")) is not True and self._returns_tuple(bound.nodes["fn"]):
+            return None
+        return Inlined(str(self.rewriter.text(bound.nodes["fn"])), target.elts[0], call, str(self.rewriter.text(update.func)))
+
+    def _is_simple(self, node: ast.Call) -> bool:
+        """Return whether an update is a statement, or in `ops.depend(loss, optimizer(grads))`."""
+        parent = self.facts.parents.get(node)
+        return isinstance(parent, ast.Expr) or self.depends(parent) is not None
+
+    def _returns_tuple(self, node: ast.expr) -> bool:
+        statement = self.facts.file.defining.get(getattr(node, "id", ""), [None])[-1]
+        return isinstance(statement, ast.FunctionDef) and any(isinstance(value, ast.Tuple) for value in self.facts.returned(statement))
+
+    def inline(self, parts: Inlined) -> list[str]:
+        """Return the lines instead of a call of a gradient function."""
+        target = str(self.rewriter.text(parts.targets))
+        loss = parts.targets.elts[0] if isinstance(parts.targets, ast.Tuple) else parts.targets
+        target = target[1:-1] if target.startswith("(") and target.endswith(")") else target
+        words = [self.rewriter.text(argument) for argument in parts.call.args]
+        words += [f"{keyword.arg}={self.rewriter.text(keyword.value)}" for keyword in parts.call.keywords]
+        return [
+            f"{parts.optimizer}.zero_grad()", f"{target} = {parts.function}({', '.join(words)})", f"{self.rewriter.text(loss)}.backward()",
+        ]
+
+    def gradient_function(self, node: ast.Call) -> str:
+        """Return a function of values and gradients, for gradients that others than an optimizer read."""
+        bound = bind(_GRAD, node)
+        if literal(bound.nodes.get("grad_position")) is not None or "weights" not in bound.nodes:
+            raise NoRule("gradients for inputs: write torch.autograd.grad")
+        aux = f", has_aux={self.rewriter.text(bound.nodes['has_aux'])}" if "has_aux" in bound.nodes else ""
+        words = f"{self.rewriter.text(bound.nodes['fn'])}, {self._weights(bound.nodes['weights'])}{aux}"
+        return f"{self.rewriter.helper('value_and_grad')}({words})"
+
+    def _weights(self, node: ast.expr) -> str:
+        if isinstance(node, ast.Attribute) and node.attr == "parameters" and self.facts.is_optimizer(node.value):
+            return f"{self.rewriter.helper('parameters_of')}({self.rewriter.text(node.value)})"
+        return str(self.rewriter.text(node))
+
+    def update(self, node: ast.Call) -> list[str]:
+        """Return the lines of `optimizer(grads)`."""
+        name = str(self.rewriter.text(node.func))
+        steps = self.optimizers.step(name)
+        if self._is_inlined(node):
+            return steps
+        return [f"{self.rewriter.helper('apply_gradients')}({name}, {self.rewriter.text(node.args[0])})", *steps[1:]]
+
+    def _is_inlined(self, node: ast.Call) -> bool:
+        """Return whether the gradients of an update are those of `backward`."""
+        name = getattr(node.args[0], "id", "") if node.args else ""
+        around = self.facts.functions_around(node)[0]
+        for part in ast.walk(around):
+            if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Tuple) and self._names_gradient(part, name):
+                return self.inlined(part) is not None
+        return False
+
+    @staticmethod
+    def _names_gradient(node: ast.Assign, name: str) -> bool:
+        elements = node.targets[0].elts  # type: ignore[attr-defined]
+        return len(elements) == 2 and isinstance(elements[1], ast.Name) and elements[1].id == name
+
+    def depends(self, node: ast.AST | None) -> ast.Call | None:
+        """Return the update in `ops.depend(loss, optimizer(grads))`."""
+        if isinstance(node, ast.Call) and self.facts.last_name(node).lower() == "depend" and len(node.args) == 2:
+            update = node.args[1]
+            if isinstance(update, ast.Call) and self.facts.is_optimizer(update.func):
+                return update
+        return None

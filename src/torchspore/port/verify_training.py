@@ -1,0 +1,268 @@
+"""A ported script beside the original: three training steps with the same weights and rows, losses and weights compared.
+
+Both run with the same seeds, without shuffles and dropout; the original in PyNative mode. Each is stopped after its third update.
+"""
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+import os
+import random
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
+
+import torchspore.mindspore as ms
+from torchspore.engine.tensors.tensor import raw
+from torchspore.mindspore import context
+from torchspore.mindspore import nn as mindspore_nn
+from torchspore.mindspore.dataset.engine import dataset, samplers
+from torchspore.mindspore.nn.cell import Cell
+from torchspore.port.record import Recorder
+from torchspore.port.training.loops import WITHOUT_SCALE
+from torchspore.port.verify import CannotVerify, Verdict, _difference, copied_parameters
+
+STEPS = 3
+nn: Any = mindspore_nn
+_DROPOUTS = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d)
+
+
+class _Stop(BaseException):
+    """The last step is done."""
+
+
+@dataclass
+class Steps:
+    """The losses and weights of a script's steps."""
+
+    losses: list[float] = field(default_factory=list)
+    weights: list[list[torch.Tensor]] = field(default_factory=list)
+    """The values of the trained parameters after each update."""
+    gradients: list[list[float]] = field(default_factory=list)
+    """The largest gradient of each parameter in each step."""
+    error: str = ""
+
+
+@dataclass
+class Trained:
+    """The original's optimizer: its Parameters, their first values, and the Cells that the script created."""
+
+    parameters: list[Any] = field(default_factory=list)
+    initial: dict[int, torch.Tensor] = field(default_factory=dict)
+    cells: list[Any] = field(default_factory=list)
+
+
+def verify(path: str, text: str, namespace_of: Callable[[str], Any]) -> Verdict:
+    """Compare three steps of a script; `namespace_of` runs the text of the port."""
+    expected, trained = _original(path)
+    name = os.path.basename(path)
+    if not expected.losses or not trained.parameters:
+        return Verdict(name, reason=f"the script makes no training step: {expected.error or 'no optimizer was called'}")
+    actual = _ported(path, text, trained, namespace_of)
+    if len(actual.weights) < len(expected.weights):
+        return Verdict(name, reason=f"the port ends after {len(actual.weights)} steps: {actual.error}")
+    count = len(expected.weights)
+    if WITHOUT_SCALE in text:
+        expected.losses = _unscaled(expected.losses, actual.losses)
+    loss = max((_difference([torch.tensor(a)], [torch.tensor(b)]) for a, b in zip(expected.losses, actual.losses)), default=float("inf"))
+    moved = _moved(actual)
+    pairs = [(a, b.reshape(a.shape)) for first, second in zip(expected.weights, actual.weights)
+             for a, b, is_moved in zip(first, second, moved) if is_moved]
+    weights = _difference([a for a, _ in pairs], [b for _, b in pairs])
+    return Verdict(name, loss, weights, len(trained.parameters), steps=count)
+
+
+def _unscaled(expected: list[float], actual: list[float]) -> list[float]:
+    """Return the losses without the original's loss scale, a power of 2."""
+    if not actual or not actual[0]:
+        return expected
+    scale = 2.0 ** round(math.log2(abs(expected[0] / actual[0]) or 1.0))
+    return [loss / scale for loss in expected]
+
+
+def _moved(steps: Steps) -> list[bool]:
+    """Return for each parameter whether its gradients are more than rounding, which some optimizers turn into full steps."""
+    largest = [max(values) for values in zip(*steps.gradients)]
+    return [value > 1e-6 * max(largest) for value in largest]
+
+
+def _seed() -> None:
+    random.seed(0)
+    np.random.seed(0)
+    torch.manual_seed(0)
+    ms.set_seed(0)
+
+
+@contextlib.contextmanager
+def _as_program(path: str) -> Iterator[None]:
+    """Run as `python path`, without output."""
+    before = sys.argv
+    sys.argv = [path]
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            yield
+    finally:
+        sys.argv = before
+        sys.path.pop(0)
+
+
+@contextlib.contextmanager
+def _without_chance() -> Iterator[None]:
+    """While it lasts, MindSpore's data sets keep their order, and dropout is the identity; all runs in PyNative mode."""
+    set_context = context.set_context
+
+    def set_other(**options: Any) -> None:
+        options.pop("mode", None)
+        if options:
+            set_context(**options)
+
+    with contextlib.ExitStack() as stack:
+        for home in (context, ms):
+            stack.enter_context(mock.patch.object(home, "set_context", set_other))
+        in_order = lambda sampler, count, _: range(sampler._limited_(count))
+        stack.enter_context(mock.patch.object(samplers.RandomSampler, "_positions_", in_order))
+        stack.enter_context(mock.patch.object(dataset.Dataset, "shuffle", lambda rows, *_, **__: rows))
+        for layer in _DROPOUTS:
+            stack.enter_context(mock.patch.object(layer, "construct", lambda _, x: x))
+        set_context(mode=context.PYNATIVE_MODE)
+        yield
+
+
+def _original(path: str) -> tuple[Steps, Trained]:
+    """Run the script until its third update."""
+    import runpy
+
+    steps, trained = Steps(), Trained()
+    update, differentiate = nn.Optimizer.__call__, torch.autograd.grad
+    recorder = Recorder(set())
+
+    def call(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        if not trained.parameters:
+            trained.parameters = list(optimizer.parameters)
+            cells = [created[0] for created in recorder.recording.creations.values()]
+            trained.cells = [cell for cell in cells if isinstance(cell, Cell)]
+            trained.initial = {id(p): raw(p).detach().clone() for cell in trained.cells for p in cell.get_parameters()}
+            trained.initial |= {id(p): raw(p).detach().clone() for p in trained.parameters}
+        result = update(optimizer, *args, **kwargs)
+        steps.weights.append([raw(p).detach().clone() for p in trained.parameters])
+        if len(steps.weights) == STEPS:
+            raise _Stop
+        return result
+
+    def gradient(outputs: Any, *args: Any, **kwargs: Any) -> Any:
+        _note_loss(steps, outputs)
+        return differentiate(outputs, *args, **kwargs)
+
+    with _without_chance(), _as_program(path), recorder.active(), mock.patch.object(nn.Optimizer, "__call__", call), \
+            mock.patch.object(torch.autograd, "grad", gradient):
+        _seed()
+        try:
+            runpy.run_path(path, run_name="__main__")
+        except (_Stop, SystemExit):
+            pass
+        except Exception as error:
+            steps.error = f"{type(error).__name__}: {error}"
+    return steps, trained
+
+
+def _note_loss(steps: Steps, outputs: Any) -> None:
+    first = outputs[0] if isinstance(outputs, (list, tuple)) else outputs
+    if isinstance(first, torch.Tensor) and first.numel() == 1 and len(steps.losses) <= len(steps.weights):
+        steps.losses.append(float(first.detach()))
+
+
+def _ported(path: str, text: str, trained: Trained, namespace_of: Callable[[str], Any]) -> Steps:
+    """Run the port with the original's first weights, until its third update."""
+    steps = Steps()
+    modules: list[torch.nn.Module] = []
+    targets: list[torch.Tensor] = []
+    create, backward, differentiate = torch.nn.Module.__init__, torch.Tensor.backward, torch.autograd.grad
+
+    def init(module: Any, *args: Any, **kwargs: Any) -> None:
+        create(module, *args, **kwargs)
+        modules.append(module)
+
+    def begin(optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        if not targets:
+            targets.extend(_matched(trained, modules, optimizer))
+
+    def end(optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        steps.weights.append([target.detach().clone() for target in targets])
+        steps.gradients.append([0.0 if target.grad is None else float(target.grad.abs().max()) for target in targets])
+        if len(steps.weights) == STEPS:
+            raise _Stop
+
+    def noted_backward(loss: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        _note_loss(steps, loss)
+        return backward(loss, *args, **kwargs)
+
+    def noted_grad(outputs: Any, *args: Any, **kwargs: Any) -> Any:
+        _note_loss(steps, outputs)
+        return differentiate(outputs, *args, **kwargs)
+
+    create_optimizer = torch.optim.Optimizer.__init__
+
+    def new_optimizer(optimizer: Any, *args: Any, **kwargs: Any) -> None:
+        create_optimizer(optimizer, *args, **kwargs)
+        begin(optimizer)
+
+    hook = register_optimizer_step_post_hook(end)
+    with contextlib.ExitStack() as stack:
+        stack.callback(hook.remove)
+        for home, name, new in (
+            (torch.nn.Module, "__init__", init), (torch.Tensor, "backward", noted_backward), (torch.autograd, "grad", noted_grad),
+            (torch.optim.Optimizer, "__init__", new_optimizer), (torch.nn.Dropout, "forward", lambda _, x: x),
+            (torch.utils.data, "RandomSampler", torch.utils.data.SequentialSampler),
+            (torch.utils.data.dataloader, "RandomSampler", lambda dataset, **_: torch.utils.data.SequentialSampler(dataset)),
+        ):
+            stack.enter_context(mock.patch.object(home, name, new))
+        stack.enter_context(_as_program(path))
+        _seed()
+        try:
+            namespace_of(text)
+        except (_Stop, SystemExit):
+            pass
+        except Exception as error:
+            steps.error = f"{type(error).__name__}: {str(error).strip()}"
+    return steps
+
+
+def _matched(trained: Trained, modules: list[torch.nn.Module], optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
+    """Write the original's first weights into the port's; return the tensors of the trained Parameters in their order.
+
+    Raises CannotVerify if the port has no counterpart for one.
+    """
+    needed = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+    module = _smallest(modules, lambda each: {id(p) for p in each.parameters()}, needed)
+    cell = _smallest(trained.cells, lambda each: {id(p) for p in each.get_parameters()}, set(map(id, trained.parameters)))
+    if module is None or cell is None:
+        raise CannotVerify("the optimizer's parameters are not those of one network")
+    targets: dict[int, torch.Tensor] = {}
+    with torch.no_grad():
+        for _, parameter, target in copied_parameters(cell, module):
+            targets[id(parameter)] = target
+            if isinstance(target, torch.nn.Parameter) and id(parameter) in trained.initial:
+                target.copy_(trained.initial[id(parameter)].reshape(target.shape))
+    missing = [parameter.name for parameter in trained.parameters if id(parameter) not in targets]
+    if missing:
+        raise CannotVerify(f"the port has no counterpart of {missing[0]}")
+    return [targets[id(parameter)] for parameter in trained.parameters]
+
+
+def _smallest(owners: list[Any], parameters: Callable[[Any], set[int]], needed: set[int]) -> Any:
+    """Return the innermost owner of all of these parameters."""
+    containing = [(len(owned), _size(owner), index, owner) for index, owner in enumerate(owners) if needed <= (owned := parameters(owner))]
+    return min(containing, key=lambda item: item[:3])[3] if containing else None
+
+
+def _size(owner: Any) -> int:
+    """Return how many layers a Cell or a Module has."""
+    return sum(1 for _ in (owner.cells_and_names() if isinstance(owner, Cell) else owner.modules()))
