@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from support.processes import Run
 
-from torchspore.cli import calls, check
-from torchspore.cli.uses import Use, uses
+from torchspore.cli import check
+from torchspore.cli.program_analysis import calls
+from torchspore.cli.program_analysis.uses import Use, uses
 from torchspore.names import listing, numpy_removals, older_calls
 
 

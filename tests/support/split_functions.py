@@ -10,8 +10,8 @@ import torch
 
 from torchspore.distributed.shard import partitioner, simulation, strategy_marker
 from torchspore.distributed.shard.partitioner import LocalGraph, Policy
-from torchspore.engine.layouts.device_layout import Layout, unsplit
-from torchspore.engine.layouts.device_mesh import Mesh
+from torchspore.engine.split_layouts.device_layout import Layout, unsplit
+from torchspore.engine.split_layouts.device_mesh import Mesh
 from torchspore.engine.torch_internals.torch_private import make_fx
 from torchspore.graph import passes
 

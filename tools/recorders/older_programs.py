@@ -55,7 +55,7 @@ def _findings(repository: Path, commit: str, folder: str) -> tuple[int, list[str
     """Return the number of Python files, and `file:line: text` of each finding."""
     import ast
 
-    from torchspore.cli import calls
+    from torchspore.cli.program_analysis import calls
 
     git_dir = repository / ".git" if (repository / ".git").is_dir() else repository
     command = ["git", f"--git-dir={git_dir}", "archive", commit, f":(glob){folder}/**/*.py"]

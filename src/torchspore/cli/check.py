@@ -12,11 +12,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 from torchspore.base.text import with_hint
-from torchspore.cli import check_formats, notebooks
-from torchspore.cli.calls import is_accepted, older_call_problems
+from torchspore.cli import check_formats
 from torchspore.cli.check_formats import Finding
 from torchspore.cli.grammar import USAGE_ERROR, Parser, returns_exit_code
-from torchspore.cli.uses import GETTERS, SETTERS, Use, uses
+from torchspore.cli.program_analysis import notebooks
+from torchspore.cli.program_analysis.calls import is_accepted, older_call_problems
+from torchspore.cli.program_analysis.uses import GETTERS, SETTERS, Use, uses
 
 MISSING = 1
 SUFFIXES = (".py", notebooks.SUFFIX)

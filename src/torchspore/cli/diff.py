@@ -9,10 +9,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from torchspore.base import dump_pairs, dumps
-from torchspore.base.dumps import Dump, Pair, TensorComparison
 from torchspore.base.text import consecutive_spans
 from torchspore.blackbox.record_reader import visible
+from torchspore.cli.dump_comparison import dump_pairs, dumps
+from torchspore.cli.dump_comparison.dumps import Dump, Pair, TensorComparison
 from torchspore.cli.grammar import USAGE_ERROR, Parser, returns_exit_code
 
 DIFFERENT = 1

@@ -18,7 +18,8 @@ import torchspore
 from torchspore import alias
 from torchspore.base import faults, tracebacks
 from torchspore.base.text import with_hint
-from torchspore.cli import notebooks, output
+from torchspore.cli import output
+from torchspore.cli.program_analysis import notebooks
 from torchspore.names import numpy_removals
 
 REFUSED = 2

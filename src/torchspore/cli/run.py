@@ -9,8 +9,8 @@ from pathlib import Path
 
 from torchspore.base.suggest import closest
 from torchspore.base.text import with_hint
-from torchspore.cli import notebooks
 from torchspore.cli.grammar import USAGE_ERROR, Ended, Parser, UsageError, number, split_program, word_of
+from torchspore.cli.program_analysis import notebooks
 
 DEVICES = ("CPU", "GPU", "Ascend")
 

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from mindspore import Tensor, nn, ops
 
-from torchspore.base import dump_pairs, dumps
 from torchspore.cli import diff
+from torchspore.cli.dump_comparison import dump_pairs, dumps
 
 Diff = Callable[..., tuple[int, str]]
 

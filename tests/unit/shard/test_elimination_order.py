@@ -9,7 +9,7 @@ from tests.unit.shard.test_exact_search import MACHINE
 from torchspore.distributed.shard.search import elimination
 from torchspore.distributed.shard.search.axis import Axis
 from torchspore.distributed.shard.search.model import OPERATOR, Model
-from torchspore.engine.layouts.device_mesh import Mesh
+from torchspore.engine.split_layouts.device_mesh import Mesh
 from torchspore.engine.torch_internals.torch_private import make_fx
 from torchspore.graph import passes
 

@@ -17,7 +17,7 @@ from torchspore.context.plan_request import Machine
 from torchspore.distributed.shard.search import elimination
 from torchspore.distributed.shard.search.axis import NEVER, Axis, Choice
 from torchspore.distributed.shard.search.model import Model
-from torchspore.engine.layouts.device_mesh import Mesh
+from torchspore.engine.split_layouts.device_mesh import Mesh
 from torchspore.engine.torch_internals.torch_private import make_fx
 from torchspore.graph import passes
 

@@ -18,8 +18,8 @@ from torchspore.distributed.shard import collective_nodes, cost_estimate, partit
 from torchspore.distributed.shard.partitioner import Policy
 from torchspore.distributed.shard.search import axis, costs
 from torchspore.distributed.shard.search.axis import UNSPLIT, Move
-from torchspore.engine.layouts.device_layout import Layout
-from torchspore.engine.layouts.device_mesh import Mesh
+from torchspore.engine.split_layouts.device_layout import Layout
+from torchspore.engine.split_layouts.device_mesh import Mesh
 from torchspore.engine.torch_internals import node_metadata
 from torchspore.engine.torch_internals.torch_private import make_fx
 from torchspore.graph import dispatch

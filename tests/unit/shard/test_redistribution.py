@@ -4,8 +4,8 @@ from __future__ import annotations
 import pytest
 
 from torchspore.distributed.shard.redistribution import received, steps
-from torchspore.engine.layouts.device_layout import Layout
-from torchspore.engine.layouts.device_mesh import Mesh
+from torchspore.engine.split_layouts.device_layout import Layout
+from torchspore.engine.split_layouts.device_mesh import Mesh
 
 MESH, SHAPE, EACH = Mesh((2, 4)), (8, 8), 4
 TERMS = ((0, "sum"), (1, "sum"))

@@ -18,8 +18,8 @@ from torchspore.distributed.shard.machine_model import Machine
 from torchspore.distributed.shard.partitioner import Policy
 from torchspore.distributed.shard.search import costs, elimination, operator_parts, relaxed_rules, strategy_search
 from torchspore.distributed.shard.strategy_validation import TensorLayout
-from torchspore.engine.layouts.device_layout import Layout, unsplit
-from torchspore.engine.layouts.device_mesh import Mesh
+from torchspore.engine.split_layouts.device_layout import Layout, unsplit
+from torchspore.engine.split_layouts.device_mesh import Mesh
 from torchspore.engine.torch_internals.torch_private import make_fx
 from torchspore.graph import dispatch, passes
 

@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from support import split_functions
 
-from torchspore.engine.layouts.device_layout import Layout, unsplit
-from torchspore.engine.layouts.device_mesh import Mesh
+from torchspore.engine.split_layouts.device_layout import Layout, unsplit
+from torchspore.engine.split_layouts.device_mesh import Mesh
 
 CONVOLUTIONS: dict[str, tuple[dict[str, Any], tuple[int, ...], tuple[int, ...], bool]] = {
     "same": ({"padding": 1}, (2, 4, 16, 8), (8, 4, 3, 3), True),

@@ -12,9 +12,9 @@ from torchspore.distributed.comm import groups
 from torchspore.distributed.parallel import optimizer_shards, settings
 from torchspore.distributed.parallel.sharded_weights import RowShardedWeight
 from torchspore.distributed.shard import redundancy
-from torchspore.engine.layouts.device_mesh import Mesh
-from torchspore.engine.layouts.sharded_layout import sharded_layout_of
-from torchspore.engine.layouts.sharded_value import local_part
+from torchspore.engine.split_layouts.device_mesh import Mesh
+from torchspore.engine.split_layouts.sharded_layout import sharded_layout_of
+from torchspore.engine.split_layouts.sharded_value import local_part
 from torchspore.graph.splitter import SPLIT_MODES
 
 Shape = tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Launch of the processes of a run on this machine with torch elastic: logs, the report of the first failure, the end of all."""
+"""Launch the processes of a run on this machine with torch elastic: write logs, report the first failure, stop all processes."""
 from __future__ import annotations
 
 import dataclasses

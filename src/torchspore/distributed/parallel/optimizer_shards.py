@@ -22,9 +22,9 @@ from torchspore.distributed.parallel.gradient_reduction import is_traced
 from torchspore.distributed.parallel.gradient_scatters import Scatters
 from torchspore.distributed.parallel.sharded_weights import RowShardedWeight
 from torchspore.engine.autograd import grad
-from torchspore.engine.layouts.sharded_layout import ShardedLayout
-from torchspore.engine.layouts.sharded_value import ShardedValue, local_part
 from torchspore.engine.memory import reserved_zeros
+from torchspore.engine.split_layouts.sharded_layout import ShardedLayout
+from torchspore.engine.split_layouts.sharded_value import ShardedValue, local_part
 from torchspore.engine.tensors import change_counters
 from torchspore.engine.tensors.delayed_values import DelayedValue, is_delayed
 from torchspore.engine.tensors.tensor import frame, raw, wrap

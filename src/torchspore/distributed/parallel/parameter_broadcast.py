@@ -12,7 +12,7 @@ from torchspore.context.store import STORE
 from torchspore.distributed.comm.groups import Group
 from torchspore.distributed.parallel import option_effects, settings
 from torchspore.distributed.parallel.gradient_reduction import is_traced
-from torchspore.engine.layouts.sharded_value import ShardedValue
+from torchspore.engine.split_layouts.sharded_value import ShardedValue
 
 _sent: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 """The Parameters that have been sent, by their ids."""

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from torchspore.base.text import message
-from torchspore.engine.layouts.sharded_value import RowShard
+from torchspore.engine.split_layouts.sharded_value import RowShard
 from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.engine.torch_internals import torch_private
 from torchspore.engine.torch_internals.torch_private import tree_map

@@ -1,4 +1,4 @@
-"""Messages between the processes of a parameter server: a header of facts, then the bytes of tensors, in chunks.
+"""Messages between the processes of a parameter server: a metadata header, then the bytes of tensors, in chunks.
 
 The header is a MessagePack map of strings, numbers and lists; `arrays` lists the dtype and shape of each tensor. Nothing is unpickled. A
 receiver passes the largest size that it accepts, and checks the header against it before it allocates memory.

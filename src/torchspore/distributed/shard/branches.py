@@ -9,7 +9,7 @@ from torch.fx.node import Node
 from torchspore.distributed.shard import collective_nodes as nodes
 from torchspore.distributed.shard.alias_conflicts import nodes_written_by
 from torchspore.distributed.shard.plan import Plan
-from torchspore.engine.layouts.device_layout import Layout, unsplit
+from torchspore.engine.split_layouts.device_layout import Layout, unsplit
 from torchspore.engine.tensors import tree
 from torchspore.graph.control_flow import execution
 

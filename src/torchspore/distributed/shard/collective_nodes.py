@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import torch
 
-from torchspore.engine.layouts.device_layout import Axes
-from torchspore.engine.layouts.device_mesh import Mesh
+from torchspore.engine.split_layouts.device_layout import Axes
+from torchspore.engine.split_layouts.device_mesh import Mesh
 
 
 def all_reduce(x: torch.Tensor, axes: Axes, kind: str, mesh: Mesh) -> torch.Tensor:

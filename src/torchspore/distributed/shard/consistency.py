@@ -17,8 +17,8 @@ from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
 from torchspore.distributed.comm import agreement, collectives, groups, object_collectives
 from torchspore.distributed.parallel import settings
-from torchspore.engine.layouts.sharded_layout import sharded_layout_of
 from torchspore.engine.random import generators
+from torchspore.engine.split_layouts.sharded_layout import sharded_layout_of
 from torchspore.engine.tensors import change_counters
 from torchspore.engine.tensors.delayed_values import DelayedValue, is_delayed
 

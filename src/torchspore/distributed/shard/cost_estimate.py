@@ -16,7 +16,7 @@ from torchspore.distributed.shard.pipeline_parallel.stage_assignment import ALL,
 from torchspore.distributed.shard.redistribution import CUT
 from torchspore.distributed.shard.search import costs
 from torchspore.engine.functional import flops
-from torchspore.engine.layouts.device_mesh import Mesh
+from torchspore.engine.split_layouts.device_mesh import Mesh
 from torchspore.engine.torch_internals import node_metadata
 from torchspore.engine.torch_internals.torch_private import is_operator
 

@@ -18,8 +18,8 @@ from torchspore.distributed.shard.local_graph import LocalGraph
 from torchspore.distributed.shard.pipeline_parallel import construction, stage_graph
 from torchspore.distributed.shard.pipeline_parallel.stage_assignment import ALL
 from torchspore.distributed.shard.sharded_capture import ShardedCapture
-from torchspore.engine.layouts import sharded_value
-from torchspore.engine.layouts.sharded_layout import ShardedLayout, as_tensor_map, set_sharded_layout, sharded_layout_of
+from torchspore.engine.split_layouts import sharded_value
+from torchspore.engine.split_layouts.sharded_layout import ShardedLayout, as_tensor_map, set_sharded_layout, sharded_layout_of
 from torchspore.engine.tensors import change_counters
 from torchspore.engine.tensors.delayed_values import draw_in, is_delayed
 from torchspore.engine.tensors.tensor import TensorBase, wrap

@@ -12,10 +12,10 @@ from torchspore.distributed.comm import collectives, groups
 from torchspore.distributed.parallel import optimizer_shards
 from torchspore.distributed.shard import redistribution
 from torchspore.distributed.shard.pipeline_parallel.remote_tensors import RemoteTensor
-from torchspore.engine.layouts.device_layout import unsplit
-from torchspore.engine.layouts.device_mesh import Mesh
-from torchspore.engine.layouts.sharded_layout import ShardedLayout, sharded_layout_of
-from torchspore.engine.layouts.sharded_value import ShardedValue, local_part
+from torchspore.engine.split_layouts.device_layout import unsplit
+from torchspore.engine.split_layouts.device_mesh import Mesh
+from torchspore.engine.split_layouts.sharded_layout import ShardedLayout, sharded_layout_of
+from torchspore.engine.split_layouts.sharded_value import ShardedValue, local_part
 from torchspore.engine.tensors.delayed_values import DelayedValue, is_delayed
 from torchspore.engine.tensors.tensor import TensorBase, raw, wrap
 

@@ -14,8 +14,8 @@ from torchspore.distributed.shard import node_builder, redistribution
 from torchspore.distributed.shard.local_graph import Policy, SplitOperator, Value
 from torchspore.distributed.shard.node_builder import faking
 from torchspore.distributed.shard.redistribution import Step
-from torchspore.engine.layouts.device_layout import Axes, Layout, Shape
-from torchspore.engine.layouts.device_mesh import Mesh
+from torchspore.engine.split_layouts.device_layout import Axes, Layout, Shape
+from torchspore.engine.split_layouts.device_mesh import Mesh
 from torchspore.engine.torch_internals import node_metadata
 
 

@@ -9,8 +9,8 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.distributed.shard.redistribution import Step
-from torchspore.engine.layouts.device_layout import Layout, Shape
-from torchspore.engine.layouts.device_mesh import Mesh
+from torchspore.engine.split_layouts.device_layout import Layout, Shape
+from torchspore.engine.split_layouts.device_mesh import Mesh
 
 
 @dataclass(frozen=True)

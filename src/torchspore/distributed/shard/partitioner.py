@@ -26,8 +26,8 @@ from torchspore.distributed.shard.node_builder import faking
 from torchspore.distributed.shard.plan import Plan
 from torchspore.distributed.shard.propagation_rules import OperatorCall, rule_of
 from torchspore.distributed.shard.propagation_rules.rule import Local, Rule, choose, layout_of, results, split_of_writes
-from torchspore.engine.layouts.device_layout import Layout, Shape, unsplit
-from torchspore.engine.layouts.device_mesh import Mesh
+from torchspore.engine.split_layouts.device_layout import Layout, Shape, unsplit
+from torchspore.engine.split_layouts.device_mesh import Mesh
 from torchspore.engine.tensors import tree
 from torchspore.engine.torch_internals import node_metadata
 from torchspore.engine.torch_internals.torch_private import graph_module, is_operator

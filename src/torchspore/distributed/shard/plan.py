@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from torch.fx.node import Node
 
-from torchspore.engine.layouts.device_layout import Layout
+from torchspore.engine.split_layouts.device_layout import Layout
 
 
 @dataclass(frozen=True)

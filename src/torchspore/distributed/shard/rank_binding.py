@@ -13,7 +13,7 @@ from torchspore.distributed.shard import collective_nodes as nodes
 from torchspore.distributed.shard import node_builder
 from torchspore.distributed.shard.partitioner import LocalGraph
 from torchspore.distributed.shard.pipeline_parallel import stage_graph
-from torchspore.engine.layouts.device_layout import Axes
+from torchspore.engine.split_layouts.device_layout import Axes
 from torchspore.engine.tensors import tree
 from torchspore.engine.torch_internals import node_metadata
 from torchspore.engine.torch_internals.torch_private import graph_module

@@ -8,11 +8,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from torchspore.engine.layouts.device_layout import Axes, Layout, Shape
-from torchspore.engine.layouts.device_mesh import Mesh
+from torchspore.engine.split_layouts.device_layout import Axes, Layout, Shape
+from torchspore.engine.split_layouts.device_mesh import Mesh
 
 REDUCE, SCATTER, GATHER, EXCHANGE, CUT = "all_reduce", "reduce_scatter", "all_gather", "all_to_all", "cut"
-"""Terms summed; terms summed and cut; a dimension made whole; the cut moved to another dimension; a part taken, which sends nothing."""
+"""Sum the partial sums; sum and split them; gather a dimension; move the split to another dimension; take a slice without communication."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def _joined(mesh: Mesh, shape: Shape, each: int, before: Layout, way: tuple[Step
         if last is not None and (last.kind, last.dim, last.source, last.reduction) == (step.kind, step.dim, step.source, step.reduction):
             axes = _in_a_row(last, step)
         if last is not None and axes:
-            # Terms are as long after a sum as before it, so that one sum over both is less than two.
+            # An all-reduce does not shrink the data, so one over both axes costs less than two.
             sent = _summed(part_bytes, mesh.product(axes)) if step.kind == REDUCE else last.sent + step.sent
             steps[-1] = Step(step.kind, axes, step.dim, step.source, step.reduction, sent)
         else:
@@ -118,7 +118,7 @@ def _joined(mesh: Mesh, shape: Shape, each: int, before: Layout, way: tuple[Step
 
 
 def _follow(cuts: list[Axes], step: Step) -> None:
-    """Return the split of a value after a step."""
+    """Update `cuts` in place to the splits after a step."""
     if step.kind == GATHER:
         cuts[step.dim] = cuts[step.dim][:-1]
     elif step.kind == EXCHANGE:
@@ -136,7 +136,7 @@ def _in_a_row(last: Step, step: Step) -> Axes:
     """Return the axes of both steps in the order of the grid if one collective can replace the two; otherwise none."""
     if step.kind == REDUCE:
         return tuple(sorted(last.axes + step.axes))
-    if step.kind == GATHER:                    # made whole from the last cut on
+    if step.kind == GATHER:                    # gathered in reverse order of splitting
         together = step.axes + last.axes
     elif step.kind in (CUT, SCATTER):
         together = last.axes + step.axes

@@ -29,9 +29,9 @@ from torchspore.distributed.shard.search import comparison
 from torchspore.distributed.shard.strategy_file import StoredLayout
 from torchspore.distributed.shard.strategy_validation import TensorLayout
 from torchspore.distributed.shard.strategy_validation.layout import read as read_layout
-from torchspore.engine.layouts.device_layout import Layout, Shape, by_counts, from_matrix, unsplit
-from torchspore.engine.layouts.device_mesh import Mesh, mesh_of
-from torchspore.engine.layouts.sharded_layout import ShardedLayout, as_tensor_map, sharded_layout_of
+from torchspore.engine.split_layouts.device_layout import Layout, Shape, by_counts, from_matrix, unsplit
+from torchspore.engine.split_layouts.device_mesh import Mesh, mesh_of
+from torchspore.engine.split_layouts.sharded_layout import ShardedLayout, as_tensor_map, sharded_layout_of
 from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.errors import StrategyRefused
 

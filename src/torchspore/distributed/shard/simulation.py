@@ -16,9 +16,9 @@ from torchspore.distributed.shard import collective_nodes as nodes
 from torchspore.distributed.shard.partitioner import LocalGraph
 from torchspore.engine.execution import current_operator
 from torchspore.engine.functional import recurrent
-from torchspore.engine.layouts.device_layout import Layout, Shape
-from torchspore.engine.layouts.device_mesh import Mesh
 from torchspore.engine.random import operator_streams
+from torchspore.engine.split_layouts.device_layout import Layout, Shape
+from torchspore.engine.split_layouts.device_mesh import Mesh
 from torchspore.engine.tensors import tree
 from torchspore.engine.torch_internals.torch_private import is_operator
 from torchspore.graph.fx.aliasing import mutated_owners

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.layouts.device_layout import Layout, from_matrix
-from torchspore.engine.layouts.device_mesh import Mesh
+from torchspore.engine.split_layouts.device_layout import Layout, from_matrix
+from torchspore.engine.split_layouts.device_mesh import Mesh
 from torchspore.engine.torch_internals.custom_operators import LIBRARY, define
 
 laid = define("laid(Tensor x, str layout) -> Tensor", lambda x, layout: x.clone(), lambda x, layout: torch.empty_like(x))

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from torchspore.base import tracebacks, user_threads
-from torchspore.engine.layouts.sharded_value import RowShard, ShardedValue
+from torchspore.engine.split_layouts.sharded_value import RowShard, ShardedValue
 from torchspore.engine.tensors import tree
 from torchspore.engine.tensors.delayed_values import DelayedValue
 from torchspore.engine.tensors.in_place_versions import base_of

@@ -11,7 +11,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.engine.execution import pynative
-from torchspore.engine.layouts.sharded_value import ShardedValue, local_part
+from torchspore.engine.split_layouts.sharded_value import ShardedValue, local_part
 from torchspore.engine.tensors import change_counters, tree
 from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.number import Number

@@ -9,9 +9,9 @@ from typing import Any
 
 from torchspore.base.frames import is_user_file
 from torchspore.engine.execution import thread_state
-from torchspore.engine.layouts.sharded_value import RowShard
 from torchspore.engine.memory import memory_owners
 from torchspore.engine.native import allocator
+from torchspore.engine.split_layouts.sharded_value import RowShard
 from torchspore.engine.tensors import change_counters, creation, dtypes
 from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.delayed_values import DelayedValue, draw_in, is_delayed

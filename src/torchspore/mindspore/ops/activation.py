@@ -8,9 +8,9 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from torchspore.engine.layouts.sharded_value import check_is_complete
 from torchspore.engine.random import operator_streams
 from torchspore.engine.random.generators import drawing
+from torchspore.engine.split_layouts.sharded_value import check_is_complete
 from torchspore.engine.tensors.dtypes import to_torch
 from torchspore.mindspore.ops.declaration.declare import op
 from torchspore.mindspore.ops.declaration.indices import normalized_axis

@@ -9,9 +9,9 @@ import torch
 
 from torchspore.base.text import message, short
 from torchspore.engine.devices import device
-from torchspore.engine.layouts.sharded_value import check_is_complete
 from torchspore.engine.random.generators import drawing
 from torchspore.engine.random.operator_streams import mersenne_order, philox_fractions, picked
+from torchspore.engine.split_layouts.sharded_value import check_is_complete
 from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.ops import kernel_numbers
 from torchspore.mindspore.ops.activation import as_dtype

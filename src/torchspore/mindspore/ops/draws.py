@@ -8,11 +8,11 @@ from typing import Any
 import torch
 
 from torchspore.engine.devices import device
-from torchspore.engine.layouts.sharded_value import check_is_complete
 from torchspore.engine.random.generators import drawing
 from torchspore.engine.random.operator_streams import OperatorStream, mersenne_order, order_of_true
 from torchspore.engine.random.operator_streams import of_function as streams_of_functions
 from torchspore.engine.random.seeded_streams import Stream, stream
+from torchspore.engine.split_layouts.sharded_value import check_is_complete
 from torchspore.engine.tensors.creation import constant
 from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.activation import as_dtype

@@ -9,9 +9,9 @@ import torch.nn.functional as F
 from torchspore.base.arguments import is_int
 from torchspore.context import effects
 from torchspore.engine.devices import device
-from torchspore.engine.layouts.sharded_value import check_is_complete
 from torchspore.engine.random.generators import drawing
 from torchspore.engine.random.operator_streams import OperatorStream, dropped, of_function
+from torchspore.engine.split_layouts.sharded_value import check_is_complete
 from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.ops.declaration.declare import op
 

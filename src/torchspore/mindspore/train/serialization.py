@@ -16,7 +16,7 @@ from torchspore.base.suggest import closest
 from torchspore.base.text import list_choices, message, short, with_hint
 from torchspore.distributed.parallel import optimizer_shards, settings
 from torchspore.distributed.shard import gather
-from torchspore.engine.layouts.sharded_layout import sharded_layout_of
+from torchspore.engine.split_layouts.sharded_layout import sharded_layout_of
 from torchspore.engine.tensors.tensor import raw, wrap
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common import remote_parameters, server_session

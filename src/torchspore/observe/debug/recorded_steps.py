@@ -19,9 +19,9 @@ import torch
 
 from torchspore.base.files import READ_ONLY, write_atomically
 from torchspore.engine.front_end import FRONT
-from torchspore.engine.layouts.sharded_value import local_part
 from torchspore.engine.random import generators, operator_streams
 from torchspore.engine.random import random_state as random
+from torchspore.engine.split_layouts.sharded_value import local_part
 from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors import tree
 from torchspore.engine.tensors.tensor import TensorBase, wrap

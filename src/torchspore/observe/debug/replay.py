@@ -13,7 +13,7 @@ from torchspore.base import json_text
 from torchspore.blackbox.record_reader import NoRecord, Record, bounded, visible
 from torchspore.engine.devices import device
 from torchspore.engine.execution import current_operator, thread_state
-from torchspore.engine.layouts.sharded_value import local_part
+from torchspore.engine.split_layouts.sharded_value import local_part
 from torchspore.engine.tensors import tree
 from torchspore.engine.torch_internals.torch_private import TorchDispatchMode
 from torchspore.observe.debug import recorded_steps

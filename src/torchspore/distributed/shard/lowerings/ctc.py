@@ -6,7 +6,7 @@ from typing import Any
 from torch.fx.node import Node
 
 from torchspore.distributed.shard.lowerings.registry import lowers
-from torchspore.engine.layouts.device_layout import Axes, Layout
+from torchspore.engine.split_layouts.device_layout import Axes, Layout
 
 
 def _by_rows(partitioner: Any, node: Node, layouts: list[Layout]) -> Node:

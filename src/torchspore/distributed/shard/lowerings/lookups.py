@@ -9,7 +9,7 @@ from torch.fx.node import Node
 
 from torchspore.distributed.shard.lowerings.registry import arguments, lowers
 from torchspore.distributed.shard.lowerings.row_tables import keep_local_rows, local_positions, required_rows, zeroed
-from torchspore.engine.layouts.device_layout import Axes, Layout
+from torchspore.engine.split_layouts.device_layout import Axes, Layout
 
 _aten = torch.ops.aten
 

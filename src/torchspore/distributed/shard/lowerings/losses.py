@@ -9,7 +9,7 @@ from torch.fx.node import Node
 
 from torchspore.distributed.shard.lowerings.registry import arguments, lowers, reduced
 from torchspore.distributed.shard.lowerings.row_tables import local_positions, looked_up
-from torchspore.engine.layouts.device_layout import Layout, unsplit
+from torchspore.engine.split_layouts.device_layout import Layout, unsplit
 
 _aten = torch.ops.aten
 

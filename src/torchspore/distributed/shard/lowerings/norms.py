@@ -8,7 +8,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.distributed.shard.lowerings.registry import arguments, lowers, reduced
-from torchspore.engine.layouts.device_layout import Axes, Layout
+from torchspore.engine.split_layouts.device_layout import Axes, Layout
 
 _aten = torch.ops.aten
 

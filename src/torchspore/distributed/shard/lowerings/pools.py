@@ -9,7 +9,7 @@ from torch.fx.node import Node
 from torchspore.distributed.shard import collective_nodes as nodes
 from torchspore.distributed.shard.lowerings.registry import arguments, lowers
 from torchspore.distributed.shard.lowerings.windows import Side, each_of, extended, returned, sides, without_edges
-from torchspore.engine.layouts.device_layout import Layout, unsplit
+from torchspore.engine.split_layouts.device_layout import Layout, unsplit
 
 _aten = torch.ops.aten
 

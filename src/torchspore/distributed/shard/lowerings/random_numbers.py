@@ -7,7 +7,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.distributed.shard.lowerings.registry import arguments, lowers
-from torchspore.engine.layouts.device_layout import Layout, unsplit
+from torchspore.engine.split_layouts.device_layout import Layout, unsplit
 
 _aten = torch.ops.aten
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from torch.fx.node import Node
 
-from torchspore.engine.layouts.device_layout import Axes, Layout
+from torchspore.engine.split_layouts.device_layout import Axes, Layout
 
 Lowering = Callable[[Any, Node], Any]
 LOWERINGS: dict[str, Lowering] = {}

@@ -177,12 +177,12 @@ def _draw_all(text: str) -> None:
 
 
 def _single(text: str) -> None:
-    """Return the draw with Tensors of one element."""
+    """Run the draw with Tensors of one element."""
     _drawn(text, is_single=True)
 
 
 def _words(text: str) -> None:
-    """Return a draw of equally many integers, which takes a third of the time."""
+    """Draw equally many integers, which takes a third of the time."""
     draw_arguments = _read(json.loads(text)[1], False)
     length = next((argument.numel() for argument in draw_arguments if isinstance(argument, torch.Tensor)), 0)
     words = torch.empty(min(length, _CHUNK), dtype=torch.int64)

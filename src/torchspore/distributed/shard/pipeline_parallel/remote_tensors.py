@@ -7,7 +7,7 @@ import torch
 
 from torchspore.base.frames import user_line
 from torchspore.base.text import message
-from torchspore.engine.layouts.sharded_value import is_elementwise
+from torchspore.engine.split_layouts.sharded_value import is_elementwise
 from torchspore.engine.torch_internals import torch_private
 from torchspore.engine.torch_internals.torch_private import tree_flatten, tree_map
 from torchspore.errors import ValueElsewhere

@@ -110,7 +110,7 @@ def _cost(module: torch.fx.GraphModule, sharded_capture: ShardedCapture, lifted:
 
 def _others_hold(sharded_capture: ShardedCapture, lifted: list[Any]) -> bool:
     """Return whether the layouts of Parameters belong to another number of stages."""
-    from torchspore.engine.layouts.sharded_layout import sharded_layout_of
+    from torchspore.engine.split_layouts.sharded_layout import sharded_layout_of
 
     return any(prod(cut.matrix) != sharded_capture.count for cut in map(sharded_layout_of, lifted) if cut is not None)
 

@@ -9,7 +9,7 @@ from typing import Any
 from torchspore.context.plan_request import Machine
 from torchspore.distributed.shard import cost_estimate, memory_model
 from torchspore.distributed.shard.cost_estimate import Row
-from torchspore.engine.layouts.device_layout import from_matrix
+from torchspore.engine.split_layouts.device_layout import from_matrix
 from torchspore.graph.save_graphs import page
 from torchspore.view.page import render_page
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from torchspore.distributed.shard.propagation_rules.registry import OperatorCall, splits
 from torchspore.distributed.shard.propagation_rules.rule import Dims, Naming, Rule, of_the_parts
-from torchspore.engine.layouts.device_layout import Shape
+from torchspore.engine.split_layouts.device_layout import Shape
 
 _LINEAR = {"neg": 1, "_to_copy": 1, "clone": 1, "detach": 1, "alias": 1, "add": 2, "sub": 2, "lift_fresh_copy": 1}
 """How many Tensors they take: a number that is added would be added once by each device that holds a term."""

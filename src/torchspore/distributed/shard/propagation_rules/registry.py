@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from torchspore.distributed.shard.propagation_rules.rule import Rule
-from torchspore.engine.layouts.device_layout import Shape
+from torchspore.engine.split_layouts.device_layout import Shape
 
 
 @dataclass(frozen=True)

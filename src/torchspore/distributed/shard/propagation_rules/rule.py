@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from torchspore.engine.layouts.device_layout import Axes, Layout, Shape
-from torchspore.engine.layouts.device_mesh import Mesh
+from torchspore.engine.split_layouts.device_layout import Axes, Layout, Shape
+from torchspore.engine.split_layouts.device_mesh import Mesh
 
 Dim = tuple[int, ...]
 Dims = tuple[Dim, ...]
@@ -154,7 +154,7 @@ def results(rule: Rule, split: Split, partial: Mapping[int, str]) -> tuple[Layou
 
 
 def of_the_parts(args: list[Any], kwargs: dict[str, Any], local: Local) -> None:
-    """Return the arguments of a call whose second argument is the shape of its result: the shape of the part."""
+    """Replace the second argument of a call, the shape of its result, by the shape of the part."""
     args[1] = list(local.parts[0])
 
 

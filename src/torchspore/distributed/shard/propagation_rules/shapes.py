@@ -8,7 +8,7 @@ from typing import Any
 from torchspore.distributed.shard.propagation_rules.elementwise import aligned
 from torchspore.distributed.shard.propagation_rules.registry import OperatorCall, splits
 from torchspore.distributed.shard.propagation_rules.rule import Dim, Dims, Local, Naming, Rule, of_the_parts
-from torchspore.engine.layouts.device_layout import Shape
+from torchspore.engine.split_layouts.device_layout import Shape
 
 
 @splits("view", "_unsafe_view", "reshape", "_reshape_alias")

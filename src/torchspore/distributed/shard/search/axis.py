@@ -10,8 +10,8 @@ import numpy as np
 from torchspore.distributed.shard.machine_model import Machine
 from torchspore.distributed.shard.propagation_rules.rule import Dims, Split, layout_of, splits_evenly
 from torchspore.distributed.shard.search.model import END, HOLDER, OPERATOR, VALUE, Model, Operand, Variable
-from torchspore.engine.layouts.device_layout import Layout
-from torchspore.engine.layouts.device_mesh import Mesh
+from torchspore.engine.split_layouts.device_layout import Layout
+from torchspore.engine.split_layouts.device_mesh import Mesh
 
 UNSPLIT, SUM, AVG, MAX, MIN = -1, -2, -3, -4, -5
 """How a value lies along an axis, where no dimension is cut: whole, or terms."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from torch.fx.node import Node
 
 from torchspore.distributed.shard.partitioner import LocalGraph
-from torchspore.engine.layouts.device_layout import Layout
+from torchspore.engine.split_layouts.device_layout import Layout
 from torchspore.engine.torch_internals import node_metadata
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ from torchspore.distributed.shard.search import alternatives, chosen_strategies,
 from torchspore.distributed.shard.search.alternatives import Sufficient
 from torchspore.distributed.shard.search.costs import Cost
 from torchspore.distributed.shard.search.strategy_search import Problem, Tally
-from torchspore.engine.layouts.device_layout import Layout
-from torchspore.engine.layouts.device_mesh import Mesh
-from torchspore.engine.layouts.sharded_layout import sharded_layout_of
+from torchspore.engine.split_layouts.device_layout import Layout
+from torchspore.engine.split_layouts.device_mesh import Mesh
+from torchspore.engine.split_layouts.sharded_layout import sharded_layout_of
 from torchspore.engine.tensors.tensor import TensorBase
 
 if TYPE_CHECKING:

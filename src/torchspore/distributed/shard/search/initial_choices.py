@@ -7,7 +7,7 @@ from torchspore.distributed.shard.local_graph import LocalGraph
 from torchspore.distributed.shard.propagation_rules.rule import Dims
 from torchspore.distributed.shard.search.axis import KINDS, Choice
 from torchspore.distributed.shard.search.model import HOLDER, VALUE, Model, Variable, node_tensors
-from torchspore.engine.layouts.device_layout import Layout
+from torchspore.engine.split_layouts.device_layout import Layout
 
 
 def choices_of(model: Model, local: LocalGraph) -> list[Choice]:

@@ -22,7 +22,7 @@ from torchspore.distributed.shard.propagation_rules.rule import Dims, Naming, Ru
 from torchspore.distributed.shard.search.elimination_order import Order
 from torchspore.distributed.shard.search.operator_parts import OperatorParts, Operators
 from torchspore.distributed.shard.search.relaxed_rules import Wide
-from torchspore.engine.layouts.device_layout import Layout
+from torchspore.engine.split_layouts.device_layout import Layout
 from torchspore.engine.tensors import tree
 from torchspore.engine.torch_internals import node_metadata
 from torchspore.engine.torch_internals.torch_private import is_operator
@@ -213,7 +213,7 @@ class Model:
         self._give(node, outs, [(len(self.variables) - 1, 0)])
 
     def _enter_parts(self, node: Node, names: list[Node], outs: list[Any], operator_parts: OperatorParts) -> None:
-        """Return the variables of an operator: one for all factors that share a value."""
+        """Add the variables of an operator: one for all factors that share a value."""
         written_nodes = set(nodes_written_by(node))
         is_late = bool(node.meta.get(node_metadata.OPTIMIZER))
         first = len(self.variables)

@@ -21,8 +21,8 @@ from torchspore.distributed.shard.plan import Plan
 from torchspore.distributed.shard.search import costs, elimination, greedy, initial_choices
 from torchspore.distributed.shard.search.axis import Axis, Choice, layout_on
 from torchspore.distributed.shard.search.model import HOLDER, OPERATOR, VALUE, Model
-from torchspore.engine.layouts.device_layout import Layout
-from torchspore.engine.layouts.device_mesh import Mesh
+from torchspore.engine.split_layouts.device_layout import Layout
+from torchspore.engine.split_layouts.device_mesh import Mesh
 
 DYNAMIC, RECURSIVE, PROPAGATION = "dynamic_programming", "recursive_programming", "sharding_propagation"
 GRIDS, COMPARED, WORK = 12, 3, 60_000

@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from torchspore.engine.layouts.device_mesh import Mesh
+from torchspore.engine.split_layouts.device_mesh import Mesh
 
 Axes = tuple[int, ...]
 Shape = tuple[int, ...]

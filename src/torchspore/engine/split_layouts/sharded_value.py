@@ -9,7 +9,7 @@ import torch
 from torchspore.base.frames import user_line
 from torchspore.base.text import message
 from torchspore.engine import process
-from torchspore.engine.layouts.device_mesh import Mesh
+from torchspore.engine.split_layouts.device_mesh import Mesh
 from torchspore.engine.torch_internals import torch_private
 from torchspore.engine.torch_internals.torch_private import tree_flatten, tree_map
 from torchspore.errors import ValueElsewhere

@@ -5,9 +5,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from torchspore.engine.layouts.device_layout import Layout, Shape, from_matrix
-from torchspore.engine.layouts.device_mesh import Mesh
-from torchspore.engine.layouts.sharded_value import ShardedValue
+from torchspore.engine.split_layouts.device_layout import Layout, Shape, from_matrix
+from torchspore.engine.split_layouts.device_mesh import Mesh
+from torchspore.engine.split_layouts.sharded_value import ShardedValue
 from torchspore.engine.tensors.tensor import TensorBase
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from torchspore.cli.uses import is_mindspore
+from torchspore.cli.program_analysis.uses import is_mindspore
 
 _NO_TENSOR = frozenset({"asnumpy", "numpy", "item", "tolist", "size", "dim", "ndimension", "numel", "is_contiguous"})
 """Methods of Tensor that return no Tensor."""

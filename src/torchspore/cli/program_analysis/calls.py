@@ -4,8 +4,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchspore.cli.inferred_objects import MindSporeObject, ObjectTracker
-from torchspore.cli.uses import Use
+from torchspore.cli.program_analysis.inferred_objects import MindSporeObject, ObjectTracker
+from torchspore.cli.program_analysis.uses import Use
 from torchspore.names import lookup, numpy_removals, older_calls
 
 ACCEPTED = "is accepted here."

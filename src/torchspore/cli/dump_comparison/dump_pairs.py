@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from torchspore.base import operator_names
-from torchspore.base.dumps import Dump, Operator, Pair, TensorComparison, Unreadable, array, compare
+from torchspore.cli.dump_comparison.dumps import Dump, Operator, Pair, TensorComparison, Unreadable, array, compare
 
 _NO_UPDATES = ("Assign", "AssignAdd", "AssignSub", "Mul", "Add", "Sub", "Gather", "Cast")
 _GRADIENT_OF = re.compile(r"_?Grad_[A-Za-z0-9]+$")

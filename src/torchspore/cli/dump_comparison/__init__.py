@@ -1,0 +1,1 @@
+"""Folders of dumped operators, of torchspore and of MindSpore: reading, pairing and comparing them."""
