@@ -51,7 +51,7 @@ def add_to(backends: ModuleType) -> None:
 
 
 class _Operations:
-    """What einops calls on Tensors, by the names of its backends."""
+    """Functions that einops calls on Tensors, by the names of its backends."""
 
     framework_name = "mindspore"
 

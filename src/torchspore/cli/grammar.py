@@ -15,7 +15,7 @@ from torchspore.base.text import with_hint
 
 USAGE_ERROR = 2
 PROGRAM = "(script.py | -m module | -c code) [arguments …]"
-"""What a command that runs a program shows in its usage."""
+"""The end of the usage of a command that runs a program."""
 _CHOICE = re.compile(r"invalid choice: '?(?P<word>.*?)'?(?:, maybe you meant .*?)? \(choose from (?P<choices>.*)\)")
 """argparse's message about a word that is not among the choices; its quotes differ between versions of Python."""
 

@@ -11,7 +11,7 @@ from torchspore.engine.tensors.tensor import LINKS, TensorBase, outside, tell_li
 
 
 class Link:
-    """Joins a MindSpore Tensor (a Parameter or a buffer) and a torch tensor, which stands in `home` under `name`."""
+    """Joins a MindSpore Tensor (a Parameter or a buffer) and a torch tensor, the entry `name` of `home`."""
 
     def __init__(self, tensor: Any, t: torch.Tensor, home: dict[str, Any], name: str) -> None:
         self.tensor, self.t, self.home, self.name = tensor, t, home, name

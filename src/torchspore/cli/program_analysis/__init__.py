@@ -1,1 +1,1 @@
-"""What a program uses of MindSpore, found by parsing it: names, options, calls of older releases, notebooks. Nothing is run."""
+"""Parse a program to find the MindSpore names, options and calls of older releases that it uses. The program does not run."""

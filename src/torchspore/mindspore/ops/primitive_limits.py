@@ -214,7 +214,7 @@ LIMITS: dict[str, dict[str, Rule]] = {
     "Unstack": {"num": optional(lengths())},
     "UpperBound": {"out_type": _INDICES},
 }
-"""By primitive and constructor argument. There is no limit where 2.10 refuses what other devices or 1.x accept."""
+"""By primitive and constructor argument. Values that other devices or 1.x accept are not limited, even if 2.10 refuses them."""
 
 
 def check_relations(name: str, arguments: dict[str, Any]) -> None:
