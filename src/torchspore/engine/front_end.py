@@ -23,19 +23,20 @@ class FrontEnd:
     optimizer: type | None = None
     """The class of optimizers, whose calls end an iteration."""
     operator_of: Callable[[FrameType], str | None] = field(default=lambda frame: None)
-    """The operator that a frame runs; None where it runs none."""
+    """Returns the operator that a frame runs; None if it runs none."""
     primitive_of: Callable[[str], str | None] = field(default=lambda name: None)
-    """The primitive of the operator that a function of this name is; None where there is none."""
+    """Returns the primitive that belongs to a function's name; None if no primitive does."""
     refused: Callable[[str, str, list[Any], bool, Exception], Exception] = field(default=lambda *arguments: arguments[-1])
-    """The error for a kernel of a graph: the line, the operator, its Tensors, whether it computes their gradient, what the kernel says."""
+    """Builds the error for a kernel of a graph from the line, the operator, its Tensors, whether it computes their gradient, and the
+    kernel's error."""
     batches: Callable[[], type | None] = field(default=lambda: None)
     """Gives the class whose `__next__` gives a program its data."""
     settled: tuple[type, ...] = ()
-    """Classes whose objects are known by identity: what is inside them is watched otherwise or never changes."""
+    """Classes whose objects are known by identity: their contents never change, or are observed in another way."""
     row_gradient: type | None = None
     """The class of gradients that are rows of a table."""
     getters: tuple[Callable[..., Any], ...] = ()
-    """Functions that give a state of the front end: what they answer while a capture runs must be the same later."""
+    """Functions that return a state of the front end: a later run must get the answers of the capture."""
     precision_rules: Callable[[str], Any] = field(default=lambda mode: None)
     """Returns the rules by which operators outside of graphs compute under a `precision_mode`, by their names; None if there are none."""
     warn: Callable[[str], None] | None = None

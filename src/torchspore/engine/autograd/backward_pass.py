@@ -1,7 +1,7 @@
-"""Backward passes in the thread that asks for them.
+"""Backward passes in the calling thread.
 
-torch runs the gradients of an accelerator's operators in threads of its own. A capture, the frame of a gradient transform, and whether a
-call runs as PyNative are states of a thread: a program's `bprop` and its hooks would run outside of them.
+torch runs the gradients of an accelerator's operators in separate threads. A capture, the frame of a gradient transform, and whether a call
+runs in PyNative mode are states of a thread: in torch's threads a program's `bprop` and its hooks would run outside of them.
 """
 from __future__ import annotations
 

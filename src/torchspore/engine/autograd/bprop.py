@@ -39,11 +39,11 @@ class _Custom(torch.autograd.Function):
 
 
 def with_gradient(call: Callable[..., Any], bprop: Callable[..., Any], net: str) -> Callable[..., Any]:
-    """`call` whose gradient is `bprop(*inputs, output, gradient_of_output)`, which gives one gradient for each input.
+    """Return `call` with the gradient `bprop(*inputs, output, gradient_of_output)`, which returns one gradient for each input.
 
-    A Cell with `internal_params` may give two things: that tuple, and a dict with the gradients of those Parameters.
-    Raises RuntimeError where there are too few or where one can't be summed to the shape of its input. With `check_bprop` raises
-    ValueError for any other shape, TypeError for another dtype, another number of gradients, or what is not a Tensor. `net` names the Cell.
+    A Cell with `internal_params` may return two values: that tuple, and a dict with the gradients of those Parameters. Raises RuntimeError
+    for too few gradients, or for one that cannot be summed to the shape of its input. With `check_bprop` raises ValueError for any other
+    shape, TypeError for another dtype, another number of gradients, or a value that is not a Tensor. `net` names the Cell.
     """
 
     def computed(*args: Any, **kwargs: Any) -> Any:

@@ -20,9 +20,9 @@ def is_inside_offloaded(cells: Iterable[Any]) -> bool:
 
 
 def offloaded(call: Callable[..., Any], ahead: int | None) -> Callable[..., Any]:
-    """`call`, a Cell's, whose kept values move out; `ahead` says how many values before the one that is needed come back.
+    """Return a Cell's `call` whose saved values move out of memory; `ahead` is how many values return before the one that is needed.
 
-    While a graph is captured it is the call itself: the graph is changed when it is whole.
+    While a graph is captured, `call` is returned unchanged: a pass changes the complete graph.
     """
 
     def moving(*args: Any, **kwargs: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Gradients: a frame in which chosen Tensors stand for leaves of torch.autograd.
+"""Gradients: a frame in which chosen Tensors represent leaves of torch.autograd.
 
-Parameters never require grad outside of it. Nested transforms keep the outer graph; assignments inside rebind, and are written back
-when the transform ends, so that the gradient uses the value that was read.
+Parameters never require grad outside of it. Nested transforms keep the outer graph. Assignments inside rebind, and are written back when
+the transform ends, so that the gradient uses the value that was read.
 """
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ class GradFrame(Frame):
     def __init__(self) -> None:
         self._values: dict[int, torch.Tensor] = {}
         self._frozen: dict[int, torch.Tensor] = {}
-        """By the ids of Parameters with `requires_grad=False` their stand-ins, which reads are detached from (only with `heeds_flags`)."""
+        """Stand-ins of Parameters with `requires_grad=False`, by the Parameters' ids; reads are detached from them (only with
+        `heeds_flags`)."""
         self.heeds_flags = False
         self._weights: list[TensorBase] = []          # keeps the ids in `_values` from being used again
         self._modified: dict[int, TensorBase] = {}
@@ -171,7 +172,7 @@ class GradFrame(Frame):
             around = around.outer
         for other, reason in self.aliases(self.origin(base_of(self._memory(tensor)))):
             if around is not None:
-                raise reason                   # inside of a branch the other memory goes by another name
+                raise reason                   # inside of a branch the other memory has another name
             self._versions.forget(other, reason)
 
     def origin(self, base: torch.Tensor) -> torch.Tensor:

@@ -13,10 +13,10 @@ from torchspore.engine.tensors.tensor import raw, tensors
 def fitting(
     got: Sequence[Any], args: Sequence[Any], inputs: Sequence[torch.Tensor], of: str, error: Callable[[str], Exception],
 ) -> list[torch.Tensor | None]:
-    """One gradient, or None, for each of `inputs`, the Tensors in `args`, which are the arguments of `of`.
+    """Return one gradient, or None, for each of `inputs`, the Tensors in `args`, which are the arguments of `of`.
 
-    Torch sums a larger one to the shape of its input. `error` makes of a sentence what is raised where there are too few, or where one
-    can't be summed so.
+    torch sums a larger gradient to the shape of its input. `error` builds the exception for too few gradients, or for one that cannot be
+    summed.
     """
     if len(got) < len(args):
         raise error(f"expected {len(args)} gradients, one for each argument of {of}, got {len(got)}")

@@ -23,9 +23,9 @@ STATE = _State()
 
 
 def register(tensor: TensorBase, hook: Callable[[Any], Any]) -> Callable[[], None]:
-    """Has `hook` called with the gradient of `tensor`; gives what takes it away again.
+    """Call `hook` with the gradient of `tensor`; return a handle that removes it.
 
-    Inside of a gradient transform the hook belongs to what was computed there; else it stays with the Tensor for all transforms to come.
+    Inside a gradient transform the hook belongs to the values computed there; otherwise it stays with the Tensor for all later transforms.
     """
     t = raw(tensor)
     around = _loses(tensor, t)
@@ -63,7 +63,7 @@ def hooks_of(tensor: TensorBase) -> list[Callable[[Any], Any]]:
 
 
 def follow(tensor: TensorBase, leaf: torch.Tensor) -> torch.Tensor:
-    """The leaf that stands for `tensor` in a transform, whose gradient the Tensor's hooks see."""
+    """The leaf that represents `tensor` in a transform; the Tensor's hooks receive its gradient."""
     if leaf.requires_grad:
         for hook in hooks_of(tensor):
             leaf.register_hook(_on_torch(hook))

@@ -1,10 +1,10 @@
-"""Gradients by Tensors of integers, which MindSpore has and torch.autograd has not: `grad(lambda x: x * 2)` of an int32 x is 2.
+"""Gradients by integer Tensors, which MindSpore has and torch.autograd lacks: `grad(lambda x: x * 2)` of an int32 x is 2.
 
-While a gradient by integers is wanted, each integer tensor that follows from them has a *shadow*: the same numbers in float64, computed by
-the same functions, with torch.autograd's record. What the program sees stays as it is; where integers become floating-point numbers,
-the result's gradient goes on into the shadow, cut to whole numbers, as MindSpore's Cast does. What has no gradient (an index, a
-comparison, a division that rounds) has no shadow. So it is where a program casts floating-point numbers to integers or truth values:
-`grad(lambda x: x - x.astype(int32))` is 0 in MindSpore. What operators cast inside themselves is their own affair.
+While a gradient by integers is requested, each integer tensor that depends on them has a *shadow*: the same numbers in float64, computed by
+the same functions and recorded by torch.autograd. The program's values are unchanged. Where integers become floating-point numbers, the
+result's gradient continues into the shadow, truncated to integers, as in MindSpore's Cast. Operators without a gradient (an index, a
+comparison, a division that rounds) have no shadow. The same holds for casts of floating-point numbers to integers or bools: `grad(lambda x:
+x - x.astype(int32))` is 0 in MindSpore. Casts inside an operator have no effect here.
 """
 from __future__ import annotations
 
@@ -75,13 +75,13 @@ def shadow(t: torch.Tensor) -> torch.Tensor | None:
 
 
 def recorded(t: torch.Tensor) -> torch.Tensor:
-    """The tensor to ask torch.autograd about `t`: its shadow, or itself."""
+    """Return the tensor whose gradient torch.autograd computes for `t`: its shadow, or itself."""
     stand_in = shadow(t)
     return t if stand_in is None else stand_in
 
 
 def cast_gradient(t: torch.Tensor, gradient: torch.Tensor | None) -> torch.Tensor | None:
-    """A gradient by `t` in the dtype that `t` has; one of integers is followed too, as far as a record goes on."""
+    """Return a gradient by `t` in the dtype of `t`; a gradient by integers is differentiable as far as a record exists."""
     if gradient is None or shadow(t) is None:
         return gradient
     gradient_value = gradient.detach().to(torch.float32 if _local.has_divided else t.dtype)
@@ -91,7 +91,7 @@ def cast_gradient(t: torch.Tensor, gradient: torch.Tensor | None) -> torch.Tenso
 
 
 def cast(t: torch.Tensor, dtype: torch.dtype, copy: bool = False) -> torch.Tensor:
-    """`t` in another dtype. The gradient of what becomes whole numbers or truth values goes on into `t`, cut to whole numbers."""
+    """Return `t` in another dtype. The gradient of integer or bool results continues into `t`, truncated to integers."""
     cast = t.to(dtype, copy=copy)
     if _local.is_forward and dtype in _INTEGER_DTYPES and t.dtype not in _INTEGER_DTYPES:
         raise NeedsReverse
@@ -237,9 +237,9 @@ def _is_followed(value: Any) -> bool:
 
 
 def _shadowed(value: Any, cuts: bool) -> Any:
-    """The same arguments with shadows, what else there is without its own gradient, and dtypes of integers as float64.
+    """Return the arguments with shadows, other values without their gradient, and integer dtypes as float64.
 
-    Where it `cuts`, the gradient of each shadow is cast to the integers' dtype on its way.
+    If `cuts` is set, the gradient of each shadow is cast to the integers' dtype on its way.
     """
     if isinstance(value, torch.Tensor):
         stand_in = shadow(value)
@@ -258,7 +258,7 @@ def _joined(result: Any, stand_ins: Any) -> Any:
     if isinstance(result, torch.Tensor):
         if not isinstance(stand_ins, torch.Tensor) or stand_ins.shape != result.shape or not stand_ins.requires_grad:
             if is_integer(result) and shadow(result) is not None:
-                delattr(result, _SHADOW)           # written in place by what has no gradient
+                delattr(result, _SHADOW)           # written in place by an operator without a gradient
             return result
         if is_integer(result):
             setattr(result, _SHADOW, stand_ins)

@@ -15,13 +15,13 @@ from torchspore.engine.tensors.torch_interop import entered
 
 T = torch.Tensor
 Compute = Callable[[list[T], list[T], bool], Any]
-"""What is made of the outputs and the leaves of a call; the flag says whether an outer transform follows it."""
+"""Combines the outputs and the leaves of a call; the flag says whether an outer transform differentiates it."""
 
 
 def product(function: Callable[..., Any], arguments: Sequence[Any], tangents: Sequence[T], has_aux: bool = False) -> tuple[Any, list[T]]:
-    """The result of a call, and for each Tensor in it the product of its Jacobian with `tangents`, one for each Tensor in the arguments.
+    """Return the result of a call, and for each Tensor in it the product of its Jacobian with `tangents`, one for each Tensor argument.
 
-    The product with the transpose is linear in what it is taken with, so that its gradient by that is the product with the Jacobian.
+    The product with the transpose is linear in its factor, so that its gradient by that factor is the product with the Jacobian.
     """
     def pushed(outputs: list[T], leaves: list[T], nested: bool) -> list[T]:
         jacobian_rows = [torch.zeros_like(o) for o in outputs]

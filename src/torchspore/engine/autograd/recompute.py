@@ -48,7 +48,7 @@ def recomputed(call: Callable[..., Any], name: str, contexts: Contexts | None = 
 
 
 def later(*values: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """The values themselves. In a graph what comes from it is computed after the backward pass has begun."""
+    """Return the values themselves. In a graph, their users are computed after the backward pass has begun."""
     return values
 
 
@@ -112,7 +112,7 @@ class _Region:
 
         def stand_in(tensor: TensorBase) -> TensorBase:
             if id(tensor) not in stand_ins:
-                # One more of its kind: the call may ask for its shape.
+                # Another tensor of its kind: the call may read its shape.
                 stand_ins[id(tensor)] = wrap(inputs_by_id[id(tensor)].new_empty(0))
             return stand_ins[id(tensor)]
 
@@ -245,7 +245,8 @@ class First(Frame):
         return t
 
     def parameters(self) -> Iterator[tuple[TensorBase, torch.Tensor]]:
-        """The Parameters that were read, with what they were then; a large one that was written into, as it is now, in a copy."""
+        """Return the Parameters that were read, with their values at that time; a large one that was written to gets a copy of its present
+        values."""
         for tensor, t, copy, version in self._read.values():
             # Batch norm's writes are not counted as versions, so that a copy is always the one to take.
             yield tensor, copy if copy is not None else t if t._version == version else t.clone()
@@ -282,7 +283,7 @@ class RecomputeFrame(Frame):
         self._draws = iter(draws)
 
     def draw(self, draw: Callable[[], Any], redraw: Callable[[torch.Tensor], Any]) -> Any:
-        """The values of the first run. Raises RuntimeError where that drew less."""
+        """Return the values of the first run. Raises RuntimeError if that drew fewer."""
         state = next(self._draws, None)
         if state is None:
             raise RuntimeError("recompute: a region draws more random numbers when it runs again than before.")

@@ -30,7 +30,7 @@ def lift(args: tuple[Any, ...], positions: Sequence[int]) -> tuple[Any, ...]:
 
     def replace(leaf: Any) -> Any:
         nonlocal numbers
-        if type(leaf) is Number and not isinstance(leaf, bool):   # an input of a graph that stands for a Python number
+        if type(leaf) is Number and not isinstance(leaf, bool):   # an input of a graph that represents a Python number
             numbers += 1
             return wrap(raw(leaf).to(torch.float32))
         if type(leaf) not in (int, float):

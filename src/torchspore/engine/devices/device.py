@@ -66,7 +66,7 @@ def _resolve(target: str) -> torch.device:
 
 
 def _index(target: str) -> int:
-    """The `device_id`. Raises DeviceNotFound where it is beyond the devices that are there."""
+    """Return the `device_id`. Raises DeviceNotFound if it exceeds the existing devices."""
     index: int = STORE.get("device_id")
     if index >= count(target):
         raise DeviceNotFound(_beyond(target, index))
@@ -104,7 +104,7 @@ class Machine:
     resolve: Callable[[str], torch.device] = _resolve
     """Where operators run."""
     has_queue: Callable[[str], bool] = lambda target: target != "CPU"
-    """True if they run behind Python's back."""
+    """True if operators run asynchronously."""
     backend: Callable[[str], Any] = lambda target: gpu_kinds.module() if target == "GPU" else npu()
     """torch's module for it."""
 

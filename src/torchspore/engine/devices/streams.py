@@ -1,7 +1,7 @@
-"""Streams and events of the device that operators run on; the CPU has one stream, whose work is done when a call returns.
+"""Streams and events of the device that operators run on; the CPU has one stream, whose work is finished when a call returns.
 
-Those of a GPU and of an Ascend device are torch's, under the same names. Not run on either: held by a recorded stand-in of `torch.cuda`.
-Apple's mps has one stream too, whose work is done later.
+Streams of a GPU and of an Ascend device are torch's, under the same names. They were not run on either; tests use a recorded stand-in of
+`torch.cuda`. Apple's mps has one stream too, whose work finishes later.
 """
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class _StreamUses(TorchDispatchMode):
 
 
 def _record(value: Any, stream: Any) -> None:
-    # A tensor of a trace has a class of its own, and no memory.
+    # A tensor in a trace has a special class, and no memory.
     if type(value) is torch.Tensor and value.device.type == stream.device.type:
         value.record_stream(stream)
 
@@ -147,7 +147,7 @@ def device_number() -> int:
 
 
 def new_event(takes_time: bool, blocking: bool) -> Any:
-    """A mark that stands nowhere yet."""
+    """An event that is not recorded yet."""
     if not device.has_queue():
         return _Here(takes_time)
     if device.current().type in ("xpu", "mps"):            # a wait for their events blocks in any case
@@ -193,7 +193,7 @@ def is_done(stream: Any) -> bool:
 
 
 def between(first: Any, second: Any) -> float:
-    """The milliseconds between two marks. Raises RuntimeError where one was not recorded, or takes no times."""
+    """Return the milliseconds between two events. Raises RuntimeError if one was not recorded, or does not measure time."""
     if isinstance(first, _Here):
         if first.at is None or second.at is None or not (first.takes_time and second.takes_time):
             raise RuntimeError(_NO_TIMES)

@@ -25,7 +25,7 @@ from torchspore.engine.torch_internals.torch_private import backward_node, next_
 marked: frozenset[int] = frozenset()
 """The Cells, by id, that nodes name as their Cell."""
 followers = 0
-"""How many ask: while it is not 0, graphs keep where they come from and run at O0."""
+"""The number of followers: while it is not 0, graphs record their sources and run at O0."""
 GRAPH = "<captured graph>"
 """The file that the code of a graph claims to be from."""
 GRADIENTS, ROOT = "Gradients", "Default"
@@ -55,7 +55,7 @@ class Position:
     """The how-manieth call of this operator in this scope it is in this iteration, from 0 on."""
     iteration: int
     line: str
-    """`file:line` of the user's; empty where it is not known."""
+    """Return the user's `file:line`; empty if it is unknown."""
     is_gradient: bool = False
     in_graph: bool = False
     is_marked: bool = False
@@ -111,7 +111,7 @@ class _Seen:
         self.operator_frame: FrameType | None = None
         self.graph: dict[str, Any] | None = None
         self.graph_frame: Any = None
-        """Of one run of a graph: the frame of its code, or what stands for it where its nodes are interpreted."""
+        """The state of one run of a graph: the frame of its code, or a substitute if its nodes are interpreted."""
         self.position = 0
         """How far that run is."""
         self.engine = False
@@ -168,7 +168,7 @@ def _is_entry(code: CodeType) -> bool:
 class Follower:
     """Names the operators that run in the threads which ask it, and counts iterations.
 
-    An iteration ends with the step of an optimizer; in a program without one, where a call from outside comes again.
+    An iteration ends with the step of an optimizer; in a program without an optimizer, at the next call of the same outermost Cell.
     """
 
     def __init__(self, began: Callable[[int], None] = lambda iteration: None) -> None:

@@ -53,7 +53,7 @@ class _Lowered(Frame):
     def resolve(self, tensor: TensorBase) -> torch.Tensor:
         if not isinstance(tensor, self._parameter) and id(tensor) not in self._attributes:
             return super().resolve(tensor)
-        around = self.outer                              # a Cell in it with a dtype of its own takes the values as they are, not rounded
+        around = self.outer                              # a nested Cell with a separate dtype receives the values unrounded
         while isinstance(around, (_Lowered, _Ruled)):
             around = around.outer
         t = tensor._t if around is None else around.resolve(tensor)

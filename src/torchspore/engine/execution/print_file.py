@@ -74,7 +74,7 @@ class PrintFile:
         with self._lock:
             if self._is_lost:
                 return False
-            if self._handle is None or self._process != os.getpid():   # a forked process has a file of its own
+            if self._handle is None or self._process != os.getpid():   # a forked process has a separate file
                 try:
                     self._open()
                 except OSError as error:
@@ -127,7 +127,7 @@ def _bytes_of(value: Any) -> int:
 
 
 def _put(message_: Any, kind: str, value: Any) -> None:
-    if kind == "text" or (isinstance(value, int) and not -(2**63) <= value < 2**63):     # no dtype holds such a number
+    if kind == "text" or (isinstance(value, int) and not -(2**63) <= value < 2**63):     # no dtype contains such a number
         message_.desc = str(value).encode(errors="backslashreplace").decode()                 # nor UTF-8 half a pair
         return
     if kind == "number":
@@ -154,9 +154,9 @@ Parsed = str | tuple[np.ndarray[Any, Any], str]
 
 
 def read(path: str) -> Iterator[Parsed | Damaged]:
-    """The texts and (values, dtype) in the file, in order, and a Damaged for each that can't be read. Raises OSError.
+    """Yield the texts and (values, dtype) in the file, in order, and a Damaged for each that cannot be read. Raises OSError.
 
-    Bfloat16 comes as float32 with its dtype's name. Nothing is allocated but what the file's own bytes fill.
+    Bfloat16 values are returned as float32 with their dtype's name. Allocated memory never exceeds the size of the file.
     """
     with open(path, "rb", opener=_plain) as file:
         size = os.fstat(file.fileno()).st_size

@@ -1,7 +1,7 @@
-"""ops.Print: on the screen, or in the file that `print_file_path` names; in graphs as an operator that stays where the program put it.
+"""ops.Print: on the screen, or in the file that `print_file_path` names; in graphs an operator that keeps its position.
 
-What is printed is a list of pieces: texts, numbers and Tensors. Graphs show Tensors in another form than PyNative mode, one line for each,
-also for those in lists and tuples. While a graph runs that may still fail, its prints wait: PyNative would run the call again.
+The output is a list of pieces: texts, numbers and Tensors. Graphs show Tensors in another form than PyNative mode, one line for each,
+including those in lists and tuples. While a graph runs that may still fail, its prints wait: PyNative mode would run the call again.
 """
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def select(path: str, most: int = MOST) -> Outcome:
     return Outcome.applied(f"ops.Print writes to {path}, and nothing to the screen" if path else "ops.Print writes to the screen")
 
 
-# ---- what the program calls
+# ---- called by the program
 
 def print_values(values: Sequence[Any], captured: bool) -> None:
     """Prints the arguments of one call; `captured` says that a graph is being made, which will print them each time it runs."""

@@ -92,7 +92,7 @@ def _begin() -> None:
 
 
 def _finish() -> None:
-    """Waits for the operator that was just given to the device. Raises DeviceFailed with what the device says of it."""
+    """Wait for the last operator on the device. Raises DeviceFailed with the device's message."""
     try:
         device.wait()
     except torch.OutOfMemoryError:

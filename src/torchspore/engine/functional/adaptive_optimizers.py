@@ -62,7 +62,7 @@ def lamb(
 
 
 def lars(p: T, g: T, rate: T, coefficient: float, eps: float, decay: T | float, clip: bool) -> T:
-    """The gradient with its decay, as long as You and others (2017) want it; with `clip` no longer than the plain one."""
+    """Return the gradient with its decay, scaled to the length of You and others (2017); with `clip` at most the unscaled length."""
     length, gradient_norm = p.float().norm(), g.float().norm()
     trust = coefficient * length / (gradient_norm + decay * length + eps)
     if clip:
@@ -101,7 +101,7 @@ def root_mean_square(x: T) -> T:
 
 
 def ada_factor_step(g: T, squares: tuple[T, T, T], share: T, eps: float, threshold: float) -> T:
-    """Shazeer and Stern, 2018: the gradient over the root of its mean square, cut to `threshold`.
+    """Shazeer and Stern, 2018: the gradient divided by the root of its mean square, clipped to `threshold`.
 
     `squares` are the means of each row, of each column, and, for vectors, of each element.
     """

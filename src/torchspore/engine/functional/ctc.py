@@ -1,6 +1,7 @@
-"""The loss of connectionist temporal classification as an operator whose results have lengths that are known before: a graph can hold it.
+"""The loss of connectionist temporal classification as an operator with results of known lengths, so that a graph can contain it.
 
-torch's own keeps log alpha as long as the longest row of labels; here it is as long as rows can be, and is cut for torch's gradient.
+torch's operator returns log alpha in the length of the longest row of labels; here it has the maximum length of a row, and is shortened for
+torch's gradient.
 """
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ T = torch.Tensor
 
 
 def check(scores: T, labels: T, times: T, lengths: T) -> None:
-    """Refuses what torch's kernel would read beyond the probabilities for. What stands after a row's length may be any number."""
+    """Refuse values for which torch's kernel would read beyond the probabilities. Values after a row's length may be arbitrary."""
     for name, actual, most in (("input_lengths", times, scores.shape[0]), ("target_lengths", lengths, labels.shape[1])):
         wrong = (actual < 0) | (actual > most)
         if wrong.any():
@@ -75,5 +76,5 @@ gradient = define(
     f"ctc_gradient(Tensor given, {_SCHEMA}, Tensor losses, Tensor alphas, int blank, bool zero_infinity) -> Tensor",
     _gradient, _gradient_form,
 )
-"""The gradient of the log probabilities, by that of the losses and what the losses were computed of."""
+"""Return the gradient of the log probabilities, from that of the losses and the operands of the losses."""
 torch.library.register_autograd("torchspore::ctc_losses", _back, setup_context=_keep, lib=LIBRARY)

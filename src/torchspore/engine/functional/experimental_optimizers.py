@@ -1,4 +1,4 @@
-"""The formulas of `mindspore.experimental.optim`, on one parameter each, in place.
+"""Formulas of `mindspore.experimental.optim`, on one parameter each, in place.
 
 `p` is the parameter, `g` its gradient in the parameter's dtype, `rate` and `step` 0-d tensors; the other tensors are the optimizer's state.
 """

@@ -79,7 +79,7 @@ def adam(
 ) -> None:
     """m and v as usual; p -= rate * m / (sqrt(v) + eps), with `decoupled` also p -= rate * decay * p.
 
-    `rate` already holds the bias correction where there is one.
+    `rate` already includes the bias correction, if any.
     """
     _check_states(parameters, first, second)
     late = torch.full((), _LATE, device=parameters[0].device)

@@ -15,4 +15,4 @@ def layer(*args: Any) -> Any:
 
 
 KEEPING = {_layer: layer}
-"""By operator what a graph calls for it."""
+"""By operator, the function that a graph calls for it."""

@@ -82,7 +82,7 @@ def adam(p: T, m: T, v: T, indices: T, values: T, rate: T, beta1: float, beta2: 
         _nesterov_adam(p, m, v, at, g * is_first.reshape(-1, *[1] * (g.ndim - 1)).to(g.dtype), rate, beta1, beta2, eps)
         return
     before = [rows_of(table, at) for table in (p, m, v)]
-    # torch's kernel goes over the table in blocks, with one block of zeros for all of them; the rows of the gradient are put in after it.
+    # torch's kernel processes the table in blocks, with one block of zeros for all of them; the rows of the gradient are added afterwards.
     size = max(1, BLOCK // max(1, p[0].numel()))
     blocks = [[table[start:start + size] for start in range(0, p.shape[0], size)] for table in (p, m, v)]
     zeros = torch.zeros_like(blocks[0][0])

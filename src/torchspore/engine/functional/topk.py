@@ -1,8 +1,8 @@
-"""The indexes of the k largest or smallest elements, in the order in which MindSpore gives equal ones.
+"""The indexes of the k largest or smallest elements, with MindSpore's order of equal elements.
 
-MindSpore's CPU kernel sorts stably where k is more than half of the length, so that the lowest index comes first. Otherwise it calls
-`std::nth_element`, whose order of equal elements depends on the pivots. `torch.topk` calls the same function one place further to the
-left, except for a small k, where it uses a heap. Other devices give the lowest index first.
+MindSpore's CPU kernel sorts stably if k is more than half of the length, so that the lowest index comes first. Otherwise it calls
+`std::nth_element`, whose order of equal elements depends on the pivots. `torch.topk` calls the same function with an argument that is one
+smaller, except for a small k, where it uses a heap. Other devices return the lowest index first.
 """
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The memory of host and device: how much there may be of it, who holds it, and what moves out of it."""
+"""The memory of host and device: its limit, its owners, and the values that move out of it."""

@@ -65,14 +65,14 @@ class Store(Protocol):
 
 
 class Disk:
-    """A nameless file. With `depth` up to so many reads, and so many writes, run while the program goes on; 0 is one after the other."""
+    """An unlinked file. Up to `depth` reads, and as many writes, run concurrently with the program; 0 runs them one after the other."""
 
     def __init__(self, folder: str, most: int | None, depth: int, step: int) -> None:
         self.file = NamelessFile(folder, most)
         self.step, self._depth = step, depth
         self._writing: deque[Future[None]] = deque()
         self.reading: set[int] = set()
-        # Reads do not queue behind writes.
+        # Reads do not wait for writes.
         self._writers = ThreadPoolExecutor(min(depth, 8), "torchspore-offload") if depth else None
         self.readers = ThreadPoolExecutor(min(depth, 8), "torchspore-offload") if depth else None
 
@@ -149,9 +149,9 @@ def _bytes(memory: Memory) -> Any:
 
 
 class Host:
-    """The host's memory, for values of an accelerator: at most `most` bytes, taken in blocks of `block` bytes, pinned if asked.
+    """The host's memory, for values of an accelerator: at most `most` bytes, allocated in blocks of `block` bytes, pinned on request.
 
-    Copies run on a stream of their own. Beyond `most` the `next` place takes over, where there is one.
+    Copies run in a separate stream. Beyond `most` the `next` store takes over, if one is set.
     """
 
     def __init__(self, device: torch.device, most: int | None, block: int, pinned: bool, following: Any = None) -> None:
@@ -162,7 +162,7 @@ class Host:
         self.fetching: set[int] = set()
 
     def move(self, memory: Memory) -> Piece | None:
-        """Copies it to the host, while the device goes on."""
+        """Copy the memory to the host while the device continues."""
         size = memory.nbytes()
         there = self._pool.take(size)
         if there is None:
@@ -234,7 +234,7 @@ class HostPiece:
 
     def __del__(self) -> None:
         self._host.fetching.discard(id(self))
-        # Copies that are on their way use this memory on the stream of all later copies, which run behind them: Python need not wait.
+        # Pending copies use this memory in the stream of all later copies, which run after them: Python need not wait.
         self._host.give(self._there)
 
 

@@ -95,7 +95,8 @@ def counting() -> bool:
 
 
 def count_from_now() -> None:
-    """Begin to count for a program that asks for figures of the CPU. Warns once: earlier Tensors don't count, or nothing can be counted."""
+    """Begin to count for a program that reads figures of the CPU. Warns once that earlier Tensors do not count, or that counting is
+    impossible."""
     if allocator.is_on or _REPORTS.has_warned:
         return
     _REPORTS.has_warned = True
@@ -221,7 +222,7 @@ def sentence(cause: BaseException, names_operator: bool = False) -> str | None:
     refusal = allocator.refusal(int(number[1]) if number is not None else 0)
     _REPORTS.last_refusal = max(_REPORTS.last_refusal, refusal.number)
     names = memory_owners.settle()
-    allocator.tidy()                                # for what the program tries next
+    allocator.tidy()                                # for the program's next attempt
     by = memory_owners.called(refusal.operator) if names_operator else ""
     request_text = f"{format_bytes(refusal.requested)} more were asked for" + (f" by {by}" if by else "")
     return _sentence(request_text, refusal.used, refusal.limit, memory_owners.listed(refusal.blocks, names))
@@ -230,7 +231,7 @@ def sentence(cause: BaseException, names_operator: bool = False) -> str | None:
 def _sentence_of_accelerator(cause: BaseException) -> str | None:
     chosen = _chosen()
     kind = device.type_of(str(STORE.get("device_target")))
-    is_mps = kind == gpu_kinds.MPS                                # which raises no class of its own
+    is_mps = kind == gpu_kinds.MPS                                # which raises no special class
     if chosen is None or not (isinstance(cause, torch.OutOfMemoryError) or is_mps):
         return None
     tried = re.search(r"[Tt]ried to allocate ([\d.]+ \w+)", str(cause))

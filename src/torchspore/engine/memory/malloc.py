@@ -1,11 +1,10 @@
-"""Host memory: keeps freed blocks in the process instead of giving them back to the kernel at once.
+"""Host memory: keeps freed blocks in the process instead of returning them to the kernel at once.
 
-glibc returns large freed blocks immediately, which costs thousands of page faults a training step (spec/engine.md §2.6).
-`mallopt` takes C ints, so the thresholds are the largest that fit. `TORCHSPORE_MALLOC=0` leaves everything as it was, and so does what a
-user tells glibc.
+glibc returns large freed blocks immediately, which costs thousands of page faults per training step. `mallopt` takes
+C ints, so the thresholds are the largest that fit. `TORCHSPORE_MALLOC=0` changes nothing, and a user's settings of glibc take precedence.
 
-What is kept has a price: glibc's `posix_memalign` asks for more than it keeps, so that a freed block of one size is never found again for
-another of that size. What is made once (an optimizer, a compiled graph) therefore gives back what it leaves.
+Kept blocks have a price: glibc's `posix_memalign` requests more than it keeps, so that a freed block of one size is never reused for
+another of that size. Work that happens once (an optimizer, a compiled graph) therefore returns its freed memory.
 """
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def _living(kind: str) -> list[tuple[Any, torch.Tensor, bool]]:
     owners: list[tuple[Any, torch.Tensor]] = []
     for value in gc.get_objects():
         cls = type(value)
-        if issubclass(cls, TensorBase):                     # isinstance would ask objects that answer with a warning
+        if issubclass(cls, TensorBase):                     # isinstance would call objects that respond with a warning
             t = getattr(value, "_t", None)
             t = getattr(t, "part", t)                        # of a value that processes hold parts of
             if type(t) is torch.Tensor and t.layout is torch.strided and t.device.type == kind:
@@ -114,7 +114,7 @@ def _shown(t: torch.Tensor) -> str:
 
 
 def listed(blocks: Iterable[Block], names: dict[int, str]) -> list[str]:
-    """The largest holders among `blocks`, a line each; values of one shape, dtype and operator stand together."""
+    """Return the largest holders among `blocks`, one line each; values of one shape, dtype and operator share a line."""
     groups: dict[str, list[int]] = {}
     for block in blocks:
         group = groups.setdefault(_label(block, names), [0, 0])

@@ -178,7 +178,7 @@ def _in_parent() -> None:
     if _forking.pipe is not None:
         reading, writing = _forking.pipe
         os.close(writing)
-        os.read(reading, 1)                                          # ends as well where there is not a child
+        os.read(reading, 1)                                          # also ends without a child
         os.close(reading)
 
 

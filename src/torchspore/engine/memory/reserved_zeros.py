@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 SMALLEST = 1 << 20
-"""Bytes from which on a page-aligned block of its own is worth it."""
+"""The smallest number of bytes for which a page-aligned block pays."""
 
 
 def zeros_like(t: torch.Tensor) -> torch.Tensor:

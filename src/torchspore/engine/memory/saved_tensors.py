@@ -1,8 +1,8 @@
 """Moves values that the backward pass needs out of memory until then: hooks on the values that torch.autograd saves.
 
-Of each memory that is saved there is one *holding*, however many values show it. It moves out as soon as nobody else has it: Parameters,
-and what the program still computes with, stay. The backward pass asks for values in about the reverse order, so that the ones before are
-fetched while it computes. A value that was written into since it was saved is refused in torch's words, as without hooks.
+Each saved memory has one *holding*, even if several values share it. It moves out as soon as nothing else uses it: Parameters, and values
+that the program still uses, stay. The backward pass reads values in about the reverse order, so that earlier ones are prefetched while it
+computes. A value that was written to since it was saved is refused in torch's words, as without hooks.
 """
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Holding:
                 memory = self.piece.get()
                 self._forget()
                 self._weak = torch_private.weak_storage(memory)
-            # Somebody needs it again soon: nobody wants two copies, or a second way to the disk.
+            # Another reader needs it soon: a second copy, or a second transfer to the disk, would be waste.
             if self.piece is not None:
                 self.memory = memory if any(number - other < _NEAR for other in self.waiting) else None
             return memory
@@ -100,7 +100,7 @@ class Value:
         self._alias, self._version, self.holding, self.number = alias, t._version, holding, number
 
     def now(self) -> torch.Tensor:
-        """The value. Raises RuntimeError where it was written into."""
+        """Return the value. Raises RuntimeError if it was written to."""
         _check(self._alias, self._version, self._shape[1])
         memory = self.holding.now(self.number)
         empty = torch.empty(0, dtype=self._alias.dtype, device=self._alias.device)

@@ -40,7 +40,7 @@ def moved_out(*values: torch.Tensor) -> Moved | tuple[torch.Tensor, ...]:
         return values
     memory = first.untyped_storage()
     shares_memory = all(t.untyped_storage()._cdata == memory._cdata for t in values)
-    # A view keeps what it is a view of.
+    # A view keeps its base.
     shown = {id(t) for t in (*values, *(t._base for t in values)) if t is not None}
     alone = shares_memory and torch_private.storage_users(memory) <= len(shown)
     store = offload.planned_store(first.device) if alone else None

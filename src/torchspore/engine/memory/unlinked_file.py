@@ -25,10 +25,10 @@ class Full(Exception):
 
 
 class NamelessFile:
-    """A file in a folder, cut into regions that are taken, given back and taken again.
+    """A file in a folder, divided into regions that are allocated, released and reused.
 
-    A folder that is not there is made for the moment in which the file is opened: nothing is left behind, not even by a killed process.
-    Raises OffloadFailed where the folder can't be made or written, and where the disk is full.
+    A missing folder is created while the file is opened, and removed at once: nothing remains, even after a kill. Raises OffloadFailed if
+    the folder cannot be created or written, and if the disk is full.
     """
 
     def __init__(self, folder: str, most: int | None = None) -> None:
@@ -166,7 +166,7 @@ def _remove(folder: str) -> None:
     try:
         os.rmdir(folder)
     except OSError:
-        return                         # somebody put a file there meanwhile
+        return                         # another process has created a file there in the meantime
 
 
 def _nameless(folder: str) -> int:

@@ -83,7 +83,7 @@ _library: Any = None
 has_failed = False
 """True if the library was not built although nothing spoke against it."""
 is_on = False
-"""True if memory is counted: one look for whoever would tell the counter something."""
+"""True if memory is counted; callers check it before they report anything."""
 
 
 def why_not() -> str:

@@ -12,7 +12,7 @@ import torch
 from torchspore.base import trust
 
 NO_COMPILER = "TORCHSPORE_NO_NATIVE"
-"""`TORCHSPORE_NO_NATIVE=1` leaves it to Python, as where there is not a compiler."""
+"""With `TORCHSPORE_NO_NATIVE=1` Python does the work, as without a compiler."""
 
 _MOST_LIBRARIES = 8
 """Libraries of one kind that stay in the folder: those of other versions of torch are in use by other environments."""

@@ -76,7 +76,7 @@ def _float_function(name: str, otherwise: Callable[[float], float]) -> Callable[
 
 @functools.cache
 def _library_function(name: str, number: Any, otherwise: Callable[[float], float]) -> Callable[[float], float]:
-    """The C library's function of one number of a C type. Where it is not found, `otherwise`, whose result the caller rounds."""
+    """Return the C library's function of one number of a C type; `otherwise` if it is missing, whose result the caller rounds."""
     try:
         function = getattr(ctypes.CDLL("libm.so.6"), name)
     except (OSError, AttributeError):

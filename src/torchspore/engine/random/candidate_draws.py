@@ -32,7 +32,7 @@ def candidates(state: int, parameters: Arrays, shape: tuple[int, ...], options: 
 
 
 def log_uniform_candidates(state: int, parameters: Arrays, shape: tuple[int, ...], options: Sequence[float]) -> tuple[Array, int]:
-    """The same by Philox, small classes more often. None is left out."""
+    """The same by Philox, small classes more often. No class is omitted."""
     (count,), (unique, limit, _) = shape, options
     key, stream, drawn = philox.parts_of(state)
     fractions = _fractions(key, stream, drawn, count)

@@ -201,7 +201,7 @@ def state(stream: torch.Generator) -> np.ndarray:
 
 
 def restore(stream: torch.Generator, state: np.ndarray) -> None:
-    """Goes on from a state. Raises RuntimeError or TypeError for what is none."""
+    """Continue from a state. Raises RuntimeError or TypeError for an invalid state."""
     stream.set_state(torch.from_numpy(np.ascontiguousarray(state)))
 
 

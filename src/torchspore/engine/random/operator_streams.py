@@ -87,9 +87,9 @@ class OperatorStream:
     def draw_by(
         self, kind: str, key: str, parameters: list[np.ndarray[Any, Any]], shape: tuple[int, ...], options: list[float],
     ) -> tuple[np.ndarray[Any, Any], int]:
-        """Values of a kind in `PARAMETER_DRAWS` with parameters in arrays, and the state of the generator before.
+        """Return values of a kind in `PARAMETER_DRAWS` with parameters in arrays, and the state of the generator before.
 
-        The generator continues from call to call, separately for each `shape`, `key` and what the kind looks at in the parameters.
+        The generator continues from call to call, separately for each `shape`, `key` and the part of the parameters that the kind reads.
         """
         how = PARAMETER_DRAWS[kind]
         label = shape, f"{kind} {key} {how.key(parameters)}"
@@ -130,7 +130,7 @@ class OperatorStream:
 
 
 def of_function(kernel_name: str, op_seed: int | None) -> OperatorStream:
-    """The stream of the function whose seeds are counted under `kernel_name`; None stands for the seed of the program."""
+    """Return the stream of the function whose seeds are counted under `kernel_name`; None represents the seed of the program."""
     key = kernel_name, op_seed
     if key not in _functions:
         _functions[key] = OperatorStream(None, kernel_name, op_seed)
@@ -465,7 +465,7 @@ def as_json() -> list[Any]:
 
 
 def restore_json(value: Any) -> None:
-    """Continue from what `as_json` gave; None is the state before any draw. Raises TypeError or ValueError for anything else."""
+    """Continue from a state of `as_json`; None is the state before any draw. Raises TypeError or ValueError for anything else."""
     states, counts = value or ([], [])
     layers = {int(number): {(tuple(map(int, shape)), str(dtype)): int(state) for shape, dtype, state in entry} for number, entry in states}
     restore((layers, {(str(name), int(seed)): int(count) for name, seed, count in counts}))

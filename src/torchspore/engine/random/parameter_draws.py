@@ -302,7 +302,7 @@ def _weighted(state: int, parameters: Arrays, shape: tuple[int, ...], options: S
 
 
 def _weighted_seeds(parameters: Arrays) -> Seeds:
-    """The seeds that the parameters name. -1 and 0 stand for no seeds, as the documents say."""
+    """Return the seeds that the parameters name. -1 and 0 mean no seeds, as documented."""
     seeds = int(parameters[1]), int(parameters[2])
     return (0, 0) if seeds == (-1, 0) else seeds
 

@@ -22,9 +22,9 @@ class _Seed:
     def __init__(self) -> None:
         self.value: int | None = None
         self.seedings = 0
-        """How often `set_seed` was called: who keeps a seed of its own sees by it which came later."""
+        """How often `set_seed` was called: the holder of a seed sees which of both is later."""
         self.derivations = 0
-        """How often `derive` gave a seed: who must leave no mark sees by it that one was drawn."""
+        """How often `derive` returned a seed: code that must have no side effect sees that one was drawn."""
 
 
 SEED = _Seed()
@@ -36,7 +36,7 @@ LARGEST_SEED = 2**31 - 1
 KERNEL_SEED_STEP = 3528531795 ^ 3449720151
 
 kernel_seeds: dict[tuple[str, int], int] = {}
-"""The seed that the next operator of a kind (name, seed of its own) gets."""
+"""Return the seed of the next operator of a kind (name, the operator's seed)."""
 
 
 def starts_anew() -> None:
@@ -66,9 +66,9 @@ def get_seed() -> int | None:
 
 
 def graph_seeds(op_seed: int, kernel_name: str) -> tuple[int, int]:
-    """The two seeds of an operator: the program's, and one made of `op_seed` that changes from use to use of `kernel_name`.
+    """Return the two seeds of an operator: the program's, and one from `op_seed` that changes with each use of `kernel_name`.
 
-    (0, 0), which lets a kernel choose, where neither seed is set.
+    (0, 0), which lets a kernel choose, if neither seed is set.
     """
     program_seed = 0 if SEED.value is None else SEED.value or SEED_FOR_ZERO
     if not program_seed and not op_seed:
@@ -101,7 +101,7 @@ def state() -> dict[str, Any]:
 
 
 def restore(state: dict[str, Any]) -> None:
-    """Goes on from what `state` gave; all other generators are left alone."""
+    """Continue from a result of `state`; all other generators are unchanged."""
     seed, counts = state["seed"], {str(purpose): int(count) for purpose, count in state["counts"].items()}
     with _lock:
         SEED.value = None if seed is None else int(seed)

@@ -10,7 +10,7 @@ from torchspore.engine.random.operator_streams import OperatorStream
 
 
 class Stream:
-    """The stream of one pair of seeds; both 0 stand for torch's global one, which `set_seed` starts."""
+    """Return the stream of a pair of seeds; two zeros mean torch's global stream, which `set_seed` starts."""
 
     def __init__(self, seed: int = 0, seed2: int = 0) -> None:
         for name, value in (("seed", seed), ("seed2", seed2)):

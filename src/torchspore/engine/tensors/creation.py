@@ -41,7 +41,7 @@ def from_data(data: Any, dtype: Any = None) -> torch.Tensor:
     if isinstance(data, TensorBase):
         return raw(data).to(torch_dtype) if torch_dtype is not None and torch_dtype is not raw(data).dtype else raw(data).clone()
     if isinstance(data, (list, tuple)) and any(isinstance(item, TensorBase) for item in data):
-        return _from_sequence(data, torch_dtype)                 # of the graph, where one is captured
+        return _from_sequence(data, torch_dtype)                 # the device of the graph, if one is captured
     if isinstance(data, torch.Tensor) and (data.requires_grad or torch_private.is_transforming()):
         from torchspore.engine.tensors import torch_interop
 
@@ -151,9 +151,9 @@ def from_filler(shape: Any, dtype: Any, fill: Callable[[np.ndarray[Any, Any]], A
 
 
 def host(tensor: TensorBase) -> torch.Tensor:
-    """The values of `tensor` on the host, cut from every graph; refused while a graph is captured, and for the rows of `vmap`.
+    """Return the values of `tensor` on the host, detached from every graph.
 
-    Raises ValueError inside of `vmap`, where a Tensor has other values for each row.
+    Raises ValueError while a graph is captured, and inside `vmap`, where a Tensor has different values for each row.
     """
     around = frame()
     t = tensor._t if around is None else around.host(tensor)

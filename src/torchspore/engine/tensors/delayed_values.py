@@ -27,7 +27,7 @@ class Drawable(Protocol):
 
 
 class DelayedValue(torch.Tensor):
-    """Stands for initial values that are not drawn yet.
+    """Represents initial values that are not drawn yet.
 
     The first operator that needs them, or a read by Python, draws all of them; the owner's slot contains an ordinary tensor from then on.
     """

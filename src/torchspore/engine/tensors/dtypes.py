@@ -1,7 +1,7 @@
 """MindSpore's dtype objects and their torch and NumPy counterparts.
 
-A dtype is an object of its own (`Float` < `Number` < `Type`), never a `torch.dtype`: it prints `mindspore.float32`, its `str` is
-`Float32`, and it compares by what it names. Names, classes and texts were read off MindSpore 2.10.
+A dtype is an instance of `Float` < `Number` < `Type`, never a `torch.dtype`: it prints as `mindspore.float32`, its `str` is `Float32`, and
+equality compares the named dtype. Names, classes and texts were read from MindSpore 2.10.
 """
 from __future__ import annotations
 
@@ -179,9 +179,9 @@ def of_cast(dtype: Any) -> torch.dtype:
 
 
 def fitting(value: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """A result in the dtype of the Tensor that it is written into.
+    """Return a result in the dtype of the Tensor into which it is written.
 
-    Raises TypeError where that has no place for it: fractions in integers, numbers in truth values, complex numbers in others.
+    Raises TypeError if that dtype cannot represent it: fractions in integers, numbers in bools, complex numbers in other dtypes.
     """
     if value.dtype is dtype:
         return value

@@ -19,9 +19,9 @@ _EXACT, _END = 2 ** 53, 2 ** 63
 
 
 class Number(TensorBase):
-    """Holds one int (int64), float (float64) or bool as a 0-d torch tensor. After the graph has run it is a Python number.
+    """Contains one int (int64), float (float64) or bool as a 0-d torch tensor. After the graph has run it is a Python number.
 
-    `bound` is what an int is at most, up or down: arithmetic that may leave the 64 bits needs the value.
+    `bound` is the largest absolute value of an int: arithmetic that may exceed 64 bits needs the value.
     """
 
     __slots__ = ()
@@ -31,7 +31,7 @@ class Number(TensorBase):
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
-        """The Python type that it stands for, as `isinstance` sees it; `type()` tells the truth."""
+        """The Python type that it represents, for `isinstance`; `type()` returns the real class."""
         return KINDS[self._t.dtype]
 
     def __hash__(self) -> int:
@@ -73,7 +73,7 @@ class Number(TensorBase):
 
 
 KINDS: dict[torch.dtype, type] = {torch.bool: bool, torch.int64: int, torch.float64: float}
-"""Which Python type a Number of this dtype stands for."""
+"""Return the Python type that a Number of this dtype represents."""
 
 
 def number(value: bool | int | float) -> Number:

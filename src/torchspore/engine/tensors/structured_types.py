@@ -1,6 +1,6 @@
-"""MindSpore's types of values that are not numbers: Tensors, containers, functions. They name what they hold: `Tuple[Int64,String]`.
+"""MindSpore's types of values other than numbers: Tensors, containers, functions. They list their contents: `Tuple[Int64,String]`.
 
-Classes, texts and equality were read off MindSpore 2.10.
+Classes, texts and equality were read from MindSpore 2.10.
 """
 from __future__ import annotations
 

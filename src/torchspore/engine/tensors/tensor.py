@@ -1,7 +1,7 @@
-"""The base of Tensor: one slot that holds a torch tensor, the way into it and out of it, and the walk over nested structures.
+"""The base of Tensor: one slot that contains a torch tensor, functions that read and write it, and the traversal of nested structures.
 
-`raw` is the only way to the torch tensor of a value. Outside of everything it is the slot itself. While a thread computes gradients
-or captures a graph, a *frame* stands between: it may hand out a stand-in, so that live Parameters are never changed for others.
+`raw` returns the torch tensor of a value: by default that of the slot. While a thread computes gradients or captures a graph, a *frame* may
+return a stand-in, so that live Parameters never change for others.
 """
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from torchspore.engine.tensors import change_counters, tree
 from torchspore.engine.tensors.in_place_versions import Extent, base_of
 
 active = 0
-"""How many frames are open in all threads, and what else wants to see every operator: one plain integer on the hot path, the
-thread-local only when it is not zero."""
+"""The number of open frames in all threads, and of other observers of operators: one plain integer on the hot path; the thread-local is
+read only if it is not zero."""
 
 _lock = threading.Lock()
 
@@ -40,7 +40,7 @@ class TensorBase:
 
 
 class Composite:
-    """A value made of several Tensors, such as a sparse gradient; the walks below go into it."""
+    """A value that consists of several Tensors, such as a sparse gradient; traversals visit its parts."""
 
     def parts(self) -> tuple[Any, ...]:
         """The Tensors that it is made of."""
@@ -71,7 +71,7 @@ class Frame:
     settles = False
     """True if a frame inside it hands on the values that it ended with: all of them are known, whatever may be the same memory."""
     forwards: Any = None
-    """The calls of Cells inside it whose gradients may be asked for later (`graph.forward_cache.Calls`), where it keeps them."""
+    """The calls of nested Cells whose gradients may be requested later (`graph.forward_cache.Calls`), if it stores them."""
     modules: Any = None
     """Runs the calls of Cells inside it by `run_cell`, if they belong to torch Modules (`modules.module_frame`)."""
 
@@ -314,7 +314,7 @@ def rebind(tensor: TensorBase, t: torch.Tensor) -> None:
 _PLAIN = frozenset({int, float, bool, str, type(None)})
 
 LINKS = "_torch_links_"
-"""The attribute of a Tensor whose memory torch Modules share: what is told of new memory (`modules.parameter_links`)."""
+"""The attribute of a Tensor whose memory torch Modules share: the object that is notified of new memory (`modules.parameter_links`)."""
 
 
 def tell_links(tensor: TensorBase) -> None:

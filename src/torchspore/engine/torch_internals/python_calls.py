@@ -10,7 +10,7 @@ from torchspore.engine.torch_internals.custom_operators import define
 
 _Function = Callable[..., list[torch.Tensor]]
 _functions: list[tuple[_Function, list[tuple[tuple[int, ...], torch.dtype]]]] = []
-"""Functions and the shapes and dtypes of their results, by the number that a node has. Graphs name them, so that none is removed."""
+"""Functions with the shapes and dtypes of their results, by the number in a node. Graphs refer to them, so none is removed."""
 
 
 def declared_results(

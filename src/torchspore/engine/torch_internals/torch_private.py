@@ -51,7 +51,8 @@ _META = torch.library.Library("aten", "IMPL", "Meta")
 for _name in _UPDATES:
     if not torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{_name}", "Meta"):
         _META.impl(_name, lambda *_, **__: None)
-"""Updates have no results. Torch does not know, and would run them while a graph is captured, on zeros in the place of all they take."""
+"""Updates without results. torch does not treat them specially, and would run them while a graph is captured, on zeros in place of their
+operands."""
 
 
 @contextmanager
@@ -169,7 +170,7 @@ def backward_node() -> Any:
 
 
 def at_end_of_backward(act: Callable[[], None]) -> None:
-    """Has `act` called when the backward pass that runs now is over, before its gradients are given out."""
+    """Call `act` at the end of the running backward pass, before its gradients are returned."""
     torch.autograd.Variable._execution_engine.queue_callback(act)
 
 
@@ -179,7 +180,8 @@ def next_sequence_number() -> int:
 
 
 def make_fx(function: Callable[..., Any], decomposition_table: Any = None, **options: Any) -> Callable[..., torch.fx.GraphModule]:
-    """torch's `make_fx`, whose graphs keep each `detach`: without a table torch 2.15 writes `alias`, which lets a further gradient pass."""
+    """torch's `make_fx` with graphs that keep each `detach`: without a table torch 2.15 writes `alias`, through which a gradient would
+    flow."""
     return _proxy_tensor.make_fx(function, decomposition_table={} if decomposition_table is None else decomposition_table, **options)
 
 
@@ -229,16 +231,15 @@ def is_of_compiler(error: BaseException) -> bool:
 def inductor(
     module: torch.fx.GraphModule, inputs: list[Any], options: dict[str, Any], is_single_kernel: bool = False,
 ) -> Any:
-    """The graph, which writes into none of its inputs, as one function compiled by Inductor; `inputs` are fake tensors.
+    """Return the graph, which writes into none of its inputs, as one function compiled by Inductor; `inputs` are fake tensors.
 
-    Lengths may be symbols of the inputs' fake mode; the compilation then adds its conditions on them to the mode's ShapeEnv.
-    The function has the Python text that Inductor wrote as `source`, and the paths of its shared libraries as `libraries`.
-    With `is_single_kernel` the calls of other kernels are C++ too, so that the whole graph is one launch.
-
-    Raises NoCompiler where there is none, and whatever goes wrong in Inductor or the compiler.
+    Lengths may be symbols of the inputs' fake mode; the compilation then adds its conditions on them to the mode's ShapeEnv. The function
+    has the Python text that Inductor wrote as `source`, and the paths of its shared libraries as `libraries`. With `is_single_kernel` the
+    calls of other kernels are C++ too, so that the entire graph is one launch. Raises NoCompiler without a compiler, and any error of
+    Inductor or the compiler.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")           # torch warns of its own modules when it loads and runs these
+        warnings.simplefilter("ignore")           # torch warns about its modules when it loads and runs these
         return _inductor(module, inputs, options, is_single_kernel)
 
 
@@ -255,7 +256,7 @@ def _inductor(module: torch.fx.GraphModule, inputs: list[Any], options: dict[str
         options = {**options, "size_asserts": True}
     tensors = [t for t in inputs if isinstance(t, torch.Tensor)]
     numbers = {t.device.index or 0: t.device.type for t in tensors if t.device.type not in ("cpu", "meta")}
-    # Without devices, fork_rng begins to use all accelerators of the machine, and warns. torch before 2.13 wants a type in any case.
+    # Without devices, fork_rng initializes all accelerators of the machine, and warns. torch before 2.13 needs a type in any case.
     fork = torch.random.fork_rng(list(numbers), device_type=next(iter(numbers.values()), "cuda"))
     with without_modes(), torch.no_grad(), fork, config.patch(options), _interruptible_compiler(cpp_builder):
         with mode:
@@ -360,7 +361,7 @@ def standard_gamma(shape: torch.Tensor, generator: torch.Generator | None) -> to
 
 def when_initialized(module: Any, act: Callable[[], None]) -> None:
     """Run `act` as soon as `module`, torch's for a kind of accelerator, is initialized; at once if it already is."""
-    lazy_call = getattr(module, "_lazy_call", None)          # Apple's mps is there from the start
+    lazy_call = getattr(module, "_lazy_call", None)          # Apple's mps is always initialized
     (lazy_call or (lambda call: call()))(act)
 
 

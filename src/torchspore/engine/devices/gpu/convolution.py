@@ -99,7 +99,7 @@ def _requested_algorithms() -> tuple[str, ...]:
     return tuple(STORE.get(side.option) for side in DIRECTIONS)
 
 
-# ---- what the front end calls
+# ---- called by the front end
 
 def applies(x: T, weight: T) -> bool:
     """Return whether a convolution of these may run by a named algorithm."""
@@ -260,7 +260,7 @@ def _run(side: Direction, name: str, first: T, second: T, shapes: Any, padding: 
     if first.dtype is torch.float16:
         name = side.half
     sizes = [tuple(shape) for shape in shapes]
-    plain = len(stride) == 1                   # cuDNN wants two axes at least
+    plain = len(stride) == 1                   # cuDNN needs at least two axes
     if plain:
         sizes, padding, stride, dilation = [(*s[:2], 1, s[2]) for s in sizes], [0, *padding], [1, *stride], [1, *dilation]
     job = Job(

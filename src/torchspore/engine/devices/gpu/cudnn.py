@@ -90,7 +90,7 @@ class Runtime:
     kind: str = "cuda"
     """The type of the devices whose arrays it computes with."""
     most_plans: int = 1024
-    """How many plans are kept; a program with more shapes begins anew."""
+    """How many plans are stored; beyond that number the store starts empty again."""
 
 
 class _Library:
@@ -116,7 +116,7 @@ def run_by(runtime: Runtime) -> Iterator[None]:
 
 
 def library() -> Any:
-    """cuDNN's functions. Raises DeviceNotFound where there is not a cuDNN 9."""
+    """Return cuDNN's functions. Raises DeviceNotFound without cuDNN 9."""
     return _LIBRARY.runtime.library()
 
 
@@ -223,7 +223,7 @@ def math_of(job: Job) -> int:
 # ---- computing
 
 class Plan:
-    """A convolution by one algorithm, kept for all calls of its shape. `trials` are what a search for the fastest has seen."""
+    """A convolution by one algorithm, stored for all calls of its shape. `trials` are the measurements of a search for the fastest."""
 
     def __init__(self, job: Job, algorithm: str) -> None:
         self.job, self.algorithm = job, algorithm
@@ -260,7 +260,7 @@ class Plan:
         _check(status, f"{job.direction.compute} by {self.chosen} ({job})")
 
     def bytes(self, number: int) -> int:
-        """The workspace that an algorithm needs. Raises Refused where it can't do the shape."""
+        """Return the workspace that an algorithm needs. Raises Refused if it does not support the shape."""
         size, of, side = ctypes.c_size_t(), self.descriptors.of, self.job.direction
         _check(getattr(library(), side.workspace)(
             _handle(self.job.device), of[side.first], of[side.second], of["convolution"], of[side.out], number, ctypes.byref(size),

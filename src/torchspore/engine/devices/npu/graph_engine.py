@@ -1,6 +1,6 @@
-"""Level O2 on Ascend: a whole graph compiled by CANN's graph engine, through torchair, with the options of `ascend_config`.
+"""Level O2 on Ascend: CANN's graph engine compiles the graph, through torchair, with the options of `ascend_config`.
 
-Names: torchair of torch_npu 2.13 (`get_npu_backend`, `CompilerConfig.as_dict`, which gives the options of a session and those of the
+Names: torchair of torch_npu 2.13 (`get_npu_backend`, `CompilerConfig.as_dict`, which returns the options of a session and those of the
 process). CANN's names of options: its documentation of `aclgrphBuildInitialize` and of sessions.
 """
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _config(torchair: Any) -> Any:
 
 
 def options() -> tuple[dict[str, str], dict[str, str]]:
-    """CANN's options of a session and of the process that `ascend_config` asks for; `ge_options` wins over the other keys."""
+    """Return CANN's options of a session and of the process that `ascend_config` requests; `ge_options` overrides the other keys."""
     session: dict[str, str] = {}
     process: dict[str, str] = {}
     attributes_by_option = {
