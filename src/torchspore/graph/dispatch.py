@@ -105,7 +105,7 @@ def enter(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwarg
 
 
 def transforms_of(function: Any) -> dict[Any, Callable[..., Any]]:
-    """The gradient functions that were made of a function or Cell, by what they were made with."""
+    """The gradient functions of a function or Cell, by the arguments of their creation."""
     return table_of(function).transforms
 
 

@@ -1,9 +1,9 @@
-"""Forward passes that are kept, so that the gradient which is asked for next does not compute them a second time.
+"""Recorded forward passes, so that a gradient that is requested next does not compute them again.
 
-`loss = net(x); grads = GradOperation(get_by_list=True)(net, weights)(x)` is how MindSpore 1.x writes a training step, and MindSpore runs
-`net` once for it: in PyNative where `set_grad()` has said that gradients of `net` are wanted, inside a graph always. So batch norm moves
-its averages once, and dropout draws once. A call of such a Cell is recorded like the inside of a gradient transform; the first gradient
-of this very Cell takes the record, if the inputs are the same ones and nothing has changed since. In doubt the pass runs again.
+`loss = net(x); grads = GradOperation(get_by_list=True)(net, weights)(x)` is a training step in MindSpore 1.x, and MindSpore runs `net` once
+for it: in PyNative mode if `set_grad()` has declared that gradients of `net` are needed, inside a graph always. Batch norm thus updates its
+averages once, and dropout draws once. A call of such a Cell is recorded like the inside of a gradient transform. The first gradient of the
+same Cell uses the record if the inputs are the same objects and nothing has changed since. In case of doubt the pass runs again.
 """
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ class Forward(GradFrame):
     def covers(self, positions: Sequence[int], weights: Sequence[TensorBase]) -> bool:
         """Return whether the gradients by these inputs and weights can be had from the record."""
         tensor_ids = [id(t) for t in self._tensors]
-        if positions and len(set(tensor_ids)) < len(tensor_ids):     # one Tensor in two places has a gradient for each
+        if positions and len(set(tensor_ids)) < len(tensor_ids):     # one Tensor in two positions has a gradient for each
             return False
         if any(is_integer(raw(t)) for position in positions for t in tensors(self.args[position])):
             return False                                   # gradients by integers are not recorded unless they are asked for
@@ -333,7 +333,7 @@ class Calls:
         return lambda call: _recorded(self._recorded.setdefault(id(cell), []), cell, args, kwargs, call)
 
     def find_recorded(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Forward | None:
-        """The recorded call of `cell` that serves. Raises a Refusal where there is one with these arguments that was not recorded."""
+        """Return the recorded call of `cell` for these arguments. Raises a Refusal if the call with these arguments was not recorded."""
         forward = _taken(self._recorded.get(id(cell), []), cell, args, kwargs)
         if forward is None:
             self.refuse_outside(cell)

@@ -1,7 +1,7 @@
-"""Recordings by hand: what runs between `begin` and `end` is differentiated afterwards, as MindSpore's PyNative executor offers it.
+"""Explicit recordings: the code between `begin` and `end` is differentiated afterwards, as MindSpore's PyNative executor offers it.
 
-Packages that write a `value_and_grad` of their own open the record, call their function and ask for gradients by weights that are known
-only then. So every Parameter that is met becomes a leaf.
+Packages with their own `value_and_grad` begin a record, call their function and request gradients by weights that are known only then.
+Every Parameter that is read therefore becomes a leaf.
 """
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def begin(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
 
 
 def end(result: Any) -> None:
-    """Ends the innermost record of this thread, which `result` came from. Raises RuntimeError where none was begun."""
+    """End the innermost record of this thread, whose result is `result`. Raises RuntimeError if no record was begun."""
     if not _local.open:
         raise RuntimeError("end_graph(): expected new_graph() before it.\n\nhint: write new_graph(function, *inputs) before the call.")
     _local.ended = _local.open.pop()

@@ -35,9 +35,9 @@ class Kind(enum.Enum):
 
 
 class Refusal(BaseException):
-    """The call can't be captured; it runs as PyNative instead.
+    """The call cannot be captured; it runs in PyNative mode instead.
 
-    Not an Exception, so that a program's own `except Exception` lets it pass.
+    This is not an Exception, so that a program's own `except Exception` does not catch it.
     """
 
     needs_values = False           # a branch or a number depends on the values of a Tensor: converted source may hold it
@@ -49,7 +49,7 @@ class Refusal(BaseException):
     as_pynative = False            # nothing of the call is to be captured, not even parts of it
 
     hint = ""                      # what to write instead, where the reason has a better answer than its kind
-    is_allowed = False             # no syntax level minds: an object of ours changed itself, such as a schedule's count of epochs
+    is_allowed = False             # permitted at every syntax level: torchspore's object changed itself (a schedule's epochs)
 
     is_deep = False                # the call must run with a larger stack
 

@@ -191,7 +191,7 @@ class Settings:
     reduces: bool = True
     """True if an operator without a kernel in its dtype may compute in another one; `enable_reduce_precision`."""
     saves_memory: bool = False
-    """True if memory goes before speed; `memory_optimize_level` O1."""
+    """True if memory is more important than speed; `memory_optimize_level` O1."""
     reuses_memory: bool = True
     """True if values share memory one after the other; `sys.mem_reuse`."""
     offloads: int | None = None

@@ -51,7 +51,7 @@ class Splitter(Protocol):
         """Capture a call for each number of pipeline stages and return the capture that costs the least."""
 
     def split(self, module: torch.fx.GraphModule, capture: Any, inputs: Sequence[Any]) -> SplitGraph:
-        """Split a captured graph. `capture` is the result of `begin_capture`. Raise StrategyRefused for what does not fit."""
+        """Split a captured graph. `capture` is the result of `begin_capture`. Raises StrategyRefused for strategies that do not fit."""
 
     def refusal_error(self, line: str, reason: str) -> Exception:
         """Return the error for a call that no single graph can hold, and that therefore cannot be split."""

@@ -126,7 +126,7 @@ def flags_of(plan: Plan, settings: Settings) -> Flags:
 
 
 def threads() -> tuple[int, ...]:
-    """The numbers of threads to choose from: what torch has now, then its halves down to one."""
+    """Return the numbers of threads to choose from: torch's present number, then its halves down to one."""
     counts = [torch.get_num_threads()]
     while counts[-1] > 1:
         counts.append(counts[-1] // 2)
@@ -171,7 +171,7 @@ def with_threads(code: Callable[..., Any], threads: int | None) -> Callable[...,
 SHORTEST = 20e-6
 """Seconds: units that take less stay as they are."""
 SHARE = 0.01
-"""Units that are alike and take a smaller share of the time of all stay as they are."""
+"""Equal units with a smaller share of the total time are not tuned."""
 _PRODUCTS = (torch.ops.aten.mm.default, torch.ops.aten.addmm.default)
 
 

@@ -112,7 +112,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
 
 
 def _plain(of: type, entries: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a dataclass out of JSON. Raises ValueError where one is of another type: settings reach compilers."""
+    """Return the fields of a dataclass from JSON. Raises ValueError for a field of another type, because settings reach compilers."""
     kinds = {field.name: _KINDS.get(str(field.type), ()) for field in dataclasses.fields(of)}
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in entries.items()}
     for name, value in values.items():

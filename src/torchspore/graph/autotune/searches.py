@@ -24,7 +24,7 @@ class Gene:
 
 
 class Trials:
-    """Measured ways to run one thing. `measure` gives the seconds of a plan, None where it can't be run or gives other numbers."""
+    """Measured plans for one unit. `measure` returns the seconds of a plan, None if it cannot run or gives other numbers."""
 
     def __init__(self, genes: Sequence[Gene], measure: Callable[[Plan], float | None], seconds: float, seed: int = 0) -> None:
         fixed = {gene.name: gene.values[0] for gene in genes if len(gene.values) == 1}
@@ -106,7 +106,7 @@ FIRST_EPSILON, LAST_EPSILON = 0.9, 0.1
 
 
 def search_by_bandit(trials: Trials) -> None:
-    """Tries plans until the time is up or a number of episodes is over; what others have measured is learnt first."""
+    """Try plans until the time is up or the number of episodes is reached, after learning from earlier measurements."""
     trials.begin()
     agents = _Agents(trials)
     for episode in range(EPISODES):

@@ -25,7 +25,7 @@ from torchspore.graph.settings import Settings, Tuning, tuning_budget
 Module = torch.fx.GraphModule
 SEARCHES: dict[str, Callable[[Trials], None]] = {"RL": search_by_bandit, "GA": search_by_genes}
 WORTH = 1.03
-"""A tuned form is kept where it is at least so many times faster, in the median of ROUNDS."""
+"""A tuned form is used if it is at least this many times faster, in the median of ROUNDS."""
 ROUNDS = 9
 SLOW = 0.05
 """Seconds: of a graph that takes more, a third of the rounds is enough."""

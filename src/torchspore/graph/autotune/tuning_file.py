@@ -1,9 +1,9 @@
-"""The tuning file: what searches found, and graphs that wait for one. A file of another machine or version is named and passed over.
+"""The tuning file: results of searches, and graphs that wait for one. A file of another machine or version is reported and skipped.
 
-`<folder>/tuning.json`, the folder being what TORCHSPORE_TUNING names or else `rank_N/tuning`, is one JSON object: "format" 1, "machine"
-(torch, processor, threads), "graphs" by fingerprint with "net" (the user's line), "status" ("tuned" or "to do"), "job", "plan" (null
-where nothing better was found), "gain" (median, least, greatest), "tried", "seconds", and for those to do "searches", "graph" (a file
-beside it), "settings", "held" and "ranges" (least and greatest whole number of each input, null for others).
+`<folder>/tuning.json`, in the folder that TORCHSPORE_TUNING names or else in `rank_N/tuning`, is one JSON object: "format" 1, "machine"
+(torch, processor, threads), "graphs" by fingerprint with "net" (the user's line), "status" ("tuned" or "to do"), "job", "plan" (null if
+nothing better was found), "gain" (median, minimum, maximum), "tried", "seconds", and for those to do "searches", "graph" (a file beside
+it), "settings", "held" and "ranges" (smallest and largest integer of each input, null for others).
 """
 from __future__ import annotations
 

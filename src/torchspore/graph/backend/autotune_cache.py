@@ -1,9 +1,9 @@
 """A cache of measurements: the variant of a graph, the kernel of a cluster or a product.
 
-This is all that is worth keeping between processes, beside Inductor's own directory (TORCHINDUCTOR_CACHE_DIR), in which the compiled
-kernels lie under the hash of their source. A store on disk (`stored_in`) has the same two methods: `find` is called if memory has no
-answer, `keep` receives each new choice. Keys are fingerprints (fingerprint.py): they contain everything that a choice depends on, the
-torch version and the CPU included, so that a foreign or old entry is never found.
+Only these are stored between processes, apart from Inductor's directory (TORCHINDUCTOR_CACHE_DIR), which contains the compiled kernels
+under the hash of their source. A store on disk (`stored_in`) has the same two methods: `find` is called if memory has no answer, `keep`
+receives each new choice. Keys are fingerprints (fingerprint.py): they contain everything that a choice depends on, including the torch
+version and the CPU, so that an entry of another machine or version never matches.
 """
 from __future__ import annotations
 

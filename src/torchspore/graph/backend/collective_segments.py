@@ -1,7 +1,7 @@
-"""Levels O1 and O2 of a graph that exchanges values with other processes: generated kernels between the exchanges.
+"""Levels O1 and O2 of a graph that communicates with other processes: generated kernels between the exchanges.
 
-A rule chooses them by shapes alone: what is timed may come out otherwise on another rank, and values that all ranks have alike would drift
-apart by their last bits. What the kernels give is compared with O0's numbers as everywhere, in a run whose exchanges are answered here.
+A rule chooses them by shapes alone: measurements may differ between ranks, and values that all ranks share would then drift apart in their
+last bits. The kernels' results are compared with O0's numbers as for other graphs, in a run whose exchanges are answered in this process.
 """
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _nothing(t: torch.Tensor) -> torch.Tensor:
 
 
 _CHECK = "check"
-"""The name of what runs in the place of an assert."""
+"""The name of the operator that replaces an assert."""
 
 
 def _unchecked(*_: Any) -> None:

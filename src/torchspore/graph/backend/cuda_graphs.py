@@ -26,9 +26,9 @@ def _is_unfit(node: torch.fx.Node) -> bool:
 
 
 def recorded(code: Code, persistent: frozenset[int]) -> Code:
-    """Runs `code` from a recording. Inputs at `persistent` (Parameters) are read where they lie, the others are copied to fixed places.
+    """Runs `code` from a recording. Inputs at `persistent` (Parameters) are read in their memory, the others are copied to fixed memory.
 
-    When a stored input has moved in memory, the graph is recorded again. Results are copies, as the next run overwrites its own.
+    When a stored input has moved in memory, the graph is recorded again. Results are copies, because the next run overwrites the originals.
     """
     recording: dict[str, Any] = {}
 
@@ -48,7 +48,7 @@ def recorded(code: Code, persistent: frozenset[int]) -> Code:
 
 
 def _record(code: Code, inputs: tuple[torch.Tensor, ...], persistent: frozenset[int]) -> dict[str, Any]:
-    """The recording. What the warm runs write into is put back."""
+    """Return the recording. The effects of the warm-up runs are undone."""
     fixed = [t if index in persistent else t.clone() for index, t in enumerate(inputs)]
     before = [t.clone() for t in fixed]
     stream = torch.cuda.Stream()

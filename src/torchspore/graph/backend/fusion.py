@@ -20,15 +20,15 @@ from torchspore.graph.fx.sample_inputs import filled
 from torchspore.graph.passes.clusters import Cluster, build_clusters, extract, insert_kernels
 
 WORTH = 0.9
-"""A compiled kernel is taken where it needs at most this share of the time of the operators."""
+"""A compiled kernel is used if it needs at most this share of the operators' time."""
 SHORTEST = 15e-6
 """Seconds: clusters that take less are left as they are; compiling a kernel takes seconds."""
 LOOPS = 10
 """How often the body of a loop is taken to run when its share of the time is guessed."""
 SHARE = 0.01
-"""Clusters that are alike and take a smaller share of the graph's time, all together, are left as they are."""
+"""Equal clusters whose total share of the graph's time is smaller are not compiled."""
 CALL, SPEED, CERTAIN = 3e-6, 10e9, 0.7
-"""Where nothing is timed: seconds of a call, bytes that it moves a second, the share of the operators' time that a kernel may take."""
+"""Without measurements: seconds of a call, bytes that it moves per second, the share of the operators' time that a kernel may take."""
 
 POINTWISE = """
     add sub mul div rsub neg abs relu sigmoid tanh exp exp2 expm1 log log1p log2 sqrt rsqrt reciprocal square sin cos erf pow sign
@@ -49,7 +49,7 @@ _TURNS = measurement.Turns(least=5, most=30, longest=0.05)
 _FREE = {"ones_like", "zeros_like", "full_like", "full", "zeros", "ones"}
 
 _kernels: dict[str, inductor.Kernel] = {}
-"""For each cluster by its fingerprint the kernel that won: layers that are alike are compiled once."""
+"""By fingerprint of a cluster, the kernel that won: equal layers are compiled once."""
 
 
 def is_fusable(node: Node, is_open: bool = False) -> bool:

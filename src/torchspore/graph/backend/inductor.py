@@ -32,7 +32,7 @@ class _Compiler:
 
     def __init__(self) -> None:
         self.failure: str | None = None
-        """Why Inductor can't compile here; said once."""
+        """Why Inductor cannot compile here; reported once."""
 
 
 _COMPILER = _Compiler()
@@ -69,7 +69,7 @@ def kernel(module: torch.fx.GraphModule, level: str, more: Mapping[str, Any] = _
         compiled = (_compiler.get() or torch_private.inductor)(module, inputs, {**_options(level), **more})
     except torch_private.NoCompiler as error:
         _COMPILER.failure = f"no C++ compiler is found ({_first_line(error)})"
-    except Exception as error:                # whatever goes wrong, the program runs without it
+    except Exception as error:                # after any failure the program runs without it
         if not torch_private.is_of_compiler(error):
             effects.note("compiler", f"no kernel is generated for {_shown(module)}: {_first_line(error)}")
             event_log.event("compile", f"no kernel for {_shown(module)}: {_first_line(error)}")
@@ -92,7 +92,7 @@ def compile_single_kernel(module: torch.fx.GraphModule) -> Kernel | None:
     inputs = [node.meta["val"] for node in module.graph.nodes if node.op == "placeholder"]
     try:
         kernel: Kernel = (_compiler.get() or torch_private.inductor)(module, inputs, _options("O1"), True)
-    except Exception as error:                # not every kernel can be called from its C++: other forms are there
+    except Exception as error:                # some kernels cannot be called from its C++; other forms exist
         event_log.event("level", f"one launch is left out: {_first_line(error)}")
         return None
     event_log.event("compile", f"one launch for {_shown(module)} in {time.perf_counter() - started:.1f} s")

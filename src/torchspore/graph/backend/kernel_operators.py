@@ -17,7 +17,7 @@ PLAIN = frozenset(fusion.POINTWISE)
 SUMS = frozenset({"sum", "mean", "amax", "amin", "var", "var_mean"})
 """Reductions that are one operator and no more."""
 REDUCTIONS_IN_MEMORY = frozenset(fusion.REDUCTIONS) - SUMS - {"max_pool2d_with_indices", "avg_pool2d", "avg_pool2d_backward"}
-"""Operators that are several reductions and what comes between: they are taken apart where they become part of a kernel."""
+"""Operators that consist of several reductions and elementwise steps: they are decomposed if they become part of a kernel."""
 MOVES = frozenset(fusion.MOVES)
 EXACT = frozenset("""
     add sub mul div neg abs relu sign floor ceil trunc clamp clamp_min clamp_max minimum maximum where eq ne lt le gt ge logical_and

@@ -1,8 +1,8 @@
 """Compiled kernels that a later process loads without Inductor, whose import and code generation take seconds.
 
-Inductor writes a Python function that allocates results and calls C++ kernels, each a shared library that needs nothing of Inductor's
-once it is built. Where that function names nothing else, its text and the libraries' paths are kept beside the choices (choices.py),
-with the libraries' digests, so that a damaged one is compiled again and not loaded.
+Inductor writes a Python function that allocates results and calls C++ kernels, each a shared library that does not need Inductor once it is
+built. If that function names nothing else, its text and the libraries' paths are stored with the choices (choices.py), together with the
+libraries' digests, so that a damaged library is compiled again instead of loaded.
 """
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _function(text: str, names: dict[str, Any]) -> Callable[..., list[Any]]:
 
 
 def _loaded(path: Path, digest: str) -> Any:
-    """The function of a library. Raises OSError where it is gone or not the one that was kept."""
+    """Return the function of a library. Raises OSError if the library is missing or differs from the stored one."""
     if _digest(path) != digest:
         raise OSError(f"{path} is not what was kept")
     torch_private.prepare_kernels()

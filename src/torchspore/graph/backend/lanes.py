@@ -159,12 +159,12 @@ class _Writer:
         self._results = {item for item in nodes[-1].args[0] if isinstance(item, Node)}
         self._width = max(lane_of.values()) + 1
         self._freed: dict[tuple[Node, int], int] = {}                   # the lock that a node's lane frees after it, for another lane
-        self._waits: dict[Node, list[Node]] = defaultdict(list)         # what a node's lane waits for before it
+        self._waits: dict[Node, list[Node]] = defaultdict(list)         # the events that a node's lane waits for before it
         self._readers: dict[Node, set[int]] = defaultdict(set)          # other lanes that read a node's value
         self._settle()
 
     def _settle(self) -> None:
-        """Finds out which lane waits where. Who has waited for a node has waited for all that ran before it in its lane."""
+        """Determine which lane waits where. A lane that has waited for a node has also waited for all earlier nodes of that lane."""
         order = {node: at for at, node in enumerate(self._nodes)}
         seen: dict[tuple[int, int], int] = {}
         counts: dict[int, int] = defaultdict(int)
@@ -232,7 +232,7 @@ class _Writer:
 
 
 HANDOVER = 30e-6
-"""Seconds: about what it costs that one lane waits for a value of another one."""
+"""Seconds: the approximate cost of a wait for a value of another lane."""
 WORTH = 0.95
 """Lanes are taken where they need at most this share of the time: less is noise."""
 

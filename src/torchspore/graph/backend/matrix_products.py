@@ -12,7 +12,7 @@ from torchspore.graph.passes.onednn import LINEAR, Preference
 __all__ = ["LINEAR", "Preference", "is_large", "prefers_onednn"]
 
 WORTH = 0.92
-"""oneDNN is taken where it needs at most this share of the time: less is noise."""
+"""oneDNN is used if it needs at most this share of the time; a smaller difference is noise."""
 _TURNS = measurement.Turns(least=6, most=20, longest=0.02)
 """A wrong choice costs every step to come."""
 SMALL = 2**15

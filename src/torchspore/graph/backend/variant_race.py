@@ -8,14 +8,14 @@ from torchspore.graph.backend import measurement
 from torchspore.graph.backend.eager_codegen import Code
 
 WORTH = 0.98
-"""A later form is taken where it needs at most this share of the time of an earlier, simpler one."""
+"""A later form is used if it needs at most this share of the time of an earlier, simpler one."""
 NEAR = 2e-3
 """How far the results of a form may be off, as a share of the greatest value of each."""
 NEAR_STATE, FAR_STATE, FEW = 0.05, 2.5, 0.1
-"""The same for what the graph writes into, where a tenth of the tensors (three at least) may be off by up to FAR_STATE: a relu that tips
-over at a sum rounded otherwise takes a whole gradient with it, and Adam makes a full step of a gradient that is nothing but rounding
-(the bias of attention's keys). Deep nets have more of these: there as many tensors may be off as the first form's own are, TIMES so
-many, when its inputs are rounded otherwise."""
+"""The same for values that the graph writes into, of which a tenth (at least three tensors) may differ by up to FAR_STATE: a relu that
+switches at a differently rounded sum affects an entire gradient, and Adam makes a full step for a gradient that is only rounding noise (the
+bias of attention's keys). Deep nets have more of these: they allow TIMES as many tensors as the first form itself changes when its inputs
+are rounded differently."""
 TIMES = 1.5
 
 Tensors = list[measurement.Tensor]

@@ -43,7 +43,7 @@ def compile(module: Module, inputs: measurement.Inputs, settings: Settings, pers
         outcomes.level(f"{settings.level}: the graph exchanges values with other processes, a rule chooses kernels and nothing is measured")
         return _between_exchanges(module, inputs, settings)
     if settings.deterministic:
-        # What is chosen by time could be another kernel in the next run and give other bits: here a rule decides.
+        # A choice by time could be another kernel in the next run, with other bits: here a rule decides.
         outcomes.level(f"{settings.level}: deterministic is ON, a rule chooses kernels and nothing is measured")
         return _by_rule(module)
     forms = Forms(module, inputs, settings, persistent)

@@ -1,4 +1,4 @@
-"""Graph breaks: what can't be captured runs in Python, the Cells and statements around it as graphs of their own."""
+"""Graph breaks: code that cannot be captured runs in Python, the Cells and statements around it as separate graphs."""
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -30,7 +30,7 @@ TURNS = 5
 """How often each form of a piece is timed."""
 
 REWRITES = 64
-"""How often a function is split anew while its statements become known."""
+"""How often a function is split again while its statements become known."""
 
 _plans: dict[CodeType, Plan | None] = {}
 _runners: weakref.WeakKeyDictionary[FunctionType, Runner] = weakref.WeakKeyDictionary()

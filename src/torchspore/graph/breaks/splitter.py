@@ -1,4 +1,4 @@
-"""The source of a function that runs in parts: graph breaks as they stand, the statements between them in functions of their own."""
+"""The source of a function that runs in parts: graph breaks are unchanged, the statements between them become separate functions."""
 from __future__ import annotations
 
 import ast
@@ -54,7 +54,7 @@ class Splitter:
         definition.decorator_list = []
         definition.body = self._block(original.body, set(self._arguments), False)
         if moved := self._locals - set(self._arguments) - syntax.stored(definition.body):
-            # Only pieces bind them now; what is left of the function would read a variable of the module under that name.
+            # Only pieces bind them now; the rest of the function would read a variable of the module with that name.
             definition.body.insert(0, ast.If(ast.Constant(False), [syntax.assign(text, ast.Constant(None)) for text in sorted(moved)], []))
         definition.body = located(definition.body, original.body[0])
         return ast.fix_missing_locations(definition)
@@ -76,13 +76,13 @@ class Splitter:
         return out + self._piece(run, definite, in_loop)
 
     def _piece(self, run: list[ast.stmt], definite: set[str], in_loop: bool) -> list[ast.stmt]:
-        """The call of a piece made of these statements; adds what they surely store to `definite`."""
+        """Return the call of a piece with these statements; add the names that it surely assigns to `definite`."""
         if not run:
             return []
         stored, surely = syntax.stored(run) & self._locals, _surely_stored(run)
         argument_names = sorted(stored & (self._read_outside(run) | (syntax.read(run) if in_loop else set())))
         is_return = isinstance(run[-1], ast.Return)
-        # Where an error may be caught, the function goes on with what was stored before it: no name is sure then, and all are given.
+        # If an error may be caught, the function continues with the values from before it: no name is certain then, and all are passed.
         is_caught = self._is_guarded and bool(argument_names) and not _stores_last(run)
         gives = argument_names if is_caught or not is_return else []
         result_names = (_read_first(run) | (set(gives) - (set() if is_caught else surely))) & self._locals
@@ -125,7 +125,7 @@ class Splitter:
         return ast.fix_missing_locations(ast.copy_location(function, run[0]))
 
     def _break(self, statement: ast.stmt, definite: set[str], in_loop: bool) -> ast.stmt:
-        """The statement as it stands, its calls going through `_cf_parts.call`, its blocks in parts."""
+        """Return the statement unchanged except that its calls go through `_cf_parts.call` and its blocks run in parts."""
         copied = copy.copy(statement)
         inside = in_loop or isinstance(statement, (ast.For, ast.While))
         bound = definite | (_targets(statement) & self._locals)
@@ -211,7 +211,7 @@ def _value_of(text: str, is_unsure: bool) -> ast.expr:
 
 
 def _without_value(unsure: set[str]) -> list[ast.stmt]:
-    """Statements that take the value from those names that hold what stands for none, so that Python raises where they are read."""
+    """Return statements that delete the names whose value is the marker for "none", so that Python raises where they are read."""
     return [
         ast.If(
             ast.Compare(name(text), [ast.Is()], [ast.Attribute(name(HELPER), "unbound", ast.Load())]),

@@ -1,8 +1,8 @@
-"""Tensors of a trace that may be a Parameter itself, or a Python number, as a branch or loop on a Tensor decides.
+"""Tensors of a trace that may be a Parameter itself, or a Python number, depending on a branch or loop on a Tensor.
 
-Where the first is stored in an attribute, the attribute shares the Parameter in PyNative mode: what is set later writes into it. The
-result of a graph is a Tensor of its own and can't do that. The second is a Tensor in the graph: it may not leave it, nor meet what takes a
-number otherwise than a Tensor.
+If the first is stored in an attribute, the attribute shares the Parameter in PyNative mode: later writes change the Parameter. The result
+of a graph is a separate Tensor and cannot do that. The second is a Tensor in the graph: it must not leave the graph, nor reach code that
+treats numbers and Tensors differently.
 """
 from __future__ import annotations
 

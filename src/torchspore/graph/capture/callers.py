@@ -1,4 +1,4 @@
-"""Who calls: the program, or torch and torchspore for themselves."""
+"""Distinguishes calls of the program from those that torch and torchspore make for themselves."""
 from __future__ import annotations
 
 from types import CodeType, FrameType
@@ -22,7 +22,7 @@ def argument_of_call(frame: FrameType, position: int) -> object:
 
 
 _BETWEEN = ("/torchspore/graph/control_flow/runtime_helpers.py", "/torchspore/mindspore/ops/declaration/error_boundary.py")
-"""Files of ours that only pass on what the program calls."""
+"""Files of torchspore that only forward the program's calls."""
 
 
 def is_ours(frame: FrameType | None) -> bool:

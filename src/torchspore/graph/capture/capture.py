@@ -1,7 +1,7 @@
-"""Capture: runs a call once with fake stand-ins and keeps the operators as a graph; nothing real is touched.
+"""Capture: runs a call once with fake tensors and stores the operators as a graph; real values never change.
 
-A real Tensor that an operator meets becomes an input of the graph when it is first met. Stand-ins belong to the thread that captures,
-so that a live Parameter is never changed and another thread may run the same Cell meanwhile.
+A real Tensor that an operator reads becomes an input of the graph at its first use. Stand-ins belong to the capturing thread, so that a
+live Parameter never changes and another thread may run the same Cell at the same time.
 """
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Captured:
 
     module: torch.fx.GraphModule
     lifted: list[Any]                      # a Tensor, or a function that gives a torch tensor, for each input
-    result: Any                            # the result with Out and In in the places of Tensors
+    result: Any                            # the result with Out and In in the positions of Tensors
     write_backs: list[tuple[Any, str, Any]]    # (owner, attribute, value with Out and In in it) to be written after each run
     watch: TraceGuard
     fits: dynamic_shapes.Fits | None = None
@@ -68,7 +68,7 @@ class Captured:
 
 @dataclass(frozen=True)
 class Out:
-    """Stands for the output number `index` of the graph."""
+    """Represents the output number `index` of the graph."""
 
     index: int
     is_number: bool = False                # it is given as a Python number
@@ -76,7 +76,7 @@ class Out:
 
 @dataclass(frozen=True)
 class In:
-    """Stands for the Tensor that is the graph's input number `index`."""
+    """Represents the Tensor that is the graph's input number `index`."""
 
     index: int
 
@@ -101,10 +101,10 @@ class Capture(Frame):
         self.is_strict = False                      # jit_syntax_level STRICT
         self.is_piece = False                       # some statements of a call that runs in parts
         self.sharded_capture: Any = None                     # what knows of other devices, where the graph is to be split over them
-        self._input_index: dict[int, int] = {}           # id(Tensor) -> its place in `lifted`, which keeps it alive
+        self._input_index: dict[int, int] = {}           # id(Tensor) -> its index in `lifted`, which keeps it alive
         self._fakes: list[torch.Tensor] = []
         self._recorded_values: dict[int, tuple[torch.Tensor, int, Any]] = {}
-        """By the id of its stand-in, which is kept, the version and the number of each Tensor that the program made of one."""
+        """By the id of its stand-in, which is kept alive, the version and the number of each Tensor that the program created from one."""
         self._unknown: dict[int, tuple[torch.Tensor, BaseException]] = {}
         """Memory whose values are not known any more, and why."""
         self._last: Any = None
@@ -211,7 +211,7 @@ class Capture(Frame):
         index = self._lift(source, t)
         return self._fakes[index].clone()
 
-    # ---- what the program does
+    # ---- called by the program
 
     def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
         with torch.no_grad():
@@ -265,7 +265,7 @@ class Capture(Frame):
     # ---- the capture itself
 
     def run(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Captured:
-        """Traces `function(*args, **kwargs)`. Raises Refusal for what a graph can't hold; all state is as before in either case."""
+        """Trace `function(*args, **kwargs)`. Raises Refusal for code that a graph cannot contain; all state is restored in either case."""
         _TRACING_MODULES.finish()
         if self.axes:
             load_for_symbols()                     # sets a variable of the environment: once all is watched it would be the program's doing
@@ -289,7 +289,7 @@ class Capture(Frame):
             return [*self._outputs, *self._more_outputs()]
 
         with _tracing_lock, user_threads.exclusive():
-            self.watch.randomness = Randomness()          # of now, when nobody else draws
+            self.watch.randomness = Randomness()          # the present state, if nothing else draws
             try:
                 with without_modes(), without_log_of_refusals(), lazy_graphs(True):
                     module = make_fx(

@@ -23,7 +23,7 @@ STORES, IMPORTS = frozenset(("STORE_ATTR",)), frozenset(("IMPORT_NAME",))
 
 @functools.lru_cache(maxsize=4096)
 def names_asked_in(code: CodeType, how: frozenset[str] = _ASK_VARIABLES) -> frozenset[str]:
-    """The names that these instructions of a function, or of a function in it, ask for; without `how` its module's variables."""
+    """Return the names that the instructions of a function, or of a nested function, read; without `how`, the variables of its module."""
     return frozenset(step.argval for inner in codes_in(code) for step in dis.get_instructions(inner) if step.opname in how)
 
 
@@ -35,7 +35,7 @@ def assigned_attributes(code: CodeType) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=4096)
 def attributes_in(code: CodeType) -> frozenset[str]:
-    """The names in a function, and in the functions in it, that stand for attributes and for nothing else."""
+    """Return the names in a function and its nested functions that are attributes and nothing else."""
     variables = set(names_asked_in(code))
     for inner in codes_in(code):
         variables.update(constant for constant in inner.co_consts if isinstance(constant, str))
@@ -44,7 +44,7 @@ def attributes_in(code: CodeType) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=4096)
 def chains_in(code: CodeType) -> tuple[tuple[str, ...], ...]:
-    """The variables of its module or of functions around it of which a function asks attributes, with these: `os.path.join`."""
+    """Return the module variables and free variables whose attributes a function reads, with these attributes: `os.path.join`."""
     chains: dict[tuple[str, ...], None] = {}
     for inner in codes_in(code):
         chain: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 from types import CodeType
 
 SOURCES: dict[CodeType, CodeType] = {}
-"""Every code object that the converter made, which needs no conversion, and what it was made of."""
+"""Every code object that the converter created, which needs no conversion, with its original."""
 
 
 def original(code: CodeType) -> CodeType:

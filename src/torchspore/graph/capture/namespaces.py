@@ -30,9 +30,9 @@ class Space:
 
 
 BY_NAME = frozenset(("vars", "dir", "__dict__", "__getattribute__", "__getstate__", "eval", "exec", "locals", "format_map"))
-"""Names that ask an object for attributes by computed names, or for all, without a way to observe which."""
+"""Names of functions that read attributes by computed names, or all attributes, without a way to observe which."""
 TELL = {"getattr": getattr, "hasattr": hasattr}
-"""Functions that report which attribute they ask for, during a trace in which a function names it."""
+"""Functions that report which attribute they read, during a trace in which a function names them."""
 BY_VALUE: dict[int, Any] = {id(thing): thing for thing in (
     getattr, hasattr, vars, dir, eval, exec, operator.attrgetter, operator.methodcaller, copy.copy, copy.deepcopy, pickle.dump,
     pickle.dumps, dataclasses.asdict, dataclasses.astuple, dataclasses.replace, dataclasses.fields, json.dump, json.dumps, pprint.pprint,
@@ -46,7 +46,7 @@ ATTRIBUTE_OPERATIONS = {
     "trainable_params": "requires_grad", "untrainable_params": "requires_grad", "parameters_dict": "name", "check_names": "name",
     "parameters_broadcast_dict": "name",
 }
-"""Methods of Cells that ask their Parameters for an attribute."""
+"""Methods of Cells that read an attribute of their Parameters."""
 GUARDED = ("print", "input", "open", *TELL)
 """Built-in functions that are replaced during a trace: they end it, or report their queries to it."""
 AT_BIRTH = {"__init__", "__new__", "__post_init__", "__init_subclass__", "__repr__", "__str__"}

@@ -13,7 +13,7 @@ from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.graph.capture.code_names import names_of
 
 _BAGS = (object, *argparse.Namespace.__mro__)
-"""Classes of Python's own that add nothing to what a program names."""
+"""Python's classes that add nothing to the names of a program."""
 
 
 @functools.lru_cache(maxsize=4096)
@@ -36,7 +36,7 @@ def is_identified_by_identity(value: Any) -> bool:
 
 def is_programs_module(module: types.ModuleType) -> bool:
     """Return whether a module is the program's own, or of a library that is neither Python's, nor torch's, nor ours."""
-    file = vars(module).get("__file__")                           # a `__getattr__` of its own is not asked
+    file = vars(module).get("__file__")                           # a `__getattr__` of the class is not called
     if file is not None:
         return is_user_file(file)
     return vars(module).get("__spec__") is None

@@ -66,20 +66,20 @@ class ReachableState:
         self._bases: dict[type, Bases] = {}
         self._absent: list[tuple[dict[str, Any], str]] = []
         self._probed: set[str] = set()
-        """Texts that may be names which `getattr` or `hasattr` asks for: that there is nothing under them counts too."""
+        """Texts that may be names for `getattr` or `hasattr`: their absence counts too."""
         self._full_spaces: list[Space] = []
         """The modules and classes of which names may be computed."""
         self.listens = False
-        """True if something that ran names what tells for which attributes it asks."""
+        """True if code that ran names a function that reports which attributes it reads."""
         self._facts: dict[int, TypeFacts] = {}
         self._registrations: dict[abc.ABCMeta, Registrations] = {}
         self._spaces_of: dict[type, list[Space]] = {}
         self._queried: set[tuple[type, str]] = set()
         self._looks_by_value = False
         self.compares = False
-        """True if something that ran asks of containers whether they are one and the same."""
+        """True if code that ran checks whether containers are the same object."""
 
-    # ---- what the trace meets
+    # ---- objects that the trace meets
 
     def meet(self, item: Any) -> None:
         """Add a module, a class, a function, a wrapper of one, or a Tensor, which may have attributes."""
@@ -251,7 +251,7 @@ class ReachableState:
         names, attributes, queried = list(dict.fromkeys(names_of(code))), attributes_in(code), names_asked_in(code)
         for name in names:
             if name in attributes:
-                continue                       # `self.loss` asks for no variable `loss`, which a script sets in each step
+                continue                       # `self.loss` reads no variable `loss`, which a script sets in each step
             if name in variables:
                 self._read(variables, name, variables[name], False)
             elif name in queried or ("globals" in queried and name in texts_in(code)):
@@ -371,7 +371,7 @@ class ReachableState:
                     if name in imported:
                         self._read(sys.modules, full, module, False)
 
-    # ---- names in places
+    # ---- names in namespaces
 
     def _add(self, space: Space) -> None:
         self._spaces.append(space)

@@ -149,7 +149,7 @@ class Walk:
         self.unwatched: list[tuple[str, str]] = []
         """Of their attributes those that can't be watched, and why."""
         self.met: list[Any] = []
-        """The modules, functions, Tensors and Cells on the way, and the classes: those met and those of what was met."""
+        """The modules, functions, Tensors and Cells that were visited, and the classes: those visited and those of visited objects."""
 
     def take(self, value: Any) -> Node:
         """The node of `value`. Raises Unwatchable."""

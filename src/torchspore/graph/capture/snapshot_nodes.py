@@ -21,7 +21,7 @@ CELL_PRIVATE_NAMES = (
 )
 """Attributes of a Cell that are not business of the program's."""
 _OURS = ("_graphs_",)
-"""Attributes in which torchspore keeps something of its own."""
+"""Attributes in which torchspore stores its own data."""
 
 
 class Unwatchable(Exception):
@@ -280,7 +280,7 @@ def _bytes(value: Any) -> bytes:
 
 
 class Unwatched(Node):
-    """An attribute of which nothing tells whether it has changed, of an object whose attributes count by name; none asks for this one."""
+    """An attribute whose changes cannot be detected, of an object whose attributes count by name, while no name refers to it."""
 
     __slots__ = ()
 
@@ -374,7 +374,7 @@ def _slot(slot: Any, value: Any) -> Any:
 
 
 def constant(value: Any) -> Node:
-    """The node of what can't change by itself."""
+    """The node of a value that cannot change by itself."""
     if isinstance(value, tuple):
         return Items(value, constant)
     return Equal(value) if isinstance(value, (*PLAIN, *VALUES)) else Node(value)

@@ -1,7 +1,7 @@
-"""The Python state that a trace reads: a graph is used only while that state is the same, and a trace leaves no change in it.
+"""The Python state that a trace reads: a graph is used only while that state is unchanged, and a trace leaves no change in it.
 
-Read are: attributes of Cells, and of the functions that ran the globals, free variables and defaults, and what they name of modules,
-classes and functions. Each is kept with a snapshot of its value.
+The state consists of attributes of Cells and, for the functions that ran, of globals, free variables and defaults, and the attributes of
+modules, classes and functions that they name. Each is stored with a snapshot of its value.
 """
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Read:
     holder: MutableMapping[str, Any]
     name: str
     value: Any
-    snapshot: Any                          # says of what is there now whether it is as it was
+    snapshot: Any                          # returns whether a present value equals the recorded one
     is_attribute: bool
     is_constant: bool = False              # then only another object can make a difference
 
@@ -247,10 +247,10 @@ class Contents:
             self._of_state.update(walk.seen())
         self._objects += walk.objects
         self.unwatched += walk.unwatched
-        return node, walk.met                  # a RecursionError asks for a larger stack: calls may nest deep here, as well as values
+        return node, walk.met                  # a RecursionError requests a larger stack: calls may nest deeply here, as well as values
 
     def narrow(self, names: frozenset[str]) -> None:
-        """From now on only these attributes of plain objects count: a trace that is over has asked for no others."""
+        """From now on only these attributes of plain objects count: the finished trace has read no others."""
         for watched in self._objects:
             watched.narrow(names)
 

@@ -52,7 +52,7 @@ class TraceGuard:
         self.reads: dict[tuple[int, str], Read] = {}
         self.writes: dict[tuple[int, str], tuple[Any, str, Any]] = {}
         self.born: dict[int, Any] = {}
-        """Cells made by the trace itself, by id: what they hold is not a state of the program."""
+        """Cells that the trace itself created, by id: their contents are not a state of the program."""
         self.codes: dict[CodeType, None] = {}
         self.arrays: dict[int, Callable[[], Any]] = {}
         self.homes: dict[int, Read] = {}
@@ -63,10 +63,10 @@ class TraceGuard:
         self._unmoved: list[tuple[Any, str, Any]] = []
         self.contents, self.randomness = Contents(is_identified_by_names), Randomness()
         self.listen: Callable[[], None] | None = None
-        """Lets `getattr` and `hasattr` tell for which names they ask, from then on."""
+        """Make `getattr` and `hasattr` report the names that they read, from then on."""
         self.refusal: BaseException | None = None
         self.says = False
-        """True if prints of what is known while compiling become part of the graph."""
+        """True if prints of values that are known at compile time become part of the graph."""
         self.converter: Converter | None = None
         """Converts the source of code that runs, so that Tensors may decide branches and loops; None if it runs unconverted."""
         self.has_numbers = False
@@ -82,7 +82,7 @@ class TraceGuard:
         """Which memory may be the same, as branches and loops on Tensors decide."""
         self._owners: dict[int, tuple[torch.Tensor, TensorBase]] = {}
         self.is_own_change = False
-        """True if what the trace changed in place were objects whose class says that they change themselves."""
+        """True if the trace changed only objects in place whose class declares that they change themselves."""
         self._depth, self._deepest = 0, depth.limit()
         queries.learn()
         self._counted: dict[CodeType, bool] = {}
@@ -90,7 +90,7 @@ class TraceGuard:
     # ---- reads and writes
 
     def owner(self, base: torch.Tensor, tensor: TensorBase) -> TensorBase:
-        """The Tensor that stands for the memory `base` in all parts of the graph: the first that was named, as `tensor` is now."""
+        """Return the Tensor that represents the memory `base` in all parts of the graph: the first that was named, as `tensor` is now."""
         return self._owners.setdefault(id(base), (base, tensor))[1]
 
     def stand_for(self, key: tuple[int, str], holder: Any, name: str, value: Any, stand_in: Any) -> None:
@@ -145,7 +145,7 @@ class TraceGuard:
                 self.read({"argument": value}, "argument", value, False)
 
     def _check_unwatched(self) -> None:
-        """Ends a trace that may read what can't be watched, before it does."""
+        """End a trace that may read unobservable state, before it does."""
         for name, reason in self.contents.unwatched:
             if self.roads.names(name):
                 raise self.refuse(f"reads {name!r}, which {reason}")
@@ -215,7 +215,7 @@ class TraceGuard:
             for container in ("_cells", "_params"):
                 if container in holder:
                     self.contents.take(holder[container])
-                    # The value of a name decides what an assignment to it does: a Parameter of that name is written into.
+                    # The value of a name decides what an assignment to it does: a Parameter with that name is written into.
                     self.read(holder[container], name, holder[container].get(name, MISSING), True)
 
     def current_values(self) -> list[Any]:
@@ -231,7 +231,7 @@ class TraceGuard:
             now = owner.__dict__.get(name, MISSING)
             if isinstance(now, TensorBase) and now is before:
                 if key not in self.reads or self.homes.get(id(now)) is not self.reads[key]:
-                    changed.append((owner, name, now))     # it comes from elsewhere, where another one may stand tomorrow
+                    changed.append((owner, name, now))     # it comes from a variable, which may contain another object later
                 continue
             if now is before or (now is not MISSING and before is not MISSING and not isinstance(now, TensorBase) and _equal(before, now)):
                 self._unmoved.append((owner.__dict__, name, before))
@@ -254,7 +254,7 @@ class TraceGuard:
     def changed_state(self) -> tuple[str | None, Kind]:
         """Undo changes of lists, dicts, globals and random states; return a description and the kind, or None."""
         reason, kind = self.roads.undo_new(), Kind.OTHER
-        # Backwards: what was met by a second road after the trace had written it is known there by what was written.
+        # In reverse order: a value that was met on a second path after the trace had changed it is recorded there with the changed value.
         for read in reversed(self.reads.values()):
             key = (id(read.holder), read.name)
             if key not in self.writes and read.now() is not read.value and not read.is_attribute:
@@ -262,7 +262,7 @@ class TraceGuard:
                     read.value, read.snapshot = read.now(), constant(read.now())
                     continue
                 if isinstance(read.holder, queries.Answers):
-                    reason = "changes what it has asked for"       # what the answer comes of is put back below
+                    reason = "changes what it has asked for"       # the values on which the answer depends are restored below
                     continue
                 reason, kind = f"assigns the variable {read.name!r}", Kind.ASSIGNS_VARIABLE
                 if read.value is MISSING:
@@ -369,7 +369,7 @@ class TraceGuard:
         if is_message and (not has_level or logger.isEnabledFor(level)):
             if has_level:
                 raise self.refuse("logs a message")
-            return                                                      # `isEnabledFor` asks, which was heard of
+            return                                                      # `isEnabledFor` reads it, which was recorded
         levels = self._levels.setdefault(id(logger), Levels(logger))
         self.read_settled(levels, str(level), levels.get(str(level), MISSING))
 
@@ -390,7 +390,7 @@ class TraceGuard:
         return count
 
     def _check_type(self, frame: FrameType, code: CodeType) -> None:
-        """Ends a trace that asks for the type of what may stand for a number; converted source sees the type that it stands for."""
+        """End a trace that reads the type of a value that may represent a number; converted source sees the represented type."""
         if self.has_numbers and self.converter is None and "type" in code.co_names and "type" not in frame.f_globals:
             self.refusal = refusal = Refusal("asks for the type of a number that is an input of the graph")
             refusal.needs_values = True

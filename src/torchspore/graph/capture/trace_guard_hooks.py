@@ -54,7 +54,7 @@ def watching(watch: TraceGuard) -> Iterator[None]:
     finally:
         sys.setprofile(None)
         _TRACE.guard, _TRACE.thread = around
-        if _TRACE.guard is None:                      # else a trace in which this one was made goes on
+        if _TRACE.guard is None:                      # otherwise a trace in which this one was created continues
             for function in (*TALK, *TELL.values()):
                 setattr(builtins, function.__name__, function)
             if FRONT.cell is not None:
@@ -123,7 +123,7 @@ def _noting(self: Any, name: str) -> Any:
         return watch.converter.converted(object.__getattribute__(self, name), watch)
     watch.note_class(self)
     watch.roads.ask(type(self), name)
-    if id(self) in watch.born:                      # what it holds is not a state of the program, its class is
+    if id(self) in watch.born:                      # its contents are not a state of the program, its class is
         return object.__getattribute__(self, name)
     attributes = object.__getattribute__(self, "__dict__")
     kind: Any = type(self)

@@ -32,7 +32,7 @@ VALUES: tuple[type, ...] = (
     range, slice, type(Ellipsis), np.generic, decimal.Decimal, fractions.Fraction, datetime.date, datetime.time, datetime.timedelta,
     datetime.tzinfo, uuid.UUID, pathlib.PurePath, re.Pattern,
 )
-"""Values that never change, known by what they equal."""
+"""Values that never change, compared by equality."""
 
 _SETTLED: tuple[type, ...] = (
     types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type, np.dtype, property, staticmethod, classmethod,

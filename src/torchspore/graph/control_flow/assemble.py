@@ -18,7 +18,7 @@ from torchspore.graph.refusal import Refusal
 
 
 class SubGraph(torch.fx.GraphModule):
-    """A graph that stands among the arguments of a node; Python text is never made of it, which is most of a module's cost."""
+    """A graph among the arguments of a node; no Python text is generated for it, which would be most of a module's cost."""
 
     def __repr__(self) -> str:
         return "subgraph"
@@ -44,7 +44,7 @@ class Shape:
     input_indices: list[int] = field(default_factory=list)
     """The inputs whose gradients go out, after the outputs; the flags of these gradients follow."""
     custom_gradient: str | None = None
-    """The line of what has a gradient of its own in it: this graph knows of it, one that is derived from its operators does not."""
+    """The line of an operator with a custom gradient inside: this graph uses that gradient, a graph derived from its operators does not."""
 
     def derived(self) -> list[torch.Tensor]:
         """Return the inputs of the graph of a second-order gradient. Raise Refusal if there is none."""

@@ -117,7 +117,7 @@ def derivative(module: torch.fx.GraphModule, taken: list[torch.Tensor], skip: in
     with without_modes():
         traced = make_fx(both, tracing_mode="fake")(*examples)
     for node in reversed(list(traced.graph.nodes)):
-        if node.name in ours:    # a leaf is its input, and a result itself: a gradient of a yet higher order goes through
+        if node.name in ours:    # a leaf is its input, and also a result: a gradient of a higher order passes through
             node.replace_all_uses_with(node.args[0])
             traced.graph.erase_node(node)
     for node in traced.graph.nodes:

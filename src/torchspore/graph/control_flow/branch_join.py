@@ -40,7 +40,7 @@ class Source:
     outside: torch.Tensor | None = None
     value: Any = NOTHING
     is_fixed: bool = False
-    """The number stands for a Python number, into which nobody can write."""
+    """The number represents a Python number, which cannot be written into."""
 
 
 @dataclass
@@ -56,12 +56,12 @@ class Slot:
     may_be_number: bool = False
     """One side is, or may be, a Python number, and the other a Tensor."""
     tensors: tuple[TensorBase | None, TensorBase | None] = (None, None)
-    """The Tensor of each side, where it is one."""
+    """The Tensor of each side, if it is one."""
 
 
 @dataclass(frozen=True)
 class JoinedTensor:
-    """Stands in a structure for the result number `index`."""
+    """Represents the result number `index` in a structure."""
 
     index: int
     is_number: bool
@@ -210,7 +210,7 @@ def _kind(value: Any) -> str | None:
 def is_equal(a: Any, b: Any) -> bool:
     try:
         return bool(a == b)
-    except Exception:  # an object of the user's with an __eq__ of its own
+    except Exception:  # an object of the user with a custom __eq__
         return False
 
 

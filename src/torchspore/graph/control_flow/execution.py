@@ -1,7 +1,7 @@
 """The functions that run branches and loops: plain functions that call compiled graphs.
 
-A graph here is a function (*tensors) -> list of tensors. The `keeping` forms run forward parts whose outputs end with what the
-gradient needs, and hand it on as one opaque value.
+A graph here is a function (*tensors) -> list of tensors. The `keeping` forms run forward parts whose outputs end with the values that the
+gradient needs, and pass them on as one opaque value.
 """
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def only(module: torch.fx.GraphModule, outputs: list[int], recomputes: bool = Fa
     if not recomputes:
         for node in reversed(list(reduced.graph.nodes)):
             if node_metadata.BACKWARD in node.meta and node.op != "output":
-                reduced.graph.erase_node(node)        # also what writes in place, which nobody reads here
+                reduced.graph.erase_node(node)        # also in-place writes that nothing reads here
     drop_dead(reduced)
     if recomputes and any(_draws(node) for node in reduced.graph.nodes):
         raise Refusal("draws random numbers where a gradient of second order computes them again")

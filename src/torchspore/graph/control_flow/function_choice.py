@@ -1,4 +1,4 @@
-"""A function that a Tensor picks from a list, such as a Cell of a CellList."""
+"""A function that a Tensor selects from a list, such as a Cell of a CellList."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

@@ -70,7 +70,7 @@ def either(flags: Sequence[Flag]) -> Flag:
 
 
 _Names = frozenset[tuple[int, int]] | None
-"""Which flags say whether a gradient is there, any of them; None where it is there in any case."""
+"""The flags of which any says that a gradient exists; None if it always exists."""
 
 
 @dataclass
@@ -82,7 +82,7 @@ class _Edge:
     slot: int
     names: _Names = None
     is_clean: bool = True
-    """It is zeros where it is not there."""
+    """The gradient is zeros if it does not exist."""
 
 
 @dataclass
@@ -108,7 +108,7 @@ class Presence:
             self._flags[0, i] = flag
             self._steps.setdefault(id(node), _Step(node)).edges.append(edge)
             ends.append(node)
-        self._input_nodes = [_node(t) for t in inputs]   # nobody else holds them, and an object that torch makes anew has another id
+        self._input_nodes = [_node(t) for t in inputs]   # nothing else references them; a later object of torch has another id
         self._inputs = [(id(node), t.output_nr) for node, t in zip(self._input_nodes, inputs)]
         self._ends = set(self._inputs)
         for node in _ordered(ends):
@@ -213,9 +213,9 @@ def gradients(
     outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], seeds: Sequence[torch.Tensor], flags: Sequence[Flag] | None = None,
     create_graph: bool = False,
 ) -> tuple[Sequence[torch.Tensor | None], list[Flag]]:
-    """`torch.autograd.grad` of what may hold branches and loops: (gradients, their flags), for seeds with `flags`.
+    """`torch.autograd.grad` for values with branches and loops: return (gradients, their flags), for seeds with `flags`.
 
-    A gradient that is not there on the way that is taken is zeros; one that is there on no way is None.
+    A gradient that does not exist on the executed way is zeros; one that exists on no way is None.
     """
     presence = Presence(outputs, flags if flags is not None else [True] * len(outputs), inputs)
     return presence.run(lambda: compute_gradients(outputs, inputs, seeds, create_graph))

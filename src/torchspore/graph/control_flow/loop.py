@@ -26,7 +26,7 @@ from torchspore.graph.fx.control_flow import Flag, Gradients, Record, as_tensor,
 from torchspore.graph.refusal import Kind, Refusal
 
 _ROUNDS = 12
-"""So often a body is captured anew because more of its state varies."""
+"""The maximum number of times that a body is captured again because more of its state varies."""
 
 
 @dataclass(eq=False)
@@ -104,7 +104,7 @@ class _Tracing:
         self._around, self._live, self._line = around, live, user_line()
         self._test, self._body = test, body
         self._state = State()
-        self._carried: dict[Any, tuple[Any, Any, Any]] = {}          # key -> (place, what was there, structure)
+        self._carried: dict[Any, tuple[Any, Any, Any]] = {}          # key -> (position, earlier value, structure)
         self._lost: dict[Any, tuple[Local, Any]] = {}
         self._unknown: list[tuple[torch.Tensor, BaseException]] = []
 
@@ -225,10 +225,10 @@ class _Tracing:
             self._note([[] if slot.before is None or not slot.has_name else memory_of(Outcome(), slot.before) for slot in slots])
 
     def _note(self, memory: list[list[torch.Tensor]]) -> bool:
-        """Note which memory each slot may show, by slot. Return whether any of that is new.
+        """Record which memory each slot may share, by slot. Return whether any of that is new.
 
-        Two slots may show memory that a round created: then only the pair of slots is noted, because the next capture of the body
-        creates that memory anew.
+        Two slots may share memory that a round created: then only the pair of slots is recorded, because the next capture of the body
+        creates that memory again.
         """
         starts, add = [slot.start._t for slot in self._state.slots], self._around.watch.aliases.add
         is_new = False

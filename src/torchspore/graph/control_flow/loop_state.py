@@ -26,7 +26,7 @@ class Slot:
     """A tensor of the state: the value that the program reads in a round, and where it is after the round."""
 
     start: TensorBase
-    """A Tensor or Number of its own, on the value before the first round."""
+    """A separate Tensor or Number with the value before the first round."""
     after: Source = field(default_factory=Source)
     is_read: bool = True
     is_shared: bool = False

@@ -106,7 +106,7 @@ def _pairs(calls: list[Node]) -> dict[Node, Node]:
             if _is_gradient_of(record, _record(node)) and node not in replacements and _begins(back, node):
                 replacements[back] = node
     taken = set(replacements.values())
-    # What is itself a gradient and has one of its own can't both use what was kept and keep.
+    # A call that is itself a gradient and has a gradient cannot both use saved values and save some.
     return {back: node for back, node in replacements.items() if back not in taken}
 
 

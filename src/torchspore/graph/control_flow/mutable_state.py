@@ -139,7 +139,7 @@ class MutableState:
         for function in functions:
             self._enter(function, function.__code__.co_filename, False)
         self.before = [(location, location.get()) for location in self.all]
-        """(Place, what is there now)."""
+        """(Position, present value)."""
 
     def _enter(self, function: FunctionType, file: str, foreign: bool) -> None:
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):

@@ -30,7 +30,7 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "is not": operator.is_not, "in": lambda a, b: a in b, "not in": lambda a, b: a not in b,
 }
 _UNROLLED = 6
-"""So many rounds that a Tensor may have ended stand one after the other in the graph; if there are more, the rest is a loop there."""
+"""The maximum number of consecutive rounds in the graph that a Tensor may end; if there are more, the rest becomes a loop."""
 _MANY = 24
 """The same for a `for` over a range, whose number may be needed as a Python number."""
 
@@ -292,9 +292,9 @@ def call(function: Any) -> Any:
 
 
 def say(*values: Any, sep: str | None = " ", end: str | None = "\n", **others: Any) -> None:
-    """`print`, each time when the graph runs: of Tensors as MindSpore's graphs print them, one value in a line.
+    """`print`, at each run of the graph: Tensors in the form of MindSpore's graphs, one value per line.
 
-    What is known now is printed where the syntax level allows it.
+    Values that are known at compile time are printed at compile time if the syntax level allows it.
     """
     around = current()
     has_tensors = any(True for _ in tensors(values))

@@ -50,7 +50,7 @@ def _definition(function: FunctionType, lines: list[str], first: int) -> Definit
     node = candidates[0]
     assert isinstance(node, (ast.FunctionDef, ast.Lambda))
     if not any(isinstance(part, ast.Assert) for part in ast.walk(node)) and not _is(node, code, class_of(function)):
-        raise NoSource("its source has changed since it was loaded")  # asserts are left out: pytest writes them anew
+        raise NoSource("its source has changed since it was loaded")  # asserts are omitted: pytest rewrites them
     return node
 
 
@@ -107,7 +107,7 @@ def _parsed(lines: list[str]) -> ast.Module:
         raise NoSource("its source is not at hand") from None
     margin = len(lines[0].rstrip("\n")) - len(text.partition("\n")[0])
     for part in ast.walk(tree) if margin else ():
-        if "col_offset" in part._attributes:                    # tracebacks and saved graphs mark the place in the file's line
+        if "col_offset" in part._attributes:                    # tracebacks and saved graphs mark the position in the file's line
             part.col_offset += margin  # type: ignore[attr-defined]
             part.end_col_offset += margin  # type: ignore[attr-defined]
     return tree

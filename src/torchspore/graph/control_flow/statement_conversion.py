@@ -1,7 +1,7 @@
-"""Converts the statements of a function: `if`, `while` and `for` become calls of helpers with their parts as functions inside.
+"""Converts the statements of a function: `if`, `while` and `for` become calls of helpers with their parts as nested functions.
 
-A part writes the function's names by `nonlocal`, so that what is decided by Python runs as it stood. An `if` that control leaves (by
-return, break, continue) takes the rest of its block along as a function; the body of a loop gives back how it ended.
+A part writes the function's names by `nonlocal`, so that control flow on Python values runs as written. An `if` that control leaves (by
+return, break, continue) also contains the rest of its block as a function; the body of a loop returns how it ended.
 """
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class Function:
     def _block(
         self, nodes: list[ast.stmt], tail: list[ast.stmt], after: set[str], later: frozenset[str] = frozenset(),
     ) -> list[ast.stmt]:
-        """`nodes`, then `tail`, which leaves, for whoever falls through; `after` are the names read later.
+        """Return `nodes` followed by `tail`, which leaves the block for paths that fall through; `after` are the names read later.
 
-        `later` are the names that the functions which `tail` calls assign: whoever takes `tail` along assigns them too.
+        `later` are the names that the functions called by `tail` assign: code that includes `tail` assigns them too.
         """
         done: list[ast.stmt] = []
         waiting = list(nodes)
@@ -114,7 +114,7 @@ class Function:
     def _leaving(
         self, node: ast.If, rest: list[ast.stmt], tail: list[ast.stmt], after: set[str], later: frozenset[str],
     ) -> list[ast.stmt]:
-        """An `if` that control leaves: the rest of the block goes along, and what `tail` calls."""
+        """Convert an `if` that control leaves: it includes the rest of the block and the functions that `tail` calls."""
         n = self._number()
         following = rest or tail
         falls: list[ast.stmt] = [ast.Return(ast.Call(syntax.name(f"_cf_rest{n}"), [], []))] if following else []

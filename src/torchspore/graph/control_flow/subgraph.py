@@ -46,8 +46,8 @@ from torchspore.graph.refusal import Kind, Refusal, of_integers
 from torchspore.graph.report import provenance
 
 DEEPEST = 24
-"""So deep branches and loops nest in one graph, those of called functions counted in. What is deeper calls itself without end: both ways
-of a branch are captured, also the one on which a recursion goes on."""
+"""The maximum depth of nested branches and loops in one graph, including those of called functions. Deeper nesting is an infinite
+recursion: both ways of a branch are captured, also the one on which a recursion continues."""
 
 
 @dataclass
@@ -56,23 +56,23 @@ class Outcome:
 
     value: Any = None
     changes: dict[Any, tuple[Location, Any, Any]] = field(default_factory=dict)
-    """By key of the place: (place, what was there, what the part left there)."""
+    """By key of the position: (position, earlier value, the part's final value)."""
     module: torch.fx.GraphModule | None = None
     inputs: list[torch.Tensor] = field(default_factory=list)
     """The torch tensors of the frames around that the graph takes."""
     homes: dict[int, int] = field(default_factory=dict)
-    """id(Tensor from outside) -> its place among `inputs`."""
+    """id(Tensor from outside) -> its index among `inputs`."""
     outs: dict[int, int] = field(default_factory=dict)
-    """id(Tensor in the result or the changes) -> its place among the graph's outputs."""
+    """id(Tensor in the result or the changes) -> its index among the graph's outputs."""
     metas: list[torch.Tensor] = field(default_factory=list)
-    """Stand-ins of the outputs, for shapes and dtypes."""
+    """Fake tensors of the outputs, for shapes and dtypes."""
     seeds: list[int] = field(default_factory=list)
     """The outputs that have a gradient; the graph takes one tensor for each, after its inputs, and then the flags of these gradients."""
     input_indices: list[int] = field(default_factory=list)
     """The inputs whose gradients the graph gives after its outputs; the flags of these gradients follow."""
     raised: BaseException | None = None
     custom_gradient: str | None = None
-    """The line of what has a gradient of its own in here, which one of second order would not know of."""
+    """The line of an operator with a custom gradient inside, which a gradient of second order would not use."""
     part: SubgraphCapture | None = None
     """The frame in which the part was captured."""
     shows: dict[int, list[torch.Tensor]] = field(default_factory=dict)
@@ -98,7 +98,7 @@ class SubgraphCapture(Capture):
             raise Refusal(f"nests branches and loops on Tensors, or numbers, over {DEEPEST} deep, as a function does that calls itself")
         self._records = is_differentiating()
         self._versions = Versions()
-        self._write_backs: list[tuple[TensorBase, torch.Tensor]] = []      # (what stands for memory of the frames around, that memory)
+        self._write_backs: list[tuple[TensorBase, torch.Tensor]] = []      # (the stand-in for memory of the enclosing frames, that memory)
         self._attributes: dict[Any, tuple[Attribute, Any]] = {}
         self._input_indices: list[int] = []
         self._leaves: set[str] = set()
@@ -171,7 +171,7 @@ class SubgraphCapture(Capture):
         finally:
             engine.thread_state.frame = inner
 
-    # ---- what the program does
+    # ---- called by the program
 
     def follows_integers(self) -> None:
         if self._records:
@@ -238,7 +238,7 @@ class SubgraphCapture(Capture):
     def origin(self, base: torch.Tensor) -> torch.Tensor:
         base = self._versions.origin(base)
         index = next((index for index, fake in enumerate(self._fakes) if fake is base), None)
-        return super().origin(base if index is None else base_of(self._inputs[index]))     # an input is known by what it is around
+        return super().origin(base if index is None else base_of(self._inputs[index]))     # an input is known by the enclosing value
 
     def extent(self, t: torch.Tensor) -> Extent:
         base = base_of(t)
@@ -260,7 +260,7 @@ class SubgraphCapture(Capture):
             raise Refusal(f"registers {name!r} as a part of {type(owner).__name__} on one way only", kind=Kind.WRITES_ATTRIBUTE)
         stand_in = self.watch.stand_in(owner, name)
         if id(owner) not in self.watch.born:
-            # Who writes on one way only leaves on the other what was there: that is read, though the program names it nowhere.
+            # A value that is written on one way only keeps its earlier value on the other: that counts as a read.
             self.watch.read(owner.__dict__, name, owner.__dict__.get(name, MISSING), True)
         super().attribute_set(owner, name, value)
         location = Attribute(owner, name)

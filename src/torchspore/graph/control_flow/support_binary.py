@@ -1,10 +1,10 @@
-"""`support_binary`: the source of what graphs are made of is kept in the program, so that a compiled .pyc or .so can be converted.
+"""`support_binary`: the source of captured functions is stored in the program, so that a compiled .pyc or .so can be converted.
 
-A run of the .py appends for each function that a graph was made of a line that gives it its source:
+A run of the .py appends, for each function in a graph, a line that attaches its source:
 
     setattr(Net.construct, 'source', (['    def construct(self, x):\\n', '        return x\\n'], 12))
 
-Compiled from such a file, a .pyc or a .so carries it; the converter of branches and loops looks there first.
+A .pyc or .so that is compiled from such a file contains it; the converter of branches and loops looks there first.
 """
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from torchspore.context.effects import Outcome
 from torchspore.graph.capture.converted_code import original
 
 _pythons: dict[int, tuple[Any, FunctionType]] = {}
-"""Functions compiled by Cython, by their ids, and what can be converted in their place. A capture would notice an attribute of theirs."""
+"""Functions compiled by Cython, by their ids, and the functions to convert in their place. A capture would record an attribute of theirs.
+"""
 _Source = tuple[list[str], int]
 
 

@@ -13,7 +13,7 @@ from torchspore.engine.torch_internals import torch_private
 _ANY = re.compile(
     r"(?!_?(test|foobar|print|assert_scalar|from_file|pin_memory)|.*_unsafe$|set_?$|set_data|record_stream|resize.*|save|warn)\w+"
 )
-"""Of ATen: no files, no text, no memory but the operands' own, nothing that trusts numbers that nobody has checked."""
+"""ATen operators without files, texts or memory other than the operands', and without trust in unchecked numbers."""
 _OPERATORS = {
     "aten": _ANY, "prims": re.compile(r"(?!_|resize|device_put)\w+"),
     "mkldnn": re.compile(

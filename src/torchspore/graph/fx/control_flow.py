@@ -26,14 +26,14 @@ Gradients = tuple[list[torch.Tensor | None], list[Flag]]
 
 @dataclass(eq=False)
 class Record:
-    """The branch or loop of one call of the operator; `metas` are stand-ins of its results."""
+    """The branch or loop of one call of the operator; `metas` are fake tensors of its results."""
 
     metas: list[torch.Tensor]
 
     def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor], flags: list[Flag]) -> Gradients:
-        """(The gradients of the inputs, their flags), computed by a further record. Raises Refusal where there are none.
+        """Return (the gradients of the inputs, their flags), computed by a further record. Raises Refusal if gradients are not supported.
 
-        A flag states whether the executed branch has a gradient (`control.gradient_presence`).
+        A flag states whether the executed branch has a gradient (`control_flow.gradient_presence`).
         """
         raise Refusal("takes a gradient of a higher order through a loop or branch than graphs hold")
 
@@ -49,7 +49,7 @@ class Record:
 
 @torch.library.custom_op("torchspore::control", mutates_args=())
 def control(inputs: list[torch.Tensor], number: int) -> list[torch.Tensor]:
-    """Stands for the record `number`."""
+    """Represents the record `number`."""
     raise RuntimeError("a branch or loop was run before it was rewritten")
 
 
@@ -95,7 +95,7 @@ def emit(record: Record, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
 
 
 def flag_like() -> torch.Tensor:
-    """A stand-in of a flag."""
+    """Return a fake tensor of a flag."""
     flag_meta = torch.empty((), dtype=torch.bool, device="meta")
     flag_meta.at = torch.device("cpu")  # type: ignore[attr-defined]
     return flag_meta

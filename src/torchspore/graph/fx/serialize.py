@@ -1,6 +1,7 @@
 """A captured graph as JSON and back: operators by name, arguments, shapes, constants as bytes.
 
-What is read may come from anybody: it names functions of a list (allowed.py), and all that becomes part of generated text is looked at.
+The JSON is not trusted: it may only name listed functions (allowed_functions.py), and everything that becomes part of generated text is
+checked.
 """
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def write(module: torch.fx.GraphModule) -> dict[str, Any]:
 
 
 def read(document: Any) -> torch.fx.GraphModule:
-    """The graph again. Raises ValueError for what was not written here."""
+    """Return the graph. Raises ValueError for JSON that this module did not write."""
     try:
         return _read(document)
     except (KeyError, TypeError, AttributeError, IndexError, RuntimeError, OverflowError, AssertionError) as error:

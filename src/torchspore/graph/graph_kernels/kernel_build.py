@@ -30,7 +30,7 @@ REPORT_TEXT = "graph kernels are generated"
 MOST_NAMES = 8
 """So many operators are in the name of a kernel; of more it tells the number."""
 WORTH = 0.95
-"""With online_tuning a kernel stays where it needs at most this share of the time of its operators."""
+"""With online_tuning a kernel is kept if it needs at most this share of its operators' time."""
 
 
 @dataclass

@@ -16,7 +16,7 @@ Module = torch.fx.GraphModule
 
 
 def applied(module: Module, settings: Settings) -> Module:
-    """The graph after the steps that the flags ask for. At O1 and O2, and for infer_boost, kernels are left to the level."""
+    """Return the graph after the steps that the flags request. At O1 and O2, and for infer_boost, the level chooses the kernels."""
     flags = settings.kernels
     assert flags is not None
     before = count(module)

@@ -134,7 +134,7 @@ class Folder:
         """Holds the folder's lock, which processes share; gives whether it was got."""
         try:
             import fcntl
-        except ImportError:                       # Windows: files are still replaced whole
+        except ImportError:                       # Windows: files are still replaced atomically
             yield True
             return
         handle = os.open(self.root / ".lock", os.O_RDWR | os.O_CREAT, 0o600)          # both ways: one way alone would wait at a FIFO

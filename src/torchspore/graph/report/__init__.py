@@ -1,1 +1,1 @@
-"""Reports of a compilation: events, stages for those who save them, outcomes of options, the origin of nodes."""
+"""Reports of a compilation: events, stages for recordings, outcomes of options, the sources of nodes."""

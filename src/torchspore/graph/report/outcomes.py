@@ -161,7 +161,7 @@ def compiling(settings: Settings, requested: Settings, why: str) -> None:
 
 
 def _report_skipped(names: Sequence[str], outcome: Outcome) -> None:
-    """One graph takes nothing of what these options ask for; another one that did so is enough for them to have acted."""
+    """One graph uses nothing of these options; another graph that does is enough for an effect."""
     for name in names:
         if STORE.source(name)[0] != DEFAULT and not effects.has_outcome(name):
             effects.report(name, outcome)

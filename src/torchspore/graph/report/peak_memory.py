@@ -27,7 +27,7 @@ _ROWS = (("parameter", allocator.PARAMETER), ("gradient", allocator.GRADIENT), (
 
 
 def watch() -> None:
-    """Counts from now on, and lets `torchspore explain` print the peak at the end."""
+    """Count from now on, and print the peak at the end of `torchspore explain`."""
     effects.note("memory", _accelerators)
     if not limit.counting():
         effects.note("memory", f"the memory of Tensors on the CPU is not counted: {allocator.why_not()}")

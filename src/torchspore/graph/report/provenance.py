@@ -155,7 +155,7 @@ class _Notes:
         if self._has_stages:
             recorded.update(_of_pipeline(cells))
         # An operator's node of the backward pass is made just before it runs, that of a torch.autograd.Function before the operators in it;
-        # what follows without one has no number of its own.
+        # later nodes without a call have no number.
         self._by_number.setdefault(next_sequence_number() - 1, recorded)
         return recorded
 

@@ -44,7 +44,7 @@ now: ContextVar[Recording | None] = ContextVar("torchspore_recording", default=N
 
 
 def keep(name: str, module: torch.fx.GraphModule) -> None:
-    """Records the graph as it is after the step `name`, a word such as `precision`, for the compilation that runs here now."""
+    """Record the graph as it is after the step `name`, a word such as `precision`, for the running compilation."""
     progress.note(lambda: f"rewrites a graph of {len(module.graph.nodes):,} nodes (after the step {name!r}).")
     recording = now.get()
     if recording is not None:
@@ -82,7 +82,7 @@ def part(name: str) -> None:
 
 
 def shown(code: Code, module: torch.fx.GraphModule | None) -> Code:
-    """`code`, which runs `module`: that is remembered for who wants to show it, or to run it in another way."""
+    """Return `code`, which runs `module`, with a reference to the module for code that shows it or runs it in another way."""
     code.graph = module  # type: ignore[attr-defined]
     return code
 

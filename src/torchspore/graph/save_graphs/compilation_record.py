@@ -29,4 +29,4 @@ class Compilation:
     stages: list[Stage] = field(default_factory=list)
     seconds: float = 0.0
     times: dict[str, float] = field(default_factory=dict)
-    """The measured seconds of the operators that run, by their names; empty where nothing was measured."""
+    """The measured seconds of the operators that run, by their names; empty without measurements."""

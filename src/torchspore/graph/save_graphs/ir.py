@@ -10,7 +10,7 @@ from torchspore.graph.save_graphs import ir_types
 from torchspore.graph.save_graphs.snapshot import Call, Inner, Input, Reference, Snapshot
 
 MARK = "#------------------------> 0"
-"""Stands above the node that a failed compile could not go beyond."""
+"""The comment above the node at which a compilation failed."""
 
 
 def text(snapshot: Snapshot, settings: Mapping[str, str], about: tuple[str, ...] = (), failed: str = "") -> str:

@@ -1,4 +1,4 @@
-"""Measured times of a graph's operators, where TORCHSPORE_GRAPH_TIMES=1 asks for them: the page shows estimates otherwise."""
+"""Measured times of a graph's operators, if TORCHSPORE_GRAPH_TIMES=1 requests them; otherwise the page shows estimates."""
 from __future__ import annotations
 
 import os

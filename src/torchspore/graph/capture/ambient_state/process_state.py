@@ -28,7 +28,7 @@ class Setting(View):
         return self.text()
 
     def __setitem__(self, name: str, value: Any) -> None:
-        """Does nothing: whoever changed a setting restores it (`with np.errstate(...)`), or it remains set."""
+        """Does nothing: the code that changed a setting restores it (`with np.errstate(...)`), or it remains set."""
 
     def __delitem__(self, name: str) -> None:
         raise NotImplementedError

@@ -51,7 +51,7 @@ GETTERS: dict[CodeType, Answers | None] = {
     inspect.unwrap(public.scope).__code__: None,               # its own code is that of every `contextmanager`
     **{function.__code__: Answers(function) for function in _named("get_")},
 }
-"""By the code of a function what it answers; None where it sets something."""
+"""By the code of a function, its answer; None if the function sets something."""
 
 
 def learn() -> None:
