@@ -1,4 +1,5 @@
-"""For how many devices graphs are split, and what stands for them: processes, this process for all of them, or nothing but a plan."""
+"""The number of devices for which graphs are split, and how the devices are realized: as processes, simulated in this process, or only
+planned."""
 from __future__ import annotations
 
 import os
@@ -12,7 +13,7 @@ SIMULATE, PLAN = "TORCHSPORE_SIMULATE", "TORCHSPORE_PLAN"
 
 
 def simulated() -> int:
-    """How many ranks this process stands for, with real numbers: `torchspore run --simulate N`; 0 where it stands for itself."""
+    """The number of ranks that this process simulates with real numbers: `torchspore run --simulate N`; 0 without simulation."""
     return _number(SIMULATE)
 
 
@@ -34,7 +35,7 @@ def _number(name: str) -> int:
 
 
 def devices() -> tuple[int, str]:
-    """How many devices there are, and what stands for them."""
+    """The number of devices, and how they are realized."""
     from torchspore.distributed.comm import groups
 
     if groups.is_started() and groups.size() > 1:
@@ -71,7 +72,7 @@ def stages() -> int:
 
 
 def rank() -> int:
-    """The number of this process; where it stands for all of them, or for a plan, what the context says."""
+    """Return the rank of this process; in a simulation or a plan, the context's setting."""
     from torchspore.distributed.comm import groups
 
     return groups.rank() if groups.is_started() else int(STORE.get("auto_parallel.global_rank"))

@@ -36,7 +36,7 @@ def cheapest_capture(trace: Callable[[int], Trace], parts: Callable[[Trace], tup
 
 
 def split(module: torch.fx.GraphModule, capture: Any, inputs: Sequence[Any]) -> SplitGraph:
-    """Split a captured graph over devices. Raise StrategyRefused for what does not fit."""
+    """Split a captured graph over devices. Raises StrategyRefused for strategies that do not fit."""
     return execution.Split(module, capture, inputs)
 
 

@@ -17,17 +17,17 @@ def file(path: str) -> Outcome:
 
 
 def early(value: Any) -> Outcome | None:
-    """A switch that lets exchanges begin early; what comes of it is said when a graph is compiled."""
+    """Apply a switch that lets exchanges begin early; the compilation of a graph reports the outcome."""
     return _alone()
 
 
 def scatters(value: Any) -> Outcome | None:
-    """`enable_allreduce_slice_to_reducescatter`; what comes of it is said when a graph is split."""
+    """Apply `enable_allreduce_slice_to_reducescatter`; splitting a graph reports the outcome."""
     return _alone()
 
 
 def always(value: Any) -> Outcome:
-    """A switch for what is done here with it or without it."""
+    """Apply a switch whose optimization is always active here."""
     how = "sums of gradients begin as soon as they are there, and a bias is added after a sum, with it or without"
     return _alone() or Outcome.applied(how)
 

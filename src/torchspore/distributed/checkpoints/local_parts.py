@@ -1,4 +1,4 @@
-"""The parts of values that this process stores, and the process that saves a part which several processes store alike."""
+"""The parts of values that this process stores, and the process that saves a part stored by several processes."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ def part_of(value: Any) -> LocalPart | None:
         mesh, position = Mesh(layout.matrix), layout.position(device_count.rank())
         if position is None:
             return None
-        if tuple(t.shape) != layout.shape or layout.layout(mesh).is_unsplit:        # one process that stands for several has full values
+        if tuple(t.shape) != layout.shape or layout.layout(mesh).is_unsplit:        # a process that simulates several ranks has full values
             slices = layout.layout(mesh).part(mesh, layout.shape, position)
             return LocalPart(t, tuple(part.start for part in slices), layout.shape, redundancy.holders(value), True)
     holders = groups.world().ranks if layout is None or layout.stage is None else redundancy.holders(value)

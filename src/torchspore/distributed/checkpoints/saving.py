@@ -48,7 +48,7 @@ class Description:
 
 @dataclass
 class Contents:
-    """What this process contributes to a checkpoint."""
+    """The contribution of this process to a checkpoint."""
 
     path: Path
     names: tuple[str, ...]

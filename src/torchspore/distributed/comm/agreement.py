@@ -20,14 +20,14 @@ from torchspore.distributed.comm.rank_states import slowed
 from torchspore.errors import CommunicationError
 
 _CONTEXT = ("mode", "device_target", "deterministic", "enable_auto_mixed_precision", "enable_reduce_precision")
-"""Options of set_context that change what is computed and exchanged, beside those of set_auto_parallel_context."""
+"""Options of set_context, apart from those of set_auto_parallel_context, that change the computation and the exchanges."""
 _RANK_DEPENDENT = ("global_rank", "file", "path", "strategy_ckpt")
 """Words in the names of options that each process may have for itself."""
 PARALLEL = tuple(
     key for key, option in OPTIONS.items()
     if option.api == "auto_parallel" and key.count(".") == 1 and not any(word in option.name for word in _RANK_DEPENDENT)
 )
-"""The options of set_auto_parallel_context that all processes must have alike."""
+"""The options of set_auto_parallel_context that must be equal on all processes."""
 
 
 def facts() -> dict[str, str]:
@@ -57,7 +57,8 @@ def _program() -> str:
 
 
 def agree(store: Any, process_info: ProcessInfo, seconds: float) -> None:
-    """Meets the others and compares. Raises CommunicationError, in every process, where one differs or does not come within `seconds`."""
+    """Meet the other processes and compare. Raises CommunicationError, on every process, if one differs or does not arrive within
+    `seconds`."""
     store.set(f"facts/{process_info.rank}", json.dumps(facts()))
     try:
         if process_info.rank == 0:
@@ -106,7 +107,7 @@ def _comes(store: Any, rank: int, until: float) -> bool:
 
 
 def _waited_for(store: Any, key: str, until: float, ranks: int = 1) -> None:
-    """Wait for a key of the store, for which `ranks` ranks wait. torch would print about a long wait of its own. Raises OSError."""
+    """Wait for a key of the store, for which `ranks` ranks wait. torch would print a message about its own long wait. Raises OSError."""
     pause = 0.0005
     while not store.check([key]):
         if time.monotonic() > until:

@@ -289,7 +289,7 @@ def reduce_scatter(x: torch.Tensor, kind: str, group: Group, axis: int = 0) -> t
 
 
 def _refuse_dtype(call: str, x: torch.Tensor, kind: str) -> None:
-    """Raise TypeError for a dtype without such a result, or one for which gloo fails without an error."""
+    """Raise TypeError for a dtype without such a result, or for one with which gloo fails silently."""
     if x.is_floating_point() and x.dtype.itemsize == 1 and x.device.type == "cpu":
         name = str(x.dtype).removeprefix("torch.")
         raise TypeError(message(f"{call}(op={kind!r}) of a Tensor of {name} on the CPU", "a wider dtype: x.astype(mindspore.float16)"))
@@ -447,7 +447,7 @@ class Work:
         self._end = end
 
     def wait(self) -> None:
-        """Wait until the exchange is over."""
+        """Wait for the end of the exchange."""
         end, self._end = self._end, None
         if end is not None:
             end()

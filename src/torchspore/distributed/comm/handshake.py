@@ -89,7 +89,7 @@ class PendingExchange:
         return self._has_begun.is_set()
 
     def wait(self, patience: timedelta | None = None) -> None:
-        """Wait until the exchange is over, at most `patience`. Raise RuntimeError if it fails or time runs out."""
+        """Wait for the end of the exchange, at most `patience` seconds. Raises RuntimeError if it fails or time runs out."""
         begun = time.monotonic()
         if not self._has_begun.wait(None if patience is None else patience.total_seconds()):
             raise RuntimeError("Timed out: not all ranks have started it")

@@ -78,7 +78,7 @@ def _error_of(waiting: watchdog.Waiting, error: Exception) -> Exception:
 
 
 def finish(work: Any, waiting: watchdog.Waiting) -> None:
-    """Wait until an exchange is over. Raise CommunicationError if it cannot end."""
+    """Wait for the end of an exchange. Raises CommunicationError if it cannot end."""
     if not marks.is_enabled:
         _finish(work, waiting)
         return

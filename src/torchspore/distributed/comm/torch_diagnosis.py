@@ -29,7 +29,7 @@ _KINDS = {
 
 
 def prepare() -> None:
-    """Let torch's recorder write its dumps beside the log of this process. Variables that the user has set stay."""
+    """Let torch's recorder write its dumps beside the log of this process. Variables that the user has set take precedence."""
     log = os.environ.get(launch.LOG)
     values = dict(_DEFAULTS)
     if log:

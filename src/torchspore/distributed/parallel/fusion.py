@@ -60,7 +60,7 @@ def _by_number(numbers: Sequence[int]) -> Buckets:
 
 
 def _by_position(count: int, cuts: Sequence[int]) -> Buckets:
-    """A message ends with the gradient at a cut."""
+    """Divide the messages after the gradients at these indexes."""
     buckets: Buckets = [[]]
     remaining = list(cuts)
     for index in range(count):

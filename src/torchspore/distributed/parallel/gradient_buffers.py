@@ -1,7 +1,7 @@
-"""Gradients in flat buffers that are added up until they are cleared, and summed over processes while the backward pass still runs.
+"""Gradients in flat buffers that accumulate until they are cleared, and are summed over processes while the backward pass still runs.
 
-A hook on each Parameter adds its gradient to its place in the buffer and gives that place as the gradient. Messages leave in one order in
-all processes: each when its gradients, and those of all before it, are there. The end of the backward pass waits for them.
+A hook on each Parameter adds its gradient to its part of the buffer and returns that part as the gradient. All processes send messages in
+one order: each message when its gradients, and those of all earlier messages, exist. The end of the backward pass waits for them.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from torchspore.engine.tensors.tensor import TensorBase, raw, wrap
 from torchspore.engine.torch_internals import torch_private
 
 FIRST = 1 << 20
-"""Bytes of the first message, which shall leave early, where nothing says how large messages are."""
+"""Bytes of the first message, which should leave early, if no option sets the size of messages."""
 USUAL = 25 << 20
 
 
@@ -57,7 +57,7 @@ class Buffers:
         for row in self.rows:
             row.zero_()
 
-    # ---- where gradients lie
+    # ---- the memory of gradients
 
     def _allocate(self, order: list[int]) -> None:
         """Allocate the gradients, in this order, in buffers of one dtype; their earlier values are preserved."""

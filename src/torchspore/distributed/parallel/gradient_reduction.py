@@ -29,7 +29,7 @@ class Plan:
 def reduced(gradients: Gradients, plan: Plan) -> list[torch.Tensor]:
     """The gradients that the plan names over all processes, each in its own dtype; the others as they are."""
     reduced = list(gradients)
-    if not is_traced() and not any(g.requires_grad for g in gradients):   # they can be on their way while Python goes on
+    if not is_traced() and not any(g.requires_grad for g in gradients):   # they can be sent while Python continues
         started = [(indices, start([gradients[index] for index in indices], plan)) for indices in plan.buckets]
         for indices, message in started:
             for index, gradient in zip(indices, message.parts()):

@@ -1,10 +1,10 @@
 """Gradients that are summed for some rows while the backward pass still runs: `enable_parallel_optimizer` from `level2` on.
 
-Small gradients travel together, large ones alone. A message begins when its gradients are there. On an accelerator its result is waited for
-when the next one would make both together larger than the largest, or at the end of the backward pass: the device computes while it
-exchanges, and one gradient more is in memory. The wait is one of the device's queue: Python goes on. The operand of a message stays
-referenced until its wait, so that torch's allocator does not give its memory to others meanwhile. On the CPU a message is waited for at
-once, because gloo's threads and operators share the cores, and the gradients memory.
+Small gradients travel together, large ones separately. A message begins when its gradients exist. On an accelerator the wait for its result
+begins when the next message would make both together larger than the largest, or at the end of the backward pass: the device computes while
+it communicates, at the price of one more gradient in memory. The wait is queued on the device; Python continues. The operand of a message
+stays referenced until the wait, so that torch's allocator does not reuse its memory. On the CPU the wait follows at once, because gloo's
+threads and operators share the cores and the memory.
 """
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Scatters:
         return rows
 
     def end(self) -> None:
-        """Wait for all messages: the backward pass is over."""
+        """Wait for all messages at the end of the backward pass."""
         self._is_registered = False
         self._flush()
         self._leaves.clear()

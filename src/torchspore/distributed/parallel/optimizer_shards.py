@@ -1,8 +1,8 @@
-"""`enable_parallel_optimizer`: the state of optimizers, gradients and weights cut among the processes that hold the same Parameters.
+"""`enable_parallel_optimizer`: optimizer states, gradients and weights that are split among the processes with equal Parameters.
 
-A Parameter whose first axis divides is updated by rows: each process has the state of its own rows alone (`level1`), sums the gradients of
-its own rows alone (`level2`), and after the step gets the other rows from the others, or keeps its own alone (`level3`, `sliced`). The
-numbers are those of an optimizer that is not cut.
+A Parameter whose first axis divides is updated by rows. Each process stores the state of its rows (`level1`), sums the gradients of its
+rows (`level2`), and after the step receives the other rows, or stores only its own (`level3`, `sliced`). The numbers equal those of an
+optimizer without splitting.
 """
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from torchspore.engine.tensors.tensor import frame, raw, wrap
 OPTION = "auto_parallel.enable_parallel_optimizer"
 _CONFIG = "auto_parallel.parallel_optimizer_config."
 MARK = "_share"
-"""The attribute of a Parameter of state that holds some rows of a whole."""
+"""The attribute of an optimizer-state Parameter that stores some rows of a full value."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Share:
     group: Group
     """The processes that have all rows together."""
     others: Group
-    """Those that have the same rows, where there are several such groups."""
+    """The processes with the same rows, if there are several such groups."""
     start: int
     rows: int
     full_shape: tuple[int, ...]
@@ -105,7 +105,7 @@ class _ShardingOptions:
     """The members of `parallel_optimizer_config`."""
 
     smallest: int
-    """Bytes from which on a Parameter is cut."""
+    """The smallest number of bytes for which a Parameter is split."""
     level: str
     largest_group: int
     cuts_sums: bool
@@ -225,7 +225,7 @@ class Update:
 
 _LARGEST = 4 * fusion.MEGABYTE
 _WORTH = fusion.MEGABYTE // 4
-"""Bytes from which on a Parameter goes alone, straight to its place."""
+"""The smallest number of bytes for which a Parameter travels separately, directly to its memory."""
 _MOST_GATHERS = 2
 """The number of such messages that run at the same time."""
 
@@ -256,7 +256,7 @@ def length(t: torch.Tensor, share: Share | None) -> torch.Tensor:
 
 
 def full_value(t: torch.Tensor, share: Share) -> torch.Tensor:
-    """All rows of a value of which each process has its own; every process of the group must ask for it."""
+    """Return all rows of a value of which each process has some; every process of the group must make this call."""
     from torchspore.distributed.comm import collectives
 
     return collectives.all_gather(local_part(t).detach(), share.group)

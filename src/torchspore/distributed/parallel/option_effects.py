@@ -65,10 +65,10 @@ def precision_outcome() -> Outcome:
 
 
 def report_shares(optimizer: str, parameters: Sequence[Any], shares: Sequence[Any], why_not: str) -> None:
-    """Reports which Parameters of an optimizer are cut among the processes; `why_not` says why none is."""
+    """Report which Parameters of an optimizer are split among the processes; `why_not` is the reason if none is."""
     cut = [(p._t.nbytes, share) for p, share in zip(parameters, shares) if share is not None]
     if not cut and not why_not and effects.has_outcome(_IN + "enable_parallel_optimizer"):
-        return                                            # such as LARS around an optimizer that has told already
+        return                                            # such as LARS around an optimizer that has reported already
     if not cut:
         why_not = why_not or "no Parameter is large enough, has a first axis that divides, and may be cut"
         for name in _SHARES:

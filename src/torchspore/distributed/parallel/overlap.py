@@ -1,8 +1,8 @@
 """Sums of gradients that start while the backward pass still runs.
 
-A reducer learns in its first step whether it is handed the very gradients that a transform of its Parameters computed. From then on each
-message leaves as soon as the last of its gradients is there, always in the same order, so that all processes agree. A program that does
-something else with its gradients first (clips or scales them) is noticed at the next call, and goes without from then on.
+A reducer learns in its first step whether it receives the unmodified gradients of a transform of its Parameters. From then on each message
+leaves as soon as the last of its gradients exists, always in the same order, so that all processes agree. A program that modifies its
+gradients first (clips or scales them) is detected at the next call, and runs without overlap from then on.
 """
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from torchspore.engine.autograd import grad
 from torchspore.engine.tensors.tensor import TensorBase
 
 _reducers: dict[tuple[int, ...], weakref.ref[EarlyReducer]] = {}
-"""By the ids of Parameters, who sums their gradients."""
+"""By the ids of Parameters, the object that sums their gradients."""
 
 
 class EarlyReducer:
@@ -44,7 +44,7 @@ class EarlyReducer:
     def begin(self, leaves: Sequence[torch.Tensor]) -> None:
         """A forward and a backward pass are going to compute the gradients of these leaves."""
         parameter_broadcast.begin(self._parameters)
-        if self._messages:                                 # nobody asked for those of the last pass
+        if self._messages:                                 # nothing requested those of the last pass
             self._drop()
         self._ready.clear()
         if not (self._is_unchanged and self._has_learned):

@@ -50,9 +50,9 @@ def is_shared() -> bool:
 
 
 def check() -> None:
-    """Raises RuntimeError where `device_num` or `global_rank` was set to something else than the processes that there are.
+    """Raise RuntimeError if `device_num` or `global_rank` differs from the existing processes.
 
-    Also where one process stands for several: it can't have what each of them computes of its own part of the batch.
+    Also if one process simulates several ranks: it cannot store each rank's results for its part of the batch.
     """
     check_mode()
     if mode() not in ALIKE:

@@ -31,7 +31,7 @@ class RowShardedWeight(RowShard):
     """The own rows."""
     share: Any
     changes: tuple[Change, ...]
-    """What is to be done with the shape once all rows are here."""
+    """The change of shape to apply once all rows are gathered."""
 
     @staticmethod
     def __new__(cls, rows: TensorBase, share: Any, changes: tuple[Change, ...] = ()) -> RowShardedWeight:
@@ -70,18 +70,18 @@ class RowShardedWeight(RowShard):
             self.rows._t.copy_(self.share.of(values))
 
     def numpy(self, *, force: bool = False) -> Any:
-        """All rows as an array; every process must ask for it."""
+        """Return all rows as an array; every process must make this call."""
         return self.full_value().numpy(force=force)
 
     def tolist(self) -> Any:
-        """All rows as lists; every process must ask for it."""
+        """Return all rows as lists; every process must make this call."""
         return self.full_value().tolist()
 
     def __dlpack__(self, **keywords: Any) -> Any:
         return self.full_value().__dlpack__(**keywords)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """All rows, which need no other process where they are read again; every process must ask for it."""
+        """Gather all rows, so that later reads need no other process; every process must make this call."""
         return self.full_value().__reduce_ex__(protocol)
 
     def __repr__(self) -> str:  # type: ignore[override]

@@ -1,4 +1,4 @@
-"""Which server stores which parameter: dense parameters as a whole, by size; tables in equal blocks of rows on all servers."""
+"""Which server stores which parameter: dense parameters undivided, by size; tables in equal blocks of rows on all servers."""
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -349,7 +349,7 @@ class ParameterStore:
             raise CommunicationError(step.error or f"server {self._server}: step {number} of {key} was not applied in time.")
 
     def _load(self, requests: Iterator[bytes]) -> Iterator[bytes]:
-        """Replace the values of an item by those in the message, from the row `start` on; without tensor, all values are there."""
+        """Replace the values of an item by those in the message, from the row `start` on; a message without tensor ends the transfer."""
         requests, facts = _peeked(requests)
         if facts.get("kind") == "complete":
             decode(requests, 0)

@@ -40,7 +40,8 @@ class _Requested:
 
 
 class Prefetcher:
-    """The requests of a worker. `caches` are the row caches of its tables; `request` asks the servers for rows of a plan after a step."""
+    """The requests of a worker. `caches` are the row caches of its tables; `request` requests rows of a plan after a step from the servers.
+    """
 
     def __init__(self, caches: dict[Key, RowCache], request: Callable[[str, Rows, int], list[Future[Values]]]) -> None:
         self._caches, self._request = caches, request

@@ -90,5 +90,5 @@ def _cut(x: torch.Tensor, dim: int, count: int) -> torch.Tensor:
 
 
 SENDING = frozenset((all_reduce, reduce_scatter, all_gather, all_to_all, borders, borders_sum, rotated))
-"""Operators that send; `cut` and `position` do not."""
+"""Operators that communicate; `cut` and `position` do not."""
 LOCAL = frozenset((cut, position))

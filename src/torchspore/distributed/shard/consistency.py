@@ -23,7 +23,7 @@ from torchspore.engine.tensors import change_counters
 from torchspore.engine.tensors.delayed_values import DelayedValue, is_delayed
 
 _alike: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
-"""The Parameters that all have alike, by their ids."""
+"""The ids of Parameters that are equal on all processes."""
 
 
 def report_context() -> None:

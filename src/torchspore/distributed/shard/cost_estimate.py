@@ -21,7 +21,7 @@ from torchspore.engine.torch_internals import node_metadata
 from torchspore.engine.torch_internals.torch_private import is_operator
 
 _MARKS = {"laid": "redistribution", "mirror": "Parameter", "mirrored": "mean", "detach": "detach", "clone": "clone"}
-"""What is not an operator of the program's, and what a plan calls it."""
+"""Operators that are not the program's, and their names in a plan."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Row:
     scope: str
     split: str = ""
     axes: set[int] = field(default_factory=set)
-    """The axes of the grid that cut its results, or along which they are terms."""
+    """The axes of the grid that split its results, or along which they are partial sums."""
     is_partial: bool = False
     exchanges: list[Exchange] = field(default_factory=list)
     sending: float = 0.0
@@ -59,7 +59,7 @@ class Row:
     """The numbers of the rows whose results it takes."""
     parameters: list[str] = field(default_factory=list)
     is_mark: bool = False
-    """Says how a value lies, and computes nothing."""
+    """Sets a layout, and computes nothing."""
     is_result: bool = False
     stages: set[int] = field(default_factory=set)
     """The stages of a pipeline that run it; empty where all do."""

@@ -22,7 +22,7 @@ from torchspore.graph.passes.communication import packing_of
 from torchspore.graph.passes.regather import views_of
 
 _Key = tuple[float, int, int]
-"""The position of an operator, whether it stands before (-1) or behind (1) the operator of that position, and its previous position."""
+"""A position in the order: that of an operator, whether before (-1) or after (1) it, and the previous position."""
 
 
 def reorder(local: LocalGraph) -> None:

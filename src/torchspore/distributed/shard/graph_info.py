@@ -266,7 +266,7 @@ class _Description:
 
 
 _FIRST_SPATIAL = 2
-"""The first axis behind batch and channels; borders along it are above and below."""
+"""The first axis after batch and channels; its borders are above and below."""
 _TRANSPOSES = ("transpose_a", "transpose_b")
 """Attributes that MindSpore's graphs show as inputs."""
 _SEVERAL_RESULTS = frozenset({"Split", "SplitV", "SplitTensor", "SplitWithSize", "Unstack", "LayerNorm", "TopK", "Sort", "BatchNorm"})

@@ -33,7 +33,7 @@ class _Recording:
 
 RECORDING = _Recording()
 _graphs: list[tuple[list[Any], dict[str, Lying]]] = []
-"""Of each graph its Parameters, and how they lie by name; the last one last."""
+"""The Parameters of each graph with their layouts by name, the latest graph last."""
 
 
 def enable() -> None:

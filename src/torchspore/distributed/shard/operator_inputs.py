@@ -13,7 +13,7 @@ from torchspore.engine.torch_internals import node_metadata
 from torchspore.graph.capture.capture import Capture
 
 TENSOR = "<Tensor>"
-"""Stands for a Tensor in the noted arguments of a call; the name of a Parameter follows."""
+"""Represents a Tensor in the recorded arguments of a call; the name of a Parameter follows."""
 
 
 class _Calls:

@@ -14,10 +14,10 @@ class Plan:
     """Layouts by node. For other nodes the partitioner decides, as it does without a plan."""
 
     inputs: Mapping[Node, Layout] = field(default_factory=dict)
-    """How Parameters lie."""
+    """The layouts of Parameters."""
     operands: Mapping[Node, tuple[Layout | None, ...]] = field(default_factory=dict)
-    """How an operator wants its operands, in the order of its schema."""
+    """The layouts of an operator's operands, in the order of its schema."""
     results: Mapping[Node, Mapping[int, Layout]] = field(default_factory=dict)
-    """How a result that several operators use lies, by its place among the node's results."""
+    """The layouts of results with several users, by their indexes among the node's results."""
     requested: Mapping[Node, Layout] = field(default_factory=dict)
-    """How the result of an operator lies that chooses for itself: the rows of a table's gradient."""
+    """The layouts of results that their operator chooses: the rows of a table's gradient."""

@@ -76,15 +76,15 @@ class ShardedCapture:
         self.strategies: dict[str, Any] = {}
         """Of each call that had one, by MindSpore's name for it."""
         self.parameters: dict[str, tuple[tuple[int, ...], tuple[Any, ...], Shape, bool]] = {}
-        """Of each Parameter by name: a device matrix, a tensor map, the shape of the whole, whether it is trained."""
+        """By name of a Parameter: a device matrix, a tensor map, the full shape, and whether it is trained."""
         self.requested_layouts: dict[int, str] = {}
-        """By ids of Tensors that a call writes to, and that can't be laid out, how its strategy wants them to lie."""
+        """By ids of Tensors that a call mutates, and that cannot get a layout, the layouts that its strategy requests."""
         self.users: dict[int, tuple[str, str, tuple[int, ...], Any]] = {}
         """By id of a Parameter the line and name of its first operator with a strategy, its cuts there, and the part of each device."""
         self.bases: dict[int, Layout] = {}
         """By index of the input, the layout in the step of a weight that the optimizer splits once more."""
         self.stored_layouts: dict[str, StoredLayout] = {}
-        """By name of a Parameter how a strategy file says that it lies."""
+        """By name of a Parameter, its layout in a strategy file."""
         self.searched: Any = None
         """The result of a search (`search.comparison.Searched`); None if there was none."""
         self.chosen: Any = None
@@ -94,11 +94,11 @@ class ShardedCapture:
         self.strategy, self.input_layouts = self._read_dataset_strategy()
         """The dataset strategy as a word or counts of parts, and the layouts of the inputs if the strategy consists of Layouts."""
         self.strategy_file = strategy_io.file_to_read()
-        """Whose strategies take the place of those in the program."""
+        """The capture whose strategies replace those of the program."""
         self.homes: dict[str, int] = {}
         """The pipeline stage of each Parameter that belongs to one, by its name."""
         self.is_cut_by_hand = self.kind == device_count.RANKS or (self.kind == device_count.PLANNED and not device_count.planned())
-        """True if each process is given its own part of the batch, as in MindSpore; simulations and plans are given the whole."""
+        """True if each process receives its part of the batch, as in MindSpore; simulations and plans receive the full batch."""
 
     def _read_dataset_strategy(self) -> tuple[Any, list[TensorLayout] | None]:
         """Return the dataset strategy, and its layouts. Raise ValueError for Layouts of another number of devices."""
@@ -179,7 +179,7 @@ class ShardedCapture:
         """Return the number of devices with separate rows: the batch is their concatenation. 1 if each device receives the full batch."""
         return 1 if self.strategy == "full_batch" else self.rows
 
-    # ---- what was traced
+    # ---- the captured graph
 
     def partition(self, module: torch.fx.GraphModule, lifted: Sequence[Any]) -> LocalGraph:
         """Return the graph of each device. Raises ValueError for strategies that do not fit each other, and for a name of two Parameters.
@@ -270,7 +270,7 @@ class ShardedCapture:
         for at, (node, item, layout) in enumerate(zip(nodes, lifted, layouts)):
             val = node.meta["val"]
             if names & set(_owners(str(getattr(item, "name", "")))):
-                continue                                       # state of an optimizer lies as its Parameter
+                continue                                       # optimizer state has the layout of its Parameter
             if not getattr(item, "requires_grad", False) or not hasattr(item, "name") or getattr(item, "parallel_optimizer", True) is False:
                 continue
             if sharded_layout_of(item) is not None:

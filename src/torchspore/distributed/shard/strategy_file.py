@@ -85,7 +85,7 @@ class StrategyFile:
 
 
 def stage_of(name: str) -> tuple[int | None, str]:
-    """The stage and the name of a Parameter in a file of several stages, where it is '1-weight'; None for a name without a stage."""
+    """Return the stage and the name of a Parameter in a file of several stages, such as '1-weight'; None for a name without a stage."""
     stage, mark, parameter_name = name.partition("-")
     return (int(stage), parameter_name) if mark and stage.isdigit() else (None, name)
 

@@ -15,7 +15,7 @@ from torchspore.engine.split_layouts.device_mesh import Mesh
 from torchspore.engine.torch_internals.custom_operators import LIBRARY, define
 
 laid = define("laid(Tensor x, str layout) -> Tensor", lambda x, layout: x.clone(), lambda x, layout: torch.empty_like(x))
-"""Its input, which is to lie as the text says."""
+"""Return the input, whose layout is that of the text."""
 mirror, mirrored = (
     define(f"{name}(Tensor x, str name) -> Tensor", lambda x, name: x.clone(), lambda x, name: torch.empty_like(x))
     for name in ("mirror", "mirrored")

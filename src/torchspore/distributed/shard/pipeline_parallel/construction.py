@@ -33,7 +33,7 @@ class Pipeline:
     transfers: list[Node]
     schedule: Schedule | None
     homes: dict[int, int]
-    """By place of a result the stage that alone has it."""
+    """By index of a result, the only stage that has it."""
 
     @property
     def sent(self) -> int:

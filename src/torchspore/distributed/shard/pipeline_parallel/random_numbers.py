@@ -35,7 +35,7 @@ _BY_FORM = frozenset({
 })
 """Draws whose number of random numbers depends on their form alone, not on values."""
 _CHUNK = 1 << 16
-"""So many whole numbers are drawn at once."""
+"""The number of integers that are drawn at once."""
 
 
 @dataclass
@@ -62,7 +62,7 @@ def noted(graph: torch.fx.Graph) -> Draws:
         elif node.target is swap_state:
             states[node], at = at, states[node.args[0]]
         elif node.target in operator_streams.NAMING_STREAMS and operator_streams.is_of_layer(node.args[0]):
-            pass                                    # each layer has a stream of its own, in which no other stage draws
+            pass                                    # each layer has a separate stream, from which no other stage draws
         elif _draws(node):
             text = _text(node)
             device = next(str(t.device) for t in tree.leaves([node.meta["val"]]) if isinstance(t, torch.Tensor))

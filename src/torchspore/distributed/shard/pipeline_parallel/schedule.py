@@ -16,7 +16,7 @@ from torchspore.distributed.shard.pipeline_parallel import cyclic_schedules
 FORWARD, BACKWARD, WEIGHTS = 0, 1, 2
 SCHEDULES = ("gpipe", "1f1b", "zero_bubble_v", *cyclic_schedules.NAMES)
 _COST = {FORWARD: 1.0, BACKWARD: 2.0, WEIGHTS: 2.0}
-"""Of a backward half that is not parted; what is parted takes half of it each."""
+"""The time of an undivided backward half; each part of a divided one takes half of it."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ class _Clock:
             self.offers[number] = self._best(self.stages[number], is_strict=True)
         self.changed.clear()
         offers = [offer for offer in self.offers if offer is not None]
-        if not offers:                                          # no stage may hold more: the first that can goes on
+        if not offers:                                          # no stage may hold more: the first one that can continues
             offers = [offer for offer in (self._best(stage, is_strict=False) for stage in self.stages) if offer is not None]
         start, block = min(offers, key=lambda offer: (offer[0], offer[1].stage))
         return block, start

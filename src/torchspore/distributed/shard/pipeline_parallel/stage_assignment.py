@@ -26,9 +26,9 @@ from torchspore.graph.fx.aliasing import owners
 ALL = -1
 """The mark of what runs on each stage."""
 _FEW = 16
-"""So many numbers at most are kept by each stage where nothing writes them."""
+"""The largest number of elements that each stage may store if nothing writes them."""
 _MOST = 8
-"""How often stages are looked for anew until nothing changes."""
+"""The maximum number of passes that assign stages, until nothing changes."""
 
 
 class _Assigner:

@@ -43,8 +43,8 @@ class _Cutter:
         self.module, self.stage, self.count = module, stage, count
         self.graph = torch.fx.Graph()
         self.copies: dict[Node, Node] = {}
-        self.begun: dict[int, list[Node]] = {}                  # what is on its way to each stage
-        self.waited: dict[Node, Node] = {}                      # what has been received, by what was begun
+        self.begun: dict[int, list[Node]] = {}                  # pending transfers to each stage
+        self.waited: dict[Node, Node] = {}                      # received values, by the node that began the transfer
 
     def run(self) -> torch.fx.GraphModule:
         number = -1

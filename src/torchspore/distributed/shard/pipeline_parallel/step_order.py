@@ -23,7 +23,7 @@ from torchspore.engine.torch_internals.torch_private import graph_module
 from torchspore.graph.fx.order import dependencies
 
 COMMUNICATION = nodes.SENDING | nodes.LOCAL | frozenset({nodes.passed, later})
-"""Functions that only read what they are given."""
+"""Functions that only read their arguments."""
 
 
 @dataclass(frozen=True)

@@ -52,13 +52,13 @@ class Local:
     inputs: tuple[Layout, ...]
     outputs: tuple[Layout, ...]
     shapes: tuple[Shape, ...]
-    """Of the results, whole."""
+    """The full shapes of the results."""
     parts: tuple[Shape, ...]
     """Of the results, as each device holds them."""
 
 
 Split = dict[int, Axes]
-"""By factor the axes of the grid that cut it."""
+"""By factor, the axes of the grid that split it."""
 
 
 def factors_of(layout: Layout, dims: Dims, sizes: Mapping[int, int], mesh: Mesh) -> Split:

@@ -14,11 +14,11 @@ from torchspore.engine.split_layouts.device_layout import Layout
 from torchspore.engine.split_layouts.device_mesh import Mesh
 
 UNSPLIT, SUM, AVG, MAX, MIN = -1, -2, -3, -4, -5
-"""How a value lies along an axis, where no dimension is cut: whole, or terms."""
+"""The states of a value along an axis that splits no dimension: unsplit, or partial sums."""
 KINDS = {"sum": SUM, "avg": AVG, "max": MAX, "min": MIN}
 NAMES = {code: kind for kind, code in KINDS.items()}
 NEVER = 1e6
-"""Seconds for what can't be."""
+"""Seconds of an impossible choice."""
 
 
 class Choice(NamedTuple):
@@ -83,7 +83,7 @@ class Axis:
             self.splits.append(groups[kind][0])
             self.choices.append(groups[kind][1])
 
-    # ---- what can be chosen
+    # ---- choices
 
     def _choices(self, variable: Variable, split: Split) -> list[Choice]:
         if variable.fixed is not None:
@@ -91,7 +91,7 @@ class Axis:
         choices = [Choice()] + [Choice(factor) for factor in variable.factors if self._fits(variable, factor, split)]
         if (
             self.shares and variable.is_product and len(choices) > 1 and not variable.is_fixed_by_program
-        ):  # told: it is cut as that, or not at all
+        ):  # a fixed layout: split like it, or not at all
             choices.pop(0)
         if variable.is_linear:
             choices += [Choice(terms=KINDS[kind]) for kind in KINDS if kind in variable.term_kinds]
@@ -111,7 +111,7 @@ class Axis:
             return False
         return splits_evenly(variable.rule, self.mesh, {**split, factor: axes})
 
-    # ---- what it costs
+    # ---- costs
 
     def unary(self) -> list[np.ndarray]:
         """Return the seconds of each variable's choices alone."""

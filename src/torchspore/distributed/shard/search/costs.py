@@ -42,7 +42,7 @@ class Cost:
     peak_bytes: int
     """Bytes at the peak."""
     seconds: float
-    """Of a step: an exchange runs beside the operators that come after it and do not wait for its result."""
+    """Seconds of a step: an exchange runs beside the later operators that do not wait for its result."""
     sending: float = 0.0
     """Seconds of the exchanges alone."""
     excess: float = 0.0

@@ -42,7 +42,7 @@ class Operand:
     dims: Dims
     number: int = 0
     stays: bool = False
-    """True if it is written, so that it must lie as it does."""
+    """True if the value is mutated, so that its layout must not change."""
     is_late: bool = False
     """True if only the optimizer waits for it: its messages go with others."""
 
@@ -59,33 +59,33 @@ class Variable:
     terms: list[Mapping[int, str]] = field(default_factory=list)
     """For each result which factors leave terms, and how these become the value."""
     bytes: list[int] = field(default_factory=list)
-    """Of each result, whole."""
+    """The full shape of each result."""
     seconds: float = 0.0
     """Of all of it on one device."""
     products: float = 0.0
-    """Seconds of its multiplications on one device; the rest is what it reads and writes."""
+    """Seconds of its multiplications on one device; the remaining seconds are for memory that it reads and writes."""
     reads: frozenset[int] = frozenset()
-    """The places of operands that are read, where reading and writing counts."""
+    """The indexes of operands that are read, if memory traffic counts."""
     writes: bool = False
     factors: tuple[int, ...] = ()
-    """Those that may be cut."""
+    """The factors that may be split."""
     wide: Wide | None = None
     is_product: bool = False
     is_linear: bool = False
     term_kinds: frozenset[str] = frozenset()
     """The kinds of terms that all operands can have, so that a linear operator or a value can let them through."""
     fixed: Layout | None = None
-    """How it lies whatever is found: an input, what a strategy of the program says."""
+    """The layout regardless of the search: of an input, or by a strategy of the program."""
     keeps_terms: bool = False
-    """True if a fixed layout lets terms stay terms: of gradients."""
+    """True if a fixed layout allows partial sums: for gradients."""
     is_settled: bool = False
-    """True if a result of the graph may lie as it does, once its terms are summed."""
+    """True if a result of the graph may keep its layout, once its partial sums are summed."""
     is_fixed_by_program: bool = False
-    """True if an operand lies as the program says."""
+    """True if the program sets the layout of an operand."""
     unfixed: int = -1
-    """The same number for variables that are alike apart from their `fixed` layouts, which differ in each grid."""
+    """The same number for variables that are equal apart from their `fixed` layouts, which differ in each grid."""
     form: int = -1
-    """The same number for variables alike: layers repeat, and what was found for one holds for the others."""
+    """The same number for equal variables: layers repeat, and a result for one holds for the others."""
 
 
 class Model:

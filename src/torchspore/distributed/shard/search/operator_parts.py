@@ -32,7 +32,7 @@ class Part:
     bytes: tuple[int, ...]
     """Of each result, unsplit."""
     factors: tuple[int, ...]
-    """Those that may be cut."""
+    """The factors that may be split."""
     seconds: float
     """Of the part on one device."""
     products: float

@@ -15,7 +15,7 @@ class Wide:
     rule: Rule
     local_factors: frozenset[int] = frozenset()
     messages: int = 0
-    """How many exchanges the lowering makes where a factor of `seen` is cut."""
+    """The number of exchanges of the lowering if a factor of `seen` is split."""
     seen: frozenset[int] = frozenset()
     share: float = 0.0
     """The share of the first operand that each of these exchanges carries."""

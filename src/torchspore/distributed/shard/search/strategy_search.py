@@ -30,9 +30,9 @@ GRIDS, COMPARED, WORK = 12, 3, 60_000
 LEVELS = 12
 """The most levels of a recursive search."""
 ALIKE = (0.9, 0.7, 0.5)
-"""The shares of the products, by time, that two levels cut alike if they become one axis: one grid for each share."""
+"""The shares of the products, by time, that two levels split alike if they become one axis: one grid for each share."""
 FEW_AXES = 4
-"""The most axes of such a grid, if there is one with as few."""
+"""The maximum number of axes of such a grid, if one with so few exists."""
 PRICES = (1e-15, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8)
 """Seconds that a held byte counts for: hardly any, more where the graph does not fit into a device."""
 
@@ -43,13 +43,13 @@ class Problem:
 
     module: torch.fx.GraphModule
     base: Mesh
-    """The coarsest grid in which all that is given lies."""
+    """The coarsest grid that contains all given layouts."""
     fixed: Callable[[Mesh], Mapping[Node, Layout]]
     marked: Callable[[Mesh], Mapping[Node, Layout]]
     keeps: bool
     exchanges: bool
     shares: bool = True
-    """True if products that can be cut must be: the devices are there to share them out."""
+    """True if products that can be split must be split, so that the devices share the work."""
     plain: LocalGraph | None = None
     """The graph that the program's own strategies give: a search may start from it."""
 

@@ -11,7 +11,7 @@ Shape = tuple[int, ...]
 Cuts = Mapping[str, int]
 
 UNCUT = ""
-"""The label of an axis that is never cut, such as one of length 1 beside a longer one."""
+"""The label of an axis that is never split, such as one of length 1 beside a longer one."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class Form:
     repeats_first: bool = False
     """True if devices that are left over are the first axis of the grid, not the last."""
     lenient: bool = False
-    """True if a strategy that does not fit leaves every input whole: MindSpore looks at no strategy of such an operator."""
+    """True if a strategy that does not fit leaves every input unsplit: MindSpore ignores strategies of such an operator."""
     is_chosen_by_output: bool = False
     """True if an out_strategy chooses this form: it must be the layout of the form's output."""
     joined: Mapping[str, Labels] = field(default_factory=dict)
-    """Labels of outputs that stand for several labels together, the major first."""
+    """Labels of outputs that combine several labels, the major first."""
 
     def spoken(self, shapes: tuple[Shape, ...]) -> tuple[tuple[Labels, Shape], ...]:
         """Return the labels and lengths that the numbers of a strategy refer to, for each of its tuples."""

@@ -45,7 +45,7 @@ def _entry(axes: Axes, rank: int) -> MapEntry:
 
 
 _Split = tuple[Axes, Axes, tuple[Axes, Axes]]
-"""The axes of the grid that cut the rows and the inner axis of the product, and those of its result."""
+"""The axes of the grid that split the rows and the inner axis of the product, and those of its result."""
 
 
 def _split_in_two(rows: Axes, inner: Axes, second_inner: Axes, columns: Axes) -> _Split | None:

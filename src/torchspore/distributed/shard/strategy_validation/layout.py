@@ -9,7 +9,7 @@ from typing import Any
 from torchspore.base.text import message
 
 MapEntry = int | tuple[int, ...]
-"""One entry of a tensor map: an axis of the grid counted from behind, -1 for none, or several of them, the major first."""
+"""An entry of a tensor map: an axis of the grid counted from the last, -1 for none, or several axes, the major first."""
 
 
 @dataclass(frozen=True)

@@ -247,7 +247,7 @@ def by_layouts(call: Call, form: Form, layouts_given: tuple[TensorLayout, ...], 
     numbers = [
         replicated_layout(len(axes), 1).tensor_map for axes in form.inputs[len(layouts_given) :] if all(label == UNCUT for label in axes)
     ]
-    if len(layouts_given) + len(numbers) == len(call.shapes):          # what can't be cut may be left out behind
+    if len(layouts_given) + len(numbers) == len(call.shapes):          # trailing inputs that cannot be split may be omitted
         layouts_given = (*layouts_given, *(TensorLayout(matrix, map_numbers) for map_numbers in numbers))
     if len(layouts_given) != len(call.shapes):
         raise Misfit(f"{len(call.shapes)} Layouts, one for each input, got {len(layouts_given)}")
