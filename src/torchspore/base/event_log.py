@@ -11,6 +11,6 @@ def is_on() -> bool:
 
 
 def event(kind: str, text: str) -> None:
-    """Prints `[torchspore graph] kind: text` where TORCHSPORE_LOG asks for it. Kinds: capture, again, refused, break, compile, cache."""
+    """Print `[torchspore graph] kind: text` if TORCHSPORE_LOG requests it. Kinds: capture, again, refused, break, compile, cache."""
     if is_on():
         print(f"[torchspore graph] {kind}: {text}", file=sys.stderr, flush=True)

@@ -39,7 +39,7 @@ def notify_of_exit(end: SystemExit) -> None:
 
 
 def hook() -> None:
-    """Install hooks for errors that nobody catches, in all threads; further calls do nothing."""
+    """Install hooks for uncaught errors in all threads; further calls do nothing."""
     if _HOOK.is_installed:
         return
     _HOOK.is_installed = True

@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from torchspore.base.context_values import during
 
 PATIENCE = "TORCHSPORE_PATIENCE"
-"""Names the seconds until the first line; 2 where it says nothing."""
+"""The variable with the number of seconds until the first line; by default 2."""
 QUIET = "3"
 """From this value of GLOG_v on only errors are shown."""
 SECONDS = (10.0, 30.0, 60.0)

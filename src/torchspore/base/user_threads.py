@@ -1,4 +1,4 @@
-"""Functions of the user's that run in other threads, such as those of data pipelines, and Python's garbage collection.
+"""Functions of the user in other threads, such as those of data pipelines, and Python's garbage collection.
 
 The capture of a graph detects draws from `random` and `numpy.random` by their state, and undoes them. A function that drew from them at the
 same time would be mistaken for the traced code, and would draw the same numbers twice, so `exclusive` lets no function begin.

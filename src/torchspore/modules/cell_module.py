@@ -106,7 +106,7 @@ class CellModule(torch.nn.Module):
         around = engine.frame()
         if around is not None and around.modules is not None:
             return transform(self._cell_._run_(*to_mindspore(args), **to_mindspore(kwargs)), raw)
-        if around is not None:                       # a gradient or a graph of MindSpore, which hands out what stands for the Parameters
+        if around is not None:                       # a gradient or a graph of MindSpore, which returns stand-ins for the Parameters
             return transform(self._cell_(*to_mindspore(args), **to_mindspore(kwargs)), raw)
         self.synchronize()
         return self._compute_(args, kwargs)
@@ -138,7 +138,7 @@ class CellModule(torch.nn.Module):
     # ---- one memory
 
     def synchronize(self) -> None:
-        """Join the memory of both sides where one of them was given other memory. Calls of the Module do it first.
+        """Join the memory of both sides after one of them received other memory. Calls of the Module do it first.
 
         Raises RuntimeError if the Cell has other Cells or Parameters than the Module.
         """

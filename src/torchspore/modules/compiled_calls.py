@@ -54,7 +54,7 @@ class CompiledCall:
         return run_cell
 
     def _compute(self, values: list[torch.Tensor], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run the Cell with `values` in the place of its tensors."""
+        """Run the Cell with `values` in place of its tensors."""
         cell = self._module.cell
         frame = TracedFrame(cell, {id(tensor): (values, number) for number, tensor in enumerate(self._tensors)})
         with frame.open():

@@ -1,4 +1,4 @@
-"""A call of a torch Module with what stands for its parameters in MindSpore's gradients and graphs."""
+"""A call of a torch Module with the stand-ins of its parameters in MindSpore's gradients and graphs."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -55,7 +55,7 @@ def call(cell: Any, module: Any, stored: list[Stored], lists: list[tuple[dict[st
 
 @contextmanager
 def _swapped(stored: list[Stored], lists: list[tuple[dict[str, Any], str]], values: dict[int, torch.Tensor]) -> Iterator[None]:
-    """Let the Module have `values`, by the ids of its own tensors, in its dicts and lists."""
+    """Store `values`, by the ids of the Module's tensors, in its dicts and lists."""
     before = [(home, name, home[name]) for home, name in lists]
     try:
         for item in stored:

@@ -82,7 +82,7 @@ class ModuleCell(Cell):
         return self.__dict__["_module_"]
 
     def synchronize(self) -> None:
-        """Join the memory of both sides where one of them was given other memory. Calls in PyNative mode do it first."""
+        """Join the memory of both sides after one of them received other memory. Calls in PyNative mode do it first."""
         for link in self.__dict__["_torch_links_"]:
             if link.is_replaced() and not link.take_values():
                 raise RuntimeError(message(

@@ -15,7 +15,7 @@ from torchspore.engine.torch_internals import torch_private
 
 
 class ModuleFrame(GradFrame):
-    """Hands out the tensors of torch Modules for the Parameters of their Cells, and lets calls of inner Cells run their Modules' hooks."""
+    """Returns the tensors of torch Modules for the Parameters of their Cells, and lets calls of inner Cells run their Modules' hooks."""
 
     def __init__(self, homes: dict[int, tuple[Any, Any]], module_of: dict[int, Any]) -> None:
         """`homes` are the containers of the tensors and their keys there, by ids of Parameters; `module_of` is by ids of Cells."""

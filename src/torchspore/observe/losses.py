@@ -26,8 +26,8 @@ class _Local(threading.local):
 class Losses:
     """Follows a program from `begin` to `end`.
 
-    A step's loss is what the last gradient before an optimizer was taken of, or what a Cell gives that calls an optimizer itself; in a
-    graph, which is one call, what a graph with an optimizer in it gives.
+    A step's loss is the value of which the last gradient before an optimizer was taken, or the result of a Cell that calls an optimizer
+    itself; in a graph, which is one call, the result of a graph that contains an optimizer.
     """
 
     def __init__(self) -> None:

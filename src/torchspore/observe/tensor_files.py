@@ -1,4 +1,4 @@
-"""Files of safetensors through their own library, as NumPy arrays: bfloat16 stands as its bits in uint16, which NumPy can hold."""
+"""Safetensors files through their library, as NumPy arrays: bfloat16 is represented by its bits in uint16, which NumPy has."""
 from __future__ import annotations
 
 import pickle
@@ -72,9 +72,9 @@ def _checksum(values: Iterable[tuple[str, np.ndarray]]) -> int:
 
 
 def read(path: Path) -> list[Stored]:
-    """The tensors of a file, by name. The file is mapped into memory: only what is looked at is read.
+    """Return the tensors of a file, by name. The file is mapped into memory: only tensors that are used are read.
 
-    Raises FileFormatError, which names the file, for one that is cut short or foreign.
+    Raises FileFormatError, which names the file, for a truncated file or one of another format.
     """
     try:
         with safe_open(str(path), framework="pt") as file:
@@ -93,7 +93,7 @@ def _tensors(file: safe_open) -> Iterator[Stored]:
             raise ValueError(f"{name!r:.80} has {len(shape)} axes, more than an array can have")
         tensor = file.get_tensor(name)
         values = (tensor.view(torch.uint16) if type_name == _BITS else tensor).numpy()
-        values.flags.writeable = False           # who keeps them copies them: a file that changes would change them, or end the program
+        values.flags.writeable = False           # callers that keep them copy them: a change of the file would change them, or end the program
         yield Stored(name, type_name, shape, values)
 
 
@@ -103,7 +103,7 @@ _TORCH_TYPES = {
     torch.float64: "Float64", torch.bfloat16: _BITS, torch.complex64: "Complex64", torch.complex128: "Complex128",
 }
 _KEYS_OF_STATE = ("state_dict", "model_state_dict", "model", "params")
-"""Under which programs keep the state_dict of a net beside other things."""
+"""The keys under which programs store the state_dict of a net beside other values."""
 
 
 def write_torch(path: str, tensors: Iterable[Stored]) -> None:

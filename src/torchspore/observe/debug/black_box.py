@@ -1,6 +1,6 @@
-"""The black box of this process: shared memory that is written while it runs, and the process that watches it (blackbox/watcher.py).
+"""The black box of this process: shared memory that it writes while it runs, and the process that watches it (blackbox/watcher.py).
 
-It is there while `op_timeout` was set or the recorder is on, and costs nothing else where it is not.
+It exists while `op_timeout` is set or the recorder is on, and costs nothing otherwise.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from torchspore.observe.debug import native
 
 _SOURCES = str(Path(__file__).resolve().parents[3])
 _REFRESH = 20.0
-"""Seconds after which what a killed program leaves behind is written anew."""
+"""Seconds after which the facts for the case of a kill are written again."""
 
 
 class Box:
@@ -62,7 +62,7 @@ class Box:
         with contextlib.suppress(ProcessLookupError, ChildProcessError):
             os.kill(self.watcher, signal.SIGKILL)
             os.waitpid(self.watcher, 0)
-        faulthandler.unregister(stacks.SIGNAL)     # after the one who would send it has ended
+        faulthandler.unregister(stacks.SIGNAL)     # after the end of the process that would send it
         os.write(self._write, b"close\n")
         self._listener.join()
         for file in self._open.values():
@@ -78,7 +78,7 @@ class Box:
             stdout=subprocess.DEVNULL, start_new_session=True,
         )
         self.watcher = watcher.pid
-        watcher.returncode = 0             # it ends after this process, and nobody waits for it
+        watcher.returncode = 0             # it ends after this process, without a wait
         self._listener = threading.Thread(target=self._listen, name="torchspore-recorder", daemon=True)
         self._listener.start()
 

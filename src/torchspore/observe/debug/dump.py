@@ -40,7 +40,7 @@ from torchspore.observe.debug.unmatched_names import Missing
 SECTION = "dump"
 _NONE = Outcome.applied("nothing is dumped")
 _settings: dict[str, Settings] = {}
-"""The settings by who asks for them: 'environment', 'enable_dump' or 'exception_dump'."""
+"""The settings by their origin: 'environment', 'enable_dump' or 'exception_dump'."""
 
 
 class _Active:
@@ -54,7 +54,7 @@ _ACTIVE = _Active()
 # ---- switches
 
 def switch(is_on: bool) -> Outcome:
-    """Apply `enable_dump`: every operator of every iteration goes to `save_dump_path`, unless a file of settings says what does."""
+    """Apply `enable_dump`: every operator of every iteration goes to `save_dump_path`, unless a settings file says otherwise."""
     _settings.pop("enable_dump", None)
     if is_on and "environment" not in _settings:
         _settings["enable_dump"] = Settings(os.path.abspath(STORE.get("save_dump_path") or "."), statistics=True)
@@ -81,7 +81,7 @@ def on_exception(level: str) -> Outcome:
     """Apply `exception_dump`: inputs ('2'), or inputs and outputs ('1'), of an operator that fails."""
     _settings.pop("exception_dump", None)
     if STORE.source("exception_dump")[0] == DEFAULT:
-        level = "0"                        # operators are followed only where the program asks for it
+        level = "0"                        # operators are followed only if the program requests it
     if level in ("1", "2"):
         path = os.path.abspath(STORE.get("save_dump_path") or ".")
         _settings["exception_dump"] = Settings(path, "exception_dump", everything=False, failures="inputs" if level == "2" else "all")
@@ -93,7 +93,7 @@ def on_exception(level: str) -> Outcome:
 
 
 def from_environment() -> None:
-    """Begins the dump that MINDSPORE_DUMP_CONFIG asks for, if it does. Raises ValueError for what is wrong in its file."""
+    """Begin the dump that MINDSPORE_DUMP_CONFIG requests, if any. Raises ValueError for errors in its file."""
     found = dump_settings.from_environment()
     if found is None:
         return
@@ -122,7 +122,7 @@ def _describe(settings: Settings) -> str:
 
 
 def _apply() -> None:
-    """Follows operators where somebody asks for it, else no longer."""
+    """Follow operators if a setting requests it; otherwise stop."""
     if _ACTIVE.mode is not None:
         _ACTIVE.mode.end()
         _ACTIVE.mode = None
@@ -156,10 +156,10 @@ class _Group:
     def __init__(self, at: current_operator.Position, order: int) -> None:
         self.position, self.order = at, order
         self.inputs: list[tuple[torch.Tensor, torch.Tensor | None]] = []
-        """Each input with its values from before a kernel wrote into it; None while none has."""
+        """The inputs with their values from before a kernel wrote to one; None if no kernel has."""
         self.created: dict[int, torch.Tensor] = {}
         self.memories: dict[int, int] = {}
-        """By the address of memory that the call has filled its place in the order."""
+        """By the address of memory that the call has written, its position in the order."""
         self.used: set[int] = set()
         self.aliases: dict[int, tuple[int, torch.Tensor]] = {}
         """By the identity of a tensor that only shows another one the other's; the tensor itself is held, so that the identity stays."""
@@ -232,9 +232,9 @@ class _Dump(TorchDispatchMode):
         self.__enter__()
 
     def end(self) -> None:
-        """Looks on no longer, and waits for the files.
+        """Stop, and wait for the files.
 
-        Modes are a stack of each thread: where this one is not the innermost of the caller's it stays there, and lets all pass.
+        Modes are a stack of each thread: if this one is not the innermost of the caller's, it stays there, and ignores all operators.
         """
         if _innermost() is self:
             self.__exit__(None, None, None)
@@ -266,7 +266,7 @@ class _Dump(TorchDispatchMode):
         group = self._group
         if at is None:
             if written:
-                self.finish()                      # before what it keeps changes
+                self.finish()                      # before its state changes
             out = function(*args, **kwargs)
             if self._group is not None and kernel in current_operator.ASIDE and isinstance(out, torch.Tensor) and args:
                 self._group.note_alias(out, args[0])
@@ -289,7 +289,7 @@ class _Dump(TorchDispatchMode):
         return out
 
     def finish(self) -> None:
-        """The call of an operator that ran last is over: hands in its record."""
+        """Called after the last operator's call: submit its record."""
         group, self._group = self._group, None
         if group is None or not group.last:
             return

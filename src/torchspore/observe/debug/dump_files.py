@@ -1,8 +1,8 @@
-"""The files of a dump, in the folders and by the names that MindSpore gives them, written by a thread of their own.
+"""The files of a dump, in MindSpore's folders and with its names, written by a separate thread.
 
-`PATH/rank_N/NET/0/ITERATION/` holds `OP_TYPE.OP_NAME.TASK.STREAM.TIME.input.SLOT.DefaultFormat.DTYPE.npy` for each tensor,
-`statistic.csv`, and `operators.csv`, which is ours: the order in which operators ran, with full names and the user's lines. TASK is the
-place in that order.
+`PATH/rank_N/NET/0/ITERATION/` contains `OP_TYPE.OP_NAME.TASK.STREAM.TIME.input.SLOT.DefaultFormat.DTYPE.npy` for each tensor,
+`statistic.csv`, and `operators.csv`, which only torchspore writes: the order in which operators ran, with full names and the user's lines.
+TASK is the position in that order.
 
 The queue of the writer is bounded in bytes: a producer beyond the bound waits. An npy file is complete or absent; tables grow by complete
 lines.
@@ -127,7 +127,7 @@ class Writer:
                 self._is_full = True
                 self._warn(f"dump: {error.filename or self.folder or self._settings.path} can't be written ({error.strerror or error}); "
                            "the program goes on without it, and what was written stays readable.")
-            except Exception as error:             # who hands in a record would wait for ever for a thread that ended
+            except Exception as error:             # a caller would wait forever for a thread that has ended
                 self._is_full = True
                 self._warn(
                     f"dump: {record.position.name} can't be written ({type(error).__name__}: {error}); the program goes on without a "

@@ -40,21 +40,21 @@ class Settings:
     failures: str = ""
     """The values of a failing operator that are written: 'inputs', or '' for nothing (`op_debug_mode` 4, `exception_dump`)."""
     iterations: tuple[tuple[int, int], ...] | None = None
-    """The first and last of each span; None is all."""
+    """The first and last iteration of each range; None means all."""
     tensors: bool = True
     statistics: bool = False
     inputs: bool = True
     outputs: bool = True
     kernels: tuple[str, ...] | None = None
-    """Which operators, as `dump_mode` 1 names them; None is all."""
+    """The operators, as `dump_mode` 1 names them; None means all."""
     marked: bool = False
     """Only those of Cells and primitives that `set_dump` names (`dump_mode` 2)."""
     devices: tuple[int, ...] | None = None
     categories: tuple[str, ...] = ("max", "min", "l2norm")
     sample: int | None = None
-    """How many elements of a tensor are written; None is all."""
+    """The number of written elements of a tensor; None means all."""
     idle: tuple[str, ...] = field(default=(), compare=False)
-    """What is set and means nothing here, each with its reason."""
+    """Settings without an effect here, each with its reason."""
 
     def has(self, iteration: int) -> bool:
         """Return whether an iteration is dumped."""

@@ -23,7 +23,7 @@ def tensors() -> str:
     """A table of the Tensors that the program holds: bytes, address, device, dtype, shape, the Parameter's name."""
     rows: dict[tuple[str, int], tuple[int, str]] = {}
     for value in gc.get_objects():
-        if issubclass(type(value), TensorBase):            # isinstance would ask objects that answer with a warning
+        if issubclass(type(value), TensorBase):            # isinstance would call objects that respond with a warning
             t = getattr(value, "_t", None)
             if type(t) is torch.Tensor and t.layout is torch.strided and t.device.type != "meta":
                 rows.setdefault((str(t.device), t.data_ptr()), (t.untyped_storage().nbytes(), _row(value, t)))

@@ -1,7 +1,6 @@
-"""The native file that notes each operator (watch.cpp).
+"""The native file that records each operator (watch.cpp).
 
-Building takes a C++ compiler some seconds, so it goes on beside the program; until then, and where there is not a compiler, Python's marks
-are all there is.
+A C++ compiler needs some seconds to build it, concurrently with the program; until then, and without a compiler, only Python's marks exist.
 """
 from __future__ import annotations
 
@@ -20,12 +19,12 @@ _END_SIGNALS = Source(Path(__file__).with_name("end_signals.cpp"))
 
 
 class _Build:
-    """The thread that builds the library, and who waits for it."""
+    """The thread that builds the library, and its waiting callers."""
 
     def __init__(self) -> None:
         self.thread: threading.Thread | None = None
         self.waiting: Callable[[Any], None] | None = None
-        """Who gets the library when it is built."""
+        """The functions that receive the library when it is built."""
 
 
 _BUILD = _Build()

@@ -1,7 +1,7 @@
-"""Steps of a training, kept so that they can be run again: what went in, Parameters and random state before, what came out.
+"""Recorded training steps that can run again: inputs, Parameters and random state before, results after.
 
-A step is a call at the top level: of a Cell that is not an optimizer, of a gradient function, of a function of `jit`. While nothing is
-kept, such a call pays for one look, and a Cell's for none: the class's `__call__` is another one while something is kept.
+A step is a top-level call: of a Cell that is not an optimizer, of a gradient function, of a function of `jit`. While nothing is recorded,
+such a call costs one look-up, and a Cell's call nothing: recording replaces the class's `__call__`.
 """
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Active:
 
     def __init__(self) -> None:
         self.runner: Callable[[Any, str, Any, Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any] | None = None
-        """Runs a step, given who runs it, its label, the function whose Parameters count, and the call; None if no recorder is on."""
+        """Runs a step, given its runner, its label, the function whose Parameters count, and the call; None if no recorder is on."""
 
 
 ACTIVE = _Active()
@@ -221,7 +221,7 @@ def ended(step: Step, result: Any) -> None:
     if step.about["is_cell"]:
         step.versions = [p._t._version for p in step.parameters]
     else:
-        step.parameters = []                      # whoever updates them comes later
+        step.parameters = []                      # their update comes later
 
 
 def is_finite(t: torch.Tensor) -> bool:
@@ -354,7 +354,7 @@ def random_state(tensors: dict[str, torch.Tensor]) -> dict[str, Any]:
 
 
 def restore_random(state: dict[str, Any], tensors: dict[str, torch.Tensor]) -> None:
-    """Goes on from such a state."""
+    """Continue from such a state."""
     generators.go_on_from(tensors["random.torch"])
     for device in generators.accelerators():
         if f"random.device.{device.index}" in tensors:

@@ -53,7 +53,7 @@ def limit(seconds: int) -> Outcome:
             return Outcome.applied("the device's own limit holds; the CPU has none")
         return Outcome.applied("nothing is watched until the program sets it")
     if STORE.get("device_target") == "Ascend":
-        device.npu().set_op_timeout_ms(seconds * 1000)      # what the device runs behind Python's back
+        device.npu().set_op_timeout_ms(seconds * 1000)      # work that the device runs asynchronously
     try:
         boxes.need(_facts, _on_request).limit(seconds)
     except OSError as error:
@@ -153,7 +153,7 @@ def _ended() -> None:
 
 
 def _on_request(cause: dict[str, Any]) -> None:
-    """The watcher asks, because an operator hangs."""
+    """Called for a request of the watcher, because an operator hangs."""
     if _is_ours():
         record(cause)
 

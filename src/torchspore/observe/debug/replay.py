@@ -23,7 +23,7 @@ _MOST = 1 << 24
 
 
 class RecordedStep:
-    """A step of a record. Raises NoRecord where it is damaged; nothing in the files runs."""
+    """Return a step of a record. Raises NoRecord if it is damaged; nothing in the files is executed."""
 
     def __init__(self, record: Record, name: str = "") -> None:
         names = [name] if name else [recorded_steps.FIRST_BAD, recorded_steps.LAST, recorded_steps.LAST_LOOK]

@@ -9,7 +9,7 @@ from torchspore.engine.execution.current_operator import Position
 from torchspore.observe.debug.dump_settings import Settings, matches
 
 _MOST = 1_000
-"""So many names of operators are kept, to suggest one in the place of one that never ran."""
+"""The number of operator names that are stored for suggestions when a requested name never ran."""
 _MOST_NAMES = 8
 
 

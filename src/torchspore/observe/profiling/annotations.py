@@ -24,7 +24,7 @@ _local = _Local()
 _ranges: dict[int, Any] = {}
 _numbers = itertools.count(1)
 mark = quick_mark
-"""`with mark("text"):` marks its block; it costs a microsecond while a profiler watches and less where none does."""
+"""`with mark("text"):` marks its block; it costs a microsecond while a profiler is active, and less otherwise."""
 
 
 def begin_step() -> None:

@@ -1,8 +1,8 @@
-"""From torch's events to operators, steps and memory.
+"""Converts torch's events to operators, steps and memory.
 
-Events of a thread lie inside each other. What is an operator of MindSpore's is found from the outside inwards: a mark of torchspore's own,
-a node of the graph that runs, else the outermost of torch's events. What is computed in the backward pass is named after the forward
-operator that torch gives the same number.
+Events of a thread are nested. MindSpore's operators are found from the outside inwards: a mark of torchspore, a node of the running graph,
+otherwise the outermost of torch's events. Events of the backward pass are named after the forward operator to which torch gives the same
+number.
 """
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def read(events: list[Any], modules: dict[int, Any], bytes_before: dict[str, int
             by_thread.setdefault(event.start_thread_id(), []).append((event.start_ns(), -event.duration_ns(), event, name))
         elif event.duration_ns() and not event.is_user_annotation():
             kernels.append(event)
-    # The threads that call Cells come first: the backward pass, which has a thread of its own on an accelerator, is named after them.
+    # The threads that call Cells come first: events of the backward pass, which has a separate thread on an accelerator, are named after them.
     for _, thread_events in sorted(by_thread.items(), key=lambda item: not any(row[3].startswith(marks.PREFIX) for row in item[1])):
         _thread(reader, sorted(thread_events, key=lambda row: row[:2]))
     _take_compiled(reader)
@@ -252,7 +252,7 @@ def _take_shapes(operator: Operator, event: Any, name: str) -> None:
 
 
 def _take_compiled(reader: _Reader) -> None:
-    """Graphs whose code torch does not see, as that of levels O1 and O2: each run counts as one operator for each phase that it has.
+    """Graphs whose code torch does not see, such as those of levels O1 and O2: each run counts as one operator for each of its phases.
 
     The time of a phase is its share of the graph's operators; the record says so.
     """

@@ -22,8 +22,8 @@ class _Local(threading.local):
 class Points:
     """The functions that are replaced between `begin` and `end`.
 
-    `seen` counts what was marked, about a third of what a trace then holds; `call_over` is called after each outermost call of a Cell.
-    `graphs` are the graphs that ran, by the numbers in their marks.
+    `seen` counts the marks, about a third of the entries of a trace; `call_over` is called after each outermost call of a Cell. `graphs`
+    are the graphs that ran, by the numbers in their marks.
     """
 
     def __init__(self, call_over: Callable[[], None], operators: bool = True) -> None:

@@ -52,7 +52,7 @@ def enable(is_on: bool) -> Outcome:
 
 
 def configure(_: str) -> Outcome:
-    """Apply `profiling_options`; given without `enable_profiling` they ask for the times of steps alone."""
+    """Apply `profiling_options`; without `enable_profiling` they request only the times of steps."""
     if _SESSION.switched is False and _SESSION.running is None and _SESSION.has_ended:
         return Outcome.no_effect("enable_profiling was switched off")
     is_enabled = bool(STORE.get("enable_profiling"))

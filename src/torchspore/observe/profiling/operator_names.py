@@ -1,4 +1,4 @@
-"""Names of MindSpore's for what torch calls its operators: the nodes of a graph, met in their order, and a table for single ones."""
+"""MindSpore's names for torch's operators: the nodes of a graph, in their order, and a table for single operators."""
 from __future__ import annotations
 
 from collections import Counter
@@ -51,7 +51,7 @@ def is_exchange(name: str, kind: str = "") -> bool:
 
 
 def guessed_phase(name: str, before: str) -> str:
-    """The phase of an operator that nothing is known of but its name and the phase before it."""
+    """Return the phase of an operator of which only its name and the previous phase are known."""
     operator_name = name.rpartition("::")[2]
     if is_exchange(name):
         return SYNC
@@ -67,7 +67,7 @@ class Names:
         self._calls, self._at = calls, 0
 
     def next(self, event: str) -> tuple[str, str, str] | None:
-        """(Name, type, phase) of the node that an event of torch's is; None for one that no node stands for."""
+        """Return (name, type, phase) of the node that an event of torch belongs to; None if it belongs to none."""
         operator_name = event.rpartition("::")[2]
         for position in range(self._at, min(self._at + _AHEAD, len(self._calls))):
             target, name, kind, phase = self._calls[position]

@@ -20,7 +20,7 @@ from torchspore.observe.profiling import event_reader, instrumentation
 from torchspore.observe.profiling.record import Record
 
 MOST = 30_000
-"""Operators after which a watch of a whole program ends by itself."""
+"""The number of operators after which the profile of an entire program ends automatically."""
 _BYTES, _SHARE = 30_000, 4
 """The bytes that torch stores for an operator of PyNative mode until a profile is read; the share of the free memory for them."""
 
@@ -43,7 +43,7 @@ def expect() -> None:
 
 
 class Busy(Exception):
-    """Another watch goes on; torch has one profiler for a process."""
+    """Another profile is active; torch has one profiler for a process."""
 
 
 _ACTIVITIES = {gpu_kinds.CUDA: torch.profiler.ProfilerActivity.CUDA, gpu_kinds.XPU: torch.profiler.ProfilerActivity.XPU}
@@ -126,7 +126,7 @@ class ProfilerSession:
         """Writes torch's own trace. Raises OSError."""
         if self._profile is None:
             return
-        with tempfile.TemporaryDirectory() as folder:      # torch passes over what it can't write, and leaves half a file
+        with tempfile.TemporaryDirectory() as folder:      # torch skips values that it cannot write, and leaves an incomplete file
             path = Path(folder) / "trace.json"
             self._profile.export_chrome_trace(str(path))
             with path.open("rb") as file:
