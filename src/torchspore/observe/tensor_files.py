@@ -93,7 +93,7 @@ def _tensors(file: safe_open) -> Iterator[Stored]:
             raise ValueError(f"{name!r:.80} has {len(shape)} axes, more than an array can have")
         tensor = file.get_tensor(name)
         values = (tensor.view(torch.uint16) if type_name == _BITS else tensor).numpy()
-        values.flags.writeable = False           # callers that keep them copy them: a change of the file would change them, or end the program
+        values.flags.writeable = False           # callers copy what they keep: a change of the file would change it, or end the program
         yield Stored(name, type_name, shape, values)
 
 

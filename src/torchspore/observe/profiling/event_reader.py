@@ -90,7 +90,7 @@ def read(events: list[Any], modules: dict[int, Any], bytes_before: dict[str, int
             by_thread.setdefault(event.start_thread_id(), []).append((event.start_ns(), -event.duration_ns(), event, name))
         elif event.duration_ns() and not event.is_user_annotation():
             kernels.append(event)
-    # The threads that call Cells come first: events of the backward pass, which has a separate thread on an accelerator, are named after them.
+    # The threads that call Cells come first: the backward pass, in a separate thread on an accelerator, is named after them.
     for _, thread_events in sorted(by_thread.items(), key=lambda item: not any(row[3].startswith(marks.PREFIX) for row in item[1])):
         _thread(reader, sorted(thread_events, key=lambda row: row[:2]))
     _take_compiled(reader)
