@@ -284,7 +284,7 @@ def test_an_address_of_rank_0_of_another_machine(workers: Any) -> None:
         TORCHELASTIC_USE_AGENT_STORE="<unset>", MS_TOPO_TIMEOUT="1",
     )
     assert ended.text == (
-        "init() in rank 0 of 2: rank 1 did not come within 1 s.\n\nhint: nobody can come to no.such.host:29617: the address must be one of "
+        "init() in rank 0 of 2: rank 1 did not come within 1 s.\n\nhint: no.such.host:29617 is unreachable: the address must be one of "
         "the machine that rank 0 runs on."
     ), ended
     assert ended.out == "" and ended.seconds < 5, ended              # torch wrote pages about its attempts
@@ -308,7 +308,7 @@ def test_an_address_where_something_else_listens(workers: Any) -> None:
             1, _none_there, seconds=20, WORLD_SIZE="2", RANK="1", MASTER_PORT=port, TORCHELASTIC_USE_AGENT_STORE="<unset>",
             MS_TOPO_TIMEOUT="1",
         )
-    assert ended.text.startswith(f"init(): what listens at 127.0.0.1:{port} is no run of this kind."), ended
+    assert ended.text.startswith(f"init(): 127.0.0.1:{port} is in use by another program than a torchspore run."), ended
     assert ended.out == "", ended
 
 

@@ -80,7 +80,7 @@ def test_the_first_failure_is_reported_first_and_a_restart_goes_on(tmp_path: Pat
     os.remove(tmp_path / "checkpoint")
     process = _start(tmp_path, "workers", "-n", "2", "--max-restarts", "1", "--log-dir", "logs", "train.py", "fail")
     out, err = process.communicate(timeout=120)
-    assert process.returncode == 0 and "all are started again (1 of 1)" in err and "again [2.0]" in out, (out, err)
+    assert process.returncode == 0 and "all ranks are restarted (1 of 1)" in err and "again [2.0]" in out, (out, err)
     assert "no good" in (tmp_path / "logs" / "worker_1.attempt_0.log").read_text()
 
 
@@ -153,10 +153,10 @@ def test_ctrl_c_at_any_time_leaves_nothing(tmp_path: Path, seconds: float) -> No
 def test_a_port_in_use_is_reported(tmp_path: Path) -> None:
     error = RuntimeError("The server socket has failed to listen on any local network address. port: 8118, EADDRINUSE")
     assert launch._describe_error(error, launch.Job(("a.py",), 2, port=8118)) == (
-        "torchspore workers: can't listen at 127.0.0.1:8118: the port is in use.\n\nhint: write another --master_port."
+        "torchspore workers: can't listen at 127.0.0.1:8118: the port is in use.\n\nhint: choose a different --master_port."
     )
     assert launch._describe_error(RuntimeError("Ping failed, invalid value returned from server"), launch.Job(("a.py",), 2, port=8118)) == (
-        "torchspore workers: what listens at 127.0.0.1:8118 is no run of this kind.\n\nhint: write another --master_port."
+        "torchspore workers: 127.0.0.1:8118 is in use by another program than a torchspore run.\n\nhint: choose a different --master_port."
     )
 
 
@@ -165,7 +165,7 @@ def test_a_first_machine_that_never_comes_is_reported() -> None:
     with pytest.raises(TimeoutError) as caught:
         launch._wait_for_first_machine(job)
     assert launch._describe_error(caught.value, job) == (
-        "torchspore workers: the machines did not meet at 127.0.0.1:9 within 0.2 s.\n\nhint: --cluster_time_out sets another limit."
+        "torchspore workers: not all machines connected to 127.0.0.1:9 within 0.2 s.\n\nhint: --cluster_time_out sets another limit."
     )
 
 
@@ -178,7 +178,7 @@ def test_an_address_that_does_not_lead_to_the_first_machine_is_reported() -> Non
     with pytest.raises(TimeoutError) as caught:
         launch._wait_for_first_machine(job)
     assert launch._describe_error(caught.value, job) == (
-        f"torchspore workers: nobody can come to no.such.host:{port}, not even this machine.\n\nhint: --master_addr must be a name or an "
+        f"torchspore workers: no.such.host:{port} is unreachable, even from this machine.\n\nhint: --master_addr must be a name or an "
         "address of the machine with --node_rank=0."
     )
 

@@ -50,16 +50,17 @@ def header(**facts: object) -> bytes:
 
 
 @pytest.mark.parametrize(("chunks", "text"), [
-    ([], "no header"), ([b""], "no header"), ([b"\xc1"], "no header"), ([b"GET / HTTP/1.1\r\n"], "no header"), ([b"\x00" * 9], "no header"),
-    ([msgpack.packb([1, 2])], "a header of list"), ([header(step=1)], "a header without arrays"),
-    ([b"x" * (HEADER + 1)], "a header of"), ([header(arrays=[1])], "a tensor without dtype and shape"),
+    ([], "cannot decode the header"), ([b""], "cannot decode the header"), ([b"\xc1"], "cannot decode the header"),
+    ([b"GET / HTTP/1.1\r\n"], "cannot decode the header"), ([b"\x00" * 9], "cannot decode the header"),
+    ([msgpack.packb([1, 2])], "a header of list"), ([header(step=1)], "the header has no list 'arrays'"),
+    ([b"x" * (HEADER + 1)], "the header takes"), ([header(arrays=[1])], "a tensor without dtype and shape"),
     ([header(arrays=[["object", [1]]])], "a tensor without dtype and shape"),
     ([header(arrays=[["float32", [-1]]])], "not a list of lengths"),
     ([header(arrays=[["float32", [1.5]]])], "not a list of lengths"), ([header(arrays=[["float32", [True]]])], "not a list of lengths"),
     ([header(arrays=[["float32", [1] * 17]])], "a tensor without dtype and shape"),
-    ([header(arrays=[["float32", [1 << 40]]])], "bytes, where at most"),
-    ([header(arrays=[["float32", [1 << 47, 1 << 47]]])], "bytes, where at most"),
-    ([header(arrays=[["float32", [2]]]), b"1234"], "the end after 4 of 8 bytes"),
+    ([header(arrays=[["float32", [1 << 40]]])], "bytes; the limit is "),
+    ([header(arrays=[["float32", [1 << 47, 1 << 47]]])], "bytes; the limit is "),
+    ([header(arrays=[["float32", [2]]]), b"1234"], "the message ended after 4 of a tensor's 8 bytes"),
     ([header(arrays=[["float32", [1]]]), b"12345"], "bytes after"),
     ([header(arrays=[["float32", [1]]]), b"1234", b"5"], "bytes after"),
 ])

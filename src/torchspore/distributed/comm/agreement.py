@@ -84,7 +84,7 @@ def _verdict(store: Any, process_info: ProcessInfo, seconds: float) -> str:
         hint = "look at its output; MS_TOPO_TIMEOUT sets another limit"
         if not peer_liveness.is_listening(process_info.host, process_info.port):
             hint = (
-                f"nobody can come to {process_info.host}:{process_info.port}: the address must be one of the machine that rank 0 runs on"
+                f"{process_info.host}:{process_info.port} is unreachable: the address must be one of the machine that rank 0 runs on"
             )
         return with_hint(f"rank {named} did not come within {seconds:g} s.", hint)
     all_facts = [json.loads(text) for text in store.multi_get([f"facts/{rank}" for rank in range(size)])]

@@ -94,7 +94,7 @@ def _run(job: Job, was_interrupted: Callable[[], bool]) -> int:
         from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
         from torch.distributed.launcher.api import launch_agent
     except ImportError as error:
-        print(f"torchspore workers: torch has no elastic launcher here ({error}).", file=sys.stderr)
+        print(f"torchspore workers: this torch build has no elastic launcher ({error}).", file=sys.stderr)
         return 2
     if was_interrupted():
         raise KeyboardInterrupt
@@ -189,12 +189,12 @@ def _log_specs(job: Job, folder: Path, log_folder: Path) -> Any:
             log_paths, errors = {}, {}
             restart_count = max(int(variables["TORCHELASTIC_RESTART_COUNT"]) for variables in envs.values())
             if restart_count:
-                print(f"torchspore workers: a rank has failed; all are started again ({restart_count} of {job.restarts})", file=sys.stderr)
+                print(f"torchspore workers: a rank failed; all ranks are restarted ({restart_count} of {job.restarts})", file=sys.stderr)
             for local, variables in envs.items():
                 rank, attempt = variables["RANK"], int(variables["TORCHELASTIC_RESTART_COUNT"])
                 name = job.name_of(int(rank))
                 log = folder / f"{name}.log"
-                (folder / f"{flight_dumps.PREFIX}{rank}").unlink(missing_ok=True)       # of an earlier attempt, or run
+                (folder / f"{flight_dumps.PREFIX}{rank}").unlink(missing_ok=True)       # left over from an earlier attempt or run
                 if attempt and log.exists():
                     log.rename(folder / f"{name}.attempt_{attempt - 1}.log")
                 log.write_bytes(b"")
@@ -268,7 +268,7 @@ def _error_text(failure: Any) -> str:
 def _describe_failure(failure: Any) -> str:
     if failure.exitcode < 0:
         name = signal.Signals(-failure.exitcode).name
-        return f"killed by {name}" + (", which is what a lack of memory looks like" if name == "SIGKILL" else "")
+        return f"killed by {name}" + (", possibly by the out-of-memory killer" if name == "SIGKILL" else "")
     return _error_text(failure).strip() or f"exit code {failure.exitcode}"
 
 
@@ -282,17 +282,17 @@ def _tail(log: Path, count: int = 30) -> list[str]:
 def _describe_error(error: Exception, job: Job) -> str:
     error_text, where = str(error).strip(), f"{job.host}:{job.port}"
     if "EADDRINUSE" in error_text or "already in use" in error_text:
-        return with_hint(f"torchspore workers: can't listen at {where}: the port is in use.", "write another --master_port")
+        return with_hint(f"torchspore workers: can't listen at {where}: the port is in use.", "choose a different --master_port")
     if "does not lead here" in error_text:
         return with_hint(
-            f"torchspore workers: nobody can come to {where}, not even this machine.",
+            f"torchspore workers: {where} is unreachable, even from this machine.",
             "--master_addr must be a name or an address of the machine with --node_rank=0",
         )
     if "Ping failed" in error_text or "is no store" in error_text:
-        return with_hint(f"torchspore workers: what listens at {where} is no run of this kind.", "write another --master_port")
+        return with_hint(f"torchspore workers: {where} is in use by another program than a torchspore run.", "choose a different --master_port")
     if not isinstance(error, TypeError) and ("imeout" in error_text or "imed out" in error_text):
         return with_hint(
-            f"torchspore workers: the machines did not meet at {where} within {job.seconds:g} s.", "--cluster_time_out sets another limit",
+            f"torchspore workers: not all machines connected to {where} within {job.seconds:g} s.", "--cluster_time_out sets another limit",
         )
     return f"torchspore workers: {type(error).__name__}: {error_text.splitlines()[0] if error_text else 'no reason given'}"
 

@@ -113,7 +113,7 @@ def _rendezvous_error(process_info: ProcessInfo, where: str, serves: bool, secon
         ))
     if "Ping failed" in error_text:
         hint = "choose another port (MASTER_PORT, --master_port)"
-        return RendezvousError(with_hint(f"init(): what listens at {where} is no run of this kind.", hint))
+        return RendezvousError(with_hint(f"init(): {where} is in use by another program than a torchspore run.", hint))
     return RendezvousError(with_hint(
         f"init(): {who} found nobody at {where} within {seconds:g} s.",
         f"{'the scheduler' if process_info.source.startswith('MS_ROLE') else 'rank 0'} must run and be reachable there; "

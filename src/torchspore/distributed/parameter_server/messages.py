@@ -52,11 +52,11 @@ def decode(chunks: Iterable[bytes], limit: int) -> Message:
     facts = unpack(next(iterator, b""))
     arrays = facts.pop("arrays", None)
     if not isinstance(arrays, list):
-        raise MalformedMessage("a header without arrays")
+        raise MalformedMessage("the header has no list 'arrays'")
     shapes = [_array(item) for item in arrays]
     sizes = [dtype.itemsize * math.prod(shape) for dtype, shape in shapes]
     if sum(sizes) > limit:
-        raise MalformedMessage(f"tensors of {sum(sizes):,} bytes, where at most {limit:,} are expected")
+        raise MalformedMessage(f"tensors take {sum(sizes):,} bytes; the limit is {limit:,}")
     reader = _Reader(iterator)
     tensors = []
     for (dtype, shape), size in zip(shapes, sizes):
@@ -69,11 +69,11 @@ def decode(chunks: Iterable[bytes], limit: int) -> Message:
 def unpack(data: bytes) -> dict[str, Any]:
     """Return the map in a header. Raises MalformedMessage."""
     if len(data) > HEADER:
-        raise MalformedMessage(f"a header of {len(data):,} bytes, where at most {HEADER:,} are expected")
+        raise MalformedMessage(f"the header takes {len(data):,} bytes; the limit is {HEADER:,}")
     try:
         facts = msgpack.unpackb(data, strict_map_key=True, max_array_len=1 << 16, max_map_len=1 << 16)
     except (ValueError, TypeError, msgpack.exceptions.UnpackException, RecursionError) as error:
-        raise MalformedMessage(f"no header: {type(error).__name__}") from None
+        raise MalformedMessage(f"cannot decode the header: {type(error).__name__}") from None
     if not isinstance(facts, dict):
         raise MalformedMessage(f"a header of {type(facts).__name__}")
     return facts
@@ -102,7 +102,7 @@ class _Reader:
             if not len(self._rest):
                 chunk = next(self._chunks, b"")
                 if not chunk:
-                    raise MalformedMessage(f"the end after {filled:,} of {size:,} bytes of a tensor")
+                    raise MalformedMessage(f"the message ended after {filled:,} of a tensor's {size:,} bytes")
                 self._rest = memoryview(chunk)
             count = min(len(self._rest), size - filled)
             view[filled:filled + count] = self._rest[:count]

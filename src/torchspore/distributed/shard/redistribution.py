@@ -49,7 +49,8 @@ def steps(mesh: Mesh, shape: Shape, bytes_each: int, before: Layout, after: Layo
         for step, reached in _moves(mesh, shape, bytes_each, at, after, exchanges):
             if reached not in ways and reached.fits(mesh, shape):
                 heapq.heappush(waiting, (cost + step.sent, length + 1, next(counter), reached, (*way, step)))
-    raise AssertionError(f"no way from {before} to {after}")        # every dimension can be gathered and split again
+    # Every dimension can be gathered and split again.
+    raise AssertionError(f"no sequence of steps leads from {before} to {after}")
 
 
 def received(mesh: Mesh, shape: Shape, bytes_each: int, before: Layout, after: Layout, exchanges: bool = True) -> int:
