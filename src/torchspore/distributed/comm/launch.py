@@ -289,7 +289,8 @@ def _describe_error(error: Exception, job: Job) -> str:
             "--master_addr must be a name or an address of the machine with --node_rank=0",
         )
     if "Ping failed" in error_text or "is no store" in error_text:
-        return with_hint(f"torchspore workers: {where} is in use by another program than a torchspore run.", "choose a different --master_port")
+        text = f"torchspore workers: {where} is in use by another program than a torchspore run."
+        return with_hint(text, "choose a different --master_port")
     if not isinstance(error, TypeError) and ("imeout" in error_text or "imed out" in error_text):
         return with_hint(
             f"torchspore workers: not all machines connected to {where} within {job.seconds:g} s.", "--cluster_time_out sets another limit",
