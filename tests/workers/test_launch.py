@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from support.processes import environment
 
-from torchspore.cli import msrun, workers
+from torchspore.cli import grammar, msrun, workers
 from torchspore.cli.run import UsageError
 from torchspore.distributed.comm import launch
 
@@ -196,9 +196,10 @@ def test_torch_2_11_has_no_shutdown_timeout(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_words_of_the_program_belong_to_it() -> None:
-    options, program = workers.split(workers._parser(), ["-n", "3", "--show=all", "train.py", "-n", "5"])
+    options, program = grammar.split_program(workers.parser(), ["-n", "3", "--show=all", "train.py", "-n", "5"])
     assert (options.count, options.show, program) == (3, "all", ("train.py", "-n", "5"))
-    options, program = msrun.split(msrun._parser(), ["--worker_num=4", "--local_worker_num", "4", "--join", "True", "a.py", "--join", "x"])
+    options, program = grammar.split_program(
+        msrun.parser(), ["--worker_num=4", "--local_worker_num", "4", "--join", "True", "a.py", "--join", "x"])
     assert (options.worker_num, options.join, program) == (4, "True", ("a.py", "--join", "x"))
 
 

@@ -283,7 +283,7 @@ def test_offline_keeps_the_graphs_and_the_command_works_them_off(tmp_path: Path)
 
 
 @pytest.mark.parametrize(("words", "code", "text"), [
-    ((), 2, "torchspore tune: expected the path of a tuning file or of its folder.\n\nhint: write `torchspore tune rank_0/tuning`.\n"),
+    ((), 2, "torchspore tune: expected PATH.\n\nhint: write `torchspore tune rank_0/tuning`.\n"),
     (("nothing",), 2, "torchspore tune nothing: no tuning file exists here (looked for {folder}/nothing).\n\nhint: run the program with "
      "set_context(aoe_tune_mode='offline') first.\n"),
     (("broken.json",), 1, "torchspore tune: broken.json is no tuning file of this version of torchspore.\n"),
