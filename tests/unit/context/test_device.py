@@ -101,8 +101,8 @@ def test_a_device_that_takes_no_array_is_reported_once_for_all(monkeypatch: pyte
         device.current()
     monkeypatch.undo()
     text = str(caught.value)
-    assert "device_target='GPU', device_id=0: it is there, and takes no array: CUDA driver version is insufficient" in text
-    assert "\nfound: " in text and "\n\nhint: nvidia-smi says more; torchspore run --device CPU " in text
+    assert "device_target='GPU', device_id=0: the device exists, and cannot allocate memory: CUDA driver version is insufficient" in text
+    assert "\nfound: " in text and "\n\nhint: nvidia-smi shows details; torchspore run --device CPU " in text
 
 
 def test_where_a_tensor_goes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +111,7 @@ def test_where_a_tensor_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {device.resolve_device("to", name) for name in ("GPU", "gpu", "GPU:1")} == {torch.device("cuda", 1)}
     with pytest.raises(ValueError, match=r"to\('GPU:0'\): expected the process's own device, GPU:1"):
         device.resolve_device("to", "GPU:0")
-    with pytest.raises(DeviceNotFound, match=r"to\('Ascend'\): an Ascend device is asked for and this machine has none"):
+    with pytest.raises(DeviceNotFound, match=r"to\('Ascend'\): an Ascend device is requested, and this machine has none"):
         device.resolve_device("to", "Ascend")
     for wrong in ("moon", "GPU:x", "", "CPU:-1"):
         with pytest.raises(ValueError, match="expected 'CPU', 'GPU' or 'Ascend'"):
@@ -166,5 +166,5 @@ def test_why_a_device_can_t_be_used(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     with device.on(device.Machine(count=lambda target: 0)), pytest.raises(DeviceNotFound) as caught:
         set_context(device_target="GPU")
     text = str(caught.value)
-    assert "device_target='GPU': a GPU is asked for and can't be used: torch " in text
+    assert "device_target='GPU': a GPU is requested, and can't be used: torch " in text
     assert "\nhint: nvidia-smi\n   or: torchspore run" in text

@@ -122,7 +122,7 @@ def test_an_absent_device_is_refused_with_the_way_out(program: Program) -> None:
     result = f"found: {os.cpu_count()} CPU cores (torch {torch.__version__}, torch_npu is not installed)."
     assert ran.code == 1
     assert ran.err.endswith(
-        "train.py:2: device_target='Ascend': an Ascend device is asked for and this machine has none.\n"
+        "train.py:2: device_target='Ascend': an Ascend device is requested, and this machine has none.\n"
         f"{result}\n\n"
         "hint: torchspore run --device CPU train.py, or set TORCHSPORE_DEVICE=CPU; the program stays as it is.\n"
     )
@@ -131,7 +131,7 @@ def test_an_absent_device_is_refused_with_the_way_out(program: Program) -> None:
 def test_an_absent_device_that_is_forced(program: Program) -> None:
     ran = program("import mindspore as ms\n", TORCHSPORE_DEVICE="Ascend")
     assert ran.code != 0
-    assert "TORCHSPORE_DEVICE=Ascend: an Ascend device is asked for and this machine has none.\n" in ran.err
+    assert "TORCHSPORE_DEVICE=Ascend: an Ascend device is requested, and this machine has none.\n" in ran.err
     assert ran.err.endswith("\n\nhint: unset TORCHSPORE_DEVICE, or set it to CPU.\n")
 
 

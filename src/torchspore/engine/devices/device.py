@@ -87,11 +87,12 @@ def _wake(target: str, device: torch.device) -> None:
     except (RuntimeError, AssertionError) as error:
         reason = str(error).strip().partition("\n")[0].rstrip(".")
         command = gpu_kinds.TOOLS[gpu_kinds.kind()] if target == "GPU" else "npu-smi info"
+        setting = f"{_at('device_target')}device_target={target!r}, device_id={device.index}"
         raise DeviceNotFound(
-            f"{_at('device_target')}device_target={target!r}, device_id={device.index}: it is there, and takes no array: {reason}.\n"
-            f"found: {describe_devices()}.\n\nhint: {command} says more; torchspore run --device CPU {_script()} runs without it."
+            f"{setting}: the device exists, and cannot allocate memory: {reason}.\n"
+            f"found: {describe_devices()}.\n\nhint: {command} shows details; torchspore run --device CPU {_script()} runs without it."
         ) from None
-    torch.accelerator.set_device_index(device)          # what names no device, as the recording of CUDA graphs, means this one
+    torch.accelerator.set_device_index(device)          # the default of code that names no device, such as CUDA graphs
     _awake.add(device)
 
 
@@ -227,9 +228,9 @@ def describe_absence(target: str, asking: str = "") -> str:
         head = f"{_at('device_target')}device_target={target!r}"
         hint = f"torchspore run --device CPU {_script()}, or set TORCHSPORE_DEVICE=CPU; the program stays as it is"
     if wrong is None:
-        text = f"{head}: {_A_DEVICE.get(target, target)} is asked for and this machine has none.\nfound: {describe_devices()}."
+        text = f"{head}: {_A_DEVICE.get(target, target)} is requested, and this machine has none.\nfound: {describe_devices()}."
         return f"{text}\n\nhint: {hint}."
-    return (f"{head}: {_A_DEVICE.get(target, target)} is asked for and can't be used: {wrong.why}.\nfound: {describe_devices()}.\n\n"
+    return (f"{head}: {_A_DEVICE.get(target, target)} is requested, and can't be used: {wrong.why}.\nfound: {describe_devices()}.\n\n"
             f"hint: {wrong.command}\n   or: {hint}.")
 
 
