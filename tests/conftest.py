@@ -126,7 +126,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.nodeid in SLOW:
             item.add_marker(pytest.mark.slow)
         for package in (name for mark in item.iter_markers("needs") for name in mark.args if find_spec(name) is None):
-            item.add_marker(pytest.mark.skip(reason=f"needs {package}: {EXTRAS[package][1]}"))
+            _, command = EXTRAS.get(package, ("", f"pip install {package}"))
+            item.add_marker(pytest.mark.skip(reason=f"needs {package}: {command}"))
     marked = [item for item in items if item.get_closest_marker("gpu")]
     if not marked:
         return

@@ -66,7 +66,7 @@ def _without_memory(mode: int) -> Any:
 @pytest.mark.parametrize("mode", [0, 1])
 def test_a_rank_without_memory(workers: Any, mode: int) -> None:
     first, second = workers.ended(2, _without_memory, mode, seconds=30)
-    assert second.error == "OutOfMemory" and re.search(rf"{HERE}:\d+: .*out of memory: 8.0 GiB more were asked for", second.text), second
+    assert second.error == "OutOfMemory" and re.search(rf"{HERE}:\d+: .*out of memory: 8.0 GiB more were requested", second.text), second
     assert first.error == "CommunicationError" and "rank 1" in first.text, first
 
 

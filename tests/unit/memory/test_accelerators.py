@@ -119,7 +119,7 @@ def test_an_error_of_the_card_names_the_limit(card: Card) -> None:
     assert on_host.size and limit.sentence(RuntimeError("shapes differ")) is None
     message = limit.sentence(torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 8 GiB"))
     assert message is not None and re.fullmatch(
-        r"out of memory: 2\.00 GiB more were asked for, and 3\.0 GiB of the 3\.5 GiB of max_device_memory='3\.5GB' \(\S+\.py:\d+\) are "
+        r"out of memory: 2\.00 GiB more were requested, and 3\.0 GiB of the 3\.5 GiB of max_device_memory='3\.5GB' \(\S+\.py:\d+\) are "
         r"held\.\n\nhint: raise max_device_memory, or use a smaller batch\.", message)
     set_context(max_device_memory="1024GB")
     assert limit.sentence(torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")) is None

@@ -63,7 +63,7 @@ def test_a_program_beyond_its_limit_is_reported_and_goes_on(mode: int, run: Prog
     head, *holders, empty, hint = first.strip().splitlines()
     limit = "max_device_memory='0.0625GB' (train.py:6)"
     assert re.fullmatch(
-        rf"train\.py:{line}: matmul\(.*\): out of memory: 309\.0 MiB more were asked for, and [\d.]+ MiB of the 64\.0 MiB of "
+        rf"train\.py:{line}: matmul\(.*\): out of memory: 309\.0 MiB more were requested, and [\d.]+ MiB of the 64\.0 MiB of "
         + re.escape(limit) + " are held:", head), head
     assert hint == "hint: raise max_device_memory, or use a smaller batch." and empty == "" and len(holders) <= 8
     assert holders[0] == "   7.6 MiB  Float32[2000, 1000] of ones (train.py:9)"
@@ -108,7 +108,7 @@ def test_buffers_of_compiled_graphs_count_too(run: Program, tmp_path: Path) -> N
     first, *error, last = ran.out.strip().splitlines()
     assert 32_000_000 <= int(first) <= 34_000_000     # two results: what the compiler tries out is not counted
     assert 32_000_000 <= int(last) <= 34_000_000
-    assert "out of memory: 15.3 MiB more were asked for, and " in error[0]
+    assert "out of memory: 15.3 MiB more were requested, and " in error[0]
     assert "of max_device_memory='0.0625GB' (train.py:5) are held:" in error[0]
 
 
@@ -189,7 +189,7 @@ def test_a_limit_under_attack(run: Program, tmp_path: Path) -> None:
     first, backward, late, _, hint = ran.out.splitlines()
     assert first == ("applied: Tensors on the CPU may take 64.0 MiB from here on, and what goes beyond is an error; "
                      "the 3.9 KiB of Tensors that were made before are not counted")
-    assert backward == "train.py:29: out of memory: 11.4 MiB more were asked for by mul"
+    assert backward == "train.py:29: out of memory: 11.4 MiB more were requested by mul"
     assert late == "set_context(max_device_memory='2GB'): too late, the device was first used at train.py:29."
     assert hint == "hint: move this call above that line."
 

@@ -31,7 +31,7 @@ def test_a_limit_of_memory(mode: int, is_late: bool) -> None:
         assert (kind, is_both) == ("OutOfMemory", True)
         assert "/programs/memory_limit.py:" in text and "of the 64.0 MiB of max_device_memory='0.0625GB'" in text, name
         assert "16.0 MiB  Float32[4, 1024, 1024]" in text and "hint: raise max_device_memory" in text, name
-    assert "64.00 MiB more were asked for, and 16.0 MiB" in results["an operator"][2]
+    assert "64.00 MiB more were requested, and 16.0 MiB" in results["an operator"][2]
     assert results["after it"]["allocated"] == 16                        # a refused tensor takes nothing
     after, emptied = results["after the step"], results["emptied"]
     assert 16 < after["allocated"] < 17 < after["peak"] <= LIMIT and after["reserved"] == after["peak of reserved"] > 17

@@ -224,7 +224,7 @@ def sentence(cause: BaseException, names_operator: bool = False) -> str | None:
     names = memory_owners.settle()
     allocator.tidy()                                # for the program's next attempt
     by = memory_owners.called(refusal.operator) if names_operator else ""
-    request_text = f"{format_bytes(refusal.requested)} more were asked for" + (f" by {by}" if by else "")
+    request_text = f"{format_bytes(refusal.requested)} more were requested" + (f" by {by}" if by else "")
     return _sentence(request_text, refusal.used, refusal.limit, memory_owners.listed(refusal.blocks, names))
 
 
@@ -238,7 +238,7 @@ def _sentence_of_accelerator(cause: BaseException) -> str | None:
     module = module_of(str(STORE.get("device_target")))
     used_bytes = int(module.memory_allocated(int(STORE.get("device_id"))))
     listed = memory_owners.listed(*memory_owners.living(kind))
-    return _sentence(f"{tried[1]} more were asked for" if tried else "", used_bytes, int(_gigabytes(chosen) * GIB), listed)
+    return _sentence(f"{tried[1]} more were requested" if tried else "", used_bytes, int(_gigabytes(chosen) * GIB), listed)
 
 
 def _sentence(request_text: str, used_bytes: int, most: int, listed: list[str]) -> str:
