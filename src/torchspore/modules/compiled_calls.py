@@ -86,7 +86,7 @@ class TracedFrame(ModuleFrame):
 
 def call(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return the result of a call that Dynamo traces."""
-    _prepare(module)
+    module._prepare_compiled_()
     compiled = module._compiled_
     cells = [cell.__dict__ for cell in compiled.cells]
     state = [str(change_counters.generation), [(cell["training"], str(cell[change_counters.SETTINGS_CHANGED_AT])) for cell in cells],
@@ -94,8 +94,8 @@ def call(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return compiled.function(state, compiled.values, args, kwargs)
 
 
-@torch.compiler.assume_constant_result
-def _prepare(module: Any) -> bool:
+def prepare(module: Any) -> bool:
+    """Bring the form that torch.compile traces up to date."""
     if module._compiled_ is None:
         module._compiled_ = CompiledCall(module)
     module._compiled_.prepare()

@@ -75,7 +75,7 @@ def test_o0_runs_pynative_s_kernels() -> None:
 def peak(run: Callable[[], Any]) -> int:
     """The most bytes that operators of one step held at once beyond what was there before."""
     run()
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True, acc_events=True) as seen:
         run()
     now = most = 0
     for event in sorted(seen.profiler.kineto_results.events(), key=lambda event: event.start_ns()):
