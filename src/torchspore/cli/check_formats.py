@@ -46,23 +46,26 @@ def sarif(missing: Sequence[Finding], accepted: Sequence[Finding]) -> str:
 
 
 def _result(finding: Finding, rule: str, level: str) -> dict[str, Any]:
+    line, text = _line_and_text(finding)
     location: dict[str, Any] = {"artifactLocation": {"uri": PurePath(finding.file).as_posix()}}
-    text = finding.text
-    if finding.cell is None:
-        location["region"] = {"startLine": max(1, finding.line)}
-    else:
-        text = f"cell {finding.cell}, line {finding.line}: {text}"      # a line in a notebook's JSON would mean nothing to a reader
+    if line is not None:
+        location["region"] = {"startLine": line}
     return {"ruleId": rule, "level": level, "message": {"text": text}, "locations": [{"physicalLocation": location}]}
+
+
+def _line_and_text(finding: Finding) -> tuple[int | None, str]:
+    """Return the line to annotate, and the text. A notebook has no such line: its text names the cell and the line in the cell."""
+    if finding.cell is None:
+        return max(1, finding.line), finding.text
+    return None, f"cell {finding.cell}, line {finding.line}: {finding.text}"
 
 
 def github_annotations(missing: Sequence[Finding], accepted: Sequence[Finding]) -> Iterator[str]:
     """Yield a workflow command for each finding: an error for a missing name, a notice for an accepted call in an older spelling."""
     for kind, findings in (("error", missing), ("notice", accepted)):
         for finding in findings:
-            location = f"file={_property(PurePath(finding.file).as_posix())}"
-            text = finding.text if finding.cell is None else f"cell {finding.cell}, line {finding.line}: {finding.text}"
-            if finding.cell is None:
-                location += f",line={max(1, finding.line)}"
+            line, text = _line_and_text(finding)
+            location = f"file={_property(PurePath(finding.file).as_posix())}" + ("" if line is None else f",line={line}")
             yield f"::{kind} {location},title=torchspore check::{_data(text)}"
 
 

@@ -1,7 +1,6 @@
-"""Gradients: a frame in which chosen Tensors represent leaves of torch.autograd.
+"""Gradients: a frame in which chosen Tensors represent leaves of torch.autograd. Nested transforms keep the outer graph.
 
-Parameters never require grad outside of it. Nested transforms keep the outer graph. Assignments inside rebind, and are written back when
-the transform ends, so that the gradient uses the value that was read.
+Parameters require no grad outside of it. Assignments are written back when a transform ends: gradients use the values that were read.
 """
 from __future__ import annotations
 
@@ -66,8 +65,7 @@ class GradFrame(Frame):
     def __init__(self) -> None:
         self._values: dict[int, torch.Tensor] = {}
         self._frozen: dict[int, torch.Tensor] = {}
-        """Stand-ins of Parameters with `requires_grad=False`, by the Parameters' ids; reads are detached from them (only with
-        `heeds_flags`)."""
+        """With `heeds_flags`: stand-ins of Parameters with `requires_grad=False`, by their ids; reads are detached from them."""
         self.heeds_flags = False
         self._weights: list[TensorBase] = []          # keeps the ids in `_values` from being used again
         self._modified: dict[int, TensorBase] = {}

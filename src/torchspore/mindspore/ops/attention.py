@@ -4,9 +4,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from torchspore.base.frames import line_prefix
 from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
-from torchspore.mindspore.ops.declaration.explain import user_line
 
 
 def linear(x: Any, w: Any, b: Any) -> Any:
@@ -46,14 +46,14 @@ def _check_qkv_shape(query_ndim: int, key_ndim: int, value_ndim: int) -> bool:
     """Return whether queries, keys and values have a batch axis: True for 3 axes each, False for 2. Raises ValueError for others."""
     if query_ndim not in (2, 3) or (key_ndim, value_ndim) != (query_ndim, query_ndim):
         ranks = f"{query_ndim}, {key_ndim}, {value_ndim}"
-        raise ValueError(f"{user_line()}attention: expected query, key and value of 2 or of 3 axes, got {ranks}.")
+        raise ValueError(f"{line_prefix()}attention: expected query, key and value of 2 or of 3 axes, got {ranks}.")
     return query_ndim == 3
 
 
 def _check_kpm_shape(query_ndim: int, kmp_ndim: int) -> None:
     """Raises ValueError unless the padding mask of the keys has one axis fewer than the queries."""
     if kmp_ndim != query_ndim - 1:
-        raise ValueError(f"{user_line()}attention: key_padding_mask: expected {query_ndim - 1} axes, got {kmp_ndim}.")
+        raise ValueError(f"{line_prefix()}attention: key_padding_mask: expected {query_ndim - 1} axes, got {kmp_ndim}.")
 
 
 def _check_attn_mask_shape(
@@ -61,11 +61,11 @@ def _check_attn_mask_shape(
 ) -> None:
     """Raises ValueError unless the mask is (L, S), or (N * heads, L, S)."""
     if attn_mask_ndim not in (2, 3):
-        raise ValueError(f"{user_line()}attention: attn_mask: expected 2 or 3 axes, got {attn_mask_ndim}.")
+        raise ValueError(f"{line_prefix()}attention: attn_mask: expected 2 or 3 axes, got {attn_mask_ndim}.")
     if query_ndim == 2 and attn_mask_ndim == 3:
         expected_shape = (num_heads, query_shape[0], key_shape[0])
         if tuple(attn_mask_shape) != expected_shape:
-            raise ValueError(f"{user_line()}attention: attn_mask: expected shape {expected_shape}, got {tuple(attn_mask_shape)}.")
+            raise ValueError(f"{line_prefix()}attention: attn_mask: expected shape {expected_shape}, got {tuple(attn_mask_shape)}.")
 
 
 def _thirds(bias: Any) -> list[Any]:
@@ -102,9 +102,9 @@ def multi_head_attention_forward(
     length, batch, e = query.shape
     if e != embed_dim_to_check or e % num_heads:
         expected_length = f"{embed_dim_to_check}, a multiple of {num_heads} heads"
-        raise ValueError(f"{user_line()}attention: expected queries of length {expected_length}, got {e}.")
+        raise ValueError(f"{line_prefix()}attention: expected queries of length {expected_length}, got {e}.")
     if is_causal and attn_mask is None:
-        raise ValueError(f"{user_line()}attention(is_causal=True): expected an attn_mask, because is_causal only describes it.")
+        raise ValueError(f"{line_prefix()}attention(is_causal=True): expected an attn_mask, because is_causal only describes it.")
     if use_separate_proj_weight:
         q, k, v = _in_projection(query, key, value, q_proj_weight, k_proj_weight, v_proj_weight, *_thirds(in_proj_bias))
     else:

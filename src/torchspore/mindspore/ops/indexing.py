@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from torchspore.base.frames import line_prefix
 from torchspore.base.text import with_hint
 from torchspore.engine.tensors import creation
 from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.creation import constant
 from torchspore.engine.tensors.tensor import TensorBase, modify, raw, unwrap, wrap
-from torchspore.mindspore.ops.declaration.explain import shown, user_line
+from torchspore.mindspore.ops.declaration.explain import shown
 from torchspore.mindspore.ops.declaration.indices import as_index_or_mask
 from torchspore.mindspore.ops.declaration.reasons import is_torch, reason
 
@@ -172,7 +173,7 @@ def _index_text(index: Any) -> str:
 def _explained(tensor: TensorBase, expression: str, error: Exception) -> Exception:
     """Return the error for a part of `tensor` that does not exist or cannot be written."""
     if not is_torch(error):
-        return type(error)(f"{user_line()}{expression}: {error}")
+        return type(error)(f"{line_prefix()}{expression}: {error}")
     kind, sentence, hint = reason("index", {"x": tensor}, error)
-    text = f"{user_line()}{expression} of shape {tuple(tensor._t.shape)}: {sentence}"
+    text = f"{line_prefix()}{expression} of shape {tuple(tensor._t.shape)}: {sentence}"
     return kind(text if hint is None else with_hint(text, hint))

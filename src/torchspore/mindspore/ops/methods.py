@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from torchspore.base.frames import line_prefix
 from torchspore.base.text import message, short
 from torchspore.engine.autograd import integer_gradients
 from torchspore.engine.devices import device
@@ -34,7 +35,7 @@ from torchspore.mindspore.ops import (
     selection,
 )
 from torchspore.mindspore.ops.declaration.declare import OPERATORS
-from torchspore.mindspore.ops.declaration.explain import replaced, user_line
+from torchspore.mindspore.ops.declaration.explain import replaced
 from torchspore.mindspore.ops.extremes import Extremes
 from torchspore.mindspore.ops.method_forms import spelled
 
@@ -164,7 +165,7 @@ def _extreme(reduce: Any, pick: Any) -> Any:
         arguments = dict(zip(("axis", "keepdims"), args)) | kwargs
         unknown = arguments.keys() - _EXTREME_DEFAULTS.keys()
         if unknown:
-            raise TypeError(f"{user_line()}Tensor.{pick.__name__}({min(unknown)}=...): expected {', '.join(_EXTREME_DEFAULTS)}.")
+            raise TypeError(f"{line_prefix()}Tensor.{pick.__name__}({min(unknown)}=...): expected {', '.join(_EXTREME_DEFAULTS)}.")
         return by_axis(self, **(_EXTREME_DEFAULTS | arguments))
 
     method.__doc__ = reduce.__doc__

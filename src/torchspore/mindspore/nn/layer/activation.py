@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.arguments import check_int_type
+from torchspore.base.frames import line_prefix
 from torchspore.base.text import short
 from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
@@ -12,7 +13,6 @@ from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
-from torchspore.mindspore.ops.declaration.explain import user_line
 from torchspore.mindspore.ops.declaration.limits import axes, checked
 
 
@@ -273,7 +273,7 @@ class Softmax2d(Cell):
     def construct(self, x: Any) -> Any:
         """The softmax of x."""
         if x.ndim not in (3, 4):
-            raise ValueError(f"{user_line()}Softmax2d: expected (N, C, H, W) or (C, H, W), got shape {x.shape}.")
+            raise ValueError(f"{line_prefix()}Softmax2d: expected (N, C, H, W) or (C, H, W), got shape {x.shape}.")
         return ops.softmax(x, -3)
 
 

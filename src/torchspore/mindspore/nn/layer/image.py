@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.arguments import check_int_type
+from torchspore.base.frames import line_prefix
 from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.ops import resize
-from torchspore.mindspore.ops.declaration.explain import user_line
 
 
 def _number(call: str, name: str, value: Any, above: float | None = 0.0) -> float:
@@ -26,11 +26,11 @@ def _number(call: str, name: str, value: Any, above: float | None = 0.0) -> floa
 def _check_equal_pictures(call: str, first: Any, second: Any) -> None:
     if first.shape != second.shape or first.dtype != second.dtype:
         raise ValueError(
-            f"{user_line()}{call}: expected two pictures of one shape and dtype, got {first.shape} of {first.dtype} and {second.shape} of "
-            f"{second.dtype}."
+            f"{line_prefix()}{call}: expected two pictures of one shape and dtype, got {first.shape} of {first.dtype} "
+            f"and {second.shape} of {second.dtype}."
         )
     if first.ndim != 4:
-        raise ValueError(f"{user_line()}{call}: expected pictures (N, C, H, W), got shape {first.shape}.")
+        raise ValueError(f"{line_prefix()}{call}: expected pictures (N, C, H, W), got shape {first.shape}.")
 
 
 class ImageGradients(Cell):
@@ -39,7 +39,7 @@ class ImageGradients(Cell):
     def construct(self, images: Any) -> Any:
         """Return (dy, dx), each in the shape of the images."""
         if images.ndim != 4:
-            raise ValueError(f"{user_line()}ImageGradients: expected pictures (N, C, H, W), got shape {images.shape}.")
+            raise ValueError(f"{line_prefix()}ImageGradients: expected pictures (N, C, H, W), got shape {images.shape}.")
         n, c, h, w = images.shape
         dy = images[:, :, 1:, :] - images[:, :, :h - 1, :]
         dx = images[:, :, :, 1:] - images[:, :, :, :w - 1]
@@ -85,7 +85,7 @@ class _Likeness(Cell):
     def _checked_(self, first: Any, second: Any) -> tuple[Any, Any]:
         name = type(self).__name__
         if first.dtype not in (dtypes.float32, dtypes.float16):
-            raise TypeError(f"{user_line()}{name}: expected float32 or float16 pictures, got {first.dtype}.")
+            raise TypeError(f"{line_prefix()}{name}: expected float32 or float16 pictures, got {first.dtype}.")
         _check_equal_pictures(name, first, second)
         return first.astype(dtypes.float32), second.astype(dtypes.float32)
 
@@ -161,7 +161,7 @@ class CentralCrop(Cell):
     def construct(self, image: Any) -> Any:
         """The center."""
         if image.ndim not in (3, 4):
-            raise ValueError(f"{user_line()}CentralCrop: expected pictures (C, H, W) or (N, C, H, W), got shape {image.shape}.")
+            raise ValueError(f"{line_prefix()}CentralCrop: expected pictures (C, H, W) or (N, C, H, W), got shape {image.shape}.")
         top, left = (int((length - length * self.central_fraction) / 2) for length in image.shape[-2:])
         return image[..., top:image.shape[-2] - top, left:image.shape[-1] - left]
 

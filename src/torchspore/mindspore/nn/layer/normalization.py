@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.arguments import check_int_type, is_int
+from torchspore.base.frames import line_prefix
 from torchspore.base.text import message, short
 from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
@@ -13,7 +14,6 @@ from torchspore.mindspore.common.process_groups import GlobalComm, create_group,
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops import normalization, synchronized
-from torchspore.mindspore.ops.declaration.explain import user_line
 from torchspore.mindspore.ops.declaration.indices import normalized_axis
 from torchspore.mindspore.ops.declaration.limits import check_lengths, check_real, check_words
 from torchspore.mindspore.ops.primitive import check_kinds
@@ -60,7 +60,8 @@ class _BatchNorm(Cell):
         """x normalized."""
         if x.ndim not in self._ndims_:
             raise ValueError(
-                f"{user_line()}{type(self).__name__}: expected an input of {' or '.join(map(str, self._ndims_))} axes, got shape {x.shape}."
+                f"{line_prefix()}{type(self).__name__}: expected an input of {' or '.join(map(str, self._ndims_))} axes, "
+                f"got shape {x.shape}."
             )
         batch = self.training if self.use_batch_statistics is None else self.use_batch_statistics
         if self.format == "NHWC":
@@ -103,7 +104,7 @@ class BatchNorm3d(Cell):
     def construct(self, input_x: Any) -> Any:
         """input_x normalized."""
         if input_x.ndim != 5:
-            raise ValueError(f"{user_line()}BatchNorm3d: expected an input of 5 axes, got shape {input_x.shape}.")
+            raise ValueError(f"{line_prefix()}BatchNorm3d: expected an input of 5 axes, got shape {input_x.shape}.")
         n, c, d, h, w = input_x.shape
         return ops.reshape(self.bn2d(ops.reshape(input_x, (n, c, d * h, w))), (n, c, d, h, w))
 
@@ -189,7 +190,7 @@ class _InstanceNorm(Cell):
     def construct(self, x: Any) -> Any:
         """x normalized."""
         if x.ndim != self._ndim_:
-            raise ValueError(f"{user_line()}{type(self).__name__}: expected an input of {self._ndim_} axes, got shape {x.shape}.")
+            raise ValueError(f"{line_prefix()}{type(self).__name__}: expected an input of {self._ndim_} axes, got shape {x.shape}.")
         return normalization._instance_norm_layer(x, self.gamma, self.beta, self.eps)
 
     def extend_repr(self) -> str:

@@ -3,11 +3,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.frames import line_prefix
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops import pooling
-from torchspore.mindspore.ops.declaration.explain import user_line
 from torchspore.mindspore.ops.declaration.limits import check_divisor, check_lengths, checked, open_lengths
 from torchspore.mindspore.ops.primitive import check_kinds
 
@@ -53,7 +53,7 @@ class _Pool(Cell):
         """The pooled x; an input without the axis N is treated as a single sample."""
         if x.ndim not in (self._axes_ + 1, self._axes_ + 2):
             raise ValueError(
-                f"{user_line()}{type(self).__name__}: expected an input of {self._axes_ + 1} or {self._axes_ + 2} axes, "
+                f"{line_prefix()}{type(self).__name__}: expected an input of {self._axes_ + 1} or {self._axes_ + 2} axes, "
                 f"got shape {x.shape}."
             )
         if x.ndim == self._axes_ + 2:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.arguments import check_bools, check_int_type
+from torchspore.base.frames import line_prefix
 from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import Uniform, initializer
@@ -15,7 +16,6 @@ from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops import recurrent
-from torchspore.mindspore.ops.declaration.explain import user_line
 
 _GATES = {"lstm": 4, "gru": 3, "tanh": 1, "relu": 1}
 
@@ -89,11 +89,11 @@ class _RNNBase(Cell):
         name = type(self).__name__
         if x.ndim != 3 or x.shape[2] != self.input_size:
             expected_input = f"an input of 3 axes, the last of length {self.input_size}"
-            raise ValueError(f"{user_line()}{name}: expected {expected_input}, got shape {x.shape}.")
+            raise ValueError(f"{line_prefix()}{name}: expected {expected_input}, got shape {x.shape}.")
         if self.is_lstm and hx is not None and not isinstance(hx, tuple):
-            raise TypeError(f"{user_line()}{name}: hx: expected a tuple (h, c), got {type(hx).__name__}.")
+            raise TypeError(f"{line_prefix()}{name}: hx: expected a tuple (h, c), got {type(hx).__name__}.")
         if seq_length is not None and not isinstance(seq_length, Tensor):
-            raise TypeError(f"{user_line()}{name}: seq_length: expected a Tensor, got {type(seq_length).__name__}.")
+            raise TypeError(f"{line_prefix()}{name}: seq_length: expected a Tensor, got {type(seq_length).__name__}.")
         if self.batch_first:
             x = ops.transpose(x, (1, 0, 2))
         if hx is None:
@@ -189,9 +189,9 @@ class _Step(RNNCellBase):
         """The next state (N, hidden); (h, c) of an LSTM."""
         name = type(self).__name__
         if x.ndim != 2 or x.shape[1] != self.input_size:
-            raise ValueError(f"{user_line()}{name}: expected an input (N, {self.input_size}), got shape {x.shape}.")
+            raise ValueError(f"{line_prefix()}{name}: expected an input (N, {self.input_size}), got shape {x.shape}.")
         if self._kind_ == "lstm" and not isinstance(hx, tuple):
-            raise TypeError(f"{user_line()}{name}: hx: expected a tuple (h, c), got {type(hx).__name__}.")
+            raise TypeError(f"{line_prefix()}{name}: hx: expected a tuple (h, c), got {type(hx).__name__}.")
         return recurrent._recurrent_cell(x, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh, self._kind_)
 
 

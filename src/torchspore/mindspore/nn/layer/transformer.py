@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from torchspore.base.arguments import check_int_type
+from torchspore.base.frames import line_prefix
 from torchspore.base.text import message, short
 from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
@@ -15,7 +16,6 @@ from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.basic import Dense, Dropout
 from torchspore.mindspore.nn.layer.container import CellList
 from torchspore.mindspore.nn.layer.normalization import LayerNorm
-from torchspore.mindspore.ops.declaration.explain import user_line
 
 
 class MultiheadAttention(Cell):
@@ -66,7 +66,7 @@ class MultiheadAttention(Cell):
             query, key, value = (ops.swapaxes(x, 0, 1) for x in (query, key, value))
         if query.shape[2] != self.embed_dim or key.shape[:2] != value.shape[:2]:
             raise ValueError(
-                f"{user_line()}MultiheadAttention: expected queries of length {self.embed_dim} and as many keys as values, got shapes "
+                f"{line_prefix()}MultiheadAttention: expected queries of length {self.embed_dim} and as many keys as values, got shapes "
                 f"{query.shape}, {key.shape}, {value.shape}."
             )
         out, weights = self._attend_(*self._projected_(query, key, value), self._mask_(query, key, key_padding_mask, attn_mask))
@@ -94,12 +94,12 @@ class MultiheadAttention(Cell):
         if mask is not None:
             expected_shape = (length, count) if mask.ndim == 2 else (batch * self.num_heads, length, count)
             if mask.shape != expected_shape:
-                raise ValueError(f"{user_line()}MultiheadAttention: attn_mask: expected shape {expected_shape}, got {mask.shape}.")
+                raise ValueError(f"{line_prefix()}MultiheadAttention: attn_mask: expected shape {expected_shape}, got {mask.shape}.")
             total = _added(mask, query.dtype)
             total = total if mask.ndim == 2 else ops.reshape(total, (batch, self.num_heads, length, count))
         if padding is not None:
             if padding.shape != (batch, count):
-                call = f"{user_line()}MultiheadAttention: key_padding_mask"
+                call = f"{line_prefix()}MultiheadAttention: key_padding_mask"
                 raise ValueError(f"{call}: expected shape {(batch, count)}, got {padding.shape}.")
             padding_mask = ops.reshape(_added(padding, query.dtype), (batch, 1, 1, count))
             total = padding_mask if total is None else total + padding_mask
@@ -301,10 +301,10 @@ class Transformer(Cell):
         """The decoder's result, of the shape of `tgt`."""
         if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
             shapes = f"{src.shape} and {tgt.shape}"
-            raise ValueError(f"{user_line()}Transformer: expected vectors of length {self.d_model}, got shapes {shapes}.")
+            raise ValueError(f"{line_prefix()}Transformer: expected vectors of length {self.d_model}, got shapes {shapes}.")
         batch = 0 if self.batch_first else 1
         if src.ndim == 3 and src.shape[batch] != tgt.shape[batch]:
-            raise ValueError(f"{user_line()}Transformer: expected equal batches, got shapes {src.shape} and {tgt.shape}.")
+            raise ValueError(f"{line_prefix()}Transformer: expected equal batches, got shapes {src.shape} and {tgt.shape}.")
         memory = self.encoder(src, src_mask, src_key_padding_mask)
         return self.decoder(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
 

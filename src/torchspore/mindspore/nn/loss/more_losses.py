@@ -5,20 +5,20 @@ from collections.abc import Callable
 from typing import Any
 
 from torchspore.base.arguments import check_int_type, is_int
+from torchspore.base.frames import line_prefix
 from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.basic import get_activation
 from torchspore.mindspore.nn.loss.loss import LossBase
 from torchspore.mindspore.ops import more_losses
-from torchspore.mindspore.ops.declaration.explain import user_line
 from torchspore.mindspore.ops.declaration.limits import check_real
 from torchspore.mindspore.ops.primitive import check_kinds
 
 
 def _require_equal_shapes(name: str, logits: Any, labels: Any) -> None:
     if logits.shape != labels.shape:
-        raise ValueError(f"{user_line()}{name}: expected equal shapes, got {logits.shape} and {labels.shape}.")
+        raise ValueError(f"{line_prefix()}{name}: expected equal shapes, got {logits.shape} and {labels.shape}.")
 
 
 class MAELoss(LossBase):
@@ -251,7 +251,7 @@ class DiceLoss(LossBase):
         """The loss ()."""
         _require_equal_shapes("DiceLoss", logits, label)
         if logits.dtype == dtypes.uint8 or label.dtype == dtypes.uint8:
-            raise TypeError(f"{user_line()}DiceLoss: expected other dtypes than uint8, got {logits.dtype} and {label.dtype}.")
+            raise TypeError(f"{line_prefix()}DiceLoss: expected other dtypes than uint8, got {logits.dtype} and {label.dtype}.")
         intersection = ops.sum(ops.mul(logits.reshape(-1), label.reshape(-1)))
         total = ops.sum(ops.mul(logits.reshape(-1), logits.reshape(-1))) + ops.sum(ops.mul(label.reshape(-1), label.reshape(-1)))
         return 1 - 2 * intersection / (total + self.smooth)
@@ -282,7 +282,7 @@ class MultiClassDiceLoss(LossBase):
             logits = self.activation(logits)
         if self.weights is not None and self.weights.shape[0] != label.shape[1]:
             raise ValueError(
-                f"{user_line()}MultiClassDiceLoss: expected {self.weights.shape[0]} classes, as many as weights, got {label.shape[1]}."
+                f"{line_prefix()}MultiClassDiceLoss: expected {self.weights.shape[0]} classes, as many as weights, got {label.shape[1]}."
             )
         total = 0
         for i in range(label.shape[1]):
@@ -308,9 +308,9 @@ class FocalLoss(LossBase):
     def construct(self, logits: Any, labels: Any) -> Any:
         """The loss."""
         if logits.ndim not in (2, 3, 4) or labels.ndim != logits.ndim:
-            raise ValueError(f"{user_line()}FocalLoss: expected 2, 3 or 4 axes of both, got shapes {logits.shape} and {labels.shape}.")
+            raise ValueError(f"{line_prefix()}FocalLoss: expected 2, 3 or 4 axes of both, got shapes {logits.shape} and {labels.shape}.")
         if labels.shape[1] not in (1, logits.shape[1]):
-            raise ValueError(f"{user_line()}FocalLoss: expected labels of 1 or {logits.shape[1]} channels, got shape {labels.shape}.")
+            raise ValueError(f"{line_prefix()}FocalLoss: expected labels of 1 or {logits.shape[1]} channels, got shape {labels.shape}.")
         n, c = logits.shape[:2]
         chances = ops.log_softmax(logits.reshape(n, c, -1), 1)
         labels = labels.reshape(n, labels.shape[1], -1)

@@ -29,7 +29,7 @@ def explain(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: 
     if getattr(error, "explained", False) or type(error).__name__ in _OF_CAPTURES:
         return error
     arguments_by_name = _explicit_arguments(function, arguments, keywords)
-    call = f"{user_line()}{name_of(function)}({', '.join(f'{key}: {shown(value)}' for key, value in arguments_by_name.items())})"
+    call = f"{line_prefix()}{name_of(function)}({', '.join(f'{key}: {shown(value)}' for key, value in arguments_by_name.items())})"
     if is_torch(error) and not is_about_arguments(error, list(arguments_by_name.values()), is_operator=True):
         return error if is_users_error(error) else prefix_with_call(error, call)
     beyond = limit.sentence(error)
@@ -74,25 +74,25 @@ def replaced(
         return error
     beyond = limit.sentence(error)
     if beyond is not None:
-        return _as_explained(OutOfMemory, f"{user_line()}{_call(called, arguments, keywords)}: {beyond}")
+        return _as_explained(OutOfMemory, f"{line_prefix()}{_call(called, arguments, keywords)}: {beyond}")
     is_our_text = not is_torch(error)
     text = str(error.args[0]) if isinstance(error, KeyError) and len(error.args) == 1 else str(error)
     if isinstance(error, KeyError) and called.endswith("__getitem__"):
         return error
     if is_our_text or isinstance(error, OSError):
         if not re.match(r"['/\w.]+[^:\n]*: ", text) and not _named(called) & set(re.findall(r"\w+", text)):
-            error.args = (f"{user_line()}{called}: {text or 'it cannot be done.'}",) if len(error.args) <= 1 else error.args
+            error.args = (f"{line_prefix()}{called}: {text or 'it cannot be done.'}",) if len(error.args) <= 1 else error.args
         return error
     if re.search(r"positional argument|unexpected keyword|multiple values for|missing a required|too many", text):
         sentence, kind = f"expected {called}{signature_of(function).replace('(self, ', '(').replace('(self)', '()')}.", TypeError
-        text = f"{user_line()}{_call(called, arguments, keywords)}: {sentence}"
+        text = f"{line_prefix()}{_call(called, arguments, keywords)}: {sentence}"
         hint = older_calls.explanation((called, called.rpartition(".")[2]), inspect.signature(function).parameters, keywords)
         new_error: Exception = TypeError(text if hint is None else with_hint(text, hint))
     elif not is_about_arguments(error, [*arguments, *keywords, *keywords.values()]):
-        return prefix_with_call(error, f"{user_line()}{_call(called, arguments, keywords)}")
+        return prefix_with_call(error, f"{line_prefix()}{_call(called, arguments, keywords)}")
     else:
         kind, sentence, hint = of_call(error)
-        text = f"{user_line()}{_call(called, arguments, keywords)}: {sentence}"
+        text = f"{line_prefix()}{_call(called, arguments, keywords)}: {sentence}"
         new_error = kind(text if hint is None else with_hint(text, hint))
     new_error.explained = True  # type: ignore[attr-defined]
     return new_error
@@ -121,7 +121,7 @@ def is_front_end(filename: str) -> bool:
 def lacks_kernel(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any], dtype: Any) -> LacksKernel:
     """Return the error for an operator without a kernel for `dtype`, where a cast is not allowed."""
     arguments_by_name = _explicit_arguments(function, arguments, keywords)
-    call = f"{user_line()}{name_of(function)}({', '.join(f'{key}: {shown(value)}' for key, value in arguments_by_name.items())})"
+    call = f"{line_prefix()}{name_of(function)}({', '.join(f'{key}: {shown(value)}' for key, value in arguments_by_name.items())})"
     new_error = LacksKernel(with_hint(f"{call}: {unsupported_dtypes.sentence(dtype)}", unsupported_dtypes.HINT))
     new_error.explained = True  # type: ignore[attr-defined]
     return new_error
@@ -144,9 +144,6 @@ def _reason(function: Callable[..., Any], arguments_by_name: dict[str, Any], err
         return reason(function.__name__, arguments_by_name, error)
     except RecursionError as deep:
         return reason(function.__name__, {}, deep)
-
-
-user_line = line_prefix
 
 
 def name_of(function: Callable[..., Any]) -> str:
@@ -189,7 +186,7 @@ def wrong_arguments(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     except TypeError:
         name = type(cell).__name__
         argument_text = ", ".join([*map(shown, args), *(f"{key}={shown(value)}" for key, value in kwargs.items())])
-        return TypeError(f"{user_line()}{name}({argument_text}): expected {name}.construct{signature_of(cell.construct)}.")
+        return TypeError(f"{line_prefix()}{name}({argument_text}): expected {name}.construct{signature_of(cell.construct)}.")
     return None
 
 

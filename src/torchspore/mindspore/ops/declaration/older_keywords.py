@@ -5,9 +5,9 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from torchspore.base.frames import warn
+from torchspore.base.frames import line_prefix, warn
 from torchspore.base.text import with_hint
-from torchspore.mindspore.ops.declaration.explain import name_of, user_line
+from torchspore.mindspore.ops.declaration.explain import name_of
 from torchspore.names import older_calls
 
 
@@ -58,12 +58,12 @@ def _by_number_of_parts(arguments: tuple[Any, ...], keywords: Mapping[str, Any])
     """Return today's keywords for `split(axis, output_num)`. Raises TypeError for further arguments, ValueError for unequal parts."""
     unknown = keywords.keys() - {"axis", "output_num", "input_x", "tensor"}
     if unknown or len(arguments) > 2 or (len(arguments) == 2 and "axis" in keywords):
-        text = f"{user_line()}split(output_num=...): expected split(axis=0, output_num=1), the form of MindSpore 1.x."
+        text = f"{line_prefix()}split(output_num=...): expected split(axis=0, output_num=1), the form of MindSpore 1.x."
         raise TypeError(with_hint(text, "write split(split_size_or_sections=, axis=)"))
     axis = arguments[1] if len(arguments) == 2 else keywords.get("axis", 0)
     shape, parts = _source(arguments, keywords)[0].shape, keywords["output_num"]
     if parts.__class__ is not int or parts < 1 or shape[axis] % parts:
-        text = f"{user_line()}split(axis={axis}, output_num={parts}): expected a number of equal parts of the length {shape[axis]}."
+        text = f"{line_prefix()}split(axis={axis}, output_num={parts}): expected a number of equal parts of the length {shape[axis]}."
         raise ValueError(with_hint(text, "write split(split_size_or_sections=, axis=) for parts of other lengths"))
     return {"split_size_or_sections": shape[axis] // parts, "axis": axis}
 

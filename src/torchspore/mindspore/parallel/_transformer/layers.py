@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from torchspore.base.frames import line_prefix
 from torchspore.base.text import list_choices, message, short
 from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
@@ -13,7 +14,6 @@ from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.activation import get_activation
-from torchspore.mindspore.ops.declaration.explain import user_line
 
 
 def _args_type_validator_check(*type_args: Any, **type_kwargs: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -41,7 +41,7 @@ def _valid_type_checks(types: Sequence[type], class_name: str) -> Callable[[Any,
     def check(value: Any, name: str) -> Any:
         if not isinstance(value, tuple(types)):
             expected = " or ".join(kind.__name__ for kind in types)
-            raise TypeError(message(f"{user_line()}{class_name}({name}={short(value)})", f"{expected}, got {type(value).__name__}"))
+            raise TypeError(message(f"{line_prefix()}{class_name}({name}={short(value)})", f"{expected}, got {type(value).__name__}"))
         return value
 
     return check
@@ -52,7 +52,7 @@ def _valid_value_checks(types: Sequence[Any], class_name: str) -> Callable[[Any,
 
     def check(value: Any, name: str) -> Any:
         if value not in types:
-            raise ValueError(message(f"{user_line()}{class_name}({name}={short(value)})", list_choices(types)))
+            raise ValueError(message(f"{line_prefix()}{class_name}({name}={short(value)})", list_choices(types)))
         return value
 
     return check
@@ -61,7 +61,7 @@ def _valid_value_checks(types: Sequence[Any], class_name: str) -> Callable[[Any,
 def _check_input_dtype(input_dtype: Any, param_name: str, allow_dtypes: Sequence[Any], cls_name: str) -> bool:
     """Return True if the dtype is one of those allowed. Raises TypeError for another."""
     if input_dtype not in allow_dtypes:
-        raise TypeError(message(f"{user_line()}{cls_name}: {param_name} of {input_dtype}", list_choices(map(str, allow_dtypes))))
+        raise TypeError(message(f"{line_prefix()}{cls_name}: {param_name} of {input_dtype}", list_choices(map(str, allow_dtypes))))
     return True
 
 
@@ -70,9 +70,9 @@ def _check_past_none_input_none(
 ) -> bool:
     """Return True if `param_name` is a Tensor with `use_past`, and its default without. Raises TypeError otherwise."""
     if use_past and not is_tensor:
-        raise TypeError(message(f"{user_line()}{func_name}: {param_name}", "a Tensor, for use_past=True"))
+        raise TypeError(message(f"{line_prefix()}{func_name}: {param_name}", "a Tensor, for use_past=True"))
     if not use_past and (is_tensor or not is_default):
-        raise TypeError(message(f"{user_line()}{func_name}: {param_name}", f"{default_value}, for use_past=False"))
+        raise TypeError(message(f"{line_prefix()}{func_name}: {param_name}", f"{default_value}, for use_past=False"))
     return True
 
 
@@ -85,7 +85,7 @@ class _LayerInputCheck:
         several = bool(target_shape) and isinstance(target_shape[0], (list, tuple))
         shapes = [tuple(shape) for shape in (target_shape if several else [target_shape])]
         if tuple(input_shape) not in shapes:
-            raise ValueError(message(f"{user_line()}{func_name}: {param_name} of shape {tuple(input_shape)}", list_choices(shapes)))
+            raise ValueError(message(f"{line_prefix()}{func_name}: {param_name} of shape {tuple(input_shape)}", list_choices(shapes)))
         return True
 
     @staticmethod
@@ -93,7 +93,7 @@ class _LayerInputCheck:
         """Return True if there are `target_len` axes, or a number in a list. Raises ValueError otherwise."""
         allowed = target_len if isinstance(target_len, list) else [target_len]
         if len(input_shape) not in allowed:
-            raise ValueError(message(f"{user_line()}{func_name}: {param_name} of {len(input_shape)} axes", list_choices(allowed)))
+            raise ValueError(message(f"{line_prefix()}{func_name}: {param_name} of {len(input_shape)} axes", list_choices(allowed)))
         return True
 
 

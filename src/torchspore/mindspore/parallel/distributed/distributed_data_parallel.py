@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from torchspore.base.arguments import is_int
+from torchspore.base.frames import line_prefix
 from torchspore.base.text import list_choices, message, short
 from torchspore.context.store import STORE
 from torchspore.distributed.comm import groups
@@ -16,7 +17,6 @@ from torchspore.engine.tensors import tree
 from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.mindspore.common.process_groups import GlobalComm, get_group_size
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.ops.declaration.explain import user_line
 from torchspore.names import missing
 
 MODES = ("CppReducer", "PythonReducer")
@@ -71,7 +71,7 @@ class DistributedDataParallel(Cell):
     def construct(self, *inputs: Any, **inputs_dict: Any) -> Any:
         """Returns the module's output. Raises RuntimeError in a graph."""
         if STORE.graph_mode or is_traced():
-            raise RuntimeError(f"{user_line()}" + message(
+            raise RuntimeError(f"{line_prefix()}" + message(
                 "DistributedDataParallel in a graph", "PyNative mode",
                 hint="set_context(mode=PYNATIVE_MODE); in graphs nn.DistributedGradReducer sums gradients",
             ))
