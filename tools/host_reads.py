@@ -52,23 +52,28 @@ NUMPY = {"np", "numpy", "real"}
 
 NOT_IN_TEXT = {
     "data size": (
-        "mindspore/ops/indexing.py::part_of", "mindspore/ops/indexing.py::setitem", "mindspore/ops/sparse_tensors.py::coo_add",
-        "mindspore/ops/coo_primitives.py::sparse_add_op", "mindspore/numpy/array_ops.py::repeat",
+        "mindspore/ops/arrays/indexing.py::part_of", "mindspore/ops/arrays/indexing.py::setitem",
+        "mindspore/ops/sparse_formats/sparse_tensors.py::coo_add", "mindspore/ops/sparse_formats/coo_primitives.py::sparse_add_op",
+        "mindspore/numpy/array_ops.py::repeat",
     ),
-    "length": ("mindspore/ops/diagonals.py::_matrix", "mindspore/ops/statistics.py::_logcumsumexp", "mindspore/ops/fourier.py::_window"),
+    "length": (
+        "mindspore/ops/arrays/diagonals.py::_matrix", "mindspore/ops/reductions/statistics.py::_logcumsumexp",
+        "mindspore/ops/linear_algebra/fourier.py::_window",
+    ),
     "number": (
-        "mindspore/ops/special.py::polygamma", "mindspore/ops/special.py::logspace", "mindspore/ops/special.py::_logspace",
-        "mindspore/ops/statistics.py::_histogram", "mindspore/ops/coo_primitives.py::indexes",
+        *(f"mindspore/ops/elementwise/special.py::{name}" for name in ("polygamma", "logspace", "_logspace")),
+        "mindspore/ops/reductions/statistics.py::_histogram", "mindspore/ops/sparse_formats/coo_primitives.py::indexes",
     ),
     "error": (
-        "engine/functional/ctc.py::check", "mindspore/ops/statistics.py::cov", "mindspore/ops/grad_structures.py::lstsq_v2_grad_op",
-        *(f"mindspore/ops/matrices.py::{name}" for name in (
+        "engine/functional/ctc.py::check", "mindspore/ops/reductions/statistics.py::cov",
+        "mindspore/ops/gradients/grad_structures.py::lstsq_v2_grad_op",
+        *(f"mindspore/ops/linear_algebra/matrices.py::{name}" for name in (
             "_matrix_inverse", "pinv", "matrix_power", "cholesky", "_svd", "eigvals", "_tridiagonal_solve", "matrix_solve",
             "_lstsq", "cond",
         )),
         *(f"mindspore/scipy/linalg.py::{name}" for name in ("_inverse", "_factor", "_eigen")),
     ),
-    "host algorithm": ("mindspore/ops/ctc.py::_alphas",),
+    "host algorithm": ("mindspore/ops/losses/ctc.py::_alphas",),
     "literal": ("mindspore/numpy/grids.py::_along",),
     "once": ("graph/passes/precision/policy.py::_is_supported",),
     "of its caller": (
@@ -187,7 +192,7 @@ def problems(table: dict[str, str]) -> list[str]:
 
 
 def unlisted_waits(seen: Path) -> list[str]:
-    """Return the waits that a run on the stand-in noted in functions without a listed call: `nonzero at ops/experts.py:94 (function)`."""
+    """Return the waits that a run on the stand-in noted in functions without a listed call: `nonzero at FILE:LINE (FUNCTION)`."""
     functions = {(call.file, call.function) for call in calls()}
     functions |= {(file, name) for keys in NOT_IN_TEXT.values() for file, _, name in (key.partition("::") for key in keys)}
     lines: dict[str, None] = {}

@@ -305,7 +305,7 @@ def test_keywords_of_unwrapped_functions_are_explained_by_their_errors() -> None
             return error
         raise AssertionError(text)
 
-    ours = "def add(input, other): pass\nadd.__module__ = 'torchspore.mindspore.ops.arithmetic'\n"
+    ours = "def add(input, other): pass\nadd.__module__ = 'torchspore.mindspore.ops.elementwise.arithmetic'\n"
     assert older_calls.hint(failure(ours + "add(x=1, y=2)")) == "x= is the name of MindSpore 1.8.1 to 1.10; write input=, or no name"
     assert older_calls.hint(failure(ours + "add(nothing=1)")) is None
     assert older_calls.hint(failure("def add(input, other): pass\nadd(x=1, y=2)")) is None          # the program's function

@@ -192,7 +192,7 @@ def test_lenient_raises_where_a_missing_name_is_first_used(use: str, run: RunFix
 FAULT = """
 import mindspore as ms
 from mindspore import nn, Tensor
-import torchspore.mindspore.ops.arithmetic as ours
+import torchspore.mindspore.ops.elementwise.arithmetic as ours
 
 def fault(*given):
     return {}["key"]

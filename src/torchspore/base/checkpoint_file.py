@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torchspore.base import encryption
+from torchspore.base import bfloat16, encryption
 from torchspore.base.files import READ_ONLY, atomic_file
 from torchspore.base.messages import SIZE_FIELD, with_size
 from torchspore.base.text import message, short
@@ -57,7 +57,7 @@ class Entry(NamedTuple):
     def array(self) -> Any:
         """Return the values as an array of the entry's shape; BFloat16 as float32, which NumPy has. A text has no array."""
         if self.type_name == "BFloat16":
-            return (self.values.astype(np.uint32) << 16).view(np.float32).reshape(self.shape)
+            return bfloat16.to_float32(self.values).reshape(self.shape)
         return np.require(self.values, self.values.dtype.newbyteorder("="), ["W"])
 
 

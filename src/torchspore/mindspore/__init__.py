@@ -67,7 +67,7 @@ _MODULES = (
 )
 _missing = missing(__name__)
 splitter.REGISTRY.splitter = LazyModule("torchspore.distributed.graph_splitter")
-FRONT.sparse_operators = LazyModule("torchspore.mindspore.ops.sparse_tensors")
+FRONT.sparse_operators = LazyModule("torchspore.mindspore.ops.sparse_formats.sparse_tensors")
 FRONT.batches = lambda: importlib.import_module(f"{__name__}.dataset.engine.iterators").Iterator
 
 

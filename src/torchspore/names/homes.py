@@ -214,17 +214,18 @@ NAMES: dict[str, str] = {
     )},
     # Private functions that packages import.
     "mindspore._no_grad": "mindspore.common._no_grad",
-    "mindspore.ops._primitive_cache._get_cache_prim": "mindspore.ops.primitive._get_cache_prim",
-    "mindspore.ops._get_cache_prim": "mindspore.ops.primitive._get_cache_prim",
+    "mindspore.ops._primitive_cache._get_cache_prim": "mindspore.ops.declaration.primitive._get_cache_prim",
+    "mindspore.ops._get_cache_prim": "mindspore.ops.declaration.primitive._get_cache_prim",
     "mindspore.ops.primitive._primexpr": "mindspore.common.constexpr",
     "mindspore.ops.primitive.constexpr": "mindspore.common.constexpr",
     "mindspore.ops.function.nn_func.pad_ext": "mindspore.mint.nn.functional.pad",
-    **{f"mindspore.ops.function.nn_func.{name}": f"mindspore.ops.attention.{name}" for name in (
+    **{f"mindspore.ops.function.nn_func.{name}": f"mindspore.ops.layers.attention.{name}" for name in (
         "linear", "multi_head_attention_forward", "_check_attn_mask_shape", "_check_kpm_shape", "_check_qkv_shape", "_in_projection",
         "_in_projection_packed", "_inner_dropout", "_inner_pad", "_interploate_ext_make_tuple",
         "_interpolate_ext_scale_factor_convert_size",
     )},
-    **{f"mindspore.ops.function.random_func.{name}": f"mindspore.ops.draws.{name}" for name in ("_get_seed", "_set_prim_op_user_data")},
+    **{f"mindspore.ops.function.random_func.{name}": f"mindspore.ops.random_draws.draws.{name}"
+       for name in ("_get_seed", "_set_prim_op_user_data")},
     **{f"mindspore.amp.{name}": f"mindspore.train.amp.{name}" for name in (
         "AMP_BLACK_LIST", "AMP_WHITE_LIST", "_auto_black_list", "_auto_mixed_precision_rewrite",
     )},
@@ -276,7 +277,7 @@ NAMES: dict[str, str] = {
     "mindspore.train.get_metrics": "mindspore.train.metrics.get_metrics",
     "mindspore.common.dtype.QuantDtype": "mindspore.common.QuantDtype",
     "mindspore.common.lazy_inline": "mindspore.parallel._shard.lazy_inline",
-    "mindspore.ops.functional.reduce_prod": "mindspore.ops.reduction._reduce_prod",
+    "mindspore.ops.functional.reduce_prod": "mindspore.ops.reductions.reduction._reduce_prod",
     **{f"mindspore._checkparam.{name}{kind}": f"mindspore._tuples.{name}{kind}" for name in ("once", "twice", "triple") for kind in (
         "", "_sequence",
     )},

@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from support import processes
 
 from torchspore.context.options import OPTIONS
@@ -145,6 +146,7 @@ PARSED = {"graph_kernel_flags.path"}
 """Options that act when they are parsed: the file is read then, what is in it counts as written."""
 
 
+@pytest.mark.needs("cryptography")
 def test_each_option_is_looked_up_where_its_declaration_says(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     ended = processes.torchspore("run", "program.py", cwd=tmp_path, timeout=300)

@@ -232,7 +232,7 @@ def test_seeds_of_dropout_start_streams_on_the_cpu_and_are_reported_elsewhere(mo
     ms.set_seed(1)
     assert seen[0] != seen[1] and seen == [ops.dropout(ops.ones(64), 0.5, True, 11).asnumpy().tolist() for _ in range(2)]
     assert "random numbers" not in effects.notes()
-    monkeypatch.setattr("torchspore.mindspore.ops.dropouts._has_kernel", lambda x: False)
+    monkeypatch.setattr("torchspore.mindspore.ops.random_draws.dropouts._has_kernel", lambda x: False)
     ops.dropout(ops.ones(64), 0.5, True, 11)
     ops.Dropout(0.5, 3, 4)(ops.ones(64))
     notes = effects.notes()["random numbers"]

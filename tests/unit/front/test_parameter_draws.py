@@ -90,7 +90,7 @@ def test_an_accelerator_expects_as_many_candidates_as_the_cpu(
     primitive: Any, few: int, monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The draws of an accelerator, computed here: it counts no tries, and draws how many there would have been."""
-    from torchspore.mindspore.ops import candidate_samplers
+    from torchspore.mindspore.ops.random_draws import candidate_samplers
 
     true = i64(*range(few)).reshape(1, few)
     last = (True,) if primitive is ops.UniformCandidateSampler else ()

@@ -119,7 +119,7 @@ def test_two_results_by_infer() -> None:
 
 
 def test_a_call_in_pynative_mode_and_the_kernel_raise() -> None:
-    from torchspore.mindspore.ops import user_primitives
+    from torchspore.mindspore.ops.declaration import user_primitives
 
     ms.set_context(mode=ms.PYNATIVE_MODE)
     with pytest.raises(NotImplementedError):

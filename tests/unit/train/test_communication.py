@@ -11,6 +11,13 @@ import pytest
 from mindspore import log
 
 
+@pytest.fixture(autouse=True)
+def without_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tests of the same worker may have called `init` or set variables of a launcher."""
+    communication.release()
+    monkeypatch.delenv("RANK_ID", raising=False)
+
+
 def test_one_process() -> None:
     communication.init()
     assert (

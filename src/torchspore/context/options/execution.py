@@ -56,7 +56,7 @@ enable_auto_mixed_precision = Option(
     doc="Mixed precision for the whole program: the policy allow_mix_precision of `precision_mode`, if that is not set.",
 )
 enable_sparse = Option(
-    kind=Bool(), default=False, in_graph_key=True, read_by="mindspore.ops.sparse",
+    kind=Bool(), default=False, in_graph_key=True, read_by="mindspore.ops.arrays.table_lookups",
     fixed_outcomes={False: "gradients of gathers have the size of the table, except for EmbeddingLookup and SparseGatherV2"},
     example="set_context(enable_sparse=True)",
     since="0.7",

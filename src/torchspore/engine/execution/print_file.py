@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from torchspore.base import bfloat16
 from torchspore.base.files import READ_ONLY, unused_names
 from torchspore.base.messages import messages
 from torchspore.engine.front_end import FRONT
@@ -212,5 +213,5 @@ def _value(contents: bytes, at: int) -> Parsed | Damaged:
         return Damaged(f"the tensor at byte {at} of shape {dims} in {kind} has {len(content)} bytes", False)
     values = np.frombuffer(content, TYPES[kind]).reshape(dims)
     if kind == "BFloat16":
-        values = (values.astype(np.uint32) << 16).view(np.float32)
+        values = bfloat16.to_float32(values)
     return values.copy(), kind

@@ -8,7 +8,7 @@ from typing import Any
 from torchspore.base.text import message, short
 from torchspore.engine.execution import precision
 from torchspore.mindspore.common import dtype as mstype
-from torchspore.mindspore.ops import amp_operators
+from torchspore.mindspore.ops.precision import amp_operators
 
 Named = list[tuple[str, list[int]]]
 """Primitives by name, each with the positions of the inputs that are cast; empty means all."""

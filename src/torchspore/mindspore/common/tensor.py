@@ -1,4 +1,4 @@
-"""`mindspore.Tensor`: values on a device. The operators add their methods when `ops` is imported (`ops/methods.py`)."""
+"""`mindspore.Tensor`: values on a device. The operators add their methods when `ops` is imported (`ops/tensor_methods/methods.py`)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator

@@ -1,5 +1,5 @@
 """`mindspore.communication.comm_func`: exchanges between processes as functions that return their results. Ranks are global."""
-from torchspore.mindspore.ops.distributed.comm_func import (  # noqa: F401  MindSpore offers them under this path
+from torchspore.mindspore.ops.process_groups.comm_func import (  # noqa: F401  MindSpore offers them under this path
     CommHandle,
     all_gather_into_tensor,
     all_reduce,
@@ -16,5 +16,5 @@ from torchspore.mindspore.ops.distributed.comm_func import (  # noqa: F401  Mind
     scatter_tensor,
     send,
 )
-from torchspore.mindspore.ops.distributed.exchange import all_to_all_v_c  # noqa: F401
-from torchspore.mindspore.ops.distributed.point_to_point import P2POp, batch_isend_irecv  # noqa: F401
+from torchspore.mindspore.ops.process_groups.exchange import all_to_all_v_c  # noqa: F401
+from torchspore.mindspore.ops.process_groups.point_to_point import P2POp, batch_isend_irecv  # noqa: F401

@@ -12,7 +12,7 @@ from torchspore.mindspore import ops
 from torchspore.mindspore.mint.shared import T, as_dtype, axes, in_floats, total_dtype
 from torchspore.mindspore.ops.declaration.declare import bridged, part_of
 from torchspore.mindspore.ops.declaration.wide import Widening
-from torchspore.mindspore.ops.reduction import cast_to_integers, log_sum_exp, no_truth_values
+from torchspore.mindspore.ops.reductions.reduction import cast_to_integers, log_sum_exp, no_truth_values
 
 
 @bridged(wide=Widening())

@@ -6,8 +6,8 @@ from typing import Any
 import torch
 
 from torchspore.base.text import message, short
-from torchspore.mindspore.ops.activation import as_dtype as as_dtype
-from torchspore.mindspore.ops.array import sizes as sizes
+from torchspore.mindspore.ops.declaration.arguments import as_dtype as as_dtype
+from torchspore.mindspore.ops.declaration.arguments import sizes as sizes
 from torchspore.mindspore.ops.declaration.write_back import write_back as write_back
 
 T = torch.Tensor

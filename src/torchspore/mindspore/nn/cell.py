@@ -27,8 +27,8 @@ from torchspore.mindspore.nn.cell_state import CellState
 from torchspore.mindspore.nn.cell_tree import CellTree
 from torchspore.mindspore.ops.declaration.explain import replaced, wrong_arguments
 from torchspore.mindspore.ops.declaration.older_keywords import renamed_keywords_of_layer
+from torchspore.mindspore.ops.declaration.primitive import Primitive
 from torchspore.mindspore.ops.declaration.promote import check_stored_dtype
-from torchspore.mindspore.ops.primitive import Primitive
 from torchspore.names.lookup import attribute_text
 from torchspore.observe.debug import recorded_steps
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from torchspore.mindspore.common.sparse_tensor import COOTensor
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.ops import layer_math
+from torchspore.mindspore.ops.layers import layer_math
 
 
 class SparseToDense(Cell):

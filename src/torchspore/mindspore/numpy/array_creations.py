@@ -8,6 +8,7 @@ import torch
 
 from torchspore.base.arguments import is_int
 from torchspore.engine.devices import device
+from torchspore.engine.random import kernel_numbers
 from torchspore.engine.random.generators import drawing
 from torchspore.mindspore.numpy.utils import (
     axis_of,
@@ -21,7 +22,6 @@ from torchspore.mindspore.numpy.utils import (
     shape_of,
     to_tensor,
 )
-from torchspore.mindspore.ops import kernel_numbers
 from torchspore.mindspore.ops.declaration.wide import Widening
 
 T = torch.Tensor

@@ -1,7 +1,7 @@
 """Fourier transforms under NumPy's name: those of `mindspore.ops`."""
 from __future__ import annotations
 
-from torchspore.mindspore.ops.fourier import (
+from torchspore.mindspore.ops.linear_algebra.fourier import (
     fft,
     fft2,
     fftfreq,

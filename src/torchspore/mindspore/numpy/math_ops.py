@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
+from torchspore.engine.functional import quotients
 from torchspore.mindspore.numpy.utils import cast, floating, function, pair, promote, to_tensor, together
-from torchspore.mindspore.ops import quotients
 from torchspore.mindspore.ops.declaration.wide import Widening
-from torchspore.mindspore.ops.elementwise import arccosh_of
+from torchspore.mindspore.ops.elementwise.unary import arccosh_of
 
 T = torch.Tensor
 _HALF = frozenset({torch.bool, torch.int8, torch.uint8})

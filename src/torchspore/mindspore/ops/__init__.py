@@ -3,90 +3,68 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.mindspore.ops import (
-    activation,
-    arithmetic,
+from torchspore.mindspore.ops.arrays import (
     array,
-    binary,
-    boxes,
-    candidate_samplers,
-    collective,
-    composite,
-    conv,
-    conv_primitives,
-    coo_primitives,
-    cosine_transforms,
     creation,
-    csr_matrices,
-    csr_primitives,
-    ctc,
-    deformable,
     diagonals,
-    distribution_draws,
-    draws,
-    dropouts,
-    elementwise,
-    expert_layers,
-    expert_routing,
-    experts,
-    ext_primitives,
-    flash_attention,
-    fourier,
-    fractional_pools,
-    grad_images,
-    grad_primitives,
-    grad_structures,
-    grad_sums,
-    image_windows,
-    in_place,
-    inference_attention,
-    inner_primitives,
     joining,
-    layer_math,
-    legacy,
-    linear_algebra,
-    loss,
-    map_parameters,
-    matrices,
-    methods,
-    more_losses,
-    neighbours,
-    normalization,
     pads,
-    parameter_server,
-    pooling,
-    products,
-    pynative_precision,
-    quantized,
-    quantized_products,
-    rearrange,
-    recurrent,
-    recurrent_primitives,
-    reduction,
-    region_pooling,
-    replay_buffers,
-    reporting,
-    resize,
-    row_updates,
-    sampling,
     scattering,
     search,
     segments,
     selection,
-    sequence_primitives,
     sequences,
-    sets_and_ragged,
-    sparse,
-    sparse_tensors,
-    special,
-    state,
-    statistics,
-    structures,
-    updates,
-    weighted_draws,
+    table_lookups,
 )
-from torchspore.mindspore.ops.collective import ReduceOp
-from torchspore.mindspore.ops.composite import (
+from torchspore.mindspore.ops.collectives import collective, map_parameters, neighbours, parameter_server
+from torchspore.mindspore.ops.collectives.collective import ReduceOp
+from torchspore.mindspore.ops.declaration import declare
+from torchspore.mindspore.ops.declaration.declare import OPERATORS
+from torchspore.mindspore.ops.declaration.older_keywords import split_of_older_releases
+from torchspore.mindspore.ops.declaration.primitive import Primitive, PrimitiveWithCheck, PrimitiveWithInfer, prim_attr_register
+from torchspore.mindspore.ops.elementwise import activation, arithmetic, binary, special, unary
+from torchspore.mindspore.ops.gradients import grad_images, grad_primitives, grad_structures, grad_sums
+from torchspore.mindspore.ops.gradients.gradient import GradOperation, get_grad, grad, value_and_grad
+from torchspore.mindspore.ops.gradients.transforms import derivative, jacfwd, jacrev, jet, jvp, linearize, vjp, vmap
+from torchspore.mindspore.ops.images import (
+    boxes,
+    conv,
+    conv_primitives,
+    deformable,
+    fractional_pools,
+    image_windows,
+    pooling,
+    rearrange,
+    region_pooling,
+    resize,
+    sampling,
+)
+from torchspore.mindspore.ops.layers import (
+    expert_layers,
+    expert_routing,
+    experts,
+    flash_attention,
+    inference_attention,
+    layer_math,
+    normalization,
+    recurrent,
+    recurrent_primitives,
+)
+from torchspore.mindspore.ops.linear_algebra import cosine_transforms, fourier, matrices, matrix_products, products
+from torchspore.mindspore.ops.losses import ctc, loss, more_losses
+from torchspore.mindspore.ops.optimizers import row_updates, state, updates
+from torchspore.mindspore.ops.precision import pynative_precision
+from torchspore.mindspore.ops.program import (
+    composite,
+    ext_primitives,
+    inner_primitives,
+    legacy,
+    replay_buffers,
+    reporting,
+    sequence_primitives,
+    structures,
+)
+from torchspore.mindspore.ops.program.composite import (
     ControlDepend,
     HyperMap,
     Map,
@@ -116,7 +94,7 @@ from torchspore.mindspore.ops.composite import (
     partial,
     ref_to_embed,
 )
-from torchspore.mindspore.ops.custom import (
+from torchspore.mindspore.ops.program.custom import (
     AiCPURegOp,
     AkgAscendRegOp,
     AkgGpuRegOp,
@@ -130,15 +108,14 @@ from torchspore.mindspore.ops.custom import (
     ms_kernel,
     op_info_register,
 )
-from torchspore.mindspore.ops.data_queue import GetNext
-from torchspore.mindspore.ops.declaration import declare
-from torchspore.mindspore.ops.declaration.declare import OPERATORS
-from torchspore.mindspore.ops.declaration.older_keywords import split_of_older_releases
-from torchspore.mindspore.ops.gradient import GradOperation, get_grad, grad, value_and_grad
-from torchspore.mindspore.ops.loops import ForiLoop, Morph, PyFunc, Reusing, Scan, WhileLoop
-from torchspore.mindspore.ops.primitive import Primitive, PrimitiveWithCheck, PrimitiveWithInfer, prim_attr_register
-from torchspore.mindspore.ops.reporting import Assert, HookBackward, InsertGradientOf
-from torchspore.mindspore.ops.transforms import derivative, jacfwd, jacrev, jet, jvp, linearize, vjp, vmap
+from torchspore.mindspore.ops.program.data_queue import GetNext
+from torchspore.mindspore.ops.program.loops import ForiLoop, Morph, PyFunc, Reusing, Scan, WhileLoop
+from torchspore.mindspore.ops.program.reporting import Assert, HookBackward, InsertGradientOf
+from torchspore.mindspore.ops.quantization import quantized, quantized_products
+from torchspore.mindspore.ops.random_draws import candidate_samplers, distribution_draws, draws, dropouts, weighted_draws
+from torchspore.mindspore.ops.reductions import reduction, statistics
+from torchspore.mindspore.ops.sparse_formats import coo_primitives, csr_matrices, csr_primitives, sets_and_ragged, sparse_tensors
+from torchspore.mindspore.ops.tensor_methods import in_place, methods
 
 ALIASES = {
     "tensor_add": "add", "multiply": "mul", "divide": "div",

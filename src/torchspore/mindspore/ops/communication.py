@@ -11,8 +11,8 @@ from typing import Any
 from torchspore.base.text import list_choices, message, short
 from torchspore.engine.tensors import change_counters
 from torchspore.engine.tensors.tensor import raw
-from torchspore.mindspore.ops import distributed
-from torchspore.mindspore.ops.distributed import (
+from torchspore.mindspore.ops import process_groups
+from torchspore.mindspore.ops.process_groups import (
     P2POp,
     TCPStore,
     arguments,
@@ -31,7 +31,7 @@ from torchspore.mindspore.ops.distributed import (
     new_group,
     point_to_point,
 )
-from torchspore.mindspore.ops.distributed.arguments import CommHandle, group_of, rank_in_group
+from torchspore.mindspore.ops.process_groups.arguments import CommHandle, group_of, rank_in_group
 
 WithHandle = tuple[Any, CommHandle | None]
 _GIVING = ("all_reduce", "all_gather_into_tensor", "reduce_scatter_tensor", "recv", "irecv")
@@ -141,27 +141,27 @@ def _writing(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-all_gather = _writing("all_gather", distributed.all_gather)
-all_gather_into_tensor_uneven = _writing("all_gather_into_tensor_uneven", distributed.all_gather_into_tensor_uneven)
-all_gather_object = _writing("all_gather_object", distributed.all_gather_object)
-all_to_all = _writing("all_to_all", distributed.all_to_all)
-all_to_all_single = _writing("all_to_all_single", distributed.all_to_all_single)
+all_gather = _writing("all_gather", process_groups.all_gather)
+all_gather_into_tensor_uneven = _writing("all_gather_into_tensor_uneven", process_groups.all_gather_into_tensor_uneven)
+all_gather_object = _writing("all_gather_object", process_groups.all_gather_object)
+all_to_all = _writing("all_to_all", process_groups.all_to_all)
+all_to_all_single = _writing("all_to_all_single", process_groups.all_to_all_single)
 all_to_all_v_c = _writing("all_to_all_v_c", exchange.all_to_all_v_c)
-barrier = _writing("barrier", distributed.barrier)
-batch_isend_irecv = _writing("batch_isend_irecv", distributed.batch_isend_irecv)
-broadcast = _writing("broadcast", distributed.broadcast)
-broadcast_object_list = _writing("broadcast_object_list", distributed.broadcast_object_list)
-gather = _writing("gather", distributed.gather)
-gather_object = _writing("gather_object", distributed.gather_object)
-isend = _writing("isend", distributed.isend)
-recv_object_list = _writing("recv_object_list", distributed.recv_object_list)
-reduce = _writing("reduce", distributed.reduce)
-reduce_scatter = _writing("reduce_scatter", distributed.reduce_scatter)
-reduce_scatter_tensor_uneven = _writing("reduce_scatter_tensor_uneven", distributed.reduce_scatter_tensor_uneven)
-scatter = _writing("scatter", distributed.scatter)
-scatter_object_list = _writing("scatter_object_list", distributed.scatter_object_list)
-send = _writing("send", distributed.send)
-send_object_list = _writing("send_object_list", distributed.send_object_list)
+barrier = _writing("barrier", process_groups.barrier)
+batch_isend_irecv = _writing("batch_isend_irecv", process_groups.batch_isend_irecv)
+broadcast = _writing("broadcast", process_groups.broadcast)
+broadcast_object_list = _writing("broadcast_object_list", process_groups.broadcast_object_list)
+gather = _writing("gather", process_groups.gather)
+gather_object = _writing("gather_object", process_groups.gather_object)
+isend = _writing("isend", process_groups.isend)
+recv_object_list = _writing("recv_object_list", process_groups.recv_object_list)
+reduce = _writing("reduce", process_groups.reduce)
+reduce_scatter = _writing("reduce_scatter", process_groups.reduce_scatter)
+reduce_scatter_tensor_uneven = _writing("reduce_scatter_tensor_uneven", process_groups.reduce_scatter_tensor_uneven)
+scatter = _writing("scatter", process_groups.scatter)
+scatter_object_list = _writing("scatter_object_list", process_groups.scatter_object_list)
+send = _writing("send", process_groups.send)
+send_object_list = _writing("send_object_list", process_groups.send_object_list)
 
 __all__ = [
     "P2POp", "TCPStore", "all_gather", "all_gather_into_tensor", "all_gather_into_tensor_uneven", "all_gather_object", "all_reduce",

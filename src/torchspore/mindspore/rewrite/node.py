@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from torchspore.base.arguments import is_int
 from torchspore.base.text import message, short
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.ops.primitive import Primitive
+from torchspore.mindspore.ops.declaration.primitive import Primitive
 from torchspore.mindspore.rewrite.scoped_value import ScopedValue, ValueType, expression_of
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from torchspore.base.text import message
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.container import SequentialCell
-from torchspore.mindspore.ops.primitive import Primitive
+from torchspore.mindspore.ops.declaration.primitive import Primitive
 from torchspore.mindspore.rewrite.node import Node, NodeType, call_of, new_node
 from torchspore.mindspore.rewrite.scoped_value import ScopedValue, expression_of, of_expression
 

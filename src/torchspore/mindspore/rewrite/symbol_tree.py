@@ -10,7 +10,7 @@ from typing import Any
 
 from torchspore.base.text import message, short
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.ops.primitive import Primitive
+from torchspore.mindspore.ops.declaration.primitive import Primitive
 from torchspore.mindspore.rewrite.node import Node, NodeType, new_node
 from torchspore.mindspore.rewrite.parser import Parser, source_of
 from torchspore.mindspore.rewrite.scoped_value import ScopedValue

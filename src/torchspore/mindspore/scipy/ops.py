@@ -7,7 +7,7 @@ import torch
 
 from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.declaration.declare import part_of
-from torchspore.mindspore.ops.primitive import primitive_class
+from torchspore.mindspore.ops.declaration.primitive import primitive_class
 from torchspore.names import missing
 
 __getattr__ = missing(__name__)

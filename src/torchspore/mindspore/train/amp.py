@@ -17,7 +17,7 @@ from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer import normalization
 from torchspore.mindspore.nn.wrap.cell_wrapper import TrainOneStepCell, WithLossCell
 from torchspore.mindspore.nn.wrap.loss_scale import TrainOneStepWithLossScaleCell
-from torchspore.mindspore.ops.amp_operators import automatic, by_primitives
+from torchspore.mindspore.ops.precision.amp_operators import automatic, by_primitives
 from torchspore.mindspore.train.loss_scale_manager import DynamicLossScaleManager, LossScaleManager
 
 LEVELS = ("O0", "O1", "O2", "O3", "auto")

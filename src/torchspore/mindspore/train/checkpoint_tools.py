@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torchspore.base import checkpoint_file, files
+from torchspore.base import bfloat16, checkpoint_file, files
 from torchspore.base.checkpoint_file import TEXT, Entry
 from torchspore.base.text import message, short
 from torchspore.mindspore.train import sharded_conversion, sharded_files, torch_layers, torch_names
@@ -61,8 +61,7 @@ def describe(entry: Entry) -> dict[str, Any]:
 def _wide(entry: Entry) -> np.ndarray:
     """Return the values as numbers: bfloat16 as float32, bools as uint8."""
     if entry.type_name == "BFloat16":
-        wide: np.ndarray = (entry.values.astype(np.uint32) << 16).view(np.float32)
-        return wide
+        return bfloat16.to_float32(entry.values)
     values: np.ndarray = entry.values
     return values.astype(np.uint8) if values.dtype.kind == "b" else values
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from mindspore import Parameter, Tensor, nn, ops
 
-from torchspore.mindspore.ops.primitive_limits import LIMITS
+from torchspore.mindspore.ops.declaration.primitive_limits import LIMITS
 
 POOLS = {
     lambda: nn.MaxPool2d(2, ()): "MaxPool2d(stride=()): expected an int or 1 or 2 or 4 of them, got 0.",

@@ -23,7 +23,7 @@ from mindspore import Tensor, hal, nn, ops
 from torchspore.engine.devices import streams
 from torchspore.engine.functional import optimizers
 from torchspore.engine.memory import backing_stores
-from torchspore.mindspore.ops import composite
+from torchspore.mindspore.ops.program import composite
 
 Report = Callable[[], Any]
 

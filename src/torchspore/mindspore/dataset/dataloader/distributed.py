@@ -30,7 +30,7 @@ class DistributedSampler(Sampler[int]):
         check_bool("DistributedSampler", "shuffle", shuffle)
         _check_type("DistributedSampler", "seed", seed, int, "an int")
         check_bool("DistributedSampler", "drop_last", drop_last)
-        from torchspore.mindspore.ops.distributed import groups
+        from torchspore.mindspore.ops.process_groups import groups
 
         self.num_replicas = groups.get_world_size() if num_replicas is None else num_replicas
         self.rank = groups.get_rank() if rank is None else rank

@@ -1,5 +1,5 @@
 """`mindspore.mint.distributed`: groups of processes and exchanges between them."""
-from torchspore.mindspore.ops.distributed import (
+from torchspore.mindspore.ops.process_groups import (
     P2POp,
     TCPStore,
     all_gather,

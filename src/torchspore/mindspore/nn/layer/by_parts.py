@@ -9,7 +9,8 @@ from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.layer.parts import Part
-from torchspore.mindspore.ops import conv, dropouts
+from torchspore.mindspore.ops.images import conv
+from torchspore.mindspore.ops.random_draws import dropouts
 
 
 def is_part(cell: Any, name: str) -> bool:

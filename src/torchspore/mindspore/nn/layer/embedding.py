@@ -12,9 +12,9 @@ from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.remote_parameters import is_remote
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.ops import layer_math
+from torchspore.mindspore.ops.collectives.remote_tables import remote_rows
 from torchspore.mindspore.ops.declaration.limits import checked, int_alone, lengths, optional, real_type, truth
-from torchspore.mindspore.ops.remote_tables import remote_rows
+from torchspore.mindspore.ops.layers import layer_math
 
 _TARGETS = ("CPU", "DEVICE")
 _SLICES = ("batch_slice", "field_slice", "table_row_slice", "table_column_slice")

@@ -12,7 +12,7 @@ from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.ops import resize
+from torchspore.mindspore.ops.images import resize
 
 
 def _number(call: str, name: str, value: Any, above: float | None = 0.0) -> float:

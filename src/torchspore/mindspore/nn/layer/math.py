@@ -9,8 +9,8 @@ from torchspore.mindspore import ops
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
-from torchspore.mindspore.ops import layer_math
 from torchspore.mindspore.ops.declaration.limits import axes, checked, optional, truth
+from torchspore.mindspore.ops.layers import layer_math
 
 
 class MatMul(Cell):

@@ -13,10 +13,11 @@ from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.process_groups import GlobalComm, create_group, get_group_size, get_rank
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
-from torchspore.mindspore.ops import normalization, synchronized
+from torchspore.mindspore.ops.collectives import synchronized
 from torchspore.mindspore.ops.declaration.indices import normalized_axis
 from torchspore.mindspore.ops.declaration.limits import check_lengths, check_real, check_words
-from torchspore.mindspore.ops.primitive import check_kinds
+from torchspore.mindspore.ops.declaration.primitive import check_kinds
+from torchspore.mindspore.ops.layers import normalization
 
 
 class _BatchNorm(Cell):

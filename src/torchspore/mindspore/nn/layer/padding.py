@@ -5,7 +5,7 @@ from typing import Any
 
 from torchspore.base.arguments import is_int
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.ops import pads
+from torchspore.mindspore.ops.arrays import pads
 
 
 class _Pad(Cell):

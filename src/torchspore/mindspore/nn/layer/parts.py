@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchspore.mindspore.ops.primitive import Primitive
+from torchspore.mindspore.ops.declaration.primitive import Primitive
 
 
 class Part:

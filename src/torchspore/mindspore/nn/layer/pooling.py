@@ -7,9 +7,9 @@ from torchspore.base.frames import line_prefix
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
-from torchspore.mindspore.ops import pooling
 from torchspore.mindspore.ops.declaration.limits import check_divisor, check_lengths, checked, open_lengths
-from torchspore.mindspore.ops.primitive import check_kinds
+from torchspore.mindspore.ops.declaration.primitive import check_kinds
+from torchspore.mindspore.ops.images import pooling
 
 
 class _Pool(Cell):

@@ -15,7 +15,7 @@ from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
-from torchspore.mindspore.ops import recurrent
+from torchspore.mindspore.ops.layers import recurrent
 
 _GATES = {"lstm": 4, "gru": 3, "tanh": 1, "relu": 1}
 

@@ -8,7 +8,7 @@ from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops.declaration.limits import check_real, checked, optional, tensor
-from torchspore.mindspore.ops.primitive import check_kinds
+from torchspore.mindspore.ops.declaration.primitive import check_kinds
 
 
 class LossBase(Cell):

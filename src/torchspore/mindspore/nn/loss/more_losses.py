@@ -11,9 +11,9 @@ from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.basic import get_activation
 from torchspore.mindspore.nn.loss.loss import LossBase
-from torchspore.mindspore.ops import more_losses
 from torchspore.mindspore.ops.declaration.limits import check_real
-from torchspore.mindspore.ops.primitive import check_kinds
+from torchspore.mindspore.ops.declaration.primitive import check_kinds
+from torchspore.mindspore.ops.losses import more_losses
 
 
 def _require_equal_shapes(name: str, logits: Any, labels: Any) -> None:

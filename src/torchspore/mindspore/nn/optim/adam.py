@@ -13,7 +13,7 @@ from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.nn.optim.optimizer import Group, Optimizer, opt_init_args_register
 from torchspore.mindspore.ops.declaration.limits import check_real
-from torchspore.mindspore.ops.state import assign
+from torchspore.mindspore.ops.optimizers.state import assign
 
 
 def single(value: float) -> float:

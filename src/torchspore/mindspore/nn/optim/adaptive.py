@@ -12,7 +12,7 @@ from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.optim.adam import check_betas, single
 from torchspore.mindspore.nn.optim.arguments import check_floats
 from torchspore.mindspore.nn.optim.optimizer import Optimizer, opt_init_args_register
-from torchspore.mindspore.ops.state import assign
+from torchspore.mindspore.ops.optimizers.state import assign
 
 
 class RMSProp(Optimizer):

@@ -38,8 +38,8 @@ from torchspore.mindspore.nn.optim.arguments import (
     stored_rate,
 )
 from torchspore.mindspore.ops import AssignAdd
-from torchspore.mindspore.ops.composite import HyperMap, Map
-from torchspore.mindspore.ops.state import assign_add
+from torchspore.mindspore.ops.optimizers.state import assign_add
+from torchspore.mindspore.ops.program.composite import HyperMap, Map
 
 _GRADIENTS = (TensorBase, RowsBase, COOTensor)
 

@@ -10,7 +10,7 @@ from torchspore.distributed.parameter_server.assignment import DENSE
 from torchspore.engine.tensors.tensor import raw, wrap
 from torchspore.mindspore.common import optimizer_states
 from torchspore.mindspore.common.server_session import SESSION
-from torchspore.mindspore.ops.state import assign
+from torchspore.mindspore.ops.optimizers.state import assign
 
 
 def is_served(optimizer: Any) -> bool:

@@ -17,7 +17,7 @@ from torchspore.mindspore import mint as _mint
 from torchspore.mindspore.common import Tensor
 from torchspore.mindspore.ops.declaration import error_boundary as _error_boundary
 from torchspore.mindspore.ops.declaration.declare import bridged as _bridged
-from torchspore.mindspore.ops.primitive import primitive_class as _primitive_class
+from torchspore.mindspore.ops.declaration.primitive import primitive_class as _primitive_class
 from torchspore.names import missing as _missing
 
 T = torch.Tensor

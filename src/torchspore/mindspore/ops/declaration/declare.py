@@ -21,10 +21,10 @@ from torchspore.engine.tensors.number import Number, operand_for
 from torchspore.engine.tensors.tensor import TensorBase, raw, unwrap, wrap, wrap_all, write
 from torchspore.errors import CommunicationError
 from torchspore.mindspore.ops.declaration.explain import explain, lacks_kernel, name_of, of_graph
+from torchspore.mindspore.ops.declaration.extremes import Extremes
 from torchspore.mindspore.ops.declaration.older_keywords import renamed_keywords
+from torchspore.mindspore.ops.declaration.primitive import Primitive, primitive_class
 from torchspore.mindspore.ops.declaration.wide import Widening, widened
-from torchspore.mindspore.ops.extremes import Extremes
-from torchspore.mindspore.ops.primitive import Primitive, primitive_class
 
 Body = TypeVar("Body", bound=Callable[..., Any])
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torchspore.mindspore.common.tensor import Tensor
-from torchspore.mindspore.ops.gradient import grad
+from torchspore.mindspore.ops.gradients.gradient import grad
 
 
 class LineSearchResults(NamedTuple):

@@ -8,8 +8,8 @@ import torch.nn.functional as F
 
 from torchspore.mindspore import ops
 from torchspore.mindspore.mint.shared import T, as_dtype, write_back
-from torchspore.mindspore.ops.activation import compute_rounded
 from torchspore.mindspore.ops.declaration.declare import bridged, part_of
+from torchspore.mindspore.ops.elementwise.activation import compute_rounded
 
 
 @part_of("elu")

@@ -12,7 +12,7 @@ from torchspore.engine.random.generators import drawing
 from torchspore.mindspore.mint.shared import T, sizes, write_back
 from torchspore.mindspore.ops.declaration.declare import bridged, part_of
 from torchspore.mindspore.ops.declaration.indices import as_index
-from torchspore.mindspore.ops.normalization import match_dtype
+from torchspore.mindspore.ops.layers.normalization import match_dtype
 
 
 @bridged

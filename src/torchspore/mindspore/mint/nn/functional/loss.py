@@ -6,7 +6,7 @@ import torch.nn.functional as F
 
 from torchspore.mindspore.mint.shared import T
 from torchspore.mindspore.ops.declaration.declare import bridged
-from torchspore.mindspore.ops.loss import constant_in, probability_loss
+from torchspore.mindspore.ops.losses.loss import constant_in, probability_loss
 
 
 @bridged

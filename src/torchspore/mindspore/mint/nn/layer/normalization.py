@@ -13,7 +13,7 @@ from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.mint.nn import functional as F
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.normalization import LayerNormExt
-from torchspore.mindspore.ops import synchronized
+from torchspore.mindspore.ops.collectives import synchronized
 from torchspore.mindspore.ops.declaration.limits import checked, real
 
 

@@ -1,0 +1,1 @@
+"""Create, index, join, rearrange, search and scatter Tensors."""

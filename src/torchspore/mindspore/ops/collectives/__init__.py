@@ -1,0 +1,1 @@
+"""Operators in which several processes take part."""

@@ -1,0 +1,1 @@
+"""Operators on images and volumes: convolutions, pooling, resizing, sampling, boxes."""

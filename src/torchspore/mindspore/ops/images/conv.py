@@ -1,0 +1,169 @@
+"""Convolutions, pooling and padding on images, with MindSpore's pad modes."""
+from __future__ import annotations
+
+import functools
+import operator
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from torchspore.engine.devices.gpu import convolution as by_name
+from torchspore.engine.functional.half_precision import run_convolution
+from torchspore.mindspore.ops.declaration.declare import op
+from torchspore.mindspore.ops.linear_algebra.matrix_products import require_equal_dtypes
+
+T = torch.Tensor
+Size = Any
+
+
+def pair(value: Any, count: int = 2) -> tuple[int, ...]:
+    """Return one int for each of the last `count` axes, from one int or a tuple; of four ints, as in 1.x, the last ones are used."""
+    if hasattr(value, "__index__"):
+        return (int(value),) * count
+    parts = tuple(operator.index(v) for v in value)
+    if len(parts) not in (1, count, count + 2):
+        raise ValueError(f"{value!r}: expected an int or {count} of them, got {len(parts)}.")
+    return parts[-count:]
+
+
+def same_padding(lengths: Any, kernel: Any, stride: Any, dilation: Any) -> list[int]:
+    """Return the padding of pad_mode 'same' in the order of torch's `pad` (last axis first); an odd element goes to the end."""
+    pads: list[int] = []
+    for length, k, s, d in reversed(list(zip(lengths, kernel, stride, dilation))):
+        total = max((-(-length // s) - 1) * s + (k - 1) * d + 1 - length, 0)
+        pads += [total // 2, total - total // 2]
+    return pads
+
+
+def padded(x: T, pad_mode: str, padding: Any, kernel: Any, stride: Any, dilation: Any) -> tuple[T, Any]:
+    """Apply the padding that torch's convolution cannot do; return the padded x and the padding that remains for the kernel."""
+    count = len(kernel)
+    mode = pad_mode.lower()
+    if mode in ("valid", "same") and padding and (not isinstance(padding, (tuple, list)) or any(padding)):
+        raise ValueError(f"padding={padding!r}: it needs pad_mode='pad', not {pad_mode!r}.")
+    if mode == "valid":
+        return x, (0,) * count
+    if mode == "same":
+        pads = same_padding(x.shape[-count:], kernel, stride, dilation)
+    elif mode == "pad":
+        pads_by_side = (padding,) * (2 * count) if isinstance(padding, int) else tuple(padding)
+        if len(pads_by_side) in (1, count):
+            pads_by_side = tuple(p for p in (pads_by_side if len(pads_by_side) == count else pads_by_side * count) for _ in (0, 1))
+        if len(pads_by_side) != 2 * count:
+            raise ValueError(f"padding={padding!r}: expected an int, or {count} or {2 * count} of them, got {len(pads_by_side)}.")
+        pads = [p for axis in reversed(range(count)) for p in pads_by_side[2 * axis: 2 * axis + 2]]
+    else:
+        raise ValueError(f"pad_mode={pad_mode!r}: expected 'same', 'valid' or 'pad'.")
+    if all(pads[i] == pads[i + 1] for i in range(0, len(pads), 2)):
+        return x, tuple(reversed(pads[::2]))
+    return F.pad(x, pads), (0,) * count
+
+
+def convolve(count: int, x: T, weight: T, bias: T | None, stride: Any, pad_mode: str, padding: Any, dilation: Any, groups: int) -> T:
+    """A convolution over the last `count` axes."""
+    require_equal_dtypes(x, weight)
+    stride, dilation = pair(stride, count), pair(dilation, count)
+    x, rest = padded(x, pad_mode, padding, weight.shape[-count:], stride, dilation)
+    if by_name.ALGORITHMS.are_named and by_name.applies(x, weight):
+        return by_name.convolve(x, weight, bias, stride, rest, dilation, groups)
+    return run_convolution((F.conv1d, F.conv2d, F.conv3d)[count - 1], x, weight, bias, stride, rest, dilation, groups)
+
+
+@op()
+def conv1d(
+    input: T, weight: T, bias: T | None = None, stride: Size = 1, pad_mode: str = "valid", padding: Any = 0, dilation: Size = 1,
+    groups: int = 1,
+) -> T:
+    """Convolution of (N, C, L) with weight (out, C / groups, K)."""
+    return convolve(1, input, weight, bias, stride, pad_mode, padding, dilation, groups)
+
+
+@op()
+def conv2d(
+    input: T, weight: T, bias: T | None = None, stride: Size = 1, pad_mode: str = "valid", padding: Any = 0, dilation: Size = 1,
+    groups: int = 1,
+) -> T:
+    """Convolution of (N, C, H, W) with weight (out, C / groups, KH, KW)."""
+    return convolve(2, input, weight, bias, stride, pad_mode, padding, dilation, groups)
+
+
+@op()
+def conv3d(
+    input: T, weight: T, bias: T | None = None, stride: Size = 1, pad_mode: str = "valid", padding: Any = 0, dilation: Size = 1,
+    groups: int = 1,
+) -> T:
+    """Convolution of (N, C, D, H, W) with weight (out, C / groups, KD, KH, KW)."""
+    return convolve(3, input, weight, bias, stride, pad_mode, padding, dilation, groups)
+
+
+@op(primitive="Conv2D", init=("out_channel", "kernel_size", "mode", "pad_mode", "pad", "stride", "dilation", "group", "data_format"))
+def _conv2d(
+    x: T, weight: T, out_channel: int, kernel_size: Size, mode: int = 1, pad_mode: str = "valid", pad: Any = 0, stride: Size = 1,
+    dilation: Size = 1, group: int = 1, data_format: str = "NCHW",
+) -> T:
+    """Convolution of (N, C, H, W), or (N, H, W, C) in data_format 'NHWC', with weight (out, C / group, KH, KW)."""
+    if mode != 1:
+        raise ValueError(f"mode={mode!r}: expected 1.")
+    if data_format == "NHWC":
+        x, weight = x.permute(0, 3, 1, 2), weight.permute(0, 3, 1, 2)
+    kernel = (kernel_size, kernel_size) if isinstance(kernel_size, int) else tuple(kernel_size)
+    if tuple(weight.shape[2:]) != kernel or weight.shape[0] != out_channel:
+        raise ValueError(
+            f"out_channel={out_channel}, kernel_size={kernel_size}: expected a weight of {out_channel} kernels of {kernel}, got "
+            f"{weight.shape[0]} of {tuple(weight.shape[2:])}."
+        )
+    out = convolve(2, x, weight, None, stride, pad_mode, pad, dilation, group)
+    return out.permute(0, 2, 3, 1) if data_format == "NHWC" else out
+
+
+def convolve_transposed(
+    x: T, weight: T, bias: T | None, stride: Any, pad_mode: str, padding: Any, output_padding: Any, dilation: Any, groups: int,
+) -> T:
+    """A transposed convolution over the last axes; weight (in, out / groups, kernel...)."""
+    count = weight.ndim - 2
+    stride, dilation, kernel = pair(stride, count), pair(dilation, count), weight.shape[2:]
+    call: Any = functools.partial(run_convolution, (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)[count - 1])
+    if by_name.ALGORITHMS.are_named and by_name.applies(x, weight):
+        call = by_name.convolve_transposed
+    if pad_mode == "valid":
+        out = call(x, weight, bias, stride, 0, 0, groups, dilation)
+        grown = [max(s - ((k - 1) * d + 1), 0) for s, k, d in zip(stride, kernel, dilation)]
+        return F.pad(out, [p for g in reversed(grown) for p in (0, g)]) if any(grown) else out
+    if pad_mode == "pad":
+        pads: Any = (padding,) * count if isinstance(padding, int) else tuple(padding)
+        if len(pads) == 2 * count and all(pads[i] == pads[i + 1] for i in range(0, 2 * count, 2)):
+            pads = pads[::2]
+        if len(pads) == count:
+            return call(x, weight, bias, stride, pads, pair(output_padding, count), groups, dilation)
+        return _cropped(call(x, weight, bias, stride, 0, pair(output_padding, count), groups, dilation), list(pads))
+    full = call(x, weight, bias, stride, 0, 0, groups, dilation)
+    pads = []
+    for length, size, s in zip(x.shape[2:], full.shape[2:], stride):
+        extra = size - length * s
+        pads += [extra // 2, extra - extra // 2] if extra > 0 else [0, extra]
+    return _cropped(full, pads)
+
+
+def _cropped(x: T, pads: list[int]) -> T:
+    """Remove `pads` elements at the ends of the last axes; a negative count adds zeros."""
+    return F.pad(x, [-p for axis in reversed(range(len(pads) // 2)) for p in pads[2 * axis: 2 * axis + 2]])
+
+
+@op()
+def conv_transpose2d(
+    input: T, weight: T, bias: T | None = None, stride: Size = 1, padding: Size = 0, output_padding: Size = 0, groups: int = 1,
+    dilation: Size = 1,
+) -> T:
+    """Transposed convolution of (N, C, H, W) with weight (C, out / groups, KH, KW)."""
+    call = by_name.convolve_transposed if by_name.ALGORITHMS.are_named and by_name.applies(input, weight) else F.conv_transpose2d
+    return run_convolution(call, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+@op()
+def _conv_transposed(
+    input: T, weight: T, bias: T | None, stride: Any, pad_mode: str, padding: Any, output_padding: Any, dilation: Any, groups: int,
+) -> T:
+    """A transposed convolution with MindSpore's pad modes, used by the layers."""
+    require_equal_dtypes(input, weight)
+    return convolve_transposed(input, weight, bias, stride, pad_mode, padding, output_padding, dilation, groups)

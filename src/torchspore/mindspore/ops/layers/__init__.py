@@ -1,0 +1,1 @@
+"""Operators that compute a complete layer: normalization, attention, recurrent networks, mixtures of experts."""

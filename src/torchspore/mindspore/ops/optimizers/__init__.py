@@ -1,0 +1,1 @@
+"""Operators that write into Parameters: optimizer steps and assignments."""

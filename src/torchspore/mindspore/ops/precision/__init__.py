@@ -1,0 +1,1 @@
+"""The dtypes in which operators compute: mixed precision and `precision_mode`."""

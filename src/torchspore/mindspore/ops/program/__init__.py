@@ -1,0 +1,1 @@
+"""Python values, loops, side effects and user-defined operators inside a program."""

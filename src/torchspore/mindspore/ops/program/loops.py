@@ -1,0 +1,157 @@
+"""Loops and functions as operators. MindSpore compiles them; here they run as plain Python."""
+from __future__ import annotations
+
+import builtins
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from torchspore.context.store import STORE
+from torchspore.engine.autograd.bprop import with_gradient
+from torchspore.engine.execution import thread_state
+from torchspore.engine.tensors import creation, dtypes
+from torchspore.engine.tensors.tensor import TensorBase, wrap
+from torchspore.graph.capture import trace_guard_hooks
+from torchspore.graph.capture.capture import current
+from torchspore.graph.refusal import Kind
+from torchspore.mindspore.ops.declaration.primitive import Primitive
+
+
+def _function(name: str, argument: str, value: Any) -> None:
+    if not callable(value):
+        raise TypeError(f"{name}({argument}={value!r:.40}): expected a function.")
+
+
+def _number(value: Any) -> int:
+    return int(creation.host(value)) if isinstance(value, TensorBase) else value
+
+
+class WhileLoop(Primitive):
+    """Repeat `val = loop_func(val)` while `cond_func(val)` is true, from `init_val` on; return the last value."""
+
+    def __init__(self) -> None:
+        super().__init__("WhileLoop")
+
+    def __call__(self, cond_func: Callable[[Any], Any], loop_func: Callable[[Any], Any], init_val: Any) -> Any:
+        _function("WhileLoop", "cond_func", cond_func)
+        _function("WhileLoop", "loop_func", loop_func)
+        while cond_func(init_val):
+            init_val = loop_func(init_val)
+        return init_val
+
+
+class ForiLoop(Primitive):
+    """Repeat `val = loop_func(i, val)` for i from `lower` to `upper` (exclusive); return the last value. `unroll` has no effect."""
+
+    def __init__(self) -> None:
+        super().__init__("ForiLoop")
+
+    def __call__(self, lower: Any, upper: Any, loop_func: Callable[[Any, Any], Any], init_val: Any, unroll: bool = True) -> Any:
+        _function("ForiLoop", "loop_func", loop_func)
+        if not isinstance(unroll, bool):
+            raise TypeError(f"ForiLoop(unroll={unroll!r:.40}): expected a bool.")
+        for i in builtins.range(_number(lower), _number(upper)):
+            init_val = loop_func(i, init_val)
+        return init_val
+
+
+class Scan(Primitive):
+    """Repeat `carry, y = loop_func(carry, x)` for each x of `xs`; return the last carry and a list of all y. `unroll` has no effect."""
+
+    def __init__(self) -> None:
+        super().__init__("Scan")
+
+    def __call__(self, loop_func: Callable[[Any, Any], Any], init: Any, xs: Any, length: int | None = None, unroll: bool = True) -> Any:
+        _function("Scan", "loop_func", loop_func)
+        if not isinstance(unroll, bool):
+            raise TypeError(f"Scan(unroll={unroll!r:.40}): expected a bool.")
+        if xs is None and length is None:
+            raise ValueError("Scan(xs=None): expected a length.")
+        if xs is not None and length is not None and length != len(xs):
+            raise ValueError(f"Scan(length={length}): expected {len(xs)}, the length of xs.")
+        outputs = []
+        for x in [None] * (length or 0) if xs is None else xs:
+            init, y = loop_func(init, x)
+            outputs.append(y)
+        return init, outputs
+
+
+class Reusing(Primitive):
+    """Mark a function that MindSpore's compiler keeps in one piece; return it."""
+
+    def __init__(self) -> None:
+        super().__init__("Reusing")
+
+    def __call__(self, x: Any) -> Any:
+        return x
+
+
+class Morph(Primitive):
+    """A function of operators as a primitive, with the gradient `bprop_fn(*inputs, out, dout)` if present.
+
+    `infer_shape` and `infer_dtype`, functions of the inputs' shapes and dtypes, are compared with the function's result. Raises ValueError
+    and TypeError if they differ, RuntimeError for a call in PYNATIVE_MODE outside of `jit`.
+    """
+
+    def __init__(self, fn: Callable[..., Any], infer_shape: Any, infer_dtype: Any, bprop_fn: Any = None) -> None:
+        super().__init__("Morph")
+        for argument, value in (("fn", fn), ("infer_shape", infer_shape), ("infer_dtype", infer_dtype)):
+            _function("Morph", argument, value)
+        self.fn, self.infer_shape, self.infer_dtype = fn, infer_shape, infer_dtype
+        self.run = fn if bprop_fn is None else with_gradient(fn, bprop_fn, "Morph")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not STORE.graph_mode and current() is None and not thread_state.local.breaks:
+            raise RuntimeError("Morph is only supported in GRAPH_MODE.\n\nhint: write set_context(mode=GRAPH_MODE), or call the function.")
+        if kwargs:
+            bound = inspect.signature(self.fn).bind(*args, **kwargs)
+            bound.apply_defaults()
+            args = bound.args
+        out = self.run(*args)
+        if isinstance(out, TensorBase):
+            inputs = [value._t for value in args if isinstance(value, TensorBase)]
+            shape = self.infer_shape(*[tuple(t.shape) for t in inputs])
+            dtype = self.infer_dtype(*[dtypes.FROM_TORCH[t.dtype] for t in inputs])
+            if tuple(shape) != tuple(out._t.shape):
+                raise ValueError(f"Morph: expected a result of shape {tuple(shape)}, as in infer_shape, got {tuple(out._t.shape)}.")
+            if dtypes.to_torch(dtype) is not out._t.dtype:
+                raise TypeError(f"Morph: expected a result of {dtype}, as in infer_dtype, got {dtypes.FROM_TORCH[out._t.dtype]}.")
+        return out
+
+
+class PyFunc(Primitive):
+    """A Python function on NumPy arrays with declared inputs and outputs. It runs in each call, whatever `stateful` is.
+
+    A call takes a tuple or list of Tensors and returns a tuple. Raises TypeError and ValueError if types or shapes are not as declared.
+    """
+
+    def __init__(
+        self, fn: Callable[..., Any], in_types: Any, in_shapes: Any, out_types: Any, out_shapes: Any, stateful: bool = True,
+    ) -> None:
+        super().__init__("PyFunc")
+        _function("PyFunc", "fn", fn)
+        self.fn = fn
+        for name, value in (
+            ("in_types", in_types), ("in_shapes", in_shapes), ("out_types", out_types), ("out_shapes", out_shapes), ("stateful", stateful),
+        ):
+            self.add_prim_attr(name, value)
+
+    def __call__(self, input_x: Any) -> Any:
+        trace_guard_hooks.ends_trace("calls a function on NumPy arrays", Kind.READS_VALUES)
+        arrays = [creation.to_numpy(value) for value in input_x]
+        self._check("input", arrays, self.attrs["in_types"], self.attrs["in_shapes"])
+        result = self.fn(*arrays)
+        outputs = [np.asarray(value) for value in (result if isinstance(result, (tuple, list)) else (result,))]
+        self._check("result", outputs, self.attrs["out_types"], self.attrs["out_shapes"])
+        return tuple(wrap(creation.from_array(value)) for value in outputs)
+
+    def _check(self, kind_of_value: str, arrays: list[Any], types: Any, shapes: Any) -> None:
+        if not len(arrays) == len(types) == len(shapes):
+            raise ValueError(f"PyFunc: expected {len(types)} {kind_of_value}s, got {len(arrays)}.")
+        for i, (array, kind, shape) in enumerate(zip(arrays, types, shapes)):
+            if array.shape != tuple(shape):
+                raise ValueError(f"PyFunc: expected shape {tuple(shape)} of {kind_of_value} {i}, got {array.shape}.")
+            if array.dtype != creation.to_numpy(wrap(creation.filled((), 0, kind))).dtype:
+                raise TypeError(f"PyFunc: expected {kind} of {kind_of_value} {i}, got {array.dtype}.")

@@ -1,0 +1,1 @@
+"""Simulated quantization for training, and integer products for inference."""

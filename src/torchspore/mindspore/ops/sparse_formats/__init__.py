@@ -1,0 +1,1 @@
+"""COO and CSR Tensors, sets and ragged Tensors."""

@@ -1,0 +1,1 @@
+"""The methods of Tensor, and the operators that write into their Tensor."""
