@@ -77,7 +77,7 @@ class _OffloadConfig(TypedDict, total=False):
     aio_block_size: str  # How much is read or written at a time.
     aio_queue_depth: int  # How many reads, and how many writes, may wait.
     enable_pinned_mem: bool  # Pins the host's memory, so that copies to the device are faster.
-    auto_offload: bool  # Lets the engine decide what is moved and when; off, only what the other keys name is moved.
+    auto_offload: bool  # The engine decides which values move and when.
     host_mem_block_size: str  # The step size by which the pool of host memory grows.
     cpu_ratio: float  # The fraction of the host's memory that may be used.
     hbm_ratio: float  # The fraction of the device's memory in use before values move.
@@ -127,7 +127,7 @@ class _Context(TypedDict, total=False):
     enable_dump: bool  # Writes the inputs and outputs of each operator to files in `save_dump_path`, in both modes and on every device; the file that MINDSPORE_DUMP_CONFIG names sets the details.
     save_dump_path: str  # The directory for the files of `enable_dump`.
     enable_profiling: bool  # Collects the data that `profiling_options` requests while the program runs, and writes it at the end.
-    profiling_options: str  # What is profiled, and where it is written.
+    profiling_options: str  # The subjects of the profile, and its folder.
     gpu_config: _GpuConfig  # Details of the GPU's kernels.
     conv_fprop_algo: Literal['normal', 'performance', 'implicit_gemm', 'precomp_gemm', 'gemm', 'direct', 'fft', 'fft_tiling', 'winograd', 'winograd_nonfused', 'implicit_precomp_gemm']  # The algorithm of the forward pass of convolutions: the library's guess, the fastest in a trial, or one by name.
     conv_dgrad_algo: Literal['normal', 'performance', 'algo_0', 'algo_1', 'fft', 'fft_tiling', 'winograd', 'winograd_nonfused']  # The algorithm of a convolution's gradient with respect to its input.

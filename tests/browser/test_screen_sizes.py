@@ -54,7 +54,7 @@ OUTSIDE = """(() => {
 
 def _report() -> str:
     options = [{"option": "parameter_broadcast_and_more", "value": "{'jit_level': 'O0'}", "source": "a_program_with_a_name.py:41",
-                "outcome": "applied: calls run as captured graphs; what a graph can't hold runs in parts"}] * 3
+                "outcome": "applied: calls run as captured graphs; a call that no graph can represent runs in parts"}] * 3
     losses = [(step, 1e-7 / step) for step in range(1, 5)]
     return html("Run", {
         "about": "torchspore run " + LONG, "code": 0, "seconds": 3.5, "device": "CPU (64 cores)", "started": "2026-01-01T00:00:00+00:00",

@@ -68,7 +68,7 @@ def signature_text(parameters: Iterable[inspect.Parameter]) -> str:
 def plain(default: Any) -> str:
     """A default as text: values as Python writes them, everything else by the name of its type."""
     if isinstance(default, enum.Enum):
-        return str(default)
+        return str(default.value) if isinstance(default, int) else str(default)      # as Python 3.11 writes the member of an IntEnum
     if default is None or isinstance(default, (bool, int, float, str)):
         return repr(default)
     if isinstance(default, (tuple, list)):

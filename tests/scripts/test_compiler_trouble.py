@@ -56,7 +56,7 @@ def test_without_a_compiler_it_is_reported_once_and_graphs_run(folder: Path) -> 
     ended = python("program.py", cwd=folder, extra=settings(folder, CXX="/nowhere/g++"))
     assert ended.code == 0 and len(set(ended.out.split()[1:])) == 1, ended.err
     assert our_lines(ended.err) == [
-        f"torchspore: {folder}/program.py:18: jit_level O1 and O2 write kernels of their own, and no C++ compiler is found (g++ or what "
+        f"torchspore: {folder}/program.py:18: jit_level O1 and O2 generate kernels, and the C++ compiler is missing (g++ or what "
         "CXX names); graphs run without them.",
     ]
 

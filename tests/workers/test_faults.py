@@ -272,7 +272,7 @@ def test_nobody_at_the_address(workers: Any) -> None:
         1, _none_there, seconds=20, WORLD_SIZE="2", RANK="1", MASTER_PORT="9", TORCHELASTIC_USE_AGENT_STORE="<unset>", MS_TOPO_TIMEOUT="1",
     )
     assert ended.error == "RendezvousError" and ended.text == (
-        "init(): rank 1 found nobody at 127.0.0.1:9 within 1 s.\n\nhint: rank 0 must run and be reachable there; MS_TOPO_TIMEOUT, or "
+        "init(): rank 1 found no process at 127.0.0.1:9 within 1 s.\n\nhint: rank 0 must run and be reachable there; MS_TOPO_TIMEOUT, or "
         "--cluster_time_out, says how many seconds to wait."
     ), ended
     assert ended.seconds < 5

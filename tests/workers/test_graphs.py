@@ -95,11 +95,11 @@ def test_the_compile_cache_keeps_what_is_compiled_and_says_what_it_can_not_keep(
     assert [result for result, _ in (*first, *second)] == [[5.0, 9.0]] * 4
     for rank in range(2):
         reason, none = first[rank][1]
-        assert none.startswith("compile cache: nothing is kept for ") and f"rank_{rank}" in none
-        assert second[rank][1][-1].endswith(f"is found in {tmp_path}/rank_{rank}/graph_cache; its kernels are loaded.")
+        assert none.startswith("compile cache: nothing is stored for ") and f"rank_{rank}" in none
+        assert second[rank][1][-1].endswith(f"is in {tmp_path}/rank_{rank}/graph_cache; its kernels are loaded.")
         assert reason.endswith(
-            "the graph can't be kept for load_compile_cache (it exchanges values with other processes, all of which would have to take the "
-            "same one)",
+            "the graph can't be stored for load_compile_cache (it exchanges values with other processes, all of which would have to use "
+            "the same entry)",
         )
 
 

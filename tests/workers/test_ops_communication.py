@@ -118,7 +118,7 @@ def test_what_does_not_fit() -> None:
         (("a", 70000), ValueError, "TCPStore(port=70000): expected a port from 0 to 65535."),
         (("a", 1, 0), ValueError, "TCPStore(world_size=0): expected at least 1."),
         (("127.0.0.1", 9, 1, False, timedelta(seconds=1)), RuntimeError,
-         "TCPStore('127.0.0.1', 9, is_master=False): nobody is there within 1 s.\n\nhint: the process with is_master=True serves it."),
+         "TCPStore('127.0.0.1', 9, is_master=False): no process answered within 1 s.\n\nhint: the process with is_master=True serves it."),
     ):
         with pytest.raises(error, match=f"^{re.escape(text)}$"):
             TCPStore(*words)

@@ -74,7 +74,7 @@ def _alone(folder: str) -> str:
 
 
 def test_a_part_is_seen_as_one(workers: Any, tmp_path: Path) -> None:
-    hint = "hint: mindspore.save_checkpoint, called by all processes, writes whole values; asnumpy() gives the part as an array."
+    hint = "hint: mindspore.save_checkpoint, called by all processes, writes full values; asnumpy() returns the part as an array."
     for rank, result in enumerate(workers(2, _seen, str(tmp_path))):
         part, location = FULL[:, rank * 6:rank * 6 + 6], f"part [0:6, {rank * 6}:{rank * 6 + 6}] of (6, 12)"
         assert result["shape"] == (6, 6) and result["again"]

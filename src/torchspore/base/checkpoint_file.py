@@ -214,12 +214,12 @@ def _without_head(content: memoryview, is_checked: bool) -> memoryview:
     """Return the parameters of a file without the field in front. Raises _Damaged if the field shows that the file is cut short."""
     if bytes(content[:2]) == _COMPLETE_HEAD:
         if not is_checked:
-            raise _Damaged("it is cut short: its checksum is missing")
+            raise _Damaged("it is truncated: its checksum is missing")
         return content[2:]
     if len(content) and content[0] == SIZE_FIELD << 3:
         size, position = _read_number(content, 1, len(content))
         if size != len(content) - position:
-            raise _Damaged(f"it is cut short: {size} bytes are expected, {len(content) - position} are there")
+            raise _Damaged(f"it is truncated: {size} bytes are expected, {len(content) - position} are there")
         return content[position:]
     return content
 
@@ -249,7 +249,7 @@ def _fields(content: memoryview, position: int, end: int) -> Iterator[tuple[int,
         elif number and kind == _LENGTH_DELIMITED:
             size, position = _read_number(content, position, end)
             if position + size > end:
-                raise _Damaged(f"it is cut short: {size} bytes are expected at byte {start}, {end - position} are there")
+                raise _Damaged(f"it is truncated: {size} bytes are expected at byte {start}, {end - position} are there")
             yield number, (position, position + size)
             position += size
         else:

@@ -73,7 +73,7 @@ def _block(content: memoryview, at: int, key: bytes, mode: str) -> tuple[bytes, 
     def take(count: int) -> bytes:
         nonlocal at
         if not 0 <= count <= len(content) - at:
-            raise NotDecrypted(f"it is cut short at byte {at}")
+            raise NotDecrypted(f"it is truncated at byte {at}")
         at += count
         return bytes(content[at - count : at])
 

@@ -69,7 +69,7 @@ def cache_folder(content: str) -> Path:
     """Return this user's folder for caches; it may not exist. Raise Untrusted, which names the content, without a home folder."""
     root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     if not os.path.isabs(root):
-        raise Untrusted(f"there is no home folder to keep {content} in", "set XDG_CACHE_HOME to a folder of your own")
+        raise Untrusted(f"a folder of {content} without a home folder", "set XDG_CACHE_HOME to a folder of your own")
     return Path(root, "torchspore")
 
 
@@ -102,7 +102,7 @@ def _read(path: Path) -> bytes:
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(handle, "rb") as file:
         status = os.fstat(handle)
-        hint = f"remove {path}: a new one is made, and the cache is filled again"
+        hint = f"remove {path}: torchspore creates a new one and fills the cache again"
         if os.name == "posix" and (status.st_uid != os.geteuid() or status.st_mode & 0o077 or not stat.S_ISREG(status.st_mode)):
             raise Untrusted(f"the key {path} is not this user's alone (0600)", hint)
         key_bytes = file.read(_KEY_BYTES + 1)

@@ -213,7 +213,7 @@ class Watcher:
         if _kills_for_memory() > self._killed:
             text, kind = "the kernel killed the program because memory ran out", "out of memory"
         else:
-            text, kind = "the program ended without a message: SIGKILL (kill -9), another signal that nobody caught, or os._exit", "killed"
+            text, kind = "the program ended without a message: SIGKILL (kill -9), another signal without a handler, or os._exit", "killed"
         return {"kind": kind, "text": text + (f"; {running} ran" if running else ""), "line": "", "operator": running}
 
     def _last(self) -> str:

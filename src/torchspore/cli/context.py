@@ -40,7 +40,7 @@ def run(words: Sequence[str]) -> int:
     names = [option.name for option in OPTIONS.values()] + [alias.name for alias in ALIASES.values()]
     near = closest(options.name, names)
     hint = f"did you mean {near}?" if near else "`torchspore context` lists every option"
-    print(with_hint(f"torchspore context {options.name}: there is no such option.", hint), file=sys.stderr)
+    print(with_hint(f"torchspore context {options.name}: this option does not exist.", hint), file=sys.stderr)
     return USAGE_ERROR
 
 

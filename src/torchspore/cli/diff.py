@@ -29,8 +29,8 @@ def parser() -> Parser:
     )
     command.add_argument("first", type=Path, metavar="DUMP_A")
     command.add_argument("second", type=Path, metavar="DUMP_B")
-    command.add_argument("--rtol", type=float, default=1e-3, help="relative difference that counts as none (default: 0.001)")
-    command.add_argument("--atol", type=float, default=1e-5, help="absolute difference that counts as none (default: 0.00001)")
+    command.add_argument("--rtol", type=float, default=1e-3, help="relative difference that counts as equal (default: 0.001)")
+    command.add_argument("--atol", type=float, default=1e-5, help="absolute difference that counts as equal (default: 0.00001)")
     command.add_argument("--all", action="store_true", help="lists every operator that departs")
     command.add_argument("--json", action="store_true", help="one JSON object instead of text")
     return command
@@ -119,7 +119,7 @@ def _describe_departure(pair: Pair, inputs: list[TensorComparison]) -> list[str]
             lines += [f"    {name:7}{_figures(figures)}" for name, figures in both if figures]
     if inputs:
         bad = [result for result in inputs if result.state in ("departs", "unreadable")]
-        lines.append("  its inputs agree: this operator itself gives another result." if not bad else
+        lines.append("  its inputs agree: this operator itself returns a different result." if not bad else
                      f"  input {bad[0].slot} differs already, and no earlier operator produced it: it is data, a Parameter, or not dumped.")
     return lines
 

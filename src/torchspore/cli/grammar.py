@@ -113,7 +113,7 @@ class Parser(argparse.ArgumentParser):
 
     def _unknown(self, word: str, hint: str) -> str:
         if not word.startswith("-"):
-            return with_hint(f"{self.prog} {word}: one word too many.", hint)
+            return with_hint(f"{self.prog} {word}: unexpected extra argument.", hint)
         near = closest(word.partition("=")[0], self.option_names(), VERY_NEAR)
         if near is None and self.runs_program:
             hint = "write the program's own options after its name"

@@ -29,7 +29,7 @@ def parser() -> Parser:
     show.add_argument("--stacks", action="store_true", help="all frames of all threads")
     show.add_argument("directory", metavar="DIR", help="the value of rdr.path, or a directory rank_N/rdr in it")
     exchanges = actions.add_parser(
-        "exchanges", help="the first exchange that the ranks of a job did not begin alike, with the lines of the program",
+        "exchanges", help="the first exchange that differs between the ranks of a job, with the lines of the program",
         description="Reads the dumps of torch's Flight Recorder: flight_recorder_rank_N beside the logs of torchspore workers, or "
                     "nccl_trace_rank_N of torch.",
         examples=["torchspore rdr exchanges DIR"],

@@ -44,7 +44,7 @@ def parser(prog: str = "torchspore run") -> Parser:
         hints={"--device": "write `--device CPU`", "--simulate": "write --simulate 8", "--report": "write --report report"},
     )
     command.add_argument("--device", type=word_of(*DEVICES), metavar="NAME",
-                         help="the device of the whole program, CPU, GPU or Ascend, overriding its own choice (TORCHSPORE_DEVICE)")
+                         help="the device of the program, CPU, GPU or Ascend, overriding its own choice (TORCHSPORE_DEVICE)")
     if not prog.endswith("explain"):
         command.add_argument("--explain", action="store_true", help="prints at the end what each context option did")
     command.add_argument("--report", metavar="DIR",

@@ -21,7 +21,7 @@ def parser() -> Parser:
     )
     command.add_argument("-n", "--count", type=int, default=2, help="how many processes (2)")
     command.add_argument("--servers", type=int, default=0, help="how many servers of set_ps_context, with a scheduler (0)")
-    command.add_argument("--log-dir", type=Path, help="a folder for worker_N.log, one for each rank; by default kept only after a failure")
+    command.add_argument("--log-dir", type=Path, help="a folder for worker_N.log, one for each rank; by default only after a failure")
     command.add_argument("--show", default="0", help="whose output is shown here: ranks such as 0,2, or `all`, or `none` (0)")
     command.add_argument("--max-restarts", type=int, default=0, help="how often all are restarted if one fails (0)")
     command.add_argument("--master-port", type=int, default=0, help="the port where they connect (any free port)")

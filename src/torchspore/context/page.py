@@ -22,7 +22,7 @@ def summary() -> str:
     everything: list[Option | Alias] = [*OPTIONS.values(), *ALIASES.values()]
     acting, idle, not_yet = (sum(state(item) == requested for item in everything) for requested in (ACTS, IDLE, NOT_YET))
     text = f"{acting} of {len(everything)} options act. {idle} are accepted and mean nothing here, each with its reason."
-    return f"{text} The effect of the other {not_yet} is not built yet: their values are checked and kept." if not_yet else text
+    return f"{text} The effect of the other {not_yet} is not built yet: their values are checked and stored." if not_yet else text
 
 
 def facts(item: Option | Alias) -> Iterator[tuple[str, str]]:
@@ -37,13 +37,13 @@ def facts(item: Option | Alias) -> Iterator[tuple[str, str]]:
     if item.when is not When.ANY_TIME:
         yield "may change", item.when.value
     if item.idle:
-        yield "effect", f"means nothing here: {item.idle}"
+        yield "effect", f"has no effect here: {item.idle}"
     else:
-        yield "effect", "acts" if item.acts else "not built yet: the value is checked and kept"
+        yield "effect", "acts" if item.acts else "not built yet: the value is checked and stored"
     if item.experimental:
         yield "experimental", item.experimental
     if item.process_wide:
-        yield "threads", "acts on the whole process; a `context.scope` takes it only in the main thread while no other thread runs"
+        yield "threads", "acts on the entire process; a `context.scope` accepts it only in the main thread while no other thread runs"
     if item.environment:
         verb = "wins over the code" if item.environment_wins else "counts where the code sets nothing"
         yield "environment", f"{', '.join(item.environment)} ({verb})"

@@ -49,7 +49,7 @@ def unknown(api: str, name: str, call: str) -> UnknownOption:
         near = closest(name, names_of(api))
         hint = f"did you mean {near}?" if near else "`torchspore context` lists every option"
     shown = repr(name) if call.startswith("get") else f"{name}=..."
-    return UnknownOption(with_hint(f"{format_call(call, shown)}: there is no such option.", hint))
+    return UnknownOption(with_hint(f"{format_call(call, shown)}: this option does not exist.", hint))
 
 
 def plan(

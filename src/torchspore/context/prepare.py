@@ -24,7 +24,7 @@ def directory(path: str, call: str) -> Callable[[], None]:
         created = make_directory(path)
     except OSError as error:
         kind = next((ours for theirs, ours in _KINDS.items() if isinstance(error, theirs)), OptionPathError)
-        reason = f"{call}: {path} cannot be made or written ({error.strerror or type(error).__name__})."
+        reason = f"{call}: {path} cannot be created or written ({error.strerror or type(error).__name__})."
         raise kind(with_hint(reason, "name a directory that you may write to")) from None
     return lambda: remove_directories(created)
 

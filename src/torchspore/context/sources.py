@@ -69,7 +69,7 @@ def _forced(environ: Mapping[str, str]) -> Settings:
             option = by_variable.get(variable.removeprefix(FORCE))
             if option is None:
                 near = closest(variable.removeprefix(FORCE), by_variable)
-                raise UnknownOption(f"{variable}={text}: there is no such option.\n\n"
+                raise UnknownOption(f"{variable}={text}: this option does not exist.\n\n"
                                     + (f"hint: did you mean {FORCE}{near}?" if near else "hint: `torchspore context` lists every option."))
             _add(settings, option, text, variable)
     if environ.get(DEVICE):

@@ -382,7 +382,7 @@ def _refuse_other_threads(settings: Mapping[str, Setting], call: str) -> None:
     situation = f"while other threads run ({', '.join(others[:3])})" if others else f"in the thread {threading.current_thread().name}"
     name, value = process_wide.name, short(settings[process_wide.key].raw)
     raise ScopeRefused(
-        f"{call}({name}={value}): {name} acts on the whole process, and a scope would change it {situation}.\n\n"
+        f"{call}({name}={value}): {name} acts on the entire process, and a scope would change it {situation}.\n\n"
         f"hint: write set_context({name}={value}) outside of scopes, before the threads start."
     )
 

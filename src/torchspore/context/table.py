@@ -40,7 +40,7 @@ def _source(option: Option) -> str:
 
 def _outcome(option: Option) -> str:
     outcome = effects.outcome_of(option, STORE.get(option.key))
-    return str(outcome) if outcome is not None else "kept; nothing that looks at it has run"
+    return str(outcome) if outcome is not None else "stored; nothing that reads it has run"
 
 
 def plain(table: list[Row], stream: TextIO, notes: dict[str, list[str]] | None = None) -> None:

@@ -55,7 +55,7 @@ class Context:
             return partial(self._is_set, option.removesuffix("_is_set"))
         if name in names:
             return self._get(name)
-        raise NotOffered(f"{type(self).__name__}.{name}: there is no such option or method.")
+        raise NotOffered(f"{type(self).__name__}.{name}: this option or method does not exist.")
 
     def _is_set(self, name: str) -> bool:
         key = name if self._api == "context" else f"{self._api}.{name}"

@@ -130,13 +130,13 @@ def _structure(structure: Any) -> Any:
         return (tuple if kind == "tuple" else list)(map(_structure, value))
     if kind == "value" and (value is None or isinstance(value, (bool, int, float, str))):
         return value
-    raise ValueError(f"{kind!r:.40} is no part of a result")
+    raise ValueError(f"{kind!r:.40} is not part of a result")
 
 
 def _check(structure: Any, outputs: int, inputs: int) -> None:
     if isinstance(structure, (Out, In)):
         if not 0 <= structure.index < (outputs if isinstance(structure, Out) else inputs):
-            raise ValueError(f"its result names the place {structure.index}, which is not there")
+            raise ValueError(f"its result names the position {structure.index}, which does not exist")
     elif isinstance(structure, (dict, list, tuple)):
         for item in structure.values() if isinstance(structure, dict) else structure:
             _check(item, outputs, inputs)

@@ -67,7 +67,7 @@ def parsed(content: bytes) -> Any:
     try:
         proto.ParseFromString(content)
     except DecodeError:
-        raise ValueError("it is no MINDIR file, or cut short") from None
+        raise ValueError("it is not a MINDIR file, or is truncated") from None
     return proto
 
 

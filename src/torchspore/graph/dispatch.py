@@ -28,7 +28,7 @@ from torchspore.graph.splitter import splitter
 
 __all__ = ["call", "compile", "enter", "graphs", "is_recorded", "transforms_of"]
 
-_COMPILED = Outcome.applied("calls in GRAPH_MODE compile, run nothing and give None")
+_COMPILED = Outcome.applied("calls in GRAPH_MODE compile, run nothing and return None")
 
 
 def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -358,7 +358,7 @@ class Calls:
             waiting_cell is cell and _are_equal(call_arguments, (args, kwargs))
             for waiting_cell, call_arguments in (*waiting, *self.in_parts)
         ):
-            raise Refusal("asks for the gradient of a call, where a Tensor decides whether they are made")
+            raise Refusal("reads the gradient of a call whose gradients are only computed depending on a Tensor")
 
     def refuse_a_piece(self) -> None:
         """Raises a Refusal where the rest of the call runs outside of this graph."""

@@ -28,7 +28,7 @@ from torchspore.graph.report import outcomes, stages
 from torchspore.graph.settings import Settings
 
 Inputs = measurement.Inputs
-_IS_DUMPED = "each operator runs by itself while a dump follows them"
+_IS_DUMPED = "each operator runs separately while a dump is active"
 _PRINTS = "it prints, so that it can't be run to be measured"
 _HAS_EXCHANGES = "it exchanges values with other processes, which would not answer a run that only measures"
 

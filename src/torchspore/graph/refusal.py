@@ -23,11 +23,11 @@ class Kind(enum.Enum):
     READS_VALUES = 1, CompileAttributeError, f"compute with the Tensor itself, by operators of mindspore.ops, {LAX}"
     NEEDS_VALUES = 2, CompileAttributeError, f"use operators whose result has a shape that is known beforehand, {LAX}"
     WRITES_ATTRIBUTE = 3, CompileTypeError, "make it a Parameter in __init__: self.count = Parameter(Tensor(0), name='count')"
-    ASSIGNS_VARIABLE = 4, CompileTypeError, "give the new value back as a result"
-    CHANGES_CONTAINER = 5, CompileTypeError, "make a new list or dict in the call and give it back as a result"
-    TWO_KINDS = 6, CompileTypeError, "let both ways give the same structure, shape and dtype, for example with .astype or ops.where"
-    UNBOUND = 7, CompileNameError, "give the name a value before it"
-    PRINTS = 8, CompileError, "print the results of the call; COMPATIBLE allows prints of what is known while compiling"
+    ASSIGNS_VARIABLE = 4, CompileTypeError, "return the new value as a result"
+    CHANGES_CONTAINER = 5, CompileTypeError, "create a new list or dict in the call and return it"
+    TWO_KINDS = 6, CompileTypeError, "return the same structure, shape and dtype from both branches, for example with .astype or ops.where"
+    UNBOUND = 7, CompileNameError, "assign a value to the name before it"
+    PRINTS = 8, CompileError, "print the results of the call; COMPATIBLE allows prints of values that are known at compile time"
     MAKES_TENSOR = 9, CompileTypeError, "make the Tensor in __init__, or with operators of mindspore.ops"
     DRAWS = 10, CompileError, "draw with mindspore.ops, for example ops.rand"
     ARGUMENT = 11, CompileTypeError, "pass a Tensor, a number, or a tuple, list or dict of these"
@@ -77,6 +77,6 @@ class Refusal(BaseException):
 
 def of_integers() -> Refusal:
     """The gradient by integers, or through a cast to them, crosses the border of a part of a graph, whose gradients are real numbers."""
-    refusal = Refusal("takes the gradient of integers into or out of a branch, a loop or a part of a call")
+    refusal = Refusal("differentiates integers that enter or leave a branch, a loop or a part of a call")
     refusal.as_pynative = True
     return refusal

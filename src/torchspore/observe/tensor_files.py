@@ -59,7 +59,7 @@ def check(path: Path, stored: list[Stored]) -> bool:
     if not checksum.isdecimal():
         return False
     if _checksum((name, np.ascontiguousarray(values).reshape(-1).view(np.uint8)) for name, _, _, values in stored) != int(checksum):
-        raise FileFormatError(message(f"{path}: the checksum of its values is another one than was written", "a file that is whole"))
+        raise FileFormatError(message(f"{path}: the checksum of its values is another one than was written", "a complete file"))
     return True
 
 
@@ -80,7 +80,7 @@ def read(path: Path) -> list[Stored]:
         with safe_open(str(path), framework="pt") as file:
             return list(_tensors(file))
     except (SafetensorError, ValueError, TypeError, RuntimeError, OverflowError, OSError) as error:
-        raise FileFormatError(message(f"{path}: {error}", "a whole file of safetensors")) from None
+        raise FileFormatError(message(f"{path}: {error}", "a complete safetensors file")) from None
 
 
 def _tensors(file: safe_open) -> Iterator[Stored]:

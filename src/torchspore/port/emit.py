@@ -129,7 +129,7 @@ def _creates_cells(file: File, name: str) -> bool:
 
 def _metaclass(node: ast.ClassDef) -> Problem | None:
     if any(keyword.arg == "metaclass" for keyword in node.keywords):
-        return Problem(node.lineno, f"{node.name} has a metaclass: what it adds to the class can't be seen in the source")
+        return Problem(node.lineno, f"{node.name} has a metaclass: the source does not show what it adds to the class")
     return None
 
 

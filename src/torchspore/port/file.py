@@ -127,7 +127,7 @@ class File:
             if name in GRADIENTS or name in TRAINING:
                 return Problem(part.lineno, f"{node.name} trains by itself ({name})")  # type: ignore[attr-defined]
         if any(isinstance(item, ast.FunctionDef) and item.name == "bprop" for item in node.body):
-            return Problem(node.lineno, f"{node.name} has a bprop of its own: write a torch.autograd.Function")
+            return Problem(node.lineno, f"{node.name} defines bprop: write a torch.autograd.Function")
         return None
 
     def _misfit(self, node: ast.ClassDef) -> Problem | None:

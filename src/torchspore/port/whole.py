@@ -91,4 +91,4 @@ def _why_not(recording: Recording) -> str:
         return ""
     if recording.error is not None:
         return f"the program ended with {type(recording.error).__name__}: {recording.error}".splitlines()[0]
-    return "the program calls none of the Cells: pass --args and --example"
+    return "the program does not call any of the Cells: pass --args and --example"

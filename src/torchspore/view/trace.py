@@ -71,7 +71,7 @@ class Trace:
 def find(path: Path) -> Path:
     """Return `path`, or the newest trace in the folder. Raise NotATrace or OSError."""
     if not path.exists():
-        raise NotATrace("there is no such file or folder")
+        raise NotATrace("this file or folder does not exist")
     if path.is_file():
         return path
     patterns = (TRACE, "timeline_display_*.json", "*.pt.trace.json*", "trace*.json*")

@@ -53,10 +53,10 @@ def test_examples_in_help_are_valid_command_lines() -> None:
     (["ckpt", "shw", "x"],
      "torchspore ckpt shw: expected show, diff, convert, to-torch, from-torch.\n\nhint: write `torchspore ckpt show`."),
     (["check", "--format", "txt", "."], "torchspore check --format txt: expected text, json, sarif, github."),
-    (["tune", "a", "b"], "torchspore tune b: one word too many."),
+    (["tune", "a", "b"], "torchspore tune b: unexpected extra argument."),
     (["rdr", "show", "--operators", "many", "x"], "torchspore rdr show --operators many: expected a number from 0 to 1e+06."),
     (["calibrate", "--processes", "1"], "torchspore calibrate --processes 1: expected a number from 2 to 64."),
-    (["context", "device_target", "device_id"], "torchspore context device_id: one word too many."),
+    (["context", "device_target", "device_id"], "torchspore context device_id: unexpected extra argument."),
 ])
 def test_wrong_words_are_named(words: list[str], problem: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words) == 2

@@ -98,7 +98,7 @@ def test_the_page_of_an_option(capsys: pytest.CaptureFixture[str]) -> None:
         "  default      False\n"
         "  devices      GPU, Ascend\n"
         "  effect       acts\n"
-        "  threads      acts on the whole process; a `context.scope` takes it only in the main thread while no other thread runs\n"
+        "  threads      acts on the entire process; a `context.scope` accepts it only in the main thread while no other thread runs\n"
         "  MindSpore    since 1.5\n"
         "  example      set_context(pynative_synchronize=True)\n\n"
     )
@@ -108,7 +108,7 @@ def test_the_page_of_an_option(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_page_of_an_option_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert listing.run(["device_tagret"]) == 2
-    assert capsys.readouterr().err == "torchspore context device_tagret: there is no such option.\n\nhint: did you mean device_target?\n"
+    assert capsys.readouterr().err == "torchspore context device_tagret: this option does not exist.\n\nhint: did you mean device_target?\n"
 
 
 def test_every_declaration_is_complete() -> None:

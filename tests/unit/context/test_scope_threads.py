@@ -69,7 +69,7 @@ def test_refused_while_another_thread_runs(option: dict[str, Any]) -> None:
         thread.join()
     assert effects() == before
     assert str(caught.value) == (
-        f"scope({name}={value!r}): {name} acts on the whole process, and a scope would change it while other threads run (trainer).\n\n"
+        f"scope({name}={value!r}): {name} acts on the entire process, and a scope would change it while other threads run (trainer).\n\n"
         f"hint: write set_context({name}={value!r}) outside of scopes, before the threads start."
     )
 

@@ -21,7 +21,7 @@ def mnist(folder: Path, images: bytes, labels: bytes = struct.pack(">II", 2049, 
 
 @pytest.mark.parametrize("shape", [(1 << 31, 1 << 31, 1 << 31), (1 << 31, 1 << 31, 4), (1, 28, 29), (0xFFFFFFFF,) * 3])
 def test_an_idx_file_is_as_large_as_its_head_says(tmp_path: Path, shape: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match=r"train-images-idx3-ubyte: 16 bytes: expected \d+, as its head says"):
+    with pytest.raises(ValueError, match=r"train-images-idx3-ubyte: 16 bytes: expected \d+, as its header states"):
         mnist(tmp_path, struct.pack(">IIII", 2051, *shape))
 
 

@@ -116,8 +116,9 @@ def damaged(path: Path, at: int, content: bytes) -> None:
 
 
 @pytest.mark.parametrize(("at", "content", "match"), [
-    (0, b"\xff" * 8, "a MindRecord file"), (0, bytes(8), "a MindRecord file"), (8, b"[", "a header that is none"),
-    (20, b"\xff\xfe", "a header that is none"), (1 << 14, b"\xff" * 8, "row 0: a length of"), ((1 << 14) + 8, b"\xff" * 8, "row 0"),
+    (0, b"\xff" * 8, "a MindRecord file"), (0, bytes(8), "a MindRecord file"), (8, b"[", "a header that is not MindRecord's"),
+    (20, b"\xff\xfe", "a header that is not MindRecord's"), (1 << 14, b"\xff" * 8, "row 0: a length of"),
+    ((1 << 14) + 8, b"\xff" * 8, "row 0"),
     ((1 << 14) + (1 << 15) + 8, b"\xc1", "row 0"), ((1 << 14) + (1 << 15) + 8, b"\xdf\xff\xff\xff\xff", "row 0"),
     ((1 << 14) + (1 << 15) + 8, b"\x90", "row 0"),
 ])

@@ -49,11 +49,11 @@ def test_mnist_cut_short(tmp_path: Path) -> None:
     path.write_bytes(content[:-100])
     assert (
         message_of(tmp_path, ValueError)
-        == "FOLDER/train-images-idx3-ubyte: 4620 bytes: expected 4720, as its head says; the file is cut short."
+        == "FOLDER/train-images-idx3-ubyte: 4620 bytes: expected 4720, as its header states; the file is truncated."
     )
     path.write_bytes(content[:7])
     assert (
-        message_of(tmp_path, ValueError) == "FOLDER/train-images-idx3-ubyte: 7 bytes: expected a head of 16 bytes; the file is cut short."
+        message_of(tmp_path, ValueError) == "FOLDER/train-images-idx3-ubyte: 7 bytes: expected a header of 16 bytes; the file is truncated."
     )
 
 
@@ -87,7 +87,7 @@ def test_cifar(tmp_path: Path) -> None:
     (tmp_path / "train.bin").write_bytes(bytes(3074 * 2))
     assert list(rows(ds.Cifar100Dataset(str(tmp_path), "train"))[0]) == ["image", "coarse_label", "fine_label"]
     (tmp_path / "data_batch_2.bin").write_bytes(b"1234")
-    with pytest.raises(ValueError, match=r"data_batch_2\.bin: 4 bytes: expected a multiple of 3073; the file is cut short\."):
+    with pytest.raises(ValueError, match=r"data_batch_2\.bin: 4 bytes: expected a multiple of 3073; the file is truncated\."):
         rows(ds.Cifar10Dataset(str(tmp_path), "train"))
     with pytest.raises(FileNotFoundError, match="no file for usage='test'"):
         rows(ds.Cifar10Dataset(str(tmp_path), "test"))

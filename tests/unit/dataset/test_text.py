@@ -111,7 +111,7 @@ MESSAGES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "encoding": (
         lambda: text.to_bytes(np.array(["a"]), "zz"), ValueError,
-        "to_bytes(encoding='zz'): expected an encoding that Python knows.\n\nhint: write 'utf8'.",
+        "to_bytes(encoding='zz'): expected an encoding that Python supports.\n\nhint: write 'utf8'.",
     ),
     "jieba": (
         lambda: text.JiebaTokenizer("no", "no"), ValueError,

@@ -31,7 +31,7 @@ def test_a_damaged_head_is_named(tmp_path: Path, at: int) -> None:
     content = bytearray(Path(tfrecord_files.write(tmp_path / "rows", range(3))).read_bytes())
     content[at] ^= 1
     (tmp_path / "rows").write_bytes(content)
-    with pytest.raises(ValueError, match=r"rows: no record at byte 0: expected a whole file of TFRecord"):
+    with pytest.raises(ValueError, match=r"rows: no record at byte 0: expected a complete TFRecord file"):
         ds.TFRecordDataset(str(tmp_path / "rows"))
 
 

@@ -43,7 +43,7 @@ def test_lines_that_are_not_there(tmp_path: Path, line: int) -> None:
 def test_boxes_are_drawn(tmp_path: Path) -> None:
     looks: dict[str, Any] = {"class_names": ["cat", "dog"], "show": False, "thickness": 1}
     out = imshow_det_bbox(PICTURE, BOX, LABEL, out_file=str(tmp_path / "a.png"), **looks)
-    assert out[6, 10].tolist() == [0, 255, 0] and out[30, 50].tolist() == [200, 200, 200]
+    assert out[16, 20].tolist() == out[10, 5].tolist() == [0, 255, 0] and out[30, 50].tolist() == [200, 200, 200]
     assert (tmp_path / "a.png").stat().st_mode & 0o77 == 0
     turned = imshow_det_bbox(PICTURE.transpose(2, 0, 1), BOX, LABEL, out_file=str(tmp_path / "b.png"), **looks)
     assert np.array_equal(out, turned)

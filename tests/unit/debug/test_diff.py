@@ -73,7 +73,7 @@ def test_the_first_operator_that_departs_is_named_with_its_line_and_inputs(tmp_p
     name = "Default/network-WithLossCell/_backbone-Net/Mul-op0"
     assert f"first to depart: iteration 1, {name}\n  at {__file__}:{SLIP}\n" in text
     assert "6 of 6 elements depart" in text and "6 NaN" in text
-    assert "input 0: equal in every bit" in text and "its inputs agree: this operator itself gives another result." in text
+    assert "input 0: equal in every bit" in text and "its inputs agree: this operator itself returns a different result." in text
     code, text = compared(good, bad, "--json", "--all")
     record = json.loads(text)
     assert code == 1 and record["first_departing"]["operator"] == name and record["first_departing"]["line"] == f"{__file__}:{SLIP}"

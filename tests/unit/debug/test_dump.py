@@ -142,7 +142,7 @@ def test_the_file_of_settings_says_which_operators_iterations_and_figures(tmp_pa
     extra = {"MINDSPORE_DUMP_CONFIG": str(tmp_path / "dump.json")}
     ran = processes.torchspore("explain", "program.py", cwd=tmp_path, extra=extra)
     assert ran.code == 0, ran.err
-    assert "common_dump_settings.kernals is no member of dump settings and is not used; common_dump_settings.kernels is one." in ran.err
+    assert "common_dump_settings.kernals is not a member of dump settings and is not used; common_dump_settings.kernels is one." in ran.err
     assert "dump: no operator that ran matches 'MatMul-op7' of kernels" in ran.err
     assert "graphs run at O0" in ran.out and "trans_flag: tensors have the layout that the program gives them" in ran.out
     folder = tmp_path / "dump" / "rank_0" / "ResNet50" / "0"

@@ -140,7 +140,7 @@ def test_a_file_that_cannot_be_created_is_reported_once_and_the_screen_is_used(
     ms.set_context(mode=mode, print_file_path=str(file))
     for _ in range(2):
         Prints()(Tensor([1.0]))
-    assert len(user_texts) == 1 and f"{file} can't be made (" in user_texts[0] and "ops.Print writes to the screen" in user_texts[0]
+    assert len(user_texts) == 1 and f"{file} can't be created (" in user_texts[0] and "ops.Print writes to the screen" in user_texts[0]
     assert user_texts[0].startswith(f"{__file__}:{inspect.getsourcelines(Prints.construct)[1] + 1}: ")
     assert capfd.readouterr().out.splitlines()[0] == "x"
 

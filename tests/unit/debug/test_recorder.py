@@ -47,7 +47,7 @@ ERRORS = {
                   "and Int32. [operator MatMul]"),
     "memory": (1, "out of memory: torchspore.errors.OutOfMemory: train.py:23: ones("),
     "term": (-15, "SIGTERM: SIGTERM ended the program at train.py:24"),
-    "kill": (-9, "killed: the program ended without a message: SIGKILL (kill -9), another signal that nobody caught, or os._exit"),
+    "kill": (-9, "killed: the program ended without a message: SIGKILL (kill -9), another signal without a handler, or os._exit"),
     "crash": (-11, "crash: Segmentation fault at train.py:26"),
 }
 GRAPH = {"crash", "error", "kill"}

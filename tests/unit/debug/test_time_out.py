@@ -126,7 +126,7 @@ def test_what_is_no_operator_or_has_no_limit_goes_on(run: Callable[..., Run], tm
     (tmp_path / "patient.py").write_text(PATIENT)
     ran = run("explain", "patient.py", extra=WITHOUT_NATIVE)
     assert (ran.code, ran.out.splitlines()[0]) == (0, "done")
-    assert ("applied: the program is ended where an operator or a step of its data takes more than 900 s; operators of the front end alone "
+    assert ("applied: the program ends if an operator or a step of its data takes more than 900 s; operators of the front end alone "
             "are watched, not those in graphs and gradients (TORCHSPORE_NO_NATIVE=1)") in ran.out
 
 

@@ -175,8 +175,8 @@ def test_a_rank_of_a_launcher_that_is_not_known_does_not_train_for_itself(rank: 
     with pytest.raises(ValueError) as caught:
         environment.read({rank: "1", "FLUX_JOB_SIZE": "2"})
     assert str(caught.value) == (
-        f"init(): {rank}=1, of a launcher that is not known here: expected RANK and WORLD_SIZE beside it, or each process would train for "
-        f"itself.\n\nhint: mpirun -n 2 sh -c 'RANK=${rank} WORLD_SIZE=2 torchspore run SCRIPT', or torchspore workers -n 2 SCRIPT."
+        f"init(): {rank}=1, of a launcher that is not known here: expected RANK and WORLD_SIZE too, or each process would train "
+        f"separately.\n\nhint: mpirun -n 2 sh -c 'RANK=${rank} WORLD_SIZE=2 torchspore run SCRIPT', or torchspore workers -n 2 SCRIPT."
     )
 
 

@@ -125,7 +125,7 @@ def test_memory_is_read_from_the_device(kind: str) -> None:
 
 def test_the_limit_of_memory_acts(kind: str) -> None:
     set_context(device_target="GPU", max_device_memory="2GB")
-    assert outcome("max_device_memory").startswith("applied: torch takes at most 2.0 GiB")
+    assert outcome("max_device_memory").startswith("applied: torch allocates at most 2.0 GiB")
     calls = [call for call in getattr(torch, kind).calls if call[0] == "set_per_process_memory_fraction"]
     assert calls[-1][:2] == ("set_per_process_memory_fraction", 0.25)
     cause = torch.OutOfMemoryError("XPU out of memory. Tried to allocate 4.00 GiB") if kind == "xpu" else RuntimeError(
@@ -139,7 +139,7 @@ SWITCHES = {
     "matmul_allow_tf32": ({"gpu_config": {"matmul_allow_tf32": True}}, "TF32 is a format of NVIDIA's matrix units"),
     "conv_fprop_algo": ({"gpu_config": {"conv_fprop_algo": "performance"}}, "the algorithms are cuDNN's"),
     "conv_dgrad_algo": ({"gpu_config": {"conv_dgrad_algo": "algo_1"}}, "the algorithms are cuDNN's"),
-    "mempool_block_size": ({"mempool_block_size": "2GB"}, "only the allocators of CUDA and ROCm take a step"),
+    "mempool_block_size": ({"mempool_block_size": "2GB"}, "only the allocators of CUDA and ROCm have a step"),
 }
 
 

@@ -321,7 +321,7 @@ def test_folders_that_can_not_be(path: str, kind: type[Exception], reason: str) 
         set_offload_context({"offload_path": path})
     assert str(raised.value) == (
         f"set_offload_context(offload_path={path!r}): {reason}.\n\n"
-        "hint: name a folder that you may write to; only its last part is made where it is missing."
+        "hint: name a folder that you may write to; only its last component is created if it is missing."
     )
 
 
@@ -336,7 +336,7 @@ def test_a_folder_that_is_gone_when_it_is_needed(tmp_path: Path) -> None:
         (tmp_path / "above").mkdir()
         set_offload_context({"offload_path": str(tmp_path / "above/offload")})
         (tmp_path / "above").rmdir()
-        with pytest.raises(OffloadFailed, match=r"no file can be made in .*above/offload: No such file or directory"):
+        with pytest.raises(OffloadFailed, match=r"cannot create a file in .*above/offload: No such file or directory"):
             ms.grad(deep)(Tensor(ROWS))
 
 

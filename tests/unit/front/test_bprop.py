@@ -108,8 +108,8 @@ def test_one_gradient_too_few_is_refused() -> None:
 
 @pytest.mark.parametrize(("hook", "kind", "text"), [
     (3, TypeError, "Tensor.register_hook(3): expected a function of a gradient, got int."),
-    (lambda gradient: 3, RuntimeError, "register_hook: expected the hook to give a Tensor or None, got int."),
-    (lambda gradient: gradient.sum(), RuntimeError, "register_hook: expected the hook to give a gradient of the shape (2,), got ()."),
+    (lambda gradient: 3, RuntimeError, "register_hook: expected the hook to return a Tensor or None, got int."),
+    (lambda gradient: gradient.sum(), RuntimeError, "register_hook: expected the hook to return a gradient of the shape (2,), got ()."),
 ])
 def test_a_hook_on_a_gradient_says_what_is_wrong(hook, kind, text):
     def hooked(x):

@@ -36,7 +36,7 @@ def test_bad_arguments() -> None:
         hal.is_available("TPU")
     with pytest.raises(TypeError, match="a str, got int"):
         hal.device_count(1)
-    with pytest.raises(ValueError, match="none is negative"):
+    with pytest.raises(ValueError, match="no negative number"):
         hal.get_device_name(-1, "CPU")
     with pytest.raises(TypeError, match="an int, got str"):
         hal.get_device_name("0", "CPU")

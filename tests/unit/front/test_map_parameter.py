@@ -114,6 +114,6 @@ def test_what_it_refuses(tmp_path: Path) -> None:
     refused(lambda: MapParameter(evict_filter_value=3), ValueError,
             "MapParameter(evict_filter_value=3): expected 9223372036854775807: no key is evicted here.")
     refused(lambda: ms.save_checkpoint({"table": table}, str(tmp_path / "net.ckpt")), TypeError, (
-        "save_checkpoint of the MapParameter 'table': expected Tensors: a checkpoint has no place for its keys."
+        "save_checkpoint of the MapParameter 'table': expected Tensors: a checkpoint cannot store its keys."
         "\n\nhint: write choice_func=... to leave it out, and save table.export_data() separately."
     ))

@@ -53,6 +53,6 @@ def test_what_is_one_file_here_may_have_modules_there() -> None:
 
 def test_what_a_module_takes_for_its_own_use_is_not_offered() -> None:
     offered = listing.offered()
-    assert "mindspore.mint.shared" not in offered and "mindspore.ops.synchronized" not in offered
+    assert "mindspore.mint.shared" not in offered and "mindspore.ops.collectives.synchronized" not in offered
     assert not {"constant", "as_index", "sizes"} & offered["mindspore.mint"]
     assert not {"bridged", "error_boundary", "missing", "mint", "primitive_class"} & offered["mindspore.ops.auto_generate"]

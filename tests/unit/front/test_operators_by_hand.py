@@ -155,7 +155,7 @@ def test_a_status_knows_what_it_depends_on(value: float, mode: int) -> None:
 
 
 def test_a_status_of_nothing_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"NPUGetFloatStatus\(x: Float32\[8\]\): expected a status that depends on something"):
+    with pytest.raises(ValueError, match=r"NPUGetFloatStatus\(x: Float32\[8\]\): expected a status that depends on a value"):
         ops.NPUGetFloatStatus()(ops.NPUAllocFloatStatus()())
 
 

@@ -75,7 +75,7 @@ def test_dlpack_cannot_carry_a_gradient(mode: int, leave: Callable[[Any], Any]) 
     with pytest.raises(RuntimeError) as caught:
         ms.grad(lambda a: (leave(a), a.sum())[1])(X)
     assert str(caught.value) == (
-        "DLPack inside a gradient of MindSpore: expected a value that takes no part in it, because the gradient would be lost.\n\n"
+        "DLPack inside a gradient of MindSpore: expected a value that is detached from it, because the gradient would be lost.\n\n"
         "hint: use torchspore.to_torch and from_torch, which carry the gradient, or ops.stop_gradient(x)."
     )
     assert torch.from_dlpack(X).tolist() == [0.0, 1.0, 2.0]

@@ -28,7 +28,7 @@ def test_the_message(name: str, mode: int) -> None:
     assert Path(location.partition(":")[0]).name == Path(__file__).name
     assert rest == (
         f"the gradient of {shown} is not defined.\n\n"
-        "hint: write ops.stop_gradient(x) for what it takes, or take the gradient by other values."
+        "hint: write ops.stop_gradient(x) for its inputs, or differentiate with respect to other values."
     )
 
 

@@ -228,6 +228,6 @@ def test_a_status_of_eight_ints_knows_of_what_it_depends_on(mode: int) -> None:
 
 def test_what_a_status_of_eight_ints_refuses() -> None:
     get = math_ops.NPUGetFloatStatusV2()
-    refused(lambda: get(Tensor(np.zeros(8, np.int32))), ValueError, "expected a status that depends on something")
+    refused(lambda: get(Tensor(np.zeros(8, np.int32))), ValueError, "expected a status that depends on a value")
     refused(lambda: get(Tensor(np.zeros(8, np.float32))), TypeError, "expected a status of int32, got Float32.")
     refused(lambda: get(Tensor(np.zeros(4, np.int32))), ValueError, "expected a status of shape (8,), got (4,).")

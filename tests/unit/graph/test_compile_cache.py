@@ -48,9 +48,9 @@ from net import Net
 print(float(Net()(Tensor(np.full((256, 64), 0.01, np.float32)))))
 """
 CACHE_FOLDER = "cache/rank_0/graph_cache"
-FIRST = 'nothing is kept for Net.construct of {net}'
-HIT = 'Net.construct of {net} is found in'
-CHANGED = '{net} has changed since Net.construct of {net} was kept'
+FIRST = 'nothing is stored for Net.construct of {net}'
+HIT = 'Net.construct of {net} is in'
+CHANGED = '{net} has changed since Net.construct of {net} was stored'
 
 
 class Small(nn.Cell):
@@ -110,7 +110,7 @@ def test_load_takes_the_graph_as_it_was_stored(run: Program, program: Path) -> N
     out, _ = once(run, program, save)
     (program / "net.py").write_text(NET.replace("* 2", "* 3"))
     old, message = once(run, program, load)
-    assert old == out and "runs as it was kept" in message
+    assert old == out and "runs as it is stored" in message
     new, _ = once(run, program, save)
     assert new != out
     assert once(run, program, load)[0] == new
@@ -201,7 +201,7 @@ def notes() -> list[str]:
 def test_explain_says_where(cached: Path) -> None:
     Small()(X)
     rows = {row[0]: row[3] for row in explain.rows()}
-    assert rows["enable_compile_cache"] == rows["compile_cache_path"] == f"applied: graphs and kernels are kept in {cached}"
+    assert rows["enable_compile_cache"] == rows["compile_cache_path"] == f"applied: graphs and kernels are stored in {cached}"
 
 
 def test_a_tried_folder_holds_nothing_of_the_trial(cached: Path) -> None:

@@ -127,13 +127,13 @@ def test_without_jit_compile_no_kernel_is_written() -> None:
         ms.set_context(mode=ms.GRAPH_MODE, jit_config={"jit_level": level}, ascend_config={"jit_compile": False})
         with inductor.compiled_by(kernel_compilers.nobody):
             assert np.allclose(Two()(x).asnumpy(), Two()(x).asnumpy())
-    assert outcome("ascend_config") == "applied: jit_compile: graphs run ready-made kernels, nothing is compiled"
+    assert outcome("ascend_config") == "applied: jit_compile: graphs run existing kernels, nothing is compiled"
 
 
 def test_jit_compile_at_o0_says_that_nothing_is_compiled() -> None:
     ms.set_context(mode=ms.GRAPH_MODE, ascend_config={"jit_compile": True})
     Two()(X)
-    assert outcome("ascend_config") == "no effect here: jit_compile: graphs at O0 run ready-made kernels in any case; jit_level O1 compiles"
+    assert outcome("ascend_config") == "no effect here: jit_compile: graphs at O0 run existing kernels in any case; jit_level O1 compiles"
 
 
 INDEX = Tensor([1, 7], ms.int32)

@@ -151,7 +151,7 @@ def test_pynative_runs_and_explain_says_that_it_has_no_effect() -> None:
 
 
 @pytest.mark.parametrize(("mode", "message", "outcome"), [
-    ("GRAPH_MODE", "True\n", "applied: calls in GRAPH_MODE compile, run nothing and give None"),
+    ("GRAPH_MODE", "True\n", "applied: calls in GRAPH_MODE compile, run nothing and return None"),
     ("PYNATIVE_MODE", "False\n", "no effect here: PYNATIVE_MODE compiles no graph"),
 ])
 def test_the_environment_switches_it_on(run: Program, tmp_path: Path, mode: str, message: str, outcome: str) -> None:

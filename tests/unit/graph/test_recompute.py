@@ -82,7 +82,7 @@ def test_memory_falls(mode: int, tmp_path: Path) -> None:
         step(x)
         peaks.append(most(lambda step=step, x=x: step(x), tmp_path))
     assert peaks[1] < 0.5 * peaks[0], peaks
-    assert "Block: 12 values of each call are computed again in the backward pass, not kept" in effects.notes()["recomputation"]
+    assert "Block: 12 values of each call are not stored; the backward pass computes them again" in effects.notes()["recomputation"]
 
 
 def test_a_graph_recomputes_after_the_backward_pass_has_begun() -> None:
@@ -185,16 +185,16 @@ def test_what_changes_from_run_to_run_is_reported() -> None:
         ms.grad(net)(Tensor([1.0]))
     assert str(caught.value) == (
         "recompute: Fickle computed 1 values for the backward pass when it ran again, 2 before."
-        "\n\nhint: what it computes may depend on its inputs and Parameters only."
+        "\n\nhint: its results may depend on its inputs and Parameters only."
     )
 
 
 @pytest.mark.parametrize(("options", "kind", "message"), [
-    ({"mp": True}, ValueError, "recompute(mp=True): there is no such option.\n\nhint: there are mp_comm_recompute, "
+    ({"mp": True}, ValueError, "recompute(mp=True): this option does not exist.\n\nhint: there are mp_comm_recompute, "
      "parallel_optimizer_comm_recompute, recompute_slice_activation."),
     ({"mp_comm_recompute": 3}, TypeError, "recompute(mp_comm_recompute=3): expected a bool, got int."),
     ({"use_reentrant": 3}, TypeError, "recompute(use_reentrant=3): expected a bool, got int."),
-    ({"context_fn": 3}, TypeError, "recompute(context_fn=3): expected a function that gives two contexts."),
+    ({"context_fn": 3}, TypeError, "recompute(context_fn=3): expected a function that returns two contexts."),
 ])
 def test_wrong_options(options: dict[str, Any], kind: type[Exception], message: str) -> None:
     with pytest.raises(kind) as caught:

@@ -112,7 +112,7 @@ def test_a_file_that_can_not_be_written_is_reported_once(run: Program, program: 
         "import os\nreal = os.access\nos.access = lambda p, m: not str(p).endswith('net.py') and real(p, m)\n"
     )
     ran = run_saving(run, program, PYTHONPATH=str(program))
-    assert ran.err.count("support_binary: the source of graphs can't be kept in") == 1
+    assert ran.err.count("support_binary: the source of graphs can't be stored in") == 1
     assert "hint: make the file writable, run it once, and then compile it." in ran.err
     assert (program / "net.py").read_text() == NET
 
@@ -120,7 +120,7 @@ def test_a_file_that_can_not_be_written_is_reported_once(run: Program, program: 
 @pytest.mark.slow
 def test_explain_and_strict_mode(run: Program, program: Path) -> None:
     explained = run("explain", "main.py", extra={"MS_SUPPORT_BINARY": "1"})
-    assert f"the source of 1 functions was kept in {program}/net.py" in explained.out or "applied: each graph's source" in explained.out
+    assert f"the source of 1 functions was stored in {program}/net.py" in explained.out or "applied: each graph's source" in explained.out
     plain = MAIN.replace("GRAPH_MODE, jit_syntax_level=ms.STRICT", "PYNATIVE_MODE").replace("net.sign(Tensor([-2.0]))", "2.0")
     (program / "main.py").write_text(plain)
     refused = run("run", "main.py", extra={"MS_SUPPORT_BINARY": "1", "TORCHSPORE_STRICT": "1"})

@@ -86,7 +86,7 @@ def test_the_calls_are_torchs_own() -> None:
 
 def test_the_share_of_the_card_is_set_when_it_is_first_used(card: Card) -> None:
     set_context(max_device_memory="2GB")
-    assert outcome_text("max_device_memory") == "applied: torch takes at most 2.0 GiB of the device's memory, or all that it has"
+    assert outcome_text("max_device_memory") == "applied: torch allocates at most 2.0 GiB of the device's memory, at most all of it"
     set_context(max_device_memory="100GB")                # a second limit before the first use: the last one counts
     assert card.fractions == []
     for call in card.waiting:
@@ -135,7 +135,7 @@ def test_the_pool_of_a_card_grows_by_the_step(card: Card, restored_allocator: No
         return os.environ["PYTORCH_NPU_ALLOC_CONF"].replace("expandable_segments:True", "roundup_power2_divisions:[256:1,512:2]")
 
     set_context(mempool_block_size="1.5GB")
-    assert outcome_text("mempool_block_size") == "applied: torch takes the device's memory in steps of 1.5 GiB"
+    assert outcome_text("mempool_block_size") == "applied: torch allocates the device's memory in steps of 1.5 GiB"
     assert now() == "roundup_power2_divisions:[256:1,512:2],large_segment_size_mb:1536"
     set_context(max_device_memory="1GB", mempool_block_size="2GB")            # a step is never more than there may be
     assert now() == "roundup_power2_divisions:[256:1,512:2],large_segment_size_mb:1024"

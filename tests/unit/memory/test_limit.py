@@ -188,7 +188,7 @@ def test_a_limit_under_attack(run: Program, tmp_path: Path) -> None:
     assert ran.code == 0, ran.err
     first, backward, late, _, hint = ran.out.splitlines()
     assert first == ("applied: Tensors on the CPU may take 64.0 MiB from here on, and what goes beyond is an error; "
-                     "the 3.9 KiB of Tensors that were made before are not counted")
+                     "the 3.9 KiB of Tensors that were created before are not counted")
     assert backward == "train.py:29: out of memory: 11.4 MiB more were requested by mul"
     assert late == "set_context(max_device_memory='2GB'): too late, the device was first used at train.py:29."
     assert hint == "hint: move this call above that line."

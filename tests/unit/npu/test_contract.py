@@ -92,8 +92,8 @@ def test_ascend_config_becomes_calls_of_torch_npu(run: Callable[..., Run], tmp_p
         "[('set_deterministic_level', {'level': 0})]",
         "refused []",
         "matmul_allow_hf32 = applied: products of float32 may use HF32",
-        "jit_compile = applied: ready-made operators run, nothing is compiled",
-        "hccl_watchdog = applied: nobody watches the collectives",
+        "jit_compile = applied: existing kernels run, nothing is compiled",
+        "hccl_watchdog = applied: collectives are not watched",
         "ge_options = no effect here: PYNATIVE_MODE compiles no graph",
     ], ran.err
 

@@ -84,6 +84,7 @@ def write(folder: Path, files: dict[str, str] = FILES) -> Path:
     return folder
 
 
+@pytest.mark.needs("ruff")
 def test_a_package_is_ported_with_the_modules_that_it_imports(tmp_path: Path) -> None:
     source = write(tmp_path / "source") / "zoo/models/net.py"
     assert command.run([f"{source}:net", "--args", "classes=4", "--example", "2,3,8,8", "--out", str(tmp_path / "out")]) == 0

@@ -98,6 +98,6 @@ def test_a_folder_and_a_missing_path(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert command.run(["view", str(tmp_path), "--no-open", "--output", str(tmp_path / "no" / "x.html")]) == 2
     assert "can't be written" in capsys.readouterr().err
     assert command.run(["view", str(tmp_path / "nothing")]) == 2
-    assert "there is no such file or folder" in capsys.readouterr().err
+    assert "this file or folder does not exist" in capsys.readouterr().err
     assert command.run(["veiw", "x"]) == 2
     assert "expected view" in capsys.readouterr().err

@@ -64,5 +64,5 @@ def test_a_condition_on_an_argument_with_two_kinds_of_value_is_refused() -> None
             return x if mask is None else x + mask
 
     _split()
-    with pytest.raises(StrategyRefused, match="two kinds of value, as a Tensor decides"):
+    with pytest.raises(StrategyRefused, match="two kinds of value, depending on a Tensor"):
         Net()(Tensor(np.ones((4, 2), np.float32)), Tensor(0.5, ms.float32))

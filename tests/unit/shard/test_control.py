@@ -121,7 +121,7 @@ def test_explain_says_what_runs_unsplit(monkeypatch: pytest.MonkeyPatch) -> None
     Alone()(x)
     text = "\n".join(effects.notes()["distribution"])
     for word, what in (("if", "an if"), ("while", "a loop")):
-        assert f"{statement_line(Mixed, word)} {what} on a Tensor: no rule splits it, each device runs it whole; " in text, text
+        assert f"{statement_line(Mixed, word)} {what} on a Tensor: no rule splits it, so each device runs it on full values; " in text, text
     assert statement_line(Alone, "if") not in text
 
 

@@ -80,7 +80,7 @@ def test_draws_that_depend_on_values_are_reported(monkeypatch: pytest.MonkeyPatc
     _, step = trained(noise=lambda y: ops.random_poisson((1,), Tensor([3.0])).sum(), is_cut=True)
     module = dispatch.graphs(step)[0].split.local.module
     assert not any(node.target is random_numbers.seek for node in module.graph.nodes)
-    assert any("each stage draws random numbers of its own" in line for line in effects.notes()["distribution"])
+    assert any("each stage draws separate random numbers" in line for line in effects.notes()["distribution"])
 
 
 def test_states_are_those_of_the_draws() -> None:

@@ -79,8 +79,8 @@ def test_none_may_stand_for_a_number_between() -> None:
 
 
 @pytest.mark.parametrize("batch, expected", [
-    (((0, 1), (1, 1)), "expected whole numbers from 1 on, whose product divides 8"),
-    (((-1, 1), (1, 1)), "expected whole numbers from 1 on, whose product divides 8"),
+    (((0, 1), (1, 1)), "expected ints from 1 on, whose product divides 8"),
+    (((-1, 1), (1, 1)), "expected ints from 1 on, whose product divides 8"),
     (((2, 1),), "for input 1 of the batch: expected a tuple of numbers for each input"),
 ])
 def test_a_batch(batch: Any, expected: str) -> None:

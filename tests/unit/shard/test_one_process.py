@@ -78,7 +78,7 @@ def test_a_simulation_level_still_runs_nothing(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("MS_SIMULATION_LEVEL", "0")
     monkeypatch.setenv("RANK_SIZE", "8")
     _set(dataset_strategy="full_batch")
-    with pytest.raises(StrategyRefused, match="a call for 8 devices in one process: expected 8 processes, or one that stands for them"):
+    with pytest.raises(StrategyRefused, match="a call for 8 devices in one process: expected 8 processes, or one that simulates them"):
         _Net()(Tensor(X))
 
 

@@ -181,7 +181,7 @@ def test_a_table_of_unequal_rows_stays_unsplit(monkeypatch: pytest.MonkeyPatch) 
     np.testing.assert_array_equal(net(x).asnumpy(), alone)
     split = dispatch.graphs(net)[0].split
     assert split.sharded_capture.strategies_by_operator()["Gather_table"] == [[1, 1], [1, 4]]
-    assert any("each device holds the whole table" in str(note) for note in effects.notes()["distribution"])
+    assert any("each device stores the full table" in str(note) for note in effects.notes()["distribution"])
 
 
 def test_rows_without_offsets_and_another_name_of_the_attribute(monkeypatch: pytest.MonkeyPatch) -> None:

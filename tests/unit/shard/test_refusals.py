@@ -47,6 +47,6 @@ def test_one_process_has_not_the_parts_of_several(mode: str, monkeypatch: pytest
     with pytest.raises(RuntimeError) as raised:
         step(Tensor(np.ones((4, 4), np.float32)), Tensor(np.ones((4, 4), np.float32)))
     assert str(raised.value).endswith(
-        f"parallel_mode={mode!r} in one process that stands for 4: expected 'semi_auto_parallel' or 'auto_parallel', which split operators."
+        f"parallel_mode={mode!r} in one process that simulates 4: expected 'semi_auto_parallel' or 'auto_parallel', which split operators."
         "\n\nhint: torchspore workers -n 4 SCRIPT runs a process for each part of the batch."
     )

@@ -93,7 +93,7 @@ def _loads(path: Path, content: bytes) -> bool:
     ("content", "text"),
     [
         (b"hello world" * 10, "field 13 where a file has only parameters"),
-        (b"\x0a\xff\xff\xff\xff\x0f", "it is cut short: 4294967295 bytes are expected at byte 0, 0 are there"),
+        (b"\x0a\xff\xff\xff\xff\x0f", "it is truncated: 4294967295 bytes are expected at byte 0, 0 are there"),
         (b"\x0a\x03\x0a\x01w", "a parameter without a name or a value at byte 2"),
         (b"\x0a\x0c\x0a\x01w\x12\x07\x12\x05Quack", "the parameter 'w' has the type 'Quack', which MindSpore does not have"),
         (

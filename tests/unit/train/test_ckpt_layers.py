@@ -183,7 +183,7 @@ def test_weights_that_fit_two_layers_are_listed(capsys: pytest.CaptureFixture[st
     ms.save_checkpoint(net, "net.ckpt")
     assert ckpt.run(["to-torch", "net.ckpt", "net.pt"]) == 2
     assert capsys.readouterr().err == (
-        "torchspore ckpt: '1.weight': a weight of shape [2, 2, 1, 7] is a Conv1d's or a Conv2d's, and the file does not say which.\n\n"
+        "torchspore ckpt: '1.weight': a weight of shape [2, 2, 1, 7] is a Conv1d's or a Conv2d's; the file does not tell which.\n\n"
         "hint: pass --cell MODULE:FACTORY, or --conv 1d or --conv 2d.\n"
     )
     assert ckpt.run(["to-torch", "net.ckpt", "net.pt", "--conv", "2d"]) == 0

@@ -72,7 +72,7 @@ def test_one_file_needs_no_strategy(tmp_path: Path) -> None:
     net = nn.Dense(4, 8)
     ms.train.load_distributed_checkpoint(net, saved(tmp_path, [FULL]))
     np.testing.assert_array_equal(net.weight.asnumpy(), FULL)
-    with pytest.raises(ValueError, match="train_strategy_filename, which says how they were split"):
+    with pytest.raises(ValueError, match="train_strategy_filename, which states how they were split"):
         ms.load_distributed_checkpoint(net, saved(tmp_path, [FULL, FULL]))
 
 

@@ -113,7 +113,7 @@ def about(shape: object, start: object = 0, end: object = 8, dtype: object = "F3
     tensors(b"{"), (1 << 63).to_bytes(8, "little") + b"{}", b"", b"\x00" * 8,
 ], ids=range(20))
 def test_safetensors_that_are_none_are_named(tmp_path: Path, content: bytes) -> None:
-    with pytest.raises(ValueError, match="a whole file of safetensors"):
+    with pytest.raises(ValueError, match="a complete safetensors file"):
         loaded(tmp_path, content, "safetensors")
 
 
@@ -148,7 +148,7 @@ def test_a_file_that_ends_between_two_parameters_is_reported(tmp_path: Path) -> 
         except ValueError:
             continue
         if length < len(content):
-            with pytest.warns(UserWarning, match=rf"{refused_count + 1} of the net's 6 parameters are in the file.*\n\nhint: the file may be cut short"):  # noqa: E501
+            with pytest.warns(UserWarning, match=rf"{refused_count + 1} of the net's 6 parameters are in the file.*\n\nhint: the file may be truncated"):  # noqa: E501
                 ms.load_checkpoint(str(path), Net())
             refused_count += 1
     assert refused_count == 5

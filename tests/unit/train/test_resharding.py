@@ -241,7 +241,7 @@ def test_a_file_cut_short_is_named_and_nothing_is_written(tmp_path: Path) -> Non
 def test_cuts_that_do_not_divide_are_reported(tmp_path: Path) -> None:
     folder = write_checkpoints(tmp_path / "in", 8)
     strategy_file.write(tmp_path / "t.ckpt", StrategyFile({"w": stored(On((3,), (0, -1)), (16, 32))}))
-    with pytest.raises(ValueError, match=r"'w' of shape \(16, 32\) cut by \(3, 1\): expected cuts that divide the shape"):
+    with pytest.raises(ValueError, match=r"'w' of shape \(16, 32\) split by \(3, 1\): expected numbers of slices that divide the shape"):
         ms.transform_checkpoints(folder, str(tmp_path / "out"), "net", strategy(tmp_path, 8), str(tmp_path / "t.ckpt"))
     assert not (tmp_path / "out").exists()
 

@@ -200,7 +200,7 @@ def _rows(path: Path, troubles: list[str]) -> Iterator[list[str]]:
         with open(path, encoding="utf-8", errors="replace", newline="") as file:
             for number, row in enumerate(csv.reader(_lines(file))):
                 if number > _MOST_LINES:
-                    troubles.append(f"{path}: what comes after line {_MOST_LINES} is left out")
+                    troubles.append(f"{path}: the text after line {_MOST_LINES} is left out")
                     return
                 yield row
     except (OSError, csv.Error) as error:

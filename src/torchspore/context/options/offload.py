@@ -21,7 +21,7 @@ def _size() -> Size:
 
 offload_config = Option(
     kind=Members(), default={}, example="set_offload_context({'offload_param': 'cpu'})",
-    doc="Where data is moved that does not fit on the device, with `memory_offload` ON.",
+    doc="Where data moves that does not fit on the device, with `memory_offload` ON.",
 )
 offload_param = _member("offload_param", Choice("cpu", "disk"), "", "Where the state of optimizers is stored between two steps.")
 offload_checkpoint = _member(
@@ -40,7 +40,7 @@ enable_pinned_mem = _member(
     "enable_pinned_mem", Bool(), True, "Pins the host's memory, so that copies to the device are faster.", _ACCELERATORS,
 )
 auto_offload = _member(
-    "auto_offload", Bool(), True, "Lets the engine decide what is moved and when; off, only what the other keys name is moved.",
+    "auto_offload", Bool(), True, "The engine decides which values move and when. Off: only the values that other keys name move.",
 )
 host_mem_block_size = _member("host_mem_block_size", _size(), "", "The step size by which the pool of host memory grows.", _ACCELERATORS)
 cpu_ratio = _member("cpu_ratio", Float(0.0, 1.0, above=True), 1.0, "The fraction of the host's memory that may be used.", _ACCELERATORS)

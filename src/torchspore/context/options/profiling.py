@@ -21,7 +21,7 @@ profiling_options = Option(
     instead="mindspore.profiler.Profiler", effect="observe.profiling.legacy_option:configure", process_wide=True,
     example="""set_context(profiling_options='{"output": "data", "training_trace": "on"}')""",
     since="0.3",
-    doc="What is profiled, and where it is written. The getter returns the text as it was set.",
+    doc="The subjects of the profile, and its folder. The getter returns the text as it was set.",
 )
 
 
@@ -39,7 +39,7 @@ output = _text("The directory for the results.")
 result_path = _text("An older name of `output`.")
 training_trace = _switch("Times of each step: input, forward and backward, reduction of gradients, update.")
 task_trace = _switch("Start and end of each piece of work on the device.")
-aicpu_trace = _switch("What the device's own CPU did with the input data.")
+aicpu_trace = _switch("What the device's CPU did with the input data.")
 op_trace = _switch("The cost of single operators.")
 fp_point = _text("The operator that marks the start of the forward pass; detected automatically if empty.")
 bp_point = _text("The operator that marks the end of the backward pass; detected automatically if empty.")

@@ -68,7 +68,7 @@ def agree(store: Any, process_info: ProcessInfo, seconds: float) -> None:
         verdict = store.get("verdict").decode()
     except (RuntimeError, OSError):
         raise CommunicationError(with_hint(
-            f"init(): rank {process_info.rank} has met nobody within {seconds:g} s, or rank 0 is gone.", "look at the output of rank 0",
+            f"init(): rank {process_info.rank} reached no process within {seconds:g} s, or rank 0 is gone.", "look at the output of rank 0",
         )) from None
     if verdict:
         raise CommunicationError(f"init() in rank {process_info.rank} of {process_info.size}: {verdict}")

@@ -92,7 +92,7 @@ def _check_launchers(variables: Mapping[str, str]) -> None:
         if variables.get(rank) and variables.get(count, "") != "1":
             error_text = f"init(): {rank}={variables[rank]}, of a launcher that is not known here"
             hint = f"mpirun -n 2 sh -c 'RANK=${rank} WORLD_SIZE=2 torchspore run SCRIPT', or torchspore workers -n 2 SCRIPT"
-            raise ValueError(message(error_text, "RANK and WORLD_SIZE beside it, or each process would train for itself", hint=hint))
+            raise ValueError(message(error_text, "RANK and WORLD_SIZE too, or each process would train separately", hint=hint))
 
 
 def _number(variables: Mapping[str, str], name: str, default: int | None = None) -> int:

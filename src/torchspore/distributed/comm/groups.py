@@ -309,7 +309,7 @@ def process_group(group: Group) -> Any:
             ))
         if not group.key:
             raise ValueError(message(
-                f"an exchange of the program's own over group {group.name!r}, in one process that stands for {group.size}",
+                f"an exchange of the program's own over group {group.name!r}, in one process that simulates {group.size}",
                 "exchanges that strategies make", hint=f"torchspore workers -n {group.size} SCRIPT runs the others too",
             ))
         raise ValueError(message(f"group {group.name!r}", "a group that is still there: destroy_group or release has ended it"))

@@ -41,9 +41,9 @@ def open_store(host: str, port: int, size: int, serves: bool, seconds: float, wa
                 f"{who}: not all of {size} processes came within {seconds:g} s, or the host is not of this machine."
             ) from None
         if "Ping failed" in error_text:
-            raise RendezvousError(f"{who}: what listens there is no store.") from None
+            raise RendezvousError(f"{who}: the server there is not a store.") from None
         raise RendezvousError(
-            with_hint(f"{who}: nobody is there within {seconds:g} s.", "the process with is_master=True serves it")
+            with_hint(f"{who}: no process answered within {seconds:g} s.", "the process with is_master=True serves it")
         ) from None
 
 
@@ -115,7 +115,7 @@ def _rendezvous_error(process_info: ProcessInfo, where: str, serves: bool, secon
         hint = "choose another port (MASTER_PORT, --master_port)"
         return RendezvousError(with_hint(f"init(): {where} is in use by another program than a torchspore run.", hint))
     return RendezvousError(with_hint(
-        f"init(): {who} found nobody at {where} within {seconds:g} s.",
+        f"init(): {who} found no process at {where} within {seconds:g} s.",
         f"{'the scheduler' if process_info.source.startswith('MS_ROLE') else 'rank 0'} must run and be reachable there; "
         "MS_TOPO_TIMEOUT, or --cluster_time_out, says how many seconds to wait",
     ))

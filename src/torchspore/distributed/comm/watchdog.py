@@ -346,7 +346,7 @@ class Watchdog:
         who, other = description or ("another rank is gone", None)
         if other is not None:
             return self._mismatch(*other)
-        hint = "what ended it stands in its own output, worker_N.log under the launcher"
+        hint = "its output, worker_N.log under the launcher, shows what ended it"
         return CommunicationError(with_hint(f"{_at(waiting, self.rank)} when {who}.", hint))
 
     def _describe_lost(self, waiting: Waiting) -> tuple[str, tuple[Waiting, int, dict[str, Any]] | None]:

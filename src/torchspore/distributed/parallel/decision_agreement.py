@@ -6,7 +6,7 @@ from torchspore.distributed.parallel import settings
 from torchspore.errors import CommunicationError
 
 _LONGEST = 160
-_HINT = "evaluate the same data in all processes, or follow a number that they have alike, its mean over them (ops.AllReduce)"
+_HINT = "evaluate the same data in all processes, or use a number that is equal in all of them, such as its mean (ops.AllReduce)"
 
 
 def check_agreement(call: str, decision: str) -> None:

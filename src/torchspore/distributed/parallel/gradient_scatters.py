@@ -153,5 +153,5 @@ def describe_rule() -> str:
     """Return how gradients travel, for the report of the option."""
     limit = _limit()
     if not limit:
-        return "each gradient travels by itself"
+        return "each gradient is sent separately"
     return f"gradients below {SMALL >> 10} KB travel in messages up to {limit / fusion.MEGABYTE:g} MB"

@@ -70,7 +70,7 @@ def report_shares(optimizer: str, parameters: Sequence[Any], shares: Sequence[An
     if not cut and not why_not and effects.has_outcome(_IN + "enable_parallel_optimizer"):
         return                                            # such as LARS around an optimizer that has reported already
     if not cut:
-        why_not = why_not or "no Parameter is large enough, has a first axis that divides, and may be cut"
+        why_not = why_not or "no Parameter is large enough, has a divisible first axis and may be split"
         for name in _SHARES:
             report_option(name, Outcome.no_effect(why_not))
         return
@@ -80,12 +80,12 @@ def report_shares(optimizer: str, parameters: Sequence[Any], shares: Sequence[An
     effects.note(NOTES, how)
     report_option("enable_parallel_optimizer", Outcome.applied(how))
     report_option("optimizer_weight_shard_size", Outcome.applied(f"{share.group.size} processes have a Parameter together"))
-    report_option(_CONFIG + "parallel_optimizer_threshold", Outcome.applied(f"{len(parameters) - len(cut)} Parameters stay whole"))
-    level = "in nn.TrainOneStepCell each process sums the gradients of its own rows" if share.scatters else "gradients are summed whole"
+    report_option(_CONFIG + "parallel_optimizer_threshold", Outcome.applied(f"{len(parameters) - len(cut)} Parameters stay unsplit"))
+    level = "in nn.TrainOneStepCell each process sums the gradients of its rows" if share.scatters else "gradients are summed whole"
     report_option(
-        _CONFIG + "optimizer_level", Outcome.applied(level + ("; weights are whole only while they are used" if share.slices else ""))
+        _CONFIG + "optimizer_level", Outcome.applied(level + ("; weights are complete only while they are used" if share.slices else ""))
     )
-    report_option(_CONFIG + "gradient_accumulation_shard", Outcome.applied("the sum of micro batches is kept for the own rows alone"))
+    report_option(_CONFIG + "gradient_accumulation_shard", Outcome.applied("the sum of micro batches covers this process's rows alone"))
     report_option("comm_fusion.allgather", Outcome.applied(f"new rows travel in messages {fusion.rule('allgather')}"))
     report_option("comm_fusion.reducescatter", Outcome.applied(gradient_scatters.describe_rule()) if share.scatters else Outcome.no_effect(
-        "gradients are summed whole: optimizer_level is 'level1'"))
+        "gradients are summed in full: optimizer_level is 'level1'"))

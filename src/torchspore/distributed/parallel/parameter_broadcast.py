@@ -42,7 +42,7 @@ def begin(parameters: Iterable[Any]) -> None:
     if not STORE.get(OPTION) or is_traced():
         return
     if not settings.is_shared():
-        where = "there is one process" if settings.processes() == 1 else f"{settings.mode()!r} takes equal seeds instead"
+        where = "there is one process" if settings.processes() == 1 else f"{settings.mode()!r} uses equal seeds instead"
         option_effects.report_option(_NAME, Outcome.no_effect(where))
         return
     _forget_others()

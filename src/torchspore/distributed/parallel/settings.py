@@ -60,7 +60,7 @@ def check() -> None:
     together = environment.simulated_size()
     if together > 1 and processes() == 1:
         raise RuntimeError(message(
-            f"parallel_mode={mode()!r} in one process that stands for {together}",
+            f"parallel_mode={mode()!r} in one process that simulates {together}",
             "'semi_auto_parallel' or 'auto_parallel', which split operators",
             hint=f"torchspore workers -n {together} SCRIPT runs a process for each part of the batch",
         ))

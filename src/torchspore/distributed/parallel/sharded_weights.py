@@ -103,7 +103,7 @@ class RowShardedWeight(RowShard):
         if function._schema.is_mutable and isinstance(first, RowShardedWeight):
             name = function._schema.name.removeprefix("aten::")
             raise RuntimeError(message(
-                f"{name} in place on a weight that processes share (optimizer_level 'level3')", "an assignment of a whole value",
+                f"{name} in place on a weight that processes share (optimizer_level 'level3')", "an assignment of a full value",
                 hint="write ops.assign(weight, value)",
             ))
         return function(*tree_map(_full_value, args), **tree_map(_full_value, kwargs or {}))

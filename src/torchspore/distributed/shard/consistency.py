@@ -63,7 +63,7 @@ def agree(inputs: Sequence[Any]) -> None:
     changed += unequal
     if changed:
         names = ", ".join(str(item.name) for item in changed[:3]) + (", .." if len(changed) > 3 else "")
-        effects.note("distribution", f"{len(changed)} Parameters ({names}) were not alike in all processes: those of process 0 are taken")
+        effects.note("distribution", f"{len(changed)} Parameters ({names}) differed between processes: those of process 0 are used")
     for item in new:
         _alike[id(item)] = item
 

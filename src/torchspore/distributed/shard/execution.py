@@ -168,7 +168,7 @@ def _planned(split: Split, *tensors: torch.Tensor) -> list[Any]:
     launch = f"torchspore workers -n {count} SCRIPT"
     if device_count.planned():
         raise StrategyRefused(message(
-            f"a call for {count} devices in one process", f"{count} processes, or one that stands for them",
+            f"a call for {count} devices in one process", f"{count} processes, or one that simulates them",
             hint=f"{launch}, or torchspore run --simulate {count} SCRIPT",
         ))
     if count not in _WARNED:

@@ -16,7 +16,7 @@ from torchspore.engine.tensors.tensor import TensorBase, raw, wrap
 
 def layout_of(strategy: Any, shape: Sequence[int], devices: int) -> TensorLayout:
     """Return the layout for a Tensor of this shape from a tuple of numbers or a Layout. Raises ValueError if it does not fit."""
-    wrote = f"a Tensor of shape {tuple(shape)} cut by {strategy}"
+    wrote = f"a Tensor of shape {tuple(shape)} split by {strategy}"
     if not isinstance(strategy, tuple):
         layout = read(strategy)
         if prod(layout.device_matrix) != devices:

@@ -102,7 +102,7 @@ def stored_value(t: torch.Tensor, sharded_layout: ShardedLayout) -> torch.Tensor
 def equally_split_part(t: ShardedValue, sharded_layout: ShardedLayout) -> torch.Tensor:
     """Return this process's part of a value with the layout of a Parameter. Raises ValueElsewhere for another layout."""
     if t.sharded_layout != sharded_layout:
-        raise t.error_for_operator("set_data of a Parameter that is cut otherwise, by values")
+        raise t.error_for_operator("set_data of a Parameter that is split in another way, by values")
     return t.part
 
 

@@ -11,7 +11,7 @@ from torchspore.base.text import message, short
 TABLES = frozenset({"Gather", "GatherV2", "SparseGatherV2", "EmbeddingLookup"})
 NAMES = ("manual_split", "manual_split_with_offset")
 """The names of the attribute."""
-WHY = "parts of unequal rows are not built, each device holds the whole table; numbers of rows are cut as the strategy says"
+WHY = "parts with unequal rows are not supported, so each device stores the full table; counts of rows are split as the strategy states"
 
 
 def evenly(primitive: Any, strategy: Any, table: tuple[int, ...], args: tuple[Any, ...], devices: int) -> Any:

@@ -15,7 +15,7 @@ from torchspore.distributed.shard.pipeline_parallel import construction
 _IN = "auto_parallel."
 _KINDS = {
     device_count.RANKS: "processes", device_count.SIMULATED: "ranks in this process",
-    device_count.PLANNED: "devices, which this process stands for",
+    device_count.PLANNED: "devices, which this process simulates",
 }
 
 
@@ -40,10 +40,11 @@ def report(split: Any) -> None:
         effects.report(_IN + "search_mode", Outcome.applied(sharded_capture.searched.describe()))
         _report("sharding_propagation", sharded_capture.searched.describe())
     _report("device_num", f"graphs are split over {count}")
-    batch_text = "each process gives its own part of the batch" if sharded_capture.is_cut_by_hand else "the batch is given whole and cut"
+    is_split_by_hand = sharded_capture.is_cut_by_hand
+    batch_text = "each process passes its part of the batch" if is_split_by_hand else "each passes the full batch, which is split"
     is_full_batch = STORE.get(_IN + "dataset_strategy") == "full_batch"
     for name in ("dataset_strategy", "full_batch"):
-        _report(name, "each device is given the whole batch and takes its part" if is_full_batch else batch_text)
+        _report(name, "each device receives the full batch and uses its part" if is_full_batch else batch_text)
     _either("enable_alltoall", f"{kinds.get('all_to_all', 0)} all_to_all", "layouts change by gathering and cutting")
     _either("gradients_mean", "gradients are divided by the devices that hold the same part", "gradients are those of one device")
     _either("gradient_fp32_sync", "terms of gradients of half precision are summed in float32", "they are summed in their own dtype")
@@ -64,7 +65,7 @@ def _shares(split: Any) -> None:
     """Report the outcome of `enable_parallel_optimizer` and its details."""
     if not STORE.get(_IN + "enable_parallel_optimizer"):
         return
-    outcome = Outcome.applied(f"{len(split.sharded_capture.bases)} Parameters are cut once more, with their optimizer's state")
+    outcome = Outcome.applied(f"{len(split.sharded_capture.bases)} Parameters are split once more, with their optimizer's state")
     config = _IN + "parallel_optimizer_config."
     for name in (_IN + "enable_parallel_optimizer", config + "parallel_optimizer_threshold", config + "optimizer_level",
                  config + "gradient_accumulation_shard", _IN + "optimizer_weight_shard_size"):
@@ -82,7 +83,7 @@ def _pipeline(split: Any) -> None:
     _report("pipeline_stages", f"{pipeline.stages} stages of {devices_each} devices: {homes_text}; {sent}")
     effects.note("distribution", f"a pipeline of {pipeline.stages} stages: {homes_text}; {sent}")
     if pipeline.schedule is None:
-        order = "the step has no parts to take turns: no PipelineCell cuts the batch"
+        order = "stages cannot overlap: no PipelineCell splits the batch"
     else:
         most = ", ".join(map(str, pipeline.schedule.in_flight))
         order = (f"stages wait {pipeline.schedule.idle:.0%} of the time if all parts take equally long, "
@@ -93,7 +94,7 @@ def _pipeline(split: Any) -> None:
     segments = STORE.get(_IN + "pipeline_segments")
     _report("pipeline_segments", f"each stage runs {segments} segments of the network by turns; {order}" if segments > 1
             else "each stage runs its Cells in the order in which they are called")
-    _either("pipeline_result_broadcast", "all stages are given the results",
+    _either("pipeline_result_broadcast", "all stages receive the results",
             f"results of more than {construction.SMALL} bytes stay in their stage, elsewhere their values raise ValueElsewhere")
 
 
@@ -105,7 +106,7 @@ def _missing(local: Any) -> None:
         if placed.why:
             parts.append(f"{line} {placed.name}: {placed.why}")
         elif not placed.has_rule and (sent or getattr(placed.node.target, "_opname", "") not in LOWERINGS):
-            parts.append(f"{line} {placed.name}: no rule splits it, each device runs it whole; {sent:,} bytes")
+            parts.append(f"{line} {placed.name}: no rule splits it, so each device runs it on full values; {sent:,} bytes")
     for text in dict.fromkeys(parts):
         effects.note("distribution", text)
 

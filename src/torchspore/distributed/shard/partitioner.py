@@ -385,7 +385,7 @@ def _check_known_lengths(node: Node) -> None:
     if any(isinstance(size, torch.SymInt) for size in sizes):
         what = str(getattr(node.target, "_opname", node.target))
         raise ValueError(f"{node.meta.get(node_metadata.LINE, '')}: " + message(
-            f"{what} in a graph that is split, whose result is as long as values say", "results whose lengths are known before the call",
+            f"{what} in a split graph: the length of its result depends on values", "results whose lengths are known before the call",
             hint="move that line out of construct, or use a mask",
         ))
 

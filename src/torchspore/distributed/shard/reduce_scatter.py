@@ -34,4 +34,4 @@ def scattered(local: LocalGraph) -> None:
         graph.erase_node(source)
         count += 1
     effects.report(_OPTION, Outcome.applied(f"{count} sums are made in parts") if count else Outcome.no_effect(
-        "no sum of the last graph is cut at once: what lies in terms is scattered without it"))
+        "no sum of the last graph is sliced at once: partial sums are scattered without it"))

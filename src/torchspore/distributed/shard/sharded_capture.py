@@ -380,7 +380,7 @@ def _free(mesh: Mesh, layout: Layout, rows: int, most: int) -> tuple[int, ...]:
 def _matrix(counts: tuple[int, ...], devices: int) -> tuple[int, ...]:
     product = math.prod(counts)
     if min(counts, default=1) < 1 or devices % product:
-        raise ValueError(message(f"a strategy {counts} for {devices} devices", f"whole numbers from 1 on, whose product divides {devices}"))
+        raise ValueError(message(f"a strategy {counts} for {devices} devices", f"ints from 1 on, whose product divides {devices}"))
     return (*counts, devices // product)
 
 

@@ -39,7 +39,7 @@ def check(node: Node, values: Mapping[Node, Any]) -> None:
             if source.meta.get(node_metadata.GRADIENT) and not reader.meta.get(node_metadata.GRADIENT) and _is_cut(values.get(source)):
                 name = str(node.target._opname)  # type: ignore[union-attr]
                 raise ValueError(f"{node.meta.get(node_metadata.LINE, '')}: " + message(
-                    f"{name} of what is computed of gradients of Parameters that are cut", "no exchange of the program's own there",
+                    f"{name} of values that depend on gradients of split Parameters", "no exchange of the program's own there",
                     hint=_HINT,
                 ))
             if source not in seen and not _is_flag(source):

@@ -53,7 +53,7 @@ def apply(context: Any, forward: Callable[..., Any], backward: Callable[..., Any
         result = entered(forward(*arguments, **kwargs))
         if context.dirty_tensors or versions != [t._version for t in inputs]:
             raise RuntimeError(message(
-                f"{type(context).__name__}.forward writes into an argument while a gradient is taken", "a result in memory of its own",
+                f"{type(context).__name__}.forward writes into an argument while a gradient is taken", "a result in separate memory",
                 hint="write into x.copy() and return that",
             ))
         results["result"] = result

@@ -9,7 +9,7 @@ from torchspore.engine.memory import limit
 
 _UNDEFINED = re.compile(r"derivative for '?(?:aten::)?_?(\w+?)\d?(?:: \w+)?'? is not implemented")
 _COMPLETE_QR = "not differentiable when mode='complete'"
-_HINT = "write ops.stop_gradient(x) for what it takes, or take the gradient by other values."
+_HINT = "write ops.stop_gradient(x) for its inputs, or differentiate with respect to other values."
 
 
 def translated(cause: RuntimeError) -> BaseException:

@@ -76,10 +76,10 @@ def _on_torch(hook: Callable[[Any], Any]) -> Callable[[torch.Tensor], torch.Tens
         if new_gradient is None:
             return None
         if not isinstance(new_gradient, TensorBase):
-            raise RuntimeError(f"register_hook: expected the hook to give a Tensor or None, got {type(new_gradient).__name__}.")
+            raise RuntimeError(f"register_hook: expected the hook to return a Tensor or None, got {type(new_gradient).__name__}.")
         if raw(new_gradient).shape != gradient.shape:
             shapes = f"{tuple(gradient.shape)}, got {tuple(raw(new_gradient).shape)}"
-            raise RuntimeError(f"register_hook: expected the hook to give a gradient of the shape {shapes}.")
+            raise RuntimeError(f"register_hook: expected the hook to return a gradient of the shape {shapes}.")
         return raw(new_gradient).to(gradient.dtype)
 
     return called

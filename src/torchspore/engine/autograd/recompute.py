@@ -149,10 +149,10 @@ class _Region:
             raise RuntimeError(
                 f"recompute: {self._name} computed {len(self._values)} values for the backward pass when it ran again, "
             f"{self._saved_bytes} before."
-                "\n\nhint: what it computes may depend on its inputs and Parameters only."
+                "\n\nhint: its results may depend on its inputs and Parameters only."
             )
         effects.note(
-            "recomputation", f"{self._name}: {self._saved_bytes} values of each call are computed again in the backward pass, not kept"
+            "recomputation", f"{self._name}: {self._saved_bytes} values of each call are not stored; the backward pass computes them again"
         )
 
     def _collect(self, t: torch.Tensor) -> int:
@@ -163,7 +163,7 @@ class _Region:
         return number
 
     def _refuse(self, _: int) -> torch.Tensor:
-        raise RuntimeError(f"recompute: {self._name} takes a gradient of its own while it runs again.")
+        raise RuntimeError(f"recompute: {self._name} computes a gradient while it runs again.")
 
     @contextmanager
     def _recompute_frame(self) -> Iterator[None]:

@@ -50,8 +50,14 @@ def _gpu() -> Broken | None:
         reason = str(error).strip().partition("\n")[0].rstrip(".")
         if "no NVIDIA driver" in reason.lower() or "found no nvidia driver" in reason.lower():
             return None
+        if "forked subprocess" in reason and not _has_nvidia_driver():
+            return None                        # torch raises this before it looks for a driver, if the parent process has looked for one
         return Broken(f"torch {torch.__version__} can't use it: {reason}", gpu_kinds.TOOLS[kind])
     return None
+
+
+def _has_nvidia_driver() -> bool:
+    return shutil.which("nvidia-smi") is not None or Path("/proc/driver/nvidia").exists()
 
 
 def _npu() -> Broken | None:

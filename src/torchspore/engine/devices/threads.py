@@ -66,7 +66,7 @@ def unbind() -> None:
         _assign_cores(_BINDING.cores)
         _BINDING.cores = None
         _apply_cap()
-        effects.note("threads", "the process has all of its own cores again")
+        effects.note("threads", "the process may use all of its cores again")
 
 
 def _assign_cores(cores: set[int]) -> None:

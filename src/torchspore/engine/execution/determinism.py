@@ -48,7 +48,7 @@ def select(value: str) -> Outcome:
     """
     if value == "ON":
         _switch_on()
-        return Outcome.applied("operators use kernels that give equal bits run for run")
+        return Outcome.applied("operators use kernels that give equal bits in every run")
     _switch_off()
     return Outcome.applied("the fastest kernels are used")
 

@@ -226,7 +226,7 @@ def _policy_rules(around: Frame | None) -> Mapping[str, Rule] | None:
     return rules
 
 
-_IN_PYNATIVE = Outcome.applied("operators that PyNative runs cast their inputs as the policy says, and cast their results back")
+_IN_PYNATIVE = Outcome.applied("PyNative casts the inputs of operators as the policy states, and casts their results back")
 
 
 def computing_from(sources: frozenset[torch.dtype], dtype: torch.dtype) -> Rule:

@@ -80,7 +80,7 @@ class PrintFile:
                     self._open()
                 except OSError as error:
                     self._is_lost = True
-                    _warn(line, f"{self.path} can't be made ({error.strerror or error}); ops.Print writes to the screen.")
+                    _warn(line, f"{self.path} can't be created ({error.strerror or error}); ops.Print writes to the screen.")
             return not self._is_lost
 
     def _append(self, contents: bytes, line: str | None) -> None:
@@ -93,7 +93,7 @@ class PrintFile:
         except OSError as error:
             self._is_full = True
             os.ftruncate(self._handle, self._size)
-            _warn(line, f"{self.path} can't be written any more ({error.strerror}); the program goes on without it, and what is in it "
+            _warn(line, f"{self.path} can't be written any more ({error.strerror}); the program continues without it, and what is in it "
                   "stays readable.")
 
     def _open(self) -> None:
@@ -201,7 +201,7 @@ def _value(contents: bytes, at: int) -> Parsed | Damaged:
     try:
         message_.ParseFromString(contents)
     except DecodeError:
-        return Damaged(f"the value at byte {at} is no text and no tensor", False)
+        return Damaged(f"the value at byte {at} is neither a text nor a tensor", False)
     if message_.HasField("desc"):
         return str(message_.desc)
     kind, dims, content = message_.tensor.tensor_type, list(message_.tensor.dims), message_.tensor.tensor_content

@@ -36,7 +36,7 @@ class Totals:
     def __str__(self) -> str:
         out, back = format_bytes(self.out), format_bytes(self.back)
         text = f"{out} moved out in {self.pieces} pieces, {back} came back, {self.waited:.2f} s waited for"
-        return text + (f"; {format_bytes(self.refused)} stayed, for there is no more room for them" if self.refused else "")
+        return text + (f"; {format_bytes(self.refused)} stayed, because the space is used up" if self.refused else "")
 
 
 totals = Totals()

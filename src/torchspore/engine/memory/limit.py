@@ -82,7 +82,7 @@ def _on_cpu(name: str | None) -> Outcome:
     size = min(int(_gigabytes(name) * GIB), _MOST)
     allocator.limit(size, _option_text(name))
     early = memory_owners.uncounted()
-    without = f"; the {format_bytes(early)} of Tensors that were made before are not counted" if early else ""
+    without = f"; the {format_bytes(early)} of Tensors that were created before are not counted" if early else ""
     return Outcome.applied(f"Tensors on the CPU may take {format_bytes(size)} from here on, and what goes beyond is an error{without}")
 
 
@@ -101,7 +101,7 @@ def count_from_now() -> None:
         return
     _REPORTS.has_warned = True
     if counting():
-        warn("memory on the CPU is counted from here on: Tensors that exist already are left out of the figures.\n\n"
+        warn("memory on the CPU is counted from here on: the figures omit Tensors that exist already.\n\n"
              "hint: set_context(max_device_memory=...) and `torchspore explain` count from the start.")
     else:
         warn(f"the figures of memory on the CPU are 0: {allocator.why_not()}.")
@@ -135,16 +135,16 @@ def _on_accelerator(target: str, name: str | None) -> Outcome:
     torch_private.when_initialized(module, act)
     if name is None:
         return Outcome.applied("as much as the device has")
-    return Outcome.applied(f"torch takes at most {format_bytes(int(_gigabytes(name) * GIB))} of the device's memory, or all that it has")
+    return Outcome.applied(f"torch allocates at most {format_bytes(int(_gigabytes(name) * GIB))} of the device's memory, at most all of it")
 
 
 def grow_by(gigabytes: float) -> Outcome:
     """Apply `mempool_block_size`: the step, in GB, by which torch's pool of an accelerator's memory grows."""
     target = str(STORE.get("device_target"))
     if target == "CPU":
-        return Outcome.no_effect("the CPU has no pool: the C library gives each value memory of its own")
+        return Outcome.no_effect("the CPU has no pool: the C library allocates each value separately")
     chosen = _chosen()
-    why = gpu_kinds.lacks("only the allocators of CUDA and ROCm take a step", gpu_kinds.CUDA, gpu_kinds.ROCM) if target == "GPU" else ""
+    why = gpu_kinds.lacks("only the allocators of CUDA and ROCm have a step", gpu_kinds.CUDA, gpu_kinds.ROCM) if target == "GPU" else ""
     if why:
         return Outcome.no_effect(why)
     step = int(min(gigabytes, _gigabytes(chosen) if chosen is not None else gigabytes) * 1024)
@@ -154,7 +154,7 @@ def grow_by(gigabytes: float) -> Outcome:
         _set_step(target, step)
     except (RuntimeError, ValueError) as error:        # another setting of the program's does not go with it, or torch is too old
         return Outcome.refused(str(error).partition("\n")[0].rstrip("."))
-    return Outcome.applied(f"torch takes the device's memory in steps of {format_bytes(step << 20)}")
+    return Outcome.applied(f"torch allocates the device's memory in steps of {format_bytes(step << 20)}")
 
 
 def _set_step(target: str, megabytes: int) -> None:

@@ -31,14 +31,14 @@ _LIBRARY = _Library()
 def keep_freed_blocks() -> str:
     """Raises glibc's two thresholds; says what came of it."""
     if os.environ.get("TORCHSPORE_MALLOC") == "0":
-        return "malloc thresholds left alone (TORCHSPORE_MALLOC=0)"
+        return "malloc thresholds unchanged (TORCHSPORE_MALLOC=0)"
     if platform.libc_ver()[0] != "glibc":
-        return "malloc thresholds left alone: the C library is not glibc"
+        return "malloc thresholds unchanged: the C library is not glibc"
     if any(name in os.environ.get("LD_PRELOAD", "") for name in ("tcmalloc", "jemalloc", "mimalloc")):
-        return "malloc thresholds left alone: another allocator is preloaded"
+        return "malloc thresholds unchanged: another allocator is preloaded"
     configured = [name for name, word in _GLIBC.items() if name in os.environ and word in os.environ[name]]
     if configured:
-        return f"malloc thresholds left alone: {configured[0]} is set"
+        return f"malloc thresholds unchanged: {configured[0]} is set"
     libc = ctypes.CDLL(None)
     if not (libc.mallopt(_M_MMAP_THRESHOLD, 1 << 30) and libc.mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)):
         return "malloc thresholds refused by the C library"

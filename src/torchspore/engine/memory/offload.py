@@ -236,7 +236,7 @@ def disk() -> Disk:
         _disks.clear()                                  # values in an earlier file keep a reference to it
         disk = _disks[key] = Disk(options.path, options.disk_size, options.queue_depth, options.step)
         if disk.file.is_in_memory:
-            effects.note(NOTES, f"{disk.file.folder} lies in memory itself ({disk.file.kind()}): nothing is gained there")
+            effects.note(NOTES, f"{disk.file.folder} is in memory itself ({disk.file.kind()}): nothing is gained there")
     return disk
 
 
@@ -286,12 +286,12 @@ def _describe() -> str:
         return "auto_offload is off, and offload_checkpoint names nothing that moves"
     if device.type == "cpu":
         if options.values == "cpu":
-            return "values for the backward pass lie in the host's memory already"
+            return "values for the backward pass are in the host's memory already"
         where = f"a file without a name in {options.path}"
     else:
         where = "the host's memory" if options.values != "disk" else f"a file without a name in {options.path}"
     when = "" if options.limit is None else f" while more than {format_bytes(int(_LIMIT_SHARE * options.limit))} is in use"
-    return f"values for the backward pass lie in {where} until they are needed{when}"
+    return f"values for the backward pass are in {where} until they are needed{when}"
 
 
 def report_graph(of_graph: str) -> None:
@@ -318,7 +318,7 @@ def _refused_at_o1() -> Outcome:
 
 
 _SHARED = "Apple's GPU computes in the host's memory, so that moving values there frees nothing"
-_ON_CPU = "on the CPU values that move leave the host's memory, so that none of it is set aside for them"
+_ON_CPU = "on the CPU values that move leave the host's memory, so none of it is reserved for them"
 
 
 def _outcome(name: str, value: Any) -> Outcome:
@@ -392,7 +392,7 @@ def offload_path(path: str) -> Outcome:
         kind, reason = problem
         raise kind(with_hint(
             f"set_offload_context(offload_path={path!r}): {reason}.",
-            "name a folder that you may write to; only its last part is made where it is missing",
+            "name a folder that you may write to; only its last component is created if it is missing",
         ))
     return _outcome("offload_path", path)
 
@@ -401,7 +401,7 @@ def _values(value: Any, is_cpu: bool, uses_disk: bool) -> Outcome:
     if not value:
         return Outcome.applied("left to auto_offload")
     if value == "cpu" and is_cpu:
-        return Outcome.no_effect("on the CPU values lie in the host's memory already")
+        return Outcome.no_effect("on the CPU values are in the host's memory already")
     return Outcome.applied(f"values for the backward pass go to {'disk' if value == 'disk' else 'the host'}")
 
 
@@ -410,14 +410,14 @@ def _state(value: Any, is_cpu: bool, uses_disk: bool) -> Outcome:
         return Outcome.applied("the state of optimizers stays where it is")
     if is_cpu:
         if value == "cpu":
-            return Outcome.no_effect("on the CPU the state of optimizers lies in the host's memory already")
-        return Outcome.applied("the state of optimizers lies in files without names, and leaves memory after each step")
+            return Outcome.no_effect("on the CPU the state of optimizers is in the host's memory already")
+        return Outcome.applied("the state of optimizers is in unlinked files, and leaves memory after each step")
     where = "the host's memory" if value == "cpu" else "files without names, in the host's memory as long as there is room,"
-    return Outcome.applied(f"in PYNATIVE_MODE the state of optimizers lies in {where} between two steps")
+    return Outcome.applied(f"in PYNATIVE_MODE the state of optimizers is in {where} between two steps")
 
 
 def _aio(value: Any, is_cpu: bool, uses_disk: bool) -> Outcome:
-    return _of_disk("threads read and write while the program goes on" if value else "the program waits for each read and write")(
+    return _of_disk("threads read and write while the program continues" if value else "the program waits for each read and write")(
         value, is_cpu, uses_disk,
     )
 
@@ -433,7 +433,7 @@ _MEMBERS: dict[str, Callable[[Any, bool, bool], Outcome]] = {
     "enable_pinned_mem": _of_host_memory("pinned memory of the host: {}"),
     "host_mem_block_size": _of_host_memory("the host's memory is taken in blocks of {}"),
     "cpu_ratio": _of_host_memory("at most the share {} of the host's memory"),
-    "auto_offload": lambda value, *_: Outcome.applied("what lies idle moves" if value else "only what the other keys name moves"),
+    "auto_offload": lambda value, *_: Outcome.applied("idle values move" if value else "only the values that the other keys name move"),
     "hbm_ratio": lambda *_: Outcome.applied(
         f"values move while more than {format_bytes(int(_LIMIT_SHARE * (offload_settings().limit or 0)))} is in use"
     ),

@@ -111,7 +111,7 @@ def on_device(tensors: Sequence[TensorBase], device: torch.device, pinned: bool)
         for p, there in zip(tensors, away):
             p._t = there.copy_(p._t)
         change_counters.rebinds += 1
-        effects.note(offload.NOTES, "the state of optimizers lies in the host's memory between steps")
+        effects.note(offload.NOTES, "the state of optimizers is in the host's memory between steps")
 
 
 def put_away(t: torch.Tensor) -> None:
@@ -203,7 +203,7 @@ os.register_at_fork(before=_before_fork, after_in_parent=_in_parent, after_in_ch
 def _describe_moved() -> str:
     if not _MAPPING.byte_count:
         return ""
-    return f"{format_bytes(_MAPPING.byte_count)} of optimizer state lie in files without names, and leave memory between steps"
+    return f"{format_bytes(_MAPPING.byte_count)} of optimizer state are in unlinked files, and leave memory between steps"
 
 
 def _acts() -> bool:

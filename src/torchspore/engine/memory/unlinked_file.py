@@ -148,7 +148,7 @@ def _opened(folder: str) -> int:
                     is_created = True
                 except FileExistsError:
                     if not os.path.isdir(folder):
-                        raise NotADirectoryError(errno.ENOTDIR, "a file stands in its place") from None
+                        raise NotADirectoryError(errno.ENOTDIR, "a file has its name") from None
             return _nameless(folder)
         except FileNotFoundError as error:
             # Another process of the same program may have taken the folder away again that it made.
@@ -182,8 +182,8 @@ def _nameless(folder: str) -> int:
 
 def _unusable(folder: str, error: OSError) -> OffloadFailed:
     return OffloadFailed(
-        f"set_offload_context(offload_path): no file can be made in {folder}: {error.strerror or error}."
-        "\n\nhint: name a folder that you may write to; it is made where only its last part is missing."
+        f"set_offload_context(offload_path): cannot create a file in {folder}: {error.strerror or error}."
+        "\n\nhint: name a folder that you may write to; its last component is created if it is missing."
     )
 
 

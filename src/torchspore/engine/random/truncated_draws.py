@@ -86,7 +86,7 @@ def _accepted(state: int, shape: tuple[int, int], dtype: Any, trial: Trial) -> t
             row, last, accepted[:], tries[:] = _fill(values, row, np.concatenate(accepted), np.concatenate(tries))
             waiting = accepted[0].size
         elif not new.size and done - last > _MOST_TRIES:
-            raise RuntimeError(f"min and max: none of {_MOST_TRIES} numbers in a row was between them.")
+            raise RuntimeError(f"min and max: not one of {_MOST_TRIES} numbers in a row was between them.")
     return values, minstd_after(start, 4 * (last + 1))
 
 

@@ -64,7 +64,7 @@ class Mesh:
                 reached *= self.sizes[position]
                 position += 1
             if reached != size:
-                raise ValueError(message(f"a device matrix {matrix}", f"one that lies in the grid {self.sizes}"))
+                raise ValueError(message(f"a device matrix {matrix}", f"one that fits into the grid {self.sizes}"))
             axes_found.append(tuple(range(start, position)))
         return tuple(axes_found)
 
@@ -86,7 +86,7 @@ def mesh_of(count: int, matrices: Iterable[tuple[int, ...]] = ()) -> Mesh:
     for above, below in itertools.pairwise(steps):
         if above % below:
             raise ValueError(message(
-                f"the device matrices {bounds[above]} and {bounds[below]} of two operators", "matrices that lie in one grid",
+                f"the device matrices {bounds[above]} and {bounds[below]} of two operators", "matrices that fit into one grid",
                 hint=f"split by the same numbers in the same order, for example both as {bounds[above]}",
             ))
     return Mesh(tuple(above // below for above, below in itertools.pairwise(steps)))

@@ -14,7 +14,7 @@ from torchspore.engine.torch_internals import torch_private
 from torchspore.engine.torch_internals.torch_private import tree_flatten, tree_map
 from torchspore.errors import ValueElsewhere
 
-_HINT = "compute it in the step's graph (@ms.jit, or the Cell that trains), where values are whole; asnumpy() gives this process's part"
+_HINT = "compute it in the step's graph (@ms.jit, or the Cell that trains), where values are full; asnumpy() returns this process's part"
 _UNTAGGED_ELEMENTWISE = frozenset(
     {"alias", "clone", "copy", "detach", "fill", "full_like", "lift_fresh", "ones_like", "_to_copy", "zero", "zeros_like"}
 )
@@ -152,7 +152,7 @@ class ShardedValue(torch.Tensor):
     def error_for_operator(self, name: str) -> ValueElsewhere:
         """Return the error for an operator that needs the parts of other processes."""
         wrote = f"{user_line()}: {name} of a Tensor of shape {self.sharded_layout.shape}, of which each process holds a part"
-        return ValueElsewhere(message(wrote, "an operator that takes each element by itself, beside Tensors that lie alike", hint=_HINT))
+        return ValueElsewhere(message(wrote, "an elementwise operator on Tensors with equal layouts", hint=_HINT))
 
 
 def check_is_complete(name: str, t: torch.Tensor) -> None:
@@ -165,7 +165,7 @@ def _unpickle(part: torch.Tensor, sharded_layout: Any, position: int, count: int
     """Restore a pickled part. Raises ValueElsewhere in a process that stores another part."""
     if (process.world.size, sharded_layout.position(process.world.rank)) != (count, position):
         wrote = f"{user_line()}: unpickling what process {position} of {count} held of a Tensor of shape {sharded_layout.shape}"
-        hint = "mindspore.save_checkpoint, called by all processes, writes whole values; asnumpy() gives the part as an array"
+        hint = "mindspore.save_checkpoint, called by all processes, writes full values; asnumpy() returns the part as an array"
         raise ValueElsewhere(message(wrote, "the process that holds this part, in a run of as many processes", hint=hint))
     return ShardedValue(part, sharded_layout)
 

@@ -253,7 +253,7 @@ def decided(a: Any, b: Any, family: str) -> None:
     marked, other = (a, b) if is_marked(a) else (b, a)
     around = frame()
     if around is not None and (not isinstance(other, torch.Tensor) or is_marked(other) or _differs(marked, other)):
-        around.acts_beside("computes with what is a Tensor or a Python number, as a Tensor decides")
+        around.acts_beside("computes with a value that is a Tensor or a Python number, depending on a Tensor")
 
 
 def _differs(marked: torch.Tensor, other: torch.Tensor) -> bool:

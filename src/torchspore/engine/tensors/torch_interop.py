@@ -63,7 +63,7 @@ def _foreign(what: str, t: torch.Tensor) -> GradientLost:
     """Return the error for a torch tensor that requires a gradient and would get none."""
     return GradientLost(message(
         f"{what} the torch {type(t).__name__} of shape {list(t.shape)}, which requires a gradient, inside a gradient of MindSpore",
-        "torch tensors that require none, because no gradient would reach it",
+        "torch tensors that do not require gradients, because no gradient would reach them",
         hint="call requires_grad_(False) on the torch Module, or take the gradient with torch.autograd",
     ))
 
@@ -161,7 +161,7 @@ def leave(t: torch.Tensor, how: str) -> torch.Tensor:
     """Return `t` for an export that cannot carry a gradient, such as DLPack. Raises GradientLost if `t` takes part in one."""
     if (t.requires_grad and is_recording()) or torch_private.is_transforming():
         raise GradientLost(message(
-            f"{how} inside a gradient of MindSpore", "a value that takes no part in it, because the gradient would be lost",
+            f"{how} inside a gradient of MindSpore", "a value that is detached from it, because the gradient would be lost",
             hint="use torchspore.to_torch and from_torch, which carry the gradient, or ops.stop_gradient(x)",
         ))
     return t

@@ -112,7 +112,7 @@ def check(plan: Any, genes: list[Gene]) -> None:
         raise ValueError(f"{plan!r:.60} is no plan")
     for name, value in plan.items():
         if not any(type(other) is type(value) and other == value for other in values.get(name, ())):
-            raise ValueError(f"{name!r:.40} {value!r:.40} is none of the choices")
+            raise ValueError(f"{name!r:.40} {value!r:.40} is not one of the choices")
 
 
 def flags_of(plan: Plan, settings: Settings) -> Flags:

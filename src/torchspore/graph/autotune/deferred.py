@@ -28,7 +28,7 @@ def keep(
     try:
         graph = serialize.write(module)
     except serialize.Unwritable as reason:
-        tuning_file.report_message(f"tuning: the graph at {user_line()} can't be kept ({reason}); it runs untuned.")
+        tuning_file.report_message(f"tuning: the graph at {user_line()} can't be stored ({reason}); it runs untuned.")
         return None
     where = tuning_file.path()
     file_name = f"graphs/{key}.json"
@@ -40,7 +40,7 @@ def keep(
         (where.parent / "graphs").mkdir(parents=True, exist_ok=True)
         tuning_file.write(where.parent / file_name, graph)
     except OSError as error:
-        tuning_file.report_message(f"tuning: {where.parent} can't be written ({error.strerror or error}); the program goes on untuned.")
+        tuning_file.report_message(f"tuning: {where.parent} can't be written ({error.strerror or error}); the program continues untuned.")
         return None
     return tuning_file.keep(key, entry, where)
 
@@ -86,7 +86,7 @@ def waiting(where: Path, graphs: dict[str, dict[str, Any]]) -> Iterator[Waiting 
             continue
         try:
             if entry["graph"] != f"graphs/{key}.json" or not key.isalnum():
-                raise ValueError("its graph lies in another folder")
+                raise ValueError("its graph is in another folder")
             module = serialize.read(json.loads(read_plain(where.parent / entry["graph"])))
             settings = _settings(entry["settings"])
             tuning = Tuning(tuple(entry["searches"]), True, entry["job"])

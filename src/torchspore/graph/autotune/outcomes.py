@@ -32,8 +32,8 @@ def searched(result: Any, where: str) -> None:
 
 def used(entry: dict[str, Any]) -> None:
     """Report that the result of an earlier search is used."""
-    how = f"{entry['gain'][0]:.2f} times faster" if entry["plan"] is not None else "nothing better had been found"
-    text = f"as an earlier search found: {how}, {entry.get('tried')} ways had been tried"
+    how = f"{entry['gain'][0]:.2f} times faster" if entry["plan"] is not None else "no better choice was known"
+    text = f"as in an earlier search: {how}, {entry.get('tried')} choices had been tried"
     event_log.event("tuning", text)
     effects.note(SECTION, f"{user_line()}: {text}")
     _report(Outcome.applied(text))
@@ -42,7 +42,7 @@ def used(entry: dict[str, Any]) -> None:
 def deferred(where: Any) -> None:
     """A graph waits for `torchspore tune`."""
     if where is None:
-        _report(Outcome.applied("offline: the graph could not be kept"))
+        _report(Outcome.applied("offline: the graph could not be stored"))
         return
     _counts[1] += 1
     text = f"offline: {_counts[1]} graph{'s' if _counts[1] > 1 else ''} kept for `torchspore tune {where}`"

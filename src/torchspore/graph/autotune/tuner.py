@@ -55,7 +55,7 @@ def compile(module: Module, inputs: measurement.Inputs, settings: Settings, pers
     tuning = settings.tuning
     assert tuning is not None
     if settings.deterministic or settings.infer_boost:
-        outcomes.idle("deterministic is ON, and what is chosen by time may give other bits" if settings.deterministic
+        outcomes.idle("deterministic is ON, and a choice by time may give other bits" if settings.deterministic
                   else "infer_boost compiles its own form")
         return plain()
     untuned = dataclasses.replace(settings, tuning=None)
@@ -102,7 +102,7 @@ def built(module: Module, inputs: measurement.Inputs, settings: Settings, persis
     try:
         return (GraphVariant(module, inputs, settings, persistent) if job == "1" else Single(module, inputs, settings)).code(plan)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        tuning_file.report_message(f"tuning: a plan that was kept means nothing here ({error!r:.80}); the graph runs untuned.")
+        tuning_file.report_message(f"tuning: a stored plan does not fit this graph ({error!r:.80}); the graph runs untuned.")
         return None
 
 

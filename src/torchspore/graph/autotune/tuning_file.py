@@ -69,10 +69,10 @@ def read(where: Path, of: str | None = None) -> dict[str, Entry]:
     except (OSError, ValueError, RecursionError) as error:
         raise Unusable(f"can't be read ({error})") from None
     if not isinstance(contents, dict) or contents.get("format") != FORMAT or not isinstance(contents.get("graphs"), dict):
-        raise Unusable("is no tuning file of this version of torchspore")
+        raise Unusable("is not a tuning file of this version of torchspore")
     ours = machine() if of is None else of
     if contents.get("machine") != ours:
-        raise Unusable(f"was made on another machine or with another torch ({contents.get('machine')}; here {ours})")
+        raise Unusable(f"was written on another machine or with another torch ({contents.get('machine')}; here {ours})")
     return {key: entry for key, entry in contents["graphs"].items() if isinstance(entry, dict)}
 
 
@@ -85,7 +85,7 @@ def find(key: str) -> Entry | None:
         report_message(f"tuning: {where} {reason}; it is passed over.")
         return None
     if key not in graphs and graphs and os.environ.get(PATH_VARIABLE):
-        report_message(f"tuning: {where} holds nothing for the graph at {user_line()}; it was made for another net, or other shapes.")
+        report_message(f"tuning: {where} has no entry for the graph at {user_line()}; it was written for another network or other shapes.")
     return graphs.get(key)
 
 
@@ -102,7 +102,7 @@ def keep(key: str, entry: Entry, where: Path | None = None) -> Path | None:
         write(where, {"format": FORMAT, "machine": machine(), "graphs": graphs})
     except OSError as error:
         report_message(
-            f"tuning: {where} can't be written ({error.strerror or error}); the program goes on, and a later run searches again."
+            f"tuning: {where} can't be written ({error.strerror or error}); the program continues, and a later run searches again."
         )
         return None
     return where

@@ -23,7 +23,7 @@ Kernel = Callable[..., list[Any]]
 Compiler = Callable[..., Any]
 """The type of `torch_private.inductor`: it returns a kernel, with `source` and `libraries`, for a graph, inputs and Inductor's settings."""
 
-_LEVELS = "jit_level O1 and O2 write kernels of their own"
+_LEVELS = "jit_level O1 and O2 generate kernels"
 _NONE: Mapping[str, Any] = {}
 
 
@@ -68,7 +68,7 @@ def kernel(module: torch.fx.GraphModule, level: str, more: Mapping[str, Any] = _
     try:
         compiled = (_compiler.get() or torch_private.inductor)(module, inputs, {**_options(level), **more})
     except torch_private.NoCompiler as error:
-        _COMPILER.failure = f"no C++ compiler is found ({_first_line(error)})"
+        _COMPILER.failure = f"the C++ compiler is missing ({_first_line(error)})"
     except Exception as error:                # after any failure the program runs without it
         if not torch_private.is_of_compiler(error):
             effects.note("compiler", f"no kernel is generated for {_shown(module)}: {_first_line(error)}")
@@ -93,7 +93,7 @@ def compile_single_kernel(module: torch.fx.GraphModule) -> Kernel | None:
     try:
         kernel: Kernel = (_compiler.get() or torch_private.inductor)(module, inputs, _options("O1"), True)
     except Exception as error:                # some kernels cannot be called from its C++; other forms exist
-        event_log.event("level", f"one launch is left out: {_first_line(error)}")
+        event_log.event("level", f"one launch is skipped: {_first_line(error)}")
         return None
     event_log.event("compile", f"one launch for {_shown(module)} in {time.perf_counter() - started:.1f} s")
     return kernel

@@ -80,7 +80,7 @@ def _function(text: str, names: dict[str, Any]) -> Callable[..., list[Any]]:
 def _loaded(path: Path, digest: str) -> Any:
     """Return the function of a library. Raises OSError if the library is missing or differs from the stored one."""
     if _digest(path) != digest:
-        raise OSError(f"{path} is not what was kept")
+        raise OSError(f"{path} differs from the stored one")
     torch_private.prepare_kernels()
     spec = importlib.util.spec_from_file_location(f"torchspore_{digest}.kernel", path)
     if spec is None or spec.loader is None:

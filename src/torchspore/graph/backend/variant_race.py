@@ -53,7 +53,7 @@ class Race:
             count = len(results[1])
             is_near = off <= NEAR and farthest <= FAR_STATE
             if not is_near or (far > max(3, FEW * count) and far > TIMES * self._rounding()):
-                event_log.event("level", f"{name} is left out: its results are off by {off:.1e}, {far} of {count} written tensors too")
+                event_log.event("level", f"{name} is excluded: its results differ by {off:.1e}, {far} of {count} written tensors too")
                 return
             self.codes[name] = code
 

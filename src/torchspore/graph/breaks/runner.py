@@ -62,7 +62,7 @@ def _plan(function: FunctionType) -> Plan | None:
             can_be_split = isinstance(definition, ast.FunctionDef) and syntax.can_convert(definition)
             _plans[code] = Plan(code, definition) if can_be_split else None
         except source.NoSource as error:
-            event_log.event("refused", f"{code.co_filename}:{code.co_firstlineno}: {code.co_name} runs as PyNative whole, because {error}")
+            event_log.event("refused", f"{code.co_filename}:{code.co_firstlineno}: {code.co_name} runs as PyNative, because {error}")
             _plans[code] = None
     return _plans[code]
 

@@ -25,7 +25,7 @@ class Aliases:
         entry = self._pairs.get(id(base))
         if entry is None:
             return []
-        reason = "writes in place into a Tensor that may be another one, as a Tensor decides, and reads the other"
+        reason = "writes in place into a Tensor that may be one of several, depending on a Tensor, and reads another of them"
         return [(other, Refusal(reason, line)) for other, line in entry[1].values()]
 
     def _of(self, base: torch.Tensor) -> dict[int, tuple[torch.Tensor, str | None]]:

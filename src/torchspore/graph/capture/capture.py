@@ -235,7 +235,7 @@ class Capture(Frame):
 
     def rebind(self, tensor: TensorBase, t: torch.Tensor) -> None:
         if not self._is_mine(tensor._t):
-            raise Refusal("gives a Parameter another shape or dtype", kind=Kind.TWO_KINDS)
+            raise Refusal("changes the shape or dtype of a Parameter", kind=Kind.TWO_KINDS)
         tensor._t = t
 
     def host(self, tensor: TensorBase) -> torch.Tensor:
@@ -350,7 +350,7 @@ class Capture(Frame):
             refusal.is_allowed = kind is Kind.CHANGES_CONTAINER and self.watch.is_own_change
             raise refusal
         if self._has_containers and self.watch.roads.compares:
-            refusal = Refusal("compares by identity, and is given a list, tuple or dict, which a graph knows by what is in it",
+            refusal = Refusal("compares by identity, and receives a list, tuple or dict, which a graph compares by contents",
                               self._first_line())
             refusal.is_allowed = True
             raise refusal
@@ -371,7 +371,7 @@ class Capture(Frame):
         Results(self.watch, argument_ids, self._first_line).check(self.result)
         self.result = transform(self.result, self._placed)
         if dynamic_shapes.holds_symbols([value for _, _, value in self.write_backs]):
-            raise Refusal("gives a length that is open", kind=Kind.TWO_KINDS)
+            raise Refusal("returns a length that is open", kind=Kind.TWO_KINDS)
 
     def _placed(self, tensor: TensorBase) -> Out | In:
         if not self._is_mine(tensor._t):
@@ -381,7 +381,7 @@ class Capture(Frame):
             self._check_is_defined(tensor._t)
         out = self._outs.get(id(tensor))
         if out is None and may_be_number(tensor) and not isinstance(tensor, Number):
-            raise Refusal("gives what is a Tensor or a Python number, as a Tensor decides", self._first_line(), Kind.TWO_KINDS)
+            raise Refusal("returns a Tensor or a Python number, depending on a Tensor", self._first_line(), Kind.TWO_KINDS)
         if out is None:
             out = self._outs[id(tensor)] = Out(len(self._outputs), isinstance(tensor, Number))
             self._outputs.append(tensor._t)

@@ -28,7 +28,7 @@ class Results:
         if isinstance(value, (list, dict)) and id(value) in self._state:
             is_argument = id(value) in self._argument_ids
             whose = "that it was given" if is_argument else "that is part of the program's state"
-            refusal = Refusal(f"gives back a {type(value).__name__} {whose}", self._line())
+            refusal = Refusal(f"returns a {type(value).__name__} {whose}", self._line())
             refusal.is_allowed = is_argument
             raise refusal
         if isinstance(value, (list, tuple, dict)):
@@ -38,21 +38,21 @@ class Results:
             if type(value) not in (list, tuple, dict):
                 self._check_attributes(value, {id(item) for item in items})
         elif not self._lasts(value):
-            raise Refusal(f"gives back an object of {type(value).__name__} that is made in the call", self._line())
+            raise Refusal(f"returns an object of {type(value).__name__} that is created in the call", self._line())
 
     def _check_attributes(self, value: Any, items: set[int]) -> None:
         """Refuse attributes of a list or dict of the program's class, which are not created again; those that are items too are handled
         with them."""
         for item in (attributes(value) or {}).values():
             if id(item) not in items and (isinstance(item, (TensorBase, Composite)) or not self._lasts(item)):
-                raise Refusal(f"gives back a {type(value).__name__} with attributes that are made in the call", self._line())
+                raise Refusal(f"returns a {type(value).__name__} with attributes that are created in the call", self._line())
 
     def _lasts(self, value: Any) -> bool:
         """Return whether one run may give what another one gave, or the graph makes it anew."""
         if isinstance(value, (TensorBase, Composite)) or id(value) in self._state or id(value) in self._read:
             return True
         if isinstance(value, _SYMBOLS):
-            raise Refusal("gives a length that is open", kind=Kind.TWO_KINDS)
+            raise Refusal("returns a length that is open", kind=Kind.TWO_KINDS)
         if isinstance(value, types.FunctionType) and value.__closure__ is not None:
             return False
         return is_constant(value) and id(value) not in self._born

@@ -262,7 +262,7 @@ class TraceGuard:
                     read.value, read.snapshot = read.now(), constant(read.now())
                     continue
                 if isinstance(read.holder, queries.Answers):
-                    reason = "changes what it has asked for"       # the values on which the answer depends are restored below
+                    reason = "changes a value that it has read"       # the values on which the answer depends are restored below
                     continue
                 reason, kind = f"assigns the variable {read.name!r}", Kind.ASSIGNS_VARIABLE
                 if read.value is MISSING:
@@ -293,7 +293,7 @@ class TraceGuard:
                 if "object" in code.co_names and not PAST.isdisjoint(code.co_names):
                     raise self.refuse(f"reads or writes attributes past their object in {code.co_name}")
                 if self.roads.fills(code):
-                    raise self.refuse(f"calls {code.co_name}, whose result is kept by a cache")
+                    raise self.refuse(f"calls {code.co_name}, whose result a cache stores")
                 self.codes[code] = None
                 self._check_type(frame, code)
                 self.roads.enter(frame, code)
@@ -325,7 +325,7 @@ class TraceGuard:
         """Called for a C function that may read the subclasses of a class or all variables of a module."""
         if argument is globals:
             if computes_globals(frame.f_code) and not is_ours(frame):
-                raise self.refuse("calls globals(), and no text says for which of them")
+                raise self.refuse("calls globals() without stating which of them it reads")
             return
         answers = introspection.subclasses(argument)
         if answers is not None and not is_ours(frame):
@@ -355,7 +355,7 @@ class TraceGuard:
     def _warn(self) -> None:
         """Handle a warning of the program: a warning that is shown once belongs to the trace, one that is shown each time ends it."""
         if any(action in ("always", "all", "error") for action, *_ in warnings.filters):
-            refusal = self.refuse("warns, which is told in each call or is an error")
+            refusal = self.refuse("warns: a warning is shown in each call or is an error")
             refusal.is_allowed = True
             raise refusal
         self.read(vars(warnings), "filters", warnings.filters, False)
@@ -392,7 +392,7 @@ class TraceGuard:
     def _check_type(self, frame: FrameType, code: CodeType) -> None:
         """End a trace that reads the type of a value that may represent a number; converted source sees the represented type."""
         if self.has_numbers and self.converter is None and "type" in code.co_names and "type" not in frame.f_globals:
-            self.refusal = refusal = Refusal("asks for the type of a number that is an input of the graph")
+            self.refusal = refusal = Refusal("reads the type of a number that is an input of the graph")
             refusal.needs_values = True
             raise refusal
 

@@ -49,7 +49,7 @@ class Shape:
     def derived(self) -> list[torch.Tensor]:
         """Return the inputs of the graph of a second-order gradient. Raise Refusal if there is none."""
         if self.custom_gradient is not None:
-            what = "takes a gradient of second order through a branch or loop on a Tensor, of what has a gradient of its own"
+            what = "takes a gradient of second order, through a branch or loop on a Tensor, of a value that has its own gradient function"
             raise Refusal(f"{what} (`bprop`, a hook)", self.custom_gradient)
         return [*self.inputs, *[self.outputs[i] for i in self.seeds], *[flag_like() for _ in self.seeds]]
 

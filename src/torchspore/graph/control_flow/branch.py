@@ -285,7 +285,7 @@ def _joined(join: Join, then_outcome: Outcome, right: Outcome, live: set[str], a
     try:
         value = join.value(then_outcome.value, right.value)
     except Mismatch as mismatch:
-        raise Refusal(f"gives two kinds of result, as a Tensor decides:\n{mismatch}", line, Kind.TWO_KINDS) from None
+        raise Refusal(f"returns two kinds of result, depending on a Tensor:\n{mismatch}", line, Kind.TWO_KINDS) from None
     changes: list[tuple[Any, Any]] = []
     for key in [*then_outcome.changes, *[k for k in right.changes if k not in then_outcome.changes]]:
         location, before, _ = (then_outcome.changes.get(key) or right.changes[key])
@@ -296,7 +296,7 @@ def _joined(join: Join, then_outcome: Outcome, right: Outcome, live: set[str], a
         try:
             if (a is UNBOUND) != (b is UNBOUND) and isinstance(location, Local):
                 around.watch.lost[location.name] = Refusal(
-                    f"reads {location.name!r}, which only one way through an `if` on a Tensor gives a value", line, Kind.UNBOUND,
+                    f"reads {location.name!r}, which only one branch of an `if` on a Tensor assigns", line, Kind.UNBOUND,
                 )
                 changes.append((location, UNBOUND))
                 continue
@@ -306,7 +306,7 @@ def _joined(join: Join, then_outcome: Outcome, right: Outcome, live: set[str], a
                 for slot in join.slots[count:]:
                     slot.tensors = (None, None)            # values, which are copied: no name is given to them
         except Mismatch as mismatch:
-            reason = Refusal(f"gives {location} two kinds of value, as a Tensor decides:\n{mismatch}", line, Kind.TWO_KINDS)
+            reason = Refusal(f"gives {location} two kinds of value, depending on a Tensor:\n{mismatch}", line, Kind.TWO_KINDS)
             if not isinstance(location, Local):
                 raise reason from None
             around.watch.lost[location.name] = reason

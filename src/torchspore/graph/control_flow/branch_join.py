@@ -171,7 +171,7 @@ def from_outside(side: Outcome, tensor: TensorBase) -> Source:
     if reason is not None:
         raise reason
     if id(base) in side.rewritten:
-        raise Refusal("stores a Tensor, as a Tensor decides, that is written in place where it is not stored", kind=Kind.TWO_KINDS)
+        raise Refusal("stores a Tensor in one branch, depending on a Tensor, and writes into it in place in the other", kind=Kind.TWO_KINDS)
     return Source(outside=raw(tensor))
 
 

@@ -86,7 +86,7 @@ class LoopBackSecond(Record):
     second: torch.fx.GraphModule
 
     def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor], flags: list[Flag]) -> Gradients:
-        raise Refusal("takes a gradient of third order through a loop on a Tensor, of which graphs hold two", self.of.of.line)
+        raise Refusal("takes a gradient of third order through a loop on a Tensor; graphs support two orders", self.of.of.line)
 
 
 def on_tensor(

@@ -215,7 +215,7 @@ class SubgraphCapture(Capture):
         if self._is_mine(tensor._t):
             base = base_of(tensor._t)
             if any(base is fake for fake in self._fakes):
-                raise Refusal("takes a view on one path of an `if` or in a loop that a Tensor decides, and writes in place into it")
+                raise Refusal("takes a view in one branch of an `if` or in a loop that depends on a Tensor, and writes in place into it")
             return tensor._t, (base, tensor._t.storage_offset() - base.storage_offset())
         t = self._outside(lambda: raw(tensor))
         base = base_of(t)

@@ -47,12 +47,12 @@ def keep(codes: Iterable[CodeType]) -> None:
             outcome = Outcome.no_effect(f"{name} can't be written ({error.strerror})")
             if once.first_time(("support_binary", name)):
                 warnings.warn(
-                    f"support_binary: the source of graphs can't be kept in {name}: {error.strerror}.\n\n"
+                    f"support_binary: the source of graphs can't be stored in {name}: {error.strerror}.\n\n"
                     "hint: make the file writable, run it once, and then compile it.", UserWarning, stacklevel=2,
                 )
             continue
         if count:
-            outcome = Outcome.applied(f"the source of {count} functions was kept in {name}")
+            outcome = Outcome.applied(f"the source of {count} functions was stored in {name}")
     effects.report("support_binary", outcome)
 
 

@@ -56,7 +56,7 @@ def function(text: str) -> Any:
     module, _, called = path.partition(":")
     if kind == "function" and called in _FUNCTIONS.get(module, ()):
         return getattr(importlib.import_module(module), called)
-    raise ValueError(f"{text!r:.80} is no operator that a graph in a file may name")
+    raise ValueError(f"{text!r:.80} is not an operator that a graph in a file may name")
 
 
 def _operator(path: str) -> Any:

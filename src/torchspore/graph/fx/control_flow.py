@@ -35,7 +35,7 @@ class Record:
 
         A flag states whether the executed branch has a gradient (`control_flow.gradient_presence`).
         """
-        raise Refusal("takes a gradient of a higher order through a loop or branch than graphs hold")
+        raise Refusal("takes a gradient of a higher order through a loop or branch than graphs support")
 
     def graphs(self) -> list[torch.fx.GraphModule]:
         """The graphs that may run."""

@@ -34,7 +34,7 @@ def read(document: Any) -> torch.fx.GraphModule:
     try:
         return _read(document)
     except (KeyError, TypeError, AttributeError, IndexError, RuntimeError, OverflowError, AssertionError) as error:
-        raise ValueError(f"it is no graph ({type(error).__name__}: {error!s:.80})") from None
+        raise ValueError(f"it is not a graph ({type(error).__name__}: {error!s:.80})") from None
 
 
 _OUTPUTS, _INPUTS, _CALLS, _CONSTANTS = "output", "placeholder", "call_function", "get_attr"
@@ -51,12 +51,12 @@ def _read(document: dict[str, Any]) -> torch.fx.GraphModule:
         if kind == _CALLS:
             target = allowed_functions.function(target)
             if target is operator.getitem and not (len(arguments) == 2 and isinstance(arguments[0], Node) and type(arguments[1]) is int):
-                raise ValueError("getitem takes a value and a place")
+                raise ValueError("getitem with a value and an index")
         elif kind == _CONSTANTS:
             target = f"constant{index}"
             setattr(root, target, _constant(entry["constant"]))
         elif kind not in (_INPUTS, _OUTPUTS) or (kind == _INPUTS and arguments):
-            raise ValueError(f"{kind!r:.40} is no node of a captured graph")
+            raise ValueError(f"{kind!r:.40} is not a node of a captured graph")
         target = _word(target) if kind == _INPUTS else target
         if kind == _INPUTS and any(target == node.target for node in graph.nodes if node.op == _INPUTS):
             raise ValueError(f"two of its inputs have the name {target!r:.40}")
@@ -162,7 +162,7 @@ def _text(value: Any) -> Any:
 def _value_of(document: Any, nodes: dict[str, Node]) -> Any:
     if not isinstance(document, list):
         if isinstance(document, dict):
-            raise ValueError("an argument is no object")
+            raise ValueError("an argument is not an object")
         return document
     kind, *items = document
     if kind == "node":
@@ -178,7 +178,7 @@ def _value_of(document: Any, nodes: dict[str, Node]) -> Any:
         return slice(*[_value_of(item, nodes) for item in items])
     if kind == "graph":
         return read(items[0])
-    raise ValueError(f"{kind!r:.40} is no kind of argument")
+    raise ValueError(f"{kind!r:.40} is not a kind of argument")
 
 
 def _of_torch(name: str, kinds: Any) -> Any:
@@ -207,7 +207,7 @@ def _fake(document: Any, mode: Any) -> Any:
 
 def _bytes(value: Any) -> dict[str, Any]:
     if not isinstance(value, torch.Tensor) or value.numel() > 1 << 20:
-        raise Unwritable("a large constant, or one that is no Tensor")
+        raise Unwritable("a large constant, or a constant that is not a Tensor")
     flat = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
     return {"meta": meta_of(value), "bytes": base64.b64encode(flat.numpy().tobytes()).decode()}
 

@@ -44,7 +44,7 @@ def write(kernels: Kernels, flags: Flags) -> None:
     except OSError as error:
         if path not in _failed:
             _failed.add(path)
-            outcomes.warn(f"--dump_as_text: {path} can't be written ({error.strerror}); the program goes on without it.")
+            outcomes.warn(f"--dump_as_text: {path} can't be written ({error.strerror}); the program continues without it.")
         return
     _begun.add(path)
     effects.note("graph kernels", f"what became which kernel is written in {path}")

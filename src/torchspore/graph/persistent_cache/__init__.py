@@ -90,7 +90,7 @@ def _open_folder(
     with autotune_cache.stored_in(_Choices(folder, reads, writes)), _inductor_in(folder.kernels()):
         stored = entry.stored() if _loads() else None
         if _loads() and stored is None:
-            log_message(f"compile cache: there is no graph of {name} for these inputs in {folder.root}; it is compiled.")
+            log_message(f"compile cache: no graph of {name} for these inputs in {folder.root}; it is compiled.")
         elif stored is None:
             entry.compare(reads)
         yield stored if stored is not None else module
@@ -118,18 +118,18 @@ class _Entry:
         """Report in the log what the folder contains of this graph: nothing, the same, or a form from an older script."""
         entries = self._read_entries()
         if entries is None:
-            log_message(f"compile cache: nothing is kept for {self._name} in {self._folder.root}; all of it is compiled.")
+            log_message(f"compile cache: nothing is stored for {self._name} in {self._folder.root}; everything is compiled.")
         elif entries["scripts"] != self._scripts:
             changed = [path for path, digest in self._scripts.items() if entries["scripts"].get(path) != digest] or sorted(
                 entries["scripts"]
             )
-            log_message(f"compile cache: {', '.join(changed)} has changed since {self._name} was kept; it is compiled again.")
+            log_message(f"compile cache: {', '.join(changed)} has changed since {self._name} was stored; it is compiled again.")
         elif entries["fingerprint"] != self._fingerprint:
             log_message(f"compile cache: {self._name} became another graph; it is compiled again.")
         elif not reads:
-            log_message(f"compile cache: {self._name} is compiled again and kept in {self._folder.root}, because save_compile_cache is on.")
+            log_message(f"compile cache: {self._name} is compiled again and stored in {self._folder.root}: save_compile_cache is on.")
         else:
-            log_message(f"compile cache: {self._name} is found in {self._folder.root}; its kernels are loaded.")
+            log_message(f"compile cache: {self._name} is in {self._folder.root}; its kernels are loaded.")
 
     def stored(self) -> torch.fx.GraphModule | None:
         """Return the stored graph, regardless of the present script; None if no graph fits these inputs and results."""
@@ -143,7 +143,7 @@ class _Entry:
             return None
         if _ends(module) != _ends(self._module) or entries["inputs"] != self._inputs:
             return None
-        log_message(f"compile cache: {self._name} runs as it was kept in {self._folder.root}, without a look at its script.")
+        log_message(f"compile cache: {self._name} runs as it is stored in {self._folder.root}, without reading its script.")
         return module
 
     def _read_entries(self) -> dict[str, Any] | None:
@@ -154,7 +154,7 @@ class _Entry:
             entries = json.loads(contents)
             return {name: entries[name] for name in ("scripts", "fingerprint", "graph", "inputs")}
         except (ValueError, KeyError, TypeError):
-            self._folder.drop("graphs", self._key, "is no entry of this cache")
+            self._folder.drop("graphs", self._key, "is not an entry of this cache")
             return None
 
     def keep(self) -> None:
@@ -170,11 +170,11 @@ class _Entry:
 
         try:
             if has_exchanges(self._module):
-                raise serialize.Unwritable("it exchanges values with other processes, all of which would have to take the same one")
+                raise serialize.Unwritable("it exchanges values with other processes, all of which would have to use the same entry")
             graph = serialize.write(self._module)
         except serialize.Unwritable as reason:
             graph = None
-            effects.note("compile cache", f"{self._name}: the graph can't be kept for load_compile_cache ({reason})")
+            effects.note("compile cache", f"{self._name}: the graph can't be stored for load_compile_cache ({reason})")
         entry = {
             "name": self._name, "scripts": self._scripts, "fingerprint": self._fingerprint, "text": text(self._module).splitlines(),
             "graph": graph, "inputs": self._inputs,
@@ -226,9 +226,9 @@ def _report(folder: Folder) -> None:
     if not folder.usable:
         outcome = Outcome.no_effect(f"{folder.root} can't be used")
     else:
-        outcome = Outcome.applied(f"graphs and kernels are kept in {folder.root}")
+        outcome = Outcome.applied(f"graphs and kernels are stored in {folder.root}")
     for key in ("enable_compile_cache", "compile_cache_path", "save_compile_cache", "load_compile_cache"):
         if STORE.get(key) and (key != "load_compile_cache" or not folder.usable):
             effects.report(key, outcome)
     if STORE.get("load_compile_cache") and folder.usable:
-        effects.report("load_compile_cache", Outcome.applied(f"graphs are taken from {folder.root} as they were kept"))
+        effects.report("load_compile_cache", Outcome.applied(f"graphs are taken from {folder.root} as they were stored"))

@@ -87,7 +87,7 @@ class Folder:
         digest, separator, contents = held.partition(b"\n")
         if separator and hmac.compare_digest(digest, self._digest(part, key, contents)):
             return contents
-        self.drop(part, key, "was kept by another user, or is damaged")
+        self.drop(part, key, "was stored by another user, or is damaged")
         return None
 
     @staticmethod

@@ -29,7 +29,7 @@ def report_idle_flags() -> None:
     """Report each flag that is set and has no effect here; an error in strict mode."""
     for option in OPTIONS["graph_kernel_flags"].members.values():
         if option.idle and STORE.source(option.key)[0] != DEFAULT and STORE.get(option.key) != option.default:
-            effects.note(SECTION, f"--{option.name} means nothing here: {option.idle}")
+            effects.note(SECTION, f"--{option.name} has no effect here: {option.idle}")
             if effects.is_strict():
                 effects.report("graph_kernel_flags", Outcome.idle(f"--{option.name}: {option.idle}"))
 
@@ -109,7 +109,7 @@ def layout(settings: Settings, has_images: bool) -> None:
     elif not has_images:
         return
     else:
-        tried, fastest = "channels last is tried and kept where it is faster", "images stay in the order NCHW"
+        tried, fastest = "channels last is tried and used where it is faster", "images stay in the order NCHW"
         outcome = Outcome.applied(tried if settings.layout else fastest)
     effects.report("disable_format_transform", outcome)
 
@@ -172,12 +172,12 @@ def _generated(settings: Settings) -> None:
     if settings.generates is None:
         return
     if settings.level == "O0":
-        text = "graphs at O0 run ready-made kernels in any case; jit_level O1 compiles"
+        text = "graphs at O0 run existing kernels in any case; jit_level O1 compiles"
         outcome = Outcome.no_effect(text) if settings.generates else Outcome.applied(text)
     elif settings.generates:
-        outcome = Outcome.applied("kernels are compiled where they are faster than the ready-made ones")
+        outcome = Outcome.applied("kernels are compiled where they are faster than existing ones")
     else:
-        outcome = Outcome.applied("graphs run ready-made kernels, nothing is compiled")
+        outcome = Outcome.applied("graphs run existing kernels, nothing is compiled")
     effects.report("jit_compile", outcome)
 
 
@@ -195,8 +195,8 @@ def _nothing_tuned() -> None:
 
 _SYNTAX = {
     "STRICT": "STRICT: a call is one graph, or an error",
-    "COMPATIBLE": "COMPATIBLE: a call is one graph, or an error; containers and prints of what is known while compiling are allowed",
-    "LAX": "LAX: what a graph can't hold runs in parts",
+    "COMPATIBLE": "COMPATIBLE: a call is one graph, or an error; containers and prints of values known at compile time are allowed",
+    "LAX": "LAX: a call that no graph can represent runs in parts",
 }
 
 

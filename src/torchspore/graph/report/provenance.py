@@ -42,7 +42,7 @@ _INNERMOST = Outcome.applied(
 )
 _WITH_CLASSES = Outcome.applied("scopes name the class of each Cell: Default/fc-Dense")
 _WITHOUT_CLASSES = Outcome.applied("scopes name attributes alone: Default/fc")
-_NO_SCOPES = Outcome.no_effect("scopes are kept where save_graphs or debug_level=DEBUG asks for them")
+_NO_SCOPES = Outcome.no_effect("scopes are recorded if save_graphs or debug_level=DEBUG requests them")
 
 
 class _Requests:

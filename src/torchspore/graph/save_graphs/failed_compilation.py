@@ -95,5 +95,5 @@ def _is_beyond(line: str, other: str) -> bool:
 
 def _text(graph: Snapshot, refusal: Refusal, name: str, settings: Mapping[str, str]) -> str:
     reason_lines = refusal.reason.splitlines()
-    about = (f"{refusal.line}: {name} {reason_lines[0]}", *reason_lines[1:], f"'{ir.MARK}' stands above what the graph could not go beyond")
+    about = (f"{refusal.line}: {name} {reason_lines[0]}", *reason_lines[1:], f"'{ir.MARK}' is above the operation where the graph ended")
     return ir.text(graph, settings, about, _MARKED)

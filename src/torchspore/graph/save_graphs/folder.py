@@ -60,8 +60,8 @@ class Folder:
             return
         is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         hint = "free some space" if is_full else "set save_graphs_path to a directory that can be written"
-        text = (f"save_graphs: {self.root} can't be written ({error.strerror or type(error).__name__}); the program goes on and what was "
-                f"saved before stays.\n\nhint: {hint}.")
+        text = (f"save_graphs: {self.root} can't be written ({error.strerror or type(error).__name__}); the program continues, and what "
+                f"was saved before stays.\n\nhint: {hint}.")
         try:
             warn(text)
         except UserWarning as error:               # python -W error: the program's wish, not a reason to run without a graph

@@ -20,10 +20,10 @@ MAIN = ("bootstrap", "type_inference", "gradient", "control_flow", "optimize", "
 """The stages that every level writes, in their order; the names that they share with MindSpore mean the same there."""
 
 ABOUT = {
-    "bootstrap": "the operators that the trace met, up to the first gradient that the program takes",
-    "type_inference": "the same with the dtype and shape of each value, which a trace knows at once",
-    "gradient": "the whole trace, with the operators of the gradients",
-    "control_flow": "branches and loops on Tensors as calls of graphs of their own",
+    "bootstrap": "the operators of the trace, up to the first gradient that the program takes",
+    "type_inference": "the same with the dtype and shape of each value, which a trace knows immediately",
+    "gradient": "the complete trace, with the operators of the gradients",
+    "control_flow": "branches and loops on Tensors as calls of separate graphs",
     "optimize": "after the passes that every level runs",
     "validate": "checked: nothing in it that a graph can't hold",
     "backend_pass": "after the steps that switches ask for: precision, memory, graph kernels",

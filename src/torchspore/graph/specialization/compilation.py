@@ -37,7 +37,7 @@ from torchspore.graph.splitter import splitter
 FEW = 16
 """A graph of fewer operators gains less than its look-up costs: inside a call that runs in parts such Cells run as PyNative."""
 
-APPLIED = Outcome.applied("calls run as captured graphs; what a graph can't hold runs in parts")
+APPLIED = Outcome.applied("calls run as captured graphs; a call that no graph can represent runs in parts")
 
 
 def capture(

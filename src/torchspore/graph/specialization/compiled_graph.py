@@ -259,4 +259,4 @@ def _filled(value: Any, outs: list[torch.Tensor], inputs: list[Any], results: di
 def _check_generators(module: torch.fx.GraphModule) -> None:
     for node in module.graph.nodes:
         if any(isinstance(value, torch.Generator) for value in (*node.args, *node.kwargs.values())):
-            raise Refusal("draws random numbers with a seed of their own")
+            raise Refusal("draws random numbers with a separate seed")

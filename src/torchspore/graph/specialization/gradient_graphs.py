@@ -33,7 +33,7 @@ from torchspore.graph.settings import Settings
 from torchspore.graph.specialization.compiled_graph import Graph
 from torchspore.graph.specialization.random_streams import with_own_streams
 
-_WRITES_OUTSIDE = "writes what a gradient is taken of into a Tensor from outside"
+_WRITES_OUTSIDE = "writes a value that is differentiated into a Tensor from outside"
 
 
 class RecordedCapture(Capture):

@@ -41,12 +41,12 @@ def signature(value: Any, flat: list[TensorBase], numbers: list[Any], axes: dict
         return (kind, *[(_of_key(key), signature(item, flat, numbers, axes)) for key, item in value.items()])
     if isinstance(value, tuple):
         if getattr(value, "__dict__", None):
-            raise Refusal(f"is given an argument of type {kind.__name__}, which has attributes")
+            raise Refusal(f"receives an argument of type {kind.__name__}, which has attributes")
         return (kind, *[signature(item, flat, numbers, axes) for item in value])
     if isinstance(value, Composite):
         return (kind, value.fixed(), *[signature(part, flat, numbers, axes) for part in value.parts()])
     if isinstance(value, (np.ndarray, list, dict, set)):
-        raise Refusal(f"is given an argument of type {kind.__name__}", kind=Kind.ARGUMENT)
+        raise Refusal(f"receives an argument of type {kind.__name__}", kind=Kind.ARGUMENT)
     if is_settled(value) or is_identified_by_identity(value):
         return (kind, value)
     if getattr(kind, "__dataclass_params__", None) is not None and kind.__dataclass_params__.frozen:
@@ -70,7 +70,7 @@ class Argument:
         kind: Any = type(value)
         self._is_itself = kind.__eq__ is object.__eq__
         if kind.__hash__ is None:
-            raise Refusal(f"is given an argument of type {kind.__name__}", kind=Kind.ARGUMENT)
+            raise Refusal(f"receives an argument of type {kind.__name__}", kind=Kind.ARGUMENT)
         self._hash = id(value) if self._is_itself else hash(kind)
 
     def keep(self) -> None:
@@ -78,7 +78,7 @@ class Argument:
         try:
             self._node = Walk({}).take(self.value)
         except (Unwatchable, RecursionError) as reason:
-            raise Refusal(f"is given an argument of type {type(self.value).__name__}, which {reason}", kind=Kind.ARGUMENT) from None
+            raise Refusal(f"receives an argument of type {type(self.value).__name__}, which {reason}", kind=Kind.ARGUMENT) from None
 
     def __hash__(self) -> int:
         return self._hash
@@ -133,5 +133,5 @@ def _carried(attributes: dict[str, Any]) -> list[Any]:
     custom = [(name, type(value), value) for name, value in attributes.items() if name[0] != "_" and name != "init"]
     for name, kind, _ in custom:
         if kind not in _PLAIN:
-            raise Refusal(f"is given a Tensor with an attribute {name!r} of type {kind.__name__}", kind=Kind.ARGUMENT)
+            raise Refusal(f"receives a Tensor with an attribute {name!r} of type {kind.__name__}", kind=Kind.ARGUMENT)
     return custom

@@ -98,7 +98,7 @@ def declared(owner: Any, args: Sequence[Any]) -> dict[int, Axes]:
 
 def _check_declared(name: str, argument: Any, like: Any, shape: Sequence[Any] | None) -> None:
     """Raise TypeError for another dtype than `set_inputs` declared, ValueError for another number of axes or another fixed length."""
-    hint = "call set_inputs with what the Cell is called with"
+    hint = "pass set_inputs the arguments of the call"
     if argument.dtype != like.dtype:
         raise TypeError(message(f"{name} of {argument.dtype}", f"{like.dtype}, as set_inputs says", hint=hint))
     if not shape:                             # a fixed shape, or `Tensor(shape=None)`, of any number of axes

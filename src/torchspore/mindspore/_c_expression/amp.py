@@ -52,7 +52,7 @@ class AmpStrategy:
         for listed in (white_list, black_list):
             if not isinstance(listed, list) or not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in listed):
                 call_text = f"create_amp_strategy(..., {short(listed)})"
-                raise TypeError(message(call_text, "a list of pairs: a primitive's name, places of inputs"))
+                raise TypeError(message(call_text, "a list of pairs: a primitive's name, indexes of inputs"))
         self._level, self._dtype, self._white, self._black = level, dtype, dict(white_list), dict(black_list)
 
     def get_amp_level(self) -> AmpLevel:

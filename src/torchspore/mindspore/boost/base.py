@@ -77,7 +77,7 @@ class OptimizerProcess:
         """Split each group in two: weights with centred gradients, and all others (norms, biases, grouped convolutions)."""
         call = "OptimizerProcess.build_gc_params_group"
         if not isinstance(params_dict, dict):
-            raise TypeError(message(f"{call}(params_dict={short(params_dict)})", "what build_params_dict gives"))
+            raise TypeError(message(f"{call}(params_dict={short(params_dict)})", "the result of build_params_dict"))
         if not isinstance(parameters, (list, tuple)) or not all(isinstance(group, dict) for group in parameters):
             raise TypeError(message(f"{call}(parameters={short(parameters)})", "a list of groups"))
         split_groups: list[dict[str, Any]] = []

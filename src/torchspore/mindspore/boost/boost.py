@@ -71,7 +71,7 @@ class AutoBoost:
     def _set(self, numbers: dict[str, Any]) -> None:
         for name, value in numbers.items():
             if name == "gradient_split_groups" and not isinstance(value, (list, int)):
-                raise ValueError(message(f"AutoBoost(gradient_split_groups={short(value)})", "a list of places, or an int"))
+                raise ValueError(message(f"AutoBoost(gradient_split_groups={short(value)})", "a list of indexes, or an int"))
             if name in _OPTIONS:
                 setattr(self, _OPTIONS[name][0], [value] if name == "gradient_split_groups" and isinstance(value, int) else value)
 

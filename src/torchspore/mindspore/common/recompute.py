@@ -12,11 +12,11 @@ def check_options(use_reentrant: Any, output_recompute: Any, early_stop: Any, co
     flags = {"use_reentrant": use_reentrant, "output_recompute": output_recompute, "early_stop": early_stop, **others}
     for name, value in flags.items():
         if name in others and name not in _SWITCHES:
-            raise ValueError(f"recompute({name}={value!r:.40}): there is no such option.\n\nhint: there are {', '.join(_SWITCHES)}.")
+            raise ValueError(f"recompute({name}={value!r:.40}): this option does not exist.\n\nhint: there are {', '.join(_SWITCHES)}.")
         if not isinstance(value, bool):
             raise TypeError(f"recompute({name}={value!r:.40}): expected a bool, got {type(value).__name__}.")
     if context_fn is not None and not callable(context_fn):
-        raise TypeError(f"recompute(context_fn={context_fn!r:.40}): expected a function that gives two contexts.")
+        raise TypeError(f"recompute(context_fn={context_fn!r:.40}): expected a function that returns two contexts.")
 
 
 def with_saved_value_rules(call: Callable[..., Any], name: str, **rules: Any) -> Callable[..., Any]:

@@ -209,7 +209,7 @@ def _plan(number: int, optimizer: Any) -> Plan | None:
         raise ValueError(message(f"{type(optimizer).__name__} with Parameters on servers", optimizer._server_refusal_))
     if not can_divide and not all(map(is_marked, parameters)):
         raise ValueError(message(
-            f"{type(optimizer).__name__} with some Parameters on servers", "all of its Parameters on servers or none",
+            f"{type(optimizer).__name__} with some Parameters on servers", "all or none of its Parameters on servers",
             hint="its formula needs all of them in one process; write net.set_param_ps()",
         ))
     can_split_rows = can_divide and not optimizer._refuses_rows_()

@@ -34,7 +34,7 @@ def _device_of(call: str, device_id: Any, device_target: Any) -> tuple[str, int]
     target = present(call, device_target)
     check_int_type(call, "device_id", device_id)
     if not 0 <= device_id < device.count(target):
-        raise ValueError(message(f"{call}(device_id={device_id})", f"an int from 0 to {device.count(target) - 1}; none is negative"))
+        raise ValueError(message(f"{call}(device_id={device_id})", f"an int from 0 to {device.count(target) - 1}; no negative number"))
     return target, device_id
 
 

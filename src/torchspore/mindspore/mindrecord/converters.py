@@ -194,12 +194,12 @@ def _packed(path: Path, magic: int, width: int) -> Iterator[bytes]:
             for number in range(count):
                 record = file.read(width)
                 if len(record) != width:
-                    raise DataDamaged(message(f"{path}: {number} records", f"{count}, as its head says; the file is cut short"))
+                    raise DataDamaged(message(f"{path}: {number} records", f"{count}, as its header states; the file is truncated"))
                 yield record
     except (EOFError, gzip.BadGzipFile, OSError) as error:
         if isinstance(error, DataDamaged):
             raise
-        raise DataDamaged(message(f"{path}: {error}", "a whole file packed with gzip")) from None
+        raise DataDamaged(message(f"{path}: {error}", "a complete file packed with gzip")) from None
 
 
 class CsvToMR:

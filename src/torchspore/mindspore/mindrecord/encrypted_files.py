@@ -106,7 +106,7 @@ def _blocks(path: Path, file: BinaryIO, key: str) -> Iterator[bytes]:
         length = int.from_bytes(head, "big")
         block = file.read(length) if length <= _LONGEST else b""
         if len(head) < 4 or len(block) < length:
-            raise DataDamaged(message(f"{path}: no whole block at byte {position}", "an encrypted MindRecord file"))
+            raise DataDamaged(message(f"{path}: no complete block at byte {position}", "an encrypted MindRecord file"))
         if not length:
             return
         try:

@@ -128,7 +128,7 @@ def header_from_bytes(text: bytes) -> Header:
             int(content["header_size"]), int(content["page_size"]), int(content.get("compression_size", 0)),
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise FileFormatError(f"a header that is none of MindRecord's: {type(error).__name__}: {error!s:.100}") from None
+        raise FileFormatError(f"a header that is not MindRecord's: {type(error).__name__}: {error!s:.100}") from None
     if not SHORTEST_HEADER <= header.header_size <= LONGEST_HEADER or not SHORTEST_PAGE <= header.page_size <= LONGEST_PAGE:
         raise FileFormatError(f"a header of {header.header_size} and pages of {header.page_size} bytes")
     if list(schema.get("blob_fields", ())) != header.blobs:

@@ -86,7 +86,7 @@ class Records:
             head = os.pread(self._file.fileno(), _HEAD, position)
             length, crc = struct.unpack("<QI", head) if len(head) == _HEAD else (0, -1)
             if crc != masked_crc(head[:8]):
-                raise DataDamaged(message(f"{self.path}: no record at byte {position}", "a whole file of TFRecord"))
+                raise DataDamaged(message(f"{self.path}: no record at byte {position}", "a complete TFRecord file"))
             end = position + _HEAD + length + _TAIL
             if end > size:
                 raise DataDamaged(message(f"{self.path}: ends at byte {size}, within the record at byte {position}", "a whole file"))
@@ -131,6 +131,6 @@ def _unpacked(path: Path, compression: str) -> IO[bytes]:
         raise DataDamaged(message(f"{path}: {error}", f"a file packed with {compression}")) from None
     if not unpacker.eof:
         out.close()
-        raise DataDamaged(message(f"{path}: ends too early", f"a whole file packed with {compression}"))
+        raise DataDamaged(message(f"{path}: ends too early", f"a complete file packed with {compression}"))
     out.flush()
     return out

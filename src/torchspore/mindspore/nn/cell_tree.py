@@ -51,7 +51,7 @@ class CellTree:
         cell: Any = self
         for part in target.split(".") if target else []:
             if part not in cell._cells:
-                raise AttributeError(f"{type(self).__name__}: there is no Cell named {target!r}.")
+                raise AttributeError(f"{type(self).__name__}: no Cell is named {target!r}.")
             cell = cell._cells[part]
         return cell  # type: ignore[no-any-return]
 
@@ -120,7 +120,7 @@ class CellTree:
         for parameter in self.get_parameters():
             if parameter.name in seen:
                 raise ValueError(
-                    f"{type(self).__name__}: two Parameters are named {parameter.name!r}."
+                    f"{type(self).__name__}: two Parameters have the name {parameter.name!r}."
                     "\n\nhint: give one of them another name, Parameter(..., name='...')."
                 )
             seen.add(parameter.name)

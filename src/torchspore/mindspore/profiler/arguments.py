@@ -59,7 +59,7 @@ class _ExperimentalConfig:
             call_text = f"_ExperimentalConfig(export_type={short(export_type)})"
             raise ValueError(message(call_text, "[ExportType.Text]: tables and JSON are written"))
         if host_sys:
-            raise ValueError(message(f"_ExperimentalConfig(host_sys={short(host_sys)})", "none: tools of Ascend's read these figures"))
+            raise ValueError(message(f"_ExperimentalConfig(host_sys={short(host_sys)})", "none: Ascend's tools read these figures"))
 
     def keeps(self, text: str) -> bool:
         """Return whether a program's mark is written."""

@@ -49,7 +49,7 @@ class DynamicProfilerMonitor(Callback):
             if not self._file.exists():
                 write_atomically(self._file, json.dumps({"start_step": -1, "stop_step": -1}, indent=2))
         except OSError as error:                  # a full disk must not end the training, and the file may be created later
-            log.warning(f"{self._file} can't be made ({error.strerror}); nothing is profiled until it exists")
+            log.warning(f"{self._file} can't be created ({error.strerror}); nothing is profiled until it exists")
         self._looked, self._stamp, self._reported = float("-inf"), None, ""
         self._configuration: dict[str, Any] = {}
         self._step, self._done = 0, 0

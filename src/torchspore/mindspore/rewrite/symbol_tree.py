@@ -169,7 +169,7 @@ class SymbolTree:
         if not isinstance(node, Node):
             raise TypeError(message(f"insert(..., {short(node)})", f"a Node, got {type(node).__name__}"))
         if position.tree is not self:
-            raise ValueError(message("insert at a place of another tree", "before or after of this one"))
+            raise ValueError(message("insert at a position of another tree", "before or after of this one"))
         block = self.listed(position.node)
         block.insert(block.index(position.node) + (not position.is_before), node)
         name = node.get_name()

@@ -50,7 +50,7 @@ def set_cpu_affinity(
         threads.unbind()
         return
     if not affinity_cpu_list:
-        effects.note("threads", "set_cpu_affinity(True): no cores are named, the system places threads")
+        effects.note("threads", "set_cpu_affinity(True): no cores are named, the operating system places threads")
         return
     try:
         cores = _cores(affinity_cpu_list)

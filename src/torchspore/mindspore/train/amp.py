@@ -196,7 +196,7 @@ def boosted(
 
     boost = AutoBoost(level, config)
     if optimizer is None or (eval_network is None and not has_metrics):
-        effects.note("training", f"Model(boost_level={level!r}): trains as at 'O0', for want of an optimizer, or of metrics")
+        effects.note("training", f"Model(boost_level={level!r}): trains as at 'O0', without an optimizer or metrics")
         return network, optimizer, eval_network
     network, optimizer = boost.network_auto_process_train(network, optimizer)
     effects.note("training", f"Model(boost_level={level!r}): {', '.join(name for name, taken in boost.boost_config.items() if taken)}")

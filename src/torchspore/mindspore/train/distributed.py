@@ -191,7 +191,7 @@ def _trained(call: str, file: Any, count: int) -> dict[str, ParameterSharding]:
     path = file if file is not None else get_auto_parallel_context("strategy_ckpt_load_file")
     if not path:
         if count > 1:
-            raise ValueError(message(f"{call} of {count} files", "train_strategy_filename, which says how they were split"))
+            raise ValueError(message(f"{call} of {count} files", "train_strategy_filename, which states how they were split"))
         return {}
     return shardings_of(strategy_file.read(_file(call, path)))
 

@@ -285,7 +285,7 @@ def _eval_indexes(indexes: Any) -> list[int] | None:
     if indexes is None:
         return None
     if not isinstance(indexes, list) or len(indexes) != 3:
-        raise ValueError(message(f"Model(eval_indexes={short(indexes)})", "the places of loss, output and label: a list of three ints"))
+        raise ValueError(message(f"Model(eval_indexes={short(indexes)})", "the indexes of loss, output and label: a list of three ints"))
     return indexes
 
 

@@ -63,7 +63,7 @@ class Resharding:
             shapes = {entry.shape for entry in parts.values()}
             if len(shapes) > 1:
                 subject = f"{name!r} of shapes {', '.join(map(str, sorted(shapes)))}"
-                raise ValueError(message(subject, "one shape of what the source's strategy does not name"))
+                raise ValueError(message(subject, "one shape of the Parameters that the source's strategy does not name"))
             return first
         if len({entry.type_name for entry in parts.values()}) > 1:
             raise ValueError(

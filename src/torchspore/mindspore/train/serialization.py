@@ -179,7 +179,7 @@ def _entries(
     for name, value in values.items():
         if isinstance(value, MapParameter):
             raise TypeError(message(
-                f"save_checkpoint of the MapParameter {name!r}", "Tensors: a checkpoint has no place for its keys",
+                f"save_checkpoint of the MapParameter {name!r}", "Tensors: a checkpoint cannot store its keys",
                 hint="write choice_func=... to leave it out, and save table.export_data() separately",
             ))
         if remote_parameters.is_remote(value):
@@ -315,7 +315,7 @@ def _warn_missing(name: str, net: Cell, missing: list[str], unused: list[str]) -
     count = len(list(net.parameters_and_names()))
     shown = ", ".join(repr(parameter_name) for parameter_name in missing[:3]) + (", .." if len(missing) > 3 else "")
     num_present = "none" if len(missing) == count else f"{count - len(missing)}"
-    hint = f"the file has {unused[0]!r} among others; rename them, or load another file" if unused else "the file may be cut short"
+    hint = f"the file has {unused[0]!r} among others; rename them, or load another file" if unused else "the file may be truncated"
     _warn(f"load_checkpoint({name!r}, net): {num_present} of the net's {count} parameters are in the file; {shown} keep their values", hint)
 
 

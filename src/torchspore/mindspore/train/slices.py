@@ -91,7 +91,7 @@ class ParameterSharding:
         shared = self.layout.opt_weight_shard_size if self.is_shared_out else 1
         along = (cuts[0] * shared, *cuts[1:]) if shared > 1 and cuts else cuts
         if any(size % cut for size, cut in zip(full.shape, along)):
-            raise ValueError(message(f"{name!r} of shape {full.shape} cut by {along}", "cuts that divide the shape"))
+            raise ValueError(message(f"{name!r} of shape {full.shape} split by {along}", "numbers of slices that divide the shape"))
         part = full[layout.slices(rank % self.devices, full.shape)]
         return np.split(part, shared)[self._in_group(rank)] if shared > 1 else part
 
@@ -111,12 +111,12 @@ def _nested(layout: StoredLayout, shape: Shape) -> tuple[int | tuple[int, ...], 
     if len(shape) == 1:
         return (tuple(axis for axis in layout.tensor_map if axis != -1) or -1,)
     if layout.tensor_shape is None or len(layout.tensor_shape) != len(layout.tensor_map):
-        raise ValueError(message(f"a Parameter of shape {shape} cut by {layout.tensor_map}", "an entry for each of its axes"))
+        raise ValueError(message(f"a Parameter of shape {shape} split by {layout.tensor_map}", "an entry for each of its axes"))
     for lengths in (layout.tensor_shape, _local(layout)):
         grouped = _grouped(layout.tensor_map, lengths, shape)
         if grouped is not None:
             return grouped
-    raise ValueError(message(f"a Parameter of shape {shape} cut by {layout.tensor_map}", f"axes that {layout.tensor_shape} is made of"))
+    raise ValueError(message(f"a Parameter of shape {shape} split by {layout.tensor_map}", f"axes that {layout.tensor_shape} is made of"))
 
 
 def _local(layout: StoredLayout) -> Shape:

@@ -113,7 +113,7 @@ def like(shapes: Shapes, counterparts: Mapping[str, Converted], originals: Shape
         name = lost[0]
         counterpart = by_torch_name.get(name)
         expected = (f"the shape {list(counterparts[counterpart].shape)}, as {counterpart!r} has" if counterpart
-                    else "a name that the other file has in MindSpore's words")
+                    else "a name that the other file has in MindSpore's spelling")
         more = f" ({len(lost)} such)" if len(lost) > 1 else ""
         raise ValueError(message(f"{name!r} of shape {list(shapes[name])}{more}", expected))
     absent = [name for torch_name, name in by_torch_name.items() if torch_name not in shapes]
@@ -148,7 +148,7 @@ def _conv1d_weights(shapes: Shapes, conv: str | None, notes: list[str]) -> set[s
         return set()                             # 1x1 kernels together with larger ones: Conv2d
     unclear = long or flat
     raise ValueError(with_hint(
-        f"{_listed(unclear)}: a weight of shape {list(weights[unclear[0]])} is a Conv1d's or a Conv2d's, and the file does not say which.",
+        f"{_listed(unclear)}: a weight of shape {list(weights[unclear[0]])} is a Conv1d's or a Conv2d's; the file does not tell which.",
         "pass --cell MODULE:FACTORY, or --conv 1d or --conv 2d",
     ))
 

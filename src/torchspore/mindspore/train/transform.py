@@ -40,7 +40,7 @@ def _check_rank(call: str, rank: Any, target: dict[str, ParameterSharding] | Non
         raise TypeError(message(f"{call}({short(rank)})", f"an int, got {type(rank).__name__}"))
     count = processes(target or {})
     if not 0 <= rank < count:
-        expected = f"a number below {count}, as dst_strategy_file says" if target else "0 without a dst_strategy_file"
+        expected = f"a number below {count}, as dst_strategy_file states" if target else "0 without a dst_strategy_file"
         raise ValueError(message(f"{call}({rank})", expected))
 
 

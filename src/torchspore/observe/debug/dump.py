@@ -104,7 +104,7 @@ def from_environment() -> None:
         raise ValueError(f"{variable}={error}") from None
     _settings["environment"] = settings
     for line in settings.idle:
-        effects.note(SECTION, f"means nothing here: {line}")
+        effects.note(SECTION, f"has no effect here: {line}")
     effects.note(SECTION, f"{variable}={path}: {_describe(settings)}")
     _apply()
 
@@ -323,7 +323,7 @@ class _Dump(TorchDispatchMode):
                     writer.flush()
                     if settings.failures and writer.folder is not None and writer not in self._reported:
                         self._reported.append(writer)      # a graph that fails is run again by PyNative, where the same operator fails
-                        _warn(f"dump: what {group.position.name} was given when it failed is in {writer.folder}")
+                        _warn(f"dump: the inputs of {group.position.name} when it failed are in {writer.folder}")
 
     def _hand_in(self, settings: Settings, writer: Writer, group: _Group, note: str) -> None:
         at = group.position

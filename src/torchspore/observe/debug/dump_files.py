@@ -126,11 +126,11 @@ class Writer:
             except OSError as error:
                 self._is_full = True
                 self._warn(f"dump: {error.filename or self.folder or self._settings.path} can't be written ({error.strerror or error}); "
-                           "the program goes on without it, and what was written stays readable.")
+                           "the program continues without it, and written files stay readable.")
             except Exception as error:             # a caller would wait forever for a thread that has ended
                 self._is_full = True
                 self._warn(
-                    f"dump: {record.position.name} can't be written ({type(error).__name__}: {error}); the program goes on without a "
+                    f"dump: {record.position.name} can't be written ({type(error).__name__}: {error}); the program continues without a "
                     f"dump, and what was written stays readable in {self.folder}."
                 )
             finally:

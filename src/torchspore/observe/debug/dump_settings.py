@@ -214,7 +214,7 @@ class _Reader:
             ("trans_flag", (True, False), "tensors have the layout that the program gives them"),
             ("stat_calc_mode", ("host", "device"), "statistics are computed on the host"),
             ("device_stat_precision_mode", ("high", "low"), "statistics are computed on the host, in float64"),
-            ("save_kernel_args", (False, True), "operators are functions here, whose arguments stand at the program's line that is told"),
+            ("save_kernel_args", (False, True), "operators are functions here; the program's line, which is logged, shows their arguments"),
         ):
             if name in e2e and self._choice(e2e, name, allowed, None) != allowed[0]:
                 self._idle.append(f"{name}: {why}")
@@ -222,7 +222,7 @@ class _Reader:
 
     def _unknown(self, name: str, known_members: tuple[str, ...]) -> None:
         near = closest(name, known_members)
-        self._warn(f"{self._file}: {name} is no member of dump settings and is not used" + (f"; {near} is one." if near else "."))
+        self._warn(f"{self._file}: {name} is not a member of dump settings and is not used" + (f"; {near} is one." if near else "."))
 
     def _wrong(self, name: str, value: Any, expected: str, hint: str = "") -> ValueError:
         text = f"{self._file}: {name}={value!r:.60}: expected {expected}."

@@ -248,7 +248,7 @@ def encoded(value: Any, tensors: dict[str, torch.Tensor], prefix: str) -> Any:
         return ["tuple" if isinstance(value, tuple) else "list", [encoded(item, tensors, prefix) for item in value]]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return ["dict", {key: encoded(item, tensors, prefix) for key, item in value.items()}]
-    raise NotRecordable(f"a {type(value).__name__} among its arguments can't be kept")
+    raise NotRecordable(f"a {type(value).__name__} among its arguments can't be stored")
 
 
 def decoded(encoded_value: Any, tensors: dict[str, torch.Tensor], device: Any = None) -> Any:

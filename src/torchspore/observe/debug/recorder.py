@@ -50,7 +50,7 @@ def limit(seconds: int) -> Outcome:
             boxes.RECORDER.box.limit(0)
             boxes.spare()
         if not seconds:
-            return Outcome.applied("the device's own limit holds; the CPU has none")
+            return Outcome.applied("the device's own limit applies; the CPU has none")
         return Outcome.applied("nothing is watched until the program sets it")
     if STORE.get("device_target") == "Ascend":
         device.npu().set_op_timeout_ms(seconds * 1000)      # work that the device runs asynchronously
@@ -58,7 +58,7 @@ def limit(seconds: int) -> Outcome:
         boxes.need(_facts, _on_request).limit(seconds)
     except OSError as error:
         return _no_watcher(error)
-    return Outcome.applied(f"the program is ended where an operator or a step of its data takes more than {seconds} s" + _by_marks())
+    return Outcome.applied(f"the program ends if an operator or a step of its data takes more than {seconds} s" + _by_marks())
 
 
 def _no_watcher(error: OSError) -> Outcome:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from torchspore.observe.profiling.totals import Total
 
-_NONE = "there are no such counters here; nothing is written for it"
+_NONE = "these counters do not exist here; nothing is written for it"
 MEANINGS = {
     "ArithmeticUtilization": "mac_ratio is the operations of products and convolutions a second, as a share of the peak measured here",
     "Memory": "main_mem_read_bw(GB/s) is the bytes of an operator's inputs over its time, which caches may have answered",

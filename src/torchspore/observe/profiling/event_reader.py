@@ -270,7 +270,7 @@ def _take_compiled(reader: _Reader) -> None:
             at += span
     if has_shape:
         reader.record.notes.append(
-            "Graphs that were compiled into kernels of their own are one operator each (CompiledGraph); their phases are divided by the "
+            "Graphs that were compiled into kernels are one operator each (CompiledGraph); their phases are divided by the "
             "number of operators in each. With jit_level O0 each operator is timed."
         )
 

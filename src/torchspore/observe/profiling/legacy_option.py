@@ -170,7 +170,7 @@ def _finish() -> None:
         if is_on["aicpu_trace"]:
             files.write_input(record, Path(options["folder"]))
     except OSError as error:
-        print(with_hint(f"profiling_options: {options['folder']} can't be written to ({error.strerror}); the profile there is not whole.",
+        print(with_hint(f"profiling_options: {options['folder']} can't be written to ({error.strerror}); the profile there is incomplete.",
                         "name another folder in output"), file=sys.stderr)
         return
     for line in record.notes:

@@ -134,12 +134,12 @@ BAD = {
         "to_float(mindspore.int32)",
         "expected mindspore.float16, float32 or bfloat16.",
     ),
-    "sub_cell": Bad(lambda: Holds().get_sub_cell("foo.bar"), AttributeError, "Holds", "there is no Cell named 'foo.bar'."),
+    "sub_cell": Bad(lambda: Holds().get_sub_cell("foo.bar"), AttributeError, "Holds", "no Cell is named 'foo.bar'."),
     "rename": Bad(lambda: Holds().update_parameters_name(3), TypeError, "update_parameters_name(3)", "expected a str, got int."),
     "twice": Bad(
         lambda: twice(), ValueError,
         "Holds",
-        "two Parameters are named 'w'.",
+        "two Parameters have the name 'w'.",
         "give one of them another name, Parameter(..., name='...').",
     ),
     "hook": Bad(lambda: Empty().register_forward_hook(3), TypeError, "hook 3", "expected a function."),
@@ -167,7 +167,7 @@ BAD = {
         lambda: nn.CellDict({"keys": nn.ReLU()}), NameRefused, "CellDict['keys']",
         "expected a name without a dot that is not an attribute of Cell.",
     ),
-    "dict_pop": Bad(lambda: nn.CellDict({}).pop("b"), NameRefused, "CellDict.pop('b')", "there is no such Cell."),
+    "dict_pop": Bad(lambda: nn.CellDict({}).pop("b"), NameRefused, "CellDict.pop('b')", "this Cell does not exist."),
     "list_alone": Bad(
         lambda: nn.CellList(nn.ReLU()), TypeError, "CellList", "expected a list of Cells, got ReLU.", "write CellList([cell]).",
     ),

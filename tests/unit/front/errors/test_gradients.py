@@ -61,7 +61,7 @@ BAD = {
     "get_grad": Bad(
         lambda: ms.get_grad((0, z(1)), 5), ValueError,
         "get_grad(5)",
-        "there is no such gradient.",
+        "this gradient does not exist.",
         "differentiate with return_ids=True.",
     ),
     "operation": Bad(lambda: ops.GradOperation(get_all=1), TypeError, "GradOperation(get_all=1)", "expected a bool, got int."),

@@ -112,7 +112,7 @@ BAD = {
     "twice": Bad(
         lambda: nn.SGD([p(), p()]), ValueError,
         "SGD",
-        "two Parameters are named 'w', or one occurs twice.",
+        "two Parameters have the name 'w', or one occurs twice.",
         "give each a unique name.",
     ),
     "order": Bad(

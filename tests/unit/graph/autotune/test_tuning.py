@@ -91,7 +91,7 @@ def test_online_searches_once_and_keeps_its_result(
     second_net = tuned_net()
     with measurement.measured_by(fake_timings.nobody):
         np.testing.assert_allclose(second_net(x).asnumpy(), array, rtol=1e-4, atol=1e-4)
-    assert "as an earlier search found" in notes()
+    assert "as in an earlier search" in notes()
 
 
 @pytest.mark.slow
@@ -170,14 +170,14 @@ def test_deterministic_is_not_tuned(folder: Path) -> None:
     from torchspore.cli import explain
 
     (row,) = [row for row in explain.rows() if row[0] == "aoe_tune_mode"]
-    assert row[3] == "no effect here: deterministic is ON, and what is chosen by time may give other bits"
+    assert row[3] == "no effect here: deterministic is ON, and a choice by time may give other bits"
 
 
 @pytest.mark.parametrize(("content", "reason"), [
     ("{", "can't be read (Expecting property name enclosed in double quotes: line 1 column 2 (char 1))"),
-    ('{"format": 7}', "is no tuning file of this version of torchspore"),
+    ('{"format": 7}', "is not a tuning file of this version of torchspore"),
     ('{"format": 1, "machine": "torch 1.0 elsewhere", "graphs": {}}',
-     "was made on another machine or with another torch (torch 1.0 elsewhere; here {machine})"),
+     "was written on another machine or with another torch (torch 1.0 elsewhere; here {machine})"),
 ])  # fmt: skip
 def test_a_file_of_elsewhere_is_named_and_unchanged(
     content: str, reason: str, folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
@@ -201,7 +201,7 @@ def test_a_file_of_another_net_is_named(folder: Path, capfd: pytest.CaptureFixtu
     monkeypatch.setenv("TORCHSPORE_TUNING", str(named))
     autotune_cache.forget()
     tuned_net(aoe_tune_mode="offline")(data(231, 128))
-    assert f"{named}/tuning.json holds nothing for the graph at {__file__}:" in capfd.readouterr().err
+    assert f"{named}/tuning.json has no entry for the graph at {__file__}:" in capfd.readouterr().err
     assert [entry["status"] for entry in entries(folder)] == ["tuned", "to do"]
 
 
@@ -219,7 +219,7 @@ def test_a_plan_that_means_nothing_is_reported_and_not_run(
     autotune_cache.forget()
     second_net = tuned_net()
     np.testing.assert_allclose(second_net(x).asnumpy(), plain(second_net, x), rtol=1e-4, atol=1e-4)
-    assert "'products' 'by hand' is none of the choices" in capfd.readouterr().err
+    assert "'products' 'by hand' is not one of the choices" in capfd.readouterr().err
 
 
 def test_the_order_of_searches_and_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,7 +278,7 @@ def test_offline_keeps_the_graphs_and_the_command_works_them_off(tmp_path: Path)
     (entry,) = entries(tmp_path)
     assert entry["status"] == "tuned" and entry["net"].endswith("program.py:16")
     second = torchspore("explain", "program.py")
-    assert "as an earlier search found" in second.out and second.out.split()[0] == first.out.split()[0]
+    assert "as in an earlier search" in second.out and second.out.split()[0] == first.out.split()[0]
     assert torchspore("tune", "rank_0/tuning").out == "1 of 1 graphs were tuned before\nsaved in rank_0/tuning/tuning.json\n"
 
 
@@ -286,7 +286,7 @@ def test_offline_keeps_the_graphs_and_the_command_works_them_off(tmp_path: Path)
     ((), 2, "torchspore tune: expected PATH.\n\nhint: write `torchspore tune rank_0/tuning`.\n"),
     (("nothing",), 2, "torchspore tune nothing: no tuning file exists here (looked for {folder}/nothing).\n\nhint: run the program with "
      "set_context(aoe_tune_mode='offline') first.\n"),
-    (("broken.json",), 1, "torchspore tune: broken.json is no tuning file of this version of torchspore.\n"),
+    (("broken.json",), 1, "torchspore tune: broken.json is not a tuning file of this version of torchspore.\n"),
 ])  # fmt: skip
 def test_what_the_command_says(words: tuple[str, ...], code: int, text: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from torchspore.cli import tune

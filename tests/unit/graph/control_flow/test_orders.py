@@ -89,7 +89,7 @@ def test_strict_names_the_order_that_a_loop_has_not() -> None:
     line = loop.__code__.co_firstlineno + 2
     assert str(caught.value).startswith(
         f"{__file__}:{line}: test_strict_names_the_order_that_a_loop_has_not.<locals>.<lambda> takes a gradient of third order through "
-        "a loop on a Tensor, of which graphs hold two, which jit_syntax_level STRICT does not allow."
+        "a loop on a Tensor; graphs support two orders, which jit_syntax_level STRICT does not allow."
     )
 
 
@@ -142,6 +142,6 @@ def test_strict_names_what_has_a_custom_gradient() -> None:
         return x.sum()
 
     nested_function = nest(function, (gradient,) * 2)
-    with pytest.raises(CompileError, match="of second order through a branch or loop on a Tensor, of what has a gradient of its") as caught:
+    with pytest.raises(CompileError, match="of second order, through a branch or loop on a Tensor, of a value that has its") as caught:
         ms.jit(lambda x: nested_function(x), fullgraph=True)(INPUTS[0])
     assert str(caught.value).startswith(f"{__file__}:{function.__code__.co_firstlineno + 2}: ")

@@ -18,7 +18,7 @@ from torchspore.errors import CompileError
 
 X = Tensor(np.array([1.0, 2.0, 3.0], np.float32))
 HOST = "compute with the Tensor itself, by operators of mindspore.ops, or leave jit_syntax_level at LAX."
-JOIN = "let both ways give the same structure, shape and dtype, for example with .astype or ops.where."
+JOIN = "return the same structure, shape and dtype from both branches, for example with .astype or ops.where."
 
 
 @pytest.fixture(autouse=True)
@@ -105,7 +105,7 @@ REFUSED = {
     host_read: (AttributeError, f"reads the values of a Tensor on the host, which jit_syntax_level STRICT does not allow.\n\nhint: {HOST}"),
     lists: (AttributeError, f"reads the values of a Tensor on the host, which jit_syntax_level STRICT does not allow.\n\nhint: {HOST}"),
     prints: (RuntimeError, "calls print, which jit_syntax_level STRICT does not allow.\n\nhint: print the results of the call; COMPATIBLE "
-             "allows prints of what is known while compiling."),
+             "allows prints of values that are known at compile time."),
     tries: (RuntimeError, "has `try`, which jit_syntax_level STRICT does not allow.\n\nhint: test with `if` what could go wrong, or leave "
             "jit_syntax_level at LAX."),
     imports: (RuntimeError, "has `import`, which jit_syntax_level STRICT does not allow.\n\nhint: import at the top of the file, or leave "
@@ -115,23 +115,23 @@ REFUSED = {
     formats: (RuntimeError, "has an f-string, which jit_syntax_level STRICT does not allow.\n\nhint: format outside of the call, or leave "
               "jit_syntax_level at LAX."),
     shapes_differ: (
-        TypeError, "gives two kinds of result, as a Tensor decides, which jit_syntax_level STRICT does not allow:\n"
+        TypeError, "returns two kinds of result, depending on a Tensor, which jit_syntax_level STRICT does not allow:\n"
         "  one way:   a Tensor of shape (3,) and dtype Float32\n  the other: a Tensor of shape (2,) and dtype Float32"
         f"\n\nhint: {JOIN}",
     ),
     dtypes_differ: (
-        TypeError, "gives y two kinds of value, as a Tensor decides, which jit_syntax_level STRICT does not allow:\n"
+        TypeError, "gives y two kinds of value, depending on a Tensor, which jit_syntax_level STRICT does not allow:\n"
         "  one way:   a Tensor of shape (3,) and dtype Float32\n  the other: a Tensor of shape (3,) and dtype Int32"
         f"\n\nhint: {JOIN}",
     ),
     kinds_differ: (
-        TypeError, "gives y two kinds of value, as a Tensor decides, which jit_syntax_level STRICT does not allow:\n"
+        TypeError, "gives y two kinds of value, depending on a Tensor, which jit_syntax_level STRICT does not allow:\n"
         "  one way:   a tuple of 2: a Tensor of shape (3,) and dtype Float32, a Tensor of shape (3,) and dtype Float32\n"
         f"  the other: a Tensor of shape (3,) and dtype Float32\n\nhint: {JOIN}",
     ),
     undefined: (
-        UnboundLocalError, "reads 'y', which only one way through an `if` on a Tensor gives a value, which jit_syntax_level STRICT does "
-        "not allow.\n\nhint: give the name a value before it.",
+        UnboundLocalError, "reads 'y', which only one branch of an `if` on a Tensor assigns, which jit_syntax_level STRICT does "
+        "not allow.\n\nhint: assign a value to the name before it.",
     ),
     list_grows: (
         TypeError, "gives what is in the list two kinds of value in a loop that a Tensor ends, which jit_syntax_level STRICT does not "

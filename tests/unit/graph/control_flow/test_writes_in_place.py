@@ -288,7 +288,7 @@ def test_what_may_be_another_tensor_runs_as_pynative_or_is_refused() -> None:
             np.testing.assert_array_equal(inputs.asnumpy(), its.asnumpy())
     ms.set_context(jit_syntax_level=LEVELS["STRICT"])
     inner = first(shared)
-    reason = "writes in place into a Tensor that may be another one, as a Tensor decides, and reads the other"
+    reason = "writes in place into a Tensor that may be one of several, depending on a Tensor, and reads another of them"
     with pytest.raises(RuntimeError, match=reason):
         ms.jit(lambda x: inner(x))(tensor(INPUTS[0]))
 

@@ -300,13 +300,13 @@ def test_a_dump_that_can_t_be_written_is_reported_once(
     messages = [line for line in capfd.readouterr().err.splitlines() if "dump_as_text" in line]
     assert len(messages) == 1 and re.fullmatch(
         r"torchspore: \S+:\d+: --dump_as_text: \S+/graph_kernel_cluster_\d+.txt can't be written \(File exists\); "
-        r"the program goes on without it\.", messages[0])
+        r"the program continues without it\.", messages[0])
 
 
 def test_a_flag_without_an_effect_is_an_error_in_strict_mode(monkeypatch: pytest.MonkeyPatch, launched: Any) -> None:
     STORE.reset("context")                    # strict mode would name what an earlier test has set
     launched(Exact(), data(2), data(2), flags="--opt_level=1 --enable_cce_lib")
-    assert "--enable_cce_lib means nothing here: it is a library of Ascend's own compiler" in effects.notes()["graph kernels"]
+    assert "--enable_cce_lib has no effect here: it is a library of Ascend's own compiler" in effects.notes()["graph kernels"]
     monkeypatch.setenv("TORCHSPORE_STRICT", "1")
     with pytest.raises(Exception, match="graph_kernel_flags: means nothing here: --enable_csr_fusion: sparse CSR"):
         launched(Exact(), data(6), data(6), flags="--opt_level=1 --enable_csr_fusion")
@@ -334,7 +334,7 @@ def test_without_a_compiler_it_is_reported_once_and_operators_run(tmp_path: Path
     })
     assert ran.code == 0 and ran.out.startswith("[0. 0. 0.]\n[0. 0. 0. 0.]\n")
     assert [line for line in ran.err.splitlines() if line.startswith("torchspore: ")] == [
-        "torchspore: program.py:9: graph kernels are generated, and no C++ compiler is found (g++ or what CXX names); graphs run "
+        "torchspore: program.py:9: graph kernels are generated, and the C++ compiler is missing (g++ or what CXX names); graphs run "
         "without them.",
     ]
     assert "opt_level 2: of 8 kernels 8 are left, 0 of them generated, because there is no working C++ compiler" in ran.out

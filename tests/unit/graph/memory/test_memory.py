@@ -98,7 +98,7 @@ def test_less_memory_and_the_same_bits(block: type[nn.Cell], optimizer: Any, tmp
 
 def test_explain_says_what_it_came_to(tmp_path: Path) -> None:
     trained(Rows, tmp_path, memory_optimize_level="O1")
-    assert any("O1: values of a graph take" in line and "run again in the backward half" in line
+    assert any("O1: values of a graph use" in line and "run again in the backward half" in line
                for line in effects.notes()["memory of graphs"])
 
 
@@ -110,13 +110,13 @@ def test_the_outcome_is_of_all_graphs(tmp_path: Path) -> None:
         _trained(Rows, tmp_path, None)
         alone = outcome()
         assert re.fullmatch(
-            r"applied: O1: values of a graph take [\d.]+ MiB at most instead of [\d.]+ MiB; "
+            r"applied: O1: values of a graph use [\d.]+ MiB at most instead of [\d.]+ MiB; "
             r"\d+ operators run again in the backward half, about \d+% more arithmetic", alone)
         ms.jit(lambda x: x + 1)(Tensor(np.ones(4, np.float32)))
-        assert outcome() == alone.replace("values of a graph take", "values of 1 of 2 graphs take less memory; the largest takes")
+        assert outcome() == alone.replace("values of a graph use", "values of 1 of 2 graphs use less memory; the largest uses")
     with effects.fresh(), scope(memory_optimize_level="O1"):
         ms.jit(lambda x: x + 1)(Tensor(np.ones(4, np.float32)))
-        assert outcome() == "applied: O1: values of a graph take 16 B at most, as before"
+        assert outcome() == "applied: O1: values of a graph use 16 B at most, as before"
 
 
 def test_nothing_random_and_no_statistics_twice(tmp_path: Path) -> None:

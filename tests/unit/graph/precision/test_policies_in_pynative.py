@@ -83,5 +83,5 @@ def test_auto_mixed_precision_and_what_explain_says() -> None:
     ms.set_context(enable_auto_mixed_precision=True)
     np.testing.assert_array_equal(ops.matmul(A, B).asnumpy(), expected)
     assert [row[3] for row in explain.rows() if row[0] == "enable_auto_mixed_precision"] == [
-        "applied: operators that PyNative runs cast their inputs as the policy says, and cast their results back",
+        "applied: PyNative casts the inputs of operators as the policy states, and casts their results back",
     ]

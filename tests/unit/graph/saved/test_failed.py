@@ -83,7 +83,7 @@ def test_arguments_that_are_refused_leave_an_empty_graph(tmp_path: Path) -> None
         return x * len(table)
 
     text = failed(lambda x: takes(x, np.ones(3)), tmp_path)
-    assert re.search(r"subgraph @\w+\(\) \{\n#-+> 0\n  %0\(refused\) = Refused\(\"is given an argument of type ndarray\"\)", text)
+    assert re.search(r"subgraph @\w+\(\) \{\n#-+> 0\n  %0\(refused\) = Refused\(\"receives an argument of type ndarray\"\)", text)
 
 
 def test_two_sides_are_reported(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_a_directory_that_cannot_be_created_is_refused_when_it_is_set(tmp_path: 
     before = ms.get_context("save_graphs"), ms.get_context("save_graphs_path")
     with pytest.raises(NotADirectoryError) as caught:
         ms.set_context(save_graphs=2, save_graphs_path=str(tmp_path / "file" / "graphs"))
-    assert str(caught.value).endswith("\n\nhint: name a directory that you may write to.") and "cannot be made" in str(caught.value)
+    assert str(caught.value).endswith("\n\nhint: name a directory that you may write to.") and "cannot be created" in str(caught.value)
     assert (ms.get_context("save_graphs"), ms.get_context("save_graphs_path")) == before
 
 
@@ -66,7 +66,7 @@ def test_one_that_is_gone_later_is_reported_once_and_the_program_goes_on(saving:
     assert [result.shape for result in results] == [(3, 2), (3, 2)]
     (warning,) = caught
     assert str(warning.message) == (
-        f"save_graphs: {folder} can't be written (File exists); the program goes on and what was saved before stays.\n\n"
+        f"save_graphs: {folder} can't be written (File exists); the program continues, and what was saved before stays.\n\n"
         "hint: set save_graphs_path to a directory that can be written."
     )
     assert warning.filename == __file__

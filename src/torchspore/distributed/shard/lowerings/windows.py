@@ -37,7 +37,7 @@ def sides(
         local_size, reach = x.shape[dim] // count, (window[at] - 1) * spacing[at] + 1
         behind = reach - step[at] - edge[at]
         if out[dim] % count or out[dim] // count * step[at] != local_size or edge[at] >= reach or max(edge[at], behind) > local_size:
-            why = f"{x.shape[dim]} places in {count} parts give no equal parts of {out[dim]}, or windows reach too far"
+            why = f"{x.shape[dim]} positions in {count} parts do not give equal parts of {out[dim]}, or windows reach too far"
             partitioner.split_operators[-1].why = f"{why}: they are gathered"
             return None
         found_sides.append(Side(dim, axes, edge[at], max(0, behind)))
@@ -58,7 +58,7 @@ def sides_of_wider(
         if out[dim] != x.shape[dim] * step[at] or behind < 0 or max(edge[at], behind) > out[dim] // count:
             partitioner.split_operators[
                 -1
-            ].why = f"{x.shape[dim]} places in {count} parts give no equal parts of {out[dim]}: they are gathered"
+            ].why = f"{x.shape[dim]} positions in {count} parts do not give equal parts of {out[dim]}: they are gathered"
             return None
         found_sides.append(Side(dim, axes, edge[at], behind))
     return found_sides

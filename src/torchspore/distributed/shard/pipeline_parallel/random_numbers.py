@@ -76,7 +76,7 @@ def noted(graph: torch.fx.Graph) -> Draws:
         elif _may_draw(node):
             draws.why = draws.why or f"{node.meta.get(node_metadata.LINE, '')}: random numbers in a branch or a loop"
     if draws.why:
-        effects.note("distribution", f"pipeline: {draws.why}: each stage draws random numbers of its own")
+        effects.note("distribution", f"pipeline: {draws.why}: each stage draws separate random numbers")
         return Draws(why=draws.why)
     for node, draw_index in marked.items():
         node.meta[DRAWN] = draw_index
@@ -88,7 +88,7 @@ def noted(graph: torch.fx.Graph) -> Draws:
 def _why_not(node: Node, draws: Draws, at: int, text: str, device: str) -> str:
     line, name = node.meta.get(node_metadata.LINE, ""), node.target
     if not text:
-        return f"{line}: how many random numbers {name} draws hangs on values"
+        return f"{line}: how many random numbers {name} draws depends on values"
     if draws.device not in ("", device):
         return f"{line}: random numbers of several devices"
     return f"{line}: a second run draws something else" if at < len(draws.texts) and draws.texts[at] != text else ""

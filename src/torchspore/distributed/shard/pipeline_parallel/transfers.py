@@ -55,7 +55,7 @@ class _Passing:
             if not isinstance(val, torch.Tensor):
                 line = before.meta.get(node_metadata.LINE) or item.meta.get(node_metadata.LINE, "")
                 raise ValueError(f"{line}: " + message(
-                    f"pipeline stage {target} needs what stage {stage_of(item)} makes and is no Tensor", "Tensors between stages",
+                    f"pipeline stage {target} needs what stage {stage_of(item)} creates and is not a Tensor", "Tensors between stages",
                 ))
             with self.graph.inserting_before(before):
                 transfer = self.graph.call_function(passed, (item, stage_of(item), target))      # ALL: to each of the others

@@ -36,7 +36,7 @@ class TensorLayout:
         """Return the shape of the part that one device stores. Raises ValueError if the layout does not divide the shape."""
         slice_shape, cuts = tuple(shape), self.cuts()
         if len(slice_shape) != len(cuts) or any(size % cut for size, cut in zip(slice_shape, cuts)):
-            raise ValueError(message(f"a Tensor of shape {slice_shape} cut by {self}", f"a shape of {len(cuts)} axes that {cuts} divide"))
+            raise ValueError(message(f"a Tensor of shape {slice_shape} split by {self}", f"a shape of {len(cuts)} axes that {cuts} divide"))
         return tuple(size // cut for size, cut in zip(slice_shape, cuts))
 
     def coordinates(self, rank: int) -> tuple[int, ...]:

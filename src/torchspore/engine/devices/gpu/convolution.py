@@ -302,7 +302,7 @@ def _refusal(job: Job, name: str, reason: str) -> str:
 def _warn_unordered(side: Direction, name: str) -> None:
     """Warns once of an algorithm by name that works against `deterministic`."""
     if once.first_time(("unordered", side.option, name)):
-        text = f"{side.option}={name!r} adds in any order: another run may give other bits, whatever deterministic='ON' says"
+        text = f"{side.option}={name!r} adds in any order: another run may give other bits, in spite of deterministic='ON'"
         effects.note("deterministic", text)
         warn(f"{text}.\n\nhint: write {side.option}={side.half!r}.")
 

@@ -38,7 +38,7 @@ def jit_compile(value: str) -> Outcome | None:
     if not is_ascend() or not value:
         return None
     device.npu().set_compile_mode(jit_compile=value == "1")
-    return Outcome.applied("operators are compiled for their lengths" if value == "1" else "ready-made operators run, nothing is compiled")
+    return Outcome.applied("operators are compiled for their lengths" if value == "1" else "existing kernels run, nothing is compiled")
 
 
 def matmul_hf32(value: str) -> Outcome:
@@ -67,4 +67,4 @@ def hccl_watchdog(is_on: bool) -> Outcome:
     if not is_ascend():
         return elsewhere("HCCL carries the collectives of Ascend devices")
     os.environ[_WATCHDOG] = "1" if is_on else "0"
-    return Outcome.applied("a collective that fails ends the program" if is_on else "nobody watches the collectives")
+    return Outcome.applied("a collective that fails ends the program" if is_on else "collectives are not watched")

@@ -70,7 +70,7 @@ def offload_values(module: torch.fx.GraphModule, settings: Settings) -> torch.fx
             if count:
                 _report_offload(is_program_wide, before, after, count, size)
             elif not is_program_wide:
-                _note_graph(is_program_wide, " moves nothing: none of its values lies idle over the peak")
+                _note_graph(is_program_wide, " moves nothing: each of its values is in use at the peak")
         if settings.offloads_state:
             offload.put_away_states(module)
     return module
@@ -82,7 +82,7 @@ def _note_graph(is_program_wide: bool, text: str) -> None:
 
 def _report_offload(is_program_wide: bool, before: int, after: int, count: int, size: int) -> None:
     moved = f"{count} of them move out, {format_bytes(size)} a call"
-    text = f"values of a graph take {format_bytes(after)} at most instead of {format_bytes(before)}; {moved}"
+    text = f"values of a graph use {format_bytes(after)} at most instead of {format_bytes(before)}; {moved}"
     _note_graph(is_program_wide, f": {text}")
     event_log.event("memory", text)
     if is_program_wide:
@@ -99,7 +99,7 @@ def _report_not_offloaded(is_program_wide: bool, reason: str) -> None:
 
 
 def _report_recomputation(before: int, after: int, count: int, share: float) -> None:
-    text = f"values of a graph take {format_bytes(after)} at most{_compare_peaks(before, after)}{_describe_recomputed(count, share)}"
+    text = f"values of a graph use {format_bytes(after)} at most{_compare_peaks(before, after)}{_describe_recomputed(count, share)}"
     effects.note("memory of graphs", f"{user_line()}: O1: {text}")
     event_log.event("memory", f"O1: {text}")
     if not effects.has_outcome(_NAME):
@@ -112,8 +112,8 @@ def _summarize_graphs() -> str:
     """Return the result of O1 over all graphs. Their peaks do not coincide, so the largest one counts, not their sum."""
     before, after, count, share = max(_peaks)
     smaller = sum(now < then for then, now, *_ in _peaks)
-    largest = f"the largest takes {format_bytes(after)} at most{_compare_peaks(before, after)}{_describe_recomputed(count, share)}"
-    return f"O1: values of {smaller} of {len(_peaks)} graphs take less memory; {largest}"
+    largest = f"the largest uses {format_bytes(after)} at most{_compare_peaks(before, after)}{_describe_recomputed(count, share)}"
+    return f"O1: values of {smaller} of {len(_peaks)} graphs use less memory; {largest}"
 
 
 def _compare_peaks(before: int, after: int) -> str:

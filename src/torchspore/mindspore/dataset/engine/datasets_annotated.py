@@ -175,7 +175,7 @@ def _objects(path: Path) -> Iterator[tuple[str, list[float], int, int]]:
     """Yield the name, the box, the difficult flag and the truncated flag of each object in an XML file."""
     content = read_file(path)
     if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
-        raise DataDamaged(message(f"{path}: an XML file with entities of its own", "plain elements"))
+        raise DataDamaged(message(f"{path}: an XML file that defines entities", "plain elements"))
     try:
         objects = ElementTree.fromstring(content).findall("object")
     except ElementTree.ParseError as error:

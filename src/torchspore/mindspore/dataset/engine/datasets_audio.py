@@ -36,7 +36,7 @@ def read_wave(path: Path) -> tuple[np.ndarray, int]:
     if width != 2:
         raise DataDamaged(message(f"{path}: samples of {8 * width} bits", "a WAV file of 16-bit PCM"))
     if len(data) != 2 * count:
-        raise DataDamaged(message(f"{path}: {len(data) // 2} samples", f"{count}, as its head says; the file is cut short"))
+        raise DataDamaged(message(f"{path}: {len(data) // 2} samples", f"{count}, as its header states; the file is truncated"))
     return _floats(np.frombuffer(data, "<i2")), rate
 
 
@@ -252,7 +252,7 @@ def read_sphere(path: Path, start: float, stop: float) -> tuple[np.ndarray, int]
         file.seek(size + 2 * first)
         data = file.read(2 * (last - first))
     if len(data) != 2 * (last - first):
-        raise DataDamaged(message(f"{path}: ends within sample {first + len(data) // 2}", f"{count} samples; the file is cut short"))
+        raise DataDamaged(message(f"{path}: ends within sample {first + len(data) // 2}", f"{count} samples; the file is truncated"))
     return _floats(np.frombuffer(data, "<i2" if order == "01" else ">i2")), rate
 
 

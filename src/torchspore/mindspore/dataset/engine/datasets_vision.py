@@ -125,7 +125,7 @@ def _read_idx(path: Path, kind: int, rank: int) -> np.ndarray:
         raise DataMissing(message(str(path), "this file of the MNIST format", hint=hint))
     size, head = path.stat().st_size, 4 * (1 + rank)
     if size < head:
-        raise DataDamaged(message(f"{path}: {size} bytes", f"a head of {head} bytes; the file is cut short"))
+        raise DataDamaged(message(f"{path}: {size} bytes", f"a header of {head} bytes; the file is truncated"))
     with path.open("rb") as file:
         magic, *shape = struct.unpack(f">{1 + rank}I", file.read(head))
     if magic != (kind << 8) + rank:
@@ -133,8 +133,8 @@ def _read_idx(path: Path, kind: int, rank: int) -> np.ndarray:
         raise DataDamaged(message(f"{path}: magic number {magic}", f"{(kind << 8) + rank}, as {content} files of MNIST have"))
     values = math.prod(shape) * (1 if kind == _BYTES else 4)
     if size - head != values:
-        state = "the file is cut short" if size - head < values else "the file is too long"
-        raise DataDamaged(message(f"{path}: {size} bytes", f"{head + values}, as its head says; {state}"))
+        state = "the file is truncated" if size - head < values else "the file is too long"
+        raise DataDamaged(message(f"{path}: {size} bytes", f"{head + values}, as its header states; {state}"))
     if not values:
         raise DataDamaged(message(f"{path}: no rows", "at least one"))
     return np.asarray(np.memmap(path, np.uint8 if kind == _BYTES else np.dtype(">i4"), "r", head, tuple(shape)))

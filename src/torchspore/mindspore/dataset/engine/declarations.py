@@ -261,7 +261,7 @@ def mapped(path: Path, width: int) -> np.ndarray:
         raise kind(message(str(path), expected))
     size = path.stat().st_size
     if not size or size % width:
-        raise DataDamaged(message(f"{path}: {size} bytes", f"a multiple of {width}; the file is cut short"))
+        raise DataDamaged(message(f"{path}: {size} bytes", f"a multiple of {width}; the file is truncated"))
     return np.asarray(np.memmap(path, np.uint8, "r")).reshape(-1, width)
 
 

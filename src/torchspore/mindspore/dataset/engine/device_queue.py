@@ -67,7 +67,7 @@ class TransferDataset(Dataset):
         """Returns the dtypes and shapes of the next row. Raises RuntimeError if `create_data_info_queue` is False."""
         if not self._has_data_info:
             hint = "device_que(create_data_info_queue=True)"
-            raise RuntimeError(message("get_data_info()", "a queue that was made to tell of its data", hint=hint))
+            raise RuntimeError(message("get_data_info()", "a queue that was created with a report of its data", hint=hint))
         self._next = self.take()
         return [value.dtype for value in self._next], [list(value.shape) for value in self._next]
 

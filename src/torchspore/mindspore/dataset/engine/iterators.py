@@ -102,7 +102,7 @@ class Iterator:
                 raise RuntimeError(
                     message(
                         f"next(iterator) after its {self._num_epochs} epochs (num_epochs={self._num_epochs})",
-                        "an iterator with epochs left",
+                        "an iterator with remaining epochs",
                         hint="create a new iterator, or set num_epochs to the number of loops",
                     )
                 )

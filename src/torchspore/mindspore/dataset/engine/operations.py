@@ -250,7 +250,7 @@ class ConcatDataset(UnionBaseDataset):
         for name, (dtype, axes), value in builtins.zip(self._columns(), kinds, row):
             if _kind(value) != (dtype, axes):
                 difference = f"concat: column {name!r} is {_kind(value)[0]} of {_kind(value)[1]} axes"
-                hint = f"make them alike in a map, such as map(transforms.TypeCast(...), {[name]})"
+                hint = f"make them equal in a map, such as map(transforms.TypeCast(...), {[name]})"
                 raise PipelineError(message(difference, f"{dtype} of {axes} axes, as in the first dataset", hint=hint))
 
 

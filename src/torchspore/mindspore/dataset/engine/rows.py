@@ -93,7 +93,7 @@ def to_array(value: Any, where: str) -> Any:
     try:
         array = np.asarray(value)
     except Exception as error:  # a list of unequal lengths
-        raise PipelineError(f"{where}: expected an array, got {type(value).__name__} that makes none ({error}).") from None
+        raise PipelineError(f"{where}: expected an array, got {type(value).__name__} that cannot be converted ({error}).") from None
     if array.dtype.kind == "O":
         raise PipelineError(f"{where}: expected an array, a number or text, got {type(value).__name__}.")
     return array

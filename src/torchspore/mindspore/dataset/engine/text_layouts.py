@@ -124,10 +124,10 @@ class Translations(TextStream):
         for number, sentence in enumerate(source):
             other = next(target, None)
             if other is None:
-                raise DataDamaged(message(f"{file[1]}: {number} sentences", f"as many as {file[0].name} has; the file is cut short"))
+                raise DataDamaged(message(f"{file[1]}: {number} sentences", f"as many as {file[0].name} has; the file is truncated"))
             yield np.array(sentence), np.array(other)
         if next(target, None) is not None:
-            raise DataDamaged(message(f"{file[0]}: fewer sentences than {file[1].name}", "as many; the file is cut short"))
+            raise DataDamaged(message(f"{file[0]}: fewer sentences than {file[1].name}", "as many; the file is truncated"))
 
 
 class Talks(Translations):

@@ -47,4 +47,4 @@ def _check_encoding(call: str, encoding: Any) -> None:
     try:
         codecs.lookup(encoding)
     except LookupError:
-        raise ValueError(message(f"{call}(encoding={encoding!r})", "an encoding that Python knows", hint="write 'utf8'")) from None
+        raise ValueError(message(f"{call}(encoding={encoding!r})", "an encoding that Python supports", hint="write 'utf8'")) from None

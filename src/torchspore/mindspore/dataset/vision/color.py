@@ -141,7 +141,7 @@ class ConvertColor(OnDevice, ImageTensorOperation):
         except cv2.error:
             raise RuntimeError(
                 message(
-                    f"ConvertColor({self.convert_mode.name}) of shape {list(value.shape)}", "an image with the channels that its name says"
+                    f"ConvertColor({self.convert_mode.name}) of shape {list(value.shape)}", "an image with the channels of its name"
                 )
             ) from None
 

@@ -265,7 +265,7 @@ class CellDict(Cell):
     def pop(self, key: str) -> Cell:
         """Remove the Cell `key` and return it. Raises KeyError if there is none."""
         if key not in self._cells:
-            raise NameRefused(f"CellDict.pop({key!r:.40}): there is no such Cell.")
+            raise NameRefused(f"CellDict.pop({key!r:.40}): this Cell does not exist.")
         cell: Cell = self._cells.pop(key)
         self._changed_()
         return cell

@@ -124,7 +124,7 @@ def ordered_parameters(name: str, groups: list[dict[str, Any]]) -> tuple[list[Pa
     for i, parameter in enumerate(everything):
         if id(parameter) in position_of or parameter.name in names:
             raise ValueError(
-                f"{name}: two Parameters are named {parameter.name!r}, or one occurs twice.\n\nhint: give each a unique name."
+                f"{name}: two Parameters have the name {parameter.name!r}, or one occurs twice.\n\nhint: give each a unique name."
             )
         position_of[id(parameter)] = i
         names.add(parameter.name)

@@ -45,7 +45,7 @@ def _take_of_each(params: T, indices: T, axis: int, batch_dims: int) -> T:
     batch, numbers = indices.shape[:batch_dims], indices.shape[batch_dims:]
     if params.shape[:batch_dims] != batch or axis < batch_dims or batch_dims > indices.ndim:
         shapes = f"params {list(params.shape)} and indices {list(indices.shape)} with batch_dims={batch_dims} and axis={axis}"
-        raise ValueError(f"expected {batch_dims} equal first axes, and an axis behind them, got {shapes}.")
+        raise ValueError(f"expected {batch_dims} equal first axes, and an axis after them, got {shapes}.")
     before, behind = params.shape[batch_dims:axis], params.shape[axis + 1:]
     joined = indices if len(numbers) == 1 else indices.reshape(*batch, -1)
     count = joined.shape[-1]

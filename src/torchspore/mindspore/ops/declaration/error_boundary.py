@@ -30,8 +30,9 @@ _INNER = frozenset(f"dataset.{module}" for module in (
 """Modules of data pipelines whose functions run for each row. No program calls them; the public functions around them have the boundary."""
 
 _WRAPPED_OPERATOR_MODULES = frozenset((
-    "auto_generate", "communication", "composite", "custom", "distributed.arguments", "distributed.comm_func", "distributed.exchange",
-    "distributed.groups", "distributed.pairs", "distributed.store", "gradient", "primitive", "sparse_tensors", "transforms",
+    "auto_generate", "communication", "declaration.primitive", "gradients.gradient", "gradients.transforms", "process_groups.arguments",
+    "process_groups.comm_func", "process_groups.exchange", "process_groups.groups", "process_groups.point_to_point",
+    "process_groups.store", "program.composite", "program.custom", "sparse_formats.sparse_tensors",
 ))
 """Modules of operators with functions that are not operators; operators explain their own errors."""
 

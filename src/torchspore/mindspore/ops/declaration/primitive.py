@@ -339,7 +339,7 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
     parameters = inspect.signature(function).parameters
     unknown = [parameter for parameter in init if parameter not in parameters]
     if unknown:
-        raise ValueError(f"{name}: {', '.join(unknown)} are no parameters of {function.__name__}{inspect.signature(function)}.")
+        raise ValueError(f"{name}: {', '.join(unknown)} are not parameters of {function.__name__}{inspect.signature(function)}.")
     init_signature = inspect.Signature([parameters[p].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in init])
     kinds = {p: parameters[p].annotation for p in init if parameters[p].annotation in _REFUSED}
     words = {p: allowed for (part, p), allowed in _WORDS.items() if p in kinds and part in name}

@@ -370,7 +370,7 @@ _PATTERNS: tuple[
     (r"argument '(\w+)' .*must be tuple of \w+, but found element of type (\w+)", TypeError, _ints),
     (r"split_size=(-?\d+)|split_size can only be (0)", ValueError,
      lambda match, arguments: (f"expected a length of the parts from 1 on, got {match[1] or match[2]}.", None)),
-    (r"1-d non-negative integral", ValueError, _reason("expected whole numbers from 0 on, along one axis.")),
+    (r"1-d non-negative integral", ValueError, _reason("expected ints from 0 on, along one axis.")),
     (r"weights should be 1-d and have the same length", ValueError, _reason("expected one weight for each value.")),
     (r"random_ expects 'from' to be less than 'to', but got from=(-?\d+) >= to=(-?\d+)", ValueError,
      _reason("expected low below high, got {} and {}.")),

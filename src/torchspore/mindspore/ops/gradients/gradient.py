@@ -184,7 +184,7 @@ def get_grad(gradients: Any, identifier: Any) -> Any:
 
     gradient = search(gradients)
     if gradient is None:
-        raise ValueError(f"get_grad({identity!r}): there is no such gradient.\n\nhint: differentiate with return_ids=True.")
+        raise ValueError(f"get_grad({identity!r}): this gradient does not exist.\n\nhint: differentiate with return_ids=True.")
     return gradient
 
 

@@ -20,8 +20,10 @@ _PRODUCTS = frozenset({*LOWER, *PRODUCTS_WITH_BIAS, "addmm", "addmv", "addbmm", 
 _MIXED = _PRODUCTS | {"relu", "prelu"}
 """Operators that the mixed policies compute in 16 bits. Others have float32 inputs here and compute in float32."""
 _PURE_MODULES = (
-    "activation", "arithmetic", "conv", "conv_primitives", "elementwise", "linear_algebra", "loss", "more_losses", "matrices",
-    "normalization", "pads", "pairs", "pooling", "products", "reduction", "resize", "special", "statistics",
+    "arrays.pads", "elementwise.activation", "elementwise.arithmetic", "elementwise.binary", "elementwise.special", "elementwise.unary",
+    "images.conv", "images.conv_primitives", "images.pooling", "images.resize", "layers.normalization", "linear_algebra.matrices",
+    "linear_algebra.matrix_products", "linear_algebra.products", "losses.loss", "losses.more_losses", "reductions.reduction",
+    "reductions.statistics",
 )
 """Modules of operators whose results depend only on their inputs: no state, no random numbers, no writes."""
 _STATEFUL = frozenset({"batch_norm", "_batch_norm", "_instance_norm", "_instance_norm_layer"})

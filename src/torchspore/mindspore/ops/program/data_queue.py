@@ -38,7 +38,7 @@ class GetNext(Primitive):
             self.add_prim_attr(name, value)
 
     def __call__(self) -> tuple[Any, ...]:
-        trace_guard_hooks.ends_trace("takes a row of a data queue", Kind.READS_VALUES)
+        trace_guard_hooks.ends_trace("reads a row of a data queue", Kind.READS_VALUES)
         row = tuple(data_queues.take(self.attrs["shared_name"]))
         fits = len(row) == len(self._types) and all(map(_fits, row, self._types, self._shapes))
         if not fits:
@@ -50,7 +50,7 @@ class GetNext(Primitive):
 
 def _shape(value: Any) -> tuple[int | None, ...]:
     if not isinstance(value, (list, tuple)) or not all(length is None or type(length) is int for length in value):
-        raise TypeError(message(f"GetNext(shapes=[{short(value)}, ...])", "lists of ints, -1 or None for a length that may be any"))
+        raise TypeError(message(f"GetNext(shapes=[{short(value)}, ...])", "lists of ints, with -1 or None for a length that varies"))
     return tuple(None if length == -1 else length for length in value)
 
 

@@ -227,7 +227,7 @@ def _npu_get_float_status_v2(x: Any) -> Any:
 
 
 _DEPENDS_ON_NOTHING = (
-    "expected a status that depends on something: only what it depends on is searched for NaN and infinity."
+    "expected a status that depends on a value: only its dependencies are searched for NaN and infinity."
     "\n\nhint: write status = ops.depend(status, gradients) before, or use ops.FloatStatus()(gradient)."
 )
 

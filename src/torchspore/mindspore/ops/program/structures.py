@@ -149,7 +149,7 @@ dict_setitem = _structure("dict_setitem", lambda table, key, value: {**table, ke
 tuple_equal = _structure("tuple_equal", operator.eq, "Tests whether two tuples are equal.")
 list_equal = _structure("list_equal", operator.eq, "Tests whether two lists are equal.")
 tuple_reversed = _structure("tuple_reversed", lambda items: tuple(reversed(items)), "A tuple backwards.")
-tuple_div = _structure("tuple_div", _quotients, "The quotients of two tuples of ints, element by element; none may leave a remainder.")
+tuple_div = _structure("tuple_div", _quotients, "The quotients of two tuples of ints, element by element; each without a remainder.")
 make_tuple = _structure("make_tuple", lambda *items: items, "The arguments as a tuple.")
 make_list = _structure("make_list", lambda *items: list(items), "The arguments as a list.")
 make_dict = _structure("make_dict", lambda keys, values: dict(zip(keys, values, strict=True)), "A dict of keys and values.")

@@ -54,7 +54,7 @@ class TransformerOpParallelConfig:
 def _check_single_stage(stages: Any) -> int:
     """The number of pipeline stages. Raises ValueError for several."""
     if check_share("pipeline_stage", stages) > 1:
-        raise ValueError(message(f"pipeline_stage={stages}", "1: a graph is not cut into stages"))
+        raise ValueError(message(f"pipeline_stage={stages}", "1: a graph is not split into stages"))
     return 1
 
 
