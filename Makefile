@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 # Real MindSpore for `make parity`. It wants NumPy 1 and Python 3.11 at most.
 ORACLE ?= .oracle/bin/python
 
-.PHONY: demo test test-all versions-sample check docs bench size parity generate setup browser
+.PHONY: demo test test-all versions-sample check docs dist bench size parity generate setup browser
 
 setup: $(READY)
 
@@ -59,6 +59,12 @@ check: $(READY)
 docs: $(READY)
 	$(BIN)/python -m pip install --quiet --requirement tools/documentation_site/requirements.txt
 	$(BIN)/python tools/build_site.py
+
+# Wheel and sdist in dist/, from the last commit: checked, installed in fresh environments, and a program trained with each.
+dist: $(READY)
+	$(BIN)/python -m pip install --quiet --requirement tools/release_requirements.txt
+	$(BIN)/hadolint Dockerfile
+	$(BIN)/python tools/release_packages.py
 
 generate: $(READY)
 	$(BIN)/python tools/generate.py
