@@ -3,11 +3,13 @@
 
     tools/release_packages.py                   everything; `make dist` runs this
     tools/release_packages.py --build           builds into dist/ and checks the metadata only
+    tools/release_packages.py --only whl        installs the wheel only; tar.gz: the sdist only
     tools/release_packages.py --python P...     installs with these interpreters; by default with the one that runs this
     tools/release_packages.py --write           also writes the time of a newcomer's path into docs/guides/install.md and its translation
 
 A newcomer's path begins with `pip install` of the wheel in a new environment and ends with the first epoch of a training. Downloads do not
-count: pip downloads the packages before, into build/packages. The versions are those of constraints.txt.
+count: pip downloads the packages before, into build/packages. The versions are those of constraints.txt. On a busy machine a stage takes
+longer than its seconds of CPU, which are printed too.
 """
 from __future__ import annotations
 
@@ -22,6 +24,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 DOWNLOADS = ROOT / "build/packages"
@@ -30,14 +33,23 @@ PAGES = (ROOT / "docs/guides/install.md", ROOT / "docs/zh/guides/install.md")
 FIGURE = re.compile(r"(<!-- seconds -->).*?(<!-- seconds -->)")
 
 
-def run(*command: str | Path, cwd: Path | None = None) -> float:
-    """Run a command and return its seconds. Raises SystemExit with its output if it fails."""
-    start = time.perf_counter()
+class Duration(NamedTuple):
+    """Seconds of a clock and of the processors."""
+
+    seconds: float
+    processor: float
+
+
+def run(*command: str | Path, cwd: Path | None = None) -> Duration:
+    """Run a command and return how long it took. Raises SystemExit with its output if it fails."""
+    start, before = time.perf_counter(), os.times()
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "TORCHSPORE_", "MS_"))}
     ended = subprocess.run([str(word) for word in command], cwd=cwd, env=environment, capture_output=True, text=True)
     if ended.returncode:
         raise SystemExit(f"{' '.join(map(str, command))}\n{ended.stdout}{ended.stderr}")
-    return time.perf_counter() - start
+    after = os.times()
+    processor = after.children_user + after.children_system - before.children_user - before.children_system
+    return Duration(time.perf_counter() - start, processor)
 
 
 def export_commit(folder: Path, root: Path = ROOT) -> None:
@@ -73,8 +85,8 @@ def download(python: str, package: Path) -> Path:
     return folder
 
 
-def install_and_train(python: str, package: Path, downloads: Path) -> dict[str, float]:
-    """Install a package in a new environment and train one epoch, outside of this checkout; return the seconds of each stage."""
+def install_and_train(python: str, package: Path, downloads: Path) -> dict[str, Duration]:
+    """Install a package in a new environment and train one epoch, outside of this checkout; return the time of each stage."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         program = folder / "train.py"
@@ -99,6 +111,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", action="store_true", help="build and check the packages only")
+    parser.add_argument("--only", choices=["whl", "tar.gz"], default="", help="install one of the two packages")
     parser.add_argument("--python", nargs="+", default=[sys.executable], metavar="P")
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args(words)
@@ -106,13 +119,13 @@ def main(words: Sequence[str] | None = None) -> int:
     if arguments.build:
         return 0
     for python in arguments.python:
-        for package in reversed(packages):
+        for package in [path for path in reversed(packages) if path.name.endswith(arguments.only)]:
             stages = install_and_train(python, package, download(python, package))
-            total = sum(stages.values())
-            parts = ", ".join(f"{name} {seconds:.0f}" for name, seconds in stages.items())
-            print(f"{python}, {package.name}: {total:.0f} s ({parts})", flush=True)
+            total = Duration(*map(sum, zip(*stages.values())))
+            parts = ", ".join(f"{name} {duration.seconds:.0f}" for name, duration in stages.items())
+            print(f"{python}, {package.name}: {total.seconds:.0f} s ({parts}), {total.processor:.0f} s of CPU", flush=True)
             if arguments.write and package.suffix == ".whl" and python == arguments.python[0]:
-                write_figure(total)
+                write_figure(total.seconds)
     return 0
 
 

@@ -15,14 +15,9 @@ from types import ModuleType
 import pytest
 import release_packages
 from support import processes
-from support.manifest import read_project
+from support.manifest import read_manifest, read_project
 
 import torchspore
-
-try:
-    import tomllib
-except ModuleNotFoundError:                                            # Python 3.10
-    import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parents[2]
 ADDRESS = "https://host.example/owner/torchspore"
@@ -117,8 +112,7 @@ def test_hadolint_has_no_objection_to_the_dockerfile() -> None:
 
 
 def test_patterns_of_the_sdist_match_in_the_root_only() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    patterns = project["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    patterns = read_manifest()["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
     assert [pattern for pattern in patterns if not pattern.startswith("/") or "*" in pattern] == []
     assert [pattern for pattern in patterns if not (ROOT / pattern[1:]).exists()] == []
 

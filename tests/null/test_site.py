@@ -104,7 +104,7 @@ def package(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
         def __init__(self, first_of_many_parameters: int, second_of_many_parameters: int = 2, *rest: int,
                      last_of_many_parameters: str = "a text") -> None: ...
 
-    vars(module).update(scale=scale, Layer=Layer, MODE=1, inner=ModuleType("inner"), _hidden=2)
+    vars(module).update(scale_by=scale, Layer=Layer, MODE=1, inner=ModuleType("inner"), _hidden=2)
     monkeypatch.setattr(importlib, "import_module", lambda name: module)
     return module
 
@@ -134,10 +134,10 @@ A layer \<of units\>.
 
 `MODE = 1`
 
-## scale
+## scale\_by
 
 ```python
-scale(x, /, by=2.0, *, out=None, **options)
+scale_by(x, /, by=2.0, *, out=None, **options)
 ```
 
 Multiply `x` by \*by\*.

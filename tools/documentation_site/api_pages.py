@@ -39,10 +39,10 @@ def public_names(module: ModuleType) -> list[str]:
 def entry(name: str, value: Any) -> str:
     """Return the section of a name."""
     if not callable(value):
-        return f"## {name}\n\n`{name} = {short(value)}`\n"
+        return f"## {escape(name)}\n\n`{name} = {short(value)}`\n"
     kind = "class " if inspect.isclass(value) else ""
     docstring = escape(inspect.getdoc(value) or "")
-    return f"## {name}\n\n```python\n{kind}{name}{signature(value)}\n```\n\n{docstring}\n"
+    return f"## {escape(name)}\n\n```python\n{kind}{name}{signature(value)}\n```\n\n{docstring}\n"
 
 
 def signature(value: Any) -> str:
