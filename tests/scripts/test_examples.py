@@ -53,17 +53,18 @@ def cases() -> list[object]:
 
 @pytest.mark.parametrize(("folder", "command", "output"), cases())
 def test_a_command_prints_what_the_page_shows(folder: str, command: str, output: str, run: Callable[..., Run], tmp_path: Path) -> None:
-    shutil.copytree(EXAMPLES / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__", "*.ckpt", "out"))
+    copy = tmp_path / "examples" / folder
+    shutil.copytree(EXAMPLES / folder, copy, ignore=shutil.ignore_patterns("__pycache__", "*.ckpt", "out"))
     shutil.copy(ROOT / "LICENSE", tmp_path)
-    (tmp_path / "quickstart").symlink_to(EXAMPLES / "quickstart")
-    ended = run(*shlex.split(command), cwd=tmp_path / folder, timeout=900)
+    (copy.parent / "quickstart").symlink_to(EXAMPLES / "quickstart")
+    ended = run(*shlex.split(command), cwd=copy, timeout=900)
     assert ended.code == 0, ended.out + ended.err
     lines, shown = ended.out.splitlines(), output.splitlines()
     first = next((number for number, line in enumerate(lines) if is_alike(shown[0], line, TOLERANCES[folder])), 0)
     differences = [pair for pair in zip(shown, lines[first:]) if not is_alike(*pair, TOLERANCES[folder])]
     assert not differences and len(lines) >= first + len(shown), ended.out
     if "--report" in command:
-        assert "<html" in (tmp_path / folder / "out/report.html").read_text(encoding="utf-8")
+        assert "<html" in (copy / "out/report.html").read_text(encoding="utf-8")
 
 
 def test_the_page_has_every_example() -> None:
