@@ -8,7 +8,8 @@ FROM python:${PYTHON}-slim
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 ARG EXTRAS=export,encryption,server,summary,text
 
-# g++ compiles generated kernels (jit_level O1 and O2 on the CPU).
+# g++ compiles generated kernels (jit_level O1 and O2 on the CPU). Debian removes old versions from its archive, so none is pinned.
+# hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install -y --no-install-recommends g++ \
     && rm -rf /var/lib/apt/lists/*
@@ -19,8 +20,8 @@ COPY pyproject.toml hatch_build.py README.md LICENSE NOTICE /source/
 COPY src /source/src
 RUN pip install --no-cache-dir "/source[${EXTRAS}]" && rm -rf /source
 
-RUN useradd --create-home user
-USER user
+RUN useradd --create-home --uid 1000 user
+USER 1000
 WORKDIR /work
 ENTRYPOINT ["torchspore"]
 CMD ["doctor"]

@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 # Real MindSpore for `make parity`. It wants NumPy 1 and Python 3.11 at most.
 ORACLE ?= .oracle/bin/python
 
-.PHONY: demo test test-all versions-sample check bench size parity generate setup browser
+.PHONY: demo test test-all versions-sample check docs dist bench size parity generate setup browser
 
 setup: $(READY)
 
@@ -53,6 +53,18 @@ check: $(READY)
 	$(BIN)/python tools/host_reads.py --check
 	$(BIN)/python tools/vocabulary.py --check
 	$(BIN)/python tools/translations.py --check
+	$(BIN)/python tools/build_site.py --check
+
+# The site of the documentation in build/site, which a browser opens as a file. It needs Python 3.11 or newer for Zensical.
+docs: $(READY)
+	$(BIN)/python -m pip install --quiet --requirement tools/documentation_site/requirements.txt
+	$(BIN)/python tools/build_site.py
+
+# Wheel and sdist in dist/, from the last commit: checked, installed in fresh environments, and a program trained with each.
+dist: $(READY)
+	$(BIN)/python -m pip install --quiet --requirement tools/release_requirements.txt
+	$(BIN)/hadolint Dockerfile
+	$(BIN)/python tools/release_packages.py
 
 generate: $(READY)
 	$(BIN)/python tools/generate.py

@@ -5,8 +5,8 @@
     tools/translations.py --check            the same, and fails if a section is stale
     tools/translations.py --mark PAGE...     records that these translations match the English pages as they are now
 
-A translation ends with a comment that names its English page and records a hash of each section. Figures between `<!-- names -->` marks,
-which tools/generate.py writes, do not count. Translate a changed section first, then mark the page.
+A translation ends with a comment that names its English page and records a hash of each section. Figures between `<!-- names -->` or
+`<!-- seconds -->` marks, which tools write, do not count. Translate a changed section first, then mark the page.
 """
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-FIGURES = re.compile(r"<!-- names -->.*?<!-- names -->", re.S)
+FIGURES = re.compile(r"<!-- (names|seconds) -->.*?<!-- \1 -->", re.S)
 HEADING = re.compile(r"^#+ ", re.M)
 RECORD = re.compile(r"\n<!-- translation of (\S+); tools/translations.py --mark writes this:\n(.*?)\n-->\n\Z", re.S)
 

@@ -13,8 +13,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import release_packages
 from support import processes
-from support.manifest import read_project
+from support.manifest import read_manifest, read_project
 
 import torchspore
 
@@ -102,13 +103,57 @@ def test_the_dockerfile_copies_files_that_its_context_has() -> None:
     assert instructions <= {"ARG", "FROM", "RUN", "COPY", "USER", "WORKDIR", "ENTRYPOINT", "CMD"}
 
 
+def test_hadolint_has_no_objection_to_the_dockerfile() -> None:
+    program = Path(sys.executable).with_name("hadolint")
+    if not program.exists():
+        pytest.skip("pip install -r tools/release_requirements.txt")
+    ended = subprocess.run([program, ROOT / "Dockerfile"], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (0, "")
+
+
+def test_patterns_of_the_sdist_match_in_the_root_only() -> None:
+    patterns = read_manifest()["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    assert [pattern for pattern in patterns if not pattern.startswith("/") or "*" in pattern] == []
+    assert [pattern for pattern in patterns if not (ROOT / pattern[1:]).exists()] == []
+
+
+def test_a_package_is_built_from_the_commit_and_not_from_scratch_files(tmp_path: Path) -> None:
+    repository, target = tmp_path / "repository", tmp_path / "target"
+    for folder in (repository, target):
+        folder.mkdir()
+    (repository / "program.py").write_text("a = 1\n", encoding="utf-8")
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.example"]
+    for words in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "--message", "first"]):
+        subprocess.run([*git, *words], cwd=repository, check=True)
+    (repository / "program.py").write_text("a = 2\n", encoding="utf-8")
+    (repository / "scratch.py").write_text("", encoding="utf-8")
+    release_packages.export_commit(target, repository)
+    assert [path.name for path in target.iterdir()] == ["program.py"]
+    assert (target / "program.py").read_text(encoding="utf-8") == "a = 1\n"
+
+
+def test_the_seconds_of_the_newcomers_path_are_written_into_the_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("It takes <!-- seconds -->0<!-- seconds --> seconds.\n", encoding="utf-8")
+    monkeypatch.setattr(release_packages, "PAGES", (page,))
+    release_packages.write_figure(41.6)
+    assert page.read_text(encoding="utf-8") == "It takes <!-- seconds -->42<!-- seconds --> seconds.\n"
+    for path in (ROOT / "docs/guides/install.md", ROOT / "docs/zh/guides/install.md"):
+        seconds = release_packages.FIGURE.search(path.read_text(encoding="utf-8"))
+        assert seconds is not None and 0 < int(re.sub("<!--.*?-->", "", seconds[0])) < 180
+
+
 @pytest.mark.slow
 def test_wheel_and_sdist_are_complete_and_pass_twine(tmp_path: Path) -> None:
     pytest.importorskip("hatchling")
     pytest.importorskip("build")
     pytest.importorskip("twine")
     run = [sys.executable, "-m"]
-    built = subprocess.run([*run, "build", "--no-isolation", "--outdir", str(tmp_path), str(ROOT)], capture_output=True, text=True)
+    source = tmp_path / "source"
+    source.mkdir()
+    release_packages.export_commit(source)
+    exported = {path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()}
+    built = subprocess.run([*run, "build", "--no-isolation", "--outdir", str(tmp_path), str(source)], capture_output=True, text=True)
     assert built.returncode == 0, built.stdout + built.stderr
     [wheel], [sdist] = tmp_path.glob("*.whl"), tmp_path.glob("*.tar.gz")
     checked = subprocess.run([*run, "twine", "check", "--strict", str(wheel), str(sdist)], capture_output=True, text=True)
@@ -120,9 +165,8 @@ def test_wheel_and_sdist_are_complete_and_pass_twine(tmp_path: Path) -> None:
     assert metadata["Version"] == torchspore.__version__ and metadata["Description-Content-Type"] == "text/markdown"
     assert "torchspore/py.typed" in names and {name.partition("/")[0].partition("-")[0] for name in names} == {"torchspore"}
     with tarfile.open(sdist) as archive:
-        names = {name.partition("/")[2] for name in archive.getnames()}
-    for name in ("tests/conftest.py", "tools/generate.py", "docs/guides/start.md", "hatch_build.py", "CITATION.cff", "Makefile"):
-        assert name in names, name
+        files = {member.name.partition("/")[2] for member in archive.getmembers() if member.isfile()}
+    assert files - {"PKG-INFO"} == exported
     code = "import torchspore; torchspore.install(); import mindspore; print(mindspore.__torchspore__, torchspore.__file__)"
     ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env={"PYTHONPATH": str(tmp_path / "installed")},
                            capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""The project's table in pyproject.toml."""
+"""pyproject.toml."""
 from __future__ import annotations
 
 from pathlib import Path
@@ -7,10 +7,15 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def read_project() -> dict[str, Any]:
-    """Return the table `project` of pyproject.toml."""
+def read_manifest() -> dict[str, Any]:
+    """Return pyproject.toml."""
     try:
         import tomllib
     except ImportError:                      # Python 3.10
         import tomli as tomllib
-    return dict(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"])
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def read_project() -> dict[str, Any]:
+    """Return the table `project` of pyproject.toml."""
+    return dict(read_manifest()["project"])

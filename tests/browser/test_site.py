@@ -1,0 +1,56 @@
+"""The built site in a browser that opened it as a file: its width, its search, and the switch of the language."""
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import build_site
+import pytest
+from browser import chromium
+
+pytestmark = [chromium.needed, pytest.mark.needs("zensical"), pytest.mark.slow]
+SIZES = {"phone": (390, 844), "desktop": (1400, 900)}
+PAGES = [f"{name}.html" for name in
+         ("index", "docs/differences", "docs/reference/names", "docs/zh/guides/start", "docs/reference/api/mindspore.nn")]
+SEARCH = "document.activeElement.shadowRoot"
+
+
+@pytest.fixture(scope="module")
+def site() -> Path:
+    """Build the site and return its folder."""
+    assert build_site.main([]) == 0
+    return build_site.ROOT / "build/site"
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_nothing_is_wider_than_the_screen(site: Path, size: str) -> None:
+    program = chromium.executable()
+    assert program is not None
+    with chromium.browser(program, *SIZES[size]) as browser:
+        for page in PAGES:
+            browser.open((site / page).as_uri(), "document.readyState == 'complete'")
+            assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth"), page
+        assert browser.errors == []
+
+
+def test_the_search_works_from_a_file(site: Path, browser: chromium.Browser) -> None:
+    browser.open((site / "docs/guides/start.html").as_uri(), "document.readyState == 'complete'")
+    browser.evaluate("document.querySelector('[for=__search]').click()")
+    for word, target in (("WithLossCell", "docs/reference/api/mindspore.nn.html"), ("安装", "docs/zh/guides/install.html")):
+        browser.wait(f"{SEARCH}?.querySelector('input')", 20)
+        browser.evaluate(f"{SEARCH}.querySelector('input').focus(), {SEARCH}.querySelector('input').select()")
+        for character in word:
+            browser.press(character)
+        browser.wait(f"[...{SEARCH}.querySelectorAll('a')].some(a => a.href.includes({json.dumps(target)}))", 20)
+
+
+def test_the_switch_of_the_language(site: Path, browser: chromium.Browser) -> None:
+    links = {
+        "docs/guides/start.html": "docs/zh/guides/start.html", "docs/zh/guides/start.html": "docs/guides/start.html",
+        "docs/guides/graph-mode.html": "README.zh-CN.html", "README.zh-CN.html": "index.html",
+    }
+    for page, target in links.items():
+        browser.open((site / page).as_uri(), "document.querySelector('.torchspore-language')")
+        assert browser.evaluate("document.querySelector('.torchspore-language').href") == (site / target).as_uri(), page
+        is_chinese = "zh" in page
+        assert browser.evaluate("document.documentElement.lang") == ("zh-Hans" if is_chinese else "en")

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Builds the site of the documentation with Zensical, or checks its navigation and links without it.
+
+    tools/build_site.py              builds build/site; open build/site/index.html in a browser, from a file or from a server
+    tools/build_site.py --check      reads the pages only: each is in the navigation, and each relative link leads to a file and a heading
+
+zensical.toml has the navigation and the settings. The pages are those of docs, examples and this folder as they are: the source folder
+of the site contains links to them, and the pages of the API, which are written from docstrings. A warning of Zensical ends the build.
+"""
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from documentation_site import navigation
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def link_sources(folder: Path, root: Path = ROOT) -> None:
+    """Fill a folder with links to the pages of the site and to the files that they show."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for name in navigation.site_files(root):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.symlink_to(root / name)
+
+
+def write_api_pages(folder: Path, names: Sequence[str]) -> None:
+    """Write the pages of the API that the navigation lists. The import of the packages takes seconds, so --check does not come here."""
+    from documentation_site import api_pages
+
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(api_pages.page(path.stem), encoding="utf-8")
+
+
+def set_languages(site: Path) -> None:
+    """State the language of the Chinese pages, for screen readers and the choice of fonts; the theme has one language."""
+    for path in [site / "README.zh-CN.html", *(site / "docs/zh").rglob("*.html")]:
+        text = path.read_text(encoding="utf-8")
+        path.write_text(re.sub(r'<html lang="en"', '<html lang="zh-Hans"', text, count=1), encoding="utf-8")
+
+
+def outside_addresses(site: Path) -> list[str]:
+    """Return the addresses of other servers from which the pages load scripts, styles, fonts or pictures."""
+    loads = re.compile(r"""<(?:script|img|iframe)\b[^>]*\bsrc=["']?(https?://[^"'\s>]+)|<link\b[^>]*rel=["']?stylesheet[^>]*href=["']?(https?://[^"'\s>]+)""")
+    return sorted({a or b for path in site.rglob("*.html") for a, b in loads.findall(path.read_text(encoding="utf-8"))})
+
+
+def build(root: Path = ROOT) -> int:
+    """Build the site; return the exit code."""
+    config = navigation.read_config(root)
+    source, site = root / config["docs_dir"], root / config["site_dir"]
+    link_sources(source, root)
+    write_api_pages(source, [name for name in navigation.listed_pages(config["nav"]) if name.startswith(navigation.API)])
+    shutil.rmtree(site, ignore_errors=True)
+    ended = subprocess.run([sys.executable, "-m", "zensical", "build", "--clean", "--strict"], cwd=root)
+    if ended.returncode:
+        return ended.returncode
+    set_languages(site)
+    addresses = outside_addresses(site)
+    for address in addresses:
+        print(f"the pages load {address}: expected a site that works without a network", file=sys.stderr)
+    print(f"{site / 'index.html'}: {len(list(site.rglob('*.html')))} pages")
+    return int(bool(addresses))
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="check the navigation and the links only")
+    arguments = parser.parse_args(words)
+    problems = navigation.navigation_problems() + navigation.link_problems()
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 1 if problems else 0 if arguments.check else build()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
