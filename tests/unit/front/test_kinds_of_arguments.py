@@ -22,7 +22,7 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: P.UniformReal(seed=1.5), TypeError, "UniformReal(seed=1.5): expected an int from 0 on, got float."),
     (lambda: P.Gamma(seed=-3), ValueError, "Gamma(seed=-3): expected an int from 0 on, got -3."),
     (lambda: P.GridSampler2D(interpolation_mode=np.float64(3)), TypeError,
-     "GridSampler2D(interpolation_mode=np.float64(3.0)): expected a str, got float64."),
+     f"GridSampler2D(interpolation_mode={np.float64(3)!r}): expected a str, got float64."),
     (lambda: P.GridSampler2D(padding_mode="edge"), ValueError,
      "GridSampler2D(padding_mode='edge'): expected 'zeros', 'border' or 'reflection'."),
     (lambda: nn.LRN(beta=True), TypeError, "LRN(beta=True): expected a float, got bool."),

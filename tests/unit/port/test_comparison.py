@@ -179,6 +179,7 @@ def test_what_cannot_be_ported_is_listed_and_nothing_is_written(
     assert message in capsys.readouterr().err and not (tmp_path / "out.py").exists()
 
 
+@pytest.mark.needs("ruff")
 def test_the_command_writes_source_and_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_net(tmp_path, "self.conv = nn.Conv2d(3, 4, 3, stride=2)", "return self.conv(x)")
     words = [f"{path}:Net", "--out", str(tmp_path / "out.py"), "--report", str(tmp_path / "port.html")]

@@ -177,7 +177,8 @@ def test_model_checkpoint_keeps_as_many_folders_as_it_shall(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("call", "text"), [
-    (lambda path: ms.save_checkpoint(Net(), path, format="dcp", enc_key=b"0" * 16), "only these files are encrypted"),
+    pytest.param(lambda path: ms.save_checkpoint(Net(), path, format="dcp", enc_key=b"0" * 16), "only these files are encrypted",
+                 marks=pytest.mark.needs("cryptography")),
     (lambda path: ms.save_checkpoint({"c": Tensor(np.ones(2, np.complex128))}, path, format="dcp"), "a type of safetensors"),
     (lambda path: ms.save_checkpoint(Net(), path, format="dpc"), "'ckpt', 'safetensors' or 'dcp'"),
     (lambda path: ms.load_checkpoint(path, format="dcp"), "ends with .dcp"),

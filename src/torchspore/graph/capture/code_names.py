@@ -110,7 +110,7 @@ def computes_globals(code: CodeType) -> bool:
         if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and step.argval == "globals":
             before = steps[index - 1].opname if index else ""
             after = [(step.opname, step.argrepr) for step in steps[index + 1:index + 4]]
-            names = [name for name, _ in after]
+            names = ["CALL" if name == "CALL_FUNCTION" else name for name, _ in after]       # Python 3.10's name
             is_item = names[:2] == ["CALL", "LOAD_CONST"] and after[2][0] in ("BINARY_SUBSCR", "BINARY_OP", "STORE_SUBSCR", "DELETE_SUBSCR")
             is_get = names[0] == "CALL" and names[1] in ("LOAD_METHOD", "LOAD_ATTR") and "get" in after[1][1] and names[2] == "LOAD_CONST"
             if not (is_item or is_get or (before == "LOAD_CONST" and names[:2] == ["CALL", "CONTAINS_OP"])):
