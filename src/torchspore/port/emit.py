@@ -2,17 +2,19 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass, field, replace
 
 from torchspore.base.suggest import closest
 from torchspore.port.class_facts import ClassFacts, without_removed
 from torchspore.port.collisions import collisions
 from torchspore.port.compose import Shared, compose
-from torchspore.port.file import CELLS, File, defined_names
+from torchspore.port.file import CELLS, OF_SCRIPTS, SCHEDULES, File, defined_names
 from torchspore.port.kinds import Scope, kinds_of_calls
 from torchspore.port.project import Project
 from torchspore.port.rewrite import Rewriter
 from torchspore.port.source import PortError, Problem, Source
+from torchspore.port.training import user_classes
 from torchspore.port.training.facts import is_training_script
 from torchspore.port.training.script import Script
 
@@ -52,6 +54,7 @@ def port(
         _check_target(file, name)
     candidates = class_names or [node.name for node in file.cells()]
     result.is_script = with_script and not class_names and is_training_script(file)
+    file.check_training = user_classes.obstacle if result.is_script else None
     if not candidates and not result.is_script:
         raise PortError(f"{source.name}: expected a class that derives from mindspore.nn.Cell.")
     for name in candidates:
@@ -79,9 +82,24 @@ def _written(file: File, project: Project | None, result: Ported) -> Ported:
             omitted_classes=dict(result.omitted_classes), classes=result.classes, functions=list(result.functions),
             is_script=result.is_script)
         Writer(file, project, attempt).write()
-        if not attempt.problems or not result.functions or not result.classes:
+        is_changed = result.is_script and _without_training_classes(file, attempt.problems, result)
+        if not attempt.problems or not (is_changed or (result.functions and result.classes)):
             return attempt
-        result.functions.pop()
+        if not is_changed:
+            result.functions.pop()
+
+
+def _without_training_classes(file: File, problems: list[Problem], result: Ported) -> bool:
+    """Omit the callbacks and schedules of a script that have problems; return whether there are any."""
+    names = []
+    for name in result.classes:
+        node = file.classes[name]
+        inside = [problem for problem in problems if not problem.path and node.lineno <= problem.line <= (node.end_lineno or 0)]
+        if inside and file.is_kind(node, OF_SCRIPTS):
+            names.append(name)
+            result.omitted_classes[name] = Problem(inside[0].line, f"{name}: {inside[0].text}")
+    result.classes = [name for name in result.classes if name not in names]
+    return bool(names)
 
 
 def _creators(file: File, classes: set[str]) -> list[str]:
@@ -282,10 +300,10 @@ def _scopes(file: File, rewriter: Rewriter, learned: dict[str, dict[str, str]]) 
 
 
 def _class_text(rewriter: Rewriter, file: File, node: ast.ClassDef, facts: ClassFacts, attributes: dict[str, str]) -> str:
-    is_cell = file.is_kind(node, CELLS)
+    is_cell = file.is_kind(node, CELLS) or file.is_kind(node, SCHEDULES)
     rewriter.enter_class(facts, attributes)
     try:
         text = rewriter.class_statement(node, is_cell)
     finally:
         rewriter.leave_class()
-    return without_removed(text)
+    return without_removed(re.sub(rf"^class {node.name}\(object\):", f"class {node.name}:", text))

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from torchspore.port import rules
@@ -16,6 +17,9 @@ TRAINING = frozenset(
     "nn.LearningRateSchedule nn.Optimizer nn.Metric train.Callback Callback LearningRateSchedule Optimizer Metric TrainOneStepCell "
     "nn.DistributedGradReducer nn.Adam nn.AdamWeightDecay nn.SGD nn.Momentum nn.RMSProp nn.Adagrad nn.Lamb".split()
 )
+OF_SCRIPTS = frozenset("Callback train.Callback LearningRateSchedule nn.LearningRateSchedule".split())
+"""Bases of classes that the port of a script has."""
+SCHEDULES = frozenset("LearningRateSchedule nn.LearningRateSchedule".split())
 GRADIENTS = frozenset(
     "ops.GradOperation ops.grad ops.value_and_grad grad value_and_grad ops.HyperMap ops.MultitypeFuncGraph ops.Map "
     "nn.DynamicLossScaleUpdateCell ops.vjp ops.jvp ops.Custom ops.InsertGradientOf".split()
@@ -53,6 +57,8 @@ class File:
             for name in defined_names(statement):
                 self.defining.setdefault(name, []).append(statement)
         self.classes = {node.name: node for node in source.tree.body if isinstance(node, ast.ClassDef)}
+        self.check_training: Callable[[File, ast.ClassDef], Problem | None] | None = None
+        """In the port of a script: returns why a callback or a schedule can't be ported. None: they are not ported."""
 
     def resolve(self, name: str) -> tuple[File, str] | None:
         """Return the file and the name of what an imported name means, if another file of the project defines it."""
@@ -120,6 +126,9 @@ class File:
         return None
 
     def _training(self, node: ast.ClassDef) -> Problem | None:
+        check = (self if self.project is None else self.project.entry).check_training
+        if check is not None and self.is_kind(node, OF_SCRIPTS):
+            return check(self, node)
         if self.is_kind(node, TRAINING):
             return Problem(node.lineno, f"{node.name} is part of the training, not of the model")
         for part in ast.walk(node):
@@ -134,7 +143,7 @@ class File:
         """Return why a class can't be a Module with the same behaviour."""
         for base, name in zip(node.bases, self.bases(node)):
             is_mindspore_name = self.source.mindspore_name(base) is not None and name.startswith("nn.")
-            is_layer = is_mindspore_name and name not in CELLS
+            is_layer = is_mindspore_name and name not in CELLS and name not in SCHEDULES
             if is_layer:
                 return Problem(node.lineno, f"{node.name} derives from {name}: derive it from nn.Cell, with the layer as an attribute")
         methods = {item.name for ancestor in self.ancestors(node) for item in ancestor.body if isinstance(item, ast.FunctionDef)}

@@ -115,6 +115,13 @@ class Facts:
         """Return the values that a function returns."""
         return [part.value for part in ast.walk(function) if isinstance(part, ast.Return) and part.value is not None]
 
+    def class_of(self, node: ast.AST | None) -> tuple[File, ast.ClassDef] | None:
+        """Return the class of the project whose object a call creates, and its file."""
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+            return None
+        file, name = self.file.resolve(node.func.id) or (self.file, node.func.id)
+        return (file, file.classes[name]) if name in file.classes else None
+
     def uses(self, name: str, node: ast.AST) -> Iterator[ast.Name]:
         """Yield where the function around a node reads a name."""
         for part in ast.walk(self.functions_around(node)[0]):

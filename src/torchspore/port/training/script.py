@@ -8,6 +8,7 @@ from torchspore.port.class_facts import REMOVED
 from torchspore.port.file import File
 from torchspore.port.rule import NoRule
 from torchspore.port.source import Problem
+from torchspore.port.training.callbacks import CallbackWriter
 from torchspore.port.training.datasets import DatasetWriter
 from torchspore.port.training.facts import CALLBACKS, LOSS_SCALES, OPTIMIZERS, Facts
 from torchspore.port.training.loops import METRICS, LoopWriter
@@ -25,9 +26,10 @@ class Script:
         self.rewriter, self.file, self.facts = rewriter, file, Facts(file)
         self.omitted = omitted
         """Classes and functions that the port leaves out."""
-        self.optimizers = OptimizerWriter(rewriter, self.facts)
+        self.optimizers = OptimizerWriter(rewriter, self.facts, omitted)
         self.datasets = DatasetWriter(rewriter, self.facts)
-        self.loops = LoopWriter(rewriter, self.facts, self.optimizers, self.datasets)
+        callbacks = CallbackWriter(rewriter, self.facts, omitted)
+        self.loops = LoopWriter(rewriter, self.facts, self.optimizers, self.datasets, callbacks)
         self.steps = StepWriter(rewriter, self.facts, self.optimizers)
         self.by_hand: list[Problem] = []
         self._removed: set[ast.stmt] = set()
@@ -113,6 +115,7 @@ class Script:
         if not isinstance(target, ast.Name) or not isinstance(value, ast.Call):
             return self._list_of_callbacks(node)
         if name == "Model":
+            self.loops.check_uses(target, node)
             return self.loops.hoisted(value)
         if name in OPTIMIZERS:
             return self.optimizers.statement(str(self.rewriter.text(target)), value)
@@ -128,8 +131,7 @@ class Script:
         value = node.value
         if not isinstance(value, (ast.List, ast.Tuple)) or not value.elts:
             return None
-        are_callbacks = all(self.facts.last_name(self.facts.value(element)) in CALLBACKS for element in value.elts)  # type: ignore[arg-type]
-        return [] if are_callbacks else None
+        return [] if all(self.loops.callbacks.is_callback(element) for element in value.elts) else None
 
     def _is_inlined_everywhere(self, name: str, node: ast.Assign) -> bool:
         """Return whether each call of a gradient function becomes `backward`."""
@@ -171,18 +173,25 @@ class Script:
     def expression(self, node: ast.Call) -> str | None:
         """Return the torch form of a call; None if it has no training in it. A problem is noted."""
         if self._is_in_class(node):
-            return None
+            return self._of_schedule(node)
         try:
             return self._call(node)
         except NoRule as error:
             self.rewriter.problem(node, f"{ast.unparse(node.func)}: no rule for {error}")
             return str(self.rewriter.source.text[slice(*self.rewriter.source.span(node))])
 
-    def _call(self, node: ast.Call) -> str | None:
+    def _of_schedule(self, node: ast.Call) -> str | None:
+        """Return a schedule or a list of rates; None for another expression."""
         name = self.facts.last_name(node)
-        if name in SCHEDULES or name in LISTS:
-            helper = self.rewriter.helper(SCHEDULES.get(name, name))
-            return str(self.rewriter.splice(node, {node.func: helper}))
+        if name not in SCHEDULES and name not in LISTS:
+            return None
+        helper = self.rewriter.helper(SCHEDULES.get(name, name))
+        return str(self.rewriter.splice(node, {node.func: helper}))
+
+    def _call(self, node: ast.Call) -> str | None:
+        if (rates := self._of_schedule(node)) is not None:
+            return rates
+        name = self.facts.last_name(node)
         if name in OPTIMIZERS:
             return self.optimizers.expression(node)
         if name in METRICS:

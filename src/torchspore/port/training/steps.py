@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from torchspore.port.rule import NoRule, bind, declare, literal
+from torchspore.port.training.callbacks import indented
 from torchspore.port.training.facts import Facts
-from torchspore.port.training.loops import indented
 from torchspore.port.training.optimizers import OptimizerWriter
 
 _STEP = declare("TrainOneStepCell(network, optimizer, sens=1.0)", "").parameters
