@@ -9,7 +9,7 @@ from torchspore.base.suggest import closest
 from torchspore.port.class_facts import ClassFacts, without_removed
 from torchspore.port.collisions import collisions
 from torchspore.port.compose import Shared, compose
-from torchspore.port.file import CELLS, OF_SCRIPTS, SCHEDULES, File, defined_names
+from torchspore.port.file import CELLS, MODULES_OF_SCRIPTS, OF_SCRIPTS, File, defined_names
 from torchspore.port.kinds import Scope, kinds_of_calls
 from torchspore.port.project import Project
 from torchspore.port.rewrite import Rewriter
@@ -90,12 +90,12 @@ def _written(file: File, project: Project | None, result: Ported) -> Ported:
 
 
 def _without_training_classes(file: File, problems: list[Problem], result: Ported) -> bool:
-    """Omit the callbacks and schedules of a script that have problems; return whether there are any."""
+    """Omit the callbacks, schedules and training steps of a script that have problems; return whether there are any."""
     names = []
     for name in result.classes:
         node = file.classes[name]
         inside = [problem for problem in problems if not problem.path and node.lineno <= problem.line <= (node.end_lineno or 0)]
-        if inside and file.is_kind(node, OF_SCRIPTS):
+        if inside and (file.is_kind(node, OF_SCRIPTS) or file.trains(node)):
             names.append(name)
             result.omitted_classes[name] = Problem(inside[0].line, f"{name}: {inside[0].text}")
     result.classes = [name for name in result.classes if name not in names]
@@ -228,13 +228,13 @@ class Writer:
             and not (isinstance(statement, ast.ClassDef) and statement.name in self._omitted(file))
         ]
 
-    def _omitted(self, file: File) -> set[str]:
+    def _omitted(self, file: File) -> dict[str, Problem]:
         """Return the classes of a script that are not ported: Cells of the training, callbacks, metrics."""
         for name, node in file.classes.items():
             problem = None if name in self.result.classes else file.obstacle(name)
             if problem is not None and name not in self.result.omitted_classes:
                 self.result.omitted_classes[name] = Problem(node.lineno, problem.text)
-        return set(self.result.omitted_classes)
+        return self.result.omitted_classes
 
     def _computes(self, file: File, node: ast.FunctionDef) -> bool:
         """Return whether a function computes with Tensors; in a script: if a Cell calls it, or it calls MindSpore."""
@@ -300,7 +300,7 @@ def _scopes(file: File, rewriter: Rewriter, learned: dict[str, dict[str, str]]) 
 
 
 def _class_text(rewriter: Rewriter, file: File, node: ast.ClassDef, facts: ClassFacts, attributes: dict[str, str]) -> str:
-    is_cell = file.is_kind(node, CELLS) or file.is_kind(node, SCHEDULES)
+    is_cell = file.is_kind(node, CELLS) or file.is_kind(node, MODULES_OF_SCRIPTS)
     rewriter.enter_class(facts, attributes)
     try:
         text = rewriter.class_statement(node, is_cell)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from torchspore.port import rules
@@ -17,9 +17,12 @@ TRAINING = frozenset(
     "nn.LearningRateSchedule nn.Optimizer nn.Metric train.Callback Callback LearningRateSchedule Optimizer Metric TrainOneStepCell "
     "nn.DistributedGradReducer nn.Adam nn.AdamWeightDecay nn.SGD nn.Momentum nn.RMSProp nn.Adagrad nn.Lamb".split()
 )
-OF_SCRIPTS = frozenset("Callback train.Callback LearningRateSchedule nn.LearningRateSchedule".split())
+OF_SCRIPTS = frozenset("Callback train.Callback LearningRateSchedule nn.LearningRateSchedule TrainOneStepCell nn.TrainOneStepCell".split())
 """Bases of classes that the port of a script has."""
-SCHEDULES = frozenset("LearningRateSchedule nn.LearningRateSchedule".split())
+MODULES_OF_SCRIPTS = frozenset("LearningRateSchedule nn.LearningRateSchedule TrainOneStepCell nn.TrainOneStepCell".split())
+"""Those whose port is a Module."""
+_IN_SCRIPTS = frozenset("ops.GradOperation ops.grad ops.value_and_grad grad value_and_grad".split()) | OF_SCRIPTS
+"""Names that the classes of a script may use."""
 GRADIENTS = frozenset(
     "ops.GradOperation ops.grad ops.value_and_grad grad value_and_grad ops.HyperMap ops.MultitypeFuncGraph ops.Map "
     "nn.DynamicLossScaleUpdateCell ops.vjp ops.jvp ops.Custom ops.InsertGradientOf".split()
@@ -128,22 +131,34 @@ class File:
     def _training(self, node: ast.ClassDef) -> Problem | None:
         check = (self if self.project is None else self.project.entry).check_training
         if check is not None and self.is_kind(node, OF_SCRIPTS):
-            return check(self, node)
-        if self.is_kind(node, TRAINING):
+            problem = check(self, node)
+            if problem is not None:
+                return problem
+        elif self.is_kind(node, TRAINING):
             return Problem(node.lineno, f"{node.name} is part of the training, not of the model")
-        for part in ast.walk(node):
-            name = self.source.mindspore_name(part) if isinstance(part, (ast.Name, ast.Attribute)) else None
-            if name in GRADIENTS or name in TRAINING:
+        for part, name in self._names_in(node):
+            if (name in GRADIENTS or name in TRAINING) and not (check is not None and name in _IN_SCRIPTS):
                 return Problem(part.lineno, f"{node.name} trains by itself ({name})")  # type: ignore[attr-defined]
         if any(isinstance(item, ast.FunctionDef) and item.name == "bprop" for item in node.body):
             return Problem(node.lineno, f"{node.name} has a bprop of its own: write a torch.autograd.Function")
         return None
 
+    def _names_in(self, node: ast.ClassDef) -> Iterator[tuple[ast.AST, str]]:
+        """Yield the names of MindSpore that a class uses."""
+        for part in ast.walk(node):
+            name = self.source.mindspore_name(part) if isinstance(part, (ast.Name, ast.Attribute)) else None
+            if name is not None:
+                yield part, name
+
+    def trains(self, node: ast.ClassDef) -> bool:
+        """Return whether a class computes gradients itself."""
+        return any(name in GRADIENTS for _, name in self._names_in(node))
+
     def _misfit(self, node: ast.ClassDef) -> Problem | None:
         """Return why a class can't be a Module with the same behaviour."""
         for base, name in zip(node.bases, self.bases(node)):
             is_mindspore_name = self.source.mindspore_name(base) is not None and name.startswith("nn.")
-            is_layer = is_mindspore_name and name not in CELLS and name not in SCHEDULES
+            is_layer = is_mindspore_name and name not in CELLS and name not in MODULES_OF_SCRIPTS
             if is_layer:
                 return Problem(node.lineno, f"{node.name} derives from {name}: derive it from nn.Cell, with the layer as an attribute")
         methods = {item.name for ancestor in self.ancestors(node) for item in ancestor.body if isinstance(item, ast.FunctionDef)}

@@ -237,6 +237,8 @@ class Rewriter(StatementWriter):
         return None
 
     def _write_attribute(self, node: ast.Attribute) -> str | None:
+        if self.script is not None and (torch_text := self.script.attribute(node)) is not None:
+            return str(torch_text)
         if self.source.mindspore_name(node) is not None:
             return self._named(node)
         if isinstance(node.ctx, ast.Load) and node.attr in rules.ATTRIBUTES and self._may_be_tensor(node.value, node.attr):

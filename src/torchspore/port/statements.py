@@ -86,7 +86,9 @@ class StatementWriter:
 
     def _write_expr(self, node: ast.Expr) -> str | None:
         called = node.value.func if isinstance(node.value, ast.Call) else None
-        return "pass" if isinstance(called, ast.Attribute) and called.attr == "init_parameters_data" else None     # torch's always are
+        if not (isinstance(called, ast.Attribute) and called.attr in ("init_parameters_data", "set_grad")):      # torch needs neither
+            return None
+        return "pass" if self.class_facts is None else str(self.class_facts.nothing(node))
 
     def _write_assign(self, node: ast.Assign) -> str | None:
         if self.class_facts is not None and (torch_text := self.class_facts.write_assignment(self, node)) is not None:

@@ -1,62 +1,13 @@
 """Ported training scripts: three steps beside the original; what is left to do by hand."""
 from __future__ import annotations
 
-import runpy
 from pathlib import Path
 
 import pytest
+from support.training_scripts import MODEL, assert_verified, ported
 
-from torchspore.port import report, verify_training, whole
+from torchspore.port import report, verify_training
 from torchspore.port.verify import module_of_text
-
-HEAD = """import numpy as np
-import mindspore as ms
-from mindspore import Model, Tensor, nn, ops
-from mindspore import dataset as ds
-from mindspore.train import Accuracy, Callback, CheckpointConfig, LearningRateScheduler, LossMonitor, ModelCheckpoint, TimeMonitor
-
-
-class Net(nn.Cell):
-    def __init__(self):
-        super().__init__()
-        self.dense = nn.Dense(4, 6)
-        self.norm = nn.BatchNorm1d(6)
-        self.head = nn.Dense(6, 3)
-
-    def construct(self, x):
-        return self.head(ops.tanh(self.norm(self.dense(x))))
-
-
-def rows():
-    random = np.random.RandomState(1)
-    for _ in range(24):
-        yield random.randn(4).astype(np.float32), random.randint(0, 3)
-
-
-net = Net()
-loss_fn = nn.CrossEntropyLoss()
-random = np.random.RandomState(2)
-pictures, labels = random.randn(24, 4).astype(np.float32), random.randint(0, 3, 24).astype(np.int32)
-"""
-MODEL = """optimizer = {optimizer}
-dataset = ds.NumpySlicesDataset((pictures, labels), ["picture", "label"]).batch(8)
-model = Model(net, loss_fn, optimizer, metrics={{"accuracy"}})
-model.train(2, dataset, callbacks={callbacks})
-"""
-
-
-def ported(tmp_path: Path, text: str) -> whole.Outcome:
-    """Return the port of a script."""
-    path = tmp_path / "train.py"
-    path.write_text(HEAD + text, encoding="utf-8")
-    return whole.port_file(str(path), with_script=True)
-
-
-def assert_verified(outcome: whole.Outcome) -> None:
-    assert not outcome.ported.problems and not outcome.ported.by_hand, (outcome.ported.problems, outcome.ported.by_hand)
-    verdict, = outcome.verdicts
-    assert verdict.is_equal and verdict.steps == 3, verdict
-
 
 OPTIMIZERS = [
     "nn.Momentum(net.trainable_params(), 0.1, 0.9)", "nn.Momentum(net.trainable_params(), 0.1, 0.9, 0.05, use_nesterov=True)",
@@ -184,103 +135,6 @@ for epoch in range(1, 3):
         print(f"epoch: {epoch} step: {step}, loss is {loss.item()}")""")
 
 
-SCHEDULES = {
-    "a class": ("""class Warm(LearningRateSchedule):
-    def __init__(self, rate, end, warmup_steps, decay_steps):
-        super(Warm, self).__init__()
-        self.warmup_steps = Tensor(np.array([warmup_steps]).astype(np.float32))
-        self.greater = ops.Greater()
-        self.warmup, self.decay = nn.WarmUpLR(rate, warmup_steps), nn.PolynomialDecayLR(rate, end, decay_steps, 1.0)
-
-    def construct(self, global_step):
-        is_warm = ops.cast(self.greater(self.warmup_steps, global_step), ms.float32)
-        return (1.0 - is_warm) * self.decay(global_step) + is_warm * self.warmup(global_step)
-""", "Warm(0.3, 0.01, 2, 6)"),
-    "a generator": ("def rates(total):\n    for step in range(total):\n        yield 0.3 / (step + 1)\n", "list(rates(6))"),
-    "a function that returns a schedule": ("def build():\n    return nn.CosineDecayLR(0.01, 0.3, 3)\n", "build()"),
-    "a function that returns an array": (
-        "def rates(total, current):\n    lr = []\n    for step in range(total):\n        lr.append(0.1 + 0.1 * step)\n"
-        "    lr = np.array(lr).astype(np.float32)\n    return lr[current:]\n", "Tensor(rates(8, 2))"),
-    "a function that returns a rate": ("def rate():\n    return Tensor(0.2, ms.float32)\n", "rate()"),
-}
-
-
-@pytest.mark.parametrize("case", SCHEDULES)
-@pytest.mark.parametrize("is_named", [False, True])
-def test_schedules_of_the_user(case: str, is_named: bool, tmp_path: Path) -> None:
-    definition, rate = SCHEDULES[case]
-    text = f"from mindspore.nn.learning_rate_schedule import LearningRateSchedule\n\n\n{definition}\n\n"
-    text += f"rate_of_step = {rate}\n" if is_named else ""
-    optimizer = f"nn.Momentum(net.trainable_params(), {'rate_of_step' if is_named else rate}, 0.9)"
-    assert_verified(ported(tmp_path, text + MODEL.format(optimizer=optimizer, callbacks="None")))
-
-
-HISTORY = """class History(Callback):
-    def __init__(self, every):
-        super(History, self).__init__()
-        self.every, self.losses, self.calls = every, [], []
-
-    def begin(self, run_context):
-        self.calls.append("begin")
-
-    def step_begin(self, run_context):
-        self.calls.append(run_context.original_args().cur_step_num)
-
-    def step_end(self, run_context):
-        cb_params = run_context.original_args()
-        loss = cb_params.net_outputs
-        if isinstance(loss, (tuple, list)):
-            loss = loss[0]
-        if cb_params.cur_step_num % self.every == 0:
-            self.losses.append(float(loss.asnumpy()))
-            print(f"{cb_params.cur_epoch_num} {(cb_params.cur_step_num - 1) % cb_params.batch_num + 1} {self.losses[-1]:.4f}")
-
-    def epoch_end(self, run_context):
-        self.calls.append(run_context.original_args().cur_epoch_num)
-        if len(self.losses) > 3:
-            run_context.request_stop()
-
-
-class Last(Callback):
-    def on_train_end(self, run_context):
-        ms.save_checkpoint(run_context.original_args().train_network, "net.ckpt")
-
-
-"""
-OF_USER = MODEL.replace("model.train(2", "model.train(5")
-
-
-@pytest.mark.parametrize("callbacks", ["[LossMonitor(), history, Last()]", "listed"])
-def test_callbacks_of_the_user(callbacks: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    text = HISTORY + "history = History(1)\nlisted = [Last(), history]\n"
-    outcome = ported(tmp_path, text + OF_USER.format(optimizer="nn.SGD(net.trainable_params(), 0.1)", callbacks=callbacks))
-    assert_verified(outcome)
-    history = module_of_text(outcome.ported.text, "__main__").history
-    original = runpy.run_path(str(tmp_path / "train.py"))["history"]
-    assert history.calls == original.calls == ["begin", 1, 2, 3, 1, 4, 5, 6, 2]          # the second epoch asks for the end
-    assert len(history.losses) == len(original.losses) == 6 and (tmp_path / "net.ckpt").exists()
-
-
-def test_the_loop_calls_the_methods_of_a_callback(tmp_path: Path) -> None:
-    text = ported(tmp_path, HISTORY + MODEL.format(optimizer="nn.SGD(net.trainable_params())", callbacks="Last()")).ported.text
-    assert "class Last:\n    def on_train_end(self, run_context):\n        torch.save(" in text
-    assert text.rstrip().endswith("""
-net.train()
-run = RunContext(net, optimizer, loss_fn, dataset, 2)
-last = Last()
-for epoch in range(1, 3):
-    run.cur_epoch_num = epoch
-    for picture, label in dataset:
-        run.cur_step_num += 1
-        optimizer.zero_grad()
-        loss = loss_fn(net(picture), label)
-        loss.backward()
-        optimizer.step()
-        run.net_outputs = loss.detach()
-last.on_train_end(run)""")
-
-
 LEFT = {
     "ImageFolderDataset": "data = ds.ImageFolderDataset('pictures')\n",
     "TFRecordDataset": "data = ds.TFRecordDataset('rows').batch(3)\n"
@@ -295,13 +149,23 @@ LEFT = {
     "the learning rate Own()": "class Own(nn.learning_rate_schedule.LearningRateSchedule):\n    def construct(self, step):\n"
                                "        return ops.fold(step, (4, 4), (2, 2))\n\n\n" + MODEL.format(
         optimizer="nn.SGD(net.trainable_params(), Own())", callbacks="None"),
-    "amp_level": MODEL.format(optimizer="nn.SGD(net.trainable_params())", callbacks="None").replace(
-        "optimizer, m", "optimizer, amp_level='O2', m"),
+    "the level level": "import sys\n\nlevel = sys.argv[-1]\n" + MODEL.format(
+        optimizer="nn.SGD(net.trainable_params())", callbacks="None").replace("optimizer, m", "optimizer, amp_level=level, m"),
+    "ops.HyperMap": """class Step(nn.TrainOneStepCell):
+    def construct(self, x, y):
+        grads = ops.HyperMap()(ops.square, self.grad(self.network, self.weights)(x, y, Tensor(1.0)))
+        return self.optimizer(grads)
+
+
+optimizer = nn.SGD(net.trainable_params())
+step = Step(nn.WithLossCell(net, loss_fn), optimizer)
+""",
+    "num_samples of rows in random order": "data = ds.MnistDataset('pictures', num_samples=3).batch(3)\n",
     "Lamb": MODEL.format(optimizer="nn.Lamb(net.trainable_params(), 0.1)", callbacks="None"),
     "weight_decay for a list": "params = list(net.trainable_params())\n" + MODEL.format(
         optimizer="nn.SGD(params, 0.1, weight_decay=0.1)", callbacks="None"),
     "per_batch_map": "data = ds.NumpySlicesDataset(pictures).batch(3, per_batch_map=print)\noptimizer = nn.SGD(net.trainable_params())\n",
-    "a transform of MindSpore": "data = ds.NumpySlicesDataset(pictures, ['x']).map(ds.vision.Rescale(2.0, 0.0), 'x')\n"
+    "a transform of MindSpore": "data = ds.NumpySlicesDataset(pictures, ['x']).map(ds.vision.Resize(8), 'x')\n"
                                 "optimizer = nn.SGD(net.trainable_params())\n",
 }
 

@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional
 
 from torchspore.port.rule import Rule, table
-from torchspore.port.rules import functions, layers, methods, primitives
+from torchspore.port.rules import functions, layers, methods, primitives, training
 from torchspore.port.rules.special import SPECIAL
 
 _DTYPES = {
@@ -20,7 +20,8 @@ NAMES = {
     "Tensor": "torch.Tensor", "Parameter": "nn.Parameter", "nn.Cell": "nn.Module", "Cell": "nn.Module", "nn.SequentialCell": "nn.Sequential",
     "nn.CellList": "nn.ModuleList", "nn.LossBase": "@LossBase", "nn.CellDict": "nn.ModuleDict", "nn.LSTM": "@LSTM", "nn.GRU": "@GRU",
     "nn.RNN": "@RNN", "ops.relu": "torch.relu", "mint.nn.Linear": "nn.Linear", "ParameterTuple": "nn.ParameterList",
-    "mnp.pi": "torch.pi", "nn.loss.LossBase": "@LossBase", "nn.LearningRateSchedule": "nn.Module", "number": "torch.dtype", "nn.cell": "nn.Module",
+    "mnp.pi": "torch.pi", "nn.loss.LossBase": "@LossBase", "nn.LearningRateSchedule": "nn.Module",
+    "nn.TrainOneStepCell": "@TrainOneStepCell", "number": "torch.dtype", "nn.cell": "nn.Module",
     "ops.interpolate": "F.interpolate", "ops.split": "@split",
 }
 NAMES.update({f"{start}Callback": "object" for start in ("", "train.", "train.callback.", "train.callback._callback.")})
@@ -58,7 +59,7 @@ def _with_code(rule: Rule) -> Rule:
 @cache
 def _all() -> dict[str, list[Rule]]:
     by_name: dict[str, list[Rule]] = {}
-    for text in (functions.lines(), _GATHER, primitives.TABLE, layers.lines(), methods.TABLE):
+    for text in (functions.lines(), _GATHER, primitives.TABLE, layers.lines(), methods.TABLE, training.TABLE):
         for rule in table(text):
             by_name.setdefault(rule.name, []).append(_with_code(rule))
     for rule in table("\n".join(f".{name}(*rest) = {{self.}}.{name}({{*rest}})" for name in methods.SAME.split())):

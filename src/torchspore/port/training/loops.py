@@ -7,15 +7,15 @@ from typing import Any
 from torchspore.port.rule import Bound, NoRule, bind, declare, literal
 from torchspore.port.training.callbacks import CallbackWriter, Lines, Names, indented
 from torchspore.port.training.datasets import DatasetWriter
-from torchspore.port.training.facts import LOSS_SCALES, Facts
+from torchspore.port.training.facts import Facts
 from torchspore.port.training.optimizers import OptimizerWriter
+from torchspore.port.training.precision import PrecisionWriter
 
 _TRAIN = declare("train(epoch, train_dataset, callbacks=None, dataset_sink_mode=False, sink_size=-1, initial_epoch=0)", "").parameters
 _FIT = declare(
     "fit(epoch, train_dataset, valid_dataset=None, valid_frequency=1, callbacks=None, dataset_sink_mode=False, "
     "valid_dataset_sink_mode=False, sink_size=-1, initial_epoch=0)", "").parameters
 _EVAL = declare("eval(valid_dataset, callbacks=None, dataset_sink_mode=False)", "").parameters
-WITHOUT_SCALE = "without a loss scale: in float32 it changes nothing"
 METRICS = {
     "Accuracy": "Accuracy", "acc": "Accuracy", "accuracy": "Accuracy", "Loss": "Loss", "loss": "Loss", "MAE": "MeanError(1)",
     "mae": "MeanError(1)", "MSE": "MeanError(2)", "mse": "MeanError(2)", "Top1CategoricalAccuracy": "TopKCategoricalAccuracy(1)",
@@ -29,8 +29,10 @@ class LoopWriter:
 
     def __init__(
         self, rewriter: Any, facts: Facts, optimizers: OptimizerWriter, datasets: DatasetWriter, callbacks: CallbackWriter,
+        precision: PrecisionWriter,
     ) -> None:
         self.rewriter, self.facts, self.optimizers, self.datasets, self.callbacks = rewriter, facts, optimizers, datasets, callbacks
+        self.precision = precision
         self.names: dict[tuple[int, str], str] = {}
         """Names of what a Model has as arguments without a name, by the call and the argument."""
 
@@ -39,7 +41,9 @@ class LoopWriter:
         model = self.facts.model_of(node)
         if model is None:
             raise NoRule("its arguments")
-        self._check_model(model)
+        for name in ("eval_network", "eval_indexes", "boost_level", "keep_batchnorm_fp32"):
+            if not model.is_default(name):
+                raise NoRule(f"the argument {name}")
         lines = []
         for argument, names in (("network", ("network", "net")), ("loss_fn", ("loss_fn", "criterion")), ("optimizer", ("optimizer",))):
             value = model.nodes.get(argument)
@@ -49,19 +53,6 @@ class LoopWriter:
             lines += self.optimizers.statement(name, value) if argument == "optimizer" and isinstance(value, ast.Call) else [
                 f"{name} = {self.rewriter.text(value)}"]
         return lines
-
-    def _check_model(self, model: Bound) -> None:
-        amp_level = model.nodes.get("amp_level")
-        if amp_level is not None and literal(self.facts.value(amp_level)) != "O0":
-            raise NoRule("amp_level: write torch.autocast around the forward pass")
-        for name in ("eval_network", "eval_indexes", "boost_level", "keep_batchnorm_fp32"):
-            if not model.is_default(name):
-                raise NoRule(f"the argument {name}")
-        scale = self.facts.value(model.nodes.get("loss_scale_manager"))
-        if scale is not None and literal(scale) is not None:
-            if self.facts.last_name(scale) not in LOSS_SCALES:
-                raise NoRule("a loss scale that the file does not show")
-            self.rewriter.note(WITHOUT_SCALE)
 
     def _part(self, node: ast.expr, argument: str) -> str:
         """Return the text of an argument of the Model that an expression means; "" if it has none."""
@@ -87,9 +78,11 @@ class LoopWriter:
         columns = self._names_of_columns(dataset)
         loss, epoch = self.facts.fresh("loss", "loss_value", "step_loss"), self.facts.fresh("epoch", "epoch_number")
         lines = Lines()
-        lines.before = [*before, f"{network}.train()"]
-        lines.step = [f"{optimizer}.zero_grad()", f"{loss} = {self._loss(receiver, network, columns)}", f"{loss}.backward()"]
-        lines.step += self.optimizers.step(optimizer)
+        model = self.facts.model_of(receiver)
+        assert model is not None
+        precision = self.precision.of_level(model.nodes.get("amp_level"), model.nodes.get("loss_scale_manager"), network)
+        lines.before = [*before, *precision.before, f"{network}.train()"]
+        lines.step = self.precision.step(precision, loss, self._loss(receiver, network, columns), optimizer)
         names = Names(
             network, optimizer, self._part(receiver, "loss_fn"), loss, self.datasets.loader(dataset),
             str(self.rewriter.text(bound.nodes["epoch"])), epoch, self.facts.fresh("step", "step_number"),

@@ -10,6 +10,7 @@ from torchspore.port.rule import NoRule, bind, literal
 from torchspore.port.rules.training import OPTIMIZERS
 from torchspore.port.training import user_classes
 from torchspore.port.training.facts import Facts
+from torchspore.port.training.owners import Owners
 
 _PARAMETERS, _RATE = "\1", "\2"
 _ALL = ("trainable_params", "get_parameters")
@@ -44,7 +45,7 @@ class OptimizerWriter:
     """Writes optimizers; `schedulers` has the names of the schedulers by those of their optimizers."""
 
     def __init__(self, rewriter: Any, facts: Facts, omitted: set[str]) -> None:
-        self.rewriter, self.facts, self.omitted = rewriter, facts, omitted
+        self.rewriter, self.facts, self.omitted, self.owners = rewriter, facts, omitted, Owners(facts)
         self.schedulers: dict[str, str] = {}
         calls = [node for node in ast.walk(facts.source.tree) if isinstance(node, ast.Call)]
         models = [model for node in calls if (model := facts.model_of(node)) is not None]
@@ -57,8 +58,12 @@ class OptimizerWriter:
         text, schedule = self._written(node)
         lines = [f"{name} = {text}"]
         if schedule:
-            scheduler = self.schedulers.setdefault(name, self.facts.fresh("scheduler", f"{name}_scheduler"))
+            scheduler = self.facts.fresh("scheduler", f"{name}_scheduler")
             lines.append(f"{scheduler} = optim.lr_scheduler.LambdaLR({name}, {schedule})")
+            if name in self.owners.handed_on:
+                lines.append(f"{name}.register_step_post_hook(lambda *_: {scheduler}.step())")
+            else:
+                self.schedulers[name] = scheduler
         return lines
 
     def expression(self, node: ast.Call) -> str:

@@ -28,7 +28,7 @@ def is_schedule(file: File, node: ast.ClassDef) -> bool:
 
 def obstacle(file: File, node: ast.ClassDef) -> Problem | None:
     """Return why a callback or a schedule can't be ported; None if it can."""
-    if is_schedule(file, node):
+    if not is_callback(file, node):
         return None
     for part in ast.walk(node):
         text = _missing(part, _names_of_state(node))
