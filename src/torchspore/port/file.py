@@ -37,7 +37,9 @@ _MODULE_METHODS = frozenset(
 """Methods whose override would change what torch does, or what the port writes for a call."""
 
 
-_PLAIN_PACKAGES = frozenset("numpy scipy torch PIL cv2 tqdm yaml requests pandas matplotlib sklearn einops".split())
+_PLAIN_PACKAGES = frozenset(
+    "numpy scipy torch PIL cv2 tqdm yaml requests pandas matplotlib sklearn einops easydict addict omegaconf ml_collections munch "
+    "skimage h5py nibabel SimpleITK pycocotools shapely numba networkx joblib psutil librosa soundfile imageio tensorboardX".split())
 """Packages that a ported file imports as the original does."""
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from torchspore.engine.execution.precision import Lowered
 from torchspore.mindspore import nn as mindspore_nn
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
@@ -27,6 +28,7 @@ from torchspore.port.call import HELPER
 from torchspore.port.record import ArrayOfTensor, Recorded, Recording
 from torchspore.port.rewrite import Rewriter
 from torchspore.port.source import Source
+from torchspore.port.without_dropout import without_dropout
 
 TOLERANCE = 1e-5
 _DROPOUTS = (torch.nn.Dropout, torch.nn.Dropout1d, torch.nn.Dropout2d, torch.nn.Dropout3d, torch.nn.AlphaDropout,
@@ -392,9 +394,10 @@ class _OriginalFails(Exception):
 
 
 def _compared(ported: types.ModuleType, recorded: Recorded, recording: Recording, is_other_mode: bool = False) -> Verdict:
-    """Return the verdict of one mode; in float64 where float32 exceeds the tolerance by rounding."""
+    """Return the verdict of one mode; in float64 where float32 exceeds the tolerance by rounding, or `to_float` lowers the precision."""
+    has_low_precision = any(isinstance(vars(layer).get("_lower_"), Lowered) for _, layer in recorded.cell.cells_and_names())
     verdict = compare(recorded, Builder(ported, recording), is_other_mode=is_other_mode)
-    if not verdict.is_equal and verdict.forward < 0.01:
+    if not verdict.is_equal and (verdict.forward < 0.01 or has_low_precision):
         with contextlib.suppress(Exception):
             return compare(recorded, Builder(ported, recording), torch.float64, is_other_mode)
     return verdict
@@ -409,10 +412,12 @@ def verify(ported_text: str | types.ModuleType, class_names: list[str], recordin
         if recorded is None:
             continue
         try:
-            verdict = _compared(ported, recorded, recording)
-            if verdict.is_equal:
-                with contextlib.suppress(_OriginalFails):
-                    verdict = max(verdict, _compared(ported, recorded, recording, True), key=lambda each: max(each.forward, each.gradient))
+            with without_dropout(ported):
+                verdict = _compared(ported, recorded, recording)
+                if verdict.is_equal:
+                    with contextlib.suppress(_OriginalFails):
+                        other = _compared(ported, recorded, recording, True)
+                        verdict = max(verdict, other, key=lambda each: max(each.forward, each.gradient))
         except Exception as error:
             verdict = Verdict(name, reason=f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}")
         verdicts.append(verdict)

@@ -30,6 +30,7 @@ from torchspore.mindspore.train import amp as train_amp
 from torchspore.port.record import Recorder
 from torchspore.port.training.precision import WITHOUT_SCALE
 from torchspore.port.verify import CannotVerify, Verdict, _difference, copied_parameters
+from torchspore.port.without_dropout import without_dropout
 
 STEPS = 3
 nn: Any = mindspore_nn
@@ -128,6 +129,7 @@ def _without_chance() -> Iterator[None]:
             set_context(**options)
 
     with contextlib.ExitStack() as stack:
+        stack.enter_context(without_dropout())
         for home in (context, ms):
             stack.enter_context(mock.patch.object(home, "set_context", set_other))
         in_order = lambda sampler, count, _: range(sampler._limited_(count))
@@ -224,6 +226,7 @@ def _ported(path: str, text: str, trained: Trained, namespace_of: Callable[[str]
     hook = register_optimizer_step_post_hook(end)
     with contextlib.ExitStack() as stack:
         stack.callback(hook.remove)
+        stack.enter_context(without_dropout())
         for home, name, new in (
             (torch.nn.Module, "__init__", init), (torch.Tensor, "backward", noted_backward), (torch.autograd, "grad", noted_grad),
             (torch.optim.Optimizer, "__init__", new_optimizer), (torch.nn.Dropout, "forward", lambda _, x: x),

@@ -108,18 +108,6 @@ def clip_by_norm(gradients: Any, max_norm: float, norm_type: float = 2.0) -> Any
     return tensors[0] * scale if isinstance(gradients, Tensor) else tuple(tensor * scale for tensor in tensors)
 
 
-class WithLossCell(nn.Module):
-    """A network with its loss."""
-
-    def __init__(self, backbone: nn.Module, loss_fn: Any) -> None:
-        super().__init__()
-        self.backbone, self.loss_fn = backbone, loss_fn
-
-    def forward(self, data: Any, label: Any) -> Any:
-        """Return the loss of a batch."""
-        return self.loss_fn(self.backbone(data), label)
-
-
 class TrainOneStepCell(nn.Module):
     """A network that returns its loss, with its optimizer: a call updates the parameters."""
 

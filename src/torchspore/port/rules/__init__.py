@@ -29,7 +29,9 @@ NAMES.update({f"{start}RunContext": "@RunContext" for start in ("", "train.", "t
 """Names that are not called: dtypes, bases, classes that are handed on."""
 WITH_SAME_ARGUMENTS = {
     "nn.BatchNorm1d": "BatchNorm1d", "nn.BatchNorm2d": "BatchNorm2d", "nn.SyncBatchNorm": "BatchNorm2d", "nn.LayerNorm": "LayerNorm",
-    "nn.GroupNorm": "GroupNorm", "nn.Dropout": "Dropout", "nn.Conv2d": "Conv2d", "nn.Dense": "Dense", "nn.GELU": "GELU",
+    "nn.GroupNorm": "GroupNorm", "nn.Dropout": "Dropout", "nn.Conv2d": "Conv2d", "nn.Conv1d": "Conv1d", "nn.Conv3d": "Conv3d",
+    "nn.Conv2dTranspose": "Conv2dTranspose", "nn.Conv3dTranspose": "Conv3dTranspose", "nn.BatchNorm3d": "BatchNorm3d",
+    "nn.Dense": "Dense", "nn.GELU": "GELU",
 }
 """Layers that the program hands on, derives from, or creates with `**arguments`: helpers that take MindSpore's arguments."""
 NAMES.update({name: f"@{helper}" for name, helper in WITH_SAME_ARGUMENTS.items()})

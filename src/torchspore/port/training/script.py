@@ -215,8 +215,6 @@ class Script:
             return self.optimizers.expression(node)
         if name in METRICS:
             return self.loops.metric(node)
-        if name == "WithLossCell" and isinstance(node.func, (ast.Name, ast.Attribute)):
-            return str(self.rewriter.splice(node, {node.func: self.rewriter.helper(name)}))
         if name in ("TrainOneStepCell", "build_train_network", "Model", "TrainOneStepWithLossScaleCell", "DynamicLossScaleUpdateCell"):
             raise NoRule(f"{name} here: assign it to a name")
         if isinstance(node.func, ast.Attribute) and self.facts.model_of(node.func.value) is not None:
