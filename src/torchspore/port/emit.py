@@ -70,6 +70,7 @@ def port(
     if result.problems:
         return result
     if not class_names and not result.is_script:
+        _omit_owners_of_created_cells(file, result)
         creators = _creators(file, set(result.classes))
         result.functions = [name for name in creators if name not in (omitted or {}) and file.obstacle(name) is None]
     return _written(file, project, result)
@@ -100,6 +101,16 @@ def _without_training_classes(file: File, problems: list[Problem], result: Porte
             result.omitted_classes[name] = Problem(inside[0].line, f"{name}: {inside[0].text}")
     result.classes = [name for name in result.classes if name not in names]
     return bool(names)
+
+
+def _omit_owners_of_created_cells(file: File, result: Ported) -> None:
+    """Omit the classes that read a Cell which the program creates: its training would be part of the port."""
+    for name in list(result.classes):
+        values = [each for each in sorted(file.closure([name])) if not isinstance(file.defining[each][-1], (ast.FunctionDef, ast.ClassDef))]
+        created = [value for value in values if file.closure([value]) & set(result.classes)]
+        if created and len(result.classes) > 1:
+            result.classes.remove(name)
+            result.omitted_classes[name] = Problem(file.classes[name].lineno, f"{name} reads {created[0]}, which the program creates")
 
 
 def _creators(file: File, classes: set[str]) -> list[str]:

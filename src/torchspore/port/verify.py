@@ -249,11 +249,13 @@ def compare(recorded: Recorded, builder: Builder, precision: torch.dtype = torch
                 parameter.requires_grad = True
                 target.requires_grad_()
     if precision == torch.float64:
-        recorded.cell.add_flags_recursive(fp16=False, fp32=False, bf16=False)             # what `to_float` asked for
+        for layer in _lowered(recorded.cell):
+            vars(layer)["_lower_"] = None
     reference = as_module(recorded.cell)
     for each in (reference, module):
         each.train(recorded.is_training is not is_other_mode)
         each.to(precision)
+    _convert_attributes(module, precision)
     _switch_off_dropout(recorded.cell, module)
     _check_all_matched(module, [target for _, _, target in matches])
     inputs = [_to_torch((recorded.args, recorded.kwargs), precision) for _ in range(2)]
@@ -273,6 +275,19 @@ def compare(recorded: Recorded, builder: Builder, precision: torch.dtype = torch
     verdict.gradient = max((difference for _, difference in verdict.layers), default=0.0)
     verdict.forward = max([verdict.forward, *_state_differences(reference, matches)])
     return verdict
+
+
+def _lowered(cell: Any) -> list[Any]:
+    """Return the layers that compute in the dtype of `to_float`."""
+    return [layer for _, layer in cell.cells_and_names() if isinstance(vars(layer).get("_lower_"), Lowered)]
+
+
+def _convert_attributes(module: torch.nn.Module, precision: torch.dtype) -> None:
+    """Convert the tensors that are plain attributes, which `Module.to` leaves as they are."""
+    for part in module.modules():
+        for name, value in list(vars(part).items()):
+            if isinstance(value, torch.Tensor) and value.dtype in (torch.float32, torch.float64):
+                setattr(part, name, value.to(precision))
 
 
 def _gradient_differences(reference: torch.nn.Module, matches: list[tuple[str, Any, torch.Tensor]]) -> list[tuple[str, float]]:
@@ -395,7 +410,7 @@ class _OriginalFails(Exception):
 
 def _compared(ported: types.ModuleType, recorded: Recorded, recording: Recording, is_other_mode: bool = False) -> Verdict:
     """Return the verdict of one mode; in float64 where float32 exceeds the tolerance by rounding, or `to_float` lowers the precision."""
-    has_low_precision = any(isinstance(vars(layer).get("_lower_"), Lowered) for _, layer in recorded.cell.cells_and_names())
+    has_low_precision = bool(_lowered(recorded.cell))
     verdict = compare(recorded, Builder(ported, recording), is_other_mode=is_other_mode)
     if not verdict.is_equal and (verdict.forward < 0.01 or has_low_precision):
         with contextlib.suppress(Exception):
