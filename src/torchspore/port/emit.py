@@ -182,7 +182,9 @@ class Writer:
         if self.project is None:
             self.result.text = self._written(self.file, self.file.closure(names), None)
             return
-        needed, handed_on = self.project.closure(names)
+        is_script = self.result.is_script
+        statements = [statement for statement in self._script_statements(self.file) if not defined_names(statement)] if is_script else []
+        needed, handed_on = self.project.closure(names, statements)
         self._files = [self.project.files[module] for module in needed]
         others = [name for file in self._files for name in file.source.imports if file.resolve(name) is not None]
         self._called_from_elsewhere = set(others)

@@ -248,9 +248,6 @@ def compare(recorded: Recorded, builder: Builder, precision: torch.dtype = torch
             if isinstance(target, torch.nn.Parameter) and target.is_floating_point():      # those that the program has frozen too
                 parameter.requires_grad = True
                 target.requires_grad_()
-    if precision == torch.float64:
-        for layer in _lowered(recorded.cell):
-            vars(layer)["_lower_"] = None
     reference = as_module(recorded.cell)
     for each in (reference, module):
         each.train(recorded.is_training is not is_other_mode)
@@ -409,23 +406,25 @@ class _OriginalFails(Exception):
 
 
 def _compared(ported: types.ModuleType, recorded: Recorded, recording: Recording, is_other_mode: bool = False) -> Verdict:
-    """Return the verdict of one mode; in float64 where float32 exceeds the tolerance by rounding, or `to_float` lowers the precision."""
-    has_low_precision = bool(_lowered(recorded.cell))
+    """Return the verdict of one mode; in float64 where float32 exceeds the tolerance by rounding."""
     verdict = compare(recorded, Builder(ported, recording), is_other_mode=is_other_mode)
-    if not verdict.is_equal and (verdict.forward < 0.01 or has_low_precision):
+    if not verdict.is_equal and verdict.forward < 0.01:
         with contextlib.suppress(Exception):
             return compare(recorded, Builder(ported, recording), torch.float64, is_other_mode)
     return verdict
 
 
 def verify(ported_text: str | types.ModuleType, class_names: list[str], recording: Recording) -> list[Verdict]:
-    """Compare the classes that the recording has calls of. In float64 where float32 exceeds the tolerance by rounding."""
+    """Compare the classes that the recording has calls of, without the lower precision of `to_float`."""
     verdicts = []
     ported = module_of_text(ported_text) if isinstance(ported_text, str) else ported_text
     for name in class_names:
         recorded = recording.calls.get(name)
         if recorded is None:
             continue
+        lowered = _lowered(recorded.cell)
+        for layer in lowered:                                # the port computes in float32 instead
+            vars(layer)["_lower_"] = None
         try:
             with without_dropout(ported):
                 verdict = _compared(ported, recorded, recording)
@@ -435,5 +434,6 @@ def verify(ported_text: str | types.ModuleType, class_names: list[str], recordin
                         verdict = max(verdict, other, key=lambda each: max(each.forward, each.gradient))
         except Exception as error:
             verdict = Verdict(name, reason=f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}")
+        verdict.precision += ", without to_float" if lowered else ""
         verdicts.append(verdict)
     return verdicts

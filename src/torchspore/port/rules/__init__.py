@@ -21,6 +21,7 @@ NAMES = {
     "nn.CellList": "nn.ModuleList", "nn.LossBase": "@LossBase", "nn.CellDict": "nn.ModuleDict", "nn.LSTM": "@LSTM", "nn.GRU": "@GRU",
     "nn.RNN": "@RNN", "ops.relu": "torch.relu", "mint.nn.Linear": "nn.Linear", "ParameterTuple": "nn.ParameterList",
     "mnp.pi": "torch.pi", "nn.loss.LossBase": "@LossBase", "nn.LearningRateSchedule": "nn.Module",
+    "GRAPH_MODE": "0", "PYNATIVE_MODE": "1", "context.GRAPH_MODE": "0", "context.PYNATIVE_MODE": "1",
     "nn.TrainOneStepCell": "@TrainOneStepCell", "number": "torch.dtype", "nn.cell": "nn.Module",
     "ops.interpolate": "F.interpolate", "ops.split": "@split",
 }

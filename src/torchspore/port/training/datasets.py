@@ -105,6 +105,14 @@ class DatasetWriter:
         value = self.facts.value(node)
         if isinstance(value, (ast.List, ast.ListComp)):
             return True
+        if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Slice):
+            return self._is_indexable(value.value)
+        passed = self.facts.passed(value) if isinstance(value, ast.Name) else []
+        if passed:
+            are_indexable = {self._is_indexable(each) for each in passed}
+            if len(are_indexable) > 1:
+                raise NoRule("sources of two kinds")
+            return are_indexable.pop()
         if isinstance(value, (ast.Lambda, ast.GeneratorExp)):
             return False
         name = value.func.id if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else getattr(value, "id", "")

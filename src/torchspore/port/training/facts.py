@@ -76,6 +76,19 @@ class Facts:
                 return [] if is_argument else values
         return []
 
+    def passed(self, node: ast.Name) -> list[ast.expr]:
+        """Return what the calls of the function around a node pass for its parameter of this name."""
+        function = next((each for each in self.functions_around(node) if isinstance(each, ast.FunctionDef)), None)
+        names = [argument.arg for argument in function.args.args] if function is not None else []
+        if function is None or node.id not in names:
+            return []
+        position, values = names.index(node.id), []
+        for call in ast.walk(self.source.tree):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == function.name:
+                values += call.args[position : position + 1]
+                values += [keyword.value for keyword in call.keywords if keyword.arg == node.id]
+        return values
+
     def value(self, node: ast.expr | None) -> ast.expr | None:
         """Return the only value of a name; for another expression itself."""
         for _ in range(5):
