@@ -149,6 +149,10 @@ LEFT = {
     "the learning rate Own()": "class Own(nn.learning_rate_schedule.LearningRateSchedule):\n    def construct(self, step):\n"
                                "        return ops.fold(step, (4, 4), (2, 2))\n\n\n" + MODEL.format(
         optimizer="nn.SGD(net.trainable_params(), Own())", callbacks="None"),
+    "step_end of a callback in fit": "class Own(Callback):\n    def step_end(self, run_context):\n        pass\n\n\n" + MODEL.format(
+        optimizer="nn.SGD(net.trainable_params())", callbacks="[Own()]").replace("train(2, dataset", "fit(2, dataset, dataset"),
+    "callbacks of an evaluation": MODEL.format(optimizer="nn.SGD(net.trainable_params())", callbacks="None")
+                                  + "model.eval(dataset, callbacks=[LossMonitor()])\n",
     "the level level": "import sys\n\nlevel = sys.argv[-1]\n" + MODEL.format(
         optimizer="nn.SGD(net.trainable_params())", callbacks="None").replace("optimizer, m", "optimizer, amp_level=level, m"),
     "ops.HyperMap": """class Step(nn.TrainOneStepCell):
@@ -183,7 +187,7 @@ def test_what_is_left_to_do_is_named(part: str, tmp_path: Path) -> None:
 
 def test_the_comparison_sees_another_formula(tmp_path: Path) -> None:
     outcome = ported(tmp_path, MODEL.format(optimizer="nn.Adam(net.trainable_params(), 0.01, weight_decay=0.01)", callbacks="None"))
-    changes = {"self.eps)": "self.eps * 50)", "lr=0.01)": "lr=0.0101)", '"weight_decay": 0.0': '"weight_decay": weight_decay'}
+    changes = {"self.eps)": "self.eps * 50)", "lr=0.01)": "lr=0.0101)", "(0.0, True)": "(weight_decay, True)"}
     for before, after in changes.items():
         assert before in outcome.ported.text
         text = outcome.ported.text.replace(before, after)

@@ -9,8 +9,11 @@ from torch import Tensor, nn, optim
 
 
 def parameters_of(optimizer: optim.Optimizer) -> list[Tensor]:
-    """The parameters of an optimizer, in their order."""
-    return [parameter for group in optimizer.param_groups for parameter in group["params"] if parameter.requires_grad]
+    """The parameters of an optimizer, in the order of the model if its groups have positions."""
+    numbered: list[tuple[int, Tensor]] = []
+    for group in optimizer.param_groups:
+        numbered += zip(group.get("positions", range(len(numbered), len(numbered) + len(group["params"]))), group["params"])
+    return [parameter for _, parameter in sorted(numbered, key=lambda item: item[0]) if parameter.requires_grad]
 
 
 def apply_gradients(optimizer: optim.Optimizer, gradients: Sequence[Tensor]) -> bool:

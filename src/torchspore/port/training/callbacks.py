@@ -66,8 +66,8 @@ class CallbackWriter:
             return None
         return target
 
-    def add_all(self, node: ast.expr | None, lines: Lines, names: Names) -> None:
-        """Add the lines of the callbacks of a training. Raises NoRule if the file does not show them."""
+    def add_all(self, node: ast.expr | None, lines: Lines, names: Names, has_evaluation: bool = False) -> None:
+        """Add the lines of the callbacks of a training, which may evaluate in between. Raises NoRule if the file does not show them."""
         value = self.facts.value(node)
         if value is None or literal(value) is None:
             return
@@ -79,12 +79,22 @@ class CallbackWriter:
             if not self.is_callback(element):
                 text = self.facts.value(element)
                 raise NoRule(f"the callback {ast.unparse(text) if text is not None else ''}")
+            if has_evaluation:
+                self._check_evaluation(element)
         for element in elements:
             self._add(element, lines, names)                 # type: ignore[arg-type]
         if lines.can_stop:
             stop = [f"if {names.run}.get_stop_requested():", "    break"]
             lines.step += stop
             lines.epoch_end += stop
+
+    def _check_evaluation(self, element: ast.expr) -> None:
+        """Raises NoRule for a callback of the user whose methods MindSpore calls in an evaluation too."""
+        target = self._class_of(self.facts.value(element))       # type: ignore[arg-type]
+        methods = user_classes.hooks(*target).values() if target is not None else ()
+        for method in methods:
+            if not method.startswith("on_train_"):
+                raise NoRule(f"{method} of a callback in fit, which evaluations call too: name it on_train_{method}")
 
     def _is_changed(self, node: ast.Name) -> bool:
         changing = (ast.Attribute, ast.AugAssign, ast.Subscript)

@@ -81,15 +81,16 @@ class LoopWriter:
         model = self.facts.model_of(receiver)
         assert model is not None
         precision = self.precision.of_level(model.nodes.get("amp_level"), model.nodes.get("loss_scale_manager"), network)
-        lines.before = [*before, *precision.before, f"{network}.train()"]
         lines.step = self.precision.step(precision, loss, self._loss(receiver, network, columns), optimizer)
+        lines.before = [*before, *precision.before, f"{network}.train()"]
         names = Names(
             network, optimizer, self._part(receiver, "loss_fn"), loss, self.datasets.loader(dataset),
             str(self.rewriter.text(bound.nodes["epoch"])), epoch, self.facts.fresh("step", "step_number"),
             self.facts.fresh("step_count", "steps"))
         if is_fit and not bound.is_default("valid_dataset"):
             self._add_evaluation(receiver, bound, lines, epoch)
-        self.callbacks.add_all(bound.nodes.get("callbacks"), lines, names)
+        has_evaluation = is_fit and not bound.is_default("valid_dataset")
+        self.callbacks.add_all(bound.nodes.get("callbacks"), lines, names, has_evaluation)
         return self._composed(lines, self._epochs(bound.nodes["epoch"]), columns, names)
 
     def _composed(self, lines: Lines, epochs: str, columns: list[str], names: Names) -> list[str]:
@@ -142,6 +143,8 @@ class LoopWriter:
     def evaluation(self, node: ast.Call) -> str:
         """Return the expression for `model.eval(dataset)`. Raises NoRule."""
         bound = bind(_EVAL, node)
+        if not bound.is_default("callbacks") and literal(bound.nodes["callbacks"]) != []:
+            raise NoRule("callbacks of an evaluation")
         return self._evaluation(node.func.value, bound.nodes["valid_dataset"])  # type: ignore[attr-defined]
 
     def _evaluation(self, receiver: ast.expr, dataset: ast.expr) -> str:

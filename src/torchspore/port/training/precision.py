@@ -76,7 +76,9 @@ class PrecisionWriter:
         if not precision.scaler:
             return [f"{optimizer}.zero_grad()", *forward, f"{loss}.backward()", first, *rest]
         scaler = precision.scaler
+        if rest:                                             # not after a step that the scaler skips
+            precision.before.append(f"{optimizer}.register_step_post_hook(lambda *_: {rest[0]})")
         return [
             f"{optimizer}.zero_grad()", *forward, f"{scaler}.scale({loss}).backward()", f"{scaler}.step({optimizer})",
-            f"{scaler}.update({precision.fixed_scale})", *rest,
+            f"{scaler}.update({precision.fixed_scale})",
         ]
