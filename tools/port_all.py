@@ -84,7 +84,7 @@ def _in_child(path: str, result: str) -> None:
     try:
         row = port_one(path)
     except Exception as error:
-        row = failed_row(path, f"{type(error).__name__}: {error}")
+        row = failed_row(path, f"{type(error).__name__}: {error}".splitlines()[0])
     Path(result).write_text(json.dumps(row), encoding="utf-8")
 
 
