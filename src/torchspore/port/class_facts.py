@@ -91,15 +91,15 @@ class ClassFacts:
             if kind == "buffer":
                 statements.append(f'self.register_buffer("{name}", {rewriter.text(value)}, persistent=False)')
         indent = self.source.indent(node) or ""
-        return f"\n{indent}".join(statements) if statements else self._nothing(node)
+        return f"\n{indent}".join(statements) if statements else self.nothing(node)
 
-    def _nothing(self, node: ast.Assign) -> str:
+    def nothing(self, node: ast.stmt) -> str:
         """Return the text instead of a statement that the port omits: `pass` where the line or its block would be empty."""
         rest = self.source.text[self.source.span(node)[1]:].split("\n", 1)[0]
         if self.source.indent(node) is None or rest.lstrip().startswith(";"):
             return "pass"
         block = next(block for block in self._blocks() if node in block)
-        is_empty = all(isinstance(statement, ast.Assign) and self._is_removed(statement) for statement in block)
+        is_empty = all(statement is node or (isinstance(statement, ast.Assign) and self._is_removed(statement)) for statement in block)
         return "pass" if is_empty and block[-1] is node else REMOVED
 
     def _is_removed(self, node: ast.Assign) -> bool:

@@ -2,17 +2,19 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass, field, replace
 
 from torchspore.base.suggest import closest
 from torchspore.port.class_facts import ClassFacts, without_removed
 from torchspore.port.collisions import collisions
 from torchspore.port.compose import Shared, compose
-from torchspore.port.file import CELLS, File, defined_names
+from torchspore.port.file import CELLS, MODULES_OF_SCRIPTS, OF_SCRIPTS, File, defined_names
 from torchspore.port.kinds import Scope, kinds_of_calls
 from torchspore.port.project import Project
 from torchspore.port.rewrite import Rewriter
 from torchspore.port.source import PortError, Problem, Source
+from torchspore.port.training import user_classes
 from torchspore.port.training.facts import is_training_script
 from torchspore.port.training.script import Script
 
@@ -52,6 +54,7 @@ def port(
         _check_target(file, name)
     candidates = class_names or [node.name for node in file.cells()]
     result.is_script = with_script and not class_names and is_training_script(file)
+    file.check_training = user_classes.obstacle if result.is_script else None
     if not candidates and not result.is_script:
         raise PortError(f"{source.name}: expected a class that derives from mindspore.nn.Cell.")
     for name in candidates:
@@ -67,6 +70,7 @@ def port(
     if result.problems:
         return result
     if not class_names and not result.is_script:
+        _omit_owners_of_created_cells(file, result)
         creators = _creators(file, set(result.classes))
         result.functions = [name for name in creators if name not in (omitted or {}) and file.obstacle(name) is None]
     return _written(file, project, result)
@@ -79,9 +83,34 @@ def _written(file: File, project: Project | None, result: Ported) -> Ported:
             omitted_classes=dict(result.omitted_classes), classes=result.classes, functions=list(result.functions),
             is_script=result.is_script)
         Writer(file, project, attempt).write()
-        if not attempt.problems or not result.functions or not result.classes:
+        is_changed = result.is_script and _without_training_classes(file, attempt.problems, result)
+        if not attempt.problems or not (is_changed or (result.functions and result.classes)):
             return attempt
-        result.functions.pop()
+        if not is_changed:
+            result.functions.pop()
+
+
+def _without_training_classes(file: File, problems: list[Problem], result: Ported) -> bool:
+    """Omit the callbacks, schedules and training steps of a script that have problems; return whether there are any."""
+    names = []
+    for name in result.classes:
+        node = file.classes[name]
+        inside = [problem for problem in problems if not problem.path and node.lineno <= problem.line <= (node.end_lineno or 0)]
+        if inside and (file.is_kind(node, OF_SCRIPTS) or file.trains(node)):
+            names.append(name)
+            result.omitted_classes[name] = Problem(inside[0].line, f"{name}: {inside[0].text}")
+    result.classes = [name for name in result.classes if name not in names]
+    return bool(names)
+
+
+def _omit_owners_of_created_cells(file: File, result: Ported) -> None:
+    """Omit the classes that read a Cell which the program creates: its training would be part of the port."""
+    for name in list(result.classes):
+        values = [each for each in sorted(file.closure([name])) if not isinstance(file.defining[each][-1], (ast.FunctionDef, ast.ClassDef))]
+        created = [value for value in values if file.closure([value]) & set(result.classes)]
+        if created and len(result.classes) > 1:
+            result.classes.remove(name)
+            result.omitted_classes[name] = Problem(file.classes[name].lineno, f"{name} reads {created[0]}, which the program creates")
 
 
 def _creators(file: File, classes: set[str]) -> list[str]:
@@ -153,7 +182,9 @@ class Writer:
         if self.project is None:
             self.result.text = self._written(self.file, self.file.closure(names), None)
             return
-        needed, handed_on = self.project.closure(names)
+        is_script = self.result.is_script
+        statements = [statement for statement in self._script_statements(self.file) if not defined_names(statement)] if is_script else []
+        needed, handed_on = self.project.closure(names, statements)
         self._files = [self.project.files[module] for module in needed]
         others = [name for file in self._files for name in file.source.imports if file.resolve(name) is not None]
         self._called_from_elsewhere = set(others)
@@ -210,13 +241,13 @@ class Writer:
             and not (isinstance(statement, ast.ClassDef) and statement.name in self._omitted(file))
         ]
 
-    def _omitted(self, file: File) -> set[str]:
+    def _omitted(self, file: File) -> dict[str, Problem]:
         """Return the classes of a script that are not ported: Cells of the training, callbacks, metrics."""
         for name, node in file.classes.items():
             problem = None if name in self.result.classes else file.obstacle(name)
             if problem is not None and name not in self.result.omitted_classes:
                 self.result.omitted_classes[name] = Problem(node.lineno, problem.text)
-        return set(self.result.omitted_classes)
+        return self.result.omitted_classes
 
     def _computes(self, file: File, node: ast.FunctionDef) -> bool:
         """Return whether a function computes with Tensors; in a script: if a Cell calls it, or it calls MindSpore."""
@@ -282,10 +313,10 @@ def _scopes(file: File, rewriter: Rewriter, learned: dict[str, dict[str, str]]) 
 
 
 def _class_text(rewriter: Rewriter, file: File, node: ast.ClassDef, facts: ClassFacts, attributes: dict[str, str]) -> str:
-    is_cell = file.is_kind(node, CELLS)
+    is_cell = file.is_kind(node, CELLS) or file.is_kind(node, MODULES_OF_SCRIPTS)
     rewriter.enter_class(facts, attributes)
     try:
         text = rewriter.class_statement(node, is_cell)
     finally:
         rewriter.leave_class()
-    return without_removed(text)
+    return without_removed(re.sub(rf"^class {node.name}\(object\):", f"class {node.name}:", text))

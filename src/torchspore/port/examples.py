@@ -41,9 +41,9 @@ def recording(
 ) -> Recording:
     """Import the file, create the class and return its first call. Raises PortError with what to pass if an argument is missing."""
     recorder = Recorder({name})
-    namespace = (earlier or record.run(path, set(), False, package=package)).namespace
+    imported = earlier or record.run(path, set(), False, package=package)
+    namespace, error = imported.namespace, imported.error
     if name not in namespace:
-        error = (earlier or Recording()).error
         raise PortError(f"{path}: the import ended before {name} was defined{f': {error}' if error else ''}.")
     cls = namespace[name]
     with recorder.active():
@@ -73,7 +73,7 @@ def _created(cls: Any, arguments: str | None, namespace: dict[str, Any]) -> Any:
     call = f"{cls.__name__}({arguments or ''})"
     try:
         ast.parse(call, mode="eval")
-        cell = eval(call, namespace)
+        cell = eval(call, {"np": np, "nn": nn, "Tensor": Tensor, **namespace})
     except Exception as error:
         signature = f"__init__{inspect.signature(vars(cls)['__init__'])}" if "__init__" in vars(cls) else f"{inspect.signature(cls)}"
         hint = "" if arguments else f" Pass its arguments: --args \"...\" for {signature}."

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from torchspore.port import rules
@@ -16,6 +17,12 @@ TRAINING = frozenset(
     "nn.LearningRateSchedule nn.Optimizer nn.Metric train.Callback Callback LearningRateSchedule Optimizer Metric TrainOneStepCell "
     "nn.DistributedGradReducer nn.Adam nn.AdamWeightDecay nn.SGD nn.Momentum nn.RMSProp nn.Adagrad nn.Lamb".split()
 )
+OF_SCRIPTS = frozenset("Callback train.Callback LearningRateSchedule nn.LearningRateSchedule TrainOneStepCell nn.TrainOneStepCell".split())
+"""Bases of classes that the port of a script has."""
+MODULES_OF_SCRIPTS = frozenset("LearningRateSchedule nn.LearningRateSchedule TrainOneStepCell nn.TrainOneStepCell".split())
+"""Those whose port is a Module."""
+_IN_SCRIPTS = frozenset("ops.GradOperation ops.grad ops.value_and_grad grad value_and_grad".split()) | OF_SCRIPTS
+"""Names that the classes of a script may use."""
 GRADIENTS = frozenset(
     "ops.GradOperation ops.grad ops.value_and_grad grad value_and_grad ops.HyperMap ops.MultitypeFuncGraph ops.Map "
     "nn.DynamicLossScaleUpdateCell ops.vjp ops.jvp ops.Custom ops.InsertGradientOf".split()
@@ -30,7 +37,9 @@ _MODULE_METHODS = frozenset(
 """Methods whose override would change what torch does, or what the port writes for a call."""
 
 
-_PLAIN_PACKAGES = frozenset("numpy scipy torch PIL cv2 tqdm yaml requests pandas matplotlib sklearn einops".split())
+_PLAIN_PACKAGES = frozenset(
+    "numpy scipy torch PIL cv2 tqdm yaml requests pandas matplotlib sklearn einops easydict addict omegaconf ml_collections munch "
+    "skimage h5py nibabel SimpleITK pycocotools shapely numba networkx joblib psutil librosa soundfile imageio tensorboardX".split())
 """Packages that a ported file imports as the original does."""
 
 
@@ -53,6 +62,8 @@ class File:
             for name in defined_names(statement):
                 self.defining.setdefault(name, []).append(statement)
         self.classes = {node.name: node for node in source.tree.body if isinstance(node, ast.ClassDef)}
+        self.check_training: Callable[[File, ast.ClassDef], Problem | None] | None = None
+        """In the port of a script: returns why a callback or a schedule can't be ported. None: they are not ported."""
 
     def resolve(self, name: str) -> tuple[File, str] | None:
         """Return the file and the name of what an imported name means, if another file of the project defines it."""
@@ -120,21 +131,36 @@ class File:
         return None
 
     def _training(self, node: ast.ClassDef) -> Problem | None:
-        if self.is_kind(node, TRAINING):
+        check = (self if self.project is None else self.project.entry).check_training
+        if check is not None and self.is_kind(node, OF_SCRIPTS):
+            problem = check(self, node)
+            if problem is not None:
+                return problem
+        elif self.is_kind(node, TRAINING):
             return Problem(node.lineno, f"{node.name} is part of the training, not of the model")
-        for part in ast.walk(node):
-            name = self.source.mindspore_name(part) if isinstance(part, (ast.Name, ast.Attribute)) else None
-            if name in GRADIENTS or name in TRAINING:
+        for part, name in self._names_in(node):
+            if (name in GRADIENTS or name in TRAINING) and not (check is not None and name in _IN_SCRIPTS):
                 return Problem(part.lineno, f"{node.name} trains by itself ({name})")  # type: ignore[attr-defined]
         if any(isinstance(item, ast.FunctionDef) and item.name == "bprop" for item in node.body):
             return Problem(node.lineno, f"{node.name} defines bprop: write a torch.autograd.Function")
         return None
 
+    def _names_in(self, node: ast.ClassDef) -> Iterator[tuple[ast.AST, str]]:
+        """Yield the names of MindSpore that a class uses."""
+        for part in ast.walk(node):
+            name = self.source.mindspore_name(part) if isinstance(part, (ast.Name, ast.Attribute)) else None
+            if name is not None:
+                yield part, name
+
+    def trains(self, node: ast.ClassDef) -> bool:
+        """Return whether a class computes gradients itself."""
+        return any(name in GRADIENTS for _, name in self._names_in(node))
+
     def _misfit(self, node: ast.ClassDef) -> Problem | None:
         """Return why a class can't be a Module with the same behaviour."""
         for base, name in zip(node.bases, self.bases(node)):
             is_mindspore_name = self.source.mindspore_name(base) is not None and name.startswith("nn.")
-            is_layer = is_mindspore_name and name not in CELLS
+            is_layer = is_mindspore_name and name not in CELLS and name not in MODULES_OF_SCRIPTS
             if is_layer:
                 return Problem(node.lineno, f"{node.name} derives from {name}: derive it from nn.Cell, with the layer as an attribute")
         methods = {item.name for ancestor in self.ancestors(node) for item in ancestor.body if isinstance(item, ast.FunctionDef)}

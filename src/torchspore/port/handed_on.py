@@ -67,34 +67,42 @@ def primitive_object(rewriter: Any, name: str, candidates: list[Rule], node: ast
     return f"staticmethod{text}" if rewriter.class_facts is not None and not rewriter.function_name else text
 
 
-def with_names_of_parameters(rewriter: Any, node: ast.ListComp | ast.GeneratorExp) -> str | None:
+def with_names_of_parameters(rewriter: Any, node: ast.ListComp | ast.GeneratorExp | ast.For) -> str | None:
     """`[p for p in net.trainable_params() if "bias" not in p.name]`: Parameters of torch have no names, so the loop has them."""
-    first = node.generators[0]
+    first = node if isinstance(node, ast.For) else node.generators[0]
     call, target = first.iter, first.target
     if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and isinstance(target, ast.Name)):
         return None
     if call.func.attr not in ("trainable_params", "get_parameters") or call.args:
         return None
-    names: dict[ast.AST, str] = {
-        part: "name" for part in ast.walk(node)
+    uses = [
+        part for part in ast.walk(node)
         if isinstance(part, ast.Attribute) and part.attr == "name" and isinstance(part.value, ast.Name) and part.value.id == target.id
-    }
-    if not names:
+    ]
+    if not uses:
         return None
+    variable = "name" if isinstance(node, ast.ListComp | ast.GeneratorExp) or not _names(node, "name") else f"{target.id}_name"
     words = [part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
     is_renamed = any(name in word for word in words for name in ("beta", "gamma", "embedding_table"))
     if not is_renamed:
         rewriter.note("torch names the parameters of norms weight and bias")
-    condition = f" if {target.id}.requires_grad" if call.func.attr == "trainable_params" else ""
-    outer, rewriter._replaced = rewriter._replaced, {**rewriter._replaced, **names}
+    is_trained = call.func.attr == "trainable_params"
+    outer, rewriter._replaced = rewriter._replaced, {**rewriter._replaced, **dict.fromkeys(uses, variable)}
     try:
         named = f"{rewriter.text(call.func.value, '.')}.named_parameters()"
         if is_renamed:
             named = f"{rewriter.helper('named_as_before')}({rewriter.text(call.func.value)})"
-        iterated = f"{named}{condition}"
-        return rewriter.splice(node, {target: f"name, {target.id}", call: iterated})
+        if isinstance(node, ast.For) and is_trained:
+            named = f"[(name, parameter) for name, parameter in {named} if parameter.requires_grad]"
+        iterated = f"{named} if {target.id}.requires_grad" if is_trained and not isinstance(node, ast.For) else named
+        return str(rewriter.splice(node, {target: f"{variable}, {target.id}", call: iterated}))
     finally:
         rewriter._replaced = outer
+
+
+def _names(node: ast.AST, name: str) -> bool:
+    """Return whether code has a variable of this name."""
+    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
 
 
 def is_missing(name: str) -> bool:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 
+from torchspore.port.class_facts import pairs
 from torchspore.port.source import Source
 from torchspore.port.spans import is_self_attribute
 
@@ -27,10 +28,9 @@ def owner(source: Source, node: ast.expr) -> str:
 
 def _assigned(source: Source, attribute: str) -> list[ast.expr]:
     """Return the values that the file assigns to an attribute of self."""
-    return [
-        node.value for node in ast.walk(source.tree) if isinstance(node, ast.Assign)
-        for target in node.targets if is_self_attribute(target) and target.attr == attribute         # type: ignore[attr-defined]
-    ]
+    assignments = [node for node in ast.walk(source.tree) if isinstance(node, ast.Assign)]
+    items = [item for node in assignments for target in node.targets for item in pairs(target, node.value)]
+    return [value for name, value in items if name == attribute]
 
 
 def _owner_of_name(source: Source, name: str) -> str:
@@ -46,3 +46,27 @@ def _owner_of_name(source: Source, name: str) -> str:
             if is_asked and all((source.mindspore_name(cls) or "").startswith("nn.") for cls in classes):
                 return LAYER
     return UNKNOWN
+
+
+def class_of(source: Source, node: ast.Attribute) -> str:
+    """Return the class of the layer whose attribute a node is, such as "nn.Dense"; "" if the source does not show it."""
+    layer = node.value
+    if is_self_attribute(layer):
+        names = {source.mindspore_name(value.func) if isinstance(value, ast.Call) else None for value in _assigned(source, layer.attr)}  # type: ignore[attr-defined]
+        return (names.pop() or "") if len(names) == 1 else ""
+    if not isinstance(layer, ast.Name):
+        return ""
+    classes = ""
+    for part in ast.walk(source.tree):                       # the innermost `if isinstance(layer, nn.Dense)` is the last
+        if isinstance(part, ast.If) and any(node is inner for statement in part.body for inner in ast.walk(statement)):
+            classes = _asked_class(source, part.test, layer.id) or classes
+    return classes
+
+
+def _asked_class(source: Source, test: ast.expr, name: str) -> str:
+    """Return the class in `isinstance(name, nn.Dense)`, also as a part of an `and`."""
+    for part in test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]:
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id == "isinstance" and len(part.args) == 2:
+            if isinstance(part.args[0], ast.Name) and part.args[0].id == name:
+                return source.mindspore_name(part.args[1]) or ""
+    return ""

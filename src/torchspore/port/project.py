@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from torchspore.port.file import File, attributes_of, is_elsewhere
@@ -91,11 +91,12 @@ class Project:
                 return None
         return None
 
-    def closure(self, names: list[str]) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
-        """Return by module: the definitions that these of the entry need, and the names that a file hands on."""
+    def closure(self, names: list[str], statements: Sequence[ast.stmt] = ()) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+        """Return by module: the definitions that these and the statements of the entry need, and the names that a file hands on."""
         needed: dict[str, set[str]] = {}
         handed_on: dict[str, set[str]] = {}
         waiting = [(self.entry, name) for name in names]
+        waiting += [target for statement in statements for target in self._imported(self.entry, statement)]
         while waiting:
             file, name = waiting.pop()
             if name not in file.defining:

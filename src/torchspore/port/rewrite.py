@@ -237,12 +237,16 @@ class Rewriter(StatementWriter):
         return None
 
     def _write_attribute(self, node: ast.Attribute) -> str | None:
+        if self.script is not None and (torch_text := self.script.attribute(node)) is not None:
+            return str(torch_text)
         if self.source.mindspore_name(node) is not None:
             return self._named(node)
         if isinstance(node.ctx, ast.Load) and node.attr in rules.ATTRIBUTES and self._may_be_tensor(node.value, node.attr):
             return rules.ATTRIBUTES[node.attr].format(self.text(node.value, "."))
         if node.attr in rules.PARAMETER_NAMES or node.attr in ("has_bias", "group"):
             return self._parameter_of(node)
+        if node.attr in ("in_channels", "out_channels") and layers.class_of(self.source, node) == "nn.Dense":
+            return f"{self.text(node.value, '.')}.{node.attr.replace('channels', 'features')}"
         if node.attr == "construct":
             return f"{self.text(node.value, '.')}.forward"
         return None
@@ -304,6 +308,9 @@ class Rewriter(StatementWriter):
 
     def _write_list(self, node: ast.List) -> str | None:
         return self.script.list_of_groups(node) if self.script is not None else None
+
+    def _write_for(self, node: ast.For) -> str | None:
+        return handed_on.with_names_of_parameters(self, node)
 
     def _write_listcomp(self, node: ast.ListComp | ast.GeneratorExp) -> str:
         with self.source.hiding(bound_in(node)):

@@ -86,18 +86,30 @@ class StatementWriter:
 
     def _write_expr(self, node: ast.Expr) -> str | None:
         called = node.value.func if isinstance(node.value, ast.Call) else None
-        return "pass" if isinstance(called, ast.Attribute) and called.attr == "init_parameters_data" else None     # torch's always are
+        if not (isinstance(called, ast.Attribute) and called.attr in ("init_parameters_data", "set_grad")):      # torch needs neither
+            return None
+        return "pass" if self.class_facts is None else str(self.class_facts.nothing(node))
 
     def _write_assign(self, node: ast.Assign) -> str | None:
         if self.class_facts is not None and (torch_text := self.class_facts.write_assignment(self, node)) is not None:
             return str(torch_text)
         if len(node.targets) != 1:
             return None
+        if (item := self._item_of_parameter(node.targets[0])) is not None:
+            return f"{item} = {self.render(node.value)}"
         if not is_self_attribute(node.targets[0]):
             return f"{self.render(node.targets[0])}.data = {self.render(node.value)}" if self._sets_data_of_layer(node) else None
         if self._sets_data(node):
             return f"{self.render(node.targets[0])}.data = {self.render(node.value)}"
         return self._parameter_write(node.targets[0], self.render(node.value))
+
+    def _item_of_parameter(self, target: ast.expr) -> str | None:
+        """Return `self.weight.data[index]` for an item of a Parameter of the class: torch refuses to write into a leaf."""
+        if not isinstance(target, ast.Subscript) or self.class_facts is None or not is_self_attribute(target.value):
+            return None
+        if target.value.attr not in self.class_facts.parameters:  # type: ignore[attr-defined]
+            return None
+        return str(self.splice(target, {target.value: f"{self.render(target.value)}.data"}))
 
     def _sets_data_of_layer(self, node: ast.Assign) -> bool:
         """Return whether a statement assigns initial values to the Parameter of a layer: `cell.weight = initializer(...)`."""

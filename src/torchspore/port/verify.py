@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from torchspore.engine.execution.precision import Lowered
 from torchspore.mindspore import nn as mindspore_nn
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
@@ -27,6 +28,7 @@ from torchspore.port.call import HELPER
 from torchspore.port.record import ArrayOfTensor, Recorded, Recording
 from torchspore.port.rewrite import Rewriter
 from torchspore.port.source import Source
+from torchspore.port.without_dropout import without_dropout
 
 TOLERANCE = 1e-5
 _DROPOUTS = (torch.nn.Dropout, torch.nn.Dropout1d, torch.nn.Dropout2d, torch.nn.Dropout3d, torch.nn.AlphaDropout,
@@ -246,12 +248,11 @@ def compare(recorded: Recorded, builder: Builder, precision: torch.dtype = torch
             if isinstance(target, torch.nn.Parameter) and target.is_floating_point():      # those that the program has frozen too
                 parameter.requires_grad = True
                 target.requires_grad_()
-    if precision == torch.float64:
-        recorded.cell.add_flags_recursive(fp16=False, fp32=False, bf16=False)             # what `to_float` asked for
     reference = as_module(recorded.cell)
     for each in (reference, module):
         each.train(recorded.is_training is not is_other_mode)
         each.to(precision)
+    _convert_attributes(module, precision)
     _switch_off_dropout(recorded.cell, module)
     _check_all_matched(module, [target for _, _, target in matches])
     inputs = [_to_torch((recorded.args, recorded.kwargs), precision) for _ in range(2)]
@@ -271,6 +272,19 @@ def compare(recorded: Recorded, builder: Builder, precision: torch.dtype = torch
     verdict.gradient = max((difference for _, difference in verdict.layers), default=0.0)
     verdict.forward = max([verdict.forward, *_state_differences(reference, matches)])
     return verdict
+
+
+def _lowered(cell: Any) -> list[Any]:
+    """Return the layers that compute in the dtype of `to_float`."""
+    return [layer for _, layer in cell.cells_and_names() if isinstance(vars(layer).get("_lower_"), Lowered)]
+
+
+def _convert_attributes(module: torch.nn.Module, precision: torch.dtype) -> None:
+    """Convert the tensors that are plain attributes, which `Module.to` leaves as they are."""
+    for part in module.modules():
+        for name, value in list(vars(part).items()):
+            if isinstance(value, torch.Tensor) and value.dtype in (torch.float32, torch.float64):
+                setattr(part, name, value.to(precision))
 
 
 def _gradient_differences(reference: torch.nn.Module, matches: list[tuple[str, Any, torch.Tensor]]) -> list[tuple[str, float]]:
@@ -401,19 +415,25 @@ def _compared(ported: types.ModuleType, recorded: Recorded, recording: Recording
 
 
 def verify(ported_text: str | types.ModuleType, class_names: list[str], recording: Recording) -> list[Verdict]:
-    """Compare the classes that the recording has calls of. In float64 where float32 exceeds the tolerance by rounding."""
+    """Compare the classes that the recording has calls of, without the lower precision of `to_float`."""
     verdicts = []
     ported = module_of_text(ported_text) if isinstance(ported_text, str) else ported_text
     for name in class_names:
         recorded = recording.calls.get(name)
         if recorded is None:
             continue
+        lowered = _lowered(recorded.cell)
+        for layer in lowered:                                # the port computes in float32 instead
+            vars(layer)["_lower_"] = None
         try:
-            verdict = _compared(ported, recorded, recording)
-            if verdict.is_equal:
-                with contextlib.suppress(_OriginalFails):
-                    verdict = max(verdict, _compared(ported, recorded, recording, True), key=lambda each: max(each.forward, each.gradient))
+            with without_dropout(ported):
+                verdict = _compared(ported, recorded, recording)
+                if verdict.is_equal:
+                    with contextlib.suppress(_OriginalFails):
+                        other = _compared(ported, recorded, recording, True)
+                        verdict = max(verdict, other, key=lambda each: max(each.forward, each.gradient))
         except Exception as error:
             verdict = Verdict(name, reason=f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}")
+        verdict.precision += ", without to_float" if lowered else ""
         verdicts.append(verdict)
     return verdicts

@@ -21,13 +21,16 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 
 import torchspore.mindspore as ms
 from torchspore.engine.tensors.tensor import raw
-from torchspore.mindspore import context
+from torchspore.graph import dispatch
+from torchspore.mindspore import amp, context
 from torchspore.mindspore import nn as mindspore_nn
 from torchspore.mindspore.dataset.engine import dataset, samplers
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.train import amp as train_amp
 from torchspore.port.record import Recorder
-from torchspore.port.training.loops import WITHOUT_SCALE
+from torchspore.port.training.precision import WITHOUT_SCALE
 from torchspore.port.verify import CannotVerify, Verdict, _difference, copied_parameters
+from torchspore.port.without_dropout import without_dropout
 
 STEPS = 3
 nn: Any = mindspore_nn
@@ -69,14 +72,15 @@ def verify(path: str, text: str, namespace_of: Callable[[str], Any]) -> Verdict:
     if len(actual.weights) < len(expected.weights):
         return Verdict(name, reason=f"the port ends after {len(actual.weights)} steps: {actual.error}")
     count = len(expected.weights)
-    if WITHOUT_SCALE in text:
+    if WITHOUT_SCALE in text or "torch.amp.GradScaler(" in text:
         expected.losses = _unscaled(expected.losses, actual.losses)
     loss = max((_difference([torch.tensor(a)], [torch.tensor(b)]) for a, b in zip(expected.losses, actual.losses)), default=float("inf"))
     moved = _moved(actual)
     pairs = [(a, b.reshape(a.shape)) for first, second in zip(expected.weights, actual.weights)
              for a, b, is_moved in zip(first, second, moved) if is_moved]
     weights = _difference([a for a, _ in pairs], [b for _, b in pairs])
-    return Verdict(name, loss, weights, len(trained.parameters), steps=count)
+    precision = "float32, without mixed precision" if "torch.autocast" in text else "float32"
+    return Verdict(name, loss, weights, len(trained.parameters), precision, steps=count)
 
 
 def _unscaled(expected: list[float], actual: list[float]) -> list[float]:
@@ -116,7 +120,7 @@ def _as_program(path: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _without_chance() -> Iterator[None]:
-    """While it lasts, MindSpore's data sets keep their order, and dropout is the identity; all runs in PyNative mode."""
+    """While it lasts, MindSpore's data sets keep their order, and dropout is the identity; all runs in PyNative mode, in float32."""
     set_context = context.set_context
 
     def set_other(**options: Any) -> None:
@@ -125,6 +129,7 @@ def _without_chance() -> Iterator[None]:
             set_context(**options)
 
     with contextlib.ExitStack() as stack:
+        stack.enter_context(without_dropout())
         for home in (context, ms):
             stack.enter_context(mock.patch.object(home, "set_context", set_other))
         in_order = lambda sampler, count, _: range(sampler._limited_(count))
@@ -132,6 +137,11 @@ def _without_chance() -> Iterator[None]:
         stack.enter_context(mock.patch.object(dataset.Dataset, "shuffle", lambda rows, *_, **__: rows))
         for layer in _DROPOUTS:
             stack.enter_context(mock.patch.object(layer, "construct", lambda _, x: x))
+        stack.enter_context(mock.patch.object(Cell, "to_float", lambda cell, _: cell))
+        stack.enter_context(mock.patch.object(dispatch, "call", lambda _, function, args, kwargs: function(*args, **kwargs)))     # jit
+        for home in (train_amp, amp):
+            stack.enter_context(mock.patch.object(home, "lower_precision", lambda network, *_, **__: network))
+            stack.enter_context(mock.patch.object(home, "choose_by_operator", lambda network, *_: network))
         set_context(mode=context.PYNATIVE_MODE)
         yield
 
@@ -169,7 +179,7 @@ def _original(path: str) -> tuple[Steps, Trained]:
         except (_Stop, SystemExit):
             pass
         except Exception as error:
-            steps.error = f"{type(error).__name__}: {error}"
+            steps.error = f"{type(error).__name__}: {error}".strip().splitlines()[0]
     return steps, trained
 
 
@@ -217,10 +227,12 @@ def _ported(path: str, text: str, trained: Trained, namespace_of: Callable[[str]
     hook = register_optimizer_step_post_hook(end)
     with contextlib.ExitStack() as stack:
         stack.callback(hook.remove)
+        stack.enter_context(without_dropout())
         for home, name, new in (
             (torch.nn.Module, "__init__", init), (torch.Tensor, "backward", noted_backward), (torch.autograd, "grad", noted_grad),
             (torch.optim.Optimizer, "__init__", new_optimizer), (torch.nn.Dropout, "forward", lambda _, x: x),
             (torch.utils.data, "RandomSampler", torch.utils.data.SequentialSampler),
+            (torch, "autocast", lambda *_, **__: contextlib.nullcontext()),
             (torch.utils.data.dataloader, "RandomSampler", lambda dataset, **_: torch.utils.data.SequentialSampler(dataset)),
         ):
             stack.enter_context(mock.patch.object(home, name, new))

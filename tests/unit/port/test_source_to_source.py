@@ -195,9 +195,12 @@ def test_an_argument_without_a_place_in_the_template_is_refused() -> None:
     assert problem.text == "ops.CumSum has no rule for the argument exclusive"
 
 
-def test_lower_precision_is_refused() -> None:
-    problem, = ported("self.a = nn.Dense(4, 2).to_float(ms.float16)").problems
-    assert problem.text == "Cell.to_float has no rule for another dtype than float32: use torch.autocast"
+def test_lower_precision_is_a_comment() -> None:
+    text = ported("self.a = nn.Dense(4, 2).to_float(ms.float16)").text
+    assert """
+        # float32 instead of float16: for lower precisions call the model under torch.autocast
+        self.a = nn.Linear(4, 2)
+""" in text
 
 
 def test_training_is_omitted() -> None:

@@ -4,58 +4,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.training_scripts import MODEL, assert_verified, ported
 
-from torchspore.port import report, verify_training, whole
+from torchspore.port import report, verify_training
 from torchspore.port.verify import module_of_text
-
-HEAD = """import numpy as np
-import mindspore as ms
-from mindspore import Model, Tensor, nn, ops
-from mindspore import dataset as ds
-from mindspore.train import Accuracy, Callback, CheckpointConfig, LearningRateScheduler, LossMonitor, ModelCheckpoint, TimeMonitor
-
-
-class Net(nn.Cell):
-    def __init__(self):
-        super().__init__()
-        self.dense = nn.Dense(4, 6)
-        self.norm = nn.BatchNorm1d(6)
-        self.head = nn.Dense(6, 3)
-
-    def construct(self, x):
-        return self.head(ops.tanh(self.norm(self.dense(x))))
-
-
-def rows():
-    random = np.random.RandomState(1)
-    for _ in range(24):
-        yield random.randn(4).astype(np.float32), random.randint(0, 3)
-
-
-net = Net()
-loss_fn = nn.CrossEntropyLoss()
-random = np.random.RandomState(2)
-pictures, labels = random.randn(24, 4).astype(np.float32), random.randint(0, 3, 24).astype(np.int32)
-"""
-MODEL = """optimizer = {optimizer}
-dataset = ds.NumpySlicesDataset((pictures, labels), ["picture", "label"]).batch(8)
-model = Model(net, loss_fn, optimizer, metrics={{"accuracy"}})
-model.train(2, dataset, callbacks={callbacks})
-"""
-
-
-def ported(tmp_path: Path, text: str) -> whole.Outcome:
-    """Return the port of a script."""
-    path = tmp_path / "train.py"
-    path.write_text(HEAD + text, encoding="utf-8")
-    return whole.port_file(str(path), with_script=True)
-
-
-def assert_verified(outcome: whole.Outcome) -> None:
-    assert not outcome.ported.problems and not outcome.ported.by_hand, (outcome.ported.problems, outcome.ported.by_hand)
-    verdict, = outcome.verdicts
-    assert verdict.is_equal and verdict.steps == 3, verdict
-
 
 OPTIMIZERS = [
     "nn.Momentum(net.trainable_params(), 0.1, 0.9)", "nn.Momentum(net.trainable_params(), 0.1, 0.9, 0.05, use_nesterov=True)",
@@ -187,15 +139,37 @@ LEFT = {
     "ImageFolderDataset": "data = ds.ImageFolderDataset('pictures')\n",
     "TFRecordDataset": "data = ds.TFRecordDataset('rows').batch(3)\n"
                        "model = Model(net, loss_fn, nn.SGD(net.trainable_params()))\nmodel.train(1, data)\n",
-    "the callback Own()": "class Own(Callback):\n    pass\n\n\n" + MODEL.format(
+    "the callback Own()": "class Own(Callback):\n    def on_eval_end(self, run_context):\n        pass\n\n\n" + MODEL.format(
         optimizer="nn.SGD(net.trainable_params())", callbacks="[Own()]"),
-    "amp_level": MODEL.format(optimizer="nn.SGD(net.trainable_params())", callbacks="None").replace(
-        "optimizer, m", "optimizer, amp_level='O2', m"),
+    "the callback Rate()": "class Rate(Callback):\n    def step_end(self, run_context):\n"
+                           "        print(run_context.original_args().optimizer.learning_rate)\n\n\n" + MODEL.format(
+        optimizer="nn.SGD(net.trainable_params())", callbacks="[Rate()]"),
+    "a Model that is handed on": "class Own:\n    def __init__(self, model):\n        self.model = model\n\n\n" + MODEL.format(
+        optimizer="nn.SGD(net.trainable_params())", callbacks="None") + "Own(model)\n",
+    "the learning rate Own()": "class Own(nn.learning_rate_schedule.LearningRateSchedule):\n    def construct(self, step):\n"
+                               "        return ops.fold(step, (4, 4), (2, 2))\n\n\n" + MODEL.format(
+        optimizer="nn.SGD(net.trainable_params(), Own())", callbacks="None"),
+    "step_end of a callback in fit": "class Own(Callback):\n    def step_end(self, run_context):\n        pass\n\n\n" + MODEL.format(
+        optimizer="nn.SGD(net.trainable_params())", callbacks="[Own()]").replace("train(2, dataset", "fit(2, dataset, dataset"),
+    "callbacks of an evaluation": MODEL.format(optimizer="nn.SGD(net.trainable_params())", callbacks="None")
+                                  + "model.eval(dataset, callbacks=[LossMonitor()])\n",
+    "the level level": "import sys\n\nlevel = sys.argv[-1]\n" + MODEL.format(
+        optimizer="nn.SGD(net.trainable_params())", callbacks="None").replace("optimizer, m", "optimizer, amp_level=level, m"),
+    "ops.HyperMap": """class Step(nn.TrainOneStepCell):
+    def construct(self, x, y):
+        grads = ops.HyperMap()(ops.square, self.grad(self.network, self.weights)(x, y, Tensor(1.0)))
+        return self.optimizer(grads)
+
+
+optimizer = nn.SGD(net.trainable_params())
+step = Step(nn.WithLossCell(net, loss_fn), optimizer)
+""",
+    "num_samples of rows in random order": "data = ds.MnistDataset('pictures', num_samples=3).batch(3)\n",
     "Lamb": MODEL.format(optimizer="nn.Lamb(net.trainable_params(), 0.1)", callbacks="None"),
     "weight_decay for a list": "params = list(net.trainable_params())\n" + MODEL.format(
         optimizer="nn.SGD(params, 0.1, weight_decay=0.1)", callbacks="None"),
     "per_batch_map": "data = ds.NumpySlicesDataset(pictures).batch(3, per_batch_map=print)\noptimizer = nn.SGD(net.trainable_params())\n",
-    "a transform of MindSpore": "data = ds.NumpySlicesDataset(pictures, ['x']).map(ds.vision.Rescale(2.0, 0.0), 'x')\n"
+    "a transform of MindSpore": "data = ds.NumpySlicesDataset(pictures, ['x']).map(ds.vision.Resize(8), 'x')\n"
                                 "optimizer = nn.SGD(net.trainable_params())\n",
 }
 
@@ -213,7 +187,7 @@ def test_what_is_left_to_do_is_named(part: str, tmp_path: Path) -> None:
 
 def test_the_comparison_sees_another_formula(tmp_path: Path) -> None:
     outcome = ported(tmp_path, MODEL.format(optimizer="nn.Adam(net.trainable_params(), 0.01, weight_decay=0.01)", callbacks="None"))
-    changes = {"self.eps)": "self.eps * 50)", "lr=0.01)": "lr=0.0101)", '"weight_decay": 0.0': '"weight_decay": weight_decay'}
+    changes = {"self.eps)": "self.eps * 50)", "lr=0.01)": "lr=0.0101)", "(0.0, True)": "(weight_decay, True)"}
     for before, after in changes.items():
         assert before in outcome.ported.text
         text = outcome.ported.text.replace(before, after)

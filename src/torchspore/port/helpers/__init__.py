@@ -6,12 +6,17 @@ import ast
 from functools import cache
 from pathlib import Path
 
+_FILES = (
+    "functions.py", "boxes.py", "layers.py", "classes.py", "optimizers.py", "training.py", "callbacks.py", "precision.py", "gradients.py",
+    "files.py",
+)
+
 
 @cache
 def definitions() -> dict[str, str]:
     """Return the text of each helper by its name, those that others call first."""
     texts: dict[str, str] = {}
-    for file in ("functions.py", "boxes.py", "layers.py", "classes.py", "optimizers.py", "training.py"):
+    for file in _FILES:
         path = Path(__file__).with_name(file)
         source = path.read_text(encoding="utf-8")
         for node in ast.parse(source).body:

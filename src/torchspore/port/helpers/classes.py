@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from torchspore.port.helpers.functions import activation_named, fill_initially, pad_to_keep_size
-from torchspore.port.helpers.layers import PaddedConv2d
+from torchspore.port.helpers.layers import PaddedConv1d, PaddedConv2d, PaddedConv3d, PaddedConvTranspose2d, PaddedConvTranspose3d
 
 
 class GELU(nn.GELU):
@@ -77,6 +77,20 @@ class BatchNorm2d(nn.BatchNorm2d):
                 fill_initially(parameter, value)
 
 
+class BatchNorm3d(nn.BatchNorm3d):
+    """A BatchNorm3d whose momentum is the share of the old average."""
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float = 0.9, affine: bool = True, gamma_init: Any = None,
+        beta_init: Any = None,
+    ) -> None:
+        super().__init__(num_features, eps, momentum=1 - momentum)
+        self.requires_grad_(affine)
+        for parameter, value in ((self.weight, gamma_init), (self.bias, beta_init)):
+            if value is not None:
+                fill_initially(parameter, value)
+
+
 class Dropout(nn.Dropout):
     """A Dropout with the probability to keep a value, or `p`, the probability to drop it."""
 
@@ -101,6 +115,58 @@ class Conv2d(PaddedConv2d):
         if self.pad_mode == "same":
             x = pad_to_keep_size(x, self.kernel_size, self.stride, self.dilation)
         return F.conv2d(x, weight, None, self.stride, self.padding, self.dilation, self.groups)
+
+
+class Conv1d(PaddedConv1d):
+    """A convolution whose way of padding is an argument; no bias by default."""
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0,
+        dilation: Any = 1, group: int = 1, has_bias: bool = False, weight_init: Any = None, bias_init: Any = None,
+    ) -> None:
+        super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias)
+        for parameter, value in ((self.weight, weight_init), (self.bias, bias_init)):
+            if value is not None and parameter is not None:
+                fill_initially(parameter, value)
+
+
+class Conv3d(PaddedConv3d):
+    """A convolution whose way of padding is an argument; no bias by default."""
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0,
+        dilation: Any = 1, group: int = 1, has_bias: bool = False, weight_init: Any = None, bias_init: Any = None,
+    ) -> None:
+        super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias)
+        for parameter, value in ((self.weight, weight_init), (self.bias, bias_init)):
+            if value is not None and parameter is not None:
+                fill_initially(parameter, value)
+
+
+class Conv2dTranspose(PaddedConvTranspose2d):
+    """A transposed convolution whose way of padding is an argument; no bias by default."""
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0,
+        dilation: Any = 1, group: int = 1, has_bias: bool = False, weight_init: Any = None, bias_init: Any = None,
+    ) -> None:
+        super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias)
+        for parameter, value in ((self.weight, weight_init), (self.bias, bias_init)):
+            if value is not None and parameter is not None:
+                fill_initially(parameter, value)
+
+
+class Conv3dTranspose(PaddedConvTranspose3d):
+    """A transposed convolution whose way of padding is an argument; no bias by default."""
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0,
+        dilation: Any = 1, group: int = 1, has_bias: bool = False, weight_init: Any = None, bias_init: Any = None,
+    ) -> None:
+        super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias)
+        for parameter, value in ((self.weight, weight_init), (self.bias, bias_init)):
+            if value is not None and parameter is not None:
+                fill_initially(parameter, value)
 
 
 class Dense(nn.Linear):

@@ -143,13 +143,6 @@ def with_zero_row(layer: Any, row: Any) -> Any:
     return layer
 
 
-def in_float32(layer: Any, dtype: torch.dtype) -> Any:
-    """The layer, if it computes in float32; lower precisions are torch.autocast's."""
-    if dtype != torch.float32:
-        raise ValueError(f"expected torch.float32, got {dtype}: use torch.autocast for lower precisions")
-    return layer
-
-
 def frozen(layer: Any) -> Any:
     """The layer, whose parameters are not trained."""
     return layer.requires_grad_(False)
@@ -226,6 +219,13 @@ def l2_normalize(x: Tensor, axis: Any = 0, epsilon: float = 1e-4) -> Tensor:
 def dropout_with_mask(x: Tensor, p: float) -> tuple[Tensor, Tensor]:
     """The values after dropout, and the mask."""
     mask = (torch.rand_like(x) >= p).to(x.dtype)
+    return x * mask / (1 - p), mask
+
+
+def dropout_of_channels(x: Tensor, p: float) -> tuple[Tensor, Tensor]:
+    """The values after a dropout of full channels, and the mask of all values."""
+    channels = torch.rand(x.shape[:2], device=x.device) >= p
+    mask = channels.reshape(*x.shape[:2], *[1] * (x.ndim - 2)).expand(x.shape)
     return x * mask / (1 - p), mask
 
 

@@ -133,10 +133,10 @@ def with_decay(model: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
     free = {id(parameter) for layer in model.modules() if isinstance(layer, norms) for parameter in layer.parameters(recurse=False)}
     free |= {id(parameter) for name, parameter in model.named_parameters() if "beta" in name or "gamma" in name}
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    groups = [
-        {"params": [parameter for parameter in trained if id(parameter) not in free], "weight_decay": weight_decay},
-        {"params": [parameter for parameter in trained if id(parameter) in free], "weight_decay": 0.0},
-    ]
+    groups = []
+    for decay, is_free in ((weight_decay, False), (0.0, True)):
+        positions = [number for number, parameter in enumerate(trained) if (id(parameter) in free) is is_free]
+        groups.append({"params": [trained[number] for number in positions], "weight_decay": decay, "positions": positions})
     return [group for group in groups if group["params"]]
 
 

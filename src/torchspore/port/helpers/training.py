@@ -7,38 +7,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn, optim
+from torch import Tensor, nn
 from torch.utils.data import Dataset, IterableDataset
 
 
 def to_do_by_hand(what: str) -> Any:
     """Mark a step that the port leaves to do by hand."""
     raise NotImplementedError(f"left to do by hand: {what}")
-
-
-def value_and_grad(function: Callable[..., Any], parameters: Any, has_aux: bool = False) -> Callable[..., tuple[Any, tuple[Tensor, ...]]]:
-    """A function that returns the value of `function` and the gradients of the parameters; with `has_aux` of its first value."""
-    weights = [parameter for parameter in parameters if parameter.requires_grad]
-
-    def compute(*inputs: Any) -> tuple[Any, tuple[Tensor, ...]]:
-        value = function(*inputs)
-        first = value[0] if has_aux or isinstance(value, tuple) else value
-        gradients = torch.autograd.grad(first.sum(), weights, allow_unused=True)
-        return value, tuple(torch.zeros_like(w) if g is None else g for g, w in zip(gradients, weights))
-
-    return compute
-
-
-def parameters_of(optimizer: optim.Optimizer) -> list[Tensor]:
-    """The parameters of an optimizer, in their order."""
-    return [parameter for group in optimizer.param_groups for parameter in group["params"] if parameter.requires_grad]
-
-
-def apply_gradients(optimizer: optim.Optimizer, gradients: Sequence[Tensor]) -> None:
-    """Update the parameters of an optimizer, in their order, by gradients."""
-    for parameter, gradient in zip(parameters_of(optimizer), gradients, strict=True):
-        parameter.grad = gradient
-    optimizer.step()
 
 
 def evaluate(

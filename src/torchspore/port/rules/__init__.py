@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional
 
 from torchspore.port.rule import Rule, table
-from torchspore.port.rules import functions, layers, methods, primitives
+from torchspore.port.rules import functions, layers, methods, primitives, training
 from torchspore.port.rules.special import SPECIAL
 
 _DTYPES = {
@@ -20,13 +20,19 @@ NAMES = {
     "Tensor": "torch.Tensor", "Parameter": "nn.Parameter", "nn.Cell": "nn.Module", "Cell": "nn.Module", "nn.SequentialCell": "nn.Sequential",
     "nn.CellList": "nn.ModuleList", "nn.LossBase": "@LossBase", "nn.CellDict": "nn.ModuleDict", "nn.LSTM": "@LSTM", "nn.GRU": "@GRU",
     "nn.RNN": "@RNN", "ops.relu": "torch.relu", "mint.nn.Linear": "nn.Linear", "ParameterTuple": "nn.ParameterList",
-    "mnp.pi": "torch.pi", "nn.loss.LossBase": "@LossBase", "number": "torch.dtype", "nn.cell": "nn.Module",
+    "mnp.pi": "torch.pi", "nn.loss.LossBase": "@LossBase", "nn.LearningRateSchedule": "nn.Module",
+    "GRAPH_MODE": "0", "PYNATIVE_MODE": "1", "context.GRAPH_MODE": "0", "context.PYNATIVE_MODE": "1",
+    "nn.TrainOneStepCell": "@TrainOneStepCell", "number": "torch.dtype", "nn.cell": "nn.Module",
     "ops.interpolate": "F.interpolate", "ops.split": "@split",
 }
+NAMES.update({f"{start}Callback": "object" for start in ("", "train.", "train.callback.", "train.callback._callback.")})
+NAMES.update({f"{start}RunContext": "@RunContext" for start in ("", "train.", "train.callback.", "train.callback._callback.")})
 """Names that are not called: dtypes, bases, classes that are handed on."""
 WITH_SAME_ARGUMENTS = {
     "nn.BatchNorm1d": "BatchNorm1d", "nn.BatchNorm2d": "BatchNorm2d", "nn.SyncBatchNorm": "BatchNorm2d", "nn.LayerNorm": "LayerNorm",
-    "nn.GroupNorm": "GroupNorm", "nn.Dropout": "Dropout", "nn.Conv2d": "Conv2d", "nn.Dense": "Dense", "nn.GELU": "GELU",
+    "nn.GroupNorm": "GroupNorm", "nn.Dropout": "Dropout", "nn.Conv2d": "Conv2d", "nn.Conv1d": "Conv1d", "nn.Conv3d": "Conv3d",
+    "nn.Conv2dTranspose": "Conv2dTranspose", "nn.Conv3dTranspose": "Conv3dTranspose", "nn.BatchNorm3d": "BatchNorm3d",
+    "nn.Dense": "Dense", "nn.GELU": "GELU",
 }
 """Layers that the program hands on, derives from, or creates with `**arguments`: helpers that take MindSpore's arguments."""
 NAMES.update({name: f"@{helper}" for name, helper in WITH_SAME_ARGUMENTS.items()})
@@ -56,7 +62,7 @@ def _with_code(rule: Rule) -> Rule:
 @cache
 def _all() -> dict[str, list[Rule]]:
     by_name: dict[str, list[Rule]] = {}
-    for text in (functions.lines(), _GATHER, primitives.TABLE, layers.lines(), methods.TABLE):
+    for text in (functions.lines(), _GATHER, primitives.TABLE, layers.lines(), methods.TABLE, training.TABLE):
         for rule in table(text):
             by_name.setdefault(rule.name, []).append(_with_code(rule))
     for rule in table("\n".join(f".{name}(*rest) = {{self.}}.{name}({{*rest}})" for name in methods.SAME.split())):

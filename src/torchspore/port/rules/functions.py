@@ -121,6 +121,10 @@ ops.fmod(x, y) = torch.fmod({x}, {y})
 ops.lerp(x, end, weight) = torch.lerp({x}, {end}, {weight})
 ops.clamp(x, min=None, max=None) = @@clamp
 ops.clip(x, min=None, max=None) = @@clamp
+ops.clip_by_global_norm(x, clip_norm=1.0, use_norm=None) = @clip_by_global_norm({x}<, {clip_norm}>)
+ops.clip_by_norm(x, max_norm, norm_type=2.0, error_if_nonfinite=False) = @clip_by_norm({x}, {max_norm}<, norm_type={norm_type}>)
+ops.lp_pool1d(x, norm_type, kernel_size, stride=None, ceil_mode=False) = F.lp_pool1d({x}, {norm_type}, {kernel_size}<, stride={stride}><, ceil_mode={ceil_mode}>)
+ops.lp_pool2d(x, norm_type, kernel_size, stride=None, ceil_mode=False) = F.lp_pool2d({x}, {norm_type}, {kernel_size}<, stride={stride}><, ceil_mode={ceil_mode}>)
 ops.clip_by_value(x, clip_value_min=None, clip_value_max=None) = @@clamp
 ops.zeros(shape, dtype=None) = torch.zeros({shape}<, dtype={dtype}>)
 ops.ones(shape, dtype=None) = torch.ones({shape}<, dtype={dtype}>)

@@ -88,6 +88,8 @@ ops.ResizeBilinearV2(align_corners=False, half_pixel_centers=False)(x, size) = @
 ops.MaxPool(kernel_size=1, strides=1, pad_mode='valid', data_format='NCHW')(x) = @@max_pool
 ops.AvgPool(kernel_size=1, strides=1, pad_mode='valid', data_format='NCHW')(x) = @avg_pool2d({x}, {kernel_size}, {strides}, {pad_mode})
 ops.Dropout(keep_prob=0.5)(x) = @dropout_with_mask({x}, 1 - {keep_prob+})
+ops.Dropout2D(keep_prob=0.5)(x) = @dropout_of_channels({x}, 1 - {keep_prob+})
+ops.Dropout3D(keep_prob=0.5)(x) = @dropout_of_channels({x}, 1 - {keep_prob+})
 ops.MatrixInverse(adjoint=False)(x) = torch.linalg.inv({x})
 ops.Assign()(variable, value) = @assign({variable}, {value})
 ops.AssignAdd()(variable, value) = @assign({variable}, {variable+} + {value+})

@@ -439,13 +439,24 @@ def cast(call: Any) -> str:
 
 
 def to_float(call: Any) -> str:
-    """Cell.to_float: float32 is torch's default; lower precisions cast the inputs of each call, which `Module.to` does not."""
+    """Cell.to_float: float32 is torch's default; the port computes in it instead of lower precisions."""
     dtype = call.text("dtype")
     if dtype == "torch.float32":
         return str(call.text("self"))
-    if dtype.startswith("torch."):
-        raise NoRule("another dtype than float32: use torch.autocast")
-    return str(call.fill("@in_float32({self}, {dtype})"))
+    call.note(f"float32 instead of {dtype.removeprefix('torch.')}: for lower precisions call the model under torch.autocast")
+    return str(call.text("self"))
+
+
+def mixed_precision(call: Any) -> str:
+    """amp.auto_mixed_precision."""
+    level = call.value("amp_level")
+    if level not in ("O0", "O1", "O2", "O3", "auto"):
+        raise NoRule("a level that the file does not show")
+    if level == "O0":
+        call.read.add("dtype")
+        return str(call.text("network"))
+    call.note("MindSpore lowers the precision by layers, torch.autocast by operators")
+    return str(call.fill("@mixed_precision({network}<, dtype={dtype}>)"))
 
 
 def set_data(call: Any) -> str:
@@ -482,6 +493,6 @@ SPECIAL: dict[str, Callable[[Any], str]] = {
     for function in (
         initializer, distribution, dense, activation, gelu, conv, conv_transpose, conv2d, conv2d_transpose, batch_norm, layer_norm, group_norm, instance_norm, dropout,
         embedding, embedding_lookup, sequential, max_pool_layer, avg_pool_layer, max_pool, interpolate, upsample, clamp, other_in_torch, matmul, take, gather_method, extreme,
-        transpose, cast, to_float, set_data, tensor, parameter,
+        transpose, cast, to_float, mixed_precision, set_data, tensor, parameter,
     )
 }

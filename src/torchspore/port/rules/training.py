@@ -20,6 +20,10 @@ AdaMax(params, learning_rate=0.001, beta1=0.9, beta2=0.999, eps=1e-8, weight_dec
 DATASETS = {
     rule.name: rule.parameters for rule in (declare(left, "") for left in """
 GeneratorDataset(source, column_names=None, column_types=None, schema=None, num_samples=None, num_parallel_workers=1, shuffle=None, sampler=None, num_shards=None, shard_id=None, python_multiprocessing=True, max_rowsize=None, batch_sampler=None, collate_fn=None)
+MnistDataset(dataset_dir, usage=None, num_samples=None, num_parallel_workers=None, shuffle=None, sampler=None, num_shards=None, shard_id=None, cache=None)
+FashionMnistDataset(dataset_dir, usage=None, num_samples=None, num_parallel_workers=None, shuffle=None, sampler=None, num_shards=None, shard_id=None, cache=None)
+Cifar10Dataset(dataset_dir, usage=None, num_samples=None, num_parallel_workers=None, shuffle=None, sampler=None, num_shards=None, shard_id=None, cache=None)
+Cifar100Dataset(dataset_dir, usage=None, num_samples=None, num_parallel_workers=None, shuffle=None, sampler=None, num_shards=None, shard_id=None, cache=None)
 NumpySlicesDataset(data, column_names=None, num_samples=None, num_parallel_workers=1, shuffle=None, sampler=None, num_shards=None, shard_id=None)
 batch(batch_size, drop_remainder=False, num_parallel_workers=None, per_batch_map=None, input_columns=None, output_columns=None, python_multiprocessing=False, max_rowsize=None)
 map(operations, input_columns=None, output_columns=None, column_order=None, num_parallel_workers=None, python_multiprocessing=False, cache=None, callbacks=None, max_rowsize=None, offload=None)
@@ -27,3 +31,13 @@ shuffle(buffer_size)
 repeat(count=None)
 """.strip().splitlines())
 }
+
+TABLE = """
+ops.GradOperation(get_all=False, get_by_list=False, sens_param=False) = @GradOperation(<get_all={get_all}><, get_by_list={get_by_list}><, sens_param={sens_param}>)
+ops.grad(fn, grad_position=0, weights=None, has_aux=False, return_ids=False) = @grad({fn}<, grad_position={grad_position}><, weights={weights}><, has_aux={has_aux}>)
+ops.value_and_grad(fn, grad_position=0, weights=None, has_aux=False, return_ids=False) = @value_and_grad({fn}<, grad_position={grad_position}><, weights={weights}><, has_aux={has_aux}>)
+amp.all_finite(inputs, status=None) ~ status = @all_finite({inputs})
+amp.StaticLossScaler(scale_value) = @StaticLossScaler({scale_value})
+amp.DynamicLossScaler(scale_value, scale_factor, scale_window) = @DynamicLossScaler({scale_value}, {scale_factor}, {scale_window})
+amp.auto_mixed_precision(network, amp_level="O0", dtype=None) = @@mixed_precision
+"""

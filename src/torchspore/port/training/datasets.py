@@ -5,12 +5,28 @@ import ast
 from typing import Any
 
 from torchspore.port.call import Call
-from torchspore.port.rule import NoRule, bind, literal
+from torchspore.port.rule import NoRule, bind, declare, literal
 from torchspore.port.rules.training import DATASETS
 from torchspore.port.training.facts import Facts
 
 _WITHOUT_EFFECT = frozenset("num_parallel_workers python_multiprocessing max_rowsize num_shards shard_id column_names".split())
+_FILES = {
+    "MnistDataset": ("Mnist", ["image", "label"]), "FashionMnistDataset": ("Mnist", ["image", "label"]),
+    "Cifar10Dataset": ("Cifar10", ["image", "label"]), "Cifar100Dataset": ("Cifar100", ["image", "coarse_label", "fine_label"]),
+}
+"""The helper that reads the files of a data set, and the columns."""
+_TRANSFORMS = {
+    rule.name: rule for rule in (declare(*line.split(" = ")) for line in """
+Rescale(rescale, shift) = @Rescale({rescale}, {shift})
+Normalize(mean, std, is_hwc=True) = @Normalize({mean}, {std}<, is_hwc={is_hwc}>)
+HWC2CHW() = @channels_first
+ToTensor() = @to_tensor
+""".strip().splitlines())
+}
+"""Transforms of pictures that have no choice of rounding or chance."""
+_CASTS = frozenset("float32 float16 float64 int8 int16 int32 int64 uint8".split())
 _WITHOUT_RULE = frozenset("project rename take skip zip concat split filter padded_batch".split())
+_READ = ("source", "data", "shuffle", "dataset_dir", "usage")
 _ITERATORS = frozenset("create_tuple_iterator create_dict_iterator get_dataset_size".split())
 
 
@@ -41,6 +57,8 @@ class DatasetWriter:
         name = self.facts.last_name(node)
         if name.endswith("Dataset") and (self.facts.source.mindspore_name(node.func) or "").startswith("dataset."):
             return self._source(name, node)
+        if (transform := self._transform(node)) is not None:
+            return transform
         if not isinstance(node.func, ast.Attribute):
             return None
         attribute = node.func.attr
@@ -57,20 +75,44 @@ class DatasetWriter:
             raise NoRule(f"{name}: read its files by a torch.utils.data.Dataset")
         call = Call(self.rewriter, node, bind(DATASETS[name], node))
         for argument in call.bound.nodes:
-            if call.has(argument) and argument not in (*_WITHOUT_EFFECT, "source", "data", "shuffle"):
+            if call.has(argument) and argument not in (*_WITHOUT_EFFECT, *_READ) and not (argument == "num_samples" and name in _FILES):
                 raise NoRule(f"the argument {argument}")
         if name == "NumpySlicesDataset":
             return call.fill("@Slices({data})")
+        if name in _FILES:
+            return self._of_files(call, name)
         if not self._is_indexable(call.argument("source")):
             return call.fill("@FromGenerator({source})")
         names = literal(self.facts.value(call.argument("column_names")))
         return call.fill("{source}" if isinstance(names, (list, tuple)) and len(names) > 1 else "@Rows({source})")
+
+    @staticmethod
+    def _of_files(call: Call, name: str) -> str:
+        text = call.fill(f"@{_FILES[name][0]}({{dataset_dir}}<, {{usage}}>)")
+        if not call.has("num_samples"):
+            return text
+        if call.value("shuffle") is not False:
+            raise NoRule("num_samples of rows in random order: write shuffle=False")
+        return f"{call.helper('limited')}({text}, {call.text('num_samples')})"
+
+    def _has_rows(self, source: ast.Call) -> bool:
+        """Return whether a source has rows that are read by their numbers."""
+        name = self.facts.last_name(source)
+        return name == "NumpySlicesDataset" or name in _FILES or self._is_indexable(bind(DATASETS[name], source).nodes["source"])
 
     def _is_indexable(self, node: ast.expr | None) -> bool:
         """Return whether a source has `__getitem__`. Raises NoRule if the file does not show it."""
         value = self.facts.value(node)
         if isinstance(value, (ast.List, ast.ListComp)):
             return True
+        if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Slice):
+            return self._is_indexable(value.value)
+        passed = self.facts.passed(value) if isinstance(value, ast.Name) else []
+        if passed:
+            are_indexable = {self._is_indexable(each) for each in passed}
+            if len(are_indexable) > 1:
+                raise NoRule("sources of two kinds")
+            return are_indexable.pop()
         if isinstance(value, (ast.Lambda, ast.GeneratorExp)):
             return False
         name = value.func.id if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else getattr(value, "id", "")
@@ -110,6 +152,8 @@ class DatasetWriter:
             source = self.sources(node)[0]
         except NoRule:
             return []
+        if self.facts.last_name(source) in _FILES:
+            return _FILES[self.facts.last_name(source)][1]
         bound = bind(DATASETS[self.facts.last_name(source)], source) if self.facts.last_name(source) in DATASETS else None
         value = literal(self.facts.value(bound.nodes.get("column_names"))) if bound is not None else None
         if isinstance(value, str):
@@ -136,7 +180,7 @@ class DatasetWriter:
         calls = self.sources(node)
         name = self.facts.last_name(calls[0])
         call = Call(self.rewriter, calls[0], bind(DATASETS[name], calls[0]))
-        is_indexable = name == "NumpySlicesDataset" or self._is_indexable(call.argument("source"))
+        is_indexable = self._has_rows(calls[0])
         changed = [each for each in calls[1:] if isinstance(each.func, ast.Attribute) and each.func.attr == "shuffle"]
         if changed:
             if not is_indexable:
@@ -172,27 +216,44 @@ class DatasetWriter:
         named = [named] if isinstance(named, str) else named
         if not columns or not isinstance(named, (list, tuple)) or not set(named) <= set(columns):
             raise NoRule("a map of columns that the file does not name")
-        value = self.facts.value(call.argument("operations"))
-        operations = value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value]
-        texts = [self._operation(operation) for operation in operations]
+        operations = self._operations(call.argument("operations"))
         source = self.sources(node)[0]
-        is_slices = self.facts.last_name(source) == "NumpySlicesDataset"
-        is_rows = is_slices or self._is_indexable(bind(DATASETS["GeneratorDataset"], source).nodes["source"])
-        helper = call.helper("Mapped" if is_rows else "MappedIterable")
-        return f"{helper}({self.rewriter.text(node)}, [{', '.join(texts)}], {[columns.index(name) for name in named]})"
+        helper = call.helper("Mapped" if self._has_rows(source) else "MappedIterable")
+        return f"{helper}({self.rewriter.text(node)}, {operations}, {[columns.index(name) for name in named]})"
+
+    def _operations(self, node: ast.expr | None) -> str:
+        """Return a list of functions of arrays. Raises NoRule for transforms of MindSpore that have none."""
+        value = self.facts.value(node)
+        if not isinstance(value, (ast.List, ast.Tuple)):
+            return f"[{self._operation(node)}]"
+        texts = [self._operation(operation) for operation in value.elts]
+        return f"[{', '.join(texts)}]" if node is value else str(self.rewriter.text(node))
 
     def _operation(self, node: ast.expr | None) -> str:
-        """Return a function of arrays. Raises NoRule for MindSpore's own transforms, but TypeCast."""
+        """Return a function of arrays. Raises NoRule."""
         value = self.facts.value(node)
-        name = self.facts.source.mindspore_name(value.func) if isinstance(value, ast.Call) else None
-        if name is not None and name.rpartition(".")[2] == "TypeCast" and value is not None:
-            dtype = (self.facts.source.mindspore_name(value.args[0]) or "").rpartition(".")[2]      # type: ignore[attr-defined]
-            if dtype in ("float32", "float16", "float64", "int8", "int16", "int32", "int64", "uint8"):
-                return f'lambda values: values.astype("{dtype}")'
+        transform = self._transform(value)
+        if transform is not None:
+            return transform if node is value else str(self.rewriter.text(node))
         is_local = isinstance(value, ast.Lambda) or (isinstance(value, ast.Name) and value.id in self.facts.file.defining)
         if node is None or not is_local or self._uses_mindspore(value):
             raise NoRule("a transform of MindSpore in map: write it as a function of arrays")
         return str(self.rewriter.text(node))
+
+    def _transform(self, node: ast.expr | None) -> str | None:
+        """Return the torch form of a call that creates a transform of MindSpore; None for another expression, or one without a rule."""
+        name = self.facts.source.mindspore_name(node.func) if isinstance(node, ast.Call) else None
+        if name is None or not name.startswith("dataset.") or not isinstance(node, ast.Call):
+            return None
+        last = name.rpartition(".")[2]
+        if last == "TypeCast" and len(node.args) == 1:
+            dtype = (self.facts.source.mindspore_name(node.args[0]) or "").rpartition(".")[2]
+            return f'{self.rewriter.helper("TypeCast")}("{dtype}")' if dtype in _CASTS else None
+        rule = _TRANSFORMS.get(last)
+        if rule is None:
+            return None
+        assert isinstance(rule.template, str)
+        return Call(self.rewriter, node, bind(rule.parameters, node)).fill(rule.template)
 
     def _uses_mindspore(self, node: Any) -> bool:
         body = self.facts.file.defining[node.id][-1] if isinstance(node, ast.Name) else node

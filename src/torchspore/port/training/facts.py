@@ -76,6 +76,19 @@ class Facts:
                 return [] if is_argument else values
         return []
 
+    def passed(self, node: ast.Name) -> list[ast.expr]:
+        """Return what the calls of the function around a node pass for its parameter of this name."""
+        function = next((each for each in self.functions_around(node) if isinstance(each, ast.FunctionDef)), None)
+        names = [argument.arg for argument in function.args.args] if function is not None else []
+        if function is None or node.id not in names:
+            return []
+        position, values = names.index(node.id), []
+        for call in ast.walk(self.source.tree):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == function.name:
+                values += call.args[position : position + 1]
+                values += [keyword.value for keyword in call.keywords if keyword.arg == node.id]
+        return values
+
     def value(self, node: ast.expr | None) -> ast.expr | None:
         """Return the only value of a name; for another expression itself."""
         for _ in range(5):
@@ -114,6 +127,13 @@ class Facts:
     def returned(self, function: ast.FunctionDef) -> list[ast.expr]:
         """Return the values that a function returns."""
         return [part.value for part in ast.walk(function) if isinstance(part, ast.Return) and part.value is not None]
+
+    def class_of(self, node: ast.AST | None) -> tuple[File, ast.ClassDef] | None:
+        """Return the class of the project whose object a call creates, and its file."""
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+            return None
+        file, name = self.file.resolve(node.func.id) or (self.file, node.func.id)
+        return (file, file.classes[name]) if name in file.classes else None
 
     def uses(self, name: str, node: ast.AST) -> Iterator[ast.Name]:
         """Yield where the function around a node reads a name."""

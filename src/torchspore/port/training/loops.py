@@ -5,20 +5,17 @@ import ast
 from typing import Any
 
 from torchspore.port.rule import Bound, NoRule, bind, declare, literal
+from torchspore.port.training.callbacks import CallbackWriter, Lines, Names, indented
 from torchspore.port.training.datasets import DatasetWriter
-from torchspore.port.training.facts import LOSS_SCALES, Facts
+from torchspore.port.training.facts import Facts
 from torchspore.port.training.optimizers import OptimizerWriter
+from torchspore.port.training.precision import PrecisionWriter
 
 _TRAIN = declare("train(epoch, train_dataset, callbacks=None, dataset_sink_mode=False, sink_size=-1, initial_epoch=0)", "").parameters
 _FIT = declare(
     "fit(epoch, train_dataset, valid_dataset=None, valid_frequency=1, callbacks=None, dataset_sink_mode=False, "
     "valid_dataset_sink_mode=False, sink_size=-1, initial_epoch=0)", "").parameters
 _EVAL = declare("eval(valid_dataset, callbacks=None, dataset_sink_mode=False)", "").parameters
-_LOSS_MONITOR = declare("LossMonitor(per_print_times=1)", "").parameters
-_CHECKPOINT = declare("ModelCheckpoint(prefix='CKP', directory=None, config=None)", "").parameters
-_CONFIG = declare("CheckpointConfig(save_checkpoint_steps=1, save_checkpoint_seconds=0, keep_checkpoint_max=5)", "").parameters
-_SCHEDULER = declare("LearningRateScheduler(learning_rate_function)", "").parameters
-WITHOUT_SCALE = "without a loss scale: in float32 it changes nothing"
 METRICS = {
     "Accuracy": "Accuracy", "acc": "Accuracy", "accuracy": "Accuracy", "Loss": "Loss", "loss": "Loss", "MAE": "MeanError(1)",
     "mae": "MeanError(1)", "MSE": "MeanError(2)", "mse": "MeanError(2)", "Top1CategoricalAccuracy": "TopKCategoricalAccuracy(1)",
@@ -27,23 +24,15 @@ METRICS = {
 }
 
 
-class Lines:
-    """The lines of a loop, by where they are: before it, in an epoch, in a step, behind it."""
-
-    def __init__(self) -> None:
-        self.before: list[str] = []
-        self.epoch_begin: list[str] = []
-        self.step: list[str] = []
-        self.epoch_end: list[str] = []
-        self.behind: list[str] = []
-        self.needs_step = self.needs_count = False
-
-
 class LoopWriter:
     """Writes the methods of a Model."""
 
-    def __init__(self, rewriter: Any, facts: Facts, optimizers: OptimizerWriter, datasets: DatasetWriter) -> None:
-        self.rewriter, self.facts, self.optimizers, self.datasets = rewriter, facts, optimizers, datasets
+    def __init__(
+        self, rewriter: Any, facts: Facts, optimizers: OptimizerWriter, datasets: DatasetWriter, callbacks: CallbackWriter,
+        precision: PrecisionWriter,
+    ) -> None:
+        self.rewriter, self.facts, self.optimizers, self.datasets, self.callbacks = rewriter, facts, optimizers, datasets, callbacks
+        self.precision = precision
         self.names: dict[tuple[int, str], str] = {}
         """Names of what a Model has as arguments without a name, by the call and the argument."""
 
@@ -52,7 +41,9 @@ class LoopWriter:
         model = self.facts.model_of(node)
         if model is None:
             raise NoRule("its arguments")
-        self._check_model(model)
+        for name in ("eval_network", "eval_indexes", "boost_level", "keep_batchnorm_fp32"):
+            if not model.is_default(name):
+                raise NoRule(f"the argument {name}")
         lines = []
         for argument, names in (("network", ("network", "net")), ("loss_fn", ("loss_fn", "criterion")), ("optimizer", ("optimizer",))):
             value = model.nodes.get(argument)
@@ -62,19 +53,6 @@ class LoopWriter:
             lines += self.optimizers.statement(name, value) if argument == "optimizer" and isinstance(value, ast.Call) else [
                 f"{name} = {self.rewriter.text(value)}"]
         return lines
-
-    def _check_model(self, model: Bound) -> None:
-        amp_level = model.nodes.get("amp_level")
-        if amp_level is not None and literal(self.facts.value(amp_level)) != "O0":
-            raise NoRule("amp_level: write torch.autocast around the forward pass")
-        for name in ("eval_network", "eval_indexes", "boost_level", "keep_batchnorm_fp32"):
-            if not model.is_default(name):
-                raise NoRule(f"the argument {name}")
-        scale = self.facts.value(model.nodes.get("loss_scale_manager"))
-        if scale is not None and literal(scale) is not None:
-            if self.facts.last_name(scale) not in LOSS_SCALES:
-                raise NoRule("a loss scale that the file does not show")
-            self.rewriter.note(WITHOUT_SCALE)
 
     def _part(self, node: ast.expr, argument: str) -> str:
         """Return the text of an argument of the Model that an expression means; "" if it has none."""
@@ -97,29 +75,41 @@ class LoopWriter:
         if not optimizer:
             raise NoRule("a Model without an optimizer: its network trains by itself")
         dataset = bound.nodes["train_dataset"]
-        names = self._names_of_columns(dataset)
+        columns = self._names_of_columns(dataset)
         loss, epoch = self.facts.fresh("loss", "loss_value", "step_loss"), self.facts.fresh("epoch", "epoch_number")
         lines = Lines()
-        lines.before = [*before, f"{network}.train()"]
-        lines.step = [f"{optimizer}.zero_grad()", f"{loss} = {self._loss(receiver, network, names)}", f"{loss}.backward()"]
-        lines.step += self.optimizers.step(optimizer)
-        numbers = Numbers(epoch, self.facts.fresh("step", "step_number"), self.facts.fresh("step_count", "steps"))
-        for callback in self._callbacks(bound.nodes.get("callbacks")):
-            self._add_callback(callback, lines, (network, optimizer, loss), numbers)
+        model = self.facts.model_of(receiver)
+        assert model is not None
+        precision = self.precision.of_level(model.nodes.get("amp_level"), model.nodes.get("loss_scale_manager"), network)
+        lines.step = self.precision.step(precision, loss, self._loss(receiver, network, columns), optimizer)
+        lines.before = [*before, *precision.before, f"{network}.train()"]
+        names = Names(
+            network, optimizer, self._part(receiver, "loss_fn"), loss, self.datasets.loader(dataset),
+            str(self.rewriter.text(bound.nodes["epoch"])), epoch, self.facts.fresh("step", "step_number"),
+            self.facts.fresh("step_count", "steps"))
         if is_fit and not bound.is_default("valid_dataset"):
             self._add_evaluation(receiver, bound, lines, epoch)
-        return self._composed(lines, self._epochs(bound.nodes["epoch"]), self.datasets.loader(dataset), names, numbers)
+        has_evaluation = is_fit and not bound.is_default("valid_dataset")
+        self.callbacks.add_all(bound.nodes.get("callbacks"), lines, names, has_evaluation)
+        return self._composed(lines, self._epochs(bound.nodes["epoch"]), columns, names)
 
-    def _composed(self, lines: Lines, epochs: str, dataset: str, names: list[str], numbers: Numbers) -> list[str]:
-        target = ", ".join(names) + ("," if len(names) == 1 else "")
-        header = f"for {target} in {dataset}:"
+    def _composed(self, lines: Lines, epochs: str, columns: list[str], names: Names) -> list[str]:
+        target = ", ".join(columns) + ("," if len(columns) == 1 else "")
+        header = f"for {target} in {names.dataset}:"
         if lines.needs_step:
-            header = f"for {numbers.step}, ({target}) in enumerate({dataset}, 1):"
-        step = [f"{numbers.count} += 1", *lines.step] if lines.needs_count else lines.step
+            header = f"for {names.step}, ({target}) in enumerate({names.dataset}, 1):"
+        step = [*([f"{names.count} += 1"] if lines.needs_count else []), *lines.step_begin, *lines.step]
         return [
-            *lines.before, *([f"{numbers.count} = 0"] if lines.needs_count else []), f"for {numbers.epoch} in range({epochs}):",
+            *lines.before, *([f"{names.count} = 0"] if lines.needs_count else []), f"for {names.epoch} in range({epochs}):",
             *indented(lines.epoch_begin), *indented([header, *indented(step)]), *indented(lines.epoch_end), *lines.behind,
         ]
+
+    def check_uses(self, name: ast.Name, node: ast.AST) -> None:
+        """Raises NoRule if a Model is used for more than calls of the methods that the port has."""
+        for use in self.facts.uses(name.id, node):
+            method = self.facts.parents.get(use)
+            if not (isinstance(method, ast.Attribute) and isinstance(self.facts.parents.get(method), ast.Call)):
+                raise NoRule("a Model that is handed on")
 
     def _epochs(self, node: ast.expr) -> str:
         count = literal(node)
@@ -138,79 +128,6 @@ class LoopWriter:
             raise NoRule(f"a loss of {len(names)} columns")
         return f"{loss_fn}({network}({names[0]}), {names[1]})"
 
-    # ---- callbacks
-
-    def _callbacks(self, node: ast.expr | None) -> list[ast.Call]:
-        """Return the calls that create the callbacks. Raises NoRule if the file does not show them."""
-        value = self.facts.value(node)
-        if value is None or literal(value) is None:
-            return []
-        values = [self.facts.value(element) for element in value.elts] if isinstance(value, (ast.List, ast.Tuple)) else [value]
-        if isinstance(node, ast.Name) and self._is_changed(node):
-            raise NoRule("a list of callbacks that the script changes")
-        for callback in values:
-            if self.facts.last_name(callback) not in _WRITERS:  # type: ignore[arg-type]
-                raise NoRule(f"the callback {ast.unparse(callback) if callback is not None else ''}")
-        return [callback for callback in values if isinstance(callback, ast.Call)]
-
-    def _is_changed(self, node: ast.Name) -> bool:
-        return any(
-            isinstance(self.facts.parents.get(use), (ast.Attribute, ast.AugAssign)) for use in self.facts.uses(node.id, node)
-        ) or any(isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name) and part.target.id == node.id
-                 for part in ast.walk(self.facts.source.tree))
-
-    def _add_callback(self, node: ast.Call, lines: Lines, parts: tuple[str, str, str], numbers: Numbers) -> None:
-        getattr(self, _WRITERS[self.facts.last_name(node)])(node, lines, parts, numbers)
-
-    def _loss_monitor(self, node: ast.Call, lines: Lines, parts: tuple[str, str, str], numbers: Numbers) -> None:
-        bound = bind(_LOSS_MONITOR, node)
-        shown = f'print(f"epoch: {{{numbers.epoch}}} step: {{{numbers.step}}}, loss is {{{parts[2]}.item()}}")'
-        times = bound.nodes.get("per_print_times")
-        lines.needs_step = True
-        if times is None or literal(times) == 1:
-            lines.step.append(shown)
-        elif literal(times) != 0:
-            lines.needs_count = True
-            lines.step += [f"if {numbers.count} % {self.rewriter.text(times, '+')} == 0:", f"    {shown}"]
-
-    def _time_monitor(self, node: ast.Call, lines: Lines, parts: tuple[str, str, str], numbers: Numbers) -> None:
-        start, duration = self.facts.fresh("start", "start_time"), self.facts.fresh("milliseconds", "epoch_milliseconds")
-        self.rewriter.needs_time = True
-        lines.needs_step = True
-        lines.epoch_begin.append(f"{start} = time.perf_counter()")
-        lines.epoch_end += [
-            f"{duration} = 1000 * (time.perf_counter() - {start})",
-            f'print(f"Train epoch time: {{{duration}:5.3f}} ms, per step time: {{{duration} / {numbers.step}:5.3f}} ms")',
-        ]
-
-    def _checkpoint(self, node: ast.Call, lines: Lines, parts: tuple[str, str, str], numbers: Numbers) -> None:
-        bound = bind(_CHECKPOINT, node)
-        config = self.facts.value(bound.nodes.get("config"))
-        settings = Bound(defaults={"save_checkpoint_steps": ast.Constant(1), "keep_checkpoint_max": ast.Constant(5)})
-        if config is not None and literal(config) is not None:
-            if self.facts.last_name(config) != "CheckpointConfig" or not isinstance(config, ast.Call):
-                raise NoRule("a CheckpointConfig that the file does not show")
-            settings = bind(_CONFIG, config)
-        if not settings.is_default("save_checkpoint_seconds") and "save_checkpoint_seconds" in settings.nodes:
-            raise NoRule("save_checkpoint_seconds")
-        name = self.facts.fresh("checkpoints")
-        text = lambda node_bound, key: str(self.rewriter.text(node_bound.nodes[key])) if key in node_bound.nodes else None
-        words = [word for word in (
-            text(bound, "prefix") or "'CKP'", f"directory={text(bound, 'directory')}" if "directory" in bound.nodes else "",
-            f"most={text(settings, 'keep_checkpoint_max')}" if "keep_checkpoint_max" in settings.nodes else "") if word]
-        lines.before.append(f"{name} = {self.rewriter.helper('Checkpoints')}({', '.join(words)})")
-        saved = f'{name}.save({parts[0]}, f"{{{numbers.epoch}}}_{{{numbers.step}}}")'
-        steps = text(settings, "save_checkpoint_steps") or "1"
-        lines.needs_step = True
-        lines.needs_count = lines.needs_count or steps != "1"
-        lines.step += [f"if {numbers.count} % {steps} == 0:", f"    {saved}"] if steps != "1" else [saved]
-        lines.behind.append(saved)
-
-    def _rate_scheduler(self, node: ast.Call, lines: Lines, parts: tuple[str, str, str], numbers: Numbers) -> None:
-        function = self.rewriter.text(bind(_SCHEDULER, node).nodes["learning_rate_function"], ".")
-        lines.needs_count = True
-        lines.step += [f"for group in {parts[1]}.param_groups:", f'    group["lr"] = {function}(group["lr"], {numbers.count})']
-
     # ---- evaluation
 
     def _add_evaluation(self, receiver: ast.expr, bound: Bound, lines: Lines, epoch: str) -> None:
@@ -226,6 +143,8 @@ class LoopWriter:
     def evaluation(self, node: ast.Call) -> str:
         """Return the expression for `model.eval(dataset)`. Raises NoRule."""
         bound = bind(_EVAL, node)
+        if not bound.is_default("callbacks") and literal(bound.nodes["callbacks"]) != []:
+            raise NoRule("callbacks of an evaluation")
         return self._evaluation(node.func.value, bound.nodes["valid_dataset"])  # type: ignore[attr-defined]
 
     def _evaluation(self, receiver: ast.expr, dataset: ast.expr) -> str:
@@ -263,21 +182,3 @@ class LoopWriter:
             return self._metric_named(name)
         arguments = ", ".join(self.rewriter.text(part) for part in [*value.args, *(keyword.value for keyword in value.keywords)])
         return f"{self.rewriter.helper(METRICS[name])}({arguments})"
-
-
-class Numbers:
-    """The names of the numbers of a loop."""
-
-    def __init__(self, epoch: str, step: str, count: str) -> None:
-        self.epoch, self.step, self.count = epoch, step, count
-
-
-_WRITERS = {
-    "LossMonitor": "_loss_monitor", "TimeMonitor": "_time_monitor", "ModelCheckpoint": "_checkpoint",
-    "LearningRateScheduler": "_rate_scheduler",
-}
-
-
-def indented(lines: list[str]) -> list[str]:
-    """Return lines one level deeper."""
-    return [f"    {line}" for line in lines]

@@ -5,9 +5,12 @@ import ast
 from typing import Any
 
 from torchspore.port.call import Call
+from torchspore.port.kinds import NUMPY, Scope
 from torchspore.port.rule import NoRule, bind, literal
 from torchspore.port.rules.training import OPTIMIZERS
+from torchspore.port.training import user_classes
 from torchspore.port.training.facts import Facts
+from torchspore.port.training.owners import Owners
 
 _PARAMETERS, _RATE = "\1", "\2"
 _ALL = ("trainable_params", "get_parameters")
@@ -41,8 +44,8 @@ LISTS = frozenset(
 class OptimizerWriter:
     """Writes optimizers; `schedulers` has the names of the schedulers by those of their optimizers."""
 
-    def __init__(self, rewriter: Any, facts: Facts) -> None:
-        self.rewriter, self.facts = rewriter, facts
+    def __init__(self, rewriter: Any, facts: Facts, omitted: set[str]) -> None:
+        self.rewriter, self.facts, self.omitted, self.owners = rewriter, facts, omitted, Owners(facts)
         self.schedulers: dict[str, str] = {}
         calls = [node for node in ast.walk(facts.source.tree) if isinstance(node, ast.Call)]
         models = [model for node in calls if (model := facts.model_of(node)) is not None]
@@ -55,8 +58,12 @@ class OptimizerWriter:
         text, schedule = self._written(node)
         lines = [f"{name} = {text}"]
         if schedule:
-            scheduler = self.schedulers.setdefault(name, self.facts.fresh("scheduler", f"{name}_scheduler"))
+            scheduler = self.facts.fresh("scheduler", f"{name}_scheduler")
             lines.append(f"{scheduler} = optim.lr_scheduler.LambdaLR({name}, {schedule})")
+            if name in self.owners.handed_on:
+                lines.append(f"{name}.register_step_post_hook(lambda *_: {scheduler}.step())")
+            else:
+                self.schedulers[name] = scheduler
         return lines
 
     def expression(self, node: ast.Call) -> str:
@@ -95,21 +102,32 @@ class OptimizerWriter:
         node = call.argument("learning_rate")
         if node is None:
             return call.text("learning_rate"), ""
-        value = self.facts.value(node)
+        value = self._returned(self.facts.value(node))
         name = self.facts.last_name(value) if value is not None else ""
         if name in SCHEDULES:
             return "1.0", str(self.rewriter.text(node))
         if name == "Tensor" and isinstance(value, ast.Call) and value.args:
             inner = value.args[0]
             if isinstance(literal(self.facts.value(inner)), (int, float)):
-                return str(self.rewriter.text(inner)), ""
-            return "1.0", f"{call.helper('Rates')}({self.rewriter.text(inner if node is value else node)})"
+                is_of_function = value is not self.facts.value(node)
+                return (f"float({self.rewriter.text(node)})" if is_of_function else str(self.rewriter.text(inner))), ""
+            return "1.0", f"{call.helper('Rates')}({self.rewriter.text(inner if value is node else node)})"
         if self._is_list(value):
             return "1.0", f"{call.helper('Rates')}({self.rewriter.text(node)})"
-        is_class = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in self.facts.file.classes
-        if is_class or name:
+        target = self.facts.class_of(value)
+        if target is not None and target[1].name not in self.omitted and user_classes.is_schedule(*target):
+            return "1.0", f"{call.helper('RateOf')}({self.rewriter.text(node)})"
+        if target is not None or name:
             raise NoRule(f"the learning rate {ast.unparse(value) if value is not None else ''}")
         return str(self.rewriter.text(node)), ""
+
+    def _returned(self, node: ast.expr | None) -> ast.expr | None:
+        """Return the schedule that a function of the script returns; for another expression itself."""
+        function = self.facts.function(node) if node is not None else None
+        values = [self.facts.value(value) for value in self.facts.returned(function)] if function is not None else []
+        is_schedule = len(values) == 1 and values[0] is not None and (
+            self.facts.last_name(values[0]) in (*SCHEDULES, "Tensor") or self.facts.class_of(values[0]) is not None)
+        return values[0] if is_schedule else node
 
     def _is_list(self, node: ast.expr | None) -> bool:
         """Return whether an expression is a list of rates."""
@@ -117,12 +135,35 @@ class OptimizerWriter:
             return True
         if node is None:
             return False
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mult)):
+            return self._is_list(node.left) or self._is_list(node.right)
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+            return self._is_list(node.value)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("list", "tuple", "sorted"):
+            return True
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("tolist", "astype"):
+            return True
         if isinstance(node, ast.Name):
             return any(self._is_list(value) for value in self.facts.assigned(node.id, node))
         if self.facts.last_name(node) in LISTS or self.rewriter.scope.kind(node) == "numpy":
             return True
         function = self.facts.function(node)
-        return function is not None and any(self._is_list(self.facts.value(value)) for value in self.facts.returned(function))
+        if function is not None:
+            return any(self._is_list(self.facts.value(value)) for value in self.facts.returned(function))
+        return self._is_list_of_other_file(node)
+
+    def _is_list_of_other_file(self, node: ast.expr) -> bool:
+        """Return whether an expression is a call of a function of another file that returns a list."""
+        name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+        target = self.facts.file.resolve(name) if name else None
+        function = target[0].defining.get(target[1], [None])[-1] if target is not None else None
+        if target is None or not isinstance(function, ast.FunctionDef):
+            return False
+        facts = Facts(target[0])
+        scope = Scope(target[0].source)
+        scope.learn(function.body, function.args)
+        values = [facts.value(value) for value in facts.returned(function)]
+        return any(isinstance(value, (ast.List, ast.ListComp)) or scope.kind(value) == NUMPY for value in values if value is not None)
 
     def _parameters(self, call: Call) -> str:
         """Return torch's parameters: groups where MindSpore decays some of them only."""

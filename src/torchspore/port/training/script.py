@@ -8,27 +8,32 @@ from torchspore.port.class_facts import REMOVED
 from torchspore.port.file import File
 from torchspore.port.rule import NoRule
 from torchspore.port.source import Problem
+from torchspore.port.training.callbacks import CallbackWriter
 from torchspore.port.training.datasets import DatasetWriter
 from torchspore.port.training.facts import CALLBACKS, LOSS_SCALES, OPTIMIZERS, Facts
 from torchspore.port.training.loops import METRICS, LoopWriter
 from torchspore.port.training.optimizers import LISTS, SCHEDULES, OptimizerWriter
+from torchspore.port.training.precision import PrecisionWriter
 from torchspore.port.training.steps import StepWriter
 
 _SETTINGS = frozenset("set_context set_device set_auto_parallel_context reset_auto_parallel_context set_algo_parameters".split())
+_STEPS = ("TrainOneStepCell", "WithLossCell", "build_train_network")
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
 
 
 class Script:
     """Writes what a script does beside its Cells; `by_hand` lists what is left to do by hand."""
 
-    def __init__(self, rewriter: Any, file: File, omitted: set[str]) -> None:
+    def __init__(self, rewriter: Any, file: File, omitted: dict[str, Problem]) -> None:
         self.rewriter, self.file, self.facts = rewriter, file, Facts(file)
         self.omitted = omitted
-        """Classes and functions that the port leaves out."""
-        self.optimizers = OptimizerWriter(rewriter, self.facts)
+        """Classes that the port leaves out, with the reason."""
+        self.optimizers = OptimizerWriter(rewriter, self.facts, set(omitted))
         self.datasets = DatasetWriter(rewriter, self.facts)
-        self.loops = LoopWriter(rewriter, self.facts, self.optimizers, self.datasets)
-        self.steps = StepWriter(rewriter, self.facts, self.optimizers)
+        precision = PrecisionWriter(rewriter, self.facts, self.optimizers)
+        callbacks = CallbackWriter(rewriter, self.facts, set(omitted))
+        self.loops = LoopWriter(rewriter, self.facts, self.optimizers, self.datasets, callbacks, precision)
+        self.steps = StepWriter(rewriter, self.facts, self.optimizers, precision)
         self.by_hand: list[Problem] = []
         self._removed: set[ast.stmt] = set()
 
@@ -42,8 +47,9 @@ class Script:
         try:
             lines = self._lines(node)
             text = None if lines is None else self._joined(node, lines)
-            if text is None and self.omitted & {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}:
-                raise NoRule(f"{sorted(self.omitted & {part.id for part in ast.walk(node) if isinstance(part, ast.Name)})[0]}")
+            if text is None and (names := sorted(self.omitted.keys() & {part.id for part in ast.walk(node) if isinstance(part, ast.Name)})):
+                reason = self.omitted[names[0]].text
+                raise NoRule(reason if names[0] in reason else f"{names[0]}: {reason}")
             if text is None:
                 text = self.rewriter.splice_statement(node)
         except NoRule as error:
@@ -68,7 +74,7 @@ class Script:
         if indent is None and len(lines) > 1:
             raise NoRule("several statements of training in one line")
         if lines:
-            return f"\n{indent}".join(lines)
+            return f"\n{indent}".join(_with_gaps(lines, indent or ""))
         self._removed.add(node)
         block = next((block for block in self._blocks(node) if node in block), [node])
         is_last = block[-1] is node and all(each in self._removed for each in block)
@@ -113,10 +119,12 @@ class Script:
         if not isinstance(target, ast.Name) or not isinstance(value, ast.Call):
             return self._list_of_callbacks(node)
         if name == "Model":
+            self.loops.check_uses(target, node)
             return self.loops.hoisted(value)
         if name in OPTIMIZERS:
             return self.optimizers.statement(str(self.rewriter.text(target)), value)
-        if name in ("TrainOneStepCell", "WithLossCell"):
+        is_handed_on = target.id in self.optimizers.owners.handed_on
+        if name in ("TrainOneStepCell", "build_train_network") or (name == "WithLossCell" and not is_handed_on):
             return self.steps.cell(target.id, value)
         if name in CALLBACKS or name in LOSS_SCALES:
             return []
@@ -128,8 +136,7 @@ class Script:
         value = node.value
         if not isinstance(value, (ast.List, ast.Tuple)) or not value.elts:
             return None
-        are_callbacks = all(self.facts.last_name(self.facts.value(element)) in CALLBACKS for element in value.elts)  # type: ignore[arg-type]
-        return [] if are_callbacks else None
+        return [] if all(self.loops.callbacks.is_callback(element) for element in value.elts) else None
 
     def _is_inlined_everywhere(self, name: str, node: ast.Assign) -> bool:
         """Return whether each call of a gradient function becomes `backward`."""
@@ -157,7 +164,7 @@ class Script:
         if method in ("train", "fit") and self.facts.model_of(receiver) is not None:
             return self.loops.train(node, method == "fit")
         value = self.facts.value(receiver)
-        if method == "set_train" and value is not None and self.facts.last_name(value) in ("TrainOneStepCell", "WithLossCell"):
+        if method == "set_train" and value is not None and self.facts.last_name(value) in _STEPS:
             mode = self.rewriter.text(node.args[0]) if node.args else ""
             return [f"{self.steps.network_of(receiver)}.train({mode})"]
         return None
@@ -171,25 +178,44 @@ class Script:
     def expression(self, node: ast.Call) -> str | None:
         """Return the torch form of a call; None if it has no training in it. A problem is noted."""
         if self._is_in_class(node):
-            return None
+            return self._in_class(node)
         try:
             return self._call(node)
         except NoRule as error:
             self.rewriter.problem(node, f"{ast.unparse(node.func)}: no rule for {error}")
             return str(self.rewriter.source.text[slice(*self.rewriter.source.span(node))])
 
-    def _call(self, node: ast.Call) -> str | None:
+    def _of_schedule(self, node: ast.Call) -> str | None:
+        """Return a schedule or a list of rates; None for another expression."""
         name = self.facts.last_name(node)
-        if name in SCHEDULES or name in LISTS:
-            helper = self.rewriter.helper(SCHEDULES.get(name, name))
-            return str(self.rewriter.splice(node, {node.func: helper}))
+        if name not in SCHEDULES and name not in LISTS:
+            return None
+        helper = self.rewriter.helper(SCHEDULES.get(name, name))
+        return str(self.rewriter.splice(node, {node.func: helper}))
+
+    def _in_class(self, node: ast.Call) -> str | None:
+        """Return the torch form of a call in a class: a schedule, an update of parameters."""
+        if self.optimizers.owners.is_optimizer(node.func) and len(node.args) == 1:
+            words = f"{self.rewriter.text(node.func)}, {self.rewriter.text(node.args[0])}"
+            return f"{self.rewriter.helper('apply_gradients')}({words})"
+        return self._of_schedule(node)
+
+    def attribute(self, node: ast.Attribute) -> str | None:
+        """Return the parameters of an optimizer; None for another attribute."""
+        is_optimizer = self.facts.is_optimizer(node.value) or self.optimizers.owners.is_optimizer(node.value)
+        if node.attr != "parameters" or not is_optimizer:
+            return None
+        return f"{self.rewriter.helper('parameters_of')}({self.rewriter.text(node.value)})"
+
+    def _call(self, node: ast.Call) -> str | None:
+        if (rates := self._of_schedule(node)) is not None:
+            return rates
+        name = self.facts.last_name(node)
         if name in OPTIMIZERS:
             return self.optimizers.expression(node)
         if name in METRICS:
             return self.loops.metric(node)
-        if self.steps.is_gradient(node):
-            return self.steps.gradient_function(node)
-        if name in ("TrainOneStepCell", "WithLossCell", "Model", "TrainOneStepWithLossScaleCell", "DynamicLossScaleUpdateCell"):
+        if name in ("TrainOneStepCell", "build_train_network", "Model", "TrainOneStepWithLossScaleCell", "DynamicLossScaleUpdateCell"):
             raise NoRule(f"{name} here: assign it to a name")
         if isinstance(node.func, ast.Attribute) and self.facts.model_of(node.func.value) is not None:
             if node.func.attr == "eval":
@@ -211,6 +237,15 @@ class Script:
         if len(rest) == len(node.elts):
             return None
         return "[" + ", ".join(self.rewriter.text(element) for element in rest) + "]"
+
+
+def _with_gaps(lines: list[str], indent: str) -> list[str]:
+    """Return lines with empty ones around a function."""
+    first = next((index for index, line in enumerate(lines) if line.startswith("def ")), None)
+    if first is None:
+        return lines
+    gap = [""] if indent else ["", ""]
+    return [*lines[:first], *(gap if first else []), *lines[first:], *gap]
 
 
 def _has_key(node: ast.expr, name: str) -> bool:

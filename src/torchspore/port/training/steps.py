@@ -5,12 +5,16 @@ import ast
 from dataclasses import dataclass
 from typing import Any
 
-from torchspore.port.rule import NoRule, bind, declare, literal
+from torchspore.port.rule import Bound, NoRule, bind, declare, literal
+from torchspore.port.training.callbacks import indented
 from torchspore.port.training.facts import Facts
-from torchspore.port.training.loops import indented
 from torchspore.port.training.optimizers import OptimizerWriter
+from torchspore.port.training.precision import PrecisionWriter
 
 _STEP = declare("TrainOneStepCell(network, optimizer, sens=1.0)", "").parameters
+_BUILD = declare(
+    "build_train_network(network, optimizer, loss_fn=None, level='O0', boost_level='O0', loss_scale_manager=None, "
+    "keep_batchnorm_fp32=None, cast_model_type=None)", "").parameters
 _WITH_LOSS = declare("WithLossCell(backbone, loss_fn)", "").parameters
 _GRAD = declare("value_and_grad(fn, grad_position=0, weights=None, has_aux=False, return_ids=False)", "").parameters
 
@@ -29,21 +33,25 @@ class Inlined:
 class StepWriter:
     """Writes training steps."""
 
-    def __init__(self, rewriter: Any, facts: Facts, optimizers: OptimizerWriter) -> None:
-        self.rewriter, self.facts, self.optimizers = rewriter, facts, optimizers
+    def __init__(self, rewriter: Any, facts: Facts, optimizers: OptimizerWriter, precision: PrecisionWriter) -> None:
+        self.rewriter, self.facts, self.optimizers, self.precision = rewriter, facts, optimizers, precision
 
     # ---- cells
 
     def cell(self, name: str, node: ast.Call) -> list[str]:
         """Return the function that does what a TrainOneStepCell or a WithLossCell does. Raises NoRule."""
-        if self.facts.last_name(node) == "WithLossCell":
+        name_of_cell = self.facts.last_name(node)
+        if name_of_cell == "WithLossCell":
             bound = bind(_WITH_LOSS, node)
             backbone, loss_fn = self.rewriter.text(bound.nodes["backbone"]), self.rewriter.text(bound.nodes["loss_fn"])
             return [f"def {name}(data, label):", f"    return {loss_fn}({backbone}(data), label)"]
-        bound = bind(_STEP, node)
+        bound = bind(_BUILD if name_of_cell == "build_train_network" else _STEP, node)
         sens = bound.nodes.get("sens")
         if sens is not None and literal(sens) not in (1, 1.0):
             raise NoRule("the argument sens")
+        for option in ("keep_batchnorm_fp32", "cast_model_type", "boost_level"):
+            if option in bound.nodes and not bound.is_default(option):
+                raise NoRule(f"the argument {option}")
         before = []
         optimizer = bound.nodes["optimizer"]
         if isinstance(optimizer, ast.Name):
@@ -51,25 +59,28 @@ class StepWriter:
         else:
             optimizer_name = self.facts.fresh("optimizer")
             before = self.optimizers.statement(optimizer_name, optimizer)  # type: ignore[arg-type]
-        network = bound.nodes["network"]
+        arguments, network, loss = self._loss(bound)
+        precision = self.precision.of_level(bound.nodes.get("level"), bound.nodes.get("loss_scale_manager"), network)
+        step = self.precision.step(precision, "loss", loss, optimizer_name)
+        return [*before, *precision.before, f"def {name}({arguments}):", *indented([*step, "return loss.detach()"])]
+
+    def _loss(self, bound: Bound) -> tuple[str, str, str]:
+        """Return the arguments of a step, its network, and its loss."""
+        network, loss_fn = bound.nodes["network"], bound.nodes.get("loss_fn")
         if self.facts.last_name(network) == "WithLossCell":
             parts = bind(_WITH_LOSS, network)  # type: ignore[arg-type]
-            arguments = "data, label"
-            loss = f"{self.rewriter.text(parts.nodes['loss_fn'])}({self.rewriter.text(parts.nodes['backbone'])}(data), label)"
-        else:
-            arguments, loss = "*inputs", f"{self.rewriter.text(network)}(*inputs)"
-        return [
-            *before, f"def {name}({arguments}):",
-            *indented([f"{optimizer_name}.zero_grad()", f"loss = {loss}", "loss.backward()", *self.optimizers.step(optimizer_name),
-                       "return loss.detach()"]),
-        ]
+            network, loss_fn = parts.nodes["backbone"], parts.nodes["loss_fn"]
+        text = str(self.rewriter.text(network))
+        if loss_fn is None or literal(loss_fn) is None:
+            return "*inputs", text, f"{text}(*inputs)"
+        return "data, label", text, f"{self.rewriter.text(loss_fn)}({text}(data), label)"
 
     def network_of(self, node: ast.expr) -> str:
         """Return the Module inside of a TrainOneStepCell or a WithLossCell."""
         value = self.facts.value(node)
         name = self.facts.last_name(value) if value is not None else ""
-        if name == "TrainOneStepCell":
-            return self.network_of(bind(_STEP, value).nodes["network"])  # type: ignore[arg-type]
+        if name in ("TrainOneStepCell", "build_train_network"):
+            return self.network_of(bind(_STEP if name == "TrainOneStepCell" else _BUILD, value).nodes["network"])  # type: ignore[arg-type]
         if name == "WithLossCell":
             return self.network_of(bind(_WITH_LOSS, value).nodes["backbone"])  # type: ignore[arg-type]
         return str(self.rewriter.text(node, "."))
@@ -92,7 +103,7 @@ class StepWriter:
             return None
         bound = bind(_GRAD, gradient)
         if literal(bound.nodes.get("grad_position")) is not None or "weights" not in bound.nodes:
-            raise NoRule("gradients for inputs: write torch.autograd.grad")
+            return None
         uses = [use for use in self.facts.uses(target.elts[1].id, node) if (use.lineno, use.col_offset) > (node.lineno, node.col_offset)]
         update = self.facts.parents.get(uses[0]) if len(uses) == 1 else None
         if not isinstance(update, ast.Call) or not self.facts.is_optimizer(update.func) or not self._is_simple(update):
@@ -120,20 +131,6 @@ class StepWriter:
         return [
             f"{parts.optimizer}.zero_grad()", f"{target} = {parts.function}({', '.join(words)})", f"{self.rewriter.text(loss)}.backward()",
         ]
-
-    def gradient_function(self, node: ast.Call) -> str:
-        """Return a function of values and gradients, for gradients that others than an optimizer read."""
-        bound = bind(_GRAD, node)
-        if literal(bound.nodes.get("grad_position")) is not None or "weights" not in bound.nodes:
-            raise NoRule("gradients for inputs: write torch.autograd.grad")
-        aux = f", has_aux={self.rewriter.text(bound.nodes['has_aux'])}" if "has_aux" in bound.nodes else ""
-        words = f"{self.rewriter.text(bound.nodes['fn'])}, {self._weights(bound.nodes['weights'])}{aux}"
-        return f"{self.rewriter.helper('value_and_grad')}({words})"
-
-    def _weights(self, node: ast.expr) -> str:
-        if isinstance(node, ast.Attribute) and node.attr == "parameters" and self.facts.is_optimizer(node.value):
-            return f"{self.rewriter.helper('parameters_of')}({self.rewriter.text(node.value)})"
-        return str(self.rewriter.text(node))
 
     def update(self, node: ast.Call) -> list[str]:
         """Return the lines of `optimizer(grads)`."""

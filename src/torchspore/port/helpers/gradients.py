@@ -1,0 +1,131 @@
+"""Helpers that compute gradients as values."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn, optim
+
+
+def parameters_of(optimizer: optim.Optimizer) -> list[Tensor]:
+    """The parameters of an optimizer, in the order of the model if its groups have positions."""
+    numbered: list[tuple[int, Tensor]] = []
+    for group in optimizer.param_groups:
+        numbered += zip(group.get("positions", range(len(numbered), len(numbered) + len(group["params"]))), group["params"])
+    return [parameter for _, parameter in sorted(numbered, key=lambda item: item[0]) if parameter.requires_grad]
+
+
+def apply_gradients(optimizer: optim.Optimizer, gradients: Sequence[Tensor]) -> bool:
+    """Update the parameters of an optimizer, in their order, by gradients; returns True."""
+    for parameter, gradient in zip(parameters_of(optimizer), gradients, strict=True):
+        parameter.grad = gradient.detach()
+    optimizer.step()
+    return True
+
+
+def differentiate(
+    function: Callable[..., Any], inputs: Sequence[Any], positions: Sequence[int], weights: Sequence[Tensor], has_aux: bool = False,
+    sens: Any = None,
+) -> tuple[Any, tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """The value of a function, and the gradients of its results for inputs and weights; with `has_aux` of the first result only."""
+    values = list(inputs)
+    for position in positions:
+        values[position] = values[position] if values[position].requires_grad else values[position].detach().requires_grad_()
+    value = function(*values)
+    results = value if isinstance(value, (tuple, list)) else (value,)
+    results = results[:1] if has_aux else results
+    seeds = [torch.ones_like(result) for result in results] if sens is None else sens if isinstance(sens, (tuple, list)) else [sens]
+    pairs = [(result, seed.to(result)) for result, seed in zip(results, seeds) if result.requires_grad]
+    gradients = torch.autograd.grad(
+        [result for result, _ in pairs], [values[position] for position in positions] + list(weights), [seed for _, seed in pairs],
+        create_graph=bool(positions), allow_unused=True, materialize_grads=True,
+    )
+    return value, gradients[: len(positions)], gradients[len(positions) :]
+
+
+def value_and_grad(
+    function: Callable[..., Any], grad_position: Any = 0, weights: Any = None, has_aux: bool = False,
+) -> Callable[..., tuple[Any, Any]]:
+    """A function of the value of `function` and its gradients for inputs (one position, several, or None) and weights."""
+    positions = [] if grad_position is None else [grad_position] if isinstance(grad_position, int) else list(grad_position)
+    parameters = [] if weights is None else [weights] if isinstance(weights, Tensor) else [w for w in weights if w.requires_grad]
+
+    def compute(*inputs: Any) -> tuple[Any, Any]:
+        value, of_inputs, of_weights = differentiate(function, inputs, positions, parameters, has_aux)
+        first: Any = of_inputs[0] if isinstance(grad_position, int) else of_inputs
+        second: Any = of_weights[0] if isinstance(weights, Tensor) else of_weights
+        return value, second if grad_position is None else first if weights is None else (first, second)
+
+    return compute
+
+
+def grad(function: Callable[..., Any], grad_position: Any = 0, weights: Any = None, has_aux: bool = False) -> Callable[..., Any]:
+    """A function of the gradients of `function`; with `has_aux` they are followed by the results behind the first."""
+    with_value = value_and_grad(function, grad_position, weights, has_aux)
+
+    def compute(*inputs: Any) -> Any:
+        value, gradients = with_value(*inputs)
+        return (gradients, tuple(value[1:])) if has_aux else gradients
+
+    return compute
+
+
+class GradOperation:
+    """Gradients of a function for its first input, all inputs, or weights; with `sens_param` the last input is that of the result."""
+
+    def __init__(self, get_all: bool = False, get_by_list: bool = False, sens_param: bool = False) -> None:
+        self.get_all, self.get_by_list, self.sens_param = get_all, get_by_list, sens_param
+
+    def __call__(self, function: Callable[..., Any], weights: Any = None) -> Callable[..., Any]:
+        if self.get_by_list and weights is None and isinstance(function, nn.Module):
+            weights = function.parameters()
+        parameters = [weight for weight in weights or () if weight.requires_grad] if self.get_by_list else []
+
+        def compute(*inputs: Any) -> Any:
+            values, sens = (inputs[:-1], inputs[-1]) if self.sens_param else (inputs, None)
+            tensors = [number for number, value in enumerate(values) if isinstance(value, Tensor)]
+            positions = tensors if self.get_all else [] if self.get_by_list else [0]
+            _, of_inputs, of_weights = differentiate(function, values, positions, parameters, sens=sens)
+            if self.get_by_list:
+                return (of_inputs, of_weights) if self.get_all else of_weights
+            return of_inputs if self.get_all else of_inputs[0]
+
+        return compute
+
+
+def clip_by_global_norm(gradients: Any, clip_norm: float = 1.0) -> Any:
+    """Tensors scaled down so that their common norm is at most `clip_norm`."""
+    tensors = [gradients] if isinstance(gradients, Tensor) else list(gradients)
+    norm = torch.sqrt(torch.stack([tensor.float().square().sum() for tensor in tensors]).sum())
+    scale = clip_norm / norm.clamp(min=clip_norm)
+    clipped = tuple((tensor * scale).to(tensor.dtype) for tensor in tensors)
+    return clipped[0] if isinstance(gradients, Tensor) else clipped
+
+
+def clip_by_norm(gradients: Any, max_norm: float, norm_type: float = 2.0) -> Any:
+    """Tensors scaled down so that their common norm is at most `max_norm`, with 1e-6 added to the norm."""
+    tensors = [gradients] if isinstance(gradients, Tensor) else list(gradients)
+    norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(tensor, norm_type) for tensor in tensors]), norm_type)
+    scale = (max_norm / (norm + 1e-6)).clamp(max=1.0)
+    return tensors[0] * scale if isinstance(gradients, Tensor) else tuple(tensor * scale for tensor in tensors)
+
+
+class TrainOneStepCell(nn.Module):
+    """A network that returns its loss, with its optimizer: a call updates the parameters."""
+
+    def __init__(self, network: nn.Module, optimizer: optim.Optimizer, sens: float = 1.0) -> None:
+        super().__init__()
+        self.network, self.optimizer, self.sens, self.reducer_flag = network, optimizer, sens, False
+        self.weights = parameters_of(optimizer)
+        self.grad = GradOperation(get_by_list=True, sens_param=True)
+
+    def grad_reducer(self, gradients: Any) -> Any:
+        """Return the gradients: one process computes all of them."""
+        return gradients
+
+    def forward(self, *inputs: Any) -> Any:
+        """Update the parameters, and return the loss."""
+        loss = self.network(*inputs)
+        apply_gradients(self.optimizer, self.grad(self.network, self.weights)(*inputs, torch.full_like(loss, self.sens)))
+        return loss

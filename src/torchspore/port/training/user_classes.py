@@ -1,0 +1,94 @@
+"""The user's callbacks and schedules: which of them a script can have in torch."""
+from __future__ import annotations
+
+import ast
+
+from torchspore.port.file import File
+from torchspore.port.source import Problem
+
+CALLBACK = frozenset(("Callback",))
+SCHEDULE = frozenset("LearningRateSchedule nn.LearningRateSchedule".split())
+HOOKS = ("begin", "epoch_begin", "step_begin", "step_end", "epoch_end", "end")
+"""The methods of callbacks; `on_train_...` calls the method without this prefix, unless it is overridden."""
+_STATE = frozenset(
+    "network train_network optimizer loss_fn train_dataset epoch_num batch_num cur_epoch_num cur_step_num net_outputs mode".split()
+)
+_OF_NETWORK = frozenset("set_train trainable_params get_parameters parameters_and_names".split())
+
+
+def is_callback(file: File, node: ast.ClassDef) -> bool:
+    """Return whether a class derives from MindSpore's Callback."""
+    return file.is_kind(node, CALLBACK)
+
+
+def is_schedule(file: File, node: ast.ClassDef) -> bool:
+    """Return whether a class derives from MindSpore's LearningRateSchedule."""
+    return file.is_kind(node, SCHEDULE)
+
+
+def obstacle(file: File, node: ast.ClassDef) -> Problem | None:
+    """Return why a callback or a schedule can't be ported; None if it can."""
+    if not is_callback(file, node):
+        return None
+    for part in ast.walk(node):
+        text = _missing(part, _names_of_state(node))
+        if text:
+            return Problem(part.lineno, f"the callback {node.name} uses {text}")  # type: ignore[attr-defined]
+    for item in node.body:
+        if isinstance(item, ast.FunctionDef) and (item.name.startswith("on_eval_") or item.name in ("__enter__", "__exit__")):
+            return Problem(item.lineno, f"the callback {node.name} defines {item.name}, which the loop does not call")
+    return None
+
+
+def _names_of_state(node: ast.ClassDef) -> set[str]:
+    """Return the names that are assigned `run_context.original_args()`."""
+    return {
+        target.id for part in ast.walk(node) if isinstance(part, ast.Assign) and _is_state(part.value, set())
+        for target in part.targets if isinstance(target, ast.Name)
+    }
+
+
+def _is_state(node: ast.AST, names: set[str]) -> bool:
+    """Return whether an expression is the state of the training."""
+    if isinstance(node, ast.Name):
+        return node.id in names
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "original_args"
+
+
+def _missing(node: ast.AST, names: set[str]) -> str:
+    """Return what a node reads that the port's state of the training does not have; "" if nothing."""
+    if isinstance(node, ast.Subscript) and _is_state(node.value, names):
+        return f"{ast.unparse(node)}: write it as an attribute"
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Call):
+        if isinstance(node.func.value.func, ast.Name) and node.func.value.func.id == "super" and node.func.attr != "__init__":
+            return f"{ast.unparse(node.func)}: the port has no base class"
+    if not isinstance(node, ast.Attribute):
+        return ""
+    if _is_state(node.value, names) and node.attr not in _STATE:
+        return f"{node.attr} of the training"
+    inner = node.value
+    if isinstance(inner, ast.Attribute) and _is_state(inner.value, names):
+        allowed = _OF_NETWORK if inner.attr in ("network", "train_network") else ()
+        if inner.attr in ("network", "train_network", "optimizer", "loss_fn", "train_dataset") and node.attr not in allowed:
+            return f"{inner.attr}.{node.attr}"
+    return ""
+
+
+def hooks(file: File, node: ast.ClassDef) -> dict[str, str]:
+    """Return the methods that the loop calls, by the place in the loop."""
+    defined = {
+        item.name for ancestor in file.ancestors(node) for item in ancestor.body if isinstance(item, ast.FunctionDef)
+    }
+    result = {}
+    for place in HOOKS:
+        names = [name for name in (f"on_train_{place}", place) if name in defined]
+        if names:
+            result[place] = names[0]
+    return result
+
+
+def can_stop(file: File, node: ast.ClassDef) -> bool:
+    """Return whether a callback may end the training."""
+    return any(
+        isinstance(part, ast.Attribute) and part.attr == "request_stop" for ancestor in file.ancestors(node) for part in ast.walk(ancestor)
+    )
