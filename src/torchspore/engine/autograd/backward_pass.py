@@ -5,13 +5,27 @@ runs in PyNative mode are states of a thread: in torch's threads a program's `bp
 """
 from __future__ import annotations
 
-import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 import torch
 
-in_callers_thread = functools.partial(torch.autograd.set_multithreading_enabled, False)
-"""Return a context manager in which torch computes gradients in the thread that asks for them."""
+from torchspore.engine.torch_internals.static_symbols import static_symbols
+
+
+def in_callers_thread(has_seeds: bool = False) -> AbstractContextManager[Any]:
+    """Return a context manager in which torch computes gradients in the thread that asks for them.
+
+    `has_seeds` says that the call passes gradients of the outputs: torch compares their shapes, for which it would load sympy.
+    """
+    return _with_seeds() if has_seeds else torch.autograd.set_multithreading_enabled(False)
+
+
+@contextmanager
+def _with_seeds() -> Iterator[None]:
+    with static_symbols(), torch.autograd.set_multithreading_enabled(False):
+        yield
 
 
 def compute_gradients(
@@ -19,5 +33,5 @@ def compute_gradients(
     retain_graph: bool | None = None,
 ) -> tuple[torch.Tensor | None, ...]:
     """Return the gradient of each input; None for one that the outputs do not depend on."""
-    with in_callers_thread():
+    with in_callers_thread(any(seed is not None for seed in seeds)):
         return torch.autograd.grad(outputs, inputs, seeds, retain_graph, create_graph, allow_unused=True)

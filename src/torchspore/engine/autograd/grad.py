@@ -480,7 +480,7 @@ def _gradients(result: Any, targets: list[torch.Tensor], sens: Any, nested: bool
     is_outermost = around is None or around.outer is None
     seeds: list[torch.Tensor | None]
     if sens is None:
-        # torch checks the shape of a seed by sympy, whose import takes 0.2 s; without a seed, a loss must be a real number.
+        # torch's check of a seed costs time; without a seed, a loss must be a real number.
         seeds = [None if is_outermost and o.ndim == 0 and o.is_floating_point() else torch.ones_like(o) for o in outputs]
     else:
         given = [raw(s) if isinstance(s, TensorBase) else torch.as_tensor(s) for part in tree.listed(sens)
@@ -493,7 +493,7 @@ def _gradients(result: Any, targets: list[torch.Tensor], sens: Any, nested: bool
         return [None for _ in targets]
     compute = functools.partial(torch.autograd.grad, allow_unused=True) if is_outermost else tape_gradients
     try:
-        with backward_pass.in_callers_thread():
+        with backward_pass.in_callers_thread(any(s is not None for _, s in pairs)):
             remaining = iter(compute([o for o, _ in pairs], at, [s for _, s in pairs], create_graph=nested))
     except RuntimeError as cause:
         raise gradient_errors.translated(cause) from None

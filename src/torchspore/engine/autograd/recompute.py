@@ -22,7 +22,7 @@ from torchspore.engine.random import generators
 from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.tensor import Frame, TensorBase, is_recording, raw, tensors, transform, wrap
 from torchspore.engine.tensors.torch_interop import entered
-from torchspore.engine.torch_internals.torch_private import disable_proxy_modes_tracing, proxy_of, track_tensor_tree, without_modes
+from torchspore.engine.torch_internals.torch_private import disable_proxy_modes_tracing, proxy_of, track, without_modes
 
 _MISSING = object()
 _SMALL = 65536
@@ -203,7 +203,7 @@ def operator_call(around: Frame | None, device: str, function: Callable[..., Any
     with disable_proxy_modes_tracing(), torch.no_grad():
         result: Any = tuple(t.view_as(t) for t in arguments) if function is later else torch.empty(size, dtype=torch.uint8)
     proxies = [proxy_of(a, tracer) if isinstance(a, torch.Tensor) else a for a in arguments]
-    track_tensor_tree(result, tracer.create_proxy("call_function", function, tuple(proxies), {}), constant=None, tracer=tracer)
+    track(result, tracer.create_proxy("call_function", function, tuple(proxies), {}), tracer)
     return result
 
 

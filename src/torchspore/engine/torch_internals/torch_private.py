@@ -1,4 +1,5 @@
-"""torch's private modules and functions: only this file and `torch_process_groups` use them, so that a new torch is checked here first."""
+"""torch's private modules and functions: this file and `torch_process_groups`, `static_trace` and `static_symbols` alone use them, so that
+a new torch is checked here first."""
 from __future__ import annotations
 
 import importlib
@@ -7,7 +8,7 @@ import os
 import shlex
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeGuard
 
@@ -17,7 +18,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.fx._lazy_graph_module import _LazyGraphModule as graph_module
 from torch.fx._lazy_graph_module import _use_lazy_graph_module as lazy_graphs
 from torch.fx.experimental import proxy_tensor as _proxy_tensor
-from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing, track_tensor_tree
+from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._python_dispatch import _disable_current_modes as without_modes
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack as modes_of_now
@@ -27,6 +28,7 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_map
 
 from torchspore.base.garbage_collection import garbage_collection_paused
 from torchspore.engine.native import cpp_compiler
+from torchspore.engine.torch_internals import static_trace
 
 fused_sgd, fused_adam, fused_adamw = torch._fused_sgd_, torch._fused_adam_, torch._fused_adamw_
 add_all, multiply_all, zero_all = torch._foreach_add, torch._foreach_mul, torch._foreach_zero_
@@ -57,18 +59,23 @@ operands."""
 
 @contextmanager
 def around_operators(run: Callable[..., Any]) -> Iterator[None]:
-    """Let `run(operator, *arguments)` run torch's Python code for each operator in a trace."""
-    mode: Any = _proxy_tensor.ProxyTorchDispatchMode
-    before = mode.__torch_dispatch__
-
-    def dispatch(self: Any, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return run(before, self, function, types, args, kwargs)
-
-    mode.__torch_dispatch__ = dispatch
+    """Let `run(operator, *arguments)` run the Python code for each operator in a trace."""
+    kinds: list[Any] = [_proxy_tensor.ProxyTorchDispatchMode, static_trace.Recorder]
+    before = [kind.__torch_dispatch__ for kind in kinds]
+    for kind, dispatch in zip(kinds, before):
+        kind.__torch_dispatch__ = _around(run, dispatch)
     try:
         yield
     finally:
-        mode.__torch_dispatch__ = before
+        for kind, dispatch in zip(kinds, before):
+            kind.__torch_dispatch__ = dispatch
+
+
+def _around(run: Callable[..., Any], dispatch: Any) -> Any:
+    def ask(self: Any, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return run(dispatch, self, function, types, args, kwargs)
+
+    return ask
 
 
 class _Quiet(logging.Filter):
@@ -98,14 +105,59 @@ def without_log_of_refusals() -> Iterator[None]:
         _quiet.local.depth -= 1
 
 
+class _Traces(threading.local):
+    """The innermost trace of our tracer that runs in this thread; None inside of torch's `make_fx`."""
+
+    running: static_trace.Trace | None = None
+    is_open = False
+    """Whether torch's `make_fx` runs, which lets sizes be symbols."""
+
+
+_traces = _Traces()
+
+
+def graph_of(function: Callable[..., list[torch.Tensor]], inputs: Sequence[torch.Tensor] = (), has_open_sizes: bool = False) -> Any:
+    """Return the graph of the operators that `function` runs with fake tensors for `inputs`; its result is a list of tensors.
+
+    Sizes are numbers, unless `has_open_sizes`, or the trace around this one has symbols.
+    """
+    around, was_open = _traces.running, _traces.is_open
+    modes: list[Any] = [t.fake_mode for t in inputs if isinstance(t, FakeTensor)]
+    has_symbols = any(mode.shape_env is not None or not isinstance(mode, static_trace.StaticFakeMode) for mode in modes)
+    _traces.is_open = has_open_sizes or was_open or has_symbols or (around is not None and around.mode.shape_env is not None)
+    try:
+        if not _traces.is_open:
+            _traces.running = static_trace.Trace(modes[0] if modes else None)
+            return _traces.running.run(function, inputs)
+        _traces.running = None
+        static_trace.LIBRARIES.finish()
+        return make_fx(
+            function, tracing_mode="symbolic" if has_open_sizes else "fake", _allow_non_fake_inputs=False,
+            _disable_torch_fn_metadata_mode=not has_open_sizes and around is None,    # a fifth of the time; open lengths need it
+        )(*inputs)
+    finally:
+        _traces.running, _traces.is_open = around, was_open
+
+
 def current_trace() -> tuple[Any, Any]:
-    """The tracer of the `make_fx` that runs now, and its fake mode."""
+    """The tracer that writes the graph of `graph_of` that this thread makes now, and its fake mode."""
+    if _traces.running is not None:
+        return _traces.running.tracer, _traces.running.mode
     tracing: Any = _proxy_tensor._CURRENT_MAKE_FX_TRACER
     return tracing.fx_tracer, tracing.fake_tensor_mode
 
 
+def track(value: Any, proxy: Any, tracer: Any) -> None:
+    """Note that `proxy` stands for the fake tensors in `value` in the trace of a tracer."""
+    if _traces.running is not None and _traces.running.mode.shape_env is None:
+        static_trace.track(value, proxy, tracer)
+    else:
+        _proxy_tensor.track_tensor_tree(value, proxy, constant=None, tracer=tracer)
+
+
 def load_for_symbols() -> None:
     """Imports what `make_fx` and symbolic shapes do at their first use; some of it sets variables of the environment, and reads all."""
+    static_trace.LIBRARIES.finish()
     for name in ("torch._inductor.config", "torch.export._trace"):
         importlib.import_module(name)
 
@@ -417,10 +469,10 @@ no_torch_function = torch._C._disabled_torch_function_impl
 
 __all__ = [
     "add_all", "allocator_settings", "around_operators", "backward_node", "current_trace", "disable_proxy_modes_tracing", "FakeTensor",
-    "FakeTensorMode", "fused_adam", "fused_adamw", "fused_sgd", "gelu", "graph_module", "has_operator", "in_transform", "inductor",
-    "is_of_compiler", "is_operator", "kernel_of", "lazy_graphs", "load_for_symbols", "log_softmax", "make_fx", "modes_of_now",
+    "FakeTensorMode", "fused_adam", "fused_adamw", "fused_sgd", "gelu", "graph_module", "graph_of", "has_operator", "in_transform",
+    "inductor", "is_of_compiler", "is_operator", "kernel_of", "lazy_graphs", "load_for_symbols", "log_softmax", "make_fx", "modes_of_now",
     "multiply_all", "next_sequence_number", "no_transforms", "NoCompiler", "onednn_linear", "OpOverload", "outside_of_transforms",
     "pop_mode", "set_grad_enabled",
     "profile_events", "proxy_of", "push_mode", "quick_mark", "set_allocator_settings", "sizes_as_symbols", "softmax", "standard_gamma",
-    "TorchDispatchMode", "track_tensor_tree", "tree_flatten", "tree_leaves", "tree_map", "when_initialized", "without_modes", "zero_all",
+    "TorchDispatchMode", "track", "tree_flatten", "tree_leaves", "tree_map", "when_initialized", "without_modes", "zero_all",
 ]

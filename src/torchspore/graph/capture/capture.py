@@ -25,17 +25,16 @@ from torchspore.engine.torch_internals.torch_private import (
     FakeTensor,
     current_trace,
     disable_proxy_modes_tracing,
+    graph_of,
     lazy_graphs,
     load_for_symbols,
-    make_fx,
     no_transforms,
     outside_of_transforms,
     sizes_as_symbols,
-    track_tensor_tree,
+    track,
     without_log_of_refusals,
     without_modes,
 )
-from torchspore.engine.torch_internals.uninterrupted_import import UninterruptedImport
 from torchspore.graph.capture import constant_arrays, constant_values, dynamic_shapes, scalar_inputs, torch_draws
 from torchspore.graph.capture.ambiguous_tensors import is_undecided, may_be_number
 from torchspore.graph.capture.dynamic_shapes import Axes
@@ -48,7 +47,7 @@ from torchspore.graph.fx import control_flow
 from torchspore.graph.refusal import Kind, Refusal
 from torchspore.graph.report import provenance, stages
 
-_tracing_lock = threading.RLock()        # make_fx keeps its tracer in a module variable
+_tracing_lock = threading.RLock()        # hooks of a trace are those of the process
 
 
 @dataclass
@@ -79,10 +78,6 @@ class In:
     """Represents the Tensor that is the graph's input number `index`."""
 
     index: int
-
-
-_TRACING_MODULES = UninterruptedImport("torch._dynamo", "torch._inductor.config")
-"""What `make_fx` imports at its first call."""
 
 
 class Capture(Frame):
@@ -175,7 +170,7 @@ class Capture(Frame):
         graph = self.tracer.graph
         with graph.inserting_after(self._last) if self._last is not None else graph.inserting_before(next(iter(graph.nodes), None)):
             node = self._last = graph.placeholder(f"in{len(self.lifted)}")
-        track_tensor_tree(fake, torch.fx.Proxy(node, self.tracer), constant=None, tracer=self.tracer)
+        track(fake, torch.fx.Proxy(node, self.tracer), self.tracer)
 
     def _end(self) -> None:
         """Finishes the trace while the program's state is as the call leaves it."""
@@ -266,7 +261,6 @@ class Capture(Frame):
 
     def run(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Captured:
         """Trace `function(*args, **kwargs)`. Raises Refusal for code that a graph cannot contain; all state is restored in either case."""
-        _TRACING_MODULES.finish()
         if self.axes:
             load_for_symbols()                     # sets a variable of the environment: once all is watched it would be the program's doing
         self.watch.learn(function)
@@ -292,10 +286,7 @@ class Capture(Frame):
             self.watch.randomness = Randomness()          # the present state, if nothing else draws
             try:
                 with without_modes(), without_log_of_refusals(), lazy_graphs(True):
-                    module = make_fx(
-                        body, tracing_mode="symbolic" if self.axes else "fake", _allow_non_fake_inputs=False,
-                        _disable_torch_fn_metadata_mode=not self.axes,         # a fifth of the time; lengths that are open need it
-                    )()
+                    module = graph_of(body, has_open_sizes=bool(self.axes))
                 stages.traced(module, self.lifted, function, args, kwargs)
                 if self.watch.converter is not None:
                     module = self.watch.converter.lowered(module)

@@ -14,7 +14,7 @@ from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.number import Number
 from torchspore.engine.tensors.tensor import raw
 from torchspore.engine.torch_internals import node_metadata
-from torchspore.engine.torch_internals.torch_private import make_fx, without_modes
+from torchspore.engine.torch_internals.torch_private import graph_of, without_modes
 from torchspore.graph.capture import constant_values
 from torchspore.graph.capture.ambiguous_tensors import mark, mark_numbers
 from torchspore.graph.capture.capture import Capture
@@ -115,7 +115,7 @@ def derivative(module: torch.fx.GraphModule, taken: list[torch.Tensor], skip: in
         metas = [*taken, *results, *[flag_like() for _ in results]]
         examples = [torch.empty_strided(m.shape, m.stride(), dtype=m.dtype, device=getattr(m, "at", m.device)) for m in metas]
     with without_modes():
-        traced = make_fx(both, tracing_mode="fake")(*examples)
+        traced = graph_of(both, examples)
     for node in reversed(list(traced.graph.nodes)):
         if node.name in ours:    # a leaf is its input, and also a result: a gradient of a higher order passes through
             node.replace_all_uses_with(node.args[0])

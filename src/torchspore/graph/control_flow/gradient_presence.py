@@ -15,11 +15,11 @@ import torch
 
 from torchspore.engine.autograd import grad
 from torchspore.engine.autograd.backward_pass import compute_gradients
+from torchspore.engine.torch_internals.custom_operators import LIBRARY, define
 from torchspore.graph.fx.control_flow import RECORDS, Flag, as_tensor
 
 
-@torch.library.custom_op("torchspore::gate", mutates_args=())
-def gate(flag: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
+def _gate(flag: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
     """`gradient` where `flag` is true, else zeros, and no gradient of a higher order."""
     if flag.device.type == "cpu" and gradient.device.type != "cpu":
         # The host knows the flag. Its way to the device would be a transfer that the device waits for.
@@ -27,9 +27,7 @@ def gate(flag: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
     return torch.where(flag.to(gradient.device), gradient, torch.zeros_like(gradient))
 
 
-@gate.register_fake
-def _(flag: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
-    return torch.empty_like(gradient)
+GATE = define("gate(Tensor flag, Tensor gradient) -> Tensor", _gate, lambda flag, gradient: torch.empty_like(gradient))
 
 
 def _setup(ctx: Any, inputs: Any, output: Any) -> None:
@@ -41,12 +39,10 @@ def _backward(ctx: Any, gradient: torch.Tensor) -> Any:
     flag, = ctx.saved_tensors
     incoming = ctx.presence.flags_of(ctx)[0] if hasattr(ctx, "presence") else True
     ctx.flags = [False, _both(flag, incoming)]
-    return None, gate(flag, gradient)
+    return None, GATE(flag, gradient)
 
 
-gate.register_autograd(_backward, setup_context=_setup)
-
-GATE = torch.ops.torchspore.gate.default
+torch.library.register_autograd("torchspore::gate", _backward, setup_context=_setup, lib=LIBRARY)
 
 
 def _both(first: Flag, other: Flag) -> Flag:
@@ -173,7 +169,7 @@ class Presence:
             for index, names in masks:
                 flag = self._flag(names)
                 if changed[index] is not None and flag is not True:
-                    changed[index] = gate(as_tensor(flag), changed[index])
+                    changed[index] = GATE(as_tensor(flag), changed[index])
             return tuple(changed)
 
         return hook

@@ -25,11 +25,11 @@ from torchspore.engine.torch_internals.torch_private import (
     FakeTensor,
     current_trace,
     disable_proxy_modes_tracing,
+    graph_of,
     lazy_graphs,
-    make_fx,
     pop_mode,
     push_mode,
-    track_tensor_tree,
+    track,
     without_modes,
 )
 from torchspore.graph.capture import torch_draws
@@ -142,7 +142,7 @@ class SubgraphCapture(Capture):
                 raise of_integers()
         with disable_proxy_modes_tracing(), torch.no_grad():
             fake = torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=t.device)
-        track_tensor_tree(fake, torch.fx.Proxy(self._placeholder(f"in{len(self._inputs)}"), self.tracer), constant=None, tracer=self.tracer)
+        track(fake, torch.fx.Proxy(self._placeholder(f"in{len(self._inputs)}"), self.tracer), self.tracer)
         if self._records and (t.requires_grad or (id(source) in self._state and is_differentiable(t))):
             fake = fake.detach().requires_grad_()
             self._leaves.add(next(iter(reversed(self.tracer.graph.nodes))).name)
@@ -295,7 +295,7 @@ class SubgraphCapture(Capture):
         try:
             with quiet(), without_modes() as modes, lazy_graphs(True):
                 self._modes = list(modes)
-                out.module = make_fx(body, tracing_mode="fake", _allow_non_fake_inputs=False)()
+                out.module = graph_of(body)
         except Exception as error:
             if not _is_programs(error) or (isinstance(error, NameError) and unbound_name(error) in self.watch.lost):
                 raise
@@ -385,7 +385,7 @@ class SubgraphCapture(Capture):
     def _late_input(self, name: str, shape: Any, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
         with disable_proxy_modes_tracing(), torch.no_grad():
             fake = torch.empty(shape, dtype=dtype, device=device)
-        track_tensor_tree(fake, torch.fx.Proxy(self._placeholder(name), self.tracer), constant=None, tracer=self.tracer)
+        track(fake, torch.fx.Proxy(self._placeholder(name), self.tracer), self.tracer)
         return fake
 
 

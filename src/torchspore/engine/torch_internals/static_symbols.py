@@ -1,0 +1,327 @@
+"""Keeps torch from loading sympy and its compilers while it computes with sizes that are numbers.
+
+torch's shape kernels import functions for symbolic sizes inside of functions, at each call, also where no size is a symbol. In a block of
+`static_symbols` these imports find the objects below. They answer questions about numbers as torch's own modules do; any other question,
+and any code outside of torch, loads the real module, which answers from then on.
+"""
+from __future__ import annotations
+
+import functools
+import importlib
+import operator
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.machinery import ModuleSpec, PathFinder
+from types import FunctionType, ModuleType
+from typing import Any
+
+import torch
+import torch.fx.experimental._config
+from torch._compile import _disable_dynamo
+from torch.utils._ordered_set import OrderedSet
+
+SYMBOLIC_SHAPES = "torch.fx.experimental.symbolic_shapes"
+_COMPILER = "torch._dynamo"
+_TORCH = os.path.dirname(torch.__file__)
+_NUMBERS = (bool, int, float)
+_lock = threading.RLock()
+if hasattr(os, "register_at_fork"):                              # another thread may be in the lock
+    os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.RLock()))
+
+
+# ---- questions about numbers
+
+def _is_number(*values: Any, **_: Any) -> bool:
+    return all(type(value) in _NUMBERS for value in values)
+
+
+def _is_fixed(value: Any, *_: Any) -> bool:
+    """Return whether a number, a tensor or a sequence of them holds no symbol."""
+    if value is None or type(value) in _NUMBERS:
+        return True
+    if isinstance(value, (tuple, list)):
+        return all(map(_is_fixed, value))
+    if isinstance(value, torch.Tensor) and value.layout is torch.strided:
+        return all(type(size) is int for size in (*value.shape, *value.stride(), value.storage_offset()))
+    return False
+
+
+def _is_int(value: Any, *_: Any, **__: Any) -> bool:
+    return type(value) in (bool, int)
+
+
+def _are_bools(*values: Any, **_: Any) -> bool:
+    return bool(values) and all(type(value) is bool for value in values)
+
+
+def _are_lengths(x: Any, y: Any) -> bool:
+    if isinstance(x, (tuple, list)):
+        return isinstance(y, (tuple, list)) and all(type(size) is int for size in (*x, *y))
+    return _is_int(x) and _is_int(y)
+
+
+def _are_equal(x: Any, y: Any) -> bool:
+    return tuple(x) == tuple(y) if isinstance(x, (tuple, list)) else bool(x == y)
+
+
+def _same(value: Any, *_: Any, **__: Any) -> Any:
+    return value
+
+
+def _answer(name: str, is_known: Callable[..., bool], answer: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function `name`: it returns `answer(...)` where `is_known(...)`, and calls torch's otherwise."""
+
+    def ask(*arguments: Any, **keywords: Any) -> Any:
+        if is_known(*arguments, **keywords):
+            return answer(*arguments, **keywords)
+        return getattr(load(SYMBOLIC_SHAPES), name)(*arguments, **keywords)
+
+    return ask
+
+
+_ANSWERS: dict[str, Callable[..., Any]] = {
+    name: _answer(name, is_known, answer) for name, is_known, answer in (
+        ("guard_or_false", _are_bools, _same),
+        ("guard_or_true", _are_bools, _same),
+        ("guard_size_oblivious", _are_bools, _same),
+        ("guard_bool", _are_bools, _same),
+        ("expect_true", lambda value, *_: type(value) is bool, _same),
+        ("statically_known_true", _are_bools, _same),
+        ("statically_known_false", _are_bools, operator.not_),
+        ("guard_int", lambda value: type(value) is int, _same),
+        ("guard_scalar", _is_number, _same),
+        ("optimization_hint", lambda value, *_, **__: type(value) is int, _same),
+        ("size_hint", lambda value, *_, **__: type(value) is int, _same),
+        ("guarding_hint_or_throw", _is_int, _same),
+        ("has_hint", _is_number, lambda _: True),
+        ("has_guarding_hint", _is_number, lambda _: True),
+        ("is_symbolic", _is_number, lambda _: False),
+        ("is_nested_int", _is_number, lambda _: False),
+        ("sym_eq", _are_lengths, _are_equal),
+        ("sym_and", _are_bools, lambda *values: all(values)),
+        ("sym_or", _are_bools, lambda *values: any(values)),
+        ("has_free_symbols", _is_fixed, lambda _: False),
+        ("has_free_unbacked_symbols", _is_fixed, lambda _: False),
+        ("free_unbacked_symbols", _is_fixed, lambda _: OrderedSet()),
+        ("_iterate_nodes", _is_fixed, lambda _: ()),
+        ("_iterate_exprs", _is_fixed, lambda _: ()),
+        ("compute_unbacked_bindings", lambda shape_env, *_, **__: shape_env is None, lambda *_, **__: None),
+    )
+}
+
+
+class _NoExpression:
+    """For `isinstance(x, sympy.Basic)`: no number and no tensor is one."""
+
+
+class _NoValue(RuntimeError):
+    """For `except GuardOnDataDependentSymNode`: torch raises it where a size depends on values, and then its module is loaded."""
+
+
+_OBJECTS: dict[str, dict[str, Any]] = {
+    SYMBOLIC_SHAPES: {**_ANSWERS, "GuardOnDataDependentSymNode": _NoValue},
+    "sympy": {"Basic": _NoExpression},
+    "torch.utils._sympy.functions": {"Max": _NoExpression},
+}
+_ASKERS = {
+    "Basic": ("elementwise_dtypes",), "GuardOnDataDependentSymNode": ("_get_output_info_for_cache_entry", "<module>"),
+    "Max": ("_is_non_overlapping_and_dense_or_false",),
+}
+"""The only code that receives these objects, by its name in torch."""
+
+_kept: list[tuple[dict[str, Any], str, Any]] = []
+"""(the variables of a module, a name in a module below, the object that the module imported from it)."""
+
+
+# ---- what imports find
+
+class _StandIn(ModuleType):
+    """A module that answers for another, and loads it where it cannot."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("__warningregistry__", "__wrapped__") or (name == "__path__" and self.__name__ != "sympy"):
+            raise AttributeError(name)
+        frame = sys._getframe(1)
+        code, known = frame.f_code, _OBJECTS[self.__name__].get(name)
+        if known is not None and code.co_filename.startswith(_TORCH) and code.co_name in _ASKERS.get(name, (code.co_name,)):
+            if code.co_name == "<module>":
+                _kept.append((frame.f_globals, name, known))
+            return known
+        real = load(self.__name__)
+        if name == "__path__" and frame.f_globals.get("__name__") == "importlib._bootstrap":
+            sys.meta_path.insert(0, _Loaded(real))
+        return getattr(real, name)
+
+
+class _Loaded:
+    """Finds submodules that came with their package: the import of `sympy.core` that loads the package must not load `core` twice."""
+
+    def __init__(self, package: ModuleType) -> None:
+        self._prefix = f"{package.__name__}."
+        self._thread = threading.get_ident()
+        self._spec: Any = None
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """Answer the import that asked for the package's path, and no later one."""
+        if threading.get_ident() != self._thread:
+            return None
+        sys.meta_path.remove(self)
+        if not name.startswith(self._prefix) or name not in sys.modules:
+            return None
+        return ModuleSpec(name, self)                            # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Return the module that is there."""
+        module = sys.modules[spec.name]
+        self._spec = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Keep the module as it is."""
+        module.__spec__ = self._spec
+
+
+class _Options:
+    """`torch._dynamo.config` for the dispatch of fake tensors, which reads one option."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_custom_ops_profile" and f"{_COMPILER}.config" not in sys.modules:
+            return None
+        return getattr(importlib.import_module(f"{_COMPILER}.config"), name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(importlib.import_module(f"{_COMPILER}.config"), name, value)
+
+
+class _Compiler:
+    """The attribute `torch._dynamo`, where torch would load the package."""
+
+    config = _Options()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module(_COMPILER), name)
+
+
+def _stand_in(name: str) -> _StandIn:
+    module, package = _StandIn(name, __doc__), name.rpartition(".")[0]
+    spec = PathFinder.find_spec(name, importlib.import_module(package).__path__ if package else None)
+    if spec is not None:
+        module.__spec__, module.__file__, module.__loader__, module.__package__ = spec, spec.origin, spec.loader, spec.parent
+    return module
+
+
+@functools.cache
+def _stand_ins() -> dict[str, _StandIn]:
+    return {name: _stand_in(name) for name in _OBJECTS}
+
+
+@functools.cache
+def _hidden_functions() -> tuple[Any, ...]:
+    """The shape kernels that torch hides from torch._dynamo: their wrappers load it at the first call, unless they are marked."""
+    wrapper = _disable_dynamo(lambda: None).__code__
+    unseen = [kernel for table in torch._decomp.global_decomposition_table.values() for kernel in table.values()]
+    seen, functions = set(unseen), []
+    while unseen:
+        kernel = unseen.pop()
+        parts = [cell.cell_contents for cell in getattr(kernel, "__closure__", None) or ()]
+        if getattr(kernel, "__code__", None) is wrapper:
+            functions.append(parts[kernel.__code__.co_freevars.index("fn")])
+        inner = {part for part in parts if isinstance(part, FunctionType)} - seen
+        unseen += inner
+        seen |= inner
+    return tuple(functions)
+
+
+# ---- the blocks
+
+class _Uses:
+    """How many blocks of each kind run."""
+
+    def __init__(self) -> None:
+        self.symbols = self.kernels = 0
+        self.compiler = _Compiler()
+
+
+_USES = _Uses()
+
+
+def load(name: str) -> ModuleType:
+    """Return the real module, which imports find from now on."""
+    with _lock:
+        _remove(name)
+    real = importlib.import_module(name)
+    if name == SYMBOLIC_SHAPES:
+        while _kept:
+            variables, asked, known = _kept.pop()
+            for variable in [variable for variable, value in variables.items() if value is known]:
+                variables[variable] = getattr(real, asked)
+    return real
+
+
+def _remove(name: str) -> None:
+    module, (package, _, last) = _stand_ins()[name], name.rpartition(".")
+    if sys.modules.get(name) is module:
+        del sys.modules[name]
+    if package and vars(sys.modules[package]).get(last) is module:
+        delattr(sys.modules[package], last)
+
+
+def _install() -> None:
+    for name, module in _stand_ins().items():
+        if name not in sys.modules:
+            sys.modules[name] = module
+            package, _, last = name.rpartition(".")
+            if package:
+                setattr(sys.modules[package], last, module)
+
+
+def _install_for_kernels() -> None:
+    if _COMPILER not in sys.modules and "_dynamo" not in vars(torch):
+        torch._dynamo = _USES.compiler                           # type: ignore[assignment]
+        for function in _hidden_functions():
+            function.__dynamo_disable = function
+
+
+def _uninstall_for_kernels() -> None:
+    if vars(torch).get("_dynamo") is _USES.compiler:
+        del torch._dynamo
+    for function in _hidden_functions():
+        if vars(function).get("__dynamo_disable") is function:
+            del function.__dynamo_disable
+
+
+@contextmanager
+def static_symbols() -> Iterator[None]:
+    """A block in which torch loads no sympy for questions about numbers. Blocks of several threads may overlap."""
+    with _lock:
+        _USES.symbols += 1
+        if _USES.symbols == 1:
+            _install()
+    try:
+        yield
+    finally:
+        with _lock:
+            _USES.symbols -= 1
+            if not _USES.symbols:
+                for name in _stand_ins():
+                    _remove(name)
+
+
+@contextmanager
+def static_kernels() -> Iterator[None]:
+    """A block of `static_symbols` in which torch's shape kernels do not load torch._dynamo either."""
+    with static_symbols():
+        with _lock:
+            _USES.kernels += 1
+            if _USES.kernels == 1:
+                _install_for_kernels()
+        try:
+            yield
+        finally:
+            with _lock:
+                _USES.kernels -= 1
+                if not _USES.kernels:
+                    _uninstall_for_kernels()

@@ -1,0 +1,353 @@
+"""Our tracer of operators for static shapes, in place of torch's `make_fx`, which loads torch's compilers and sympy at its first call.
+
+It records what `make_fx(tracing_mode="fake")` records, with torch's own fake tensors, and costs less per operator. Where an operator has
+a result whose size depends on values, the trace continues with torch's code, which gives such a size a symbol (`Recorder.admit_symbols`).
+"""
+from __future__ import annotations
+
+import dis
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import torch
+import torch.nested._internal.nested_tensor as nested_tensor
+from torch import fx
+from torch._functorch import config as functorch_config
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensor,
+    FakeTensorConverter,
+    FakeTensorMode,
+    unset_fake_temporarily,
+)
+from torch.fx import _lazy_graph_module
+from torch.fx.experimental import proxy_tensor
+from torch.utils._mode_utils import no_dispatch
+from torch.utils._python_dispatch import TorchDispatchMode, autograd_would_have_decomposed
+from torch.utils._pytree import tree_map
+
+from torchspore.engine.torch_internals import static_symbols
+from torchspore.engine.torch_internals.uninterrupted_import import UninterruptedImport
+
+LIBRARIES = UninterruptedImport("torch._dynamo", "torch._inductor.config", static_symbols.SYMBOLIC_SHAPES)
+"""What torch's `make_fx` imports at its first call."""
+
+_SHARDED = UninterruptedImport("torch.distributed.tensor")
+"""What torch's C++ imports when a kernel first asks a fake tensor for its device: before a trace, which watches what the program reads."""
+
+_SET_BY_US = {
+    "_allow_unsafe_data_ptr_access", "_mode_key", "_stack", "_stack_trace", "allow_fallback_kernels", "allow_meta", "allow_non_fake_inputs",
+    "allow_scalar_outputs", "cache_crosscheck_enabled", "cache_enabled", "enter_stack", "fake_tensor_converter", "in_kernel_invocation",
+    "nt_tensor_id_counter", "nt_tensor_id_initial_count", "propagate_real_tensors", "shape_env", "static_shapes",
+}
+"""The attributes of a fake mode that `StaticFakeMode` sets itself."""
+_SET_BY_TORCH = {step.argval for step in dis.get_instructions(FakeTensorMode.__init__) if step.opname == "STORE_ATTR"}
+_KNOWS_FAKE_MODE = _SET_BY_TORCH == _SET_BY_US
+"""Whether this version of torch sets these attributes and no others: `FakeTensorMode.__init__` loads torch's compilers for two options."""
+
+_aten = torch.ops.aten
+_SIZES = (_aten.size.default, _aten.stride.default, _aten.storage_offset.default)
+_HANDLED = (FakeTensor, torch.Tensor, torch.nn.Parameter)
+
+
+class StaticFakeMode(FakeTensorMode):
+    """A fake mode without symbols for sizes, in a block of `static_kernels`."""
+
+    def __init__(self) -> None:
+        if _KNOWS_FAKE_MODE and "torch._dynamo" not in sys.modules and not functorch_config.fake_tensor_propagate_real_tensors:
+            self._begin()
+        else:
+            super().__init__()
+        self.fake_tensor_converter = _Converter()
+        self._allow_unsafe_data_ptr_access = False                 # as `make_fx` sets it
+        self._blocks: list[Any] = []
+
+    def _begin(self) -> None:
+        """Do what `FakeTensorMode.__init__` does, with the defaults of torch._dynamo.config."""
+        TorchDispatchMode.__init__(self)
+        self.allow_fallback_kernels = self.cache_enabled = self.static_shapes = True
+        self.allow_non_fake_inputs = self.allow_scalar_outputs = self.propagate_real_tensors = self.in_kernel_invocation = False
+        self.cache_crosscheck_enabled = False
+        self.allow_meta = functorch_config.fake_tensor_allow_meta
+        self.shape_env = self._stack = None
+        self._stack_trace: Any = []
+        self.enter_stack = []
+        self._mode_key = torch._C._TorchDispatchModeKey.FAKE
+        self.nt_tensor_id_initial_count = self.nt_tensor_id_counter = nested_tensor._tensor_id_counter
+
+    def __enter__(self) -> Any:
+        block = static_symbols.static_kernels()
+        block.__enter__()
+        self._blocks.append(block)
+        return super().__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        try:
+            super().__exit__(*error)
+        finally:
+            self._blocks.pop().__exit__(None, None, None)
+
+
+_fake_dispatch: Any = FakeTensorMode.__torch_dispatch__
+StaticFakeMode.__torch_dispatch__ = getattr(_fake_dispatch, "__wrapped__", _fake_dispatch)  # type: ignore[method-assign]
+"""torch puts a loader of torch._dynamo around this method of a mode, as of classes that define it in their bodies."""
+
+
+class _Converter(FakeTensorConverter):
+    """Makes fake tensors of real ones. torch's own loads torch._dynamo for each, to name its origin."""
+
+    def from_real_tensor(self, fake_mode: Any, t: torch.Tensor, make_constant: bool = False, shape_env: Any = None, **options: Any) -> Any:
+        if shape_env is not None or options.get("symbolic_context") is not None or not _is_plain(t):
+            return super().from_real_tensor(fake_mode, t, make_constant, shape_env, **options)
+        memo = self._get_memo(t)
+        if memo is not None:
+            return memo
+        constant = t if make_constant else None
+        if t._is_view():
+            fake = self._view(fake_mode, t)
+        else:
+            def make(create: Callable[[], Any], device: Any) -> FakeTensor:
+                with no_dispatch():
+                    return FakeTensor(fake_mode, create(), device, constant=constant)
+
+            fake = self.meta_converter(t, shape_env=None, callback=make, source=_ORIGIN, trace=False)   # type: ignore[arg-type]
+        if constant is not None:
+            self.add_constant_storage_mapping(fake)
+        return fake
+
+    def _view(self, fake_mode: Any, t: torch.Tensor) -> Any:
+        """Return the same view of the base's fake tensor."""
+        base = self.from_real_tensor(fake_mode, t._base)  # type: ignore[arg-type]
+        key = torch._C.DispatchKey.ADInplaceOrView
+        excluded = torch._C._dispatch_tls_is_dispatch_key_excluded(key)
+        torch._C._dispatch_tls_set_dispatch_key_excluded(key, False)
+        try:
+            with torch.no_grad():
+                fake = base.as_strided(t.size(), t.stride(), t.storage_offset())
+            torch._C._autograd._set_creation_meta(fake, torch._C._autograd._get_creation_meta(t))
+        finally:
+            torch._C._dispatch_tls_set_dispatch_key_excluded(key, excluded)
+        fake.fake_device = t.device
+        self.set_tensor_memo(t, fake)
+        return fake
+
+
+_ORIGIN = object()
+"""Stands for the origin of a tensor, of which torch asks only the parts of a tensor for their names."""
+
+
+def _is_plain(t: torch.Tensor) -> bool:
+    """Return whether the tensor is an ordinary one: strided, without a gradient, outside of transforms."""
+    return (
+        type(t) is torch.Tensor and t.layout is torch.strided and not t.requires_grad and not t.is_quantized and not t.is_nested
+        and t.device.type != "meta" and not hasattr(t, "_is_param") and not t.is_inference()
+        and not torch._C._functorch.is_functorch_wrapped_tensor(t) and not torch._is_functional_tensor(t)
+        and t.grad is None and not (t._is_view() and not _is_plain_view(t))
+        and not (t.numel() and not t.untyped_storage().nbytes())
+    )
+
+
+def _is_plain_view(t: torch.Tensor) -> bool:
+    base: Any = t._base
+    return base.dtype == t.dtype and t.is_conj() == t.is_neg() == base.is_conj() == base.is_neg() == False and _is_plain(base)  # noqa: E712
+
+
+class _Tracer(proxy_tensor.PythonKeyTracer):
+    """Writes the graph. Nodes lack what torch adds for Inductor alone."""
+
+    def create_node(self, kind: str, target: Any, args: Any, kwargs: Any, name: Any = None, type_expr: Any = None) -> fx.Node:
+        node = fx.Tracer.create_node(self, kind, target, args, kwargs, name, type_expr)
+        node.meta.pop("stack_trace", None)
+        if kind == "get_attr":
+            value = getattr(self.root, target)
+            if isinstance(value, torch.Tensor):
+                with proxy_tensor.disable_proxy_modes_tracing():
+                    node.meta["val"] = proxy_tensor.extract_val(value)
+        return node
+
+
+class Recorder(proxy_tensor.ProxyTorchDispatchMode):
+    """Records each operator that runs on fake tensors."""
+
+    def __init__(self, tracer: _Tracer, fake_mode: StaticFakeMode) -> None:
+        TorchDispatchMode.__init__(self)
+        self._mode_key = torch._C._TorchDispatchModeKey.PROXY
+        self.enter_stack = []
+        self.tracer, self.fake_mode = tracer, fake_mode
+        self.torch_recorder: Any = None
+        self._table: Any = None
+
+    def _dispatch(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func is torch.ops.prim.device.default:
+            return func(*args, **kwargs)
+        if self.fake_mode.shape_env is None:
+            try:
+                return self._call(func, args, kwargs)
+            except (DataDependentOutputException, DynamicOutputShapeException):
+                self.admit_symbols()
+        with nullcontext() if self._table is None else proxy_tensor.decompose(self._table):
+            return proxy_tensor.proxy_call(self.torch_recorder, func, False, args, kwargs)
+
+    def admit_symbols(self) -> None:
+        """Continue with torch's own code."""
+        for name in ("sympy", static_symbols.SYMBOLIC_SHAPES):
+            static_symbols.load(name)
+        LIBRARIES.finish()
+        from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+        kind, table = proxy_tensor.ProxyTorchDispatchMode, {_aten.sym_numel.default: torch._decomp.decompositions.sym_numel}
+        if "decomposition_table" in inspect.signature(kind).parameters:
+            self.torch_recorder = kind(self.tracer, "fake", decomposition_table=table)
+        else:                                                      # torch 2.11
+            self.torch_recorder, self._table = kind(self.tracer, "fake"), table
+        self.fake_mode.shape_env = ShapeEnv()
+
+    def _call(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Run the operator on its fake tensors and write its node."""
+        tensors: list[torch.Tensor] = []
+        proxies, named_proxies = self._proxies(args, tensors), self._proxies(kwargs, tensors)
+        if not all(type(t) in _HANDLED or t in self.tracer.tensor_tracker for t in tensors):
+            return NotImplemented
+        if func not in _SIZES and autograd_would_have_decomposed(func, tensors):
+            with self:
+                result = func.decompose(*args, **kwargs)
+            if result is not NotImplemented:
+                return result
+        if func is _aten.is_nonzero.default:
+            with self:
+                torch._check(args[0].numel() == 1, lambda: "Boolean value of Tensor with more than one value is ambiguous")
+                return (args[0] != 0).item()
+        slots = [self.tracer.tensor_tracker.get(t) for t in tensors]
+        is_constant = any(slot is not None and slot.constant is not None for slot in slots) and not any(
+            slot is not None and slot.constant is None for slot in slots
+        )
+        if torch.Tag.data_dependent_output in func.tags and is_constant:
+            return self._of_constants(func, args, kwargs)
+        if func is _aten.lift_fresh.default:
+            func = _aten.lift_fresh_copy.default
+        out = func(*args, **kwargs)
+        name = self.tracer.graph._target_to_str(func.overloadpacket.__name__)
+        proxy = self.tracer.create_proxy("call_function", func, proxies, named_proxies, name=name)
+        constant = None
+        if func is _aten.lift_fresh_copy.default and out.numel() <= proxy_tensor.CONSTANT_NUMEL_LIMIT:
+            with unset_fake_temporarily():
+                constant = args[0].clone()
+        elif is_constant and torch.Tag.nondeterministic_seeded not in func.tags and _is_small(out):
+            constant = self._of_constants(func, args, kwargs)
+        track(out, proxy, self.tracer, constant)
+        return out
+
+    def _proxies(self, value: Any, tensors: list[torch.Tensor]) -> Any:
+        """Return `value` with the proxies of its tensors, which `tensors` receives."""
+        kind = type(value)
+        if kind is tuple or kind is torch.Size:
+            return tuple([self._proxies(item, tensors) for item in value])
+        if kind is list:
+            return [self._proxies(item, tensors) for item in value]
+        if kind is dict:
+            return {name: self._proxies(item, tensors) for name, item in value.items()}
+        if isinstance(value, torch.Tensor):
+            tensors.append(value)
+            slot = self.tracer.tensor_tracker.get(value)
+            return value if slot is None else slot.proxy
+        if isinstance(value, (tuple, list, dict)):
+            return tree_map(lambda item: self._proxies(item, tensors), value)
+        return value
+
+    def _of_constants(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Return the result of an operator whose operands are known."""
+        def known(value: Any) -> Any:
+            slot = self.tracer.tensor_tracker.get(value) if isinstance(value, torch.Tensor) else None
+            return value if slot is None else slot.constant
+
+        with unset_fake_temporarily():
+            return func(*tree_map(known, args), **tree_map(known, kwargs))
+
+
+Recorder.__torch_dispatch__ = Recorder._dispatch  # type: ignore[method-assign,assignment]
+
+
+def _is_small(out: Any) -> bool:
+    values = out if isinstance(out, (tuple, list)) else (out,)
+    return all(value.numel() <= proxy_tensor.CONSTANT_NUMEL_LIMIT for value in values if isinstance(value, torch.Tensor))
+
+
+def track(out: Any, proxy: Any, tracer: Any, constant: Any = None) -> None:
+    """Note that `proxy` stands for the value `out` in the trace of a tracer."""
+    if isinstance(out, torch.Tensor):
+        tracer.tensor_tracker[out] = proxy_tensor._ProxyTensor(proxy, constant)
+        proxy.node.meta["val"] = proxy_tensor.extract_val(out, include_real=proxy.node.op == "placeholder")
+    elif isinstance(out, (tuple, list)):
+        proxy.node.meta["val"] = proxy_tensor.extract_val(out)
+        for index, item in enumerate(out):
+            track(item, proxy[index], tracer, None if constant is None else constant[index])
+    elif out is not None and type(out) not in (bool, int, float):
+        proxy_tensor.track_tensor_tree(out, proxy, constant=constant, tracer=tracer)
+
+
+class Trace:
+    """A trace that runs: the tracer that writes its graph, and its fake mode, which is that of its inputs if they are fake already."""
+
+    def __init__(self, mode: StaticFakeMode | None = None) -> None:
+        if torch.distributed.is_available():
+            with static_symbols.static_symbols():
+                _SHARDED.finish()
+        self.tracer, self.mode = _Tracer(), mode or StaticFakeMode()
+
+    def run(self, function: Callable[..., list[torch.Tensor]], inputs: Sequence[torch.Tensor]) -> fx.GraphModule:
+        """Return the graph of the operators that `function` runs with fake tensors for `inputs`; its result is a list of tensors."""
+        fakes = [self._stand_in(t) for t in inputs]
+
+        def traced() -> Any:
+            with proxy_tensor.disable_proxy_modes_tracing():
+                for number, fake in enumerate(fakes):
+                    track(fake, fx.Proxy(self.tracer.graph.placeholder(f"arg{number}_1"), self.tracer), self.tracer)
+            return [self._proxy(value) for value in function(*fakes)]
+
+        recorder = Recorder(self.tracer, self.mode)
+        with self.mode, recorder, _without_autocast_cache():
+            graph = self.tracer.trace(traced)
+        if self.mode.shape_env is None:
+            return _lazy_graph_module._make_graph_module(self.tracer.root, graph, function.__name__)
+        function_name = function.__name__
+
+        class Finished:
+            """A tracer that has traced already."""
+
+            root = self.tracer.root
+
+            def trace(self, root: Any, concrete_args: Any) -> Any:
+                return graph
+
+        def named() -> None:
+            """Has the name of the traced function."""
+
+        named.__name__ = function_name
+        return proxy_tensor.dispatch_trace(named, Finished())  # type: ignore[arg-type]
+
+    def _stand_in(self, t: torch.Tensor) -> torch.Tensor:
+        """Return a fake tensor for an input."""
+        if isinstance(t, FakeTensor) and not t.requires_grad and not t._is_view() and not t.storage_offset():
+            with self.mode:
+                return torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=t.device)
+        return self.mode.from_tensor(t)
+
+    def _proxy(self, value: Any) -> Any:
+        slot = self.tracer.tensor_tracker.get(value) if isinstance(value, torch.Tensor) else None
+        return value if slot is None else slot.proxy
+
+
+@contextmanager
+def _without_autocast_cache() -> Iterator[None]:
+    """A block in which autocast casts a value each time: a cached cast would be a value of another trace."""
+    before = torch.is_autocast_cache_enabled()
+    torch.set_autocast_cache_enabled(False)
+    try:
+        yield
+    finally:
+        torch.set_autocast_cache_enabled(before)
