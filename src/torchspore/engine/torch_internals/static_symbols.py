@@ -1,8 +1,8 @@
 """Keeps torch from loading sympy and its compilers while it computes with sizes that are numbers.
 
-torch's shape kernels import functions for symbolic sizes inside of functions, at each call, also where no size is a symbol. In a block of
-`static_symbols` these imports find the objects below. They answer questions about numbers as torch's own modules do; any other question,
-and any code outside of torch, loads the real module, which answers from then on.
+torch's shape kernels import functions for symbolic sizes at each call, even if no size is a symbol. In a block of `static_symbols` these
+imports receive the objects below, which answer questions about numbers as torch's modules do. Any other question, and any code outside of
+torch, loads the real module, which `sys.modules` contains from then on.
 """
 from __future__ import annotations
 
@@ -67,15 +67,15 @@ def _are_equal(x: Any, y: Any) -> bool:
     return tuple(x) == tuple(y) if isinstance(x, (tuple, list)) else bool(x == y)
 
 
-def _same(value: Any, *_: Any, **__: Any) -> Any:
+def _unchanged(value: Any, *_: Any, **__: Any) -> Any:
     return value
 
 
-def _answer(name: str, is_known: Callable[..., bool], answer: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function `name`: it returns `answer(...)` where `is_known(...)`, and calls torch's otherwise."""
+def _answer(name: str, can_answer: Callable[..., bool], answer: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function `name`: it returns `answer(...)` where `can_answer(...)`, and calls torch's otherwise."""
 
     def ask(*arguments: Any, **keywords: Any) -> Any:
-        if is_known(*arguments, **keywords):
+        if can_answer(*arguments, **keywords):
             return answer(*arguments, **keywords)
         return getattr(load(SYMBOLIC_SHAPES), name)(*arguments, **keywords)
 
@@ -83,19 +83,19 @@ def _answer(name: str, is_known: Callable[..., bool], answer: Callable[..., Any]
 
 
 _ANSWERS: dict[str, Callable[..., Any]] = {
-    name: _answer(name, is_known, answer) for name, is_known, answer in (
-        ("guard_or_false", _are_bools, _same),
-        ("guard_or_true", _are_bools, _same),
-        ("guard_size_oblivious", _are_bools, _same),
-        ("guard_bool", _are_bools, _same),
-        ("expect_true", lambda value, *_: type(value) is bool, _same),
-        ("statically_known_true", _are_bools, _same),
+    name: _answer(name, can_answer, answer) for name, can_answer, answer in (
+        ("guard_or_false", _are_bools, _unchanged),
+        ("guard_or_true", _are_bools, _unchanged),
+        ("guard_size_oblivious", _are_bools, _unchanged),
+        ("guard_bool", _are_bools, _unchanged),
+        ("expect_true", lambda value, *_: type(value) is bool, _unchanged),
+        ("statically_known_true", _are_bools, _unchanged),
         ("statically_known_false", _are_bools, operator.not_),
-        ("guard_int", lambda value: type(value) is int, _same),
-        ("guard_scalar", _is_number, _same),
-        ("optimization_hint", lambda value, *_, **__: type(value) is int, _same),
-        ("size_hint", lambda value, *_, **__: type(value) is int, _same),
-        ("guarding_hint_or_throw", _is_int, _same),
+        ("guard_int", lambda value: type(value) is int, _unchanged),
+        ("guard_scalar", _is_number, _unchanged),
+        ("optimization_hint", lambda value, *_, **__: type(value) is int, _unchanged),
+        ("size_hint", lambda value, *_, **__: type(value) is int, _unchanged),
+        ("guarding_hint_or_throw", _is_int, _unchanged),
         ("has_hint", _is_number, lambda _: True),
         ("has_guarding_hint", _is_number, lambda _: True),
         ("is_symbolic", _is_number, lambda _: False),
@@ -114,11 +114,11 @@ _ANSWERS: dict[str, Callable[..., Any]] = {
 
 
 class _NoExpression:
-    """For `isinstance(x, sympy.Basic)`: no number and no tensor is one."""
+    """A class for `isinstance(x, sympy.Basic)`, which is False for numbers and tensors."""
 
 
 class _NoValue(RuntimeError):
-    """For `except GuardOnDataDependentSymNode`: torch raises it where a size depends on values, and then its module is loaded."""
+    """A class for `except GuardOnDataDependentSymNode`. torch raises it if a size depends on values, and its module is loaded then."""
 
 
 _OBJECTS: dict[str, dict[str, Any]] = {
@@ -130,26 +130,26 @@ _ASKERS = {
     "Basic": ("elementwise_dtypes",), "GuardOnDataDependentSymNode": ("_get_output_info_for_cache_entry", "<module>"),
     "Max": ("_is_non_overlapping_and_dense_or_false",),
 }
-"""The only code that receives these objects, by its name in torch."""
+"""The functions of torch that receive these objects, by the name of the object."""
 
-_kept: list[tuple[dict[str, Any], str, Any]] = []
+_imported_objects: list[tuple[dict[str, Any], str, Any]] = []
 """(the variables of a module, a name in a module below, the object that the module imported from it)."""
 
 
-# ---- what imports find
+# ---- the modules that imports receive
 
 class _StandIn(ModuleType):
-    """A module that answers for another, and loads it where it cannot."""
+    """A substitute for a module. It loads the module for questions that it cannot answer."""
 
     def __getattr__(self, name: str) -> Any:
         if name in ("__warningregistry__", "__wrapped__") or (name == "__path__" and self.__name__ != "sympy"):
             raise AttributeError(name)
         frame = sys._getframe(1)
-        code, known = frame.f_code, _OBJECTS[self.__name__].get(name)
-        if known is not None and code.co_filename.startswith(_TORCH) and code.co_name in _ASKERS.get(name, (code.co_name,)):
+        code, substitute = frame.f_code, _OBJECTS[self.__name__].get(name)
+        if substitute is not None and code.co_filename.startswith(_TORCH) and code.co_name in _ASKERS.get(name, (code.co_name,)):
             if code.co_name == "<module>":
-                _kept.append((frame.f_globals, name, known))
-            return known
+                _imported_objects.append((frame.f_globals, name, substitute))
+            return substitute
         real = load(self.__name__)
         if name == "__path__" and frame.f_globals.get("__name__") == "importlib._bootstrap":
             sys.meta_path.insert(0, _Loaded(real))
@@ -165,7 +165,7 @@ class _Loaded:
         self._spec: Any = None
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """Answer the import that asked for the package's path, and no later one."""
+        """Answer the import that read the package's path, and no later import."""
         if threading.get_ident() != self._thread:
             return None
         sys.meta_path.remove(self)
@@ -174,13 +174,13 @@ class _Loaded:
         return ModuleSpec(name, self)                            # type: ignore[arg-type]
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Return the module that is there."""
+        """Return the loaded module."""
         module = sys.modules[spec.name]
         self._spec = module.__spec__
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Keep the module as it is."""
+        """Leave the module unchanged."""
         module.__spec__ = self._spec
 
 
@@ -197,7 +197,7 @@ class _Options:
 
 
 class _Compiler:
-    """The attribute `torch._dynamo`, where torch would load the package."""
+    """A substitute for the attribute `torch._dynamo`, which loads the package on access."""
 
     config = _Options()
 
@@ -220,7 +220,7 @@ def _stand_ins() -> dict[str, _StandIn]:
 
 @functools.cache
 def _hidden_functions() -> tuple[Any, ...]:
-    """The shape kernels that torch hides from torch._dynamo: their wrappers load it at the first call, unless they are marked."""
+    """Return the shape kernels that torch hides from torch._dynamo. Their wrappers load it at the first call, unless they are marked."""
     wrapper = _disable_dynamo(lambda: None).__code__
     unseen = [kernel for table in torch._decomp.global_decomposition_table.values() for kernel in table.values()]
     seen, functions = set(unseen), []
@@ -238,7 +238,7 @@ def _hidden_functions() -> tuple[Any, ...]:
 # ---- the blocks
 
 class _Uses:
-    """How many blocks of each kind run."""
+    """The number of running blocks of each kind."""
 
     def __init__(self) -> None:
         self.symbols = self.kernels = 0
@@ -249,15 +249,15 @@ _USES = _Uses()
 
 
 def load(name: str) -> ModuleType:
-    """Return the real module, which imports find from now on."""
+    """Load the real module into `sys.modules` and return it."""
     with _lock:
         _remove(name)
     real = importlib.import_module(name)
     if name == SYMBOLIC_SHAPES:
-        while _kept:
-            variables, asked, known = _kept.pop()
-            for variable in [variable for variable, value in variables.items() if value is known]:
-                variables[variable] = getattr(real, asked)
+        while _imported_objects:
+            variables, name_in_module, substitute = _imported_objects.pop()
+            for variable in [variable for variable, value in variables.items() if value is substitute]:
+                variables[variable] = getattr(real, name_in_module)
     return real
 
 
@@ -295,7 +295,7 @@ def _uninstall_for_kernels() -> None:
 
 @contextmanager
 def static_symbols() -> Iterator[None]:
-    """A block in which torch loads no sympy for questions about numbers. Blocks of several threads may overlap."""
+    """A block in which torch does not load sympy for questions about numbers. Blocks of several threads may overlap."""
     with _lock:
         _USES.symbols += 1
         if _USES.symbols == 1:

@@ -1,4 +1,4 @@
-"""Our tracer of operators for static shapes, in place of torch's `make_fx`, which loads torch's compilers and sympy at its first call.
+"""A tracer of operators for static shapes. It replaces torch's `make_fx`, which loads torch's compilers and sympy at its first call.
 
 It records what `make_fx(tracing_mode="fake")` records, with torch's own fake tensors, and costs less per operator. Where an operator has
 a result whose size depends on values, the trace continues with torch's code, which gives such a size a symbol (`Recorder.admit_symbols`).
@@ -34,10 +34,11 @@ from torchspore.engine.torch_internals import static_symbols
 from torchspore.engine.torch_internals.uninterrupted_import import UninterruptedImport
 
 LIBRARIES = UninterruptedImport("torch._dynamo", "torch._inductor.config", static_symbols.SYMBOLIC_SHAPES)
-"""What torch's `make_fx` imports at its first call."""
+"""The modules that torch's `make_fx` imports at its first call."""
 
 _SHARDED = UninterruptedImport("torch.distributed.tensor")
-"""What torch's C++ imports when a kernel first asks a fake tensor for its device: before a trace, which watches what the program reads."""
+"""torch's C++ imports this module when a kernel first reads the device of a fake tensor. It is imported before a trace, because a trace
+watches the modules that the program reads."""
 
 _SET_BY_US = {
     "_allow_unsafe_data_ptr_access", "_mode_key", "_stack", "_stack_trace", "allow_fallback_kernels", "allow_meta", "allow_non_fake_inputs",
@@ -47,7 +48,7 @@ _SET_BY_US = {
 """The attributes of a fake mode that `StaticFakeMode` sets itself."""
 _SET_BY_TORCH = {step.argval for step in dis.get_instructions(FakeTensorMode.__init__) if step.opname == "STORE_ATTR"}
 _KNOWS_FAKE_MODE = _SET_BY_TORCH == _SET_BY_US
-"""Whether this version of torch sets these attributes and no others: `FakeTensorMode.__init__` loads torch's compilers for two options."""
+"""True if this version of torch sets exactly these attributes. `FakeTensorMode.__init__` loads torch's compilers to read two options."""
 
 _aten = torch.ops.aten
 _SIZES = (_aten.size.default, _aten.stride.default, _aten.storage_offset.default)
@@ -94,11 +95,11 @@ class StaticFakeMode(FakeTensorMode):
 
 _fake_dispatch: Any = FakeTensorMode.__torch_dispatch__
 StaticFakeMode.__torch_dispatch__ = getattr(_fake_dispatch, "__wrapped__", _fake_dispatch)  # type: ignore[method-assign]
-"""torch puts a loader of torch._dynamo around this method of a mode, as of classes that define it in their bodies."""
+"""torch wraps this method of a mode in a loader of torch._dynamo if the body of the class defines it, so it is set afterwards."""
 
 
 class _Converter(FakeTensorConverter):
-    """Makes fake tensors of real ones. torch's own loads torch._dynamo for each, to name its origin."""
+    """Creates fake tensors for real ones. torch's converter loads torch._dynamo to name the origin of each."""
 
     def from_real_tensor(self, fake_mode: Any, t: torch.Tensor, make_constant: bool = False, shape_env: Any = None, **options: Any) -> Any:
         if shape_env is not None or options.get("symbolic_context") is not None or not _is_plain(t):
@@ -137,7 +138,7 @@ class _Converter(FakeTensorConverter):
 
 
 _ORIGIN = object()
-"""Stands for the origin of a tensor, of which torch asks only the parts of a tensor for their names."""
+"""The origin of a tensor. torch reads names from it only for tensors that consist of several parts, which `_is_plain` excludes."""
 
 
 def _is_plain(t: torch.Tensor) -> bool:
@@ -260,13 +261,13 @@ class Recorder(proxy_tensor.ProxyTorchDispatchMode):
         return value
 
     def _of_constants(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Return the result of an operator whose operands are known."""
-        def known(value: Any) -> Any:
+        """Return the result of an operator whose operands are constants."""
+        def constant_of(value: Any) -> Any:
             slot = self.tracer.tensor_tracker.get(value) if isinstance(value, torch.Tensor) else None
             return value if slot is None else slot.constant
 
         with unset_fake_temporarily():
-            return func(*tree_map(known, args), **tree_map(known, kwargs))
+            return func(*tree_map(constant_of, args), **tree_map(constant_of, kwargs))
 
 
 Recorder.__torch_dispatch__ = Recorder._dispatch  # type: ignore[method-assign,assignment]
@@ -278,7 +279,7 @@ def _is_small(out: Any) -> bool:
 
 
 def track(out: Any, proxy: Any, tracer: Any, constant: Any = None) -> None:
-    """Note that `proxy` stands for the value `out` in the trace of a tracer."""
+    """Record that `proxy` represents the value `out` in the trace of a tracer."""
     if isinstance(out, torch.Tensor):
         tracer.tensor_tracker[out] = proxy_tensor._ProxyTensor(proxy, constant)
         proxy.node.meta["val"] = proxy_tensor.extract_val(out, include_real=proxy.node.op == "placeholder")
@@ -291,7 +292,7 @@ def track(out: Any, proxy: Any, tracer: Any, constant: Any = None) -> None:
 
 
 class Trace:
-    """A trace that runs: the tracer that writes its graph, and its fake mode, which is that of its inputs if they are fake already."""
+    """A running trace: the tracer that writes its graph, and its fake mode, which is the mode of its inputs if they are fake tensors."""
 
     def __init__(self, mode: StaticFakeMode | None = None) -> None:
         if torch.distributed.is_available():

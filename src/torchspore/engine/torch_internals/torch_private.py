@@ -106,11 +106,11 @@ def without_log_of_refusals() -> Iterator[None]:
 
 
 class _Traces(threading.local):
-    """The innermost trace of our tracer that runs in this thread; None inside of torch's `make_fx`."""
+    """The innermost trace of `static_trace` that runs in this thread; None inside of torch's `make_fx`."""
 
     running: static_trace.Trace | None = None
     is_open = False
-    """Whether torch's `make_fx` runs, which lets sizes be symbols."""
+    """True while torch's `make_fx` runs, in which sizes may be symbols."""
 
 
 _traces = _Traces()
@@ -140,7 +140,7 @@ def graph_of(function: Callable[..., list[torch.Tensor]], inputs: Sequence[torch
 
 
 def current_trace() -> tuple[Any, Any]:
-    """The tracer that writes the graph of `graph_of` that this thread makes now, and its fake mode."""
+    """Return the tracer of the innermost `graph_of` that runs in this thread, and its fake mode."""
     if _traces.running is not None:
         return _traces.running.tracer, _traces.running.mode
     tracing: Any = _proxy_tensor._CURRENT_MAKE_FX_TRACER
@@ -148,7 +148,7 @@ def current_trace() -> tuple[Any, Any]:
 
 
 def track(value: Any, proxy: Any, tracer: Any) -> None:
-    """Note that `proxy` stands for the fake tensors in `value` in the trace of a tracer."""
+    """Record that `proxy` represents the fake tensors in `value` in the trace of a tracer."""
     if _traces.running is not None and _traces.running.mode.shape_env is None:
         static_trace.track(value, proxy, tracer)
     else:
@@ -156,7 +156,7 @@ def track(value: Any, proxy: Any, tracer: Any) -> None:
 
 
 def load_for_symbols() -> None:
-    """Imports what `make_fx` and symbolic shapes do at their first use; some of it sets variables of the environment, and reads all."""
+    """Import the modules that `make_fx` and symbolic shapes import at their first use. Some read and set environment variables."""
     static_trace.LIBRARIES.finish()
     for name in ("torch._inductor.config", "torch.export._trace"):
         importlib.import_module(name)

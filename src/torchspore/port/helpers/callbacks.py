@@ -8,7 +8,7 @@ from torch import nn, optim
 
 
 class RunContext:
-    """What callbacks know of a training; it is its own `original_args()`."""
+    """The state of a training for callbacks; `original_args()` returns the object itself."""
 
     def __init__(self, network: nn.Module, optimizer: optim.Optimizer, loss_fn: Any, train_dataset: Any, epoch_num: int) -> None:
         self.network = self.train_network = network
@@ -32,7 +32,7 @@ class RunContext:
         self.is_stop_requested = True
 
     def get_stop_requested(self) -> bool:
-        """Whether the end was requested."""
+        """Return whether a callback requested the end."""
         return self.is_stop_requested
 
 

@@ -27,7 +27,7 @@ def in_single(value: Any) -> Any:
 
 
 def all_finite(values: Any) -> bool:
-    """Whether all numbers of tensors are finite."""
+    """Return whether all numbers of the tensors are finite."""
     tensors = [values] if isinstance(values, Tensor) else values
     return all(bool(torch.isfinite(tensor).all()) for tensor in tensors)
 
