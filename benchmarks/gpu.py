@@ -201,9 +201,9 @@ def _timed(step: Step, device: torch.device) -> Callable[[int], float]:
 
 def _operations(step: Step) -> int:
     """The floating-point operations of a step."""
-    from torchspore.engine.functional import flops
+    from torchspore.engine.execution import flop_counts
 
-    counter = flops.Counter()
+    counter = flop_counts.Counter()
     counter.start()
     step()
     return counter.stop()

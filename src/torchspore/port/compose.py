@@ -7,7 +7,7 @@ import re
 import sys
 from pathlib import Path
 
-from torchspore.port import helpers
+from torchspore.port import compat
 from torchspore.port.call import HELPER
 from torchspore.port.file import File, defined_names
 from torchspore.port.project import Project
@@ -46,8 +46,8 @@ class Shared:
                 if str(each) != "." and (self._project.root / init).exists() and ".".join(each.parts) not in self._needed:
                     result[init] = ""
         if self._helpers:
-            names = helpers.needed_by(self._helpers)
-            text = "\n\n\n".join(helpers.definitions()[name] for name in names)
+            names = compat.needed_by(self._helpers)
+            text = "\n\n\n".join(compat.definitions()[name] for name in names)
             imports = "\n\n".join(_grouped(*_helper_imports(_used_names(text), set(), is_helper=True)))
             path = Path(*self.package.split("."), f"{self.module}.py").as_posix()
             result[path] = f'"""Functions and layers that torch lacks."""\nfrom __future__ import annotations\n\n{imports}\n\n\n{text}\n'
@@ -60,13 +60,13 @@ def compose(
 ) -> str:
     """Join docstring, imports, definitions and helpers; in a port of several files the helpers are imported."""
     source = file.source
-    names = helpers.needed_by(rewriter.helpers)
-    early = helpers.needed_by(_needed_early(texts, set(names)))
+    names = compat.needed_by(rewriter.helpers)
+    early = compat.needed_by(_needed_early(texts, set(names)))
     taken = _all_names(source)
     renamed = {name: f"torch_{name}" if name in taken else name for name in names}
 
     def section(group: list[str]) -> str:
-        text = "\n\n\n".join(helpers.definitions()[name] for name in group)
+        text = "\n\n\n".join(compat.definitions()[name] for name in group)
         for name, new in renamed.items():
             text = re.sub(rf"(?<![.\w]){name}\b(?!=)", new, text) if name != new else text
         return text

@@ -23,7 +23,7 @@ from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.train import torch_layers
 from torchspore.modules.cell_module import as_module
-from torchspore.port import helpers
+from torchspore.port import compat
 from torchspore.port.call import HELPER
 from torchspore.port.record import ArrayOfTensor, Recorded, Recording
 from torchspore.port.rewrite import Rewriter
@@ -105,7 +105,7 @@ class Builder:
         self.modules: dict[int, torch.nn.Module] = {}
         self.namespace = {"torch": torch, "nn": torch.nn, "F": torch.nn.functional, "Any": Any}
         self.namespace.update(_typing())
-        exec("from __future__ import annotations\n" + "\n\n".join(helpers.definitions().values()), self.namespace)
+        exec("from __future__ import annotations\n" + "\n\n".join(compat.definitions().values()), self.namespace)
 
     def created(self, text: str) -> torch.nn.Module:
         """Return the Module that a call of a function of the program creates."""

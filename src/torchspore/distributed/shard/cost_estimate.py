@@ -15,7 +15,7 @@ from torchspore.distributed.shard.memory_model import bytes_of
 from torchspore.distributed.shard.pipeline_parallel.stage_assignment import ALL, stage_of
 from torchspore.distributed.shard.redistribution import CUT
 from torchspore.distributed.shard.search import costs
-from torchspore.engine.functional import flops
+from torchspore.engine.execution import flop_counts
 from torchspore.engine.split_layouts.device_mesh import Mesh
 from torchspore.engine.torch_internals import node_metadata
 from torchspore.engine.torch_internals.torch_private import is_operator
@@ -151,7 +151,7 @@ def _computing(node: Node, machine: Machine) -> float:
     if not is_operator(node.target) or any(out.alias_info and not out.alias_info.is_write for out in node.target._schema.returns):
         return 0.0
     moved = bytes_of(node) + sum(map(bytes_of, node.all_input_nodes))
-    return max(flops.of_node(node) / machine.operations, moved / machine.memory)
+    return max(flop_counts.of_node(node) / machine.operations, moved / machine.memory)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from torch.fx.node import Node
 
 from torchspore.distributed.shard import collective_nodes as nodes
 from torchspore.distributed.shard.local_graph import LocalGraph
-from torchspore.engine.functional.flops import COUNTED
+from torchspore.engine.execution.flop_counts import COUNTED
 from torchspore.engine.torch_internals import node_metadata
 from torchspore.engine.torch_internals.torch_private import is_operator
 from torchspore.graph.fx.order import dependencies, topological_order

@@ -190,7 +190,7 @@ def flops_collection(phase: str = "train") -> tuple[float, float, float, float, 
     """
     if not isinstance(phase, str):
         raise TypeError(message(f"flops_collection({short(phase)})", f"a str, got {type(phase).__name__}"))
-    from torchspore.engine.functional import flops
+    from torchspore.engine.execution import flop_counts
     from torchspore.mindspore.common.cell_phases import PHASES
 
     graphs = dispatch.graphs(PHASES.get(phase))
@@ -198,8 +198,8 @@ def flops_collection(phase: str = "train") -> tuple[float, float, float, float, 
         raise RuntimeError(message(f"flops_collection({short(phase)})", "the current_phase of a Cell that ran as a graph",
                                    hint="write flops_collection(net.current_phase) after a call of net in GRAPH_MODE"))
     ran = graphs[-1]
-    full = float(flops.of_graph(ran.unsplit_module))
-    own_share = full if ran.split is None else float(flops.of_graph(ran.split.local.module))
+    full = float(flop_counts.of_graph(ran.unsplit_module))
+    own_share = full if ran.split is None else float(flop_counts.of_graph(ran.split.local.module))
     return full, full, own_share, own_share, ran.has_open_lengths
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torchspore.base.frames import is_user_file
-from torchspore.engine.functional import flops
+from torchspore.engine.execution import flop_counts
 from torchspore.engine.torch_internals.torch_private import TELLS_PYTHON
 from torchspore.observe.profiling import annotations as marks
 from torchspore.observe.profiling import operator_names, step_breakdown
@@ -239,7 +239,7 @@ def _take_shapes(operator: Operator, event: Any, name: str) -> None:
     shapes = event.shapes()
     if not shapes:
         return
-    counted = flops.of(name, shapes, event.concrete_inputs) if name in flops.COUNTED else 0
+    counted = flop_counts.of(name, shapes, event.concrete_inputs) if name in flop_counts.COUNTED else 0
     operator.flops += counted
     if not operator.inputs:
         dtypes = event.dtypes()

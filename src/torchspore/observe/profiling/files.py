@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from torchspore.base.files import atomic_file, write_atomically
-from torchspore.engine.functional import flops
+from torchspore.engine.execution import flop_counts
 from torchspore.observe.profiling import counters, timeline
 from torchspore.observe.profiling.record import PHASES, Allocation, Operator, Record
 from torchspore.observe.profiling.totals import by_kind, by_name
@@ -161,7 +161,7 @@ def facts(record: Record, selection: FileSelection) -> dict[str, Any]:
 
 
 def _peak(record: Record) -> float:
-    return flops.peak(bool(record.kernels))
+    return flop_counts.peak(bool(record.kernels))
 
 
 def _chosen(operators: Sequence[Operator], selection: FileSelection) -> list[Operator]:

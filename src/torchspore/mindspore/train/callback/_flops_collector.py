@@ -6,7 +6,7 @@ import time
 from torchspore.base.arguments import check_bool, is_int
 from torchspore.base.text import message, short
 from torchspore.context.store import STORE
-from torchspore.engine.functional.flops import Counter
+from torchspore.engine.execution.flop_counts import Counter
 from torchspore.mindspore import log
 from torchspore.mindspore.train.callback._callback import Callback, RunContext
 

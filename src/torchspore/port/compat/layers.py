@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from torchspore.port.helpers.functions import avg_pool2d, kl_div, max_pool2d, one_hot, pad_to_keep_size, resize_bilinear
+from torchspore.port.compat.functions import avg_pool2d, kl_div, max_pool2d, one_hot, pad_to_keep_size, resize_bilinear
 
 
 class LinearWithActivation(nn.Linear):

@@ -7,8 +7,8 @@ from typing import Any
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from torchspore.port.helpers.functions import activation_named, fill_initially, pad_to_keep_size
-from torchspore.port.helpers.layers import PaddedConv1d, PaddedConv2d, PaddedConv3d, PaddedConvTranspose2d, PaddedConvTranspose3d
+from torchspore.port.compat.functions import activation_named, fill_initially, pad_to_keep_size
+from torchspore.port.compat.layers import PaddedConv1d, PaddedConv2d, PaddedConv3d, PaddedConvTranspose2d, PaddedConvTranspose3d
 
 
 class GELU(nn.GELU):
