@@ -14,153 +14,153 @@ RELEASE: Final = 0
 DEBUG: Final = 1
 
 class _JitConfig(TypedDict, total=False):
-    jit_level: Literal['O0', 'O1', 'O2']  # How much a graph is optimised.
-    infer_boost: Literal['on', 'off']  # Compiles for inference only: batch norms are folded, weights packed; training is refused.
+    jit_level: Literal['O0', 'O1', 'O2']  # The optimization level of graphs.
+    infer_boost: Literal['on', 'off']  # Compiles graphs for inference only: batch norms are folded and weights are packed.
 
 class _AoeConfig(TypedDict, total=False):
-    job_type: Literal['1', '2']  # What is tuned: '1' the entire graph, '2' its operators one by one.
+    job_type: Literal['1', '2']  # The subject of the tuning: '1' the entire graph, '2' its operators one by one.
 
 class _GpuConfig(TypedDict, total=False):
-    conv_fprop_algo: Literal['normal', 'performance', 'implicit_gemm', 'precomp_gemm', 'gemm', 'direct', 'fft', 'fft_tiling', 'winograd', 'winograd_nonfused', 'implicit_precomp_gemm']  # The algorithm of the forward pass of convolutions: the library's guess, the fastest in a trial, or one by name.
-    conv_dgrad_algo: Literal['normal', 'performance', 'algo_0', 'algo_1', 'fft', 'fft_tiling', 'winograd', 'winograd_nonfused']  # The algorithm of a convolution's gradient with respect to its input.
-    conv_wgrad_algo: Literal['normal', 'performance', 'algo_0', 'algo_1', 'algo_3', 'fft', 'fft_tiling', 'winograd_nonfused']  # The algorithm of a convolution's gradient with respect to its weight.
-    conv_allow_tf32: bool  # Whether convolutions of float32 may use TF32, which is faster and keeps 10 bits of the fraction.
-    matmul_allow_tf32: bool  # Whether matrix products of float32 may use TF32.
+    conv_fprop_algo: Literal['normal', 'performance', 'implicit_gemm', 'precomp_gemm', 'gemm', 'direct', 'fft', 'fft_tiling', 'winograd', 'winograd_nonfused', 'implicit_precomp_gemm']  # The algorithm for the forward pass of convolutions: the library's choice (normal), the fastest one in a trial (performance), or an algorithm by name.
+    conv_dgrad_algo: Literal['normal', 'performance', 'algo_0', 'algo_1', 'fft', 'fft_tiling', 'winograd', 'winograd_nonfused']  # The algorithm for the gradient of a convolution with respect to its input.
+    conv_wgrad_algo: Literal['normal', 'performance', 'algo_0', 'algo_1', 'algo_3', 'fft', 'fft_tiling', 'winograd_nonfused']  # The algorithm for the gradient of a convolution with respect to its weight.
+    conv_allow_tf32: bool  # Allows TF32 for convolutions of float32.
+    matmul_allow_tf32: bool  # Allows TF32 for matrix products of float32.
 
 class _AscendConfig(TypedDict, total=False):
-    precision_mode: Literal['force_fp16', 'allow_fp32_to_fp16', 'allow_mix_precision', 'must_keep_origin_dtype', 'force_fp32', 'allow_fp32_to_bf16', 'allow_mix_precision_fp16', 'allow_mix_precision_bf16']  # Which operators compute in another dtype than the program's, in both modes and on every device.
-    jit_compile: bool  # Whether the levels O1 and O2 may generate and compile kernels, on every device; False uses existing ones and compiles nothing.
-    atomic_clean_policy: Literal[0, 1]  # Whether the memory of operators that accumulate in place is cleared all at once (0) or separately (1).
-    matmul_allow_hf32: bool  # Whether matrix products of float32 may use HF32, which is faster and less precise.
-    conv_allow_hf32: bool  # Whether convolutions of float32 may use HF32.
-    exception_dump: Literal['0', '1', '2']  # What is written to `save_dump_path` when an operator fails, on every device: '0' nothing, '1' its inputs and outputs, '2' its inputs.
+    precision_mode: Literal['force_fp16', 'allow_fp32_to_fp16', 'allow_mix_precision', 'must_keep_origin_dtype', 'force_fp32', 'allow_fp32_to_bf16', 'allow_mix_precision_fp16', 'allow_mix_precision_bf16']  # The operators that compute in another dtype than the program's, in both modes and on every device.
+    jit_compile: bool  # Allows the levels O1 and O2 to generate and compile kernels, on every device.
+    atomic_clean_policy: Literal[0, 1]  # Clears the memory of operators that accumulate in place for all of them at once (0) or separately (1).
+    matmul_allow_hf32: bool  # Allows HF32 for matrix products of float32.
+    conv_allow_hf32: bool  # Allows HF32 for convolutions of float32.
+    exception_dump: Literal['0', '1', '2']  # The values that are written to `save_dump_path` when an operator fails, on every device: '0' none, '1' its inputs and outputs, '2' its inputs.
     op_precision_mode: str  # A file that sets the precision of single operators.
-    op_debug_option: Literal['oom']  # 'oom' checks that operators stay inside their memory.
+    op_debug_option: Literal['oom']  # 'oom' checks that operators access only their memory.
     ge_options: dict[str, Any]  # Options that are passed unchanged to the graph engine of the device.
     parallel_speed_up_json_path: str | None  # A JSON file with switches for parallel training; each switch is a separate option.
-    host_scheduling_max_threshold: int  # The largest number of kernels of a static graph for which they are launched one by one.
-    hccl_watchdog: bool  # Whether a thread monitors the collectives and ends the program when one has failed.
-    topo_order: dict[str, Any]  # In which order the operators of a graph run, by the graph's name.
-    cur_step_num: int  # The number of the current step of a training with ModelCheckpoint, which compares it with `last_triggered_step`.
-    save_checkpoint_steps: int  # After how many steps ModelCheckpoint saves.
+    host_scheduling_max_threshold: int  # The number of kernels up to which the kernels of a static graph are launched one by one.
+    hccl_watchdog: bool  # Starts a thread that monitors collectives and ends the program when one has failed.
+    topo_order: dict[str, Any]  # The order in which the operators of each graph run, by the graph's name.
+    cur_step_num: int  # The number of the current training step, which ModelCheckpoint compares with `last_triggered_step`.
+    save_checkpoint_steps: int  # The number of steps after which ModelCheckpoint saves.
     last_triggered_step: int  # The step after which ModelCheckpoint last saved.
-    need_ckpt: bool  # Whether the training that runs writes checkpoints: True from its first step to its last if it has a ModelCheckpoint.
+    need_ckpt: bool  # True if the current training writes checkpoints: from its first step to its last, if it has a ModelCheckpoint.
 
 class _StrategyCkptConfig(TypedDict, total=False):
-    load_file: str  # The file that strategies are read from.
-    save_file: str  # The file that strategies are written to; its directory is created when the option is set.
-    only_trainable_params: bool  # Leaves out parameters that are not trained.
+    load_file: str  # The file from which strategies are read.
+    save_file: str  # The file to which strategies are written.
+    only_trainable_params: bool  # Omits parameters that are not trained.
 
 class _ParallelOptimizerConfig(TypedDict, total=False):
     gradient_accumulation_shard: bool  # Also shards gradients that are summed over several steps.
     parallel_optimizer_threshold: int  # Parameters smaller than this many KB are not sharded.
-    optimizer_weight_shard_size: int  # The largest group across which a weight is sharded; -1 for no limit.
-    optimizer_level: Literal['level1', 'level2', 'level3']  # What is sharded: level1 weights and the optimizer's state, level2 also gradients, level3 weights again after the forward pass.
+    optimizer_weight_shard_size: int  # The size of the largest group across which a weight is sharded; -1 means no limit.
+    optimizer_level: Literal['level1', 'level2', 'level3']  # The values that are sharded: level1 weights and the optimizer's state, level2 also gradients.
 
 class _CommFusion(TypedDict, total=False):
-    openstate: bool  # Whether collectives are merged at all.
-    allreduce: dict[str, Any]  # How sums of gradients are merged.
-    allgather: dict[str, Any]  # How gathers of weights are merged.
-    reducescatter: dict[str, Any]  # How reduce-scatter operations are merged, which sum and leave each process its part.
+    openstate: bool  # Enables the merging of collectives.
+    allreduce: dict[str, Any]  # The way in which sums of gradients are merged.
+    allgather: dict[str, Any]  # The way in which gathers of weights are merged.
+    reducescatter: dict[str, Any]  # The way in which reduce-scatter operations are merged.
 
 class _PipelineConfig(TypedDict, total=False):
-    pipeline_interleave: bool  # Whether one device has several pieces that are not adjacent.
+    pipeline_interleave: bool  # Assigns several segments that are not adjacent to each device.
     pipeline_scheduler: Literal['1f1b', 'gpipe', 'seqpipe', 'seqvpp', 'seqsmartvpp', 'zero_bubble_v']  # The order of forward and backward passes.
 
 class _OffloadConfig(TypedDict, total=False):
-    offload_param: Literal['cpu', 'disk']  # Where the state of optimizers is stored between two steps.
-    offload_checkpoint: Literal['cpu', 'disk']  # Where values for the backward pass are stored; by default the engine chooses.
+    offload_param: Literal['cpu', 'disk']  # The storage for the state of optimizers between two steps.
+    offload_checkpoint: Literal['cpu', 'disk']  # The storage for values that the backward pass needs; by default the engine chooses.
     offload_path: str  # The directory on disk.
-    offload_cpu_size: str  # How much memory of the host may be used.
-    offload_disk_size: str  # How much of the disk may be used; values beyond it stay in memory.
-    enable_aio: bool  # Reads and writes the disk while other work continues.
-    aio_block_size: str  # How much is read or written at a time.
-    aio_queue_depth: int  # How many reads, and how many writes, may wait.
-    enable_pinned_mem: bool  # Pins the host's memory, so that copies to the device are faster.
-    auto_offload: bool  # The engine decides which values move and when.
+    offload_cpu_size: str  # The maximum amount of host memory.
+    offload_disk_size: str  # The maximum amount of disk space; further values stay in memory.
+    enable_aio: bool  # Reads from and writes to disk while other work continues.
+    aio_block_size: str  # The size of one read or write.
+    aio_queue_depth: int  # The maximum number of waiting reads, and of waiting writes.
+    enable_pinned_mem: bool  # Pins host memory, so that copies to the device are faster.
+    auto_offload: bool  # Lets the engine decide which values move and when.
     host_mem_block_size: str  # The step size by which the pool of host memory grows.
-    cpu_ratio: float  # The fraction of the host's memory that may be used.
-    hbm_ratio: float  # The fraction of the device's memory in use before values move.
+    cpu_ratio: float  # The maximum fraction of host memory.
+    hbm_ratio: float  # The fraction of the device's memory that is filled before values move.
 
 class _Context(TypedDict, total=False):
-    device_target: Literal['CPU', 'GPU', 'Ascend', 'Davinci']  # The device on which Tensors are placed and operators run.
-    device_id: int  # Which of the host's accelerators this process uses.
-    max_device_memory: str  # The most memory that Tensors may use on the device, in GB of 2**30 bytes; exceeding it is an error that names the largest values.
-    variable_memory_max_size: str  # An older spelling of `max_device_memory`, in whole GB, used if that is not set.
-    mempool_block_size: str  # The step size by which the pool of device memory grows, in PyNative mode and at the jit levels O0 and O1; never more than `max_device_memory`.
-    op_timeout: int  # The longest that one operator, or one step of a data pipeline, may run before the program is ended: what hangs is named, all threads are written down, the children are ended, and the exit code is 124.
-    runtime_num_threads: int  # The number of threads that CPU kernels may use.
-    inter_op_parallel_num: int  # How many operators of a graph may run at the same time, on CPU threads, where that is faster.
-    memory_optimize_level: Literal['O0', 'O1']  # O0 optimises speed, O1 memory: an optimizer's steps run as soon as their gradients are ready, and forward values that are cheap for their size are recomputed for the backward pass.
-    memory_offload: Literal['ON', 'OFF']  # Whether idle data moves out of the device's memory until it is needed: to the host's memory, on the CPU to disk.
-    mode: Literal[0, 1]  # Whether a Cell runs operator by operator (PYNATIVE_MODE) or as one captured graph (GRAPH_MODE).
-    deterministic: Literal['ON', 'OFF']  # Whether equal inputs give equal bits in every run.
+    device_target: Literal['CPU', 'GPU', 'Ascend', 'Davinci']  # The device that stores Tensors and runs operators.
+    device_id: int  # The index of the accelerator that this process uses.
+    max_device_memory: str  # The maximum memory for Tensors on the device, in GB of 2**30 bytes.
+    variable_memory_max_size: str  # An older form of `max_device_memory`, in an integral number of GB.
+    mempool_block_size: str  # The step size by which the pool of device memory grows, in PyNative mode and at the jit levels O0 and O1.
+    op_timeout: int  # The maximum time that one operator, or one step of a data pipeline, may run.
+    runtime_num_threads: int  # The number of threads that CPU kernels may use, at most one per core.
+    inter_op_parallel_num: int  # The number of operators of a graph that may run at the same time on CPU threads, where this is faster.
+    memory_optimize_level: Literal['O0', 'O1']  # Optimizes graphs for speed (O0) or memory (O1).
+    memory_offload: Literal['ON', 'OFF']  # Moves idle data out of the device's memory until it is needed: to host memory, and on the CPU to disk.
+    mode: Literal[0, 1]  # Runs each Cell operator by operator (PYNATIVE_MODE) or as one captured graph (GRAPH_MODE).
+    deterministic: Literal['ON', 'OFF']  # Selects kernels that compute equal bits from equal inputs in every run.
     pynative_synchronize: bool  # Waits for each operator, so that an error appears at the line that caused it.
-    max_call_depth: int  # How deep calls of Cells and functions may nest while a graph is captured.
-    check_bprop: bool  # Checks that a Cell's own bprop gives gradients of the shape and dtype of its inputs.
+    max_call_depth: int  # The maximum depth of nested calls of Cells and functions while a graph is captured.
+    check_bprop: bool  # Checks that the bprop method of a Cell returns gradients with the shapes and dtypes of its inputs.
     grad_for_scalar: bool  # Allows gradients with respect to Python numbers.
-    enable_reduce_precision: bool  # Lets an operator run in a lower precision if the device lacks the requested one.
-    enable_auto_mixed_precision: bool  # Mixed precision for the whole program: the policy allow_mix_precision of `precision_mode`, if that is not set.
-    enable_sparse: bool  # Gradients of gathers along axis 0 of a Parameter (nn.Embedding, ops.gather, ops.Gather) are RowTensors; those of nn.EmbeddingLookup and ops.SparseGatherV2 always are.
-    support_binary: bool  # Stores the source of Cells where a compiled .pyc or .so looks for it, so that Graph mode can read it.
-    jit_syntax_level: Literal[0, 1, 2]  # How much Python is allowed in compiled code.
-    jit_config: _JitConfig  # How Cells and jit functions are compiled.
-    jit_level: Literal['O0', 'O1', 'O2']  # How much a graph is optimised.
-    infer_boost: Literal['on', 'off']  # Compiles for inference only: batch norms are folded, weights packed; training is refused.
-    exec_order: Literal['bfs', 'dfs']  # In which order the operators of a graph run: layer by layer, or each branch to its end.
+    enable_reduce_precision: bool  # Lets an operator run in a lower precision if the device does not support the requested one.
+    enable_auto_mixed_precision: bool  # Enables mixed precision for the complete program: the policy allow_mix_precision of `precision_mode`, if `precision_mode` is not set.
+    enable_sparse: bool  # Computes gradients of gathers along axis 0 of a Parameter (nn.Embedding, ops.gather, ops.Gather) as RowTensors.
+    support_binary: bool  # Stores the source of Cells in the program, so that Graph mode can convert Cells of a compiled .pyc or .so.
+    jit_syntax_level: Literal[0, 1, 2]  # The Python syntax that compiled code may use.
+    jit_config: _JitConfig  # Settings for the compilation of Cells and jit functions.
+    jit_level: Literal['O0', 'O1', 'O2']  # The optimization level of graphs.
+    infer_boost: Literal['on', 'off']  # Compiles graphs for inference only: batch norms are folded and weights are packed.
+    exec_order: Literal['bfs', 'dfs']  # The order in which the operators of a graph run: layer by layer (bfs), or each branch to its end (dfs).
     enable_compile_cache: bool  # Stores compiled graphs on disk and reuses them while the program's source stays the same.
     compile_cache_path: str  # The directory of compiled graphs; by default the working directory.
     save_compile_cache: bool  # Always compiles, and stores the compiled graphs on disk.
     load_compile_cache: bool  # Uses compiled graphs from disk without checking whether the source has changed.
     enable_graph_kernel: bool  # Fuses adjacent operators of a graph into generated kernels, controlled by `opt_level` of `graph_kernel_flags`, by default 2.
-    graph_kernel_flags: str  # Details of the fusion of operators.
-    auto_tune_mode: Literal['NO_TUNE', 'RL', 'GA', 'RL,GA', 'GA,RL']  # Searches for the fastest form of each graph while it is compiled: by reinforcement learning, by a genetic algorithm, or by both, in the order written.
+    graph_kernel_flags: str  # Settings for the fusion of operators.
+    auto_tune_mode: Literal['NO_TUNE', 'RL', 'GA', 'RL,GA', 'GA,RL']  # Searches for the fastest form of each graph during compilation: by reinforcement learning (RL), by a genetic algorithm (GA), or by both in the given order.
     aoe_tune_mode: Literal['online', 'offline']  # Searches for the fastest form of each graph when it is compiled (online), or saves the graphs for `torchspore tune` (offline).
-    aoe_config: _AoeConfig  # Details of the tuner.
-    save_graphs: bool | Literal[0, 1, 2, 3]  # How much is written about each compiled graph: 0 nothing, 1 the main stages and a page to view them, 2 also the steps of the back end and each branch and loop, 3 also every pass, and drawings of all.
+    aoe_config: _AoeConfig  # Settings of the tuner.
+    save_graphs: bool | Literal[0, 1, 2, 3]  # The amount of information that is written about each compiled graph: 0 nothing, 1 the main stages and a page to view them, 2 also the steps of the back end and each branch and loop, 3 also every pass and drawings of all stages.
     save_graphs_path: str  # The directory for the files of `save_graphs`; it is created when the option is set.
-    print_file_path: str  # The file that ops.Print writes to instead of the screen; `parse_print` reads it.
+    print_file_path: str  # The file to which ops.Print writes instead of the screen; `parse_print` reads it.
     env_config_path: str  # A JSON file that configures the recorder of running data and the reuse of memory.
-    precompile_only: bool  # Compiles in Graph mode and does not run; the call returns None.
-    reserve_class_name_in_scope: bool  # Whether the names of a graph's nodes contain the class of each Cell next to its attribute name.
-    debug_level: Literal[0, 1]  # How much a compiled graph records about its origin: DEBUG records more and compiles more slowly.
-    enable_dump: bool  # Writes the inputs and outputs of each operator to files in `save_dump_path`, in both modes and on every device; the file that MINDSPORE_DUMP_CONFIG names sets the details.
+    precompile_only: bool  # Compiles calls in Graph mode without running them; they return None.
+    reserve_class_name_in_scope: bool  # Adds the class of each Cell to its attribute name in the names of a graph's nodes.
+    debug_level: Literal[0, 1]  # The amount of information that a compiled graph records about its origin.
+    enable_dump: bool  # Writes the inputs and outputs of each operator to files in `save_dump_path`, in both modes and on every device.
     save_dump_path: str  # The directory for the files of `enable_dump`.
     enable_profiling: bool  # Collects the data that `profiling_options` requests while the program runs, and writes it at the end.
-    profiling_options: str  # The subjects of the profile, and its folder.
-    gpu_config: _GpuConfig  # Details of the GPU's kernels.
-    conv_fprop_algo: Literal['normal', 'performance', 'implicit_gemm', 'precomp_gemm', 'gemm', 'direct', 'fft', 'fft_tiling', 'winograd', 'winograd_nonfused', 'implicit_precomp_gemm']  # The algorithm of the forward pass of convolutions: the library's guess, the fastest in a trial, or one by name.
-    conv_dgrad_algo: Literal['normal', 'performance', 'algo_0', 'algo_1', 'fft', 'fft_tiling', 'winograd', 'winograd_nonfused']  # The algorithm of a convolution's gradient with respect to its input.
-    conv_wgrad_algo: Literal['normal', 'performance', 'algo_0', 'algo_1', 'algo_3', 'fft', 'fft_tiling', 'winograd_nonfused']  # The algorithm of a convolution's gradient with respect to its weight.
-    conv_allow_tf32: bool  # Whether convolutions of float32 may use TF32, which is faster and keeps 10 bits of the fraction.
-    matmul_allow_tf32: bool  # Whether matrix products of float32 may use TF32.
-    disable_format_transform: bool  # Keeps images in NCHW order in memory, where graphs of level O1 and O2 would otherwise use NHWC if that is faster.
-    ascend_config: _AscendConfig  # Details of Ascend devices.
-    hccl_watchdog: bool  # Whether a thread monitors the collectives and ends the program when one has failed.
-    topo_order: dict[str, Any]  # In which order the operators of a graph run, by the graph's name.
-    cur_step_num: int  # The number of the current step of a training with ModelCheckpoint, which compares it with `last_triggered_step`.
-    save_checkpoint_steps: int  # After how many steps ModelCheckpoint saves.
+    profiling_options: str  # The contents of the profile, and its folder.
+    gpu_config: _GpuConfig  # Settings of the GPU's kernels.
+    conv_fprop_algo: Literal['normal', 'performance', 'implicit_gemm', 'precomp_gemm', 'gemm', 'direct', 'fft', 'fft_tiling', 'winograd', 'winograd_nonfused', 'implicit_precomp_gemm']  # The algorithm for the forward pass of convolutions: the library's choice (normal), the fastest one in a trial (performance), or an algorithm by name.
+    conv_dgrad_algo: Literal['normal', 'performance', 'algo_0', 'algo_1', 'fft', 'fft_tiling', 'winograd', 'winograd_nonfused']  # The algorithm for the gradient of a convolution with respect to its input.
+    conv_wgrad_algo: Literal['normal', 'performance', 'algo_0', 'algo_1', 'algo_3', 'fft', 'fft_tiling', 'winograd_nonfused']  # The algorithm for the gradient of a convolution with respect to its weight.
+    conv_allow_tf32: bool  # Allows TF32 for convolutions of float32.
+    matmul_allow_tf32: bool  # Allows TF32 for matrix products of float32.
+    disable_format_transform: bool  # Stores images in NCHW order.
+    ascend_config: _AscendConfig  # Settings of Ascend devices.
+    hccl_watchdog: bool  # Starts a thread that monitors collectives and ends the program when one has failed.
+    topo_order: dict[str, Any]  # The order in which the operators of each graph run, by the graph's name.
+    cur_step_num: int  # The number of the current training step, which ModelCheckpoint compares with `last_triggered_step`.
+    save_checkpoint_steps: int  # The number of steps after which ModelCheckpoint saves.
     last_triggered_step: int  # The step after which ModelCheckpoint last saved.
-    need_ckpt: bool  # Whether the training that runs writes checkpoints: True from its first step to its last if it has a ModelCheckpoint.
-    recompute_comm_overlap: str | bool  # Which collectives run while the forward pass is recomputed.
-    matmul_grad_comm_overlap: str | bool  # Which collectives run while the gradients of matrix products are computed.
-    pp_1f1b_overlap: str | bool  # Which collectives of a pipeline's forward and backward passes overlap with each other's computing.
+    need_ckpt: bool  # True if the current training writes checkpoints: from its first step to its last, if it has a ModelCheckpoint.
+    recompute_comm_overlap: str | bool  # The collectives that run while the forward pass is recomputed.
+    matmul_grad_comm_overlap: str | bool  # The collectives that run while the gradients of matrix products are computed.
+    pp_1f1b_overlap: str | bool  # The collectives of a pipeline's forward and backward passes that overlap with the computation of the other pass.
     enable_task_opt: bool  # Launches fewer and larger pieces of work on the device.
     enable_grad_comm_opt: bool  # Overlaps the collectives of gradients with the backward pass.
     enable_opt_shard_comm_opt: bool  # Overlaps the gathering of sharded weights with the forward pass.
     enable_concat_eliminate_opt: bool  # Removes concatenations that only undo a split.
-    enable_begin_end_inline_opt: bool  # Moves the first and last pieces of a graph into their callers.
-    compute_communicate_fusion_level: int  # Which passes fuse computing with collectives: 0 none, 1 forward, 2 backward, 3 both.
-    dataset_broadcast_opt_level: int  # Whether one process of a stage or of a model group reads the data and sends it to the others: 0 none, 1, 2, or 3 for both.
+    enable_begin_end_inline_opt: bool  # Moves the first and last parts of a graph into their callers.
+    compute_communicate_fusion_level: int  # The passes that fuse computation with collectives: 0 none, 1 forward, 2 backward, 3 both.
+    dataset_broadcast_opt_level: int  # Lets one process of a stage or of a model group read the data and send it to the others: 0 neither, 1 or 2 one of them, 3 both.
     bias_add_comm_swap: bool  # Adds a bias after the collective instead of before it.
-    recompute_allgather_overlap_fagrad: bool  # Gathers for the recomputed forward pass while attention's gradient is computed.
+    recompute_allgather_overlap_fagrad: bool  # Runs the gathers of the recomputed forward pass while the gradient of attention is computed.
     interleaved_matmul_comm: bool  # Splits matrix products in two, so that one half is sent while the other is computed.
     interleaved_layernorm_comm: bool  # Splits layer normalisations in two, so that one half is sent while the other is computed.
-    enable_allreduce_slice_to_reducescatter: bool  # Replaces a reduction whose result is sliced immediately by a reduce-scatter.
+    enable_allreduce_slice_to_reducescatter: bool  # Replaces a reduction whose result is immediately sliced with a reduce-scatter.
     enable_interleave_split_concat_branch: bool  # Interleaves the branches between a split and a concatenation.
     enable_interleave_parallel_branch: bool  # Interleaves branches of the graph that do not depend on each other.
-    enable_offloading_packed_experts: bool  # Keeps the weights of experts on the host until they are needed.
-    enable_flash_attention_load_balance: bool  # Gives every process an equal share of causal attention.
+    enable_offloading_packed_experts: bool  # Stores the weights of experts on the host until they are needed.
+    enable_flash_attention_load_balance: bool  # Assigns an equal share of causal attention to every process.
     aoe_job_type: Literal['1', '2']  # The member `job_type` of `aoe_config`.
 
 def set_context(**kwargs: Unpack[_Context]) -> None: ...
@@ -346,41 +346,41 @@ def get_context(attr_key: Literal['aoe_job_type']) -> Literal['1', '2']: ...
 
 class _AutoParallelContext(TypedDict, total=False):
     device_num: int  # The number of devices that take part.
-    global_rank: int  # The number of this process among those that take part.
-    parallel_mode: Literal['stand_alone', 'data_parallel', 'hybrid_parallel', 'semi_auto_parallel', 'auto_parallel']  # How the work is split: not at all, by the batch, by hand, by strategies of single operators, or by strategies from a search.
+    global_rank: int  # The rank of this process.
+    parallel_mode: Literal['stand_alone', 'data_parallel', 'hybrid_parallel', 'semi_auto_parallel', 'auto_parallel']  # The way in which work is split: not at all, by the batch, by hand, by strategies of single operators, or by strategies from a search.
     gradients_mean: bool  # Divides the summed gradients by the number of processes.
     gradient_fp32_sync: bool  # Sums gradients in float32, also those of float16.
-    loss_repeated_mean: bool  # Takes the mean in the backward pass of a computation that several devices repeat.
-    parameter_broadcast: bool  # Sends the parameters of process 0 to all others before training begins.
-    search_mode: Literal['recursive_programming', 'dynamic_programming', 'sharding_propagation']  # How strategies are searched: fast by a formula, slowly by costs, or by propagating the few that the program sets.
+    loss_repeated_mean: bool  # Computes the mean in the backward pass of a computation that several devices repeat.
+    parameter_broadcast: bool  # Sends the parameters of process 0 to all other processes before training begins.
+    search_mode: Literal['recursive_programming', 'dynamic_programming', 'sharding_propagation']  # The search for strategies: fast by a formula (recursive_programming), slower by costs (dynamic_programming), or by propagating the strategies that the program sets (sharding_propagation).
     sharding_propagation: bool  # Propagates the few strategies that the program sets to all operators.
-    strategy_ckpt_config: _StrategyCkptConfig  # The files that strategies are read from and written to; .json is JSON, everything else protobuf.
-    group_ckpt_save_file: str  # The file that the groups of processes are written to; its directory is created when the option is set.
-    full_batch: bool  # Every process reads the full batch and uses its own part of it.
-    dataset_strategy: Literal['data_parallel', 'full_batch'] | tuple[tuple[int, ...], ...] | tuple[Any, ...]  # How the dataset's outputs are split across the devices: by the batch, not at all, or axis by axis.
-    enable_alltoall: bool  # Changes one sharding into another by all-to-all where that is possible, otherwise by gathering and slicing.
-    communi_parallel_mode: Literal['all_group_parallel', 'same_server_group_parallel', 'no_group_parallel']  # Which groups of processes may exchange at the same time.
-    force_fp32_communication: bool  # Sums in float32 in every collective that sums.
-    dump_local_norm: bool  # Writes the norm of each parameter's local gradient, before it is summed.
-    dump_local_norm_path: str  # The directory for what `dump_local_norm` writes.
-    dump_device_local_norm: bool  # Writes the norm of all gradients of this device, before they are summed.
-    auto_parallel_new_interface: bool  # MindSpore's AutoParallel class sets it for itself.
-    init_param_in_compile: bool  # Initializes Parameters while the graph is compiled, each device its part, with the values that they would have at once.
-    grad_accumulation_step: int  # After how many steps the summed gradients are applied.
+    strategy_ckpt_config: _StrategyCkptConfig  # The files for reading and writing strategies.
+    group_ckpt_save_file: str  # The file to which the groups of processes are written.
+    full_batch: bool  # Lets every process read the full batch and use its part of it.
+    dataset_strategy: Literal['data_parallel', 'full_batch'] | tuple[tuple[int, ...], ...] | tuple[Any, ...]  # The split of the dataset's outputs across the devices: by the batch, not at all, or axis by axis.
+    enable_alltoall: bool  # Uses all-to-all to change one layout into another where this is possible.
+    communi_parallel_mode: Literal['all_group_parallel', 'same_server_group_parallel', 'no_group_parallel']  # The groups of processes that may exchange at the same time.
+    force_fp32_communication: bool  # Computes sums of collectives in float32.
+    dump_local_norm: bool  # Writes the norm of each parameter's local gradient before the gradients are summed.
+    dump_local_norm_path: str  # The directory for the files of `dump_local_norm`.
+    dump_device_local_norm: bool  # Writes the norm of all gradients of this device before they are summed.
+    auto_parallel_new_interface: bool  # An internal option of MindSpore's AutoParallel class.
+    init_param_in_compile: bool  # Initializes Parameters while the graph is compiled.
+    grad_accumulation_step: int  # The number of steps after which the summed gradients are applied.
     enable_parallel_optimizer: bool  # Shards the optimizer's state and its work across the processes that have the same parameters.
-    parallel_optimizer_config: _ParallelOptimizerConfig  # Details of `enable_parallel_optimizer`.
-    optimizer_weight_shard_size: int  # The largest group across which a weight is sharded; -1 for no limit.
+    parallel_optimizer_config: _ParallelOptimizerConfig  # Settings of `enable_parallel_optimizer`.
+    optimizer_weight_shard_size: int  # The size of the largest group across which a weight is sharded; -1 means no limit.
     optimizer_weight_shard_aggregated_save: bool  # Writes full weights into checkpoints instead of the shards.
     all_reduce_fusion_config: list[int]  # The indices at which the list of gradients is split into groups that are summed together.
-    comm_fusion: _CommFusion  # Which collectives are merged into larger ones: by 64 MB, by a size in MB, or at the specified indices.
+    comm_fusion: _CommFusion  # The way in which collectives are merged into larger ones: up to 64 MB, up to a size in MB, or at the specified indices.
     pipeline_stages: int  # The number of stages into which the devices are divided; each Cell names its stage.
-    pipeline_segments: int  # The number of segments of the network that each stage of a pipeline runs by turns.
+    pipeline_segments: int  # The number of segments of the network that each stage of a pipeline runs in turn.
     pipeline_result_broadcast: bool  # Sends the result of the last stage to all stages.
     auto_pipeline: bool  # Chooses the number of stages, up to `pipeline_stages`.
-    pipeline_config: _PipelineConfig  # The order in which a pipeline runs its pieces.
-    mirror_mean: bool  # The first name of `gradients_mean`.
-    cast_before_mirror: bool  # The first name of `gradient_fp32_sync`.
-    auto_parallel_search_mode: Literal['recursive_programming', 'dynamic_programming', 'sharding_propagation']  # The first name of `search_mode`.
+    pipeline_config: _PipelineConfig  # The order in which a pipeline runs its parts.
+    mirror_mean: bool  # The earlier name of `gradients_mean`.
+    cast_before_mirror: bool  # The earlier name of `gradient_fp32_sync`.
+    auto_parallel_search_mode: Literal['recursive_programming', 'dynamic_programming', 'sharding_propagation']  # The earlier name of `search_mode`.
     strategy_ckpt_load_file: str  # The member `load_file` of `strategy_ckpt_config`.
     strategy_ckpt_save_file: str  # The member `save_file` of `strategy_ckpt_config`.
 
@@ -471,7 +471,7 @@ def get_auto_parallel_context(attr_key: Literal['strategy_ckpt_save_file']) -> s
 
 class _PsContext(TypedDict, total=False):
     enable_ps: bool  # Trains with parameters on server processes.
-    config_file_path: str  # A JSON file with the certificates of `enable_ssl`, how servers recover after a fault, and time limits.
+    config_file_path: str  # A JSON file with the certificates of `enable_ssl`, the recovery of servers after a fault, and time limits.
     enable_ssl: bool  # Encrypts the traffic between the processes; both sides verify the certificate of the other.
     client_password: str  # The password of the client's key; it cannot be read back.
     server_password: str  # The password of the server's key; it cannot be read back.
@@ -479,7 +479,7 @@ class _PsContext(TypedDict, total=False):
     server_num: int  # The number of servers.
     scheduler_ip: str  # The address of the scheduler.
     scheduler_port: int  # The port of the scheduler.
-    scheduler_manage_port: int  # The port on which the scheduler answers questions about the job by HTTP: /state and /nodes.
+    scheduler_manage_port: int  # The port on which the scheduler answers HTTP requests about the job: /state and /nodes.
     ms_role: Literal['MS_NOT_PS', 'MS_SCHED', 'MS_WORKER', 'MS_PSERVER', 'MS_SERVER']  # The role of this process: scheduler, worker or server.
     server_mode: Literal['PARAMETER_SERVER']  # The kind of service that the servers run.
 

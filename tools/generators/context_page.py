@@ -23,9 +23,10 @@ def reference() -> str:
     """Gives docs/reference/context.md."""
     lines = [
         FIRST_LINE, "", "# The context", "",
-        f"{page.summary()} `torchspore explain` says so of each, and `TORCHSPORE_STRICT=1` refuses what does not act.", "",
-        "For each option the first of these wins: `TORCHSPORE_FORCE_<OPTION>` (and `TORCHSPORE_DEVICE`), the code, MindSpore's own "
-        "environment variable, the TOML file that `TORCHSPORE_CONTEXT` names, the default.", "",
+        f"{page.summary()} `torchspore explain` prints the outcome of each option. With `TORCHSPORE_STRICT=1` an option without an effect "
+        "raises an error.", "",
+        "The first of these sources that sets an option wins: `TORCHSPORE_FORCE_<OPTION>` (and `TORCHSPORE_DEVICE`), the code, MindSpore's "
+        "environment variable, the TOML file that `TORCHSPORE_CONTEXT` names, and the default.", "",
     ]
     for api, setter in SETTERS.items():
         lines += [f"## {setter}, {GETTERS[api]}", "", *_table(api), ""]
@@ -46,12 +47,12 @@ def _items(api: str) -> list[Option | Alias]:
 
 
 def _table(api: str) -> Iterator[str]:
-    yield "| option | values | default | acts |"
+    yield "| option | values | default | effect |"
     yield "|---|---|---|---|"
     for item in _items(api):
         facts = dict(page.facts(item))
         values = facts.get("values") or f"as {facts['the same as']}"
-        acts = {page.ACTS: "yes", page.IDLE: "means nothing here"}.get(page.state(item), "not yet")
+        acts = {page.ACTS: "yes", page.IDLE: "none"}.get(page.state(item), "not yet")
         cells = [f"`{_title(item)}`", values, facts.get("default", ""), acts]
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 

@@ -11,9 +11,9 @@ HEAD = """<!-- Written by tools/packages --write; run it again instead of editin
 
 # Packages, unmodified
 
-Packages of MindSpore's ecosystem as they come from PyPI, run on torchspore's CPU by `.venv/bin/python tools/packages --write`.
-A row's time is that of building, running and, where it says so, training; MindSpore's logits were computed with the same weights, carried
-over by `.ckpt`.
+Packages of MindSpore's ecosystem, unmodified, as published on PyPI. `.venv/bin/python tools/packages --write` runs them on torchspore's
+CPU. The time of a row includes building the model, running it and, where stated, training it. MindSpore computed its logits with the same
+weights, which a `.ckpt` file transferred.
 """
 
 
@@ -23,7 +23,7 @@ def table(package: str, rows: dict[str, dict[str, Any]]) -> str:
     for row in rows.values():
         groups[row["group"]].append(row)
     compared = any(row.get("apart") is not None for row in rows.values())
-    lines = [f"| {package} | rows | pass | seconds, median and longest |" + (" logits apart, at most |" if compared else "")]
+    lines = [f"| {package} | rows | pass | seconds, median and longest |" + (" largest difference of logits |" if compared else "")]
     lines.append("|---|---:|---:|---|" + ("---|" if compared else ""))
     for group, members in groups.items():
         times = sorted(row["seconds"] for row in members)
@@ -33,7 +33,7 @@ def table(package: str, rows: dict[str, dict[str, Any]]) -> str:
             line += f" {max(apart):.1e} |" if apart else " |"
         lines.append(line)
     good = sum(not row["error"] for row in rows.values())
-    lines.append(f"\n{good} of {len(rows)} as they should be.")
+    lines.append(f"\n{good} of {len(rows)} rows pass.")
     for row in rows.values():
         if row["error"]:
             lines.append(f"- `{row['name']}`: {row['error']}")
@@ -46,7 +46,7 @@ def table(package: str, rows: dict[str, dict[str, Any]]) -> str:
 def write(found: dict[str, dict[str, dict[str, Any]]]) -> None:
     """Puts the tables of these packages into the document, and leaves those of others."""
     text = DOCUMENT.read_text() if DOCUMENT.exists() else HEAD
-    text = HEAD + text.partition("over by `.ckpt`.\n")[2]
+    text = HEAD + text.partition("`.ckpt` file transferred.\n")[2]
     for package, rows in found.items():
         section = f"\n## {package}\n\n{table(package, rows)}"
         pattern = re.compile(rf"\n## {package}\n.*?(?=\n## |\Z)", re.DOTALL)

@@ -21,7 +21,7 @@ def summary() -> str:
     """Return a sentence with the number of options in each state; members and aliases are counted."""
     everything: list[Option | Alias] = [*OPTIONS.values(), *ALIASES.values()]
     acting, idle, not_yet = (sum(state(item) == requested for item in everything) for requested in (ACTS, IDLE, NOT_YET))
-    text = f"{acting} of {len(everything)} options act. {idle} are accepted and mean nothing here, each with its reason."
+    text = f"{acting} of {len(everything)} options have an effect. {idle} are accepted without an effect, each with a reason."
     return f"{text} The effect of the other {not_yet} is not built yet: their values are checked and stored." if not_yet else text
 
 
@@ -37,18 +37,18 @@ def facts(item: Option | Alias) -> Iterator[tuple[str, str]]:
     if item.when is not When.ANY_TIME:
         yield "may change", item.when.value
     if item.idle:
-        yield "effect", f"has no effect here: {item.idle}"
+        yield "effect", f"no effect here: {item.idle}"
     else:
-        yield "effect", "acts" if item.acts else "not built yet: the value is checked and stored"
+        yield "effect", "yes" if item.acts else "not built yet: the value is checked and stored"
     if item.experimental:
         yield "experimental", item.experimental
     if item.process_wide:
-        yield "threads", "acts on the entire process; a `context.scope` accepts it only in the main thread while no other thread runs"
+        yield "threads", "affects the entire process; a `context.scope` accepts it only in the main thread while no other thread runs"
     if item.environment:
-        verb = "wins over the code" if item.environment_wins else "counts where the code sets nothing"
+        verb = "overrides the code" if item.environment_wins else "used if the code does not set the option"
         yield "environment", f"{', '.join(item.environment)} ({verb})"
     if item.member_of is not None:
-        yield "member of", item.member_of + ("; its own name works too" if item.top_level and item.settable else "")
+        yield "member of", item.member_of + ("; its name alone works too" if item.top_level and item.settable else "")
     if item.group is not None:
         yield "also in", f"the JSON file that ascend_config's {item.group}_path names"
     if _versions(item):

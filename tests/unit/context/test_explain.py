@@ -84,7 +84,7 @@ def test_the_listing_has_every_option_and_counts_those_that_act(capsys: pytest.C
     # Numbers of their own, not the page's: who makes an option act, or stop acting, changes them here too.
     assert (marks.count("acts"), marks.count("idle"), marks.count("")) == (208, 19, 0)
     assert out.endswith(
-        "208 of 227 options act. 19 are accepted and mean nothing here, each with its reason. "
+        "208 of 227 options have an effect. 19 are accepted without an effect, each with a reason. "
         "`torchspore explain` prints the outcome of each.\n"
     )
 
@@ -93,12 +93,12 @@ def test_the_page_of_an_option(capsys: pytest.CaptureFixture[str]) -> None:
     assert listing.run(["pynative_synchronize"]) == 0
     assert capsys.readouterr().out == (
         "pynative_synchronize  (set_context)\n\n"
-        "Waits for each operator, so that an error appears at the line that caused it. The CPU always does.\n\n"
+        "Waits for each operator, so that an error appears at the line that caused it. On the CPU, Python always waits.\n\n"
         "  values       True or False\n"
         "  default      False\n"
         "  devices      GPU, Ascend\n"
-        "  effect       acts\n"
-        "  threads      acts on the entire process; a `context.scope` accepts it only in the main thread while no other thread runs\n"
+        "  effect       yes\n"
+        "  threads      affects the entire process; a `context.scope` accepts it only in the main thread while no other thread runs\n"
         "  MindSpore    since 1.5\n"
         "  example      set_context(pynative_synchronize=True)\n\n"
     )

@@ -17,32 +17,35 @@ jit_syntax_level = Option(
     environment=("MS_DEV_JIT_SYNTAX_LEVEL",), read_by="graph.settings", graph_only=True,
     example="set_context(jit_syntax_level=STRICT)",
     since="2.1",
-    doc="How much Python is allowed in compiled code. STRICT allows what fits into one graph, COMPATIBLE also containers and prints "
-        "known while compiling, LAX as much as possible.",
+    doc="The Python syntax that compiled code may use. STRICT allows code that fits into one graph, COMPATIBLE also containers and prints "
+        "that are known during compilation, and LAX as much as possible.",
 )
 jit_config = Option(
     kind=Members(validate=_check_infer_boost), default={}, in_graph_key=True, read_by="graph.settings",
     example="set_context(jit_config={'jit_level': 'O1'})",
     since="2.3",
-    doc="How Cells and jit functions are compiled. A JitConfig on a Cell overrides it.",
+    doc="Settings for the compilation of Cells and jit functions. A JitConfig on a Cell overrides them.",
 )
 jit_level = Option(
     member_of="jit_config", kind=Choice("O0", "O1", "O2", no_str=OptionValueError), default="", read_by="graph.settings",
     example="set_context(jit_config={'jit_level': 'O1'})",
     since="2.3",
-    doc="How much a graph is optimised. O0 compiles fast, O1 fuses operators where that is faster, O2 uses all that the machine has.",
+    doc="The optimization level of graphs. O0 compiles fast, O1 fuses operators where this is faster, and O2 uses all optimizations that "
+        "the machine supports.",
 )
 infer_boost = Option(
     member_of="jit_config", kind=Choice("on", "off", no_str=OptionValueError), default="off", read_by="graph.settings",
     fixed_outcomes={"off": "graphs serve training and inference"},
     example="set_context(jit_config={'infer_boost': 'on'})",
     since="2.3",
-    doc="Compiles for inference only: batch norms are folded, weights packed; training is refused. It requires jit_level O0.",
+    doc="Compiles graphs for inference only: batch norms are folded and weights are packed. Training raises an error. The option requires "
+        "jit_level O0.",
 )
 exec_order = Option(
     kind=Choice("bfs", "dfs", no_str=OptionValueError), default="bfs", in_graph_key=True, example="set_context(exec_order='bfs')",
     read_by="graph.settings", graph_only=True, since="2.4",
-    doc="In which order the operators of a graph run: layer by layer, or each branch to its end. By default in the program's order.",
+    doc="The order in which the operators of a graph run: layer by layer (bfs), or each branch to its end (dfs). If it is not set, they "
+        "run in the program's order.",
 )
 enable_compile_cache = Option(
     kind=Bool(), default=None, environment=("MS_COMPILER_CACHE_ENABLE",), example="set_context(enable_compile_cache=True)",

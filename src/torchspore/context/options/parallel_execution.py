@@ -34,7 +34,7 @@ parallel_optimizer_config = Option(
     kind=Members(validate=_check_gradient_shard), default={},
     example="set_auto_parallel_context(parallel_optimizer_config={'optimizer_level': 'level2'})",
     since="1.6",
-    doc="Details of `enable_parallel_optimizer`.",
+    doc="Settings of `enable_parallel_optimizer`.",
 )
 gradient_accumulation_shard = Option(
     read_by="distributed.parallel.optimizer_shards",
@@ -53,13 +53,14 @@ optimizer_weight_shard_size = Option(
     member_of="parallel_optimizer_config", kind=Int(-1, INT32, bools=False, without=(0,), give=_many), default=-1,
     example="set_auto_parallel_context(parallel_optimizer_config={'optimizer_weight_shard_size': 4})",
     since="1.3",
-    doc="The largest group across which a weight is sharded; -1 for no limit.",
+    doc="The size of the largest group across which a weight is sharded; -1 means no limit.",
 )
 optimizer_level = Option(
     read_by="distributed.parallel.optimizer_shards",
     member_of="parallel_optimizer_config", top_level=False, kind=Choice("level1", "level2", "level3"), default="level1",
     example="set_auto_parallel_context(parallel_optimizer_config={'optimizer_level': 'level2'})",
-    doc="What is sharded: level1 weights and the optimizer's state, level2 also gradients, level3 weights again after the forward pass.",
+    doc="The values that are sharded: level1 weights and the optimizer's state, level2 also gradients. level3 shards weights again after "
+        "the forward pass.",
 )
 optimizer_weight_shard_aggregated_save = Option(
     idle="files always contain full weights and full state",
@@ -86,30 +87,30 @@ comm_fusion = Option(
     default={"openstate": True, "allreduce": _AUTO, "allgather": _AUTO, "reducescatter": _AUTO},
     example="set_auto_parallel_context(comm_fusion={'allreduce': {'mode': 'size', 'config': 32}})",
     since="1.6",
-    doc="Which collectives are merged into larger ones: by 64 MB, by a size in MB, or at the specified indices.",
+    doc="The way in which collectives are merged into larger ones: up to 64 MB, up to a size in MB, or at the specified indices.",
 )
 openstate = Option(
     read_by="distributed.parallel.fusion",
     member_of="comm_fusion", top_level=False, kind=Bool(), default=True,
-    example="set_auto_parallel_context(comm_fusion={'openstate': False})", doc="Whether collectives are merged at all.",
+    example="set_auto_parallel_context(comm_fusion={'openstate': False})", doc="Enables the merging of collectives.",
 )
 allreduce = Option(
     read_by="distributed.parallel.fusion",
     member_of="comm_fusion", top_level=False, kind=Fusion("auto", "size", "index"), default=_AUTO,
     example="set_auto_parallel_context(comm_fusion={'allreduce': {'mode': 'index', 'config': [1, 3]}})",
-    doc="How sums of gradients are merged.",
+    doc="The way in which sums of gradients are merged.",
 )
 allgather = Option(
     read_by="distributed.parallel.fusion",
     member_of="comm_fusion", top_level=False, kind=Fusion("auto", "size"), default=_AUTO,
     example="set_auto_parallel_context(comm_fusion={'allgather': {'mode': 'size', 'config': 32}})",
-    doc="How gathers of weights are merged.",
+    doc="The way in which gathers of weights are merged.",
 )
 reducescatter = Option(
     read_by="distributed.parallel.fusion",
     member_of="comm_fusion", top_level=False, kind=Fusion("auto", "size"), default=_AUTO,
     example="set_auto_parallel_context(comm_fusion={'reducescatter': {'mode': 'size', 'config': 32}})",
-    doc="How reduce-scatter operations are merged, which sum and leave each process its part.",
+    doc="The way in which reduce-scatter operations are merged.",
 )
 
 
@@ -129,9 +130,9 @@ pipeline_segments = Option(
     read_by="distributed.shard.outcomes",
     kind=Int(1, INT32, bools=False), default=1, example="set_auto_parallel_context(pipeline_segments=2)",
     since="2.2",
-    doc="The number of segments of the network that each stage of a pipeline runs by turns. With more than 1, the `pipeline_stage` of a "
-        "Cell is a virtual stage from 0 to `pipeline_stages` * `pipeline_segments` - 1; stage s runs the virtual stages s, "
-        "s + `pipeline_stages` and so on, in the order of `pipeline_interleave`. Results do not change.",
+    doc="The number of segments of the network that each stage of a pipeline runs in turn. With more than 1, the `pipeline_stage` of a "
+        "Cell is a virtual stage from 0 to `pipeline_stages` * `pipeline_segments` - 1. Stage s runs the virtual stages s, s + "
+        "`pipeline_stages` and so on, in the order of `pipeline_interleave`. Results do not change.",
 )
 pipeline_result_broadcast = Option(
     read_by="distributed.shard.pipeline_parallel.construction",
@@ -151,13 +152,13 @@ pipeline_config = Option(
     kind=Members("pipeline_interleave", "pipeline_scheduler", validate=_check_schedule), default={},
     example="set_auto_parallel_context(pipeline_config={'pipeline_interleave': True, 'pipeline_scheduler': '1f1b'})",
     since="2.3",
-    doc="The order in which a pipeline runs its pieces.",
+    doc="The order in which a pipeline runs its parts.",
 )
 pipeline_interleave = Option(
     read_by="distributed.shard.pipeline_parallel.construction",
     member_of="pipeline_config", settable=False, kind=Bool(), default=False,
     example="set_auto_parallel_context(pipeline_config={'pipeline_interleave': True, 'pipeline_scheduler': '1f1b'})",
-    doc="Whether one device has several pieces that are not adjacent.",
+    doc="Assigns several segments that are not adjacent to each device.",
 )
 pipeline_scheduler = Option(
     read_by="distributed.shard.pipeline_parallel.construction",

@@ -13,15 +13,15 @@ _MEMBERS = {
 enable_profiling = Option(
     kind=Bool(), default=False, instead="mindspore.profiler.Profiler", example="set_context(enable_profiling=True)",
     since="0.3", effect="observe.profiling.legacy_option:enable", process_wide=True,
-    doc="Collects the data that `profiling_options` requests while the program runs, and writes it at the end. By default only the "
-        "times of steps.",
+    doc="Collects the data that `profiling_options` requests while the program runs, and writes it at the end. By default it collects only "
+        "the times of steps.",
 )
 profiling_options = Option(
     kind=Profiling(("training_trace", "task_trace", "op_trace"), _OTHER_NAMES, _MEMBERS), default="training_trace",
     instead="mindspore.profiler.Profiler", effect="observe.profiling.legacy_option:configure", process_wide=True,
     example="""set_context(profiling_options='{"output": "data", "training_trace": "on"}')""",
     since="0.3",
-    doc="The subjects of the profile, and its folder. The getter returns the text as it was set.",
+    doc="The contents of the profile, and its folder. The getter returns the text that was set.",
 )
 
 
@@ -39,7 +39,7 @@ output = _text("The directory for the results.")
 result_path = _text("An older name of `output`.")
 training_trace = _switch("Times of each step: input, forward and backward, reduction of gradients, update.")
 task_trace = _switch("Start and end of each piece of work on the device.")
-aicpu_trace = _switch("What the device's CPU did with the input data.")
+aicpu_trace = _switch("The work of the device's CPU on the input data.")
 op_trace = _switch("The cost of single operators.")
 fp_point = _text("The operator that marks the start of the forward pass; detected automatically if empty.")
 bp_point = _text("The operator that marks the end of the backward pass; detected automatically if empty.")
@@ -47,5 +47,5 @@ ai_core_metrics = Option(
     member_of="profiling_options", top_level=False, as_json=True, read_by="observe.profiling.legacy_option", default="PipeUtilization",
     kind=Choice("ArithmeticUtilization", "PipeUtilization", "Memory", "MemoryL0", "ResourceConflictRatio"),
     example="""set_context(profiling_options='{"ai_core_metrics": "Memory"}')""",
-    doc="Which group of counters of the device's cores is read.",
+    doc="The group of counters that is read from the device's cores.",
 )

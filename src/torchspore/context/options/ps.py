@@ -41,13 +41,13 @@ enable_ps = Option(
     read_by=_ROLES_MODULE, fixed_outcomes={False: "parameters stay in this process"},
     kind=Bool(), default=False, implies=_read_cluster_environment, example="set_ps_context(enable_ps=True)",
     since="1.0",
-    doc="Trains with parameters on server processes. From then on the variables of the cluster (MS_ROLE and others) count.",
+    doc="Trains with parameters on server processes. If True, torchspore also reads the variables of the cluster (MS_ROLE and others).",
 )
 config_file_path = Option(
     read_by=_CONFIGURATION,
     kind=Str("the path of a file"), default="", example="set_ps_context(config_file_path='recovery.json')",
     since="1.3",
-    doc="A JSON file with the certificates of `enable_ssl`, how servers recover after a fault, and time limits.",
+    doc="A JSON file with the certificates of `enable_ssl`, the recovery of servers after a fault, and time limits.",
 )
 enable_ssl = Option(
     read_by=_CONFIGURATION,
@@ -95,7 +95,7 @@ scheduler_manage_port = Option(
     read_by="distributed.parameter_server.status_page",
     kind=Int(0, 65535, outside=OptionTypeError), default=11202, example="set_ps_context(scheduler_manage_port=11202)",
     since="1.3", until="2.6",
-    doc="The port on which the scheduler answers questions about the job by HTTP: /state and /nodes.",
+    doc="The port on which the scheduler answers HTTP requests about the job: /state and /nodes.",
 )
 ms_role = Option(
     read_by=_ROLES_MODULE,
