@@ -5,7 +5,7 @@ import ast
 
 import pytest
 
-from torchspore.port import emit, helpers, rules
+from torchspore.port import compat, emit, rules
 from torchspore.port.rule import mentioned
 from torchspore.port.source import PortError, Source
 
@@ -229,7 +229,7 @@ def test_random_numbers_that_were_drawn_before() -> None:
 
 
 def test_rules_name_helpers_and_arguments_that_exist() -> None:
-    texts = helpers.definitions()
+    texts = compat.definitions()
     for name, declared in rules._all().items():
         for rule in declared:
             parameters = [*rule.parameters.args, *rule.parameters.kwonlyargs, *(rule.inputs.args if rule.inputs else [])]

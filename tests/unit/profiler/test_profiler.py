@@ -254,7 +254,7 @@ def test_steps_that_a_file_names_are_profiled(tmp_path: Path, capsys: pytest.Cap
     monitor.end()
     DynamicProfilerMonitor("/proc/no")
     text = capsys.readouterr().err
-    assert "steps 9 to 9 are not profiled" in text and "/proc/no/profiler_config.json can't be made" in text
+    assert "steps 9 to 9 are not profiled" in text and "/proc/no/profiler_config.json can't be created" in text
     with pytest.raises(TypeError, match="cfg_path"):
         DynamicProfilerMonitor()
 
