@@ -65,6 +65,8 @@ def is_fusable(node: Node, is_open: bool = False) -> bool:
 def _has_tensors(node: Node, is_open: bool = False) -> bool:
     value = node.meta.get("val")
     values = tree.listed(value)
+    if not is_open and any(isinstance(source.meta.get("val"), (torch.SymInt, torch.SymFloat)) for source in node.all_input_nodes):
+        return False                               # a size that depends on values: a kernel receives Tensors
     return all(v is None or (isinstance(v, torch.Tensor) and v.layout is torch.strided and _is_sized(v, is_open))
                for v in values)
 

@@ -360,3 +360,17 @@ def test_what_inductor_cannot_write_is_omitted_and_the_rest_is_fused(launched: A
 def test_the_numbers_of_torch_are_counted_alike() -> None:
     x = torch.ones(3)
     assert kernel_launches.launched(lambda: (x + 1).view(3) * 2) == ["add", "mul"]
+
+
+def test_sizes_that_depend_on_values_stay_outside_of_kernels() -> None:
+    class Rows(nn.Cell):
+        def construct(self, x: Any) -> Any:
+            rows = ops.nonzero(x) * 2 + 1
+            counted = ops.bincount(ops.abs(rows).astype(ms.int32).reshape(-1))
+            return ops.reciprocal(counted + 1)
+
+    net, arrays = Rows(), [np.random.RandomState(seed).rand(4, 4) > 0.5 for seed in (0, 1, 2)]
+    expected = [net(Tensor(array)).asnumpy() for array in arrays]
+    ms.set_context(mode=ms.GRAPH_MODE, jit_config={"jit_level": "O1"})
+    for array, numbers in zip(arrays, expected):
+        np.testing.assert_allclose(net(Tensor(array)).asnumpy(), numbers)
