@@ -116,3 +116,90 @@ def test_light_answers_are_those_of_torch() -> None:
     assert is_light and is_one
     assert set(absent) <= {"has_hint", "size_hint", "optimization_hint", "has_guarding_hint", "guarding_hint_or_throw"}  # by version
     assert others == [True, True, True, True, False, []]
+
+
+AFTER_A_BLOCK = """
+import copy, importlib.util, json, sys
+from unittest import mock
+import torch
+from torchspore.engine.torch_internals import static_symbols
+
+NAME = static_symbols.SYMBOLIC_SHAPES
+importing = compile(f"from {NAME} import GuardOnDataDependentSymNode, guard_or_false as keeps", torch.__file__, "exec")
+variables = {}
+with static_symbols.static_kernels():
+    exec(importing, variables)                                # as a module of torch does
+    import sympy
+    is_light = "sympy.core" not in sys.modules
+    has_file = importlib.util.find_spec("sympy.core").origin is not None
+    has_names = "Symbol" in dir(sympy)
+    sympy.added = 5
+    is_patched = []
+    with mock.patch.object(sympy, "Symbol", 7):
+        is_patched.append(sys.modules["sympy"].Symbol == 7)
+    is_patched.append(sys.modules["sympy"].Symbol != 7)
+    del sympy.added
+    copied = copy.copy(sympy)
+is_unloaded = NAME not in sys.modules
+import torch.fx.experimental.symbolic_shapes as real         # as a program does
+print(json.dumps([
+    is_light, has_file, has_names, *is_patched, hasattr(sys.modules["sympy"], "added"), copied is sys.modules["sympy"], is_unloaded,
+    variables["GuardOnDataDependentSymNode"] is real.GuardOnDataDependentSymNode, variables["keeps"] is real.guard_or_false,
+    static_symbols._imported_objects, [str(finder) for finder in sys.meta_path if "torchspore" in type(finder).__module__],
+    "exec_module" in vars(real.__loader__),
+]))
+"""
+
+
+def test_substitutes_act_as_their_modules_and_leave_no_objects() -> None:
+    assert run(AFTER_A_BLOCK) == [True, True, True, True, True, False, True, True, True, True, [], [], False]
+
+
+INTERRUPTED = """
+import json, sys
+import torch
+from torchspore.engine.torch_internals import static_symbols
+
+FUNCTIONS = {"static_symbols", "static_kernels", "_install", "_install_for_kernels"}
+
+def interrupted(number):
+    # Whether an exception in place of the line with this number ends a block.
+    seen = [0]
+    def in_function(frame, event, argument):
+        if event == "line":
+            seen[0] += 1
+            if seen[0] == number:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return in_function
+    sys.settrace(lambda frame, *_: in_function if frame.f_code.co_name in FUNCTIONS and begins[0] else None)
+    try:
+        begins[0] = True
+        with static_symbols.static_kernels():
+            begins[0] = False
+            sys.settrace(None)
+            return False
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(None)
+
+def state():
+    marked = [function for function in static_symbols._hidden_functions() if hasattr(function, "__dynamo_disable")]
+    with static_symbols.static_kernels():
+        in_block = [name for name in static_symbols._OBJECTS if name in sys.modules], "_dynamo" in vars(torch)
+    return [name for name in static_symbols._OBJECTS if name in sys.modules], "_dynamo" in vars(torch), len(marked), in_block
+
+begins, number, before, wrong = [True], 1, state(), []
+while interrupted(number):
+    if state() != before:
+        wrong.append((number, state()))
+    number += 1
+print(json.dumps([number, wrong]))
+"""
+
+
+def test_an_interrupt_where_a_block_begins_leaves_no_substitute() -> None:
+    number, wrong = run(INTERRUPTED)
+    assert number > 20
+    assert not wrong

@@ -11,6 +11,7 @@ from mindspore import Tensor, nn, ops
 
 from torchspore.context import effects
 from torchspore.graph import dispatch
+from torchspore.graph.specialization.assigned_numbers import _assigned_by_methods
 
 X = Tensor(np.arange(8, dtype=np.float32).reshape(2, 4) / 4)
 
@@ -132,3 +133,19 @@ def test_a_training_step_with_a_python_loss_scale(jit: bool) -> None:
         step(X, manager.get_loss_scale())
         manager.update_loss_scale(False)
     assert len(effects.notes().get("graphs", [])) - before == (1 if jit else 2)
+
+
+def test_a_class_may_receive_attributes_while_it_is_read() -> None:
+    class Net(nn.Cell):
+        def construct(self, x: Any) -> Any:
+            return x + 1
+
+    class Adding:
+        """Sets an attribute of the class when its attributes are read, as another thread may do."""
+
+        def __getattr__(self, name: str) -> Any:
+            setattr(Net, f"added_{len(vars(Net))}", 1)
+            raise AttributeError(name)
+
+    Net.first, Net.second = Adding(), Adding()  # type: ignore[attr-defined]
+    assert _assigned_by_methods(Net) == set()

@@ -149,11 +149,54 @@ class _StandIn(ModuleType):
         if substitute is not None and code.co_filename.startswith(_TORCH) and code.co_name in _ASKERS.get(name, (code.co_name,)):
             if code.co_name == "<module>":
                 _imported_objects.append((frame.f_globals, name, substitute))
+                if _REPLACER not in sys.meta_path:
+                    sys.meta_path.insert(0, _REPLACER)
             return substitute
         real = load(self.__name__)
-        if name == "__path__" and frame.f_globals.get("__name__") == "importlib._bootstrap":
+        if name == "__path__" and code.co_name == "_find_and_load_unlocked":     # an import of a submodule
             sys.meta_path.insert(0, _Loaded(real))
         return getattr(real, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute of the module: a program that imported the substitute changes what all see, as `mock.patch` does."""
+        setattr(load(self.__name__), name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(load(self.__name__), name)
+
+    def __dir__(self) -> list[str]:
+        return dir(load(self.__name__))
+
+    def __reduce__(self) -> Any:
+        return importlib.import_module, (self.__name__,)
+
+
+class _Replacer:
+    """Finds torch's module of symbolic shapes, and after its import replaces the objects that other modules imported in a block."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """Return torch's specification with a loader that calls `_replace` too."""
+        spec = PathFinder.find_spec(name, path) if name == SYMBOLIC_SHAPES else None
+        loader: Any = None if spec is None else spec.loader
+        if loader is not None:
+            def exec_module(module: ModuleType) -> None:
+                del loader.exec_module
+                loader.exec_module(module)
+                self._replace(module)
+
+            loader.exec_module = exec_module
+        return spec
+
+    def _replace(self, real: ModuleType) -> None:
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+        while _imported_objects:
+            variables, name, substitute = _imported_objects.pop()
+            for variable in [variable for variable, value in variables.items() if value is substitute]:
+                variables[variable] = getattr(real, name)
+
+
+_REPLACER = _Replacer()
 
 
 class _Loaded:
@@ -209,7 +252,7 @@ def _stand_in(name: str) -> _StandIn:
     module, package = _StandIn(name, __doc__), name.rpartition(".")[0]
     spec = PathFinder.find_spec(name, importlib.import_module(package).__path__ if package else None)
     if spec is not None:
-        module.__spec__, module.__file__, module.__loader__, module.__package__ = spec, spec.origin, spec.loader, spec.parent
+        vars(module).update(__spec__=spec, __file__=spec.origin, __loader__=spec.loader, __package__=spec.parent)
     return module
 
 
@@ -238,10 +281,11 @@ def _hidden_functions() -> tuple[Any, ...]:
 # ---- the blocks
 
 class _Uses:
-    """The number of running blocks of each kind."""
+    """The running blocks of each kind. A set, so that an interrupt (Ctrl-C, an alarm) where a block begins leaves none behind."""
 
     def __init__(self) -> None:
-        self.symbols = self.kernels = 0
+        self.symbols: set[object] = set()
+        self.kernels: set[object] = set()
         self.compiler = _Compiler()
 
 
@@ -252,13 +296,7 @@ def load(name: str) -> ModuleType:
     """Load the real module into `sys.modules` and return it."""
     with _lock:
         _remove(name)
-    real = importlib.import_module(name)
-    if name == SYMBOLIC_SHAPES:
-        while _imported_objects:
-            variables, name_in_module, substitute = _imported_objects.pop()
-            for variable in [variable for variable, value in variables.items() if value is substitute]:
-                variables[variable] = getattr(real, name_in_module)
-    return real
+    return importlib.import_module(name)
 
 
 def _remove(name: str) -> None:
@@ -296,15 +334,16 @@ def _uninstall_for_kernels() -> None:
 @contextmanager
 def static_symbols() -> Iterator[None]:
     """A block in which torch does not load sympy for questions about numbers. Blocks of several threads may overlap."""
-    with _lock:
-        _USES.symbols += 1
-        if _USES.symbols == 1:
-            _install()
+    block = object()
     try:
+        with _lock:
+            _USES.symbols.add(block)
+            if len(_USES.symbols) == 1:
+                _install()
         yield
     finally:
         with _lock:
-            _USES.symbols -= 1
+            _USES.symbols.discard(block)
             if not _USES.symbols:
                 for name in _stand_ins():
                     _remove(name)
@@ -313,15 +352,16 @@ def static_symbols() -> Iterator[None]:
 @contextmanager
 def static_kernels() -> Iterator[None]:
     """A block of `static_symbols` in which torch's shape kernels do not load torch._dynamo either."""
+    block = object()
     with static_symbols():
-        with _lock:
-            _USES.kernels += 1
-            if _USES.kernels == 1:
-                _install_for_kernels()
         try:
+            with _lock:
+                _USES.kernels.add(block)
+                if len(_USES.kernels) == 1:
+                    _install_for_kernels()
             yield
         finally:
             with _lock:
-                _USES.kernels -= 1
+                _USES.kernels.discard(block)
                 if not _USES.kernels:
                     _uninstall_for_kernels()

@@ -65,8 +65,16 @@ def is_fusable(node: Node, is_open: bool = False) -> bool:
 def _has_tensors(node: Node, is_open: bool = False) -> bool:
     value = node.meta.get("val")
     values = tree.listed(value)
+    if not is_open and any(map(_has_symbols, node.all_input_nodes)):
+        return False
     return all(v is None or (isinstance(v, torch.Tensor) and v.layout is torch.strided and _is_sized(v, is_open))
                for v in values)
+
+
+def _has_symbols(node: Node) -> bool:
+    """Return whether the value of a node is a size or a number that depends on values, or a Tensor of such a size."""
+    values = tree.listed(node.meta.get("val"))
+    return any(isinstance(item, torch.types.py_sym_types) for v in values for item in (v.shape if isinstance(v, torch.Tensor) else (v,)))
 
 
 def fuse_all(module: torch.fx.GraphModule) -> torch.fx.GraphModule | None:

@@ -44,7 +44,7 @@ def _assigned_by_methods(cls: type) -> set[str]:
     """The attributes that methods of a program's class assign, other than `__init__` and `construct`."""
     names: set[str] = set()
     for base in cls.__mro__:
-        for name, method in vars(base).items():
+        for name, method in list(vars(base).items()):          # another thread may set an attribute of the class
             code: CodeType | None = getattr(method, "__code__", None) or getattr(getattr(method, "fset", None), "__code__", None)
             if code is not None and name not in ("__init__", "construct") and is_user_file(code.co_filename):
                 names |= assigned_attributes(code)

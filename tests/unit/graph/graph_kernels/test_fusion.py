@@ -360,3 +360,32 @@ def test_what_inductor_cannot_write_is_omitted_and_the_rest_is_fused(launched: A
 def test_the_numbers_of_torch_are_counted_alike() -> None:
     x = torch.ones(3)
     assert kernel_launches.launched(lambda: (x + 1).view(3) * 2) == ["add", "mul"]
+
+
+class Rows(nn.Cell):
+    """A size that depends on values is an argument of a view."""
+
+    def construct(self, x: Any) -> Any:
+        rows = ops.nonzero(x > 0) * 2 + 1
+        counted = ops.bincount(ops.abs(rows).astype(ms.int32).reshape(-1))
+        return ops.reciprocal(counted + 1)
+
+
+class Growing(nn.Cell):
+    """A Tensor of such a size is summed in a loop."""
+
+    def construct(self, x: Any) -> Any:
+        steps = 0
+        while x.sum() < 100 and steps < 5:
+            x = x + x[x > 0].sum()
+            steps += 1
+        return x
+
+
+@pytest.mark.parametrize("cell", [Rows, Growing])
+def test_sizes_that_depend_on_values_stay_outside_of_kernels(cell: type[nn.Cell]) -> None:
+    net, inputs = cell(), [data(4, 4, seed=seed) for seed in (0, 1, 2)]
+    expected = [net(x).asnumpy() for x in inputs]
+    ms.set_context(mode=ms.GRAPH_MODE, jit_config={"jit_level": "O1"})
+    for x, numbers in zip(inputs, expected):
+        np.testing.assert_allclose(net(x).asnumpy(), numbers, rtol=1e-5)
