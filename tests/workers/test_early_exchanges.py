@@ -80,4 +80,4 @@ def test_exchanges_begin_early(workers: Any, tmp_path: Path) -> None:
     assert early[2]["matmul_grad_comm_overlap"] == "applied: 5 exchanges of the backward pass begin early"
     assert early[2]["recompute_comm_overlap"] == "no effect here: the last graph has no exchange in the forward pass that is computed again"
     assert early[2]["interleaved_matmul_comm"].startswith("no effect here: no operator is cut in two")
-    assert early[2]["enable_allreduce_slice_to_reducescatter"].startswith("no effect here: no sum of the last graph is cut at once")
+    assert early[2]["enable_allreduce_slice_to_reducescatter"].startswith("no effect here: no sum of the last graph is sliced at once")

@@ -52,7 +52,7 @@ def test_what_was_saved_is_loaded(tmp_path: Path, mode: str) -> None:
 @pytest.mark.parametrize("change", [lambda b: b[:-1], lambda b: b[:60], lambda b: b[:4], lambda b: b[:-3] + bytes([b[-3] ^ 1]) + b[-2:]])
 def test_a_changed_file_loads_nothing(tmp_path: Path, change: Any) -> None:
     (tmp_path / "net.ckpt").write_bytes(change(bytes.fromhex(ENCRYPTED["AES-GCM"])))
-    with pytest.raises(ValueError, match=r"net.ckpt: (it is cut short|the key is another one, or the file was changed)"):
+    with pytest.raises(ValueError, match=r"net.ckpt: (it is truncated|the key is another one, or the file was changed)"):
         ms.load_checkpoint(str(tmp_path / "net.ckpt"), dec_key=KEY)
 
 

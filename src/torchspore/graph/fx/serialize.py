@@ -51,7 +51,7 @@ def _read(document: dict[str, Any]) -> torch.fx.GraphModule:
         if kind == _CALLS:
             target = allowed_functions.function(target)
             if target is operator.getitem and not (len(arguments) == 2 and isinstance(arguments[0], Node) and type(arguments[1]) is int):
-                raise ValueError("getitem with a value and an index")
+                raise ValueError("getitem takes a value and an index")
         elif kind == _CONSTANTS:
             target = f"constant{index}"
             setattr(root, target, _constant(entry["constant"]))

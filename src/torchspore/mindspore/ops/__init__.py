@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.mindspore.ops import composite, primitive
 from torchspore.mindspore.ops.arrays import (
     array,
     creation,
@@ -55,7 +56,6 @@ from torchspore.mindspore.ops.losses import ctc, loss, more_losses
 from torchspore.mindspore.ops.optimizers import row_updates, state, updates
 from torchspore.mindspore.ops.precision import pynative_precision
 from torchspore.mindspore.ops.program import (
-    composite,
     ext_primitives,
     inner_primitives,
     legacy,
@@ -141,7 +141,7 @@ def _names() -> dict[str, Any]:
             members[operator.name] = operator.function
         if operator.primitive is not None:
             members[operator.primitive.__name__] = operator.primitive
-    members.update({primitive.__name__: primitive for primitive in (*collective.PRIMITIVES, *neighbours.PRIMITIVES)})
+    members.update({collective_class.__name__: collective_class for collective_class in (*collective.PRIMITIVES, *neighbours.PRIMITIVES)})
     members["split"] = split_of_older_releases(members["split"])
     members.update({alias: members[name] for alias, name in ALIASES.items() if name in members})
     members.update(Pull=parameter_server.Pull, Push=parameter_server.Push)

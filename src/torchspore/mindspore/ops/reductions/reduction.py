@@ -8,7 +8,7 @@ import torch
 
 from torchspore.engine.autograd import integer_gradients
 from torchspore.engine.tensors.creation import constant
-from torchspore.engine.tensors.dtypes import FROM_TORCH
+from torchspore.engine.tensors.dtypes import FROM_TORCH, to_torch
 from torchspore.mindspore.ops.declaration.arguments import as_dtype
 from torchspore.mindspore.ops.declaration.declare import op
 from torchspore.mindspore.ops.declaration.wide import Widening
@@ -22,8 +22,10 @@ def cast_to_integers(x: T, dtype: Any) -> T:
 
     torch's functions do this cast with their `dtype` argument, but refuse it where a gradient is needed.
     """
-    target_dtype = as_dtype(dtype)
-    if target_dtype is None or not x.requires_grad or target_dtype.is_floating_point or target_dtype.is_complex or x.is_complex():
+    if dtype is None or not x.requires_grad:
+        return x
+    target_dtype = to_torch(dtype)
+    if target_dtype.is_floating_point or target_dtype.is_complex or x.is_complex():
         return x
     return integer_gradients.cast(x, target_dtype)
 
@@ -68,7 +70,8 @@ def integer_mean(x: T, axes: tuple[int, ...], keep_dims: bool) -> T:
 @op(methods=("sum",), wide=Widening())
 def sum(input: T, dim: Axis = None, keepdim: bool = False, *, dtype: Any = None) -> T:
     """The sum along `dim`; integers are summed in int64."""
-    return torch.sum(cast_to_integers(input, dtype), axes_of(input, dim), keepdim, dtype=as_dtype(dtype))
+    result_dtype = None if dtype is None else to_torch(dtype)              # a plain sum enters no other file
+    return torch.sum(cast_to_integers(input, dtype), axes_of(input, dim), keepdim, dtype=result_dtype)
 
 
 @op(methods=("mean",))
