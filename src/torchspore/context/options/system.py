@@ -58,8 +58,13 @@ runtime_num_threads = Option(
 )
 inter_op_parallel_num = Option(
     kind=Int(0), default=0, example="set_context(inter_op_parallel_num=4)", read_by="graph.settings", graph_only=True,
-    fixed_outcomes={0: "operators of a graph run one after the other", 1: "operators of a graph run one after the other"}, since="2.0",
-    doc="The number of operators of a graph that may run at the same time on CPU threads, where this is faster. 0 means 1.",
+    fixed_outcomes={
+        0: "operators of a graph run one after the other; jit_level O2 also tries lanes",
+        1: "operators of a graph run one after the other",
+    },
+    since="2.0",
+    doc="The number of operators of a graph that may run at the same time on CPU threads, where this is faster. 0 means 1; at jit_level O2 "
+        "it means the number of threads.",
 )
 memory_optimize_level = Option(
     kind=Choice("O0", "O1", reads={"O0": 0, "O1": 1}, no_str=OptionValueError),
