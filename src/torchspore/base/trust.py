@@ -69,7 +69,7 @@ def cache_folder(content: str) -> Path:
     """Return this user's folder for caches; it may not exist. Raise Untrusted, which names the content, without a home folder."""
     root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     if not os.path.isabs(root):
-        raise Untrusted(f"a folder of {content} without a home folder", "set XDG_CACHE_HOME to a folder of your own")
+        raise Untrusted(f"{content} cannot be stored, because no home folder is known", "set XDG_CACHE_HOME to a folder of your own")
     return Path(root, "torchspore")
 
 

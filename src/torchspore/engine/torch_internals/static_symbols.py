@@ -138,7 +138,7 @@ _imported_objects: list[tuple[dict[str, Any], str, Any]] = []
 
 # ---- the modules that imports receive
 
-class _StandIn(ModuleType):
+class _Substitute(ModuleType):
     """A substitute for a module. It loads the module for questions that it cannot answer."""
 
     def __getattr__(self, name: str) -> Any:
@@ -248,8 +248,8 @@ class _Compiler:
         return getattr(importlib.import_module(_COMPILER), name)
 
 
-def _stand_in(name: str) -> _StandIn:
-    module, package = _StandIn(name, __doc__), name.rpartition(".")[0]
+def _create_substitute(name: str) -> _Substitute:
+    module, package = _Substitute(name, __doc__), name.rpartition(".")[0]
     spec = PathFinder.find_spec(name, importlib.import_module(package).__path__ if package else None)
     if spec is not None:
         vars(module).update(__spec__=spec, __file__=spec.origin, __loader__=spec.loader, __package__=spec.parent)
@@ -257,8 +257,8 @@ def _stand_in(name: str) -> _StandIn:
 
 
 @functools.cache
-def _stand_ins() -> dict[str, _StandIn]:
-    return {name: _stand_in(name) for name in _OBJECTS}
+def _substitutes() -> dict[str, _Substitute]:
+    return {name: _create_substitute(name) for name in _OBJECTS}
 
 
 @functools.cache
@@ -300,7 +300,7 @@ def load(name: str) -> ModuleType:
 
 
 def _remove(name: str) -> None:
-    module, (package, _, last) = _stand_ins()[name], name.rpartition(".")
+    module, (package, _, last) = _substitutes()[name], name.rpartition(".")
     if sys.modules.get(name) is module:
         del sys.modules[name]
     if package and vars(sys.modules[package]).get(last) is module:
@@ -308,7 +308,7 @@ def _remove(name: str) -> None:
 
 
 def _install() -> None:
-    for name, module in _stand_ins().items():
+    for name, module in _substitutes().items():
         if name not in sys.modules:
             sys.modules[name] = module
             package, _, last = name.rpartition(".")
@@ -345,7 +345,7 @@ def static_symbols() -> Iterator[None]:
         with _lock:
             _USES.symbols.discard(block)
             if not _USES.symbols:
-                for name in _stand_ins():
+                for name in _substitutes():
                     _remove(name)
 
 
