@@ -49,7 +49,7 @@ def recording(
     with recorder.active():
         classes = [value for value in namespace.values() if isinstance(value, type) and issubclass(value, nn.Cell)]
         for each in dict.fromkeys(base for known in classes for base in known.__mro__ if issubclass(base, nn.Cell)):
-            recorder._wrap(each)
+            recorder.record_creations(each)
         cell = _created(cls, arguments, namespace)
     creation = "" if isinstance(cls, type) else f"{name}({arguments or ''})"
     result = recorder.recording

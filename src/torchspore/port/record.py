@@ -79,10 +79,12 @@ class Recorder:
         self.names = names
         self.recording = Recording()
         self._depth = 0
-        self._wrapped: list[tuple[type, Any]] = []
+        self._constructors: dict[type, Any] = {}
+        """The constructor that each wrapped class had."""
 
-    def _wrap(self, cls: type) -> None:
-        if "__init__" not in vars(cls):
+    def record_creations(self, cls: type) -> None:
+        """Wrap the constructor of a class until the recording ends."""
+        if "__init__" not in vars(cls) or cls in self._constructors:
             return
         original, recorder = vars(cls)["__init__"], self
 
@@ -93,7 +95,7 @@ class Recorder:
             original(cell, *args, **kwargs)
 
         cls.__init__ = init  # type: ignore[misc]
-        self._wrapped.append((cls, original))
+        self._constructors[cls] = original
 
     def _takes_training(self, cell: Any) -> bool:
         """Return whether the program creates a Cell with an optimizer or a training step."""
@@ -128,12 +130,12 @@ class Recorder:
         recorder = self
 
         def init_subclass(cls: Any, /, **kwargs: Any) -> None:
-            recorder._wrap(cls)
+            recorder.record_creations(cls)
 
         before = vars(Cell).get("__init_subclass__")
         layers = [item for item in vars(nn).values() if isinstance(item, type) and issubclass(item, Cell)]
         for item in dict.fromkeys(base for layer in layers for base in layer.__mro__ if issubclass(base, Cell)):
-            self._wrap(item)
+            self.record_creations(item)
         Cell.__init_subclass__ = classmethod(init_subclass)  # type: ignore[assignment]
         Cell.__call__ = self._call(call)  # type: ignore[method-assign]
         try:
@@ -144,8 +146,9 @@ class Recorder:
                 del Cell.__init_subclass__
             else:
                 Cell.__init_subclass__ = before  # type: ignore[method-assign]
-            for cls, original in self._wrapped:
+            for cls, original in self._constructors.items():
                 cls.__init__ = original  # type: ignore[misc]
+            self._constructors.clear()
 
 
 def run(path: str, names: set[str], as_program: bool, arguments: tuple[str, ...] = (), package: tuple[str, str] | None = None) -> Recording:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from torchspore.mindspore import nn
 from torchspore.port import emit, examples, verify, whole
 from torchspore.port.source import Source, read
 
@@ -134,6 +135,17 @@ def test_computes_the_same(case: str, tmp_path: Path) -> None:
     path.write_text(HEAD + SAME[case], encoding="utf-8")
     verdict, = whole.port_file(str(path), ["Net"], "", ["3,4"]).verdicts
     assert verdict.is_equal, verdict
+
+
+def test_a_verification_leaves_the_classes_as_they_were(tmp_path: Path) -> None:
+    path = tmp_path / "hostile.py"
+    path.write_text(HEAD + SAME["+= of lists"], encoding="utf-8")
+    layers = [value for value in vars(nn).values() if isinstance(value, type) and issubclass(value, nn.Cell)]
+    classes = {base for layer in layers for base in layer.__mro__}
+    before = {cls: dict(vars(cls)) for cls in classes}
+    whole.port_file(str(path), ["Net"], "", ["3,4"])
+    changed = [f"{cls.__name__}.{name}" for cls, names in before.items() for name in names if vars(cls).get(name) is not names[name]]
+    assert changed == []
 
 
 REFUSED = {
