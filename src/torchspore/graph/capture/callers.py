@@ -28,17 +28,23 @@ _BETWEEN = ("/torchspore/graph/control_flow/runtime_helpers.py", "/torchspore/mi
 def is_ours(frame: FrameType | None) -> bool:
     """Return whether torch, torchspore or an import does it, not the user's program nor a library that it calls.
 
-    The caller of a logger is responsible for its handlers: torch logs while it traces, and pytest has handlers of its own.
+    The caller of a logger is responsible for its handlers: torch logs while it traces, and pytest has handlers of its own. An import is
+    responsible for the loaders that it calls: pytest opens files to rewrite assertions, in modules of torch too (`test_operators`).
     """
     caller_file: bool | None = None
+    is_module_body = False
+    callee: FrameType | None = None
     while frame is not None:
         name = frame.f_code.co_filename
         if "/logging/" in name:
             caller_file = None
+        elif "importlib" in name and callee is not None and "importlib" not in callee.f_code.co_filename and not is_module_body:
+            caller_file = True                                 # a finder or loader calls, and not the module that it loads
         elif caller_file is None and not name.endswith(_BETWEEN):
             if is_user_file(name):
                 caller_file = False
             elif "importlib" in name or "/torch/" in name or "/torchspore/" in name:
                 caller_file = True
-        frame = frame.f_back
+        is_module_body |= frame.f_code.co_name in ("<module>", "__getattr__")
+        callee, frame = frame, frame.f_back
     return caller_file is not False
