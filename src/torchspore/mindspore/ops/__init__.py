@@ -113,7 +113,7 @@ from torchspore.mindspore.ops.program.loops import ForiLoop, Morph, PyFunc, Reus
 from torchspore.mindspore.ops.program.reporting import Assert, HookBackward, InsertGradientOf
 from torchspore.mindspore.ops.quantization import quantized, quantized_products
 from torchspore.mindspore.ops.random_draws import candidate_samplers, distribution_draws, draws, dropouts, weighted_draws
-from torchspore.mindspore.ops.reductions import reduction, statistics
+from torchspore.mindspore.ops.reductions import cumulative, extremes, histograms, norms, reduction, statistics
 from torchspore.mindspore.ops.sparse_formats import coo_primitives, csr_matrices, csr_primitives, sets_and_ragged, sparse_tensors
 from torchspore.mindspore.ops.tensor_methods import in_place, methods
 

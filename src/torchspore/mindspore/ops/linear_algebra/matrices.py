@@ -8,7 +8,7 @@ import torch
 
 from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.ops.declaration.declare import op
-from torchspore.mindspore.ops.reductions.reduction import in_dtype_of_norm, norm_of_extremes
+from torchspore.mindspore.ops.reductions.norms import in_dtype_of_norm, norm_of_extremes
 
 T = torch.Tensor
 L = torch.linalg

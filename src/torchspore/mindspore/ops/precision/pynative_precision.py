@@ -22,8 +22,8 @@ _MIXED = _PRODUCTS | {"relu", "prelu"}
 _PURE_MODULES = (
     "arrays.pads", "elementwise.activation", "elementwise.arithmetic", "elementwise.binary", "elementwise.special", "elementwise.unary",
     "images.conv", "images.conv_primitives", "images.pooling", "images.resize", "layers.normalization", "linear_algebra.matrices",
-    "linear_algebra.matrix_products", "linear_algebra.products", "losses.loss", "losses.more_losses", "reductions.reduction",
-    "reductions.statistics",
+    "linear_algebra.matrix_products", "linear_algebra.products", "losses.loss", "losses.more_losses", "reductions.cumulative",
+    "reductions.extremes", "reductions.histograms", "reductions.norms", "reductions.reduction", "reductions.statistics",
 )
 """Modules of operators whose results depend only on their inputs: no state, no random numbers, no writes."""
 _STATEFUL = frozenset({"batch_norm", "_batch_norm", "_instance_norm", "_instance_norm_layer"})

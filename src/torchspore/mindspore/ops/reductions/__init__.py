@@ -1,1 +1,1 @@
-"""Reductions along axes: sums, means, extremes, medians, histograms."""
+"""Reductions along axes: sums, means, extremes, norms, medians, running sums, histograms."""

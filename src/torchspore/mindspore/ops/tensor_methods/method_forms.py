@@ -12,7 +12,7 @@ from torchspore.mindspore.ops.declaration.arguments import sizes
 from torchspore.mindspore.ops.declaration.explain import replaced
 from torchspore.mindspore.ops.declaration.older_keywords import split_of_older_releases
 from torchspore.mindspore.ops.elementwise import arithmetic, unary
-from torchspore.mindspore.ops.reductions import reduction, statistics
+from torchspore.mindspore.ops.reductions import cumulative, extremes, reduction, statistics
 
 
 def spelled(function: Any, **spellings: str) -> Any:
@@ -114,18 +114,18 @@ def _searchsorted(self: Any, v: Any, side: str = "left", sorter: Any = None) -> 
 
 def _argmax(self: Any, axis: int | None = None, keepdims: bool = False) -> Any:
     """The index (int64) of the largest value along `axis`, or in the flat Tensor."""
-    return reduction.argmax(self, axis, keepdims)
+    return extremes.argmax(self, axis, keepdims)
 
 
 def _argmin(self: Any, axis: int | None = None, keepdims: bool = False) -> Any:
     """The index (int32) of the smallest value along `axis`, or in the flat Tensor."""
-    return reduction.argmin(self, axis, keepdims)
+    return extremes.argmin(self, axis, keepdims)
 
 
 def _cumsum(self: Any, axis: int | None = None, dtype: Any = None) -> Any:
     """The cumulative sums along `axis`, or of the flat Tensor, in `dtype`; narrow integers are summed in int32."""
     summable = unary.cast(self, dtypes.int32) if self.dtype in _NARROW else self
-    out = reduction.cumsum(array.reshape(summable, (-1,)), 0) if axis is None else reduction.cumsum(summable, axis)
+    out = cumulative.cumsum(array.reshape(summable, (-1,)), 0) if axis is None else cumulative.cumsum(summable, axis)
     return out if dtype is None or dtype == self.dtype else unary.cast(out, dtype)
 
 

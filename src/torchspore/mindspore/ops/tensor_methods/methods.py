@@ -25,7 +25,7 @@ from torchspore.mindspore.ops.declaration.explain import replaced
 from torchspore.mindspore.ops.declaration.extremes import Extremes
 from torchspore.mindspore.ops.elementwise import activation, arithmetic, binary, unary
 from torchspore.mindspore.ops.linear_algebra import matrices, matrix_products, products
-from torchspore.mindspore.ops.reductions import reduction
+from torchspore.mindspore.ops.reductions import extremes, reduction
 from torchspore.mindspore.ops.tensor_methods import in_place, method_forms
 from torchspore.mindspore.ops.tensor_methods.method_forms import spelled
 
@@ -188,7 +188,7 @@ def _subtract(self: Any, other: Any, alpha: Any = 1) -> Any:
 
 def _ptp(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The largest minus the smallest value along `axis`."""
-    return reduction.amax(self, axis, keepdims) - reduction.amin(self, axis, keepdims)
+    return extremes.amax(self, axis, keepdims) - extremes.amin(self, axis, keepdims)
 
 
 def _fill(self: Any, value: Any) -> Any:
@@ -286,7 +286,7 @@ _METHODS: dict[str, Any] = {
     "type_as": lambda self, other: _astype(self, other.dtype),
     "reshape": _reshape, "expand": _expand, "repeat": _repeat,
     "view_as": lambda self, other: array.reshape(self, other.shape), "reshape_as": lambda self, other: array.reshape(self, other.shape),
-    "max": _extreme(reduction.amax, reduction.max), "min": _extreme(reduction.amin, reduction.min),
+    "max": _extreme(extremes.amax, extremes.max), "min": _extreme(extremes.amin, extremes.min),
     "sum": spelled(_sum, dim="axis", keepdim="keepdims"), "mean": spelled(_mean, dim="axis", keepdim="keep_dims"),
     "fmod": arithmetic.fmod,
     "softmax": lambda self, axis=-1, dtype=None: activation.softmax(self, axis, dtype=dtype),
