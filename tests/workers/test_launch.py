@@ -219,7 +219,7 @@ def test_what_does_not_fit(capsys: pytest.CaptureFixture[str], words: list[str],
 
 
 def test_cores_and_ranks() -> None:
-    from torchspore.cli.worker import cores_of
+    from torchspore.cli.worker_process import cores_of
 
     assert cores_of("0-2,5") == {0, 1, 2, 5} and workers.ranks_of("-1", 3) == {0, 1, 2} and workers.ranks_of("none", 3) == frozenset()
     with pytest.raises(UsageError):
@@ -231,7 +231,7 @@ def test_cores_and_ranks() -> None:
 def test_a_worker_that_failed_leaves_without_taking_modules_down(tmp_path: Path) -> None:
     code = """if True:
         import atexit, sys, threading, time
-        from torchspore.cli import worker
+        from torchspore.cli import worker_process as worker
 
         class Slow:
             def __del__(self):

@@ -79,7 +79,7 @@ def _cores(text: str, count: int) -> tuple[str, ...]:
         cores = sorted(os.sched_getaffinity(0))
         share = max(1, len(cores) // count)
         return tuple(",".join(map(str, cores[at * share % len(cores):][:share])) for at in range(count))
-    from torchspore.cli.worker import cores_of
+    from torchspore.cli.worker_process import cores_of
 
     parts = tuple(text.split(";"))
     try:

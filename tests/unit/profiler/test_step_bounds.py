@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 
 from torchspore.observe.profiling import operator_names, step_breakdown
-from torchspore.observe.profiling.record import BACKWARD, DATA, FORWARD, UPDATE
+from torchspore.observe.profiling.profile_data import BACKWARD, DATA, FORWARD, UPDATE
 
 
 def segments(phases: str) -> list[tuple[int, int, str]]:

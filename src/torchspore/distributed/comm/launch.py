@@ -108,7 +108,8 @@ def _run(job: Job, was_interrupted: Callable[[], bool]) -> int:
         try:
             if job.nodes > 1 and job.node >= 0:
                 _wait_for_first_machine(job)
-            launch_agent(_launch_config(job, folder, Path(log_folder)), sys.executable, ["-u", "-m", "torchspore.cli.worker", *job.words])
+            words = ["-u", "-m", "torchspore.cli.worker_process", *job.words]
+            launch_agent(_launch_config(job, folder, Path(log_folder)), sys.executable, words)
             code = 0
         except ChildFailedError as error:
             code = _report_failures(error.failures, folder, job, sys.stderr)

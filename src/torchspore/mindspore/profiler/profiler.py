@@ -19,7 +19,7 @@ from torchspore.mindspore.profiler import arguments
 from torchspore.mindspore.profiler.choices import ProfilerActivity, ProfilerLevel
 from torchspore.mindspore.profiler.schedules import later
 from torchspore.observe.profiling import files, session
-from torchspore.observe.profiling.record import Record
+from torchspore.observe.profiling.profile_data import ProfileData
 
 
 class Profiler:
@@ -37,7 +37,7 @@ class Profiler:
         self._metadata: dict[str, Any] = {}
         self._watch: session.ProfilerSession | None = None
         self._warming = False
-        self._seen: list[tuple[Record, session.ProfilerSession]] = []
+        self._seen: list[tuple[ProfileData, session.ProfilerSession]] = []
         self._sums: dict[tuple[str, str], list[int]] = {}
         self._step = 0
         self._is_on = False
@@ -116,20 +116,20 @@ class Profiler:
                 if self._arguments["on_trace_ready"] is not None:
                     self._arguments["on_trace_ready"](self)
 
-    def _read(self, recording: session.ProfilerSession) -> Record:
-        record = recording.read()
+    def _read(self, recording: session.ProfilerSession) -> ProfileData:
+        profile = recording.read()
         config = self._arguments["experimental_config"]
         if config is not None:
-            stretches = [item for item in record.stretches if item.kind != "range" or config.keeps(item.name)]
-            record = replace(record, stretches=stretches)
+            stretches = [item for item in profile.stretches if item.kind != "range" or config.keeps(item.name)]
+            profile = replace(profile, stretches=stretches)
         if not self._arguments["data_process"] and self._arguments["profiler_level"] is ProfilerLevel.LevelNone:
-            record = replace(record, operators=[])
-        for row in record.operators:
+            profile = replace(profile, operators=[])
+        for row in profile.operators:
             sums = self._sums.setdefault((row.kind, ",".join(map(str, row.inputs))), [0, 0, 0])
             sums[0] += 1
             sums[1] += row.cost
             sums[2] += bool(row.device_span)
-        return record
+        return profile
 
     def analyse(self, offline_path: str | None = None, pretty: bool = False, step_list: Any = None, mode: str = "sync") -> None:
         """Ends an open recording and writes the files; `pretty` indents JSON, `mode` 'async' writes in the background.
@@ -158,16 +158,16 @@ class Profiler:
 
         def write() -> None:
             options = arguments.output_options(self._arguments, metadata, pretty, steps)
-            for record, recording in seen:
-                profile_folder = files.write(record, target, options, worker)
-                files.write_older(record, target, options, process.rank())
+            for profile, recording in seen:
+                profile_folder = files.write(profile, target, options, worker)
+                files.write_older(profile, target, options, process.rank())
                 if self._arguments["data_process"]:
-                    files.write_input(record, target, process.rank())
+                    files.write_input(profile, target, process.rank())
                 if not self._arguments["data_simplification"]:
                     (profile_folder / "PROF_torch").mkdir()
                     with atomic_file(profile_folder / "PROF_torch" / "trace.json") as file:
                         recording.export(file)
-                effects.note("profile", f"{len(record.operators):,} operators in {len(record.steps):,} steps: {profile_folder}")
+                effects.note("profile", f"{len(profile.operators):,} operators in {len(profile.steps):,} steps: {profile_folder}")
 
         def write_or_warn() -> None:
             try:

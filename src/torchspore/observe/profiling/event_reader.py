@@ -19,7 +19,18 @@ from torchspore.engine.execution import flop_counts
 from torchspore.engine.torch_internals.torch_private import TELLS_PYTHON
 from torchspore.observe.profiling import annotations as marks
 from torchspore.observe.profiling import operator_names, step_breakdown
-from torchspore.observe.profiling.record import BACKWARD, DATA, FORWARD, SYNC, UPDATE, Allocation, Kernel, Operator, Record, Stretch
+from torchspore.observe.profiling.profile_data import (
+    BACKWARD,
+    DATA,
+    FORWARD,
+    SYNC,
+    UPDATE,
+    Allocation,
+    Kernel,
+    Operator,
+    ProfileData,
+    Stretch,
+)
 
 _EVALUATES = "autograd::engine::evaluate_function: "
 _BYTES = {"float": 4, "double": 8, "c10::Half": 2, "c10::BFloat16": 2, "int": 4, "long int": 8, "long": 8, "bool": 1, "unsigned char": 1}
@@ -65,7 +76,7 @@ class _Open:
 @dataclass
 class _Reader:
     graphs: operator_names.Graphs
-    record: Record = field(default_factory=Record)
+    profile: ProfileData = field(default_factory=ProfileData)
     origins: dict[int, tuple[str, str]] = field(default_factory=dict)
     owners: dict[int, Operator] = field(default_factory=dict)
     runs: list[_Run] = field(default_factory=list)
@@ -77,10 +88,10 @@ class _Reader:
     threads: set[int] = field(default_factory=set)
 
 
-def read(events: list[Any], modules: dict[int, Any], bytes_before: dict[str, int], forward_point: str, backward_point: str) -> Record:
+def read(events: list[Any], modules: dict[int, Any], bytes_before: dict[str, int], forward_point: str, backward_point: str) -> ProfileData:
     """Read torch's events."""
     reader = _Reader(operator_names.Graphs(modules))
-    record = reader.record
+    profile = reader.profile
     kernels, allocations, by_thread = [], [], dict[int, list[Any]]()
     for event in events:
         name = _name(event)
@@ -96,12 +107,12 @@ def read(events: list[Any], modules: dict[int, Any], bytes_before: dict[str, int
     _take_compiled(reader)
     _take_kernels(reader, kernels)
     _take_memory(reader, allocations, bytes_before)
-    record.operators.sort(key=lambda row: row.start)
-    lasting: list[Operator | Stretch | Kernel] = [*record.operators, *record.stretches, *record.kernels]
+    profile.operators.sort(key=lambda row: row.start)
+    lasting: list[Operator | Stretch | Kernel] = [*profile.operators, *profile.stretches, *profile.kernels]
     times = [(row.start, row.start + row.span) for row in lasting]
-    record.start, record.end = (min(t[0] for t in times), max(t[1] for t in times)) if times else (0, 0)
-    step_breakdown.divide(record, reader.explicit, reader.calls, reader.threads, forward_point, backward_point)
-    return record
+    profile.start, profile.end = (min(t[0] for t in times), max(t[1] for t in times)) if times else (0, 0)
+    step_breakdown.divide(profile, reader.explicit, reader.calls, reader.threads, forward_point, backward_point)
+    return profile
 
 
 def _name(event: Any) -> str:
@@ -137,7 +148,7 @@ def _thread(reader: _Reader, rows: list[tuple[int, int, Any, str]]) -> None:
             kernel_name = name[len(_EVALUATES):].removesuffix("0").removesuffix("Backward")
             opened.origin = reader.origins.get(event.sequence_nr(), ("Default", kernel_name))
         elif event.is_user_annotation() or event.scope() == 7:
-            reader.record.stretches.append(Stretch(name, "range", start, -minus, event.start_thread_id(), around.depth))
+            reader.profile.stretches.append(Stretch(name, "range", start, -minus, event.start_thread_id(), around.depth))
         elif TELLS_PYTHON and event.is_python_function():
             if _is_users_line(name.partition("(")[0]):
                 opened.stack = (*around.stack[-_DEEPEST:], name)
@@ -153,16 +164,16 @@ def _take_mark(reader: _Reader, opened: _Open, around: _Open, name: str, start: 
         opened.scope = text
         if kind == "optimizer":
             opened.phase = UPDATE
-        reader.record.stretches.append(Stretch(text, "cell", start, span, thread, around.depth))
+        reader.profile.stretches.append(Stretch(text, "cell", start, span, thread, around.depth))
         opened.in_cell = True
         if not around.in_cell:
             reader.calls.append((start, start + span))
     elif kind == "data":
         opened.phase = DATA
-        reader.record.stretches.append(Stretch("data", DATA, start, span, thread, around.depth))
+        reader.profile.stretches.append(Stretch("data", DATA, start, span, thread, around.depth))
     elif kind == "compile":
         opened.compiles = True
-        reader.record.stretches.append(Stretch("compile", "compile", start, span, thread, around.depth))
+        reader.profile.stretches.append(Stretch("compile", "compile", start, span, thread, around.depth))
     elif kind == "step":
         reader.explicit.append((start, start + span))
     elif kind == "graph":
@@ -215,7 +226,7 @@ def _is_operator(name: str) -> bool:
 
 def _add(reader: _Reader, name: str, kind: str, phase: str, start: int, span: int, thread: int) -> Operator:
     operator = Operator(name, kind, phase, start, span, thread)
-    reader.record.operators.append(operator)
+    reader.profile.operators.append(operator)
     return operator
 
 
@@ -254,7 +265,7 @@ def _take_shapes(operator: Operator, event: Any, name: str) -> None:
 def _take_compiled(reader: _Reader) -> None:
     """Graphs whose code torch does not see, such as those of levels O1 and O2: each run counts as one operator for each of its phases.
 
-    The time of a phase is its share of the graph's operators; the record says so.
+    The time of a phase is its share of the graph's operators; the profile says so.
     """
     has_shape = False
     for run in reader.runs:
@@ -269,7 +280,7 @@ def _take_compiled(reader: _Reader) -> None:
             _add(reader, name, "CompiledGraph", phase, at, span, run.thread)
             at += span
     if has_shape:
-        reader.record.notes.append(
+        reader.profile.notes.append(
             "Graphs that were compiled into kernels are one operator each (CompiledGraph); their phases are divided by the "
             "number of operators in each. With jit_level O0 each operator is timed."
         )
@@ -280,7 +291,7 @@ def _take_kernels(reader: _Reader, kernels: list[Any]) -> None:
         owner = reader.owners.get(event.linked_correlation_id())
         start, span = event.start_ns(), event.duration_ns()
         where = event.device_index(), event.device_resource_id()
-        reader.record.kernels.append(Kernel(event.name(), start, span, *where, owner.name if owner else ""))
+        reader.profile.kernels.append(Kernel(event.name(), start, span, *where, owner.name if owner else ""))
         if owner is not None:
             owner.device_span += span
             owner.device_start = min(owner.device_start or start, start)
@@ -289,7 +300,7 @@ def _take_kernels(reader: _Reader, kernels: list[Any]) -> None:
 
 def _take_memory(reader: _Reader, allocations: list[Any], bytes_before: dict[str, int]) -> None:
     now = dict(bytes_before)
-    rows = sorted(reader.record.operators, key=lambda row: row.start)
+    rows = sorted(reader.profile.operators, key=lambda row: row.start)
     index = 0
     for event in sorted(allocations, key=lambda event: event.start_ns()):
         on_cpu = str(event.device_type()).endswith("CPU")
@@ -299,6 +310,6 @@ def _take_memory(reader: _Reader, allocations: list[Any], bytes_before: dict[str
             index += 1
         last = rows[index - 1] if index else None
         inside = last is not None and last.start + last.span >= event.start_ns()
-        reader.record.allocations.append(
+        reader.profile.allocations.append(
             Allocation(event.start_ns(), event.nbytes(), now[device], device, last.name if inside and last is not None else "")
         )

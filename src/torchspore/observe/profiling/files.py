@@ -17,7 +17,7 @@ from typing import Any
 from torchspore.base.files import atomic_file, write_atomically
 from torchspore.engine.execution import flop_counts
 from torchspore.observe.profiling import counters, timeline
-from torchspore.observe.profiling.record import PHASES, Allocation, Operator, Record
+from torchspore.observe.profiling.profile_data import PHASES, Allocation, Operator, ProfileData
 from torchspore.observe.profiling.totals import by_kind, by_name
 
 _TICK = 10
@@ -46,64 +46,64 @@ class FileSelection:
     steps_chosen: frozenset[int] = frozenset()
 
 
-def write(record: Record, folder: Path, selection: FileSelection, worker: str | None = None) -> Path:
+def write(profile: ProfileData, folder: Path, selection: FileSelection, worker: str | None = None) -> Path:
     """Writes the folder of 2.x into `folder`; gives its path. Raises OSError."""
-    record = of_steps(record, selection.steps_chosen)
+    profile = of_steps(profile, selection.steps_chosen)
     target = _fresh(folder, worker)
     (target / "logs").mkdir()
     (target / OUTPUT).mkdir()
-    rows = _chosen(record.operators, selection)
-    facts_found = facts(record, selection)
+    rows = _chosen(profile.operators, selection)
+    facts_found = facts(profile, selection)
     with atomic_file(target / OUTPUT / "trace_view.json") as file:
-        timeline.write(file, record, facts_found, selection.timeline_bytes)
+        timeline.write(file, profile, facts_found, selection.timeline_bytes)
     if selection.operators:
         (target / FRAMEWORK).mkdir()
-        _framework(target / FRAMEWORK, rows, record)
-        _table(target / OUTPUT / "op_statistic.csv", _STATISTIC, _statistic(rows, record))
-        _table(target / OUTPUT / "flops.csv", _FLOPS, _flops(rows, record))
+        _framework(target / FRAMEWORK, rows, profile)
+        _table(target / OUTPUT / "op_statistic.csv", _STATISTIC, _statistic(rows, profile))
+        _table(target / OUTPUT / "flops.csv", _FLOPS, _flops(rows, profile))
         if selection.counters and counters.column(selection.counters):
             _table(target / OUTPUT / "aicore_metrics.csv", ("Name", "Type", "Calls", str(counters.column(selection.counters))), [
                 (row.name, row.kind, row.count, value) for row in by_name(rows)
                 if (value := counters.value(selection.counters, row, facts_found.get("peak_flops", 0.0)))
             ])
-    if record.kernels and selection.tasks:
+    if profile.kernels and selection.tasks:
         _table(target / OUTPUT / "kernel_details.csv", _KERNELS, [
-            (kernel.device, kernel.stream, kernel.name, kernel.operator, _us(kernel.start), _us(kernel.span)) for kernel in record.kernels
+            (kernel.device, kernel.stream, kernel.name, kernel.operator, _us(kernel.start), _us(kernel.span)) for kernel in profile.kernels
         ])
     if selection.steps:
-        _table(target / OUTPUT / "step_trace_time.csv", _STEP_TIME, _step_time(record))
-    if selection.memory and record.allocations:
+        _table(target / OUTPUT / "step_trace_time.csv", _STEP_TIME, _step_time(profile))
+    if selection.memory and profile.allocations:
         _table(
             target / OUTPUT / "memory_record.csv",
             _MEMORY_RECORD,
             [
                 ("torch", _us(row.at), _mb(row.bytes_in_use), _mb(row.bytes_in_use), _mb(row.bytes_in_use), "", row.device)
-                for row in record.allocations
+                for row in profile.allocations
             ],
         )
-        _table(target / OUTPUT / "operator_memory.csv", _OPERATOR_MEMORY, list(_operator_memory(record)))
+        _table(target / OUTPUT / "operator_memory.csv", _OPERATOR_MEMORY, list(_operator_memory(profile)))
     if selection.exchanges:
         _table(target / OUTPUT / "communication.csv", ("Name", "Type", "Count", "Total Time(us)", "Avg Time(us)"), [
             (row.name, row.kind, row.count, _us(row.span), _us(round(row.mean))) for row in by_name(rows) if row.phase == "sync"
         ])
     text = json.dumps({**facts_found, **selection.metadata}, indent=2 if selection.pretty else None, default=str)
     write_atomically(target / "profiler_metadata.json", text)
-    write_atomically(target / "logs" / "profiler.log", "\n".join([*facts_found["facts"], *record.notes]) + "\n")
+    write_atomically(target / "logs" / "profiler.log", "\n".join([*facts_found["facts"], *profile.notes]) + "\n")
     return target
 
 
-def write_older(record: Record, folder: Path, selection: FileSelection, rank: int = 0) -> Path:
+def write_older(profile: ProfileData, folder: Path, selection: FileSelection, rank: int = 0) -> Path:
     """Write the files of 1.x into `folder/profiler`, replacing older ones; return that folder. Raises OSError."""
-    record = of_steps(record, selection.steps_chosen)
+    profile = of_steps(profile, selection.steps_chosen)
     target = folder / "profiler"
     target.mkdir(parents=True, exist_ok=True)
-    rows = _chosen(record.operators, selection)
+    rows = _chosen(profile.operators, selection)
     if selection.steps:
-        _table(target / f"step_trace_raw_{rank}_detail_time.csv", *_step_ticks(record))
-        points = {"fp_start": record.forward_point, **({"bp_end": record.backward_point} if record.backward_point else {})}
+        _table(target / f"step_trace_raw_{rank}_detail_time.csv", *_step_ticks(profile))
+        points = {"fp_start": profile.forward_point, **({"bp_end": profile.backward_point} if profile.backward_point else {})}
         write_atomically(target / f"step_trace_point_info_{rank}.json", json.dumps(points))
         _table(target / f"step_trace_split_{rank}.csv", ("step_num", "total(ms)", *(f"{phase}(ms)" for phase in PHASES)), [
-            (step.number, _ms(step.total), *(_ms(step.phases[phase]) for phase in PHASES)) for step in record.steps
+            (step.number, _ms(step.total), *(_ms(step.phases[phase]) for phase in PHASES)) for step in profile.steps
         ])
     if selection.operators:
         write_atomically(target / f"output_op_compute_time_{rank}.txt", _compute_time(rows))
@@ -111,7 +111,7 @@ def write_older(record: Record, folder: Path, selection: FileSelection, rank: in
             (row.name, _ms(row.span), row.count, f"{row.span / (sum(r.cost for r in rows) or 1) * 100:.2f}") for row in by_kind(rows)
         ])
         extra = counters.column(selection.counters) if selection.counters else None
-        peak = _peak(record) if extra else 0.0
+        peak = _peak(profile) if extra else 0.0
         if selection.details:
             _table(
                 target / f"aicore_intermediate_{rank}_detail.csv",
@@ -121,18 +121,18 @@ def write_older(record: Record, folder: Path, selection: FileSelection, rank: in
             )
     if selection.tasks:
         with atomic_file(target / f"timeline_display_{rank}.json") as file:
-            timeline.write(file, record, facts(record, selection), selection.timeline_bytes)
-    if selection.memory and record.allocations:
+            timeline.write(file, profile, facts(profile, selection), selection.timeline_bytes)
+    if selection.memory and profile.allocations:
         _table(target / f"memory_usage_{rank}.csv", ("time(us)", "device", "bytes", "held"), [
-            (_us(row.at), row.device, row.bytes, row.bytes_in_use) for row in record.allocations
+            (_us(row.at), row.device, row.bytes, row.bytes_in_use) for row in profile.allocations
         ])
     return target
 
 
-def write_input(record: Record, folder: Path, rank: int = 0) -> None:
+def write_input(profile: ProfileData, folder: Path, rank: int = 0) -> None:
     """Writes what `aicpu_trace` names: how long each step waited for the data that the host's own processor makes."""
     (folder / "profiler").mkdir(parents=True, exist_ok=True)
-    waits = [row for row in record.stretches if row.kind == "data"]
+    waits = [row for row in profile.stretches if row.kind == "data"]
     _table(folder / "profiler" / f"aicpu_intermediate_{rank}.csv", (
         "serial_number", "op_type", "total_time(ms)", "dispatch_time(ms)", "execution_time(ms)", "run_start", "run_end",
     ), [
@@ -141,27 +141,27 @@ def write_input(record: Record, folder: Path, rank: int = 0) -> None:
     ])
 
 
-def facts(record: Record, selection: FileSelection) -> dict[str, Any]:
+def facts(profile: ProfileData, selection: FileSelection) -> dict[str, Any]:
     """Return the facts about the profile: the machine, counted operations, the measured peak."""
-    contents: dict[str, Any] = {"device": record.device, "host": platform.node(), "pid": os.getpid()}
+    contents: dict[str, Any] = {"device": profile.device, "host": platform.node(), "pid": os.getpid()}
     entries = []
-    counted = [row for row in record.operators if row.flops]
+    counted = [row for row in profile.operators if row.flops]
     if counted:
-        total, seconds, peak = sum(row.flops for row in counted), sum(row.cost for row in counted) / 1e9, _peak(record)
+        total, seconds, peak = sum(row.flops for row in counted), sum(row.cost for row in counted) / 1e9, _peak(profile)
         contents |= {"flops": total, "peak_flops": peak}
         entries.append(
             f"{total:.4g} floating-point operations of products, convolutions and attention were counted; while they ran "
-            f"{total / max(seconds, 1e-12) / peak:.1%} of the peak that this machine's {record.device} was measured to have in float32."
+            f"{total / max(seconds, 1e-12) / peak:.1%} of the peak that this machine's {profile.device} was measured to have in float32."
         )
     if selection.counters:
         contents["aic_metrics"] = counters.meaning(selection.counters)
         entries.append(counters.meaning(selection.counters))
-    contents["facts"] = [*entries, *record.notes]
+    contents["facts"] = [*entries, *profile.notes]
     return contents
 
 
-def _peak(record: Record) -> float:
-    return flop_counts.peak(bool(record.kernels))
+def _peak(profile: ProfileData) -> float:
+    return flop_counts.peak(bool(profile.kernels))
 
 
 def _chosen(operators: Sequence[Operator], selection: FileSelection) -> list[Operator]:
@@ -172,22 +172,22 @@ def _chosen(operators: Sequence[Operator], selection: FileSelection) -> list[Ope
     ]
 
 
-def of_steps(record: Record, numbers: frozenset[int]) -> Record:
-    """Return the part of a record that belongs to the steps of these numbers; all of it if there are none."""
+def of_steps(profile: ProfileData, numbers: frozenset[int]) -> ProfileData:
+    """Return the part of a profile that belongs to the steps of these numbers; all of it if there are none."""
     if not numbers:
-        return record
-    chosen = [step for step in record.steps if step.number in numbers]
+        return profile
+    chosen = [step for step in profile.steps if step.number in numbers]
 
     def is_inside(at: int) -> bool:
         return any(step.start <= at < step.end for step in chosen)
 
     return replace(
-        record,
+        profile,
         steps=chosen,
-        operators=[row for row in record.operators if is_inside(row.start)],
-        stretches=[row for row in record.stretches if is_inside(row.start)],
-        kernels=[row for row in record.kernels if is_inside(row.start)],
-        allocations=[row for row in record.allocations if is_inside(row.at)],
+        operators=[row for row in profile.operators if is_inside(row.start)],
+        stretches=[row for row in profile.stretches if is_inside(row.start)],
+        kernels=[row for row in profile.kernels if is_inside(row.start)],
+        allocations=[row for row in profile.allocations if is_inside(row.at)],
     )
 
 
@@ -206,8 +206,8 @@ def _fresh(folder: Path, worker: str | None) -> Path:
 
 # FRAMEWORK -------------------------------------------------------------------------------------------------------------------------------
 
-def _framework(folder: Path, rows: list[Operator], record: Record) -> None:
-    total, steps = sum(row.cost for row in rows) or 1, max(len(record.steps), 1)
+def _framework(folder: Path, rows: list[Operator], profile: ProfileData) -> None:
+    total, steps = sum(row.cost for row in rows) or 1, max(len(profile.steps), 1)
     _table(folder / "cpu_op_detail_info_0.csv", (
         "op_side", "op_type", "op_name", "full_op_name", "op_occurrences", "op_total_time(ms)", "op_avg_time(ms)", "total_proportion",
         "subgraph", "pid",
@@ -250,41 +250,41 @@ _OPERATOR_MEMORY = (
 )
 
 
-def _statistic(rows: list[Operator], record: Record) -> list[Sequence[Any]]:
-    total, core = sum(row.cost for row in rows) or 1, "GPU" if record.kernels else "CPU"
+def _statistic(rows: list[Operator], profile: ProfileData) -> list[Sequence[Any]]:
+    total, core = sum(row.cost for row in rows) or 1, "GPU" if profile.kernels else "CPU"
     return [
-        (0, row.name, core if row.device_span or not record.kernels else "CPU", row.count, _us(row.span), _us(row.least),
+        (0, row.name, core if row.device_span or not profile.kernels else "CPU", row.count, _us(row.span), _us(row.least),
          _us(round(row.mean)), _us(row.most), f"{row.span / total * 100:.3f}") for row in by_kind(rows)
     ]
 
 
-def _flops(rows: list[Operator], record: Record) -> list[Sequence[Any]]:
+def _flops(rows: list[Operator], profile: ProfileData) -> list[Sequence[Any]]:
     counted = [row for row in by_name(rows) if row.flops]
-    peak = _peak(record) if counted else 1.0
+    peak = _peak(profile) if counted else 1.0
     return [
         (row.name, row.kind, row.phase, row.count, row.flops, f"{row.rate():.6g}", f"{row.rate() / peak * 100:.3f}") for row in counted
     ]
 
 
-def _step_time(record: Record) -> Iterable[Sequence[Any]]:
+def _step_time(profile: ProfileData) -> Iterable[Sequence[Any]]:
     """Microseconds: computing is forward, backward and update; what waits for data is free; before the first operator is preparing."""
-    for step in record.steps:
+    for step in profile.steps:
         phases = step.phases
         computing, sync = phases["forward"] + phases["backward"] + phases["update"], phases["sync"]
         yield (step.number, _us(computing), _us(sync), 0, _us(sync), _us(phases["data"]), _us(step.total), 0, _us(sync),
                _us(max(0, step.forward_start - step.start)), _us(phases["forward"]), _us(phases["backward"]), _us(phases["update"]))
 
 
-def _operator_memory(record: Record) -> Iterable[Sequence[Any]]:
+def _operator_memory(profile: ProfileData) -> Iterable[Sequence[Any]]:
     """Each allocation with the release that took it back: the next one of its size on its device, for torch does not name blocks."""
     waiting: dict[tuple[str, int], list[Allocation]] = {}
     released: dict[int, Allocation] = {}
-    for row in record.allocations:
+    for row in profile.allocations:
         if row.bytes > 0:
             waiting.setdefault((row.device, row.bytes), []).append(row)
         elif waiting.get((row.device, -row.bytes)):
             released[id(waiting[(row.device, -row.bytes)].pop())] = row
-    for taken in [row for row in record.allocations if row.bytes > 0]:
+    for taken in [row for row in profile.allocations if row.bytes > 0]:
         back = released.get(id(taken))
         held_text, after = _mb(taken.bytes_in_use), _mb(back.bytes_in_use) if back else ""
         at, span = (_us(back.at), _us(back.at - taken.at)) if back else ("", "")
@@ -309,15 +309,15 @@ def _operator_memory(record: Record) -> Iterable[Sequence[Any]]:
 
 # 1.x -------------------------------------------------------------------------------------------------------------------------------------
 
-def _step_ticks(record: Record) -> tuple[Sequence[str], list[Sequence[Any]]]:
+def _step_ticks(profile: ProfileData) -> tuple[Sequence[str], list[Sequence[Any]]]:
     """The columns and rows of the step trace, in ticks from the machine's start; the last row has the means."""
-    trains = any(step.backward_end for step in record.steps)
-    most = max((len(step.reductions) for step in record.steps), default=0)
+    trains = any(step.backward_end for step in profile.steps)
+    most = max((len(step.reductions) for step in profile.steps), default=0)
     names = [f"stream_0_{number}_reduce_{part}" for number in range(most) for part in ("start_point", "end_point")]
     head = ["step_num", "start_point", "end_point", "total", "fp_point", *(["bp_point"] if trains else []), "iteration_interval",
             *(["fp_and_bp", "tail"] if trains else ["fp"]), *names]
     rows: list[Sequence[Any]] = []
-    for step in record.steps:
+    for step in profile.steps:
         first, last = step.forward_start, step.backward_end or step.end
         parts = [first - step.start, last - first, step.end - last] if trains else [first - step.start, step.end - first]
         points = [first, *([last] if trains else [])]

@@ -13,7 +13,7 @@ from torchspore.context.effects import Outcome
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
 from torchspore.observe.profiling import counters, files
-from torchspore.observe.profiling.record import Record
+from torchspore.observe.profiling.profile_data import ProfileData
 from torchspore.observe.profiling.session import MOST, Busy, ProfilerSession
 
 PARENT = "profiling_options"
@@ -133,10 +133,10 @@ def _report(options: dict[str, Any], is_enabled: bool) -> None:
         effects.report(f"{PARENT}.{name}", outcome)
 
 
-def _report_points(record: Record, options: dict[str, Any]) -> None:
+def _report_points(profile: ProfileData, options: dict[str, Any]) -> None:
     """Report where each step was divided at `fp_point` and `bp_point`, and warn of points that no operator has."""
     for name, what in (("fp_point", "forward begins"), ("bp_point", "the gradient ends")):
-        reason = record.unknown_points.get(name)
+        reason = profile.unknown_points.get(name)
         if reason is not None:
             effects.report(f"{PARENT}.{name}", Outcome.no_effect(reason))
             setting = STORE.source(f"{PARENT}.{name}")[1]
@@ -156,8 +156,8 @@ def _finish() -> None:
     (watch, options), _SESSION.running, _SESSION.has_ended = _SESSION.running, None, True
     atexit.unregister(_finish)
     watch.stop()
-    record = watch.read(options["fp_point"], options["bp_point"])
-    if not record.operators:
+    profile = watch.read(options["fp_point"], options["bp_point"])
+    if not profile.operators:
         return
     is_on = {part: options[part] == "on" for part in _PARTS}
     group = options["ai_core_metrics"] if STORE.source(f"{PARENT}.ai_core_metrics")[0] != "default" else ""
@@ -166,14 +166,14 @@ def _finish() -> None:
         memory=is_on["task_trace"] or is_on["op_trace"], counters=group,
     )
     try:
-        target = files.write_older(record, Path(options["folder"]), selection)
+        target = files.write_older(profile, Path(options["folder"]), selection)
         if is_on["aicpu_trace"]:
-            files.write_input(record, Path(options["folder"]))
+            files.write_input(profile, Path(options["folder"]))
     except OSError as error:
         print(with_hint(f"profiling_options: {options['folder']} can't be written to ({error.strerror}); the profile there is incomplete.",
                         "name another folder in output"), file=sys.stderr)
         return
-    for line in record.notes:
+    for line in profile.notes:
         effects.note("profile", line)
-    _report_points(record, options)
-    effects.note("profile", f"{len(record.operators):,} operators in {len(record.steps):,} steps: {target}")
+    _report_points(profile, options)
+    effects.note("profile", f"{len(profile.operators):,} operators in {len(profile.steps):,} steps: {target}")

@@ -8,7 +8,7 @@ from typing import Any
 from torchspore.engine.front_end import FRONT
 from torchspore.engine.torch_internals import node_metadata
 from torchspore.graph.save_graphs.snapshot import Taker
-from torchspore.observe.profiling.record import BACKWARD, FORWARD, SYNC, UPDATE
+from torchspore.observe.profiling.profile_data import BACKWARD, FORWARD, SYNC, UPDATE
 
 _AHEAD = 60
 """So many nodes of a graph are looked at for the one that an event is; those between ran without an event."""

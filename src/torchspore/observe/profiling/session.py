@@ -17,7 +17,7 @@ from torchspore.engine.devices import device, gpu_kinds
 from torchspore.engine.torch_internals.torch_private import TELLS_PYTHON, profile_events
 from torchspore.graph.report import provenance
 from torchspore.observe.profiling import event_reader, instrumentation
-from torchspore.observe.profiling.record import Record
+from torchspore.observe.profiling.profile_data import ProfileData
 
 MOST = 30_000
 """The number of operators after which the profile of an entire program ends automatically."""
@@ -132,14 +132,14 @@ class ProfilerSession:
             with path.open("rb") as file:
                 shutil.copyfileobj(file, target)
 
-    def read(self, forward_point: str = "", backward_point: str = "") -> Record:
-        """Return the record. `forward_point` and `backward_point` name the operators at which forward begins and the gradient ends."""
+    def read(self, forward_point: str = "", backward_point: str = "") -> ProfileData:
+        """Return the profile. `forward_point` and `backward_point` name the operators at which forward begins and the gradient ends."""
         events = [] if self._profile is None else profile_events(self._profile)
-        record = event_reader.read(events, self._points.graphs, self._bytes_before, forward_point, backward_point)
-        record.device = str(gpu_kinds.module().get_device_name()) if record.kernels else "CPU"
+        profile = event_reader.read(events, self._points.graphs, self._bytes_before, forward_point, backward_point)
+        profile.device = str(gpu_kinds.module().get_device_name()) if profile.kernels else "CPU"
         if self.is_full:
-            record.notes.append(f"The profile ended by itself after {self._most:,} operators; a schedule watches chosen steps.")
-        return record
+            profile.notes.append(f"The profile ended by itself after {self._most:,} operators; a schedule watches chosen steps.")
+        return profile
 
     def _look(self) -> None:
         if self._points.seen > self._most and not self.is_full and threading.current_thread() is threading.main_thread():

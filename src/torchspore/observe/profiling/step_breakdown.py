@@ -4,29 +4,29 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
-from torchspore.observe.profiling.record import BACKWARD, DATA, FORWARD, OTHER, PHASES, SYNC, UPDATE, Operator, Record, Step
+from torchspore.observe.profiling.profile_data import BACKWARD, DATA, FORWARD, OTHER, PHASES, SYNC, UPDATE, Operator, ProfileData, Step
 
 _Segment = tuple[int, int, str]
 
 
 def divide(
-    record: Record, explicit: list[tuple[int, int]], calls: list[tuple[int, int]], threads: set[int], forward_point: str,
+    profile: ProfileData, explicit: list[tuple[int, int]], calls: list[tuple[int, int]], threads: set[int], forward_point: str,
     backward_point: str,
 ) -> None:
-    """Finds the steps of a record. They are those that the program marked, else each ends with an update, else with a Cell's call."""
-    segments = list(_segments(record, threads))
+    """Finds the steps of a profile. They are those that the program marked, else each ends with an update, else with a Cell's call."""
+    segments = list(_segments(profile, threads))
     if not segments:
         return
     chosen = {"fp_point": forward_point, "bp_point": backward_point}
     for option, point in chosen.items():
-        if point and not any(_is_at(row, point) for row in record.operators):
-            names = sorted({name for row in record.operators for name in (row.kind, row.name)})
+        if point and not any(_is_at(row, point) for row in profile.operators):
+            names = sorted({name for row in profile.operators for name in (row.kind, row.name)})
             nearest = difflib.get_close_matches(point, names, n=3, cutoff=0.0)
-            record.unknown_points[option] = f"no operator named {point!r} ran; the nearest names are {', '.join(nearest)}"
+            profile.unknown_points[option] = f"no operator named {point!r} ran; the nearest names are {', '.join(nearest)}"
             chosen[option] = ""
     bounds = _explicit(explicit, segments) or list(_bounds(segments, calls))
     at = 0
-    rows = [row for row in record.operators if row.phase]
+    rows = [row for row in profile.operators if row.phase]
     for number, (start, end) in enumerate(bounds, 1):
         inside: list[_Segment] = []
         while at < len(segments) and segments[at][0] < end:
@@ -35,28 +35,28 @@ def divide(
         if inside:
             start = start if number > 1 or explicit else inside[0][0]
             step_rows = [row for row in rows if start <= row.start < end]
-            record.steps.append(_step(number, start, end, inside, step_rows, chosen["fp_point"], chosen["bp_point"]))
-    if record.steps:
-        first = record.steps[0]
+            profile.steps.append(_step(number, start, end, inside, step_rows, chosen["fp_point"], chosen["bp_point"]))
+    if profile.steps:
+        first = profile.steps[0]
         step_rows = [row for row in rows if first.start <= row.start < first.end]
-        record.forward_point = chosen["fp_point"] or next((row.name for row in step_rows if row.phase == FORWARD), "")
-        record.backward_point = chosen["bp_point"] or next((row.name for row in reversed(step_rows) if row.phase == BACKWARD), "")
+        profile.forward_point = chosen["fp_point"] or next((row.name for row in step_rows if row.phase == FORWARD), "")
+        profile.backward_point = chosen["bp_point"] or next((row.name for row in reversed(step_rows) if row.phase == BACKWARD), "")
 
 
 def _is_at(row: Operator, point: str) -> bool:
     return point in (row.name, row.kind) or row.name.endswith("/" + point)
 
 
-def _segments(record: Record, threads: set[int]) -> Iterator[_Segment]:
+def _segments(profile: ProfileData, threads: set[int]) -> Iterator[_Segment]:
     """Yield the activities in order of time: waits for data, and operators where they computed. A wait during computing does not count."""
     segments: list[_Segment] = []
-    for row in record.operators:
+    for row in profile.operators:
         if row.phase and (row.thread in threads or row.phase in (BACKWARD, SYNC) or not threads):
             start, end = (row.device_start, row.device_end) if row.device_span else (row.start, row.start + row.span)
             segments.append((start, end, row.phase))
     kinds = {DATA: DATA, "compile": OTHER}
     segments += [
-        (stretch.start, stretch.start + stretch.span, kinds[stretch.kind]) for stretch in record.stretches if stretch.kind in kinds
+        (stretch.start, stretch.start + stretch.span, kinds[stretch.kind]) for stretch in profile.stretches if stretch.kind in kinds
     ]
     busy = 0
     for start, end, phase in sorted(segments):

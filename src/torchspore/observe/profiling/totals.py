@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from torchspore.observe.profiling.record import Operator
+from torchspore.observe.profiling.profile_data import Operator
 
 
 @dataclass

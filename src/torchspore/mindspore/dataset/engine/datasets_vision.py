@@ -250,7 +250,7 @@ class PhotoTourDataset(PictureDataset, arguments="dataset_dir, name, usage=None,
     def _patch(self, number: int) -> np.ndarray:
         import cv2
 
-        from torchspore.mindspore.dataset.vision.pictures import check_pixels
+        from torchspore.mindspore.dataset.vision.images import check_pixels
 
         sheet, index_in_sheet = divmod(number, 256)
         cached = self._cached_sheet

@@ -229,7 +229,7 @@ class ListedDataset(Declared, MappableDataset):
         image = np.frombuffer(content, np.uint8)
         if not self.decode:
             return image
-        from torchspore.mindspore.dataset.vision.pictures import decode
+        from torchspore.mindspore.dataset.vision.images import decode
 
         return decode(image, str(path))
 

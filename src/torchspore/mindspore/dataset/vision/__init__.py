@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from torchspore.mindspore.dataset.vision import c_transforms, py_transforms, transforms, utils
-from torchspore.mindspore.dataset.vision.files import (
+from torchspore.mindspore.dataset.vision.image_files import (
     encode_jpeg,
     encode_png,
     get_image_num_channels,

@@ -10,8 +10,8 @@ from torchspore.mindspore.dataset.core.operation import TensorOperation
 from torchspore.mindspore.dataset.core.randomness import generator, happens
 from torchspore.mindspore.dataset.core.validator_helpers import check_number
 from torchspore.mindspore.dataset.vision import geometry
-from torchspore.mindspore.dataset.vision.pictures import ImageTensorOperation, check_image, height_width
-from torchspore.mindspore.dataset.vision.randoms import RandomCrop, RandomResizedCrop, check_probability
+from torchspore.mindspore.dataset.vision.images import ImageTensorOperation, check_image, height_width
+from torchspore.mindspore.dataset.vision.random_transforms import RandomCrop, RandomResizedCrop, check_probability
 from torchspore.mindspore.dataset.vision.utils import Inter
 
 

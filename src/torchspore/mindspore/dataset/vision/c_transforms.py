@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.mindspore.dataset.vision import geometry, randoms, spaces
+from torchspore.mindspore.dataset.vision import color_spaces, geometry, random_transforms
 from torchspore.mindspore.dataset.vision.transforms import *  # noqa: F403
 from torchspore.mindspore.dataset.vision.utils import Border, ConvertMode, ImageBatchFormat, Inter, SliceMode
 
 
-class RgbToBgr(spaces.RgbToBgr):
+class RgbToBgr(color_spaces.RgbToBgr):
     """Reverses the channels of an image (H, W, 3)."""
 
     def __init__(self) -> None:
@@ -24,10 +24,10 @@ class SoftDvppDecodeResizeJpeg(geometry.Resize):
         super().__init__(size)
 
     def _apply_all(self, *values: Any) -> tuple[Any, ...]:
-        return super()._apply_all(*[randoms.decode(value, "SoftDvppDecodeResizeJpeg") for value in values])
+        return super()._apply_all(*[random_transforms.decode(value, "SoftDvppDecodeResizeJpeg") for value in values])
 
 
-class SoftDvppDecodeRandomCropResizeJpeg(randoms.RandomCropDecodeResize):
+class SoftDvppDecodeRandomCropResizeJpeg(random_transforms.RandomCropDecodeResize):
     """`RandomCropDecodeResize` of the bytes of a JPEG file; an Ascend's result differs in some pixels."""
 
     _call = "SoftDvppDecodeRandomCropResizeJpeg"

@@ -10,7 +10,7 @@ import numpy as np
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core import destination
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_choice, check_int, check_number, check_type
-from torchspore.mindspore.dataset.vision.pictures import ImageTensorOperation, OnDevice, check_image, planar
+from torchspore.mindspore.dataset.vision.images import ImageTensorOperation, OnDevice, check_image, planar
 from torchspore.mindspore.dataset.vision.utils import ConvertMode
 
 

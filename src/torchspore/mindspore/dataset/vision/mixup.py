@@ -8,8 +8,8 @@ import numpy as np
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core.randomness import generator
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_int, check_number, check_type
-from torchspore.mindspore.dataset.vision.pictures import ImageTensorOperation
-from torchspore.mindspore.dataset.vision.randoms import check_probability
+from torchspore.mindspore.dataset.vision.images import ImageTensorOperation
+from torchspore.mindspore.dataset.vision.random_transforms import check_probability
 from torchspore.mindspore.dataset.vision.utils import ImageBatchFormat
 
 

@@ -12,9 +12,9 @@ from torchspore.mindspore.dataset.core.operation import run_chain
 from torchspore.mindspore.dataset.core.randomness import generator, happens
 from torchspore.mindspore.dataset.core.validator_helpers import check_int, check_number, check_type
 from torchspore.mindspore.dataset.vision import color, geometry
-from torchspore.mindspore.dataset.vision.pictures import ImageTensorOperation, check_image, to_pil
-from torchspore.mindspore.dataset.vision.random_tones import affine, sharpen
-from torchspore.mindspore.dataset.vision.randoms import check_probability
+from torchspore.mindspore.dataset.vision.images import ImageTensorOperation, check_image, to_pil
+from torchspore.mindspore.dataset.vision.random_adjustments import affine, sharpen
+from torchspore.mindspore.dataset.vision.random_transforms import check_probability
 from torchspore.mindspore.dataset.vision.utils import AutoAugmentPolicy, Inter
 
 _POLICIES = {

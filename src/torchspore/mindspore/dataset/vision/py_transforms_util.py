@@ -11,15 +11,15 @@ from torchspore.base.text import message
 from torchspore.mindspore.dataset.core.operation import as_array
 from torchspore.mindspore.dataset.vision import (
     color,
+    color_spaces,
+    crops,
     geometry,
+    images,
     mixup,
-    parts,
-    pictures,
     pillow,
     policies,
-    random_tones,
-    randoms,
-    spaces,
+    random_adjustments,
+    random_transforms,
     warps,
 )
 from torchspore.mindspore.dataset.vision.utils import Border, Inter
@@ -71,7 +71,7 @@ def to_pil(img: Any) -> Any:
     """Convert an array (H, W, C) or (H, W), or an image, to a Pillow image."""
     if is_pil(img):
         return img
-    return pictures.to_pil(_array("to_pil", img))
+    return images.to_pil(_array("to_pil", img))
 
 
 def to_type(img: Any, output_type: Any) -> Any:
@@ -81,7 +81,7 @@ def to_type(img: Any, output_type: Any) -> Any:
 
 def decode(img: Any) -> Any:
     """Decode the bytes of a file to a PIL image."""
-    return pictures.Decode(to_pil=True)(img)
+    return images.Decode(to_pil=True)(img)
 
 
 def normalize(img: Any, mean: Any, std: Any, pad_channel: bool = False, dtype: str = "float32") -> Any:
@@ -134,7 +134,7 @@ def invert_color(img: Any) -> Any:
 
 def grayscale(img: Any, num_output_channels: int) -> Any:
     """Convert to grey, in 1 or 3 bands."""
-    return pictures.Grayscale(num_output_channels)(_picture(img))
+    return images.Grayscale(num_output_channels)(_picture(img))
 
 
 def horizontal_flip(img: Any) -> Any:
@@ -159,12 +159,12 @@ def center_crop(img: Any, size: Any) -> Any:
 
 def five_crop(img: Any, size: Any) -> Any:
     """Crop the four corners and the middle."""
-    return parts.FiveCrop(size)(_picture(img))
+    return crops.FiveCrop(size)(_picture(img))
 
 
 def ten_crop(img: Any, size: Any, use_vertical_flip: bool = False) -> Any:
     """Apply `five_crop` to the image and to the flipped image."""
-    return parts.TenCrop(size, use_vertical_flip)(_picture(img))
+    return crops.TenCrop(size, use_vertical_flip)(_picture(img))
 
 
 def resize(img: Any, size: Any, interpolation: Inter = Inter.BILINEAR) -> Any:
@@ -200,27 +200,27 @@ def random_affine(img: Any, angle: float, translations: Any, scale: float, shear
 
 def random_color(img: Any, degrees: Any) -> Any:
     """Apply `RandomColor` to the image."""
-    return randoms.RandomColor(degrees)(_picture(img))
+    return random_transforms.RandomColor(degrees)(_picture(img))
 
 
 def random_color_adjust(img: Any, brightness: Any, contrast: Any, saturation: Any, hue: Any) -> Any:
     """Apply `RandomColorAdjust` to the image."""
-    return randoms.RandomColorAdjust(brightness, contrast, saturation, hue)(_picture(img))
+    return random_transforms.RandomColorAdjust(brightness, contrast, saturation, hue)(_picture(img))
 
 
 def random_crop(img: Any, size: Any, padding: Any, pad_if_needed: bool, fill_value: Any, padding_mode: Any) -> Any:
     """Apply `RandomCrop` to the image."""
-    return randoms.RandomCrop(size, padding or None, pad_if_needed, fill_value, Border(padding_mode))(_picture(img))
+    return random_transforms.RandomCrop(size, padding or None, pad_if_needed, fill_value, Border(padding_mode))(_picture(img))
 
 
 def random_horizontal_flip(img: Any, prob: float) -> Any:
     """Apply `RandomHorizontalFlip` to the image."""
-    return randoms.RandomHorizontalFlip(prob)(_picture(img))
+    return random_transforms.RandomHorizontalFlip(prob)(_picture(img))
 
 
 def random_vertical_flip(img: Any, prob: float) -> Any:
     """Apply `RandomVerticalFlip` to the image."""
-    return randoms.RandomVerticalFlip(prob)(_picture(img))
+    return random_transforms.RandomVerticalFlip(prob)(_picture(img))
 
 
 def random_lighting(img: Any, alpha: float) -> Any:
@@ -230,17 +230,17 @@ def random_lighting(img: Any, alpha: float) -> Any:
 
 def random_resize_crop(img: Any, size: Any, scale: Any, ratio: Any, interpolation: Inter = Inter.BILINEAR, max_attempts: int = 10) -> Any:
     """Apply `RandomResizedCrop` to the image."""
-    return randoms.RandomResizedCrop(size, scale, ratio, interpolation, max_attempts)(_picture(img))
+    return random_transforms.RandomResizedCrop(size, scale, ratio, interpolation, max_attempts)(_picture(img))
 
 
 def random_rotation(img: Any, degrees: Any, resample: Inter, expand: bool, center: Any, fill_value: Any) -> Any:
     """Apply `RandomRotation` to the image."""
-    return randoms.RandomRotation(degrees, resample, expand, center, fill_value)(_picture(img))
+    return random_transforms.RandomRotation(degrees, resample, expand, center, fill_value)(_picture(img))
 
 
 def random_sharpness(img: Any, degrees: Any) -> Any:
     """Apply `RandomSharpness` to the image."""
-    return random_tones.RandomSharpness(degrees)(_picture(img))
+    return random_adjustments.RandomSharpness(degrees)(_picture(img))
 
 
 def uniform_augment(img: Any, transforms: Any, num_ops: int) -> Any:
@@ -252,7 +252,7 @@ def get_erase_params(np_img: Any, scale: Any, ratio: Any, value: Any, bounded: b
     """Draw (top, left, height, width, value) of a part of an array (C, H, W); unless `bounded`, it may exceed the lower right edges."""
     image = _array("get_erase_params", np_img)
     height, width = image.shape[-2:]
-    part = randoms.RandomErasing(1.0, scale, ratio, 0, max_attempts=max_attempts)._choose((image,))
+    part = random_transforms.RandomErasing(1.0, scale, ratio, 0, max_attempts=max_attempts)._choose((image,))
     if part is None:
         return 0, 0, height, width, image
     top, left, high, wide, drawn = part
@@ -271,7 +271,7 @@ def erase(np_img: Any, i: int, j: int, height: int, width: int, erase_value: Any
 
 def linear_transform(np_img: Any, transformation_matrix: Any, mean_vector: Any) -> Any:
     """Subtract a mean from the image and multiply by a matrix; see `LinearTransformation`."""
-    return spaces.linear_transform(_array("linear_transform", np_img), transformation_matrix, mean_vector)
+    return color_spaces.linear_transform(_array("linear_transform", np_img), transformation_matrix, mean_vector)
 
 
 def mix_up_single(batch_size: int, img: Any, label: Any, alpha: float = 0.2) -> Any:
@@ -288,29 +288,29 @@ def mix_up_muti(tmp: Any, batch_size: int, img: Any, label: Any, alpha: float = 
 
 def rgb_to_bgrs(np_rgb_imgs: Any, is_hwc: bool) -> Any:
     """Reverse the channels of images, or of a batch of them."""
-    return spaces.rgb_to_bgr(np_rgb_imgs, is_hwc)
+    return color_spaces.rgb_to_bgr(np_rgb_imgs, is_hwc)
 
 
 def rgb_to_hsvs(np_rgb_imgs: Any, is_hwc: bool) -> Any:
     """Convert images, or a batch of them, to hue, saturation and value."""
-    return spaces.rgb_to_hsv(np_rgb_imgs, is_hwc)
+    return color_spaces.rgb_to_hsv(np_rgb_imgs, is_hwc)
 
 
 def hsv_to_rgbs(np_hsv_imgs: Any, is_hwc: bool) -> Any:
     """Convert images, or a batch of them, from hue, saturation and value."""
-    return spaces.hsv_to_rgb(np_hsv_imgs, is_hwc)
+    return color_spaces.hsv_to_rgb(np_hsv_imgs, is_hwc)
 
 
 def rgb_to_bgr(np_rgb_img: Any, is_hwc: bool) -> Any:
     """Reverse the channels of an image."""
-    return spaces.rgb_to_bgr(np_rgb_img, is_hwc)
+    return color_spaces.rgb_to_bgr(np_rgb_img, is_hwc)
 
 
 def rgb_to_hsv(np_rgb_img: Any, is_hwc: bool) -> Any:
     """Convert an image to hue, saturation and value."""
-    return spaces.rgb_to_hsv(np_rgb_img, is_hwc)
+    return color_spaces.rgb_to_hsv(np_rgb_img, is_hwc)
 
 
 def hsv_to_rgb(np_hsv_img: Any, is_hwc: bool) -> Any:
     """Convert an image from hue, saturation and value."""
-    return spaces.hsv_to_rgb(np_hsv_img, is_hwc)
+    return color_spaces.hsv_to_rgb(np_hsv_img, is_hwc)

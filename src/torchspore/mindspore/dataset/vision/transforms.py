@@ -30,10 +30,11 @@ from torchspore.mindspore.dataset.vision.color import (
     Rescale,
     Solarize,
 )
+from torchspore.mindspore.dataset.vision.color_spaces import HsvToRgb, LinearTransformation, RgbToHsv
+from torchspore.mindspore.dataset.vision.crops import Erase, FiveCrop, PadToSize, ResizedCrop, SlicePatches, TenCrop
 from torchspore.mindspore.dataset.vision.geometry import CenterCrop, Crop, HorizontalFlip, Pad, Resize, Rotate, VerticalFlip
+from torchspore.mindspore.dataset.vision.images import HWC2CHW, Decode, Grayscale, ImageTensorOperation, ToNumpy, ToPIL, ToTensor, ToType
 from torchspore.mindspore.dataset.vision.mixup import CutMixBatch, MixUp, MixUpBatch
-from torchspore.mindspore.dataset.vision.parts import Erase, FiveCrop, PadToSize, ResizedCrop, SlicePatches, TenCrop
-from torchspore.mindspore.dataset.vision.pictures import HWC2CHW, Decode, Grayscale, ImageTensorOperation, ToNumpy, ToPIL, ToTensor, ToType
 from torchspore.mindspore.dataset.vision.policies import (
     AutoAugment,
     RandAugment,
@@ -42,7 +43,7 @@ from torchspore.mindspore.dataset.vision.policies import (
     TrivialAugmentWide,
     UniformAugment,
 )
-from torchspore.mindspore.dataset.vision.random_tones import (
+from torchspore.mindspore.dataset.vision.random_adjustments import (
     AdjustGamma,
     AdjustSharpness,
     RandomAffine,
@@ -54,7 +55,7 @@ from torchspore.mindspore.dataset.vision.random_tones import (
     RandomSharpness,
     RandomSolarize,
 )
-from torchspore.mindspore.dataset.vision.randoms import (
+from torchspore.mindspore.dataset.vision.random_transforms import (
     CutOut,
     RandomColor,
     RandomColorAdjust,
@@ -68,7 +69,6 @@ from torchspore.mindspore.dataset.vision.randoms import (
     RandomRotation,
     RandomVerticalFlip,
 )
-from torchspore.mindspore.dataset.vision.spaces import HsvToRgb, LinearTransformation, RgbToHsv
 from torchspore.mindspore.dataset.vision.utils import AutoAugmentPolicy, Border, ConvertMode, ImageBatchFormat, Inter, SliceMode
 from torchspore.mindspore.dataset.vision.video import DecodeVideo
 from torchspore.mindspore.dataset.vision.warps import Affine, Perspective, RandomPerspective

@@ -11,9 +11,9 @@ from torchspore.mindspore.dataset.core.randomness import generator, happens
 from torchspore.mindspore.dataset.core.validator_helpers import check_number, check_type
 from torchspore.mindspore.dataset.vision import geometry
 from torchspore.mindspore.dataset.vision.color import pillow
-from torchspore.mindspore.dataset.vision.pictures import ImageTensorOperation, OnDevice, check_image
-from torchspore.mindspore.dataset.vision.random_tones import affine
-from torchspore.mindspore.dataset.vision.randoms import check_probability
+from torchspore.mindspore.dataset.vision.images import ImageTensorOperation, OnDevice, check_image
+from torchspore.mindspore.dataset.vision.random_adjustments import affine
+from torchspore.mindspore.dataset.vision.random_transforms import check_probability
 from torchspore.mindspore.dataset.vision.utils import Inter
 
 

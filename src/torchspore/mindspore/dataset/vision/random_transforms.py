@@ -10,7 +10,7 @@ from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core.randomness import generator, happens
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_int, check_number, check_type
 from torchspore.mindspore.dataset.vision import color, geometry
-from torchspore.mindspore.dataset.vision.pictures import ImageTensorOperation, check_image, check_size, decode, gray, height_width
+from torchspore.mindspore.dataset.vision.images import ImageTensorOperation, check_image, check_size, decode, gray, height_width
 from torchspore.mindspore.dataset.vision.utils import Border, Inter
 
 

@@ -11,7 +11,7 @@ from torchspore.mindspore.dataset.core.operation import is_pil
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_int, check_number, check_type
 from torchspore.mindspore.dataset.vision import geometry
 from torchspore.mindspore.dataset.vision.color import pillow
-from torchspore.mindspore.dataset.vision.pictures import ImageTensorOperation, OnDevice, check_image, check_size
+from torchspore.mindspore.dataset.vision.images import ImageTensorOperation, OnDevice, check_image, check_size
 from torchspore.mindspore.dataset.vision.utils import Border, Inter, SliceMode
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from torchspore.base.text import message
 from torchspore.mindspore.dataset.core.operation import is_pil
 from torchspore.mindspore.dataset.core.validator_helpers import check_type
-from torchspore.mindspore.dataset.vision.pictures import check_pixels
+from torchspore.mindspore.dataset.vision.images import check_pixels
 from torchspore.mindspore.dataset.vision.utils import ImageReadMode
 
 

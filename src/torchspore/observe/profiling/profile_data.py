@@ -92,7 +92,7 @@ class Allocation:
 
 
 @dataclass
-class Record:
+class ProfileData:
     """All that one profile holds."""
 
     operators: list[Operator] = field(default_factory=list)

@@ -11,8 +11,8 @@ from torchspore.mindspore.dataset.core.operation import flatten, run_chain
 from torchspore.mindspore.dataset.core.randomness import generator, happens
 from torchspore.mindspore.dataset.core.validator_helpers import check_int, check_number, check_type
 from torchspore.mindspore.dataset.vision import color, geometry
-from torchspore.mindspore.dataset.vision.pictures import ImageTensorOperation, OnDevice, check_image
-from torchspore.mindspore.dataset.vision.randoms import check_probability, check_range
+from torchspore.mindspore.dataset.vision.images import ImageTensorOperation, OnDevice, check_image
+from torchspore.mindspore.dataset.vision.random_transforms import check_probability, check_range
 from torchspore.mindspore.dataset.vision.utils import Inter
 
 

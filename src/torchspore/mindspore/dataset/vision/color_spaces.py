@@ -7,7 +7,7 @@ import numpy as np
 
 from torchspore.base.text import message
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_type
-from torchspore.mindspore.dataset.vision.pictures import ImageTensorOperation
+from torchspore.mindspore.dataset.vision.images import ImageTensorOperation
 
 
 def check_rgb(call: str, images: Any, is_hwc: bool) -> None:
