@@ -278,13 +278,13 @@ def test_gamma_of_numbers_has_mindspores_pixels() -> None:
 
 def test_a_picture_with_damage_that_looks_like_a_frame_of_four_colours() -> None:
     """Where a mark is damaged, readers look for the next one: what follows by the damaged one's length is not the picture's frame."""
-    from mindspore.dataset.vision import pictures
+    from mindspore.dataset.vision import images
 
     file = io.BytesIO()
     Image.fromarray(np.random.RandomState(1).randint(0, 256, (16, 24, 3)).astype(np.uint8)).save(file, "JPEG")
     content = file.getvalue()
     frame = b"\xff\xc0" + (20).to_bytes(2, "big") + b"\x08\x00\x10\x00\x18\x04" + bytes(12)
     damaged = content[:2] + b"\xff\x00" + len(content).to_bytes(2, "big") + content[2:] + frame
-    assert pictures._frame(damaged) is None and pictures._frame(content) == (16 * 24, 3)
+    assert images._frame(damaged) is None and images._frame(content) == (16 * 24, 3)
     result = vision.Decode()(np.frombuffer(damaged, np.uint8))
     assert result.tolist() == vision.Decode()(np.frombuffer(content, np.uint8)).tolist()
