@@ -141,7 +141,7 @@ def set_multiprocessing_timeout_interval(interval: int) -> None:
 
 
 def set_multiprocessing_start_method(start_method: str = "fork") -> None:
-    """Stores 'fork' or 'spawn'; nothing acts on it, because workers are threads."""
+    """Sets how the processes of `python_multiprocessing=True` start: 'fork' or 'spawn'. Raises TypeError or ValueError for other values."""
     check_type("set_multiprocessing_start_method", "start_method", start_method, str, "'fork' or 'spawn'")
     check_choice("set_multiprocessing_start_method", "start_method", start_method, ("fork", "spawn"))
     _values["multiprocessing_start_method"] = start_method
