@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from mindspore import Tensor, nn, ops
+from mindspore import Tensor, mint, nn, ops
 from support.error_messages import Bad, check
 
 
@@ -18,6 +18,35 @@ def h(*shape):
 
 
 BAD = {
+    "fold": Bad(
+        lambda: ops.fold(z(1, 4, 9), Tensor([4, 4]), [2, 2], 1, 2**40, 1), ValueError,
+        f"fold(input: Float32[1, 4, 9], output_size: Int64[2], kernel_size: [2, 2], padding: {2**40})",
+        f"expected {(2**41 + 3) ** 2} columns for output_size=[4, 4], kernel_size=[2, 2], dilation=1, padding={2**40} and stride=1, got 9.",
+    ),
+    "group_norm": Bad(
+        lambda: ops.group_norm(z(1, 4, 2, 2), 0), ValueError, "group_norm(input: Float32[1, 4, 2, 2], num_groups: 0)",
+        "num_groups=0: expected an int from 1 on.",
+    ),
+    "mint_group_norm": Bad(
+        lambda: mint.nn.functional.group_norm(z(1, 4, 2, 2), 0), ValueError, "group_norm(input: Float32[1, 4, 2, 2], num_groups: 0)",
+        "num_groups=0: expected an int from 1 on.",
+    ),
+    "unfold_strides": Bad(
+        lambda: nn.Unfold([1, 2, 2, 1], [1, 0, 0, 1], [1, 1, 1, 1])(z(1, 1, 4, 4)), ValueError,
+        "ExtractImagePatches(input_x: Float32[1, 1, 4, 4], ksizes: [1, 2, 2, 1], strides: [1, 0, 0, 1], rates: [1, 1, 1, 1], "
+        "padding: 'valid')",
+        "strides=(0, 0): expected ints from 1 on.",
+    ),
+    "fractional": Bad(
+        lambda: ops.fractional_max_pool2d(z(1, 1, 4, 4), 2, output_size=0), ValueError,
+        "fractional_max_pool2d(input: Float32[1, 1, 4, 4], kernel_size: 2, output_size: 0)",
+        "output_size=0: expected ints from 1 on.",
+    ),
+    "block_shape": Bad(
+        lambda: ops.batch_to_space_nd(z(4, 1, 2, 2), [0, 0], [[0, 0], [0, 0]]), ValueError,
+        "batch_to_space_nd(input_x: Float32[4, 1, 2, 2], block_shape: [0, 0], crops: [[0, 0], [0, 0]])",
+        "block_shape=[0, 0]: expected ints from 1 on.",
+    ),
     "conv": Bad(
         lambda: nn.Conv2d(3, 4, 3)(z(1, 4, 8, 8)), ValueError,
         "conv2d(input: Float32[1, 4, 8, 8], weight: Float32[4, 3, 3, 3], stride: (1, 1), pad_mode: 'same', dilation: (1, 1))",

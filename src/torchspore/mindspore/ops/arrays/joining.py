@@ -277,7 +277,11 @@ def _rows(pairs: Any) -> list[tuple[int, int]]:
 
 
 def _block(block: Any, pairs: Any) -> list[int]:
-    return [block] * len(_rows(pairs)) if isinstance(block, int) else sizes(block)
+    lengths = [block] * len(_rows(pairs)) if isinstance(block, int) else sizes(block)
+    for length in lengths:
+        if length < 1:
+            raise ValueError(f"block_shape={block!r}: expected ints from 1 on.")
+    return lengths
 
 
 @op()

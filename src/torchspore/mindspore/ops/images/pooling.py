@@ -380,6 +380,8 @@ def _fractional(count: int, x: T, kernel: Size, size: Any, ratio: Any, samples: 
         ratios = (ratio,) * count if isinstance(ratio, float) else tuple(ratio)
         size = [int(length * share) for length, share in zip(x.shape[-count:], ratios)]
     sizes = (size,) * count if isinstance(size, int) else tuple(size)
+    if min(sizes) < 1:
+        raise ValueError(f"output_size={size!r}: expected ints from 1 on.")
     if samples is not None:
         batches = x.shape[0] if x.ndim == count + 2 else 1
         samples = samples.to(x.dtype).expand(batches, -1, -1)

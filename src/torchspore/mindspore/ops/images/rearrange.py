@@ -1,6 +1,7 @@
 """Move pixels into channels and back, windows into columns and back."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -50,7 +51,22 @@ def unfold(input: T, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stri
 @op()
 def fold(input: T, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> T:
     """Sum columns (N, C * KH * KW, windows), or (N, C, KH * KW, windows), into an image (N, C, *output_size)."""
-    return F.fold(input.flatten(1, -2), sizes_of(output_size), _four(kernel_size), _four(dilation), _four(padding), _four(stride))
+    return fold_columns(input.flatten(1, -2), sizes_of(output_size), kernel_size, dilation, padding, stride)
+
+
+def fold_columns(columns: T, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> T:
+    """Sum columns (N, C * KH * KW, windows) into an image (N, C, *output_size).
+
+    Raises ValueError if the sizes do not mean this number of windows: torch loops over a large padding before it checks the number.
+    """
+    sizes = [_four(value) for value in (output_size, kernel_size, dilation, padding, stride)]
+    if all(len(pair) == 2 and all(isinstance(value, int) for value in pair) for pair in sizes) and 0 not in sizes[4]:
+        windows = math.prod((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, d, p, s in zip(*sizes, strict=True))
+        if windows != columns.shape[-1]:
+            raise ValueError(
+                f"expected {windows} columns for output_size={output_size}, kernel_size={kernel_size}, dilation={dilation}, "
+                f"padding={padding} and stride={stride}, got {columns.shape[-1]}.")
+    return F.fold(columns, *sizes)
 
 
 @op(primitive="Im2Col", init=("ksizes", "strides", "dilations", "pads"))
@@ -74,7 +90,7 @@ def col2im(input_x: T, output_size: Any, kernel_size: Any, dilation: Any, paddin
 
 def _image(x: T, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> T:
     columns = x.reshape(x.shape[0], -1, x.shape[-1])
-    return F.fold(columns, sizes_of(output_size), _four(kernel_size), _four(dilation), _four(padding), _four(stride))
+    return fold_columns(columns, sizes_of(output_size), kernel_size, dilation, padding, stride)
 
 
 @op(primitive="ExtractImagePatches", init=("ksizes", "strides", "rates", "padding"))
@@ -84,6 +100,9 @@ def _extract_image_patches(input_x: T, ksizes: Any, strides: Any, rates: Any, pa
     The sizes are (1, rows, columns, 1) or (1, 1, rows, columns); with padding 'same' windows begin at every step, with zeros at the edge.
     """
     kernel, stride, rate = (_inner(name, value) for name, value in (("ksizes", ksizes), ("strides", strides), ("rates", rates)))
+    for name, lengths in (("ksizes", kernel), ("strides", stride), ("rates", rate)):
+        if min(lengths) < 1:
+            raise ValueError(f"{name}={lengths!r}: expected ints from 1 on.")
     mode = padding.lower()
     if mode not in ("same", "valid"):
         raise ValueError(f"padding={padding!r}: expected 'same' or 'valid'.")

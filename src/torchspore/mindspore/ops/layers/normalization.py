@@ -80,6 +80,8 @@ def _layer_norm(input_x: T, gamma: T, beta: T, begin_norm_axis: int = 1, begin_p
 @op()
 def group_norm(input: T, num_groups: int, weight: T | None = None, bias: T | None = None, eps: float = 1e-5) -> T:
     """Normalize over the channels (axis 1) of each group and all later axes."""
+    if num_groups < 1:
+        raise ValueError(f"num_groups={num_groups!r}: expected an int from 1 on.")
     return F.group_norm(input, num_groups, *wide_enough(input, weight, bias), eps)
 
 

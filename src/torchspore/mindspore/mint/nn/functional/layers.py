@@ -12,6 +12,7 @@ from torchspore.engine.random.generators import drawing
 from torchspore.mindspore.mint.shared import T, sizes, write_back
 from torchspore.mindspore.ops.declaration.declare import bridged, part_of
 from torchspore.mindspore.ops.declaration.indices import as_index
+from torchspore.mindspore.ops.images.rearrange import fold_columns
 from torchspore.mindspore.ops.layers.normalization import match_dtype
 
 
@@ -154,6 +155,8 @@ def layer_norm(input: T, normalized_shape: Any, weight: T | None = None, bias: T
 @bridged
 def group_norm(input: T, num_groups: int, weight: T | None = None, bias: T | None = None, eps: float = 1e-5) -> T:
     """(x - mean) / deviation for each of `num_groups` groups of channels; times weight, plus bias."""
+    if num_groups < 1:
+        raise ValueError(f"num_groups={num_groups!r}: expected an int from 1 on.")
     return F.group_norm(input, num_groups, weight, bias, eps)
 
 
@@ -200,7 +203,7 @@ def unfold(input: T, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stri
 @bridged
 def fold(input: T, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> T:
     """Sum columns (N, C * kernel, L) at the positions of their windows in (N, C, H, W)."""
-    return F.fold(input, output_size, kernel_size, dilation, padding, stride)
+    return fold_columns(input, output_size, kernel_size, dilation, padding, stride)
 
 
 @bridged
