@@ -40,6 +40,9 @@ SETTLED_GATHER = "settled_gather"
 SCHEDULED_EXCHANGE = "scheduled_exchange"
 """True for an exchange of a split graph whose position `distributed.shard.exchange_schedule` has chosen."""
 
+KEPT_FOR_ERRORS = "kept_for_errors"
+"""True for an operator without users that may raise an error (`graph.passes.unused_errors`)."""
+
 IS_KERNEL, FUSED = "is_kernel", "fused"
 """True for the call of a generated kernel; the operators that the kernel computes."""
 

@@ -1,12 +1,12 @@
 """Keeps torch from loading sympy and its compilers while it computes with sizes that are numbers.
 
-torch's shape kernels import functions for symbolic sizes at each call, even if no size is a symbol. In a block of `static_symbols` these
-imports receive the objects below, which answer questions about numbers as torch's modules do. Any other question, and any code outside of
-torch, loads the real module, which `sys.modules` contains from then on.
+torch's shape kernels import functions for symbolic sizes at each call, even if no size is a symbol. In a block of `static_symbols` the
+import statements in functions of torch receive the objects below, which answer questions about numbers as torch's modules do. Any other
+question loads the real module. Other code, other threads and `sys.modules` do not see these objects.
 """
 from __future__ import annotations
 
-import functools
+import builtins
 import importlib
 import operator
 import os
@@ -14,18 +14,14 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.machinery import ModuleSpec, PathFinder
-from types import FunctionType, ModuleType
+from types import SimpleNamespace
 from typing import Any
 
 import torch
-import torch.fx.experimental._config
-from torch._compile import _disable_dynamo
 from torch.utils._ordered_set import OrderedSet
 
 SYMBOLIC_SHAPES = "torch.fx.experimental.symbolic_shapes"
 _COMPILER = "torch._dynamo"
-_TORCH = os.path.dirname(torch.__file__)
 _NUMBERS = (bool, int, float)
 _lock = threading.RLock()
 if hasattr(os, "register_at_fork"):                              # another thread may be in the lock
@@ -77,7 +73,7 @@ def _answer(name: str, can_answer: Callable[..., bool], answer: Callable[..., An
     def ask(*arguments: Any, **keywords: Any) -> Any:
         if can_answer(*arguments, **keywords):
             return answer(*arguments, **keywords)
-        return getattr(load(SYMBOLIC_SHAPES), name)(*arguments, **keywords)
+        return getattr(importlib.import_module(SYMBOLIC_SHAPES), name)(*arguments, **keywords)
 
     return ask
 
@@ -121,247 +117,130 @@ class _NoValue(RuntimeError):
     """A class for `except GuardOnDataDependentSymNode`. torch raises it if a size depends on values, and its module is loaded then."""
 
 
-_OBJECTS: dict[str, dict[str, Any]] = {
-    SYMBOLIC_SHAPES: {**_ANSWERS, "GuardOnDataDependentSymNode": _NoValue},
-    "sympy": {"Basic": _NoExpression},
-    "torch.utils._sympy.functions": {"Max": _NoExpression},
+# ---- what functions of torch receive
+
+class _Substitute(SimpleNamespace):
+    """Some objects of a module. It loads the module for any other."""
+
+    def __init__(self, _module: str, **objects: Any) -> None:
+        super().__init__(**objects)
+        self._module = _module
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module(self._module), name)
+
+
+_SYMBOLS = {
+    SYMBOLIC_SHAPES: _Substitute(SYMBOLIC_SHAPES, **_ANSWERS, GuardOnDataDependentSymNode=_NoValue),
+    "sympy": _Substitute("sympy", Basic=_NoExpression),
+    "torch.utils._sympy.functions": _Substitute("torch.utils._sympy.functions", Max=_NoExpression),
 }
-_ASKERS = {
-    "Basic": ("elementwise_dtypes",), "GuardOnDataDependentSymNode": ("_get_output_info_for_cache_entry", "<module>"),
-    "Max": ("_is_non_overlapping_and_dense_or_false",),
+
+_disabled: list[Any] = []
+"""The functions that torch has marked in blocks with `_disable`. The last block removes the marks."""
+
+
+def _disable(function: Any, *_: Any, **__: Any) -> Any:
+    """`torch._dynamo.disable` for shape kernels that torch's compiler must not enter: they need nothing while it is not loaded."""
+    _disabled.append(function)
+    return function
+
+
+_COMPILERS = {
+    "torch._compile": _Substitute(_COMPILER, disable=_disable),
+    "torch._subclasses.fake_tensor": _Substitute(_COMPILER, config=_Substitute(f"{_COMPILER}.config", _custom_ops_profile=None)),
 }
-"""The functions of torch that receive these objects, by the name of the object."""
-
-_imported_objects: list[tuple[dict[str, Any], str, Any]] = []
-"""(the variables of a module, a name in a module below, the object that the module imported from it)."""
-
-
-# ---- the modules that imports receive
-
-class _Substitute(ModuleType):
-    """A substitute for a module. It loads the module for questions that it cannot answer."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name in ("__warningregistry__", "__wrapped__") or (name == "__path__" and self.__name__ != "sympy"):
-            raise AttributeError(name)
-        frame = sys._getframe(1)
-        code, substitute = frame.f_code, _OBJECTS[self.__name__].get(name)
-        if substitute is not None and code.co_filename.startswith(_TORCH) and code.co_name in _ASKERS.get(name, (code.co_name,)):
-            if code.co_name == "<module>":
-                _imported_objects.append((frame.f_globals, name, substitute))
-                if _REPLACER not in sys.meta_path:
-                    sys.meta_path.insert(0, _REPLACER)
-            return substitute
-        real = load(self.__name__)
-        if name == "__path__" and code.co_name == "_find_and_load_unlocked":     # an import of a submodule
-            sys.meta_path.insert(0, _Loaded(real))
-        return getattr(real, name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute of the module: a program that imported the substitute changes what all see, as `mock.patch` does."""
-        setattr(load(self.__name__), name, value)
-
-    def __delattr__(self, name: str) -> None:
-        delattr(load(self.__name__), name)
-
-    def __dir__(self) -> list[str]:
-        return dir(load(self.__name__))
-
-    def __reduce__(self) -> Any:
-        return importlib.import_module, (self.__name__,)
-
-
-class _Replacer:
-    """Finds torch's module of symbolic shapes, and after its import replaces the objects that other modules imported in a block."""
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """Return torch's specification with a loader that calls `_replace` too."""
-        spec = PathFinder.find_spec(name, path) if name == SYMBOLIC_SHAPES else None
-        loader: Any = None if spec is None else spec.loader
-        if loader is not None:
-            def exec_module(module: ModuleType) -> None:
-                del loader.exec_module
-                loader.exec_module(module)
-                self._replace(module)
-
-            loader.exec_module = exec_module
-        return spec
-
-    def _replace(self, real: ModuleType) -> None:
-        if self in sys.meta_path:
-            sys.meta_path.remove(self)
-        while _imported_objects:
-            variables, name, substitute = _imported_objects.pop()
-            for variable in [variable for variable, value in variables.items() if value is substitute]:
-                variables[variable] = getattr(real, name)
-
-
-_REPLACER = _Replacer()
-
-
-class _Loaded:
-    """Finds submodules that came with their package: the import of `sympy.core` that loads the package must not load `core` twice."""
-
-    def __init__(self, package: ModuleType) -> None:
-        self._prefix = f"{package.__name__}."
-        self._thread = threading.get_ident()
-        self._spec: Any = None
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """Answer the import that read the package's path, and no later import."""
-        if threading.get_ident() != self._thread:
-            return None
-        sys.meta_path.remove(self)
-        if not name.startswith(self._prefix) or name not in sys.modules:
-            return None
-        return ModuleSpec(name, self)                            # type: ignore[arg-type]
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Return the loaded module."""
-        module = sys.modules[spec.name]
-        self._spec = module.__spec__
-        return module
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Leave the module unchanged."""
-        module.__spec__ = self._spec
-
-
-class _Options:
-    """`torch._dynamo.config` for the dispatch of fake tensors, which reads one option."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "_custom_ops_profile" and f"{_COMPILER}.config" not in sys.modules:
-            return None
-        return getattr(importlib.import_module(f"{_COMPILER}.config"), name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        setattr(importlib.import_module(f"{_COMPILER}.config"), name, value)
-
-
-class _Compiler:
-    """A substitute for the attribute `torch._dynamo`, which loads the package on access."""
-
-    config = _Options()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(importlib.import_module(_COMPILER), name)
-
-
-def _create_substitute(name: str) -> _Substitute:
-    module, package = _Substitute(name, __doc__), name.rpartition(".")[0]
-    spec = PathFinder.find_spec(name, importlib.import_module(package).__path__ if package else None)
-    if spec is not None:
-        vars(module).update(__spec__=spec, __file__=spec.origin, __loader__=spec.loader, __package__=spec.parent)
-    return module
-
-
-@functools.cache
-def _substitutes() -> dict[str, _Substitute]:
-    return {name: _create_substitute(name) for name in _OBJECTS}
-
-
-@functools.cache
-def _hidden_functions() -> tuple[Any, ...]:
-    """Return the shape kernels that torch hides from torch._dynamo. Their wrappers load it at the first call, unless they are marked."""
-    wrapper = _disable_dynamo(lambda: None).__code__
-    unseen = [kernel for table in torch._decomp.global_decomposition_table.values() for kernel in table.values()]
-    seen, functions = set(unseen), []
-    while unseen:
-        kernel = unseen.pop()
-        parts = [cell.cell_contents for cell in getattr(kernel, "__closure__", None) or ()]
-        if getattr(kernel, "__code__", None) is wrapper:
-            functions.append(parts[kernel.__code__.co_freevars.index("fn")])
-        inner = {part for part in parts if isinstance(part, FunctionType)} - seen
-        unseen += inner
-        seen |= inner
-    return tuple(functions)
+"""What functions of these modules receive as `torch._dynamo`."""
 
 
 # ---- the blocks
 
-class _Uses:
-    """The running blocks of each kind. A set, so that an interrupt (Ctrl-C, an alarm) where a block begins leaves none behind."""
+_blocks: dict[object, int] = {}
+"""The running blocks, with their threads. An interrupt (Ctrl-C, an alarm) where a block begins leaves none behind."""
+
+
+def _is_in_block() -> bool:
+    return threading.get_ident() in _blocks.values()
+
+
+class _Hooks:
+    """The functions that Python calls for import statements and for names that torch lacks, while a block runs in any thread."""
 
     def __init__(self) -> None:
-        self.symbols: set[object] = set()
-        self.kernels: set[object] = set()
-        self.compiler = _Compiler()
+        self._import, self._read = builtins.__import__, vars(torch)["__getattr__"]
+        self._installed: tuple[Any, Any] = self.find, self.read
+
+    def install(self) -> None:
+        builtins.__import__, torch.__getattr__ = self._installed  # type: ignore[method-assign]
+
+    def uninstall(self) -> None:
+        """Restore the functions, unless another library has replaced ours meanwhile and calls them."""
+        for owner, name, ours, before in (
+            (builtins, "__import__", self._installed[0], self._import), (torch, "__getattr__", self._installed[1], self._read),
+        ):
+            if vars(owner)[name] is ours:
+                setattr(owner, name, before)
+
+    def find(self, name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
+        """Do what `__import__` does. Statements in functions have no `locals`; what a module body imports would outlive the block."""
+        if locals is None and globals is not None and name not in sys.modules and _is_in_block():
+            module: str = globals.get("__name__", "")
+            substitute = _SYMBOLS.get(name)
+            if substitute is not None and f"{module}.".startswith("torch."):
+                if name == "sympy" if not fromlist else all(item in vars(substitute) for item in fromlist):
+                    return substitute
+            elif name == _COMPILER and not fromlist and module in _COMPILERS:
+                return torch
+        return self._import(name, globals, locals, fromlist, level)
+
+    def read(self, name: str) -> Any:
+        """Do what torch's `__getattr__` does."""
+        if name == "_dynamo" and _COMPILER not in sys.modules and _is_in_block():
+            substitute = _COMPILERS.get(sys._getframe(1).f_globals.get("__name__", ""))
+            if substitute is not None:
+                return substitute
+        return self._read(name)
 
 
-_USES = _Uses()
+_compiler: Any = torch._C._dynamo.eval_frame
+for _function in (_Hooks.find, _Hooks.read, _is_in_block):       # torch.compile in another thread must not compile these
+    _compiler.set_code_exec_strategy(
+        _function.__code__, _compiler._FrameExecStrategy(_compiler._FrameAction.SKIP, _compiler._FrameAction.DEFAULT)
+    )
+
+_hooks: list[_Hooks] = []
+"""The installed hooks. Later blocks create them anew, because another library may have replaced the functions in between."""
 
 
-def load(name: str) -> ModuleType:
-    """Load the real module into `sys.modules` and return it."""
+def _begin(block: object) -> None:
     with _lock:
-        _remove(name)
-    return importlib.import_module(name)
+        _blocks[block] = threading.get_ident()
+        if not _hooks:
+            _hooks.append(_Hooks())
+            _hooks[0].install()
 
 
-def _remove(name: str) -> None:
-    module, (package, _, last) = _substitutes()[name], name.rpartition(".")
-    if sys.modules.get(name) is module:
-        del sys.modules[name]
-    if package and vars(sys.modules[package]).get(last) is module:
-        delattr(sys.modules[package], last)
-
-
-def _install() -> None:
-    for name, module in _substitutes().items():
-        if name not in sys.modules:
-            sys.modules[name] = module
-            package, _, last = name.rpartition(".")
-            if package:
-                setattr(sys.modules[package], last, module)
-
-
-def _install_for_kernels() -> None:
-    if _COMPILER not in sys.modules and "_dynamo" not in vars(torch):
-        torch._dynamo = _USES.compiler                           # type: ignore[assignment]
-        for function in _hidden_functions():
-            function.__dynamo_disable = function
-
-
-def _uninstall_for_kernels() -> None:
-    if vars(torch).get("_dynamo") is _USES.compiler:
-        del torch._dynamo
-    for function in _hidden_functions():
-        if vars(function).get("__dynamo_disable") is function:
-            del function.__dynamo_disable
+def _end(block: object) -> None:
+    with _lock:
+        _blocks.pop(block, None)
+        if not _blocks:
+            for hooks in _hooks:
+                hooks.uninstall()
+            _hooks.clear()
+            for function in _disabled:
+                vars(function).pop("__dynamo_disable", None)
+            _disabled.clear()
 
 
 @contextmanager
 def static_symbols() -> Iterator[None]:
-    """A block in which torch does not load sympy for questions about numbers. Blocks of several threads may overlap."""
+    """A block in which torch does not load sympy or its compilers for questions about numbers. Blocks of several threads may overlap."""
     block = object()
     try:
-        with _lock:
-            _USES.symbols.add(block)
-            if len(_USES.symbols) == 1:
-                _install()
+        _begin(block)
         yield
     finally:
-        with _lock:
-            _USES.symbols.discard(block)
-            if not _USES.symbols:
-                for name in _substitutes():
-                    _remove(name)
-
-
-@contextmanager
-def static_kernels() -> Iterator[None]:
-    """A block of `static_symbols` in which torch's shape kernels do not load torch._dynamo either."""
-    block = object()
-    with static_symbols():
         try:
-            with _lock:
-                _USES.kernels.add(block)
-                if len(_USES.kernels) == 1:
-                    _install_for_kernels()
-            yield
+            _end(block)
         finally:
-            with _lock:
-                _USES.kernels.discard(block)
-                if not _USES.kernels:
-                    _uninstall_for_kernels()
+            _end(block)                                          # a signal's handler may have raised in the first call

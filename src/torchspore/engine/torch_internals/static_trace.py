@@ -8,6 +8,7 @@ from __future__ import annotations
 import dis
 import inspect
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -16,6 +17,7 @@ import torch
 import torch.nested._internal.nested_tensor as nested_tensor
 from torch import fx
 from torch._functorch import config as functorch_config
+from torch._library import simple_registry
 from torch._subclasses.fake_tensor import (
     DataDependentOutputException,
     DynamicOutputShapeException,
@@ -24,7 +26,7 @@ from torch._subclasses.fake_tensor import (
     FakeTensorMode,
     unset_fake_temporarily,
 )
-from torch.fx import _lazy_graph_module
+from torch.fx import _lazy_graph_module, _symbolic_trace
 from torch.fx.experimental import proxy_tensor
 from torch.utils._mode_utils import no_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode, autograd_would_have_decomposed
@@ -36,9 +38,26 @@ from torchspore.engine.torch_internals.uninterrupted_import import Uninterrupted
 LIBRARIES = UninterruptedImport("torch._dynamo", "torch._inductor.config", static_symbols.SYMBOLIC_SHAPES)
 """The modules that torch's `make_fx` imports at its first call."""
 
-_SHARDED = UninterruptedImport("torch.distributed.tensor")
-"""torch's C++ imports this module when a kernel first reads the device of a fake tensor. It is imported before a trace, because a trace
-watches the modules that the program reads."""
+class _Operators(dict[str, Any]):
+    """torch's registry of rules for the operators that torch's kernels call on fake tensors, with torch's own function as the rule.
+
+    Without a rule torch's C++ asks whether the fake tensor is a DTensor, and imports torch.distributed.tensor and sympy for that.
+    """
+
+    def __setitem__(self, name: str, entry: Any) -> None:
+        super().__setitem__(name, entry)
+        if name.startswith(("aten::", "prim::", "prims::")) and entry.torch_dispatch_rules.find(FakeTensor) is None:
+            entry.torch_dispatch_rules.register(FakeTensor, _dispatch_fake)
+
+
+def _dispatch_fake(_: type, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    return FakeTensor.__torch_dispatch__(function, types, args, kwargs or {})
+
+
+_entries = simple_registry.singleton._data
+simple_registry.singleton._data = _Operators()
+for _name, _entry in _entries.items():
+    simple_registry.singleton._data[_name] = _entry
 
 _SET_BY_US = {
     "_allow_unsafe_data_ptr_access", "_mode_key", "_stack", "_stack_trace", "allow_fallback_kernels", "allow_meta", "allow_non_fake_inputs",
@@ -56,7 +75,7 @@ _HANDLED = (FakeTensor, torch.Tensor, torch.nn.Parameter)
 
 
 class StaticFakeMode(FakeTensorMode):
-    """A fake mode without symbols for sizes, in a block of `static_kernels`."""
+    """A fake mode without symbols for sizes, in a block of `static_symbols`."""
 
     def __init__(self) -> None:
         if _KNOWS_FAKE_MODE and "torch._dynamo" not in sys.modules and not functorch_config.fake_tensor_propagate_real_tensors:
@@ -81,7 +100,7 @@ class StaticFakeMode(FakeTensorMode):
         self.nt_tensor_id_initial_count = self.nt_tensor_id_counter = nested_tensor._tensor_id_counter
 
     def __enter__(self) -> Any:
-        block = static_symbols.static_kernels()
+        block = static_symbols.static_symbols()
         block.__enter__()
         self._blocks.append(block)
         return super().__enter__()
@@ -157,8 +176,37 @@ def _is_plain_view(t: torch.Tensor) -> bool:
     return base.dtype == t.dtype and t.is_conj() == t.is_neg() == base.is_conj() == base.is_neg() == False and _is_plain(base)  # noqa: E712
 
 
+class _TracingFlag:
+    """A value for the flag by which torch's compiler refuses to run inside of a trace: true in one thread."""
+
+    def __init__(self) -> None:
+        self.thread: int | None = threading.get_ident()
+
+    def __bool__(self) -> bool:
+        return threading.get_ident() == self.thread
+
+
+@contextmanager
+def tracing_in_this_thread() -> Iterator[None]:
+    """A block in which torch's flag says that this thread traces. The flag of torch's own tracers is true in all threads."""
+    before, flag = _symbolic_trace._is_fx_tracing_flag, _TracingFlag()
+    try:
+        _symbolic_trace._is_fx_tracing_flag = flag  # type: ignore[assignment]
+        yield
+    finally:
+        flag.thread = None                                         # a tracer of another thread may restore this flag later
+        _symbolic_trace._is_fx_tracing_flag = before
+
+
 class _Tracer(proxy_tensor.PythonKeyTracer):
     """Writes the graph. Nodes lack what torch adds for Inductor alone."""
+
+    def trace(self, root: Any, concrete_args: Any = None) -> fx.Graph:
+        """Do what torch's method does for a function without arguments, but replace no methods of torch's Modules: all threads use them."""
+        self.root, self.graph, self.tensor_attrs = torch.nn.Module(), fx.Graph(tracer_cls=type(self)), {}
+        with tracing_in_this_thread():
+            self.create_node("output", "output", (self.create_arg(root()),), {})
+        return self.graph
 
     def create_node(self, kind: str, target: Any, args: Any, kwargs: Any, name: Any = None, type_expr: Any = None) -> fx.Node:
         node = fx.Tracer.create_node(self, kind, target, args, kwargs, name, type_expr)
@@ -196,8 +244,6 @@ class Recorder(proxy_tensor.ProxyTorchDispatchMode):
 
     def admit_symbols(self) -> None:
         """Continue with torch's own code."""
-        for name in ("sympy", static_symbols.SYMBOLIC_SHAPES):
-            static_symbols.load(name)
         LIBRARIES.finish()
         from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
@@ -295,9 +341,6 @@ class Trace:
     """A running trace: the tracer that writes its graph, and its fake mode, which is the mode of its inputs if they are fake tensors."""
 
     def __init__(self, mode: StaticFakeMode | None = None) -> None:
-        if torch.distributed.is_available():
-            with static_symbols.static_symbols():
-                _SHARDED.finish()
         self.tracer, self.mode = _Tracer(), mode or StaticFakeMode()
 
     def run(self, function: Callable[..., list[torch.Tensor]], inputs: Sequence[torch.Tensor]) -> fx.GraphModule:

@@ -2,6 +2,7 @@
 a new torch is checked here first."""
 from __future__ import annotations
 
+import functools
 import importlib
 import logging
 import os
@@ -131,8 +132,14 @@ def graph_of(function: Callable[..., list[torch.Tensor]], inputs: Sequence[torch
             return _traces.running.run(function, inputs)
         _traces.running = None
         static_trace.LIBRARIES.finish()
+
+        @functools.wraps(function)
+        def traced(*tensors: torch.Tensor) -> list[torch.Tensor]:
+            with static_trace.tracing_in_this_thread():
+                return function(*tensors)
+
         return make_fx(
-            function, tracing_mode="symbolic" if has_open_sizes else "fake", _allow_non_fake_inputs=False,
+            traced, tracing_mode="symbolic" if has_open_sizes else "fake", _allow_non_fake_inputs=False,
             _disable_torch_fn_metadata_mode=not has_open_sizes and around is None,    # a fifth of the time; open lengths need it
         )(*inputs)
     finally:

@@ -26,6 +26,7 @@ from torchspore.graph.control_flow.forward_backward_split import without_prints
 from torchspore.graph.control_flow.mutable_state import UNBOUND, Local, MutableState, WrittenTensor
 from torchspore.graph.control_flow.subgraph import Outcome
 from torchspore.graph.fx.control_flow import Flag, Gradients, Record, as_tensor, emit, flag_like, stand_in
+from torchspore.graph.passes.unused_errors import keep_errors
 from torchspore.graph.refusal import Kind, Refusal
 from torchspore.graph.report import provenance
 
@@ -115,7 +116,7 @@ def derivative(module: torch.fx.GraphModule, taken: list[torch.Tensor], skip: in
         metas = [*taken, *results, *[flag_like() for _ in results]]
         examples = [torch.empty_strided(m.shape, m.stride(), dtype=m.dtype, device=getattr(m, "at", m.device)) for m in metas]
     with without_modes():
-        traced = graph_of(both, examples)
+        traced = keep_errors(graph_of(both, examples))
     for node in reversed(list(traced.graph.nodes)):
         if node.name in ours:    # a leaf is its input, and also a result: a gradient of a higher order passes through
             node.replace_all_uses_with(node.args[0])

@@ -18,6 +18,7 @@ from torchspore.graph.control_flow.gradient_presence import GATE
 from torchspore.graph.control_flow.loop import Loop, LoopBack, LoopBackSecond
 from torchspore.graph.fx.control_flow import OPERATOR, RECORDS, Check, Record, Say, stand_in
 from torchspore.graph.passes.cleanup import drop_dead
+from torchspore.graph.passes.unused_errors import keep_errors
 from torchspore.graph.report import provenance
 
 _aten = torch.ops.aten
@@ -28,7 +29,7 @@ def lower(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
     """Return `module` with direct calls in place of branches and loops, including those inside their graphs."""
     if not any(node.target is OPERATOR or node.target is GATE for node in module.graph.nodes):
         return module
-    drop_dead(module)
+    drop_dead(keep_errors(module))
     calls = [node for node in module.graph.nodes if node.target is OPERATOR]
     pairs = _pairs(calls)
     done: set[Node] = set()

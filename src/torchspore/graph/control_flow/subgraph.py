@@ -42,6 +42,7 @@ from torchspore.graph.control_flow.mutable_state import Attribute, Location, Mut
 from torchspore.graph.forward_cache import PartCalls
 from torchspore.graph.fx.control_flow import Flag, as_tensor, stand_in
 from torchspore.graph.fx.inputs import new_input
+from torchspore.graph.passes.unused_errors import keep_errors
 from torchspore.graph.refusal import Kind, Refusal, of_integers
 from torchspore.graph.report import provenance
 
@@ -295,7 +296,7 @@ class SubgraphCapture(Capture):
         try:
             with quiet(), without_modes() as modes, lazy_graphs(True):
                 self._modes = list(modes)
-                out.module = graph_of(body)
+                out.module = keep_errors(graph_of(body))
         except Exception as error:
             if not _is_programs(error) or (isinstance(error, NameError) and unbound_name(error) in self.watch.lost):
                 raise

@@ -9,6 +9,7 @@ from torchspore.graph.fx.modules import copy_module
 from torchspore.graph.passes.cleanup import cancel_views, drop_copies, drop_dead, drop_idle_states, real_constants
 from torchspore.graph.passes.in_place import overwrite
 from torchspore.graph.passes.layout import pool_channels_last
+from torchspore.graph.passes.unused_errors import keep_errors
 from torchspore.graph.report import stages
 
 __all__ = ["CLEAN", "FINISH", "Step", "drop_dead", "overwrite", "pool_channels_last", "run"]
@@ -17,7 +18,7 @@ Pass = Callable[[torch.fx.GraphModule], torch.fx.GraphModule]
 Step = tuple[str, Pass]
 
 CLEAN: tuple[Step, ...] = tuple(
-    (change.__name__, change) for change in (real_constants, drop_idle_states, drop_copies, cancel_views, drop_dead)
+    (change.__name__, change) for change in (keep_errors, real_constants, drop_idle_states, drop_copies, cancel_views, drop_dead)
 )
 """The passes that every level runs first."""
 

@@ -8,6 +8,7 @@ from torch.fx.node import Node
 
 from torchspore.engine.autograd.recompute import later, random_state, swap_state
 from torchspore.engine.execution import printing
+from torchspore.engine.torch_internals import node_metadata
 from torchspore.engine.torch_internals.torch_private import FakeTensor, is_operator
 from torchspore.graph.fx import control_flow
 from torchspore.graph.fx.aliasing import writes
@@ -24,10 +25,13 @@ def drop_dead(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
 
 
 def has_effect(node: Node) -> bool:
-    """Return whether the node has an effect besides its result: it writes, draws random numbers, is an exchange, or is unknown."""
+    """Return whether the node has an effect besides its result: it writes, draws random numbers, is an exchange, may raise an error that
+    nothing else raises, or is unknown."""
     target = node.target
     if node.op == "get_attr":
         return False
+    if node_metadata.KEPT_FOR_ERRORS in node.meta:
+        return True
     if not is_operator(target):
         arguments: tuple[Any, ...] = node.args
         graphs = [argument for argument in arguments if isinstance(argument, torch.fx.GraphModule)]
