@@ -53,6 +53,7 @@ check: $(READY)
 	$(BIN)/python tools/host_reads.py --check
 	$(BIN)/python tools/vocabulary.py --check
 	$(BIN)/python tools/translations.py --check
+	$(BIN)/python tools/messages.py --check
 	$(BIN)/python tools/build_site.py --check
 
 # The site of the documentation in build/site, which a browser opens as a file. It needs Python 3.11 or newer for Zensical.

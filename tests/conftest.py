@@ -17,6 +17,7 @@ from support import context_guard, processes
 import torchspore
 from torchspore.cli.doctor import EXTRAS
 
+os.environ.pop("TORCHSPORE_LANG", None)                                # tests read English messages
 torchspore.install()
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:                   # a shell starts `command &` so, and children inherit it

@@ -16,6 +16,7 @@ from torchspore import import_effects
 from torchspore.base.garbage_collection import garbage_collection_paused
 from torchspore.base.text import with_hint
 from torchspore.errors import ModuleNotOffered
+from torchspore.language import select, translate
 from torchspore.names import homes, lookup, mindspore_version, missing, placeholders, text_for
 from torchspore.names.lookup import FRONT_END, ROOT
 
@@ -147,9 +148,11 @@ def install() -> None:
     if is_installed():
         return
     if loaded is not None and loaded is not sys.modules.get(FRONT_END) and not _is_shim(loaded):
-        version = getattr(loaded, "__version__", "of an unknown version")
-        text = f"torchspore.install(): the real mindspore {version} is imported in this process already."
-        raise RuntimeError(with_hint(text, "call torchspore.install() before the first `import mindspore`"))
+        version = getattr(loaded, "__version__", translate("of an unknown version"))
+        text = translate("torchspore.install(): the real mindspore {version} is imported in this process already.")
+        hint = translate("call torchspore.install() before the first `import mindspore`")
+        raise RuntimeError(with_hint(text.format(version=version), hint))
+    select()                           # reports an unknown language
     sys.meta_path.insert(0, _finder)
 
 

@@ -4,6 +4,19 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.text import message, short
+from torchspore.language import translatable, translate
+
+EXPECTATIONS = (
+    translatable("a Cell"), translatable("a NumPy array"), translatable("a Tensor"), translatable("a bool"), translatable("a dict"),
+    translatable("a file that exists"), translatable("a finite number"), translatable("a function"), translatable("a list of ints"),
+    translatable("a list of names"), translatable("a list of numbers"), translatable("a list of paths"), translatable("a list of str"),
+    translatable("a number"), translatable("a number above 0"), translatable("a path"), translatable("a str"),
+    translatable("an existing file"), translatable("an existing folder"), translatable("an int"), translatable("an int above 0"),
+    translatable("an int from 0"), translatable("an int from 0 on"), translatable("an int from 1"), translatable("an int from 1 on"),
+    translatable("an int or None"), translatable("an int or a list of them"), translatable("at least 1"), translatable("at least one"),
+    translatable("numbers"), translatable("text"), translatable("True or False"), translatable("True, False, 'thread' or 'process'"),
+)
+"""The expectations of many checks, which `message` translates."""
 
 
 def is_int(value: Any) -> bool:
@@ -15,7 +28,8 @@ def check_type(call: str, argument: str, value: Any, types: type | tuple[type, .
     """Raises TypeError unless `value` is one of `types`; a bool is not a number."""
     accepted = types if isinstance(types, tuple) else (types,)
     if not isinstance(value, accepted) or (isinstance(value, bool) and bool not in accepted):
-        raise TypeError(message(f"{call}({argument}={short(value)})", f"{expected}, got {type(value).__name__}", hint=hint))
+        raise TypeError(message(f"{call}({argument}={short(value)})", translate("{expected}, got {kind}").format(
+            expected=translate(expected), kind=type(value).__name__), hint=hint))
 
 
 def check_bool(call: str, argument: str, value: Any) -> None:
@@ -27,7 +41,8 @@ def check_bools(call: str, **arguments: Any) -> None:
     """Raises TypeError for an argument that is not a bool."""
     for argument, value in arguments.items():
         if not isinstance(value, bool):
-            raise TypeError(f"{call}({argument}={value!r:.40}): expected a bool, got {type(value).__name__}.")
+            expected = translate("{expected}, got {kind}").format(expected=translate("a bool"), kind=type(value).__name__)
+            raise TypeError(message(f"{call}({argument}={value!r:.40})", expected))
 
 
 def check_int_type(call: str, argument: str, value: Any) -> None:
@@ -39,8 +54,8 @@ def check_int(call: str, argument: str, value: Any, low: int, high: int | None =
     """Raises TypeError unless `value` is an int, ValueError unless it is in [low, high]; `high` None is no limit."""
     check_type(call, argument, value, int, "an int", hint=hint)
     if value < low or (high is not None and value > high):
-        limits = f"from {low}" if high is None else f"from {low} to {high}"
-        raise ValueError(message(f"{call}({argument}={value!r})", f"an int {limits}", hint=hint))
+        expected = translate("an int from {low}") if high is None else translate("an int from {low} to {high}")
+        raise ValueError(message(f"{call}({argument}={value!r})", expected.format(low=low, high=high), hint=hint))
 
 
 def check_counts(call: str, **counts: Any) -> None:

@@ -23,6 +23,7 @@ from torchspore.base.files import READ_ONLY, atomic_file
 from torchspore.base.messages import SIZE_FIELD, with_size
 from torchspore.base.text import message, short
 from torchspore.errors import FileFormatError
+from torchspore.language import translate
 
 PIECE_BYTES = 512 * 2**20
 """Maximum bytes of a parameter in one entry, as in MindSpore."""
@@ -182,14 +183,15 @@ def read(path: Path, key: bytes | None = None, mode: str = "AES-GCM") -> tuple[l
         if key is not None:
             content = np.frombuffer(encryption.decrypted(memoryview(content), key, mode), np.uint8)
         elif encryption.is_encrypted(memoryview(content[:4])):
-            raise encryption.NotDecrypted("it is encrypted")
+            raise encryption.NotDecrypted(translate("it is encrypted"))
         return _entries(memoryview(content))
     except encryption.NotDecrypted as error:
-        hint = "pass dec_key and dec_mode as it was saved with"
-        raise FileFormatError(message(f"{path}: {error}", "a checkpoint file for this dec_key and dec_mode", hint=hint)) from None
+        hint = translate("pass dec_key and dec_mode as it was saved with")
+        expected = translate("a checkpoint file for this dec_key and dec_mode")
+        raise FileFormatError(message(f"{path}: {error}", expected, hint=hint)) from None
     except _Damaged as error:
-        hint = "save it again, or copy it again from its source"
-        raise FileFormatError(message(f"{path}: {error}", "a complete checkpoint file of MindSpore", hint=hint)) from None
+        hint = translate("save it again, or copy it again from its source")
+        raise FileFormatError(message(f"{path}: {error}", translate("a complete checkpoint file of MindSpore"), hint=hint)) from None
 
 
 def _entries(content: memoryview) -> tuple[list[Entry], bool]:
@@ -199,12 +201,12 @@ def _entries(content: memoryview) -> tuple[list[Entry], bool]:
         stored_checksum = int.from_bytes(content[-_CHECKSUM_BYTES:], "big")
         content = content[:-tail]
         if zlib.crc32(content) != stored_checksum:
-            raise _Damaged("its checksum does not fit its content")
+            raise _Damaged(translate("its checksum does not fit its content"))
     content = _without_head(content, is_checked)
     parts_by_name: dict[str, list[tuple[str, tuple[int, ...], memoryview]]] = {}
     for number, entry in _fields(content, 0, len(content)):
         if number != 1 or not isinstance(entry, tuple):
-            raise _Damaged(f"field {number} where a file has only parameters")
+            raise _Damaged(translate("field {number} where a file has only parameters").format(number=number))
         name, parts = _parameter(content, *entry)
         parts_by_name.setdefault(name, []).append(parts)
     return [_joined(name, parts) for name, parts in parts_by_name.items()], is_checked
@@ -214,12 +216,13 @@ def _without_head(content: memoryview, is_checked: bool) -> memoryview:
     """Return the parameters of a file without the field in front. Raises _Damaged if the field shows that the file is cut short."""
     if bytes(content[:2]) == _COMPLETE_HEAD:
         if not is_checked:
-            raise _Damaged("it is truncated: its checksum is missing")
+            raise _Damaged(translate("it is truncated: its checksum is missing"))
         return content[2:]
     if len(content) and content[0] == SIZE_FIELD << 3:
         size, position = _read_number(content, 1, len(content))
         if size != len(content) - position:
-            raise _Damaged(f"it is truncated: {size} bytes are expected, {len(content) - position} are there")
+            text = translate("it is truncated: {size} bytes are expected, {present} are there")
+            raise _Damaged(text.format(size=size, present=len(content) - position))
         return content[position:]
     return content
 
@@ -249,11 +252,12 @@ def _fields(content: memoryview, position: int, end: int) -> Iterator[tuple[int,
         elif number and kind == _LENGTH_DELIMITED:
             size, position = _read_number(content, position, end)
             if position + size > end:
-                raise _Damaged(f"it is truncated: {size} bytes are expected at byte {start}, {end - position} are there")
+                text = translate("it is truncated: {size} bytes are expected at byte {start}, {present} are there")
+                raise _Damaged(text.format(size=size, start=start, present=end - position))
             yield number, (position, position + size)
             position += size
         else:
-            raise _Damaged(f"no field of a checkpoint at byte {start}")
+            raise _Damaged(translate("no field of a checkpoint at byte {start}").format(start=start))
 
 
 def _parameter(content: memoryview, start: int, end: int) -> tuple[str, tuple[str, tuple[int, ...], memoryview]]:

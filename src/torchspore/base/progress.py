@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from torchspore.base.context_values import during
+from torchspore.language import translate
 
 PATIENCE = "TORCHSPORE_PATIENCE"
 """The variable with the number of seconds until the first line; by default 2."""
@@ -89,6 +90,7 @@ def _print_lines(
         if is_over.wait(max(0.0, started + due - time.monotonic())):
             return
         said = text if isinstance(text, str) else text()
-        line = f"{subject} {said}" if is_first else f"{subject}, after {due:.0f} s: {str(activity) or said}"
+        later = translate("{subject}, after {seconds:.0f} s: {activity}")
+        line = f"{subject} {said}" if is_first else later.format(subject=subject, seconds=due, activity=str(activity) or said)
         print(line, file=sys.stderr, flush=True)
         is_first = False

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+from torchspore.language import translate
 
 LONGEST_VALUE = 60
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
@@ -12,15 +14,26 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
 def message(subject: str, expected: str, *, hint: str | None = None) -> str:
     """Build an error text: what was written, what was expected, a blank line, a hint.
 
-    `subject` is the call as the user wrote it; `expected` completes the sentence "expected ...".
+    `subject` is the call as the user wrote it; `expected` completes the sentence "expected ..."; a frequent one has a translation.
     """
-    text = f"{subject}: expected {expected}."
+    text = translate("{subject}: expected {expected}.").format(subject=subject, expected=translate(expected))
     return text if hint is None else with_hint(text, hint)
 
 
 def with_hint(text: str, hint: str) -> str:
     """Append a blank line and a `hint:` line to a complete sentence; the hint ends with a period or a question mark."""
-    return f"{text}\n\nhint: {hint}" + ("" if hint.endswith((".", "?")) else ".")
+    return text + _hint_label() + hint + ("" if hint.endswith((".", "?", "。", "？")) else translate("."))
+
+
+def split_hint(text: str) -> tuple[str, str]:
+    """Return the sentence and the hint of a message, without the `hint:` between them; the hint is "" if the message has none."""
+    label = _hint_label()
+    sentence, _, hint = text.partition(label if label in text else "\n\nhint: ")
+    return sentence, hint
+
+
+def _hint_label() -> str:
+    return f"\n\n{translate('hint: ')}"
 
 
 def format_call(call: str, inner: str) -> str:
@@ -43,8 +56,8 @@ def show_full(value: object) -> str:
         return without_addresses(repr(value))
     except Exception:  # a __repr__ of the user's, deeply nested lists, an int with more digits than Python writes
         if isinstance(value, int):
-            return f"an int of {value.bit_length()} bits"
-        return f"<{type(value).__name__} that can't be shown>"
+            return translate("an int of {count} bits").format(count=value.bit_length())
+        return translate("<{kind} that can't be shown>").format(kind=type(value).__name__)
 
 
 def without_addresses(text: str) -> str:
@@ -54,14 +67,21 @@ def without_addresses(text: str) -> str:
 
 def list_choices(words: Iterable[object]) -> str:
     """Format choices as a sentence does: `'a'`, `'a' or 'b'`, `'a', 'b' or 'c'`."""
-    shown = [repr(word) for word in words]
-    return shown[0] if len(shown) == 1 else ", ".join(shown[:-1]) + " or " + shown[-1]
+    return join_choices([repr(word) for word in words])
+
+
+def join_choices(words: Sequence[str]) -> str:
+    """Join words as a sentence does: `a`, `a or b`, `a, b or c`."""
+    return words[0] if len(words) == 1 else translate(", ").join(words[:-1]) + translate(" or ") + words[-1]
 
 
 def first_sentence(text: str) -> str:
     """Return the first sentence of a text, with its period."""
-    head, stop, _ = text.partition(". ")
-    return head + "." if stop else text
+    for stop in ("。", ". "):
+        head, separator, _ = text.partition(stop)
+        if separator:
+            return head + stop.strip()
+    return text
 
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from types import FunctionType, TracebackType
 
 from torchspore.base.frames import is_torchspore_file, is_user_file
+from torchspore.language import translate
 
 FULL_VARIABLE = "TORCHSPORE_TRACEBACK"
 """`TORCHSPORE_TRACEBACK=full` shows every frame."""
@@ -111,7 +112,8 @@ def brief(error: BaseException) -> str:
     frames = [(_file(trace), trace.tb_lineno, _name(trace), None) for trace in _frames(error.__traceback__)]
     lines = traceback.StackSummary.from_list(frames).format()
     if len(lines) > SHOWN:
-        left_out = f"  … {len(lines) - SHOWN} calls more; {FULL_VARIABLE}=full shows all\n"
+        text = translate("{count} calls more; {variable}=full shows all").format(count=len(lines) - SHOWN, variable=FULL_VARIABLE)
+        left_out = f"{_FOLD}{text}\n"
         lines = [lines[0], left_out, *lines[1 - SHOWN:]]
     text = "".join(traceback.format_exception_only(type(error), error))
     return "".join(["Traceback (most recent call last):\n", *lines, text])
@@ -152,8 +154,9 @@ def _folded_stack(frames: list[traceback.FrameSummary]) -> Iterator[str]:
         if is_user_group:
             yield from traceback.StackSummary.from_list(group_frames).format()
         elif group_frames:
-            calls = f"{len(group_frames)} call{'s' if len(group_frames) > 1 else ''}"
-            yield f"{_FOLD}{calls} in torchspore, torch and Python; {FULL_VARIABLE}=full shows all\n"
+            text = (translate("{count} calls in torchspore, torch and Python; {variable}=full shows all") if len(group_frames) > 1 else
+                    translate("1 call in torchspore, torch and Python; {variable}=full shows all"))
+            yield f"{_FOLD}{text.format(count=len(group_frames), variable=FULL_VARIABLE)}\n"
         if last:
             yield from traceback.StackSummary.from_list(last).format()
 

@@ -11,13 +11,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from torchspore.base.text import with_hint
+from torchspore.base.text import split_hint, with_hint
 from torchspore.cli import check_formats
 from torchspore.cli.check_formats import Finding
 from torchspore.cli.grammar import USAGE_ERROR, Parser, returns_exit_code
 from torchspore.cli.program_analysis import notebooks
 from torchspore.cli.program_analysis.calls import is_accepted, older_call_problems
 from torchspore.cli.program_analysis.uses import GETTERS, SETTERS, Use, uses
+from torchspore.language import english, translatable, translate
 
 MISSING = 1
 SUFFIXES = (".py", notebooks.SUFFIX)
@@ -49,16 +50,14 @@ def run(words: Sequence[str]) -> int:
     words = options.paths
     absent = [word for word in words if not os.path.exists(word)]
     if absent:
-        text = f"torchspore check {absent[0]}: no such file or folder (looked in {Path.cwd()})."
-        print(with_hint(text, "write the path of a Python file or of a folder"), file=sys.stderr)
-        return USAGE_ERROR
+        text = translate("torchspore check {path}: no such file or folder (looked in {folder}).")
+        return _refuse_path(text.format(path=absent[0], folder=Path.cwd()))
     odd = [word for word in words if not os.path.isfile(word) and not os.path.isdir(word)]
     if odd:
-        text = f"torchspore check {odd[0]}: not a regular file."
-        print(with_hint(text, "write the path of a Python file or of a folder"), file=sys.stderr)
-        return USAGE_ERROR
+        return _refuse_path(translate("torchspore check {path}: not a regular file.").format(path=odd[0]))
     files = [file for word in words for file in program_files(Path(word))]
-    results = [finding for file in files for finding in report(file)]
+    with english(options.format in ("json", "sarif")):
+        results = [finding for file in files for finding in report(file)]
     findings = [finding for finding in results if not finding.is_accepted]
     accepted = [finding for finding in results if finding.is_accepted]
     if options.format == "json":
@@ -73,6 +72,11 @@ def run(words: Sequence[str]) -> int:
     return MISSING if findings else 0
 
 
+def _refuse_path(text: str) -> int:
+    print(with_hint(text, translate("write the path of a Python file or of a folder")), file=sys.stderr)
+    return USAGE_ERROR
+
+
 def rank_names(findings: Sequence[Finding]) -> list[tuple[str, int]]:
     """Return the missing names with the number of files that use them, the most used first."""
     users: dict[str, set[str]] = {}
@@ -85,23 +89,24 @@ def _print_accepted(findings: Sequence[Finding]) -> None:
     for finding in findings:
         print(finding)
     if findings:
-        count = len(findings)
-        text = f"{count} call{'s' if count > 1 else ''} with arguments of older releases; torchspore runs {'them' if count > 1 else 'it'}"
-        print(f"\n{text} as the line says\n")
+        text = (translate("{count} calls with arguments of older releases; torchspore runs them as the line says") if len(findings) > 1
+                else translate("1 call with arguments of older releases; torchspore runs it as the line says"))
+        print(f"\n{text.format(count=len(findings))}\n")
 
 
 def _print(findings: Sequence[Finding], files: int) -> None:
     for finding in findings:
         print(finding)
     if not findings:
-        print(f"nothing is missing in {files} {_files(files)}")
+        print(translate("nothing is missing in {files}").format(files=_files(files)))
         return
     touched = len({finding.file for finding in findings})
     if touched > 1:
-        print("\nmissing, by the number of files that use it")
+        print(f"\n{translate('missing, by the number of files that use it')}")
         for name, count in rank_names(findings):
-            print(f"  {count:4} {name}")
-    print(f"\n{len(findings)} missing in {touched} of {files} {_files(files)}")
+            print(f"  {count:4} {translate(name)}")
+    text = translate("{count} missing in {touched} of {files}")
+    print(f"\n{text.format(count=len(findings), touched=touched, files=_files(files))}")
 
 
 def _print_json(findings: Sequence[Finding], files: int, accepted: Sequence[Finding]) -> None:
@@ -115,7 +120,7 @@ def _as_json(finding: Finding) -> dict[str, object]:
 
 
 def _files(count: int) -> str:
-    return "file" if count == 1 else "files"
+    return (translate("{count} file") if count == 1 else translate("{count} files")).format(count=count)
 
 
 def program_files(path: Path) -> list[Path]:
@@ -146,7 +151,7 @@ def _notebook(file: Path) -> Iterator[Finding]:
     try:
         cells = notebooks.cells(file)
     except notebooks.NotANotebook as error:
-        yield Finding(str(file), None, 1, "not a notebook", str(error))
+        yield Finding(str(file), None, 1, translatable("not a notebook"), str(error))
         return
     joined, starts = ast.Module([], []), [0]
     for cell in cells:
@@ -159,7 +164,7 @@ def _notebook(file: Path) -> Iterator[Finding]:
             yield _unread(file, cell.number, error)
         for magic in cell.refused:
             if not magic.name.startswith("!pip"):
-                text = f"{magic.name} belongs to the notebook; torchspore runs only Python."
+                text = translate("{name} belongs to the notebook; torchspore runs only Python.").format(name=magic.name)
                 yield Finding(str(file), cell.number, magic.line, magic.name, text)
         joined.body += [ast.increment_lineno(statement, starts[-1]) for statement in tree.body]
         starts.append(starts[-1] + cell.source.count("\n") + 1)
@@ -170,10 +175,10 @@ def _notebook(file: Path) -> Iterator[Finding]:
 
 def _unread(file: Path, cell: int | None, error: Exception) -> Finding:
     if isinstance(error, (OSError, RecursionError, MemoryError)):
-        why = error.strerror if isinstance(error, OSError) else "it is nested too deeply"
-        return Finding(str(file), cell, 1, "not read", f"can't be read: {why}")
-    text = f"not Python 3: {getattr(error, 'msg', None) or error}"
-    return Finding(str(file), cell, getattr(error, "lineno", None) or 1, "not Python 3", text)
+        why = error.strerror if isinstance(error, OSError) else translate("it is nested too deeply")
+        return Finding(str(file), cell, 1, translatable("not read"), translate("can't be read: {reason}").format(reason=why))
+    text = translate("not Python 3: {problem}").format(problem=getattr(error, "msg", None) or error)
+    return Finding(str(file), cell, getattr(error, "lineno", None) or 1, translatable("not Python 3"), text)
 
 
 def problems(tree: ast.Module) -> Iterator[tuple[Use, str]]:
@@ -189,7 +194,10 @@ def name_problem(use: Use) -> str | None:
     """Return the one-line message for a name that is missing here; None if it is offered."""
     from torchspore.names.lookup import is_offered, text_for
 
-    return None if is_offered(use.name) else text_for(use.name).replace("\n\nhint: the", " The")
+    if is_offered(use.name):
+        return None
+    sentence, hint = split_hint(text_for(use.name))
+    return translate("{sentence} {hint}").format(sentence=sentence, hint=hint[0].upper() + hint[1:]) if hint else sentence
 
 
 def option_problem(use: Use) -> str | None:
@@ -202,4 +210,5 @@ def option_problem(use: Use) -> str | None:
         return None
     near = closest(use.name, names)
     call = f"{use.function}({use.name}=…)" if use.function in SETTERS else f"{use.function}({use.name!r})"
-    return f"{call}: no such option." + (f" The nearest is {near}." if near else "")
+    text = translate("{command}: no such option.").format(command=call)
+    return text + (translate(" The nearest is {near}.").format(near=near) if near else "")

@@ -12,6 +12,7 @@ from pathlib import PurePath
 from typing import Any
 
 import torchspore
+from torchspore.language import translate
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _RULES = {
@@ -32,8 +33,10 @@ class Finding:
     is_accepted: bool = False
 
     def __str__(self) -> str:
-        location = f"{self.file}:{self.line}" if self.cell is None else f"{self.file}, cell {self.cell}, line {self.line}"
-        return f"{location}: {self.text}"
+        if self.cell is None:
+            return f"{self.file}:{self.line}: {self.text}"
+        text = translate("{file}, cell {cell}, line {line}: {text}")
+        return text.format(file=self.file, cell=self.cell, line=self.line, text=self.text)
 
 
 def sarif(missing: Sequence[Finding], accepted: Sequence[Finding]) -> str:

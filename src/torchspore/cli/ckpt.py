@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from torchspore.base.columns import pad, width
 from torchspore.cli.grammar import USAGE_ERROR, Parser, returns_exit_code
+from torchspore.language import translatable, translate
 
 DIFFERENT = 1
 
@@ -90,16 +92,20 @@ def _show(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps({"file": options.file, "checksum": checksum, "bytes": size, "parameters": described}))
         return 0
-    _print_table(["name", "type", "shape", "bytes", "mean", "smallest", "largest"], [
+    heads = (translatable("name"), translatable("type"), translatable("shape"), translatable("bytes"), translatable("mean"),
+             translatable("smallest"), translatable("largest"))
+    _print_table(list(map(translate, heads)), [
         [row["name"], row["type"], str(row["shape"]), f"{row['bytes']:,}",
          *(_format_figure(row[key]) for key in ("mean", "smallest", "largest"))]
         for row in described
     ])
     values = sum(row["values"] for row in described)
-    print(f"\n{len(described)} parameters, {values:,} values, {size:,} bytes; checksum: {checksum}")
+    summary = translate("{count} parameters, {values:,} values, {size:,} bytes; checksum: {checksum}")
+    print("\n" + summary.format(count=len(described), values=values, size=size, checksum=translate(checksum)))
     bad = [row["name"] for row in described if not row["finite"]]
     if bad:
-        print(f"not all finite: {', '.join(map(_printable, bad[:5]))}{' ..' if len(bad) > 5 else ''}")
+        names = f"{', '.join(map(_printable, bad[:5]))}{' ..' if len(bad) > 5 else ''}"
+        print(translate("not all finite: {names}").format(names=names))
     return 0
 
 
@@ -111,8 +117,8 @@ def _diff(options: argparse.Namespace) -> int:
         print(json.dumps({"equal": alike, "different": [difference._asdict() for difference in differences]}))
         return DIFFERENT if differences else 0
     rows = [[difference.name, difference.what, difference.first, difference.second] for difference in differences]
-    _print_table(["name", "what", options.first, options.second], rows)
-    print(f"{alike} equal, {len(differences)} different")
+    _print_table([translate("name"), translate("what"), options.first, options.second], rows)
+    print(translate("{alike} equal, {count} different").format(alike=alike, count=len(differences)))
     return DIFFERENT if differences else 0
 
 
@@ -120,7 +126,7 @@ def _convert(options: argparse.Namespace) -> int:
     from torchspore.mindspore.train import sharded_conversion
 
     for path in sharded_conversion.convert(options.source, options.output, options.source_strategy, options.strategy):
-        print(f"written: {path}")
+        print(translate("written: {path}").format(path=path))
     return 0
 
 
@@ -151,12 +157,13 @@ def _cell(options: argparse.Namespace) -> str | None:
 
 
 def _report(output: str, omitted: list[str], notes: list[str]) -> int:
-    print(f"written: {Path(output)}")
+    print(translate("written: {path}").format(path=Path(output)))
     if omitted:
         names = ", ".join(map(_printable, omitted[:5]))
-        print(f"left out, because the other side has no counterpart: {names}{' ..' if len(omitted) > 5 else ''}")
+        names += " .." if len(omitted) > 5 else ""
+        print(translate("left out, because the other side has no counterpart: {names}").format(names=names))
     for note in notes:
-        print(f"note: {_printable(note)}.")
+        print(translate("note: {text}.").format(text=_printable(note)))
     return 0
 
 
@@ -173,6 +180,6 @@ def _print_table(heads: list[str], rows: list[list[str]]) -> None:
     if not rows:
         return
     rows = [[_printable(cell) for cell in row] for row in rows]
-    widths = [max(len(row[column]) for row in [heads, *rows]) for column in range(len(heads))]
+    widths = [max(width(row[column]) for row in [heads, *rows]) for column in range(len(heads))]
     for row in [heads, *rows]:
-        print("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths)).rstrip())
+        print("  ".join(pad(cell, columns) for cell, columns in zip(row, widths)).rstrip())

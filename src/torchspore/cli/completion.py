@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from torchspore.base.text import with_hint
 from torchspore.cli.grammar import Parser, returns_exit_code, tree, word_of
+from torchspore.language import translate
 
 MISSING_PACKAGE = 1
 SHELLS = ("bash", "zsh", "tcsh")
@@ -31,7 +32,8 @@ def run(words: Sequence[str]) -> int:
     try:
         import shtab
     except ImportError:
-        print(with_hint("torchspore completion: it needs the package shtab.", "pip install 'torchspore[completion]'"), file=sys.stderr)
+        text = translate("torchspore completion: it needs the package shtab.")
+        print(with_hint(text, "pip install 'torchspore[completion]'"), file=sys.stderr)
         return MISSING_PACKAGE
     from torchspore.cli.main import COMMANDS
 

@@ -6,12 +6,14 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 
+from torchspore.base.columns import pad
 from torchspore.base.suggest import closest
 from torchspore.base.text import first_sentence, with_hint
 from torchspore.cli.grammar import USAGE_ERROR, Parser, returns_exit_code
 from torchspore.context import page
 from torchspore.context.option import SETTERS, Alias, Option
 from torchspore.context.options import ALIASES, OPTIONS
+from torchspore.language import translate
 
 
 def parser() -> Parser:
@@ -39,8 +41,9 @@ def run(words: Sequence[str]) -> int:
         return 0
     names = [option.name for option in OPTIONS.values()] + [alias.name for alias in ALIASES.values()]
     near = closest(options.name, names)
-    hint = f"did you mean {near}?" if near else "`torchspore context` lists every option"
-    print(with_hint(f"torchspore context {options.name}: this option does not exist.", hint), file=sys.stderr)
+    hint = translate("did you mean {near}?").format(near=near) if near else translate("`torchspore context` lists every option")
+    text = translate("{setting}: this option does not exist.").format(setting=f"torchspore context {options.name}")
+    print(with_hint(text, hint), file=sys.stderr)
     return USAGE_ERROR
 
 
@@ -63,11 +66,11 @@ def listing() -> Iterator[str]:
             members = item.members.values() if isinstance(item, Option) else ()
             yield from (_line(member, "    > ") for member in members)
         yield ""
-    yield f"{page.summary()} `torchspore explain` prints the outcome of each."
+    yield page.summary() + translate(" `torchspore explain` prints the outcome of each.")
 
 
 def _line(item: Option | Alias, indent: str) -> str:
-    return f"{indent + item.name:44} {page.state(item):4}  {first_sentence(item.doc)}"
+    return f"{indent + item.name:44} {pad(translate(page.state(item)), 4)}  {first_sentence(translate(item.doc))}"
 
 
 def _pages(name: str) -> Iterator[str]:

@@ -14,6 +14,7 @@ from torchspore.blackbox.record_reader import visible
 from torchspore.cli.dump_comparison import dump_pairs, dumps
 from torchspore.cli.dump_comparison.dumps import Dump, Pair, TensorComparison
 from torchspore.cli.grammar import USAGE_ERROR, Parser, returns_exit_code
+from torchspore.language import translate
 
 DIFFERENT = 1
 _SHOWN = 5
@@ -47,7 +48,8 @@ def run(words: Sequence[str]) -> int:
         return USAGE_ERROR
     pairs = dump_pairs.compare_dumps(first, second, options.rtol, options.atol)
     if not pairs:
-        print(f"torchspore diff: no operator of {options.first} has one of its name and iteration in {options.second}.", file=sys.stderr)
+        text = translate("torchspore diff: no operator of {first} has one of its name and iteration in {second}.")
+        print(text.format(first=options.first, second=options.second), file=sys.stderr)
         return USAGE_ERROR
     departing = next((pair for pair in pairs if pair.departs), None)
     inputs = [] if departing is None or departing.by != "name" else dumps.compare(

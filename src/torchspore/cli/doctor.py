@@ -12,16 +12,17 @@ from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 
 from torchspore.cli.grammar import Parser, returns_exit_code
+from torchspore.language import english, translatable, translate
 
 RIGHT, WRONG, ABSENT = "✓", "✗", "-"
 EXTRAS = {
-    "shtab": ("shell completion (torchspore completion)", "pip install 'torchspore[completion]'"),
-    "tensorboardX": ("TensorBoard's files of SummaryRecord (curves.html needs nothing)", "pip install 'torchspore[summary]'"),
-    "onnx": ("mindspore.export to ONNX", "pip install 'torchspore[export]'"),
-    "cryptography": ("encrypted checkpoints", "pip install 'torchspore[encryption]'"),
-    "grpc": ("parameter servers", "pip install 'torchspore[server]'"),
+    "shtab": (translatable("shell completion (torchspore completion)"), "pip install 'torchspore[completion]'"),
+    "tensorboardX": (translatable("TensorBoard's files of SummaryRecord (curves.html needs nothing)"), "pip install 'torchspore[summary]'"),
+    "onnx": (translatable("mindspore.export to ONNX"), "pip install 'torchspore[export]'"),
+    "cryptography": (translatable("encrypted checkpoints"), "pip install 'torchspore[encryption]'"),
+    "grpc": (translatable("parameter servers"), "pip install 'torchspore[server]'"),
     "sentencepiece": ("SentencePieceTokenizer", "pip install 'torchspore[text]'"),
-    "av": ("videos", "pip install 'torchspore[video]'"),
+    "av": (translatable("videos"), "pip install 'torchspore[video]'"),
 }
 """The use of each optional extra's package, and the command that installs it."""
 
@@ -52,17 +53,26 @@ def run(words: Sequence[str]) -> int:
     """Run the command; return 1 if something is wrong."""
     options = parser().parse_args(list(words))
     if options.json:
-        listed = list(findings())
+        with english():
+            listed = list(findings())
         print(json.dumps([asdict(finding) for finding in listed], ensure_ascii=False, indent=2))
         return 1 if any(finding.mark == WRONG for finding in listed) else 0
     wrong = 0
     for finding in findings():
         wrong += finding.mark == WRONG
-        print(f"{_mark(finding.mark)} {finding.description}" + (f": {finding.result}" if finding.result else ""), flush=True)
+        line = translate("{check}: {result}") if finding.result else "{check}"
+        print(f"{_mark(finding.mark)} {line.format(check=finding.description, result=finding.result)}", flush=True)
         if finding.repair:
-            print(f"    {'to fix it' if finding.mark == WRONG else 'to have it'}: {finding.repair}", flush=True)
-    print(f"\n{wrong} things are wrong." if wrong > 1 else "\n1 thing is wrong." if wrong else "\nAll is well.")
+            line = translate("to fix it: {command}") if finding.mark == WRONG else translate("to have it: {command}")
+            print(f"    {line.format(command=finding.repair)}", flush=True)
+    print(f"\n{_summary(wrong)}")
     return 1 if wrong else 0
+
+
+def _summary(wrong: int) -> str:
+    if wrong > 1:
+        return translate("{count} things are wrong.").format(count=wrong)
+    return translate("1 thing is wrong.") if wrong else translate("All is well.")
 
 
 def _mark(mark: str) -> str:
@@ -86,7 +96,9 @@ def findings() -> Iterator[Finding]:
     yield from _folders()
     yield _workers()
     for name, (use, command) in EXTRAS.items():
-        yield Finding(RIGHT, name) if find_spec(name) is not None else Finding(ABSENT, name, f"not installed; {use}", command)
+        is_installed = find_spec(name) is not None
+        absent = translate("not installed; {use}").format(use=translate(use))
+        yield Finding(RIGHT, name) if is_installed else Finding(ABSENT, name, absent, command)
 
 
 def _torch() -> Iterator[Finding]:
@@ -97,7 +109,8 @@ def _torch() -> Iterator[Finding]:
         return
     numbers = tuple(int(part) for part in torch.__version__.partition("+")[0].split(".")[:2] if part.isdigit())
     if numbers < (2, 11):
-        yield Finding(WRONG, "torch", f"{torch.__version__} is too old", f"{sys.executable} -m pip install --upgrade 'torch>=2.11'")
+        result = translate("{version} is too old").format(version=torch.__version__)
+        yield Finding(WRONG, "torch", result, f"{sys.executable} -m pip install --upgrade 'torch>=2.11'")
     else:
         yield Finding(RIGHT, "torch", torch.__version__)
 
@@ -113,7 +126,7 @@ def _device(target: str) -> Iterator[Finding]:
     if not count:
         yield _absent(target)
         return
-    name = device_facts.name(target, 0) if target != "CPU" else f"CPU ({os.cpu_count()} cores)"
+    name = device_facts.name(target, 0) if target != "CPU" else translate("CPU ({count} cores)").format(count=os.cpu_count())
     if target == "GPU":
         name += f" ({gpu_kinds.NAMES[gpu_kinds.kind()]})"
     try:
@@ -122,14 +135,15 @@ def _device(target: str) -> Iterator[Finding]:
         yield Finding(WRONG, target, _short(error), "unset TORCHSPORE_DEVICE")
         return
     for job, compute in installation.JOBS.items():
+        check = translate("{check}: {result}").format(check=name, result=translate(job))
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 compute()
         except Exception as error:
-            yield Finding(WRONG, f"{name}: {job}", _short(error), _repair_command(target, error))
+            yield Finding(WRONG, check, _short(error), _repair_command(target, error))
         else:
-            yield Finding(RIGHT, f"{name}: {job}", "the result is right")
+            yield Finding(RIGHT, check, translate("the result is right"))
 
 
 def _absent(target: str) -> Finding:
@@ -139,7 +153,7 @@ def _absent(target: str) -> Finding:
     wrong = device_diagnosis.broken(target)
     if wrong is not None:
         return Finding(WRONG, target, wrong.why, wrong.command)
-    return Finding(ABSENT, target, "this machine has none")
+    return Finding(ABSENT, target, translate("this machine has none"))
 
 
 def _repair_command(target: str, error: Exception) -> str:
@@ -155,23 +169,26 @@ def _compiler() -> Finding:
     named = os.environ.get("CXX")
     names = (named,) if named else ("g++", "clang++", "c++")
     path = next((path for name in names if (path := shutil.which(name))), None)
+    description = translate("C++ compiler")
     if path:
-        return Finding(RIGHT, "C++ compiler", path)
-    why = f"CXX={named} does not exist" if named else "none; jit_level O1 and O2 run as O0"
-    return Finding(WRONG if named else ABSENT, "C++ compiler", why, "unset CXX" if named else "apt-get install g++")
+        return Finding(RIGHT, description, path)
+    why = translate("CXX={path} does not exist").format(path=named) if named else translate("none; jit_level O1 and O2 run as O0")
+    return Finding(WRONG if named else ABSENT, description, why, "unset CXX" if named else "apt-get install g++")
 
 
 def _folders() -> Iterator[Finding]:
     for description, folder, command in (
-        ("folder for temporary files", tempfile.gettempdir(), "export TMPDIR=$HOME/tmp"), ("this folder", os.getcwd(), "cd ~"),
+        (translate("folder for temporary files"), tempfile.gettempdir(), "export TMPDIR=$HOME/tmp"),
+        (translate("this folder"), os.getcwd(), "cd ~"),
     ):
         try:
             with tempfile.TemporaryFile(dir=folder) as file:
                 file.write(b"0" * 4096)
         except OSError as error:
-            yield Finding(WRONG, description, f"{folder} can't be written ({error.strerror})", command)
+            result = translate("{folder} can't be written ({reason})").format(folder=folder, reason=error.strerror)
+            yield Finding(WRONG, description, result, command)
         else:
-            yield Finding(RIGHT, description, f"{folder} can be written")
+            yield Finding(RIGHT, description, translate("{folder} can be written").format(folder=folder))
 
 
 def _workers() -> Finding:
@@ -186,9 +203,9 @@ def _workers() -> Finding:
             block.close()
             block.unlink()
     except OSError as error:
-        why = f"{error.strerror or error}; worker processes of datasets need it"
-        return Finding(WRONG, "shared memory", why, "mount -o remount,size=2G /dev/shm")
-    return Finding(RIGHT, "shared memory", "worker processes of datasets can use it")
+        why = translate("{reason}; worker processes of datasets need it").format(reason=error.strerror or error)
+        return Finding(WRONG, translate("shared memory"), why, "mount -o remount,size=2G /dev/shm")
+    return Finding(RIGHT, translate("shared memory"), translate("worker processes of datasets can use it"))
 
 
 def _or_none(function: Callable[[], int]) -> int:

@@ -5,7 +5,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from torchspore.base.columns import pad, width
 from torchspore.cli.grammar import Parser, returns_exit_code
+from torchspore.language import english, translate
 
 
 def parser() -> Parser:
@@ -25,16 +27,18 @@ def run(words: Sequence[str]) -> int:
     import torchspore.engine  # noqa: F401  (applies the options that environment variables set)
     from torchspore.engine.devices import machine
 
-    sections: dict[str, dict[str, Any]] = machine.facts()
+    with english(options.json):
+        sections: dict[str, dict[str, Any]] = machine.facts()
     if options.json:
         print(json.dumps(sections, indent=2))
         return 0
     for section, facts in sections.items():
-        print(section)
-        width = max((len(name) for name in facts), default=0)
+        print(translate(section))
+        names = {name: translate(name) for name in facts}
+        columns = max(map(width, names.values()), default=0)
         for name, value in facts.items():
             shown = str(value)
-            print(f"  {name:{width}}  {shown if shown.isprintable() else repr(shown)}")
+            print(f"  {pad(names[name], columns)}  {shown if shown.isprintable() else repr(shown)}")
         if not facts:
-            print("  none of those that torchspore, MindSpore or torch read")
+            print(f"  {translate('none of those that torchspore, MindSpore or torch read')}")
     return 0

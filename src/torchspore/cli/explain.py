@@ -5,14 +5,16 @@ from __future__ import annotations
 import sys
 from typing import TextIO
 
-from torchspore.cli import ranks
+from torchspore.cli import output, ranks
 from torchspore.context.table import HEADS, Row, plain, rows
+from torchspore.language import translate
 
 __all__ = ["rows", "show", "table"]
 
 
 def show() -> None:
     """Print the table to the program's standard output."""
+    output.replace_unprintable()
     table(sys.stdout)
 
 
@@ -27,7 +29,7 @@ def table(stream: TextIO) -> None:
     if theirs:
         print(ranks.summary(theirs), file=stream)
     if not table_rows:
-        print("No option of the context was set; all are at their defaults.", file=stream)
+        print(translate("No option of the context was set; all are at their defaults."), file=stream)
     if stream.isatty():
         _rich(table_rows, notes, stream)
     else:
@@ -40,7 +42,7 @@ def _rich(table_rows: list[Row], notes: dict[str, list[str]], stream: TextIO) ->
     from rich.text import Text
 
     console = Console(file=stream)
-    rich_table = Table(*HEADS)
+    rich_table = Table(*map(translate, HEADS))
     for row in table_rows:
         rich_table.add_row(*(Text(cell) for cell in row))
     if table_rows:

@@ -7,9 +7,12 @@ import sys
 from collections.abc import Sequence
 
 import torchspore
+from torchspore.base.columns import pad, width
 from torchspore.base.suggest import closest
 from torchspore.base.text import with_hint
+from torchspore.cli import output
 from torchspore.cli.grammar import USAGE_ERROR
+from torchspore.language import select, translate
 
 COMMANDS = {
     "run": "runs a MindSpore program on PyTorch",
@@ -35,17 +38,18 @@ COMMANDS = {
 
 def usage() -> str:
     """The text of `torchspore --help`."""
-    lines = [f"  {name:11}{text}" for name, text in COMMANDS.items()]
+    lines = [f"  {name:11}{translate(text)}" for name, text in COMMANDS.items()]
+    same = translate("(the same as `torchspore run`)")
     return "\n".join(
         [
-            f"torchspore {torchspore.__version__}: runs unmodified MindSpore programs on PyTorch",
+            translate("torchspore {version}: runs unmodified MindSpore programs on PyTorch").format(version=torchspore.__version__),
             "",
-            "usage: torchspore COMMAND …",
-            "       python -m torchspore [script.py | -m module | -c code] …    (the same as `torchspore run`)",
+            f"{translate('usage: ')}torchspore COMMAND …",
+            f"{pad('', width(translate('usage: ')))}python -m torchspore [script.py | -m module | -c code] …    {same}",
             "",
             *lines,
             "",
-            "`torchspore COMMAND --help` describes its options.",
+            translate("`torchspore COMMAND --help` describes its options."),
         ]
     )
 
@@ -53,6 +57,21 @@ def usage() -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command in `arguments` (the process's by default) and return the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    select()                           # reports an unknown language before the output
+    if words[:1] not in (["run"], ["explain"]):
+        output.replace_unprintable()   # a program's output is unchanged
+    try:
+        code = _run(words)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        if not output.has_lost_reader():
+            raise
+        return output.discard()
+    return code
+
+
+def _run(words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help", "help"):
         print(usage())
         return 0 if words else USAGE_ERROR
@@ -65,22 +84,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command = "run"
     else:
         near = closest(words[0], COMMANDS)
-        hint = f"write `torchspore {near}`" if near else f"write `torchspore run {words[0]}` for a program of that name"
-        print(with_hint(f"torchspore {words[0]}: expected a command ({', '.join(COMMANDS)}) or a Python file.", hint), file=sys.stderr)
+        hint = (translate("write `{command}`").format(command=f"torchspore {near}") if near
+                else translate("write `torchspore run {word}` for a program of that name").format(word=words[0]))
+        text = translate("torchspore {word}: expected a command ({commands}) or a Python file.")
+        print(with_hint(text.format(word=words[0], commands=", ".join(COMMANDS)), hint), file=sys.stderr)
         return USAGE_ERROR
-    try:
-        if command == "explain":       # a form of `run`: the module of the output reads the environment, which --device sets first
-            result: int | None = importlib.import_module("torchspore.cli.run").explain(words)
-        else:
-            result = importlib.import_module(f"torchspore.cli.{command}").run(words)
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except BrokenPipeError:
-        from torchspore.cli import output
-
-        if not output.has_lost_reader():
-            raise
-        return output.discard()
+    if command == "explain":           # a form of `run`: the module of the output reads the environment, which --device sets first
+        result: int | None = importlib.import_module("torchspore.cli.run").explain(words)
+    else:
+        result = importlib.import_module(f"torchspore.cli.{command}").run(words)
     return result or 0
 
 

@@ -9,8 +9,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from torchspore.base.text import message
 from torchspore.cli.grammar import USAGE_ERROR, Parser, UsageError, returns_exit_code, split_program
 from torchspore.cli.workers import check_program, launch_job, ranks_of
+from torchspore.language import translate
 
 
 def parser() -> Parser:
@@ -63,12 +65,12 @@ def run(words: Sequence[str]) -> int:
 def _check_counts(options: argparse.Namespace) -> None:
     total, local = options.worker_num, options.local_worker_num
     if local < 1 or total < local or total % local:
-        raise UsageError(
-            f"torchspore msrun --worker_num {total} --local_worker_num {local}: expected the same number of processes on each machine.\n\n"
-            f"hint: write --local_worker_num {total} for one machine."
-        )
+        hint = translate("write --local_worker_num {count} for one machine").format(count=total)
+        subject = f"torchspore msrun --worker_num {total} --local_worker_num {local}"
+        raise UsageError(message(subject, translate("the same number of processes on each machine"), hint=hint))
     if options.node_rank >= total // local:
-        raise UsageError(f"torchspore msrun --node_rank {options.node_rank}: expected -1 to {total // local - 1}.")
+        expected = translate("an int from {low} to {high}").format(low=-1, high=total // local - 1)
+        raise UsageError(message(f"torchspore msrun --node_rank {options.node_rank}", expected))
 
 
 def _cores(text: str, count: int) -> tuple[str, ...]:
@@ -87,7 +89,8 @@ def _cores(text: str, count: int) -> tuple[str, ...]:
             return parts
     except ValueError:
         pass
-    raise UsageError(f"torchspore msrun --bind_core {text}: expected True, False or cores of this machine such as 0-3;4-7.")
+    expected = translate("True, False or cores of this machine such as 0-3;4-7")
+    raise UsageError(message(f"torchspore msrun --bind_core {text}", expected))
 
 
 def _log_name(template: str) -> str:

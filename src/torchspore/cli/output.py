@@ -1,6 +1,7 @@
-"""Standard output whose reader has closed it, as in `torchspore context | head -1`: the command ends without a message."""
+"""Standard output that can't print every character, or whose reader has closed it, as in `torchspore context | head -1`."""
 from __future__ import annotations
 
+import io
 import os
 import select
 import sys
@@ -25,3 +26,14 @@ def discard() -> int:
     os.dup2(null, sys.stdout.fileno())
     os.close(null)
     return BROKEN_PIPE
+
+
+def replace_unprintable() -> None:
+    """Let standard output print an escape, such as \\u2026, for a character that its encoding lacks, as standard error does."""
+    stream = sys.stdout
+    if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict" and not _is_unicode(stream.encoding):
+        stream.reconfigure(errors="backslashreplace")
+
+
+def _is_unicode(encoding: str) -> bool:
+    return encoding.lower().startswith("utf")

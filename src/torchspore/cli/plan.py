@@ -3,15 +3,16 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import ArgumentTypeError, Namespace
+from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
 
 from torchspore.base.text import with_hint
 from torchspore.cli import program
-from torchspore.cli.grammar import USAGE_ERROR, Parser, number, output_file, positive, returns_exit_code, split_program
+from torchspore.cli.grammar import USAGE_ERROR, Parser, number, output_file, positive, returns_exit_code, split_program, type_error
 from torchspore.context import machines, plan_request
 from torchspore.context.plan_request import Machine, Request
+from torchspore.language import translate
 
 _SPEEDS = {
     "bandwidth": ("bandwidth", 1e9, "GB/s", "the bandwidth between devices"),
@@ -54,7 +55,8 @@ def _machine(text: str) -> Machine:
         return machines.machine_of(text)
     except ValueError:
         known = ", ".join((*machines.NAMED, machines.MEASURED))
-        raise ArgumentTypeError(f"{text:.200}: expected {known} (after torchspore calibrate), or a JSON file") from None
+        expected = translate("{names} (after torchspore calibrate), or a JSON file").format(names=known)
+        raise type_error(f"{text:.200}", expected) from None
 
 
 def _request(options: Namespace) -> Request:
@@ -78,7 +80,8 @@ def run(words: Sequence[str]) -> int:
     request = _request(options)
     if not remaining or not os.path.exists(remaining[0]):
         subject = " ".join(("torchspore plan", *remaining))
-        print(with_hint(f"{subject}: expected a program.", "write `torchspore plan train.py`"), file=sys.stderr)
+        text = translate("{command}: expected a program.").format(command=subject)
+        print(with_hint(text, translate("write `{command}`").format(command="torchspore plan train.py")), file=sys.stderr)
         return USAGE_ERROR
     os.environ["TORCHSPORE_PLAN"] = str(request.devices)
     plan_request.pending = request
@@ -93,7 +96,7 @@ def run(words: Sequence[str]) -> int:
     if request.is_answered or code:
         return code
     print(with_hint(
-        "The program ended, and no call of it was split.",
-        "set_auto_parallel_context(parallel_mode='semi_auto_parallel') splits calls of Cells",
+        translate("The program ended, and no call of it was split."),
+        translate("set_auto_parallel_context(parallel_mode='semi_auto_parallel') splits calls of Cells"),
     ), file=sys.stderr)
     return 1

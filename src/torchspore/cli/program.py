@@ -20,6 +20,7 @@ from torchspore.base import faults, tracebacks
 from torchspore.base.text import with_hint
 from torchspore.cli import output
 from torchspore.cli.program_analysis import notebooks
+from torchspore.language import translatable, translate
 from torchspore.names import numpy_removals
 
 REFUSED = 2
@@ -35,7 +36,7 @@ class _Run:
 
 
 RUN = _Run()
-_HINT = "this may be a bug in torchspore: `torchspore env` prints what a report needs"
+_HINT = translatable("this may be a bug in torchspore: `torchspore env` prints what a report needs")
 _RUNNER = (str(Path(__file__).resolve()), "<frozen ", runpy.__file__)
 
 
@@ -69,9 +70,10 @@ def execute_notebook(script: str, arguments: Sequence[str] = ()) -> int:
     refused = [(cell, magic) for cell in cells for magic in cell.refused]
     if refused:
         cell, magic = refused[0]
-        more = f" ({len(refused) - 1} more below it)" if len(refused) > 1 else ""
-        text = f"{script}, cell {cell.number}, line {magic.line}: {magic.name} belongs to the notebook; torchspore runs only Python{more}."
-        print(with_hint(text, "remove that line, and do its work before the run"), file=sys.stderr)
+        more = translate(" ({count} more below it)").format(count=len(refused) - 1) if len(refused) > 1 else ""
+        text = translate("{file}, cell {cell}, line {line}: {name} belongs to the notebook; torchspore runs only Python{more}.")
+        text = text.format(file=script, cell=cell.number, line=magic.line, name=magic.name, more=more)
+        print(with_hint(text, translate("remove that line, and do its work before the run")), file=sys.stderr)
         return REFUSED
     folder = str(Path(script).resolve().parent)
 
@@ -123,7 +125,7 @@ def _run_guarded(body: Callable[[], object], argv: list[str], first_path: str) -
         return _exit_code(error)
     except KeyboardInterrupt as error:
         _flush()
-        print(f"interrupted at {last_line(error.__traceback__)}", file=sys.stderr)
+        print(translate("interrupted at {line}").format(line=last_line(error.__traceback__)), file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError as error:
         if not output.has_lost_reader():
@@ -179,7 +181,7 @@ def _show(error: BaseException) -> None:
     elif is_refusal and is_default_hook:
         print(tracebacks.brief(error), end="", file=sys.stderr)
     elif is_default_hook and (text := tracebacks.fold(error)) is not None:
-        print(with_hint(text.rstrip("\n"), _HINT) if tracebacks.is_a_fault(error) else text.rstrip("\n"), file=sys.stderr)
+        print(with_hint(text.rstrip("\n"), translate(_HINT)) if tracebacks.is_a_fault(error) else text.rstrip("\n"), file=sys.stderr)
     else:
         sys.excepthook(type(error), error, error.__traceback__)
 
@@ -189,4 +191,4 @@ def last_line(trace: TracebackType | None) -> str:
     from torchspore.base.frames import is_user_file
 
     lines = [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(trace) if is_user_file(frame.filename)]
-    return lines[-1] if lines else "its start"
+    return lines[-1] if lines else translate("its start")

@@ -12,6 +12,7 @@ from typing import Any
 from torchspore.context import effects
 from torchspore.context.table import Row, rows
 from torchspore.distributed.comm import rank_lists
+from torchspore.language import translate
 
 _SECONDS = 5.0
 """How long rank 0 waits for the others; a rank that has failed does not report."""
@@ -59,12 +60,13 @@ def compare_rows(mine: Sequence[Row], theirs: dict[int, RankReport | None]) -> l
     names = [row[0] for row in mine]
     more = [name for table in tables.values() for name in table if name not in names]
     result: list[Row] = []
+    absent = (translate("its default"), "", "")
     for name in dict.fromkeys([*names, *more]):
-        first = next((row[1:] for row in mine if row[0] == name), ("its default", "", ""))
+        first = next((row[1:] for row in mine if row[0] == name), absent)
         result.append((name, *first))
         differing: dict[tuple[str, str, str], list[int]] = {}
         for rank, table in tables.items():
-            cells = table.get(name, ("its default", "", ""))
+            cells = table.get(name, absent)
             if cells != first:
                 differing.setdefault(cells, []).append(rank)
         result += [(f"  ! {rank_lists.describe(ranks)}", *cells) for cells, ranks in differing.items()]
@@ -91,5 +93,6 @@ def summary(theirs: dict[int, RankReport | None]) -> str:
     if not theirs:
         return ""
     silent = [rank for rank, report in theirs.items() if report is None]
-    return f"This is rank 0 of {len(theirs) + 1}; differences in others are marked by !" + (
-        f"; {rank_lists.describe(silent)} did not report within {_SECONDS:g} s" if silent else "")
+    text = translate("This is rank 0 of {count}; differences in others are marked by !").format(count=len(theirs) + 1)
+    late = translate("; {ranks} did not report within {seconds:g} s")
+    return text + late.format(ranks=rank_lists.describe(silent), seconds=_SECONDS) if silent else text

@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentTypeError
 from collections.abc import Sequence
 from pathlib import Path
 
 from torchspore.base.text import with_hint
 from torchspore.blackbox import flight_diagnosis, record_reader
-from torchspore.cli.grammar import Parser, number, returns_exit_code
+from torchspore.cli.grammar import Parser, number, returns_exit_code, type_error
+from torchspore.language import translate
 
 
 def parser() -> Parser:
@@ -41,7 +41,7 @@ def parser() -> Parser:
 def _time(text: str) -> str:
     """Convert the time of a record."""
     if text and (not text.isdigit() or len(text) > 14):
-        raise ArgumentTypeError(f"{text:.60}: expected a time such as 20261122173546")
+        raise type_error(f"{text:.60}", translate("a time such as 20261122173546"))
     return text
 
 
@@ -57,14 +57,16 @@ def run(words: Sequence[str]) -> int:
         record = next((record for record in reversed(records) if stamp in ("", record.stamp)), None)
         if record is None:
             times = ", ".join(record.stamp for record in records[-8:])
-            raise record_reader.NoRecord(f"{location}: there is no record of {stamp}; there are {times}")
+            text = translate("{folder}: there is no record of {time}; there are {times}")
+            raise record_reader.NoRecord(text.format(folder=location, time=stamp, times=times))
     except record_reader.NoRecord as error:
-        hint = "run the program with MS_RDR_ENABLE=1 MS_RDR_PATH=/absolute/directory"
-        print(with_hint(f"torchspore rdr show {error}.", hint), file=sys.stderr)
+        hint = translate("run the program with MS_RDR_ENABLE=1 MS_RDR_PATH=/absolute/directory")
+        print(with_hint(f"torchspore rdr show {error}{translate('.')}", hint), file=sys.stderr)
         return 1
     text = record_reader.describe(record, options.operators, options.stacks)
     if len(records) > 1:
-        text += f"\n\nother records: {', '.join(other.stamp for other in records[-9:] if other is not record)}"
+        others = ", ".join(other.stamp for other in records[-9:] if other is not record)
+        text += "\n\n" + translate("other records: {times}").format(times=others)
     print(text)
     return 0
 
@@ -72,8 +74,10 @@ def run(words: Sequence[str]) -> int:
 def _describe_exchanges(folder: Path) -> int:
     lines = flight_diagnosis.describe(folder) if folder.is_dir() else []
     if not lines:
-        hint = "torch writes nccl_trace_rank_N where TORCH_FR_DUMP_TEMP_FILE says; torchspore workers --log-dir DIR has them in DIR"
-        print(with_hint(f"torchspore rdr exchanges {folder}: no dump of torch's Flight Recorder.", hint), file=sys.stderr)
+        hint = translate(
+            "torch writes nccl_trace_rank_N where TORCH_FR_DUMP_TEMP_FILE says; torchspore workers --log-dir DIR has them in DIR")
+        text = translate("torchspore rdr exchanges {folder}: no dump of torch's Flight Recorder.").format(folder=folder)
+        print(with_hint(text, hint), file=sys.stderr)
         return 1
     print("\n".join(lines))
     return 0

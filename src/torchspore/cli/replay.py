@@ -6,9 +6,10 @@ import shlex
 import sys
 from collections.abc import Sequence
 
-from torchspore.base.text import with_hint
+from torchspore.base.text import message
 from torchspore.blackbox import record_reader, record_writer
 from torchspore.cli.grammar import USAGE_ERROR, Parser, returns_exit_code, split_program
+from torchspore.language import translate
 
 
 def parser() -> Parser:
@@ -35,19 +36,19 @@ def run(words: Sequence[str]) -> int:
     """Run the command; return its exit code."""
     options, remaining = split_program(parser(), words)
     if not remaining or remaining[0].startswith("-"):
-        text = "torchspore replay: expected a directory with records."
-        print(with_hint(text, "`torchspore replay --help` describes it"), file=sys.stderr)
+        hint = translate("`{command} --help` describes the command").format(command="torchspore replay")
+        print(message("torchspore replay", translate("a directory with records"), hint=hint), file=sys.stderr)
         return USAGE_ERROR
     location, *program = remaining
     try:
         records = record_reader.records(location)
         record = _select(records, options.record, location)
         if not program:
-            print(with_hint(f"torchspore replay {location}: expected the program.", _hint(location, record)), file=sys.stderr)
+            print(message(f"torchspore replay {location}", translate("the program"), hint=_hint(location, record)), file=sys.stderr)
             return USAGE_ERROR
         return _replay(record, f"REPLAY.{options.step}" if options.step else "", program)
     except record_reader.NoRecord as error:
-        print(f"torchspore replay: {error}.", file=sys.stderr)
+        print(f"torchspore replay: {error}{translate('.')}", file=sys.stderr)
         return USAGE_ERROR
 
 
@@ -55,7 +56,9 @@ def _select(records: list[record_reader.Record], stamp: str, location: str) -> r
     fit = [record for record in records if stamp == record.stamp or (not stamp and any(n.startswith("REPLAY.") for n in record.files))]
     if not fit:
         times = ", ".join(record.stamp for record in records[-8:])
-        raise record_reader.NoRecord(f"{location}: there is no record {'of ' + stamp if stamp else 'with a step'}; there are {times}")
+        text = (translate("{folder}: there is no record of {time}; there are {times}") if stamp else
+                translate("{folder}: there is no record with a step; there are {times}"))
+        raise record_reader.NoRecord(text.format(folder=location, time=stamp, times=times))
     return fit[-1]
 
 
@@ -63,7 +66,7 @@ def _hint(location: str, record: record_reader.Record) -> str:
     command = record.json(record_writer.CAUSE).get("program")
     is_valid = isinstance(command, list) and all(isinstance(word, str) for word in command) and command
     words = shlex.join(command[:64]) if is_valid else "train.py"
-    return f"write `torchspore replay {location} {record_reader.visible(words)[:300]}`"
+    return translate("write `{command}`").format(command=f"torchspore replay {location} {record_reader.visible(words)[:300]}")
 
 
 def _replay(record: record_reader.Record, name: str, program: list[str]) -> int:
@@ -81,7 +84,8 @@ def _replay(record: record_reader.Record, name: str, program: list[str]) -> int:
         code = programs.execute(program[0], program[1:])
     if player.is_done:
         return code
-    called = f" (it called {', '.join(player.met[:6])})" if player.met else ""
+    called = translate(" (it called {names})").format(names=", ".join(player.met[:6])) if player.met else ""
     label = record_reader.visible(step.label)[:100]
-    print(f"replay: the program ended and never called {label} with the recorded Parameters{called}.", file=sys.stderr)
+    text = translate("replay: the program ended and never called {name} with the recorded Parameters{called}.")
+    print(text.format(name=label, called=called), file=sys.stderr)
     return 1

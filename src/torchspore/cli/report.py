@@ -11,6 +11,7 @@ from typing import Any
 
 from torchspore.base.files import write_atomically
 from torchspore.base.text import with_hint
+from torchspore.language import translate
 from torchspore.view import html
 
 PAGE = "report.html"
@@ -45,10 +46,11 @@ class Report:
         try:
             write_atomically(page, html("Run", self._data(code, error, took, losses), "charts", "report"))
         except OSError as problem:
-            text = f"torchspore run --report: {page} can't be written ({problem.strerror or type(problem).__name__})."
-            print(with_hint(text, "name another folder"), file=sys.stderr)
+            text = translate("{command}: {path} can't be written ({reason}).").format(
+                command="torchspore run --report", path=page, reason=problem.strerror or type(problem).__name__)
+            print(with_hint(text, translate("name another folder")), file=sys.stderr)
         else:
-            print(f"torchspore: the report is {page}", file=sys.stderr)
+            print(translate("torchspore: the report is {page}").format(page=page), file=sys.stderr)
 
     def _data(self, code: int, error: BaseException | None, took: float, losses: list[float]) -> dict[str, Any]:
         from torchspore.context import effects, table

@@ -11,6 +11,7 @@ from torchspore.base.suggest import closest
 from torchspore.base.text import with_hint
 from torchspore.cli.grammar import USAGE_ERROR, Ended, Parser, UsageError, number, split_program, word_of
 from torchspore.cli.program_analysis import notebooks
+from torchspore.language import translate
 
 DEVICES = ("CPU", "GPU", "Ascend")
 
@@ -68,13 +69,15 @@ def parse(words: Sequence[str], prog: str = "torchspore run") -> Request:
                       strict_imports=options.strict_imports, report=options.report,
                       simulate=None if options.simulate is None else str(options.simulate))
     if not program:
-        raise UsageError(with_hint(f"{prog}: expected a program.", f"write `{prog} train.py`"))
+        raise UsageError(with_hint(translate("{command}: expected a program.").format(command=prog), _write(f"{prog} train.py")))
     first, *arguments = program
     if first not in ("-m", "-c"):
         return replace(request, script=first, arguments=tuple(arguments))
     if not arguments:
-        expected, example = ("the name of a module", "-m package.train") if first == "-m" else ("a program", "-c 'import mindspore'")
-        raise UsageError(with_hint(f"{prog} {first}: expected {expected} after it.", f"write `{prog} {example}`"))
+        expected, example = (
+            (translate("the name of a module"), "-m package.train") if first == "-m" else (translate("a program"), "-c 'import mindspore'"))
+        text = translate("{command}: expected {expected} after it.").format(command=f"{prog} {first}", expected=expected)
+        raise UsageError(with_hint(text, _write(f"{prog} {example}")))
     if first == "-m":
         return replace(request, module=arguments[0], arguments=tuple(arguments[1:]))
     return replace(request, code=arguments[0], arguments=tuple(arguments[1:]))
@@ -119,8 +122,9 @@ def run(words: Sequence[str], prog: str = "torchspore run") -> int:
         try:
             report.begin()
         except OSError as error:
-            text = f"torchspore run --report {request.report}: the folder can't be created ({error.strerror})."
-            print(with_hint(text, "name another folder"), file=sys.stderr)
+            text = translate("torchspore run --report {folder}: the folder can't be created ({reason}).")
+            text = text.format(folder=request.report, reason=error.strerror)
+            print(with_hint(text, translate("name another folder")), file=sys.stderr)
             return USAGE_ERROR
         code = _execute(request)
         report.end(code, program.RUN.last_error)
@@ -152,14 +156,16 @@ def check_exists(script: str) -> None:
     if os.path.isdir(script):        # unlike Path.is_dir, False for an impossible file name
         if (path / "__main__.py").exists():
             return
-        raise UsageError(with_hint(f"torchspore run {script}: a folder without __main__.py.", "name the program's file"))
+        text = translate("torchspore run {path}: a folder without __main__.py.").format(path=script)
+        raise UsageError(with_hint(text, translate("name the program's file")))
     if not os.path.exists(script):
-        raise UsageError(with_hint(f"torchspore run {script}: no such file (looked in {Path.cwd()}).", _nearby(path)))
+        text = translate("torchspore run {path}: no such file (looked in {folder}).").format(path=script, folder=Path.cwd())
+        raise UsageError(with_hint(text, _nearby(path)))
     if path.suffix == notebooks.SUFFIX:
         try:
             notebooks.cells(path)
         except notebooks.NotANotebook as error:
-            raise UsageError(f"torchspore run {script}: {error}.") from None
+            raise UsageError(translate("{setting}: {reason}.").format(setting=f"torchspore run {script}", reason=error)) from None
 
 
 def _nearby(path: Path) -> str:
@@ -167,5 +173,9 @@ def _nearby(path: Path) -> str:
     siblings = [file.name for file in path.parent.glob("*.py")] if path.parent.is_dir() else []
     near = closest(path.name, siblings)
     if near:
-        return f"write `torchspore run {path.parent / near}`"
-    return "write the path of a Python file, or `-m` before the name of a module"
+        return _write(f"torchspore run {path.parent / near}")
+    return translate("write the path of a Python file, or `-m` before the name of a module")
+
+
+def _write(command: str) -> str:
+    return translate("write `{command}`").format(command=command)

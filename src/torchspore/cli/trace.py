@@ -8,8 +8,9 @@ from pathlib import Path
 
 from torchspore.base.files import write_atomically
 from torchspore.base.suggest import closest
-from torchspore.base.text import with_hint
+from torchspore.base.text import message, with_hint
 from torchspore.cli.grammar import USAGE_ERROR, Parser, returns_exit_code
+from torchspore.language import translate
 
 PAGE = "trace_view.html"
 
@@ -19,8 +20,8 @@ def run(words: Sequence[str]) -> int:
     """Run the command; return 2 if the trace does not exist or the page can't be written."""
     if words and not words[0].startswith("-") and words[0] != "view":
         near = closest(words[0], ("view",))
-        print(with_hint(f"torchspore trace {words[0]}: expected view.", f"write `torchspore trace view {'PATH' if near else words[0]}`"),
-              file=sys.stderr)
+        hint = translate("write `{command}`").format(command=f"torchspore trace view {'PATH' if near else words[0]}")
+        print(message(f"torchspore trace {words[0]}", "view", hint=hint), file=sys.stderr)
         return USAGE_ERROR
     options = parser().parse_args(list(words))
     from torchspore.view import trace
@@ -29,22 +30,25 @@ def run(words: Sequence[str]) -> int:
         file = trace.find(Path(options.path).expanduser())
         content = trace.read(file)
     except trace.NotATrace as error:
-        hint = "name the folder that mindspore.Profiler or enable_profiling wrote, or a trace in Chrome's format"
-        print(with_hint(f"torchspore trace view {options.path}: {error}.", hint), file=sys.stderr)
+        hint = translate("name the folder that mindspore.Profiler or enable_profiling wrote, or a trace in Chrome's format")
+        text = translate("{setting}: {reason}.").format(setting=f"torchspore trace view {options.path}", reason=error)
+        print(with_hint(text, hint), file=sys.stderr)
         return USAGE_ERROR
     except OSError as error:
-        print(f"torchspore trace view {options.path}: it can't be read ({error.strerror or type(error).__name__}).", file=sys.stderr)
+        text = translate("torchspore trace view {path}: it can't be read ({reason}).")
+        print(text.format(path=options.path, reason=error.strerror or type(error).__name__), file=sys.stderr)
         return USAGE_ERROR
     page = Path(options.output).expanduser() if options.output else file.with_name(PAGE)
     try:
         write_atomically(page, trace.page(content, file))
     except OSError as error:
-        text = f"torchspore trace view: {page} can't be written ({error.strerror or type(error).__name__})."
-        print(with_hint(text, "write --output FILE for another path"), file=sys.stderr)
+        text = translate("{command}: {path} can't be written ({reason}).").format(
+            command="torchspore trace view", path=page, reason=error.strerror or type(error).__name__)
+        print(with_hint(text, translate("write --output FILE for another path")), file=sys.stderr)
         return USAGE_ERROR
     for line in trace.lines(content):
         print(line)
-    print(f"\nwritten: {page}")
+    print(f"\n{translate('written: {path}').format(path=page)}")
     if options.open or (sys.stdout.isatty() and not options.no_open):
         webbrowser.open(page.absolute().as_uri())
     return 0

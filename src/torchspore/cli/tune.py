@@ -8,6 +8,7 @@ from pathlib import Path
 
 from torchspore.base.text import with_hint
 from torchspore.cli.grammar import USAGE_ERROR, Parser, returns_exit_code
+from torchspore.language import translate
 
 UNUSABLE = 1
 
@@ -33,8 +34,9 @@ def run(words: Sequence[str]) -> int:
     path = Path(options.path)
     path = path / "tuning.json" if os.path.isdir(path) else path
     if not os.path.exists(path):
-        print(with_hint(f"torchspore tune {options.path}: no tuning file exists here (looked for {path.absolute()}).",
-                        "run the program with set_context(aoe_tune_mode='offline') first"), file=sys.stderr)
+        text = translate("torchspore tune {path}: no tuning file exists here (looked for {file}).")
+        print(with_hint(text.format(path=options.path, file=path.absolute()),
+                        translate("run the program with set_context(aoe_tune_mode='offline') first")), file=sys.stderr)
         return USAGE_ERROR
     return _tune_file(path)
 
@@ -54,5 +56,5 @@ def _tune_file(path: Path) -> int:
     except tuning_file.Unusable as reason:
         print(f"torchspore tune: {path} {reason}.", file=sys.stderr)
         return UNUSABLE
-    print(f"saved in {path}")
+    print(translate("saved in {path}").format(path=path))
     return 0

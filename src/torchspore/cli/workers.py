@@ -8,8 +8,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from torchspore.base.text import message
 from torchspore.cli import run as run_command
 from torchspore.cli.grammar import USAGE_ERROR, Parser, UsageError, returns_exit_code, split_program
+from torchspore.language import translate
 
 
 def parser() -> Parser:
@@ -38,7 +40,7 @@ def ranks_of(text: str, count: int) -> frozenset[int]:
     try:
         return frozenset(int(part) for part in text.split(","))
     except ValueError:
-        raise UsageError(f"torchspore workers --show {text}: expected ranks such as 0,2, all or none.") from None
+        raise UsageError(message(f"torchspore workers --show {text}", translate("ranks such as 0,2, all or none"))) from None
 
 
 def check_program(words: tuple[str, ...], prog: str) -> None:
@@ -64,7 +66,7 @@ def launch_job(create_job: Callable[[Any], Any]) -> int:
         job = create_job(launch)
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)          # the process is about to end
-        print("torchspore workers: ended by SIGINT.", file=sys.stderr)
+        print(translate("torchspore workers: ended by SIGINT."), file=sys.stderr)
         return 128 + int(signal.SIGINT)
     return launch.run(job, lambda: bool(pressed))
 
@@ -75,9 +77,9 @@ def run(words: Sequence[str]) -> int:
     options, program = split_program(parser(), words)
     try:
         if options.count < 1:
-            raise UsageError(f"torchspore workers -n {options.count}: expected at least 1.")
+            raise UsageError(message(f"torchspore workers -n {options.count}", translate("at least {number}").format(number=1)))
         if options.servers < 0:
-            raise UsageError(f"torchspore workers --servers {options.servers}: expected at least 0.")
+            raise UsageError(message(f"torchspore workers --servers {options.servers}", translate("at least {number}").format(number=0)))
         check_program(program, "torchspore workers")
         shown_ranks = ranks_of(options.show, options.count)
     except UsageError as error:

@@ -13,18 +13,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
+from torchspore.base.text import with_hint
 from torchspore.context.option import Option
 from torchspore.errors import EffectRefused, StrictRefusal
+from torchspore.language import translatable, translate
 
 if TYPE_CHECKING:
     from torchspore.context.store import Store
 
-APPLIED, NO_EFFECT, REFUSED, NOT_BUILT, IDLE = "applied", "no effect here", "refused", "not built yet", "means nothing here"
+APPLIED, NO_EFFECT, REFUSED = translatable("applied"), translatable("no effect here"), translatable("refused")
+NOT_BUILT, IDLE = translatable("not built yet"), translatable("means nothing here")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of an option: applied, no effect here (because ...), refused, not built yet, or accepted without a meaning here."""
+    """The outcome of an option: applied, no effect here (because ...), refused, not built yet, or accepted without a meaning here.
+
+    A text without values is in English here, and translated when it is shown; one with values is translated before they are inserted.
+    """
 
     state: str
     text: str = ""
@@ -55,7 +61,8 @@ class Outcome:
         return cls(NOT_BUILT)
 
     def __str__(self) -> str:
-        return f"{self.state}: {self.text}" if self.text else self.state
+        state = translate(self.state)
+        return translate("{state}: {text}").format(state=state, text=translate(self.text)) if self.text else state
 
 
 NO_GRAPH = Outcome.no_effect("PYNATIVE_MODE compiles no graph")
@@ -152,8 +159,9 @@ def _member_outcomes(option: Option, value: Any) -> Outcome | None:
     reported = [(name, outcome) for name, outcome in outcomes if outcome is not None]
     states = {outcome.state for _, outcome in reported}
     if len(states) > 1:
-        return Outcome(APPLIED if APPLIED in states else NO_EFFECT, "; ".join(f"{name} {outcome}" for name, outcome in reported))
-    return Outcome(states.pop(), "; ".join(f"{name}: {outcome.text}" for name, outcome in reported)) if states else None
+        return Outcome(APPLIED if APPLIED in states else NO_EFFECT, translate("; ").join(f"{name} {outcome}" for name, outcome in reported))
+    texts = [translate("{state}: {text}").format(state=name, text=translate(outcome.text)) for name, outcome in reported]
+    return Outcome(states.pop(), translate("; ").join(texts)) if states else None
 
 
 def forget(option: Option) -> None:
@@ -193,7 +201,10 @@ def is_explaining() -> bool:
 
 
 def note(section: str, line: Note) -> None:
-    """Add a line to a section of `torchspore explain`, once; a function returns the line at printing time, or "" for none."""
+    """Add a line to a section of `torchspore explain`, once; a function returns the line at printing time, or "" for none.
+
+    The section and a line without values are in English here, and translated when they are printed.
+    """
     lines = _REPORTS.program.notes.setdefault(section, [])
     if line not in lines:
         lines.append(line)
@@ -201,7 +212,10 @@ def note(section: str, line: Note) -> None:
 
 def notes() -> dict[str, list[str]]:
     """Return the sections of `torchspore explain` and their lines, in order of arrival."""
-    sections = {section: [line if isinstance(line, str) else line() for line in lines] for section, lines in _REPORTS.program.notes.items()}
+    sections = {
+        translate(section): [translate(line) if isinstance(line, str) else line() for line in lines]
+        for section, lines in _REPORTS.program.notes.items()
+    }
     return {section: [line for line in lines if line] for section, lines in sections.items() if any(lines)}
 
 
@@ -229,8 +243,8 @@ def first_operator() -> str | None:
 
 def refusal(name: str, outcome: Outcome) -> StrictRefusal:
     """Build the error of strict mode."""
-    return StrictRefusal(f"{name}: {outcome}, and TORCHSPORE_STRICT=1 makes that an error.\n\n"
-                         f"hint: leave {name} at its default here, or unset TORCHSPORE_STRICT.")
+    text = translate("{name}: {outcome}, and TORCHSPORE_STRICT=1 makes that an error.").format(name=name, outcome=outcome)
+    return StrictRefusal(with_hint(text, translate("leave {name} at its default here, or unset TORCHSPORE_STRICT").format(name=name)))
 
 
 def run(option: Option, value: Any) -> Outcome | None:
@@ -244,7 +258,8 @@ def run(option: Option, value: Any) -> Outcome | None:
         _REPORTS.program.outcomes.pop(option.key, None)
         return None
     if outcome.state == REFUSED:
-        raise EffectRefused(f"{option.setter}({option.name}={value!r}): {outcome.text}.")
+        setting = f"{option.setter}({option.name}={value!r})"
+        raise EffectRefused(translate("{setting}: {reason}.").format(setting=setting, reason=translate(outcome.text)))
     if outcome.state == NO_EFFECT and is_strict() and value != option.default:
         raise refusal(option.name, outcome)
     _REPORTS.program.outcomes[option.key] = outcome

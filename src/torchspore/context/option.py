@@ -12,6 +12,7 @@ from typing import Any
 from torchspore.base import text
 from torchspore.context.kinds import Kind, Wrong
 from torchspore.errors import TorchsporeError
+from torchspore.language import translatable, translate
 
 
 class On(enum.Flag):
@@ -30,9 +31,9 @@ class On(enum.Flag):
 class When(enum.Enum):
     """The time until which an option may change."""
 
-    ANY_TIME = "at any time"
-    BEFORE_DEVICE_USE = "before an operator has run on an accelerator"
-    BEFORE_OPERATORS = "before an operator has run"
+    ANY_TIME = translatable("at any time")
+    BEFORE_DEVICE_USE = translatable("before an operator has run on an accelerator")
+    BEFORE_OPERATORS = translatable("before an operator has run")
 
 
 @dataclass(eq=False)
@@ -129,15 +130,16 @@ class Option:
         try:
             return self.kind.parse_text(raw)
         except Wrong as wrong:
-            raise wrong.error(text.message(f"{variable}={raw}", wrong.expected, hint=f"it sets {self.name}")) from None
+            hint = translate("it sets {name}").format(name=self.name)
+            raise wrong.error(text.message(f"{variable}={raw}", wrong.expected, hint=hint)) from None
 
     def error(self, wrong: Wrong, value: object, call: str | None = None, name: str | None = None) -> TorchsporeError:
         """Convert a refusal to the error that the user sees."""
         hint = wrong.hint
         if hint is None and wrong.right is not None:
-            hint = f"write {self._format_setting(wrong.right, name)}"
+            hint = translate("write {word}").format(word=self._format_setting(wrong.right, name))
         if hint is None and self.example is not None:
-            hint = f"for example {self.example}"
+            hint = translate("for example {example}").format(example=self.example)
         subject = text.format_call(call or self.setter, self._format_setting(value, name))
         return wrong.error(text.message(subject, wrong.expected, hint=hint))
 

@@ -14,6 +14,7 @@ from torchspore.context.kinds import JsonFile, Members, Wrong
 from torchspore.context.option import SETTERS, Option
 from torchspore.context.options import ALIASES, OPTIONS, names_of
 from torchspore.errors import OptionValueError, TorchsporeError, UnknownOption
+from torchspore.language import translate
 
 
 @dataclass(frozen=True)
@@ -43,13 +44,17 @@ def unknown(api: str, name: str, call: str) -> UnknownOption:
     for other, setter in SETTERS.items():
         if other != api and name in names_of(other):
             right = setter if call.startswith("set") else setter.replace("set_", "get_", 1)
-            hint = f"{name} belongs to {right}"
+            hint = translate("{name} belongs to {setter}").format(name=name, setter=right)
             break
     else:
-        near = closest(name, names_of(api))
-        hint = f"did you mean {near}?" if near else "`torchspore context` lists every option"
-    shown = repr(name) if call.startswith("get") else f"{name}=..."
-    return UnknownOption(with_hint(f"{format_call(call, shown)}: this option does not exist.", hint))
+        hint = nearest_hint(closest(name, names_of(api)))
+    setting = format_call(call, repr(name) if call.startswith("get") else f"{name}=...")
+    return UnknownOption(with_hint(translate("{setting}: this option does not exist.").format(setting=setting), hint))
+
+
+def nearest_hint(near: str | None) -> str:
+    """Return the hint for the name of an option that does not exist."""
+    return translate("did you mean {near}?").format(near=near) if near else translate("`torchspore context` lists every option")
 
 
 def plan(
@@ -111,10 +116,12 @@ class _Planner:
             elif member is not None:
                 members[member.key] = member.parse(item, self.call)
             elif isinstance(kind, JsonFile) and any(member_name.startswith(f"{name}.") for member_name in option.members):
-                _warn_once(f"{parsed}: {name}: expected an object, got a {type(item).__name__}; it is ignored.")
+                text = translate("{path}: {name}: expected an object, got a {kind}; it is ignored.")
+                _warn_once(text.format(path=parsed, name=name, kind=type(item).__name__))
             elif isinstance(kind, JsonFile):
                 near = closest(name, option.members)
-                _warn_once(f"{parsed}: there is no member {name}; it is ignored." + (f"\n\nhint: did you mean {near}?" if near else ""))
+                text = translate("{path}: there is no member {name}; it is ignored.").format(path=parsed, name=name)
+                _warn_once(with_hint(text, nearest_hint(near)) if near else text)
             elif isinstance(kind, Members):
                 raise _unknown_member(option, name, self.call)
         if isinstance(kind, Members):
@@ -132,7 +139,8 @@ class _Planner:
         try:
             members[member.key] = member.parse(item, path)
         except TorchsporeError as error:
-            _warn_once(f"{error}\n{member.name} stays at {member.default!r}.")
+            text = translate("{error}\n{name} stays at {value!r}.")
+            _warn_once(text.format(error=error, name=member.name, value=member.default))
 
     def _imply(self, option: Option, parsed: Any) -> None:
         if option.implies is None:
@@ -141,17 +149,18 @@ class _Planner:
             implied = OPTIONS.get(key)
             if implied is None:
                 near = closest(str(key), OPTIONS)
-                raise UnknownOption(f"{parsed}: there is no switch {key!r}.\n\n"
-                                    + (f"hint: did you mean {near!r}?" if near else "hint: `torchspore context` lists every option."))
+                text = translate("{path}: there is no switch {name!r}.").format(path=parsed, name=key)
+                raise UnknownOption(with_hint(text, nearest_hint(repr(near) if near else None)))
             value = implied.parse(raw, str(parsed) if isinstance(parsed, str) and parsed.endswith(".json") else self.call)
             self.settings[key] = Setting(raw, value, self.where)
 
 
 def _not_settable(option: Option, call: str) -> OptionValueError:
     if option.member_of is None:
-        return OptionValueError(f"{call}({option.name}=...): {option.name} can only be read.")
-    return OptionValueError(f"{call}({option.name}=...): {option.name} is set as a member of {option.member_of}.\n\n"
-                            f"hint: for example {option.example}.")
+        return OptionValueError(translate("{call}({name}=...): {name} can only be read.").format(call=call, name=option.name))
+    text = translate("{call}({name}=...): {name} is set as a member of {owner}.")
+    text = text.format(call=call, name=option.name, owner=option.member_of)
+    return OptionValueError(with_hint(text, translate("for example {example}").format(example=option.example)))
 
 
 def _warn_once(text: str) -> None:
@@ -162,6 +171,8 @@ def _warn_once(text: str) -> None:
 
 def _unknown_member(option: Option, name: object, call: str) -> TorchsporeError:
     near = closest(str(name), option.members)
-    hint = f"did you mean {near!r}?" if near else f"it knows {', '.join(option.members)}."
+    hint = (translate("did you mean {near}?").format(near=repr(near)) if near
+            else translate("it knows {names}").format(names=", ".join(option.members)))
     error: type[TorchsporeError] = getattr(option.kind, "unknown", OptionValueError)
-    return error(f"{call}({option.name}={{{name!r}: ...}}): {option.name} has no such member.\n\nhint: {hint}")
+    text = translate("{setting}: {name} has no such member.").format(setting=f"{call}({option.name}={{{name!r}: ...}})", name=option.name)
+    return error(with_hint(text, hint))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from torchspore.base.paths import make_directory, remove_directories
 from torchspore.base.text import with_hint
 from torchspore.errors import OptionPathBlocked, OptionPathError, OptionPathForbidden, OptionPathMissing
+from torchspore.language import translate
 
 _KINDS: dict[type[OSError], type[OptionPathError]] = {
     FileNotFoundError: OptionPathMissing, NotADirectoryError: OptionPathBlocked, FileExistsError: OptionPathBlocked,
@@ -24,8 +25,9 @@ def directory(path: str, call: str) -> Callable[[], None]:
         created = make_directory(path)
     except OSError as error:
         kind = next((ours for theirs, ours in _KINDS.items() if isinstance(error, theirs)), OptionPathError)
-        reason = f"{call}: {path} cannot be created or written ({error.strerror or type(error).__name__})."
-        raise kind(with_hint(reason, "name a directory that you may write to")) from None
+        text = translate("{setting}: {path} cannot be created or written ({reason}).")
+        text = text.format(setting=call, path=path, reason=error.strerror or type(error).__name__)
+        raise kind(with_hint(text, translate("name a directory that you may write to"))) from None
     return lambda: remove_directories(created)
 
 

@@ -13,6 +13,7 @@ from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
 from torchspore.context.strategy_files import op_strategies
 from torchspore.errors import OptionTypeError, OptionValueError
+from torchspore.language import translate
 
 GRAPH_MODE = 0
 PYNATIVE_MODE = 1
@@ -37,10 +38,11 @@ class ParallelMode:
 def _read(api: str, attr_key: object, call: str) -> Any:
     """Return the value of an option by the name passed to a getter; dictionaries and lists are copies."""
     if not isinstance(attr_key, str):
-        raise OptionTypeError(f"{call}({short(attr_key)}): expected the name of an option.\n\nhint: for example {call}('{_EXAMPLE[api]}').")
+        hint = translate("for example {example}").format(example=f"{call}('{_EXAMPLE[api]}')")
+        raise OptionTypeError(message(f"{call}({short(attr_key)})", translate("the name of an option"), hint=hint))
     option = _plan.find(api, attr_key, call)
     if not option.readable:
-        raise OptionValueError(f"{call}({attr_key!r}): {attr_key} can only be set.")
+        raise OptionValueError(translate("{call}({name!r}): {name} can only be set.").format(call=call, name=attr_key))
     if option.shown_if is not None and not STORE.get(option.shown_if):
         return option.default
     value = STORE.get(option.key)
@@ -140,7 +142,7 @@ def get_current_device() -> _DeviceInfo:
 def set_deterministic(deterministic: bool) -> None:
     """Set the option `deterministic` to 'ON' or 'OFF'; it may be called again."""
     if not isinstance(deterministic, bool):
-        raise OptionTypeError(message(f"set_deterministic({short(deterministic)})", "True or False"))
+        raise OptionTypeError(message(f"set_deterministic({short(deterministic)})", translate("True or False")))
     STORE.change("context", {"deterministic": "ON" if deterministic else "OFF"}, "set_deterministic")
 
 

@@ -12,12 +12,14 @@ from typing import Any
 
 from torchspore.base import once
 from torchspore.base.suggest import closest
+from torchspore.base.text import with_hint
 from torchspore.context import effects
 from torchspore.context.kinds import Members
 from torchspore.context.option import Option
 from torchspore.context.options import ALIASES, OPTIONS
-from torchspore.context.plan import Setting, plan
+from torchspore.context.plan import Setting, nearest_hint, plan
 from torchspore.errors import FileFormatError, OptionPathError, UnknownOption
+from torchspore.language import translate
 
 FORCE = "TORCHSPORE_FORCE_"
 DEVICE = "TORCHSPORE_DEVICE"
@@ -69,8 +71,8 @@ def _forced(environ: Mapping[str, str]) -> Settings:
             option = by_variable.get(variable.removeprefix(FORCE))
             if option is None:
                 near = closest(variable.removeprefix(FORCE), by_variable)
-                raise UnknownOption(f"{variable}={text}: this option does not exist.\n\n"
-                                    + (f"hint: did you mean {FORCE}{near}?" if near else "hint: `torchspore context` lists every option."))
+                problem = translate("{setting}: this option does not exist.").format(setting=f"{variable}={text}")
+                raise UnknownOption(with_hint(problem, nearest_hint(f"{FORCE}{near}" if near else None)))
             _add(settings, option, text, variable)
     if environ.get(DEVICE):
         word = environ[DEVICE]
@@ -113,9 +115,11 @@ def _file(path: str) -> Settings:
     try:
         content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
-        raise OptionPathError(f"{FILE}={path}: the file cannot be read ({error.strerror}).") from None
+        text = translate("{setting}: the file cannot be read ({reason}).")
+        raise OptionPathError(text.format(setting=f"{FILE}={path}", reason=error.strerror)) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FileFormatError(f"{FILE}={path}: expected a TOML file, {error}.") from None
+        text = translate("{setting}: expected a TOML file, {error}.").format(setting=f"{FILE}={path}", error=error)
+        raise FileFormatError(text) from None
     settings: Settings = {}
     for api, name in {"context": None, **_TABLES}.items():
         table = {key: value for key, value in content.items() if key not in _TABLES} if name is None else content.get(name, {})
@@ -126,7 +130,7 @@ def _file(path: str) -> Settings:
 def report_forced_device(option: Option, requested: Setting, forced: Setting) -> None:
     """Report once on stderr that a forced device replaced the one that the program names."""
     if option.key == "device_target" and requested.value != forced.value and once.first_time(("forced", option.key)):
-        source = f" ({requested.where})" if requested.where else ""
-        text = f"the program asks for {requested.value}{source}; {forced.where}={forced.value} runs it on {forced.value}"
+        text = translate("the program asks for {value}{source}; {variable}={forced} runs it on {forced}").format(
+            value=requested.value, source=f" ({requested.where})" if requested.where else "", variable=forced.where, forced=forced.value)
         effects.note("devices", text)
-        print(f"torchspore: {text}.", file=sys.stderr)
+        print(f"torchspore: {text}{translate('.')}", file=sys.stderr)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torchspore.base.frames import user_line
-from torchspore.base.text import short
+from torchspore.base.text import short, with_hint
 from torchspore.base.threads import other_threads
 from torchspore.context import effects, sources
 from torchspore.context.kinds import Members
@@ -21,6 +21,7 @@ from torchspore.context.option import Option, When
 from torchspore.context.options import OPTIONS
 from torchspore.context.plan import Setting, find, plan
 from torchspore.errors import LateChange, ScopeRefused
+from torchspore.language import translate
 
 DEFAULT = "default"
 _ABSENT = object()
@@ -261,9 +262,8 @@ class Store:
         call_text = f"{call}({option.name}={short(setting.raw)})"
         used = effects.first_use() or (effects.first_operator() if option.when is When.BEFORE_OPERATORS else None)
         if used is not None and option.when is not When.ANY_TIME and setting.value != self.get(option.key):
-            raise (option.late_error or LateChange)(
-                f"{call_text}: too late, the device was first used at {used}.\n\nhint: move this call above that line."
-            )
+            text = translate("{setting}: too late, the device was first used at {line}.").format(setting=call_text, line=used)
+            raise (option.late_error or LateChange)(with_hint(text, translate("move this call above that line")))
         if not option.acts and setting.value != self._default(option.key) and effects.is_strict():
             raise effects.refusal(option.name, effects.inert(option))
 
@@ -379,12 +379,13 @@ def _refuse_other_threads(settings: Mapping[str, Setting], call: str) -> None:
     others = other_threads() if process_wide is not None else []
     if process_wide is None or (not others and threading.current_thread() is threading.main_thread()):
         return
-    situation = f"while other threads run ({', '.join(others[:3])})" if others else f"in the thread {threading.current_thread().name}"
+    text = (translate("{setting}: {name} acts on the entire process, and a scope would change it while other threads run ({threads}).")
+            if others else
+            translate("{setting}: {name} acts on the entire process, and a scope would change it in the thread {threads}."))
+    threads = ", ".join(others[:3]) or threading.current_thread().name
     name, value = process_wide.name, short(settings[process_wide.key].raw)
-    raise ScopeRefused(
-        f"{call}({name}={value}): {name} acts on the entire process, and a scope would change it {situation}.\n\n"
-        f"hint: write set_context({name}={value}) outside of scopes, before the threads start."
-    )
+    hint = translate("write set_context({name}={value}) outside of scopes, before the threads start").format(name=name, value=value)
+    raise ScopeRefused(with_hint(text.format(setting=f"{call}({name}={value})", name=name, threads=threads), hint))
 
 
 def _prepare(option: Option, setting: Setting, call: str) -> list[Callable[[], None]]:

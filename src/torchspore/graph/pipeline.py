@@ -9,6 +9,7 @@ import torch
 
 from torchspore.base import event_log
 from torchspore.base.frames import user_line
+from torchspore.base.text import with_hint
 from torchspore.engine.execution import current_operator, printing
 from torchspore.engine.memory import malloc
 from torchspore.engine.native import allocator
@@ -26,6 +27,7 @@ from torchspore.graph.passes.layout import has_images
 from torchspore.graph.passes.regather import regather_weights
 from torchspore.graph.report import outcomes, stages
 from torchspore.graph.settings import Settings
+from torchspore.language import translatable, translate
 
 Inputs = measurement.Inputs
 _IS_DUMPED = "each operator runs separately while a dump is active"
@@ -132,22 +134,21 @@ def _compile_boosted(module: torch.fx.GraphModule, inputs: Inputs, settings: Set
     """Return the code for inference only if that is faster. Raise InferenceOnly if the graph trains."""
     reason = inference.trains(module, persistent)
     if reason is not None:
-        raise InferenceOnly(
-            f"{user_line()}: infer_boost 'on' compiles for inference only, and this call {reason}.\n\n"
-            "hint: train with jit_config={'infer_boost': 'off'}, and call set_train(False) on a net for inference.",
-        )
+        text = translate("{line}: infer_boost 'on' compiles for inference only, and this call {reason}.")
+        hint = translate("train with jit_config={'infer_boost': 'off'}, and call set_train(False) on a net for inference")
+        raise InferenceOnly(with_hint(text.format(line=user_line(), reason=reason), hint))
     plain = functools.partial(eager_codegen.compile, passes.run(passes.FINISH, module, copies=True, keep=None))
     prefers_onednn = matrix_products.is_large if settings.deterministic else matrix_products.prefers_onednn
     hoisted = inference.hoisted(module, persistent, prefers_onednn, settings.layout, settings.fuses_products)
     if hoisted is None:
-        outcomes.not_boosted("nothing in it depends only on weights")
+        outcomes.not_boosted(translatable("nothing in it depends only on weights"))
         return plain()
     outcomes.layout(settings, has_images(module))
     code = inference.code(hoisted)
     if settings.deterministic or _boost_wins(module, inputs, settings, plain, code):
         outcomes.boost(*inference.counts(module, hoisted))
         return code
-    outcomes.not_boosted("that was measured to be as fast")
+    outcomes.not_boosted(translatable("that was measured to be as fast"))
     return plain()
 
 

@@ -9,8 +9,9 @@ from typing import Any
 from torchspore.base.frames import user_line
 from torchspore.errors import CompileAttributeError, CompileError, CompileNameError, CompileTypeError
 from torchspore.graph.report import provenance
+from torchspore.language import translatable, translate
 
-LAX = "or leave jit_syntax_level at LAX"
+_MOVE = translatable("move it out of the call, or leave jit_syntax_level at LAX")
 
 
 class Kind(enum.Enum):
@@ -19,19 +20,24 @@ class Kind(enum.Enum):
     def __init__(self, number: int, error: type[CompileError], hint: str) -> None:
         self.error, self.hint = error, hint
 
-    OTHER = 0, CompileError, f"move it out of the call, {LAX}"
-    READS_VALUES = 1, CompileAttributeError, f"compute with the Tensor itself, by operators of mindspore.ops, {LAX}"
-    NEEDS_VALUES = 2, CompileAttributeError, f"use operators whose result has a shape that is known beforehand, {LAX}"
-    WRITES_ATTRIBUTE = 3, CompileTypeError, "make it a Parameter in __init__: self.count = Parameter(Tensor(0), name='count')"
-    ASSIGNS_VARIABLE = 4, CompileTypeError, "return the new value as a result"
-    CHANGES_CONTAINER = 5, CompileTypeError, "create a new list or dict in the call and return it"
-    TWO_KINDS = 6, CompileTypeError, "return the same structure, shape and dtype from both branches, for example with .astype or ops.where"
-    UNBOUND = 7, CompileNameError, "assign a value to the name before it"
-    PRINTS = 8, CompileError, "print the results of the call; COMPATIBLE allows prints of values that are known at compile time"
-    MAKES_TENSOR = 9, CompileTypeError, "make the Tensor in __init__, or with operators of mindspore.ops"
-    DRAWS = 10, CompileError, "draw with mindspore.ops, for example ops.rand"
-    ARGUMENT = 11, CompileTypeError, "pass a Tensor, a number, or a tuple, list or dict of these"
-    RAISES = 12, CompileError, f"move it out of the call, {LAX}"
+    OTHER = 0, CompileError, _MOVE
+    READS_VALUES = 1, CompileAttributeError, translatable(
+        "compute with the Tensor itself, by operators of mindspore.ops, or leave jit_syntax_level at LAX")
+    NEEDS_VALUES = 2, CompileAttributeError, translatable(
+        "use operators whose result has a shape that is known beforehand, or leave jit_syntax_level at LAX")
+    WRITES_ATTRIBUTE = 3, CompileTypeError, translatable(
+        "make it a Parameter in __init__: self.count = Parameter(Tensor(0), name='count')")
+    ASSIGNS_VARIABLE = 4, CompileTypeError, translatable("return the new value as a result")
+    CHANGES_CONTAINER = 5, CompileTypeError, translatable("create a new list or dict in the call and return it")
+    TWO_KINDS = 6, CompileTypeError, translatable(
+        "return the same structure, shape and dtype from both branches, for example with .astype or ops.where")
+    UNBOUND = 7, CompileNameError, translatable("assign a value to the name before it")
+    PRINTS = 8, CompileError, translatable(
+        "print the results of the call; COMPATIBLE allows prints of values that are known at compile time")
+    MAKES_TENSOR = 9, CompileTypeError, translatable("make the Tensor in __init__, or with operators of mindspore.ops")
+    DRAWS = 10, CompileError, translatable("draw with mindspore.ops, for example ops.rand")
+    ARGUMENT = 11, CompileTypeError, translatable("pass a Tensor, a number, or a tuple, list or dict of these")
+    RAISES = 12, CompileError, _MOVE
 
 
 class Refusal(BaseException):
@@ -64,7 +70,7 @@ class Refusal(BaseException):
     def __init__(self, reason: str, line: str | None = None, kind: Kind = Kind.OTHER) -> None:
         super().__init__(reason)
         self.kind = kind
-        self.reason = reason
+        self.reason = translate(reason)
         self.line = line if line is not None else user_line() or "<unknown>"
         self.stack = provenance.stack_of(sys._getframe(1)) if provenance.keeps_lines() else []
         """The user's lines that led there, outermost first, where `debug_level` keeps them."""
@@ -72,7 +78,7 @@ class Refusal(BaseException):
     def calls(self) -> str:
         """`, called from a.py:3, b.py:7`, or nothing where no calls are known."""
         outer = [line for line in self.stack if line != self.line]
-        return f", called from {', '.join(reversed(outer))}" if outer else ""
+        return translate(", called from {lines}").format(lines=", ".join(reversed(outer))) if outer else ""
 
 
 def of_integers() -> Refusal:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.language import translatable, translate
 from torchspore.names import mindspore_version
 
 
@@ -34,7 +35,8 @@ def run_check() -> None:
 def _expect(subject: str, actual: Any, expected: Any, tolerance: float = 0.0) -> None:
     actual, expected = np.asarray(actual), np.asarray(expected)
     if actual.shape != expected.shape or not np.allclose(actual, expected, rtol=tolerance, atol=tolerance):
-        raise WrongResult(f"{subject} is {actual.tolist()}, expected {expected.tolist()}")
+        text = translate("{subject} is {actual}, expected {expected}")
+        raise WrongResult(text.format(subject=translate(subject), actual=actual.tolist(), expected=expected.tolist()))
 
 
 def product() -> None:
@@ -43,7 +45,7 @@ def product() -> None:
     from torchspore.mindspore.common.tensor import Tensor
 
     first, second = np.arange(6, dtype=np.float32).reshape(2, 3), np.arange(12, dtype=np.float32).reshape(3, 4) - 5
-    _expect("a product", ops.matmul(Tensor(first), Tensor(second)).asnumpy(), first @ second)
+    _expect(translatable("a product"), ops.matmul(Tensor(first), Tensor(second)).asnumpy(), first @ second)
 
 
 def convolution() -> None:
@@ -53,7 +55,7 @@ def convolution() -> None:
 
     data = np.arange(25, dtype=np.float32).reshape(1, 1, 5, 5)
     expected = sum(data[:, :, row : row + 3, column : column + 3] for row in range(3) for column in range(3))
-    _expect("a convolution", ops.conv2d(Tensor(data), Tensor(np.ones((1, 1, 3, 3), np.float32))).asnumpy(), expected, 1e-4)
+    _expect(translatable("a convolution"), ops.conv2d(Tensor(data), Tensor(np.ones((1, 1, 3, 3), np.float32))).asnumpy(), expected, 1e-4)
 
 
 def gradient() -> None:
@@ -62,7 +64,7 @@ def gradient() -> None:
     from torchspore.mindspore.common.tensor import Tensor
 
     x = np.arange(4, dtype=np.float32)
-    _expect("a gradient", ops.grad(lambda x: (x * x).sum())(Tensor(x)).asnumpy(), 2 * x)
+    _expect(translatable("a gradient"), ops.grad(lambda x: (x * x).sum())(Tensor(x)).asnumpy(), 2 * x)
 
 
 def training(mode: int) -> None:
@@ -80,14 +82,15 @@ def training(mode: int) -> None:
         step.set_train()
         loss = step(Tensor(x), Tensor(y)).asnumpy()
         away = x @ weight.T - y
-        _expect("a loss", loss, np.mean(away**2), 1e-5)
-        _expect("a trained weight", net.weight.asnumpy(), weight - 0.1 * (2 / away.size) * away.T @ x, 1e-5)
+        _expect(translatable("a loss"), loss, np.mean(away**2), 1e-5)
+        _expect(translatable("a trained weight"), net.weight.asnumpy(), weight - 0.1 * (2 / away.size) * away.T @ x, 1e-5)
     finally:
         context.set_context(mode=before)
 
 
 JOBS: dict[str, Callable[[], None]] = {
-    "a product of matrices": product, "a convolution": convolution, "a gradient": gradient,
-    "a training step in PyNative mode": lambda: training(1), "a training step in Graph mode": lambda: training(0),
+    translatable("a product of matrices"): product, translatable("a convolution"): convolution, translatable("a gradient"): gradient,
+    translatable("a training step in PyNative mode"): lambda: training(1),
+    translatable("a training step in Graph mode"): lambda: training(0),
 }
 """The checks of a device, by display name."""

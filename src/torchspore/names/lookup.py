@@ -9,8 +9,9 @@ from types import ModuleType
 from typing import Any
 
 from torchspore.base.suggest import VERY_NEAR, closest
-from torchspore.base.text import with_hint
+from torchspore.base.text import split_hint, with_hint
 from torchspore.errors import ModuleNotOffered, NotOffered
+from torchspore.language import translate
 from torchspore.names import homes, listing, placeholders, slips
 
 ROOT = "mindspore"
@@ -264,24 +265,24 @@ def text_for(path: str) -> str:
     if path in slips.SLIPS:
         return slips.text_for(path)
     near = nearest(path)
-    text = f"{path} is not in torchspore{_standing(path)}"
-    return with_hint(text, f"the nearest name here is {near}") if near else text
+    text = _standing(path).format(path=path)
+    return with_hint(text, translate("the nearest name here is {near}").format(near=near)) if near else text
 
 
 def import_text(path: str) -> str:
     """Return the text of the ImportError for a missing `path`: `text_for`, and the option that defers the error to the first use."""
-    text, _, hint = text_for(path).partition("\n\nhint: ")
-    later = "`torchspore run --lenient` raises this error only where the name is first used"
-    return with_hint(text, f"{hint.removesuffix('.')}; {later}" if hint else later)
+    text, hint = split_hint(text_for(path))
+    later = translate("`torchspore run --lenient` raises this error only where the name is first used")
+    return with_hint(text, f"{hint.removesuffix(translate('.'))}{translate('; ')}{later}" if hint else later)
 
 
 def _standing(path: str) -> str:
-    """Describe whether MindSpore 2.10 has `path`. Not all private names are recorded."""
+    """Return a sentence about `{path}` that says whether MindSpore 2.10 has it. Not all private names are recorded."""
     if listing.has(listing.mindspore(), path) or listing.has(listing.private(), path):
-        return " yet; MindSpore 2.10 has it."
+        return translate("{path} is not in torchspore yet; MindSpore 2.10 has it.")
     if any(part.startswith("_") for part in path.split(".")):
-        return "; it is a private name, and MindSpore 2.10 is not known to have it."
-    return " yet, and MindSpore 2.10 has no such name."
+        return translate("{path} is not in torchspore; it is a private name, and MindSpore 2.10 is not known to have it.")
+    return translate("{path} is not in torchspore yet, and MindSpore 2.10 has no such name.")
 
 
 def lacks_attribute(path: str) -> bool:
@@ -299,9 +300,10 @@ def attribute_text(classes: Sequence[type], name: str) -> str | None:
             offered = listing.offered_classes().get(cls.__name__, ())
             if name in offered:                    # of another class with this name: mindspore.nn.SGD and that of experimental.optim
                 continue
-            text = f"{cls.__name__}.{name} is not in torchspore yet; MindSpore 2.10 has it."
+            text = translate("{path} is not in torchspore yet; MindSpore 2.10 has it.").format(path=f"{cls.__name__}.{name}")
             near = closest(name, [other for other in offered if other[0] != "_"], VERY_NEAR)
-            return with_hint(text, f"the nearest name here is {cls.__name__}.{near}") if near else text
+            hint = translate("the nearest name here is {near}")
+            return with_hint(text, hint.format(near=f"{cls.__name__}.{near}")) if near else text
     return None
 
 

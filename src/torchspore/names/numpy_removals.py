@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import re
 
+from torchspore.language import translate
+
 COMMAND = 'pip install "numpy==1.26.4"'
 """NumPy 1.26 is the last NumPy 1; it exists for Python 3.9 to 3.12."""
 
@@ -30,9 +32,10 @@ _MISSING = re.compile(r"(?:module 'numpy' has no attribute '|`np\.)(\w+)")
 def problem(name: str) -> str | None:
     """Return a sentence about `np.<name>` if a newer NumPy removed it; None otherwise."""
     if name in OLDER:
-        return f"np.{name} was removed in NumPy 1.24; write {name}."
+        return translate("np.{name} was removed in NumPy 1.24; write {name}.").format(name=name)
     if name in REMOVED:
-        return f"np.{name} was removed in NumPy 2; write {REMOVED[name]}, or install NumPy 1.26: {COMMAND}"
+        text = translate("np.{name} was removed in NumPy 2; write {replacement}, or install NumPy 1.26: {command}")
+        return text.format(name=name, replacement=REMOVED[name], command=COMMAND)
     return None
 
 
@@ -44,5 +47,7 @@ def hint(error: BaseException) -> str | None:
     match = _MISSING.match(str(error)) or re.match(r"cannot import name '(\w+)' from 'numpy'", str(error))
     name = match[1] if match else imported if imported in REMOVED and "numpy" in str(error) else None
     if name in OLDER:
-        return f"write {name} instead of np.{name}"
-    return f"write {REMOVED[name]}, or install NumPy 1.26: {COMMAND}" if name in REMOVED else None
+        return translate("write {name} instead of np.{name}").format(name=name)
+    if name not in REMOVED:
+        return None
+    return translate("write {replacement}, or install NumPy 1.26: {command}").format(replacement=REMOVED[name], command=COMMAND)

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torchspore.language import translatable, translate
+
 
 @dataclass(frozen=True)
 class OlderCall:
@@ -31,7 +33,8 @@ class OlderCall:
     @property
     def releases(self) -> str:
         """The range of releases in words: `MindSpore 1.8.1 to 1.9`."""
-        return f"MindSpore {self.first}" if self.first == self.last else f"MindSpore {self.first} to {self.last}"
+        text = "MindSpore {first}" if self.first == self.last else translate("MindSpore {first} to {last}")
+        return text.format(first=self.first, last=self.last)
 
 
 @functools.cache
@@ -105,20 +108,20 @@ def explanation(names: Iterable[str], known: Iterable[str], keywords: Iterable[s
     for key in unknown:
         for row in rows:
             if key in row.dropped:
-                return f"`{key}` is an argument of {row.releases}; {replacement(row, key)}"
+                text = translate("`{key}` is an argument of {releases}; {replacement}")
+                return text.format(key=key, releases=row.releases, replacement=replacement(row, key))
     for key in unknown:
         for row in rows:
             if key in row.renamed:
-                return f"`{key}` is the name of {row.releases}; write `{row.renamed[key]}=`"
+                text = translate("`{key}` is the name of {releases}; write `{new}=`")
+                return text.format(key=key, releases=row.releases, new=row.renamed[key])
     return None
 
 
 def replacement(row: OlderCall, key: str) -> str:
     """Return what to write instead of a dropped argument."""
     special = _REPLACEMENTS.get((row.name.rpartition(".")[2], key))
-    if special:
-        return special
-    return "today's signature has no such argument; remove it"
+    return translate(special or "today's signature has no such argument; remove it")
 
 
 UNWRAPPED = frozenset(
@@ -143,15 +146,16 @@ def hint(error: BaseException) -> str | None:
     names = [f"ops.{name}", f"mindspore.Tensor.{name}"]
     for row in (row for full in names if full in UNWRAPPED for row in table().get(full, ())):
         if keyword in row.renamed:
-            return f"{keyword}= is the name of {row.releases}; write {row.renamed[keyword]}=, or no name"
+            text = translate("{old}= is the name of {releases}; write {new}=, or no name")
+            return text.format(old=keyword, releases=row.releases, new=row.renamed[keyword])
     return None
 
 
 _REPLACEMENTS = {
-    ("split", "output_num"): "write split_size_or_sections=, the length of each part",
-    ("dropout", "seed0"): "write seed=",
-    ("item", "index"): "write x[index].item()",
-    ("clip", "dtype"): "call .astype(dtype) on the result",
-    ("argmax", "output_type"): "call .astype(output_type) on the result",
+    ("split", "output_num"): translatable("write split_size_or_sections=, the length of each part"),
+    ("dropout", "seed0"): translatable("write seed="),
+    ("item", "index"): translatable("write x[index].item()"),
+    ("clip", "dtype"): translatable("call .astype(dtype) on the result"),
+    ("argmax", "output_type"): translatable("call .astype(output_type) on the result"),
 }
 """(function, dropped argument) -> what to write, where the table alone can't tell."""

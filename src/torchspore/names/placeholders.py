@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from torchspore.base import frames
 from torchspore.errors import NotOffered
+from torchspore.language import translate
 from torchspore.names import import_guard
 
 LENIENT = "TORCHSPORE_LENIENT"
@@ -29,7 +30,8 @@ def warn_of(path: str, text: str) -> None:
     """Warn once for each `path`, at the line of the import, that the name is missing."""
     if path not in _warned_paths:
         _warned_paths.add(path)
-        frames.warn(f"{text.partition(chr(10))[0]} The import succeeds, and the first use of the name raises an error.", path)
+        warning = translate("{sentence} The import succeeds, and the first use of the name raises an error.")
+        frames.warn(warning.format(sentence=text.partition("\n")[0]), path)
 
 
 class MissingName:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from torchspore.base.frames import warn
 from torchspore.base.once import first_time
+from torchspore.base.text import with_hint
+from torchspore.language import translate
 
 SLIPS: dict[str, str] = {
     "mindspore.dataset.ImageFolder": "mindspore.dataset.ImageFolderDataset",
@@ -27,10 +29,11 @@ SLIPS: dict[str, str] = {
 
 def text_for(path: str) -> str:
     """Return the warning for a misspelled name."""
-    return f"{path}: no release of MindSpore has it; torchspore takes {SLIPS[path]} for it, on MindSpore this line fails."
+    text = translate("{path}: no release of MindSpore has it; torchspore takes {target} for it, on MindSpore this line fails.")
+    return text.format(path=path, target=SLIPS[path])
 
 
 def warn_about(path: str) -> None:
     """Warn about a misspelled name at the user's line, once."""
     if first_time(("slip", path)):
-        warn(f"{text_for(path)}\n\nhint: write {SLIPS[path]}.")
+        warn(with_hint(text_for(path), translate("write {word}").format(word=SLIPS[path])))

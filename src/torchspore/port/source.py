@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from torchspore.language import translate
+
 
 class PortError(Exception):
     """The input can't be ported; the text is the complete message."""
@@ -168,15 +170,16 @@ def read(path: str) -> Source:
     """Read a file of Python source. Raises PortError with what to do for anything else."""
     file = Path(path)
     if file.suffix == ".ipynb":
-        raise PortError(f"{path}: expected a .py file, got a notebook. Hint: `jupyter nbconvert --to script {path}` writes one.")
+        text = translate("{path}: expected a .py file, got a notebook. Hint: `jupyter nbconvert --to script {path}` writes one.")
+        raise PortError(text.format(path=path))
     if file.suffix in (".pyc", ".so", ".pyd", ".mindir", ".ckpt", ".onnx"):
-        raise PortError(f"{path}: expected Python source; a {file.suffix} file has none.")
+        raise PortError(translate("{path}: expected Python source; a {suffix} file has none.").format(path=path, suffix=file.suffix))
     try:
         data = file.read_bytes()
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         text = data.decode(encoding)
     except (OSError, SyntaxError, UnicodeDecodeError, LookupError) as error:
-        raise PortError(f"{path}: can't be read: {error}") from error
+        raise PortError(translate("{path}: can't be read: {error}").format(path=path, error=error)) from error
     if "\0" in text:
-        raise PortError(f"{path}: expected Python source, got a binary file.")
+        raise PortError(translate("{path}: expected Python source, got a binary file.").format(path=path))
     return Source(text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff"), path)

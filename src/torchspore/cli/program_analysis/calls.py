@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 from torchspore.cli.program_analysis.inferred_objects import MindSporeObject, ObjectTracker
 from torchspore.cli.program_analysis.uses import Use
+from torchspore.language import translatable, translate
 from torchspore.names import lookup, numpy_removals, older_calls
 
-ACCEPTED = "is accepted here."
+ACCEPTED = translatable("is accepted here.")
 """The end of a message about an older spelling that acts as today's."""
 _OLD_METHODS = ("1.5.2", "1.6.2", "1.7", "1.8.1", "1.9", "1.10", "2.0")
 """The last releases of methods that are looked up by their keywords alone: later ones also fit objects of other libraries."""
-READ_AS_TODAY = "it is read as today's."
+READ_AS_TODAY = translatable("it is read as today's.")
 """The end of a message about a positional argument, which may be meant in today's order."""
 _LONGEST_TEXT = 10_000
 _FOLDED = ("functional", "operations", "composite", "function", "c_transforms", "py_transforms", "serialization", "callback", "model",
@@ -28,7 +29,7 @@ def older_call_problems(tree: ast.Module) -> Iterator[tuple[Use, str]]:
 
 def is_accepted(text: str) -> bool:
     """Return whether a message describes a call that runs."""
-    return text.endswith((ACCEPTED, READ_AS_TODAY))
+    return text.endswith((translate(ACCEPTED), translate(READ_AS_TODAY)))
 
 
 class _CallFinder(ObjectTracker):
@@ -121,25 +122,29 @@ def problem_of_call(name: str, positional: int, keywords: list[str], has_star: b
     rows = [row for row in older_calls.table().get(name, ()) if row.last != "2.10"]
     short = ".".join(name.split(".")[-2:]) if "Tensor." in name else name.rpartition(".")[2]
     if short in ("split", "Tensor.split") and "output_num" in keywords:
-        return f"{short}(output_num=...): the form of MindSpore 1.8.1 to 1.10, {ACCEPTED}"
+        text = translate("{name}(output_num=...): the form of MindSpore 1.8.1 to 1.10, {verdict}")
+        return text.format(name=short, verdict=translate(ACCEPTED))
     for row in reversed(rows):
         for key in keywords:
             if key in row.dropped and not any(key in other.renamed for other in rows):
-                return f"{short}({key}=...): an argument of {row.releases}; {older_calls.replacement(row, key)}."
+                text = translate("{name}({key}=...): an argument of {releases}; {replacement}.")
+                return text.format(name=short, key=key, releases=row.releases, replacement=older_calls.replacement(row, key))
     renamed = {key: row for row in rows for key in keywords if key in row.renamed}
     if renamed:
-        pairs = ", ".join(f"{key}= is {row.renamed[key]}= today" for key, row in renamed.items())
-        releases = next(iter(renamed.values())).releases
-        if name in older_calls.UNWRAPPED:
-            return f"{short}(...): {pairs}; the older name is that of {releases}."
-        return f"{short}(...): {pairs}; the older name, of {releases}, {ACCEPTED}"
+        pair = translate("{old}= is {new}= today")
+        pairs = translate(", ").join(pair.format(old=key, new=row.renamed[key]) for key, row in renamed.items())
+        text = (translate("{name}(...): {pairs}; the older name is that of {releases}.") if name in older_calls.UNWRAPPED
+                else translate("{name}(...): {pairs}; the older name, of {releases}, {verdict}"))
+        return text.format(name=short, pairs=pairs, releases=next(iter(renamed.values())).releases, verdict=translate(ACCEPTED))
     for row in reversed(rows):
         # `split(2)` is the same call in both orders; a dropped argument counts from its own position on.
         is_dropped = row.before in row.dropped
         is_recent = not row.last.startswith("0.")           # a program that MindSpore 1 ran has none of the orders before 1.0
         if row.position is not None and is_recent and positional > row.position + (not is_dropped) and not has_star:
-            today = f"is {row.now} today" if row.now else "has no meaning today"
-            return f"{short}(...): positional argument {row.position + 1} was {row.before} in {row.releases} and {today}; {READ_AS_TODAY}"
+            today = translate("is {name} today").format(name=row.now) if row.now else translate("has no meaning today")
+            text = translate("{name}(...): positional argument {number} was {before} in {releases} and {today}; {verdict}")
+            return text.format(name=short, number=row.position + 1, before=row.before, releases=row.releases, today=today,
+                               verdict=translate(READ_AS_TODAY))
     return None
 
 
@@ -151,5 +156,7 @@ def _canonical(path: str) -> str:
 
 def _missing_method(path: str, method: str) -> str | None:
     """Return a sentence if a class that is offered here lacks a public method that the program calls; None otherwise."""
-    return f"{path.rpartition('.')[2]}.{method} is not in torchspore." if lookup.lacks_attribute(f"{path}.{method}") else None
+    if not lookup.lacks_attribute(f"{path}.{method}"):
+        return None
+    return translate("{name} is not in torchspore.").format(name=f"{path.rpartition('.')[2]}.{method}")
 

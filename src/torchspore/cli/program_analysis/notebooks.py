@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torchspore.language import translate
+
 SUFFIX = ".ipynb"
 SKIPPED = frozenset({"matplotlib", "load_ext", "reload_ext", "unload_ext", "autoreload", "config", "pylab", "precision", "colors", "xmode"})
 """Magics that set up the notebook itself: outside a notebook they have no effect."""
@@ -43,7 +45,7 @@ def cells(path: Path) -> list[Cell]:
     try:
         sheet = json.loads(path.read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise NotANotebook(f"not a notebook: {error}") from None
+        raise NotANotebook(translate("not a notebook: {error}").format(error=error)) from None
     texts = [text for text in _texts(sheet) if text.strip()]
     return [Cell(number, *_as_python(text)) for number, text in enumerate(texts, start=1)]
 
@@ -54,7 +56,7 @@ def _texts(sheet: Any) -> Iterator[str]:
     if cell_list is None and isinstance(sheet, dict) and isinstance(sheet.get("worksheets"), list):
         cell_list = [cell for page in sheet["worksheets"] if isinstance(page, dict) for cell in page.get("cells", ())]
     if not isinstance(cell_list, list):
-        raise NotANotebook("not a notebook: it has no cells")
+        raise NotANotebook(translate("not a notebook: it has no cells"))
     for cell in cell_list:
         if isinstance(cell, dict) and cell.get("cell_type") == "code":
             text = cell.get("source", cell.get("input", ""))

@@ -7,6 +7,7 @@ from typing import Any
 
 from torchspore.context.kinds.plain import Kind, Wrong
 from torchspore.errors import OptionKeyError, OptionValueError, TorchsporeError
+from torchspore.language import translate
 
 
 class Members(Kind):
@@ -25,7 +26,7 @@ class Members(Kind):
 
     @property
     def expected(self) -> str:
-        return "a dict"
+        return translate("a dict")
 
     def parse(self, value: object) -> dict[str, Any]:
         if not isinstance(value, dict):
@@ -40,6 +41,7 @@ class Members(Kind):
         """Check the members together, after each was checked separately."""
         for name in self.needs:
             if name not in value:
-                raise Wrong(OptionKeyError, f"a dict with the members {' and '.join(self.needs)}", hint=f"add {name!r}")
+                expected = translate("a dict with the members {names}").format(names=translate(" and ").join(self.needs))
+                raise Wrong(OptionKeyError, expected, hint=translate("add {name!r}").format(name=name))
         if self.validate is not None:
             self.validate(value)

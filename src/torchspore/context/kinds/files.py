@@ -13,6 +13,7 @@ from torchspore.base.files import read_plain
 from torchspore.base.paths import absolute
 from torchspore.context.kinds.plain import Kind, Wrong
 from torchspore.errors import OptionPathError, OptionTypeError, OptionValueError, TorchsporeError
+from torchspore.language import translate
 
 _MOST_JSON = 16 << 20
 """Largest size in bytes of a file of options."""
@@ -36,7 +37,7 @@ class Path(Kind):
 
     @property
     def expected(self) -> str:
-        return "the path of a file"
+        return translate("the path of a file")
 
     def parse(self, value: object) -> str:
         if not isinstance(value, str):
@@ -44,7 +45,7 @@ class Path(Kind):
         if not _is_valid_path(value):
             raise self.wrong_value(value.encode(errors="ignore").decode().replace("\0", ""))
         if self.not_directory and (not value or os.path.isdir(value)):
-            raise Wrong(OptionPathError, "the path of a file, not of a directory")
+            raise Wrong(OptionPathError, translate("the path of a file, not of a directory"))
         return absolute(value) if self.resolve else value
 
 
@@ -53,7 +54,7 @@ class Folder(Path):
 
     @property
     def expected(self) -> str:
-        return "the path of a directory"
+        return translate("the path of a directory")
 
 
 class PrintPath(Path):
@@ -65,7 +66,8 @@ class PrintPath(Path):
             return path
         stamped = f"{path}.{int(time.time())}"
         if os.path.exists(stamped):
-            raise Wrong(OptionValueError, f"the path of a file that does not exist; {stamped} exists too", hint="wait for a second")
+            expected = translate("the path of a file that does not exist; {path} exists too").format(path=stamped)
+            raise Wrong(OptionValueError, expected, hint=translate("wait for a second"))
         return stamped
 
 
@@ -76,7 +78,7 @@ class Absolute(Kind):
 
     @property
     def expected(self) -> str:
-        return "the absolute path of a directory, such as '/tmp/records'"
+        return translate("the absolute path of a directory, such as '/tmp/records'")
 
     def parse(self, value: object) -> str:
         if not isinstance(value, str):
@@ -97,7 +99,7 @@ class Directory(Kind):
 
     @property
     def expected(self) -> str:
-        return "the path of a directory"
+        return translate("the path of a directory")
 
     def parse(self, value: object) -> str:
         self.refuse_none(value)
@@ -122,7 +124,7 @@ class ExistingFile(Kind):
 
     @property
     def expected(self) -> str:
-        return f"the path of {self.description} that exists"
+        return translate("the path of {file} that exists").format(file=translate(self.description))
 
     def parse(self, value: object) -> Any:
         if self.empty and value in ("", None):
@@ -132,7 +134,7 @@ class ExistingFile(Kind):
         if not value or not _is_valid_path(value) or not os.path.exists(value):
             raise self.wrong_value()
         if os.path.isdir(value):
-            raise self.wrong_value(hint=f"{value} is a directory")
+            raise self.wrong_value(hint=translate("{path} is a directory").format(path=value))
         return absolute(value) if self.resolve else value
 
 
@@ -179,8 +181,8 @@ def canonical_members(members: Iterable[tuple[str, Any]], other_names: Mapping[s
     for name, item in members:
         canonical_name = other_names.get(name, name)
         if canonical_name in values and values[canonical_name] != item:
-            hint = f"{spellings[canonical_name]} and {name} are two names of one member; write it once"
-            raise Wrong(OptionValueError, expected, hint=hint)
+            hint = translate("{first} and {second} are two names of one member; write it once")
+            raise Wrong(OptionValueError, expected, hint=hint.format(first=spellings[canonical_name], second=name))
         values[canonical_name], spellings[canonical_name] = item, name
     return values
 
@@ -197,9 +199,11 @@ def read_object(path: str, expected: str) -> dict[str, Any]:
     try:
         content = read_json(path)
     except OSError as error:
-        raise Wrong(OptionValueError, expected, hint=f"{path} cannot be read: {error.strerror}") from None
+        hint = translate("{path} cannot be read: {reason}").format(path=path, reason=error.strerror)
+        raise Wrong(OptionValueError, expected, hint=hint) from None
     except ValueError as error:
-        raise Wrong(OptionValueError, "a file of JSON", hint=f"{path}: {error}") from None
+        raise Wrong(OptionValueError, translate("a file of JSON"), hint=f"{path}: {error}") from None
     if not isinstance(content, dict):
-        raise Wrong(OptionValueError, "a file with one JSON object", hint=f"{path} holds a {type(content).__name__}")
+        hint = translate("{path} holds a {kind}").format(path=path, kind=type(content).__name__)
+        raise Wrong(OptionValueError, translate("a file with one JSON object"), hint=hint)
     return content

@@ -8,6 +8,7 @@ from torchspore.base import frames, text
 from torchspore.base.suggest import closest
 from torchspore.context.kinds.files import read_json
 from torchspore.context.kinds.plain import Kind, Wrong
+from torchspore.language import translate
 
 
 class Words(Kind):
@@ -20,7 +21,7 @@ class Words(Kind):
 
     @property
     def expected(self) -> str:
-        return f"comma-separated names of {self.description}"
+        return translate("comma-separated names of {things}").format(things=translate(self.description))
 
     def parse(self, value: object) -> Any:
         if not isinstance(value, (str, tuple)):
@@ -34,8 +35,9 @@ class Words(Kind):
                 accepted.append(word)
             elif word:
                 near = closest(word, self.names)
-                warn(f"{word!r} is not among the {self.description} that graph kernels know; it is ignored.",
-                     f"did you mean {near}?" if near else None)
+                problem = translate("{word!r} is not among the {things} that graph kernels know; it is ignored.")
+                warn(problem.format(word=word, things=translate(self.description)),
+                     translate("did you mean {near}?").format(near=near) if near else None)
         return tuple(dict.fromkeys(accepted))
 
 
@@ -52,7 +54,7 @@ class GraphKernelFlags(Kind):
 
     @property
     def expected(self) -> str:
-        return "flags such as '--opt_level=2 --dump_as_text'"
+        return translate("flags such as '--opt_level=2 --dump_as_text'")
 
     def parse(self, value: object) -> str:
         if not isinstance(value, str):
@@ -64,7 +66,8 @@ class GraphKernelFlags(Kind):
         flags: dict[str, Any] = {}
         for name, flag_value in _flags(value):
             if name in flags:
-                warn(f"the flag --{name} appears twice; the first one counts.", f"write --{name} once")
+                warn(translate("the flag --{name} appears twice; the first one counts.").format(name=name),
+                     translate("write --{name} once").format(name=name))
             else:
                 self._add_flag(flags, name, flag_value)
         if "path" in flags:
@@ -79,22 +82,26 @@ class GraphKernelFlags(Kind):
         kind = kinds.get(name)
         if kind is None:
             near = closest(name, kinds)
-            warn(f"there is no flag --{name}; it is ignored.", f"did you mean --{near}?" if near else None)
+            warn(translate("there is no flag --{name}; it is ignored.").format(name=name),
+                 translate("did you mean {near}?").format(near=f"--{near}") if near else None)
             return
         if name == "opt_level" and text.isdigit() and int(text) > 3:
-            warn(f"--opt_level={text} counts as 3, which is the highest.", "write --opt_level=0, 1, 2 or 3")
+            warn(translate("--opt_level={text} counts as 3, which is the highest.").format(text=text),
+                 translate("write {word}").format(word="--opt_level=0, 1, 2 or 3"))
             text = "3"
         try:
             flags[name] = kind.parse_text(text)
         except Wrong as wrong:
-            warn(f"--{name}={text}: expected {wrong.expected}; the flag is ignored.", None)
+            problem = translate("--{name}={text}: expected {expected}; the flag is ignored.")
+            warn(problem.format(name=name, text=text, expected=wrong.expected), None)
 
 
 def _flags(value: str) -> Iterator[tuple[str, str]]:
     for part in value.split():
         name, sign, flag_value = part[2:].partition("=")
         if not part.startswith("--") or not name:
-            warn(f"{text.short(part)} is not a flag; it is ignored.", "a flag looks like --opt_level=2 or --dump_as_text")
+            warn(translate("{word} is not a flag; it is ignored.").format(word=text.short(part)),
+                 translate("a flag looks like --opt_level=2 or --dump_as_text"))
         else:
             yield name, flag_value if sign else "true"
 
@@ -103,19 +110,25 @@ def _read_flags(path: str) -> Iterator[tuple[str, str]]:
     try:
         content = read_json(path)
     except OSError as error:
-        warn(f"--path={path}: the file cannot be read ({error.strerror}); it is ignored.", None)
+        problem = translate("--path={path}: the file cannot be read ({reason}); it is ignored.")
+        warn(problem.format(path=path, reason=error.strerror), None)
         return
     except ValueError as error:
-        warn(f"--path={path}: expected a file of JSON, {error}; it is ignored.", None)
+        warn(translate("--path={path}: expected a file of JSON, {error}; it is ignored.").format(path=path, error=error), None)
         return
     if not isinstance(content, dict):
-        warn(f"--path={path}: expected one JSON object; it is ignored.", 'for example {"opt_level": "2"}')
+        warn(translate("--path={path}: expected one JSON object; it is ignored.").format(path=path), _file_example("opt_level"))
         return
     for name, item in content.items():
         if isinstance(item, (str, int)):
             yield name.removeprefix("--"), str(item)
         else:
-            warn(f"--path={path}: {name!r} is not a text; it is ignored.", f'for example {{"{name}": "2"}}')
+            problem = translate("--path={path}: {name!r} is not a text; it is ignored.")
+            warn(problem.format(path=path, name=name), _file_example(name))
+
+
+def _file_example(name: str) -> str:
+    return translate("for example {example}").format(example=f'{{"{name}": "2"}}')
 
 
 def warn(problem: str, hint: str | None) -> None:

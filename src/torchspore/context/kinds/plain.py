@@ -9,6 +9,7 @@ from typing import Any
 from torchspore.base import text
 from torchspore.base.suggest import closest
 from torchspore.errors import OptionTypeError, OptionValueError, TorchsporeError
+from torchspore.language import translate
 
 _TRUE = {"1", "true", "on", "yes"}
 _FALSE = {"0", "false", "off", "no"}
@@ -76,7 +77,7 @@ class Bool(Kind):
 
     @property
     def expected(self) -> str:
-        return "True or False"
+        return translate("True or False")
 
     def parse(self, value: object) -> bool:
         if isinstance(value, bool) or (self.ints and isinstance(value, int)):
@@ -117,15 +118,16 @@ class Int(Kind):
 
     @property
     def expected(self) -> str:
-        return self._range() + "".join(f", not {number}" for number in self.without)
+        return self._range() + "".join(translate(", not {number}").format(number=number) for number in self.without)
 
     def _range(self) -> str:
-        unit = f" {self.unit}" if self.unit else ""
         if self.low is None and self.high is None:
-            return f"an int{unit}"
-        if self.high is None or self.high in (UINT32, INT32):
-            return f"an int{unit}, {self.low} or more"
-        return f"an int{unit} from {self.low} to {self.high}"
+            text = translate("an int{unit}")
+        elif self.high is None or self.high in (UINT32, INT32):
+            text = translate("an int{unit}, {low} or more")
+        else:
+            text = translate("an int{unit} from {low} to {high}")
+        return text.format(unit=f" {translate(self.unit)}" if self.unit else "", low=self.low, high=self.high)
 
     def parse(self, value: object) -> Any:
         if not isinstance(value, int) or (isinstance(value, bool) and not self.bools):
@@ -162,7 +164,8 @@ class Float(Kind):
 
     @property
     def expected(self) -> str:
-        return f"a number {'above' if self.above else 'from'} {self.low} {'and up ' if self.above else ''}to {self.high}"
+        text = translate("a number above {low} and up to {high}") if self.above else translate("a number from {low} to {high}")
+        return text.format(low=self.low, high=self.high)
 
     def parse(self, value: object) -> float:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -190,8 +193,7 @@ class Named(Kind):
 
     @property
     def expected(self) -> str:
-        shown = [f"{name} ({number})" for name, number in self.names.items()]
-        return ", ".join(shown[:-1]) + " or " + shown[-1]
+        return text.join_choices([f"{name} ({number})" for name, number in self.names.items()])
 
     def parse(self, value: object) -> int:
         self.refuse_none(value)
@@ -266,9 +268,12 @@ class Size(Kind):
 
     @property
     def expected(self) -> str:
-        shape = "a size in whole GB such as '3GB'" if self.is_integral else "a size such as '3.5GB'"
-        bounds = [f"'{self.low:g}GB' or more" if self.low else "", f"'{self.high:g}GB' or less" if self.high else ""]
-        return ", ".join([shape, *(bound for bound in bounds if bound)])
+        parts = [translate("a size in whole GB such as '3GB'") if self.is_integral else translate("a size such as '3.5GB'")]
+        if self.low:
+            parts.append(translate("'{low:g}GB' or more").format(low=self.low))
+        if self.high:
+            parts.append(translate("'{high:g}GB' or less").format(high=self.high))
+        return translate(", ").join(parts)
 
     def parse(self, value: object) -> Any:
         self.refuse_none(value)
@@ -299,7 +304,7 @@ class Str(Kind):
 
     @property
     def expected(self) -> str:
-        return self.description
+        return translate(self.description)
 
     def parse(self, value: object) -> str:
         if not isinstance(value, str):

@@ -12,6 +12,7 @@ from torchspore.base.suggest import closest
 from torchspore.context.kinds.files import canonical_members
 from torchspore.context.kinds.plain import Kind, Wrong
 from torchspore.errors import OptionKeyError, OptionTypeError, OptionValueError
+from torchspore.language import translate
 
 
 class IntList(Kind):
@@ -21,7 +22,7 @@ class IntList(Kind):
 
     @property
     def expected(self) -> str:
-        return "a list of increasing ints, such as [20, 35]"
+        return translate("a list of increasing ints, such as [20, 35]")
 
     def parse(self, value: object) -> list[int]:
         if not isinstance(value, list):
@@ -47,8 +48,8 @@ class DictOf(Kind):
 
     @property
     def expected(self) -> str:
-        keys = text.list_choices(self.names) if self.names else "names"
-        return f"a dict from {keys} to {self.item.expected}"
+        keys = text.list_choices(self.names) if self.names else translate("names")
+        return translate("a dict from {keys} to {values}").format(keys=keys, values=self.item.expected)
 
     def parse(self, value: object) -> Any:
         if not isinstance(value, dict):
@@ -75,7 +76,8 @@ class Fusion(Kind):
 
     @property
     def expected(self) -> str:
-        return f"a dict such as {{'mode': 'size', 'config': 32}}, with mode {text.list_choices(self.modes)}"
+        expected = translate("a dict such as {{'mode': 'size', 'config': 32}}, with mode {modes}")
+        return expected.format(modes=text.list_choices(self.modes))
 
     def parse(self, value: object) -> dict[str, Any]:
         if not isinstance(value, dict):
@@ -86,10 +88,11 @@ class Fusion(Kind):
         if value["mode"] == "index":
             IntList().parse(config)
         if value["mode"] == "size":
+            hint = translate("write {word}").format(word="{'mode': 'size', 'config': 32}")
             if isinstance(config, bool) or not isinstance(config, (int, float)):
-                raise Wrong(OptionTypeError, "a size in MB as config", hint="write {'mode': 'size', 'config': 32}")
+                raise Wrong(OptionTypeError, translate("a size in MB as config"), hint=hint)
             if config < 0:
-                raise Wrong(OptionValueError, "a size in MB, 0 or more, as config", hint="write {'mode': 'size', 'config': 32}")
+                raise Wrong(OptionValueError, translate("a size in MB, 0 or more, as config"), hint=hint)
         return {"mode": value["mode"], "config": config}
 
 
@@ -104,7 +107,7 @@ class DatasetStrategy(Kind):
 
     @property
     def expected(self) -> str:
-        return "'data_parallel', 'full_batch', or a tuple of Layouts or of tuples of ints such as ((8, 1), (8, 1))"
+        return translate("'data_parallel', 'full_batch', or a tuple of Layouts or of tuples of ints such as ((8, 1), (8, 1))")
 
     def parse(self, value: object) -> Any:
         if isinstance(value, str):
@@ -136,7 +139,9 @@ class Overlap(Kind):
 
     @property
     def expected(self) -> str:
-        return f"comma-separated names out of {', '.join(self.words)}" + (", or a bool" if self.bools else "")
+        expected = (translate("comma-separated names out of {words}, or a bool") if self.bools
+                    else translate("comma-separated names out of {words}"))
+        return expected.format(words=", ".join(self.words))
 
     def parse(self, value: object) -> Any:
         if self.bools and isinstance(value, bool):
@@ -158,7 +163,8 @@ class Profiling(Kind):
 
     @property
     def expected(self) -> str:
-        return f"a JSON text such as '{{\"output\": \"data\", \"training_trace\": \"on\"}}', or {text.list_choices(self.words)}"
+        expected = translate("a JSON text such as '{{\"output\": \"data\", \"training_trace\": \"on\"}}', or {words}")
+        return expected.format(words=text.list_choices(self.words))
 
     def parse(self, value: object) -> str:
         if not isinstance(value, str):
@@ -177,10 +183,11 @@ class Profiling(Kind):
         try:
             content = json_text.parse(value)
         except ValueError as error:
-            raise self.wrong_value(hint=f"the text is not JSON: {error}") from None
+            raise self.wrong_value(hint=translate("the text is not JSON: {error}").format(error=error)) from None
         members = canonical_members(content.items(), self.other_names, self.expected)
         for name in members:
             if name not in self.member_names:
                 near = closest(name, self.member_names)
-                raise self.wrong_value(hint=f"there is no {text.short(name)} in it" + (f"; did you mean {near!r}?" if near else ""))
+                hint = (translate("there is no {name} in it; did you mean {near!r}?") if near else translate("there is no {name} in it"))
+                raise self.wrong_value(hint=hint.format(name=text.short(name), near=near))
         return members

@@ -8,8 +8,9 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.distributed.parallel import fusion, gradient_scatters, settings
 from torchspore.distributed.parallel.gradient_reduction import Plan
+from torchspore.language import translatable, translate
 
-NOTES = "processes"
+NOTES = translatable("processes")
 _IN = "auto_parallel."
 _CONFIG = "parallel_optimizer_config."
 _ALONE = Outcome.no_effect("there is one process; torchspore workers -n 2 starts two")
@@ -29,13 +30,16 @@ def report_plan(plan: Plan, count: int) -> None:
     """Reports how the gradients of a net travel."""
     several = plan.group.size > 1
     report_mode()
-    how = f"{count} gradients in {len(plan.buckets)} messages ({fusion.rule()}) over {plan.group.size} processes"
+    how = translate("{count} gradients in {messages} messages ({rule}) over {processes} processes").format(
+        count=count, messages=len(plan.buckets), rule=fusion.rule(), processes=plan.group.size)
     for name in ("all_reduce_fusion_config", "comm_fusion.openstate", "comm_fusion.allreduce"):
         report_option(name, Outcome.applied(how) if several else _ALONE)
-    for name, kind in (("comm_fusion.allgather", "gathered"), ("comm_fusion.reducescatter", "scattered")):
+    for name, why_not in (("comm_fusion.allgather", translatable("nothing is gathered without enable_parallel_optimizer")),
+                          ("comm_fusion.reducescatter", translatable("nothing is scattered without enable_parallel_optimizer"))):
         if not effects.has_outcome(_IN + name):
-            report_option(name, Outcome.no_effect(f"nothing is {kind} without enable_parallel_optimizer") if several else _ALONE)
-    mean = f"sums are divided by {1 / plan.factor:g}" if plan.factor else "gradients stay sums"
+            report_option(name, Outcome.no_effect(why_not) if several else _ALONE)
+    mean = (translate("sums are divided by {number:g}").format(number=1 / plan.factor) if plan.factor else
+            translate("gradients stay sums"))
     report_option("gradients_mean", Outcome.applied(mean) if several else _ALONE)
     report_option("gradient_fp32_sync", precision_outcome())
     for name in ("dump_local_norm", "dump_local_norm_path", "dump_device_local_norm"):
@@ -52,7 +56,8 @@ def report_mode() -> None:
     if settings.mode() not in settings.ALIKE:
         return
     count = settings.processes()
-    report_option("parallel_mode", Outcome.applied(f"gradients are summed over {count} processes") if count > 1 else _ALONE)
+    text = translate("gradients are summed over {count} processes").format(count=count)
+    report_option("parallel_mode", Outcome.applied(text) if count > 1 else _ALONE)
     report_option("device_num", Outcome.applied("it is the number of processes"))
     report_option("global_rank", Outcome.applied("it is the rank of this process"))
 
@@ -60,8 +65,8 @@ def report_mode() -> None:
 def precision_outcome() -> Outcome:
     """Return the outcome of `gradient_fp32_sync` if full gradients are summed."""
     if settings.mode() in settings.ALIKE:
-        return Outcome.no_effect(f"{settings.mode()!r} always sums in float32, as MindSpore does")
-    return Outcome.no_effect(f"{settings.mode()!r} sums no gradients over processes")
+        return Outcome.no_effect(translate("{mode!r} always sums in float32, as MindSpore does").format(mode=settings.mode()))
+    return Outcome.no_effect(translate("{mode!r} sums no gradients over processes").format(mode=settings.mode()))
 
 
 def report_shares(optimizer: str, parameters: Sequence[Any], shares: Sequence[Any], why_not: str) -> None:

@@ -18,8 +18,9 @@ from torchspore.base.versions import installed
 from torchspore.context.store import STORE
 from torchspore.engine.devices import device_diagnosis, gpu_kinds
 from torchspore.errors import DeviceNotFound
+from torchspore.language import translatable, translate
 
-_A_DEVICE = {"GPU": "a GPU", "Ascend": "an Ascend device"}
+_A_DEVICE = {"GPU": translatable("a GPU"), "Ascend": translatable("an Ascend device")}
 
 _NOWHERE = (-1, torch.device("cpu"))
 
@@ -88,10 +89,10 @@ def _wake(target: str, device: torch.device) -> None:
         reason = str(error).strip().partition("\n")[0].rstrip(".")
         command = gpu_kinds.TOOLS[gpu_kinds.kind()] if target == "GPU" else "npu-smi info"
         setting = f"{_at('device_target')}device_target={target!r}, device_id={device.index}"
-        raise DeviceNotFound(
-            f"{setting}: the device exists, and cannot allocate memory: {reason}.\n"
-            f"found: {describe_devices()}.\n\nhint: {command} shows details; torchspore run --device CPU {_script()} runs without it."
-        ) from None
+        text = translate("{setting}: the device exists, and cannot allocate memory: {reason}.\nfound: {devices}.")
+        hint = translate("{command} shows details; torchspore run --device CPU {script} runs without it")
+        raise DeviceNotFound(with_hint(text.format(setting=setting, reason=reason, devices=describe_devices()),
+                                       hint.format(command=command, script=_script()))) from None
     torch.accelerator.set_device_index(device)          # the default of code that names no device, such as CUDA graphs
     _awake.add(device)
 
@@ -138,10 +139,13 @@ def count(target: str) -> int:
 
 def _beyond(target: str, index: int) -> str:
     visible = gpu_kinds.VISIBLE.get(gpu_kinds.kind(), "") if target == "GPU" else "ASCEND_RT_VISIBLE_DEVICES"
-    text = f"{_at('device_id')}device_id={index}: this machine has {count(target)} of {target}"
+    setting = f"{_at('device_id')}device_id={index}"
     if os.environ.get(visible):
-        return f"{text} that {visible}={os.environ[visible]} lets it see.\n\nhint: write device_id=0, or unset {visible}."
-    return text + ".\n\nhint: write device_id=0."
+        text = translate("{setting}: this machine has {count} of {target} that {variable} lets it see.")
+        text = text.format(setting=setting, count=count(target), target=target, variable=f"{visible}={os.environ[visible]}")
+        return with_hint(text, translate("write device_id=0, or unset {variable}").format(variable=visible))
+    text = translate("{setting}: this machine has {count} of {target}.").format(setting=setting, count=count(target), target=target)
+    return with_hint(text, translate("write {word}").format(word="device_id=0"))
 
 
 def resolve_device(call: str, wanted: str) -> torch.device:
@@ -161,8 +165,9 @@ def resolve_device(call: str, wanted: str) -> torch.device:
     forced = STORE.source("device_target")[0] == "forced environment"
     if target != STORE.get("device_target") and not forced:
         if count(target):
-            raise DeviceNotFound(with_hint(f"{call}({wanted!r}): operators run on {STORE.get('device_target')}.",
-                                           f"write mindspore.set_device({target!r}) at the program's beginning"))
+            text = translate("{call}: operators run on {device}.").format(call=f"{call}({wanted!r})", device=STORE.get("device_target"))
+            hint = translate("write mindspore.set_device({target!r}) at the program's beginning").format(target=target)
+            raise DeviceNotFound(with_hint(text, hint))
         raise DeviceNotFound(describe_absence(target, f"{call}({wanted!r})"))
     if number and not forced and int(number) != STORE.get("device_id"):
         raise ValueError(message(f"{call}({wanted!r})", f"the process's own device, {target}:{STORE.get('device_id')}",
@@ -220,18 +225,23 @@ def describe_absence(target: str, asking: str = "") -> str:
     source, setting = STORE.source("device_target")
     wrong = device_diagnosis.broken(target)
     if asking:
-        head, hint = asking, f"torchspore run --device CPU {_script()}, or set TORCHSPORE_DEVICE=CPU; the program stays as it is"
+        head, hint = asking, _hint_for_cpu()
     elif source == "forced environment" and setting is not None:
         head = f"{setting.where}={setting.raw}"
-        hint = f"unset {setting.where}, or set it to CPU"
+        hint = translate("unset {variable}, or set it to CPU").format(variable=setting.where)
     else:
         head = f"{_at('device_target')}device_target={target!r}"
-        hint = f"torchspore run --device CPU {_script()}, or set TORCHSPORE_DEVICE=CPU; the program stays as it is"
-    if wrong is None:
-        text = f"{head}: {_A_DEVICE.get(target, target)} is requested, and this machine has none.\nfound: {describe_devices()}."
-        return f"{text}\n\nhint: {hint}."
-    return (f"{head}: {_A_DEVICE.get(target, target)} is requested, and can't be used: {wrong.why}.\nfound: {describe_devices()}.\n\n"
-            f"hint: {wrong.command}\n   or: {hint}.")
+        hint = _hint_for_cpu()
+    text = (translate("{setting}: {device} is requested, and this machine has none.\nfound: {devices}.") if wrong is None else
+            translate("{setting}: {device} is requested, and can't be used: {reason}.\nfound: {devices}."))
+    text = text.format(setting=head, device=translate(_A_DEVICE.get(target, target)), devices=describe_devices(),
+                       reason="" if wrong is None else wrong.why)
+    return with_hint(text, hint if wrong is None else translate("{command}\n   or: {other}").format(command=wrong.command, other=hint))
+
+
+def _hint_for_cpu() -> str:
+    text = translate("torchspore run --device CPU {script}, or set TORCHSPORE_DEVICE=CPU; the program stays as it is")
+    return text.format(script=_script())
 
 
 def _script() -> str:

@@ -13,6 +13,7 @@ import torch
 
 from torchspore.base.versions import installed
 from torchspore.engine.devices import gpu_kinds
+from torchspore.language import translate
 
 _PIP = f"{sys.executable} -m pip install --force-reinstall torch"
 _INSTALL = {
@@ -38,10 +39,11 @@ def broken(target: str) -> Broken | None:
 def _gpu() -> Broken | None:
     other = gpu_kinds.of_another_build()
     if other and not (gpu_kinds.is_built() and gpu_kinds.is_available()):
-        return Broken(f"{gpu_kinds.TOOLS[other]} is here, but torch was built without {gpu_kinds.NAMES[other]}", _INSTALL[other])
+        return Broken(translate("{tool} is here, but torch was built without {kind}").format(
+            tool=gpu_kinds.TOOLS[other], kind=gpu_kinds.NAMES[other]), _INSTALL[other])
     kind = gpu_kinds.kind()
     if kind == gpu_kinds.MPS and not gpu_kinds.is_available():
-        return Broken("torch was built with mps, and this macOS or this Mac does not offer it", "softwareupdate --list")
+        return Broken(translate("torch was built with mps, and this macOS or this Mac does not offer it"), "softwareupdate --list")
     if not gpu_kinds.is_built() or kind in (gpu_kinds.XPU, gpu_kinds.MPS):
         return None                            # without a driver there is not a GPU, and xpu raises nothing for one that is broken
     try:
@@ -52,7 +54,8 @@ def _gpu() -> Broken | None:
             return None
         if "forked subprocess" in reason and not _has_nvidia_driver():
             return None                        # torch raises this before it looks for a driver, if the parent process has looked for one
-        return Broken(f"torch {torch.__version__} can't use it: {reason}", gpu_kinds.TOOLS[kind])
+        text = translate("torch {version} can't use it: {reason}").format(version=torch.__version__, reason=reason)
+        return Broken(text, gpu_kinds.TOOLS[kind])
     return None
 
 
@@ -64,12 +67,14 @@ def _npu() -> Broken | None:
     driver = shutil.which("npu-smi") is not None or Path("/usr/local/Ascend").exists()
     if find_spec("torch_npu") is None:
         version = torch.__version__.partition("+")[0]
-        return Broken("CANN is installed, torch_npu is not", f"{sys.executable} -m pip install torch_npu=={version}") if driver else None
+        command = f"{sys.executable} -m pip install torch_npu=={version}"
+        return Broken(translate("CANN is installed, torch_npu is not"), command) if driver else None
     error = npu_error()
     if error:
-        return Broken(f"torch_npu {installed('torch-npu') or ''} can't be imported: {error}".replace("  ", " "),
+        text = translate("torch_npu {version} can't be imported: {error}").format(version=installed("torch-npu") or "", error=error)
+        return Broken(text.replace("  ", " "),
                       "source /usr/local/Ascend/ascend-toolkit/set_env.sh")
-    return Broken("torch_npu finds no device", "npu-smi info") if driver else None
+    return Broken(translate("torch_npu finds no device"), "npu-smi info") if driver else None
 
 
 @cache

@@ -13,6 +13,7 @@ from torchspore.base import cores
 from torchspore.base.text import format_bytes
 from torchspore.base.versions import installed
 from torchspore.engine.devices import device, device_facts, gpu_kinds
+from torchspore.language import translatable, translate
 from torchspore.names import mindspore_version
 
 PACKAGES = ("numpy", "scipy", "opencv-python-headless", "pillow", "protobuf", "safetensors", "rich", "tensorboardX", "onnx", "onnxscript",
@@ -24,33 +25,37 @@ _SECRET = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH")
 
 
 def facts() -> dict[str, dict[str, Any]]:
-    """Sections of facts: versions, the machine, devices, environment variables that torchspore, MindSpore or torch read."""
+    """Sections of facts: versions, the machine, devices, environment variables that torchspore, MindSpore or torch read.
+
+    The names are in English, and translated when they are printed.
+    """
     return {
-        "versions": versions(),
-        "machine": {
-            "system": platform.platform(), "processor": processor(), "cores": os.cpu_count(), "usable cores": cores.usable(),
-            "threads of torch": torch.get_num_threads(), "memory": _shown(_total_memory()),
+        translatable("versions"): versions(),
+        translatable("machine"): {
+            translatable("system"): platform.platform(), translatable("processor"): processor(), translatable("cores"): os.cpu_count(),
+            translatable("usable cores"): cores.usable(), translatable("threads of torch"): torch.get_num_threads(),
+            translatable("memory"): _shown(_total_memory()),
         },
-        "devices": {"CPU": f"{os.cpu_count()} cores", **_accelerators()},
-        "environment": environment(),
+        translatable("devices"): {"CPU": translate("{count} cores").format(count=os.cpu_count()), **_accelerators()},
+        translatable("environment"): environment(),
     }
 
 
 def versions() -> dict[str, str]:
     """torchspore, the MindSpore that it answers as, Python, torch, and the packages that are installed."""
     facts = {
-        "torchspore": installed("torchspore") or "not installed", "answers as MindSpore": mindspore_version(),
+        "torchspore": installed("torchspore") or translate("not installed"), translatable("answers as MindSpore"): mindspore_version(),
         "Python": platform.python_version(),
         "torch": torch.__version__,
     }
     if torch.version.cuda:
-        facts["CUDA of torch"] = torch.version.cuda
+        facts[translatable("CUDA of torch")] = torch.version.cuda
     if torch.version.hip:
-        facts["ROCm of torch"] = torch.version.hip
+        facts[translatable("ROCm of torch")] = torch.version.hip
     if torch.version.xpu:
-        facts["SYCL of torch"] = torch.version.xpu
+        facts[translatable("SYCL of torch")] = torch.version.xpu
     facts |= {name: version for name in PACKAGES if (version := installed(name)) is not None}
-    facts["Python is"] = sys.executable
+    facts[translatable("Python is")] = sys.executable
     return facts
 
 
@@ -97,7 +102,7 @@ def _accelerators() -> dict[str, str]:
         for index in range(device.count(target)):
             memory = getattr(device_facts.properties(target, index), "total_memory", 0)
             versions[f"{target} {index}"] = f"{device_facts.name(target, index)}, {_shown(int(memory))}"
-    return versions or {"GPU, Ascend": "none"}
+    return versions or {translatable("GPU, Ascend"): translate("none")}
 
 
 def _total_memory() -> int:
@@ -108,4 +113,4 @@ def _total_memory() -> int:
 
 
 def _shown(count: int) -> str:
-    return format_bytes(count) if count else "unknown"
+    return format_bytes(count) if count else translate("unknown")

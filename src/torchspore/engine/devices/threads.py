@@ -11,6 +11,7 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import DEFAULT, STORE
 from torchspore.engine import process
+from torchspore.language import translate
 
 _at_start = torch.get_num_threads()
 
@@ -32,7 +33,7 @@ def set_limit(count: int) -> Outcome:
     threads = 1 if process.FORK.is_forked else min(count or _at_start, usable)
     if threads != torch.get_num_threads():
         torch.set_num_threads(threads)
-    return Outcome.applied(f"CPU kernels use {threads} of {usable} cores")
+    return Outcome.applied(translate("CPU kernels use {threads} of {count} cores").format(threads=threads, count=usable))
 
 
 def no_more_than_cores() -> None:
@@ -43,7 +44,8 @@ def no_more_than_cores() -> None:
     usual = int(STORE.get("runtime_num_threads"))
     if "OMP_NUM_THREADS" not in os.environ and STORE.source("runtime_num_threads")[0] == DEFAULT and usual < torch.get_num_threads():
         torch.set_num_threads(usual)
-        effects.note("threads", f"CPU kernels use {usual} threads, torch would have taken {_at_start} (runtime_num_threads)")
+        text = translate("CPU kernels use {threads} threads, torch would have taken {count} (runtime_num_threads)")
+        effects.note("threads", text.format(threads=usual, count=_at_start))
 
 
 def bind(cores: set[int]) -> None:
@@ -57,7 +59,8 @@ def bind(cores: set[int]) -> None:
     _assign_cores(cores)
     _BINDING.cores = cores_now
     _apply_cap()
-    effects.note("threads", f"the process runs on the cores {', '.join(map(str, sorted(cores)))}")
+    text = translate("the process runs on the cores {cores}")
+    effects.note("threads", text.format(cores=", ".join(map(str, sorted(cores)))))
 
 
 def unbind() -> None:

@@ -15,11 +15,13 @@ import torch
 
 from torchspore.base import once
 from torchspore.base.frames import user_frame
+from torchspore.base.text import with_hint
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.engine.devices import device
 from torchspore.engine.front_end import FRONT
+from torchspore.language import translate
 
 # Real MindSpore exports these two, and programs for Ascend look at them.
 _EXPORTED = {"HCCL_DETERMINISTIC": "true", "TE_PARALLEL_COMPILER": "1"}
@@ -123,10 +125,10 @@ def _show(message: Any, category: type[Warning], filename: str, lineno: int, fil
         return
     name = f"{operator} ({match.group(1)})" if operator else match.group(1)
     at, number, _ = user_frame() or (filename, lineno, "")
-    effects.note("deterministic", f"{at}:{number}: {name} has no deterministic kernel here")
-    text = (f"deterministic='ON': {name} has no deterministic kernel here; it runs, and may give other bits in another run.\n\n"
-            "hint: see whether its results differ between two runs; another operator may give equal bits.")
-    _CHANGES.previous_showwarning(UserWarning(text), category, at, number, file, line)
+    effects.note("deterministic", translate("{line}: {name} has no deterministic kernel here").format(line=f"{at}:{number}", name=name))
+    text = translate("deterministic='ON': {name} has no deterministic kernel here; it runs, and may give other bits in another run.")
+    hint = translate("see whether its results differ between two runs; another operator may give equal bits")
+    _CHANGES.previous_showwarning(UserWarning(with_hint(text.format(name=name), hint)), category, at, number, file, line)
 
 
 def _running() -> str:

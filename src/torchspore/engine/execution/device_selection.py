@@ -15,6 +15,7 @@ from torchspore.context.store import STORE
 from torchspore.engine.devices import device
 from torchspore.engine.tensors import tensor as engine
 from torchspore.errors import DeviceNotFound
+from torchspore.language import translate
 
 awaits_use = False
 """True until the first operator runs on an accelerator."""
@@ -54,12 +55,13 @@ def select(target: str) -> Outcome:
         raise DeviceNotFound(device.describe_absence(target))
     await_use(target != "CPU")
     if target == "CPU":
-        return Outcome.applied(f"operators run on the CPU, {os.cpu_count()} cores")
-    return Outcome.applied(f"operators run on {device.type_of(target)}")
+        return Outcome.applied(translate("operators run on the CPU, {count} cores").format(count=os.cpu_count()))
+    return Outcome.applied(translate("operators run on {device}").format(device=device.type_of(target)))
 
 
 def select_index(index: int) -> Outcome:
     """Apply `device_id`. The first use of the device checks that it exists."""
     if not device.has_queue():
         return Outcome.no_effect("the CPU has no index")
-    return Outcome.applied(f"operators run on {device.type_of(STORE.get('device_target'))}:{index}")
+    name = f"{device.type_of(STORE.get('device_target'))}:{index}"
+    return Outcome.applied(translate("operators run on {device}").format(device=name))

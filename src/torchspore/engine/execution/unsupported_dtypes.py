@@ -17,6 +17,7 @@ from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.engine.tensors.tensor import TensorBase, raw, tensors, transform, wrap
+from torchspore.language import translatable, translate
 
 NARROW = frozenset({torch.float16, torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2, torch.float64})
 """Dtypes that a device may lack kernels for while it has them for float32."""
@@ -66,15 +67,16 @@ def report_operators(names: Sequence[str]) -> None:
     for line in dict.fromkeys(names):
         effects.note("operators without a kernel in their dtype", line)
     shown = ", ".join(dict.fromkeys(names))
-    effects.report("enable_reduce_precision", Outcome.applied(f"computed in float32 and cast back: {shown}"))
+    effects.report("enable_reduce_precision", Outcome.applied(translate("computed in float32 and cast back: {names}").format(names=shown)))
 
 
 def sentence(dtype: torch.dtype) -> str:
     """Return the reason of the error, to follow the operator's call, if no cast may be inserted."""
-    return f"this device has no kernel for {kind(dtype)}, and enable_reduce_precision=False forbids a cast."
+    text = translate("this device has no kernel for {dtype}, and enable_reduce_precision=False forbids a cast.")
+    return text.format(dtype=kind(dtype))
 
 
-HINT = "write x.astype(mindspore.float32) for its input, or set_context(enable_reduce_precision=True)."
+HINT = translatable("write x.astype(mindspore.float32) for its input, or set_context(enable_reduce_precision=True)")
 
 
 def kind(dtype: torch.dtype) -> str:

@@ -20,6 +20,7 @@ from torchspore.engine.memory import memory_owners
 from torchspore.engine.native import allocator
 from torchspore.engine.torch_internals import torch_private
 from torchspore.errors import OutOfMemory
+from torchspore.language import translate
 
 GIB = 1 << 30
 _MOST = (1 << 63) - 1
@@ -67,7 +68,7 @@ def _cap(name: str, value: Any) -> Outcome:
     target = str(STORE.get("device_target"))
     outcome = _on_cpu(chosen) if target == "CPU" else _on_accelerator(target, chosen)
     if chosen is not None and chosen != name and value != OPTIONS[name].default:
-        return Outcome.no_effect(f"{chosen} sets the limit")
+        return Outcome.no_effect(translate("{name} sets the limit").format(name=chosen))
     return outcome
 
 
@@ -78,17 +79,19 @@ def _on_cpu(name: str | None) -> Outcome:
             release()
         return Outcome.applied("no limit; nothing is counted")
     if not counting():
-        return Outcome.no_effect(f"the CPU's memory can't be counted: {allocator.why_not()}")
+        return Outcome.no_effect(translate("the CPU's memory can't be counted: {reason}").format(reason=allocator.why_not()))
     size = min(int(_gigabytes(name) * GIB), _MOST)
     allocator.limit(size, _option_text(name))
     early = memory_owners.uncounted()
-    without = f"; the {format_bytes(early)} of Tensors that were created before are not counted" if early else ""
-    return Outcome.applied(f"Tensors on the CPU may take {format_bytes(size)} from here on, and what goes beyond is an error{without}")
+    text = translate("Tensors on the CPU may take {size} from here on, and what goes beyond is an error")
+    if early:
+        text += translate("; the {early} of Tensors that were created before are not counted")
+    return Outcome.applied(text.format(size=format_bytes(size), early=format_bytes(early)))
 
 
 def counting() -> bool:
     """Begins to count, and to note the lines of operators; says whether memory can be counted."""
-    with progress.waiting(f"{line_prefix()}the counter of memory", "is being compiled; this happens once."):
+    with progress.waiting(line_prefix() + translate("the counter of memory"), translate("is being compiled; this happens once.")):
         if not allocator.is_on and allocator.start():
             memory_owners.note_lines(True)
     return allocator.is_on
@@ -135,7 +138,8 @@ def _on_accelerator(target: str, name: str | None) -> Outcome:
     torch_private.when_initialized(module, act)
     if name is None:
         return Outcome.applied("as much as the device has")
-    return Outcome.applied(f"torch allocates at most {format_bytes(int(_gigabytes(name) * GIB))} of the device's memory, at most all of it")
+    text = translate("torch allocates at most {size} of the device's memory, at most all of it")
+    return Outcome.applied(text.format(size=format_bytes(int(_gigabytes(name) * GIB))))
 
 
 def grow_by(gigabytes: float) -> Outcome:
@@ -154,7 +158,7 @@ def grow_by(gigabytes: float) -> Outcome:
         _set_step(target, step)
     except (RuntimeError, ValueError) as error:        # another setting of the program's does not go with it, or torch is too old
         return Outcome.refused(str(error).partition("\n")[0].rstrip("."))
-    return Outcome.applied(f"torch allocates the device's memory in steps of {format_bytes(step << 20)}")
+    return Outcome.applied(translate("torch allocates the device's memory in steps of {size}").format(size=format_bytes(step << 20)))
 
 
 def _set_step(target: str, megabytes: int) -> None:
@@ -224,7 +228,8 @@ def sentence(cause: BaseException, names_operator: bool = False) -> str | None:
     names = memory_owners.settle()
     allocator.tidy()                                # for the program's next attempt
     by = memory_owners.called(refusal.operator) if names_operator else ""
-    request_text = f"{format_bytes(refusal.requested)} more were requested" + (f" by {by}" if by else "")
+    request_text = translate("{size} more were requested by {operator}") if by else translate("{size} more were requested")
+    request_text = request_text.format(size=format_bytes(refusal.requested), operator=by)
     return _sentence(request_text, refusal.used, refusal.limit, memory_owners.listed(refusal.blocks, names))
 
 
@@ -238,14 +243,17 @@ def _sentence_of_accelerator(cause: BaseException) -> str | None:
     module = module_of(str(STORE.get("device_target")))
     used_bytes = int(module.memory_allocated(int(STORE.get("device_id"))))
     listed = memory_owners.listed(*memory_owners.living(kind))
-    return _sentence(f"{tried[1]} more were requested" if tried else "", used_bytes, int(_gigabytes(chosen) * GIB), listed)
+    request_text = translate("{size} more were requested").format(size=tried[1]) if tried else ""
+    return _sentence(request_text, used_bytes, int(_gigabytes(chosen) * GIB), listed)
 
 
 def _sentence(request_text: str, used_bytes: int, most: int, listed: list[str]) -> str:
     name = _chosen() or _NAMES[0]
-    usage_text = f"{format_bytes(used_bytes)} of the {format_bytes(most)} of {_option_text(name)} are held"
-    head = f"out of memory: {request_text}{', and ' if request_text else ''}{usage_text}{':' if listed else '.'}"
-    return with_hint("\n".join([head, *listed]), f"raise {name}, or use a smaller batch")
+    head = (translate("out of memory: {request}, and {used} of the {limit} of {option} are held") if request_text else
+            translate("out of memory: {used} of the {limit} of {option} are held"))
+    head = head.format(request=request_text, used=format_bytes(used_bytes), limit=format_bytes(most), option=_option_text(name))
+    hint = translate("raise {name}, or use a smaller batch").format(name=name)
+    return with_hint("\n".join([head + (":" if listed else translate(".")), *listed]), hint)
 
 
 _REFUSAL = re.compile(r"out of memory: .* \(refusal (\d+)\)")

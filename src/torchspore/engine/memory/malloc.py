@@ -12,6 +12,8 @@ import ctypes
 import os
 import platform
 
+from torchspore.language import translatable, translate
+
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _GLIBC = {"MALLOC_MMAP_THRESHOLD_": "", "MALLOC_TRIM_THRESHOLD_": "", "GLIBC_TUNABLES": "glibc.malloc."}
 """The variables by which a user configures glibc's allocator, and the values that mean the default."""
@@ -31,19 +33,19 @@ _LIBRARY = _Library()
 def keep_freed_blocks() -> str:
     """Raises glibc's two thresholds; says what came of it."""
     if os.environ.get("TORCHSPORE_MALLOC") == "0":
-        return "malloc thresholds unchanged (TORCHSPORE_MALLOC=0)"
+        return translatable("malloc thresholds unchanged (TORCHSPORE_MALLOC=0)")
     if platform.libc_ver()[0] != "glibc":
-        return "malloc thresholds unchanged: the C library is not glibc"
+        return translatable("malloc thresholds unchanged: the C library is not glibc")
     if any(name in os.environ.get("LD_PRELOAD", "") for name in ("tcmalloc", "jemalloc", "mimalloc")):
-        return "malloc thresholds unchanged: another allocator is preloaded"
+        return translatable("malloc thresholds unchanged: another allocator is preloaded")
     configured = [name for name, word in _GLIBC.items() if name in os.environ and word in os.environ[name]]
     if configured:
-        return f"malloc thresholds unchanged: {configured[0]} is set"
+        return translate("malloc thresholds unchanged: {variable} is set").format(variable=configured[0])
     libc = ctypes.CDLL(None)
     if not (libc.mallopt(_M_MMAP_THRESHOLD, 1 << 30) and libc.mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)):
-        return "malloc thresholds refused by the C library"
+        return translatable("malloc thresholds refused by the C library")
     _LIBRARY.libc = libc
-    return "freed blocks stay in the process (malloc thresholds raised)"
+    return translatable("freed blocks stay in the process (malloc thresholds raised)")
 
 
 def give_back() -> None:

@@ -28,6 +28,7 @@ from torchspore.engine.memory.saved_tensors import Tape
 from torchspore.engine.native import allocator
 from torchspore.engine.tensors.tensor import frame
 from torchspore.engine.torch_internals import torch_private
+from torchspore.language import translatable, translate
 
 _PREFIX = "offload.offload_config."
 _GB = 2**30
@@ -36,7 +37,7 @@ _IO_BLOCK, _HOST_BLOCK = 16 << 20, 64 << 20
 _LIMIT_SHARE = 0.75
 """Memory is short above this share of the limit; the rest is for temporary memory of operators."""
 _AT_O1 = "memory_optimize_level O1 plans the memory of graphs itself, and switches offloading off"
-NOTES = "memory offload"
+NOTES = translatable("memory offload")
 
 
 @dataclass(frozen=True)
@@ -283,15 +284,20 @@ def _describe() -> str:
     options = offload_settings()
     device = devices.current()
     if not options.is_automatic and not options.values:
-        return "auto_offload is off, and offload_checkpoint names nothing that moves"
+        return translatable("auto_offload is off, and offload_checkpoint names nothing that moves")
     if device.type == "cpu":
         if options.values == "cpu":
-            return "values for the backward pass are in the host's memory already"
-        where = f"a file without a name in {options.path}"
+            return translatable("values for the backward pass are in the host's memory already")
+        destination = _unnamed_file(options.path)
     else:
-        where = "the host's memory" if options.values != "disk" else f"a file without a name in {options.path}"
-    when = "" if options.limit is None else f" while more than {format_bytes(int(_LIMIT_SHARE * options.limit))} is in use"
-    return f"values for the backward pass are in {where} until they are needed{when}"
+        destination = translate("the host's memory") if options.values != "disk" else _unnamed_file(options.path)
+    text = (translate("values for the backward pass are in {destination} until they are needed") if options.limit is None else
+            translate("values for the backward pass are in {destination} until they are needed while more than {size} is in use"))
+    return text.format(destination=destination, size=format_bytes(int(_LIMIT_SHARE * (options.limit or 0))))
+
+
+def _unnamed_file(folder: object) -> str:
+    return translate("a file without a name in {folder}").format(folder=folder)
 
 
 def report_graph(of_graph: str) -> None:
@@ -373,14 +379,16 @@ def is_requested_by_cell() -> bool:
 
 def _of_disk(text: str) -> Callable[[Any, bool, bool], Outcome]:
     def outcome(value: Any, is_cpu: bool, uses_disk: bool) -> Outcome:
-        return Outcome.applied(text.format(value)) if uses_disk else Outcome.no_effect("nothing goes to disk: offload_path names no folder")
+        if uses_disk:
+            return Outcome.applied(translate(text).format(value))
+        return Outcome.no_effect("nothing goes to disk: offload_path names no folder")
 
     return outcome
 
 
 def _of_host_memory(text: str) -> Callable[[Any, bool, bool], Outcome]:
     def outcome(value: Any, is_cpu: bool, uses_disk: bool) -> Outcome:
-        return Outcome.no_effect(_ON_CPU) if is_cpu else Outcome.applied(text.format(value))
+        return Outcome.no_effect(_ON_CPU) if is_cpu else Outcome.applied(translate(text).format(value))
 
     return outcome
 
@@ -402,7 +410,7 @@ def _values(value: Any, is_cpu: bool, uses_disk: bool) -> Outcome:
         return Outcome.applied("left to auto_offload")
     if value == "cpu" and is_cpu:
         return Outcome.no_effect("on the CPU values are in the host's memory already")
-    return Outcome.applied(f"values for the backward pass go to {'disk' if value == 'disk' else 'the host'}")
+    return Outcome.applied("values for the backward pass go to disk" if value == "disk" else "values for the backward pass go to the host")
 
 
 def _state(value: Any, is_cpu: bool, uses_disk: bool) -> Outcome:
@@ -412,30 +420,33 @@ def _state(value: Any, is_cpu: bool, uses_disk: bool) -> Outcome:
         if value == "cpu":
             return Outcome.no_effect("on the CPU the state of optimizers is in the host's memory already")
         return Outcome.applied("the state of optimizers is in unlinked files, and leaves memory after each step")
-    where = "the host's memory" if value == "cpu" else "files without names, in the host's memory as long as there is room,"
-    return Outcome.applied(f"in PYNATIVE_MODE the state of optimizers is in {where} between two steps")
+    return Outcome.applied(
+        "in PYNATIVE_MODE the state of optimizers is in the host's memory between two steps" if value == "cpu" else
+        "in PYNATIVE_MODE the state of optimizers is in files without names, in the host's memory as long as there is room, between two "
+        "steps")
 
 
 def _aio(value: Any, is_cpu: bool, uses_disk: bool) -> Outcome:
-    return _of_disk("threads read and write while the program continues" if value else "the program waits for each read and write")(
-        value, is_cpu, uses_disk,
-    )
+    text = (translatable("threads read and write while the program continues") if value else
+            translatable("the program waits for each read and write"))
+    return _of_disk(text)(value, is_cpu, uses_disk)
 
 
 _MEMBERS: dict[str, Callable[[Any, bool, bool], Outcome]] = {
-    "offload_path": _of_disk("a file without a name in {}"),
-    "offload_disk_size": _of_disk("the file grows to {} at most; what finds no room there stays in memory"),
-    "offload_cpu_size": _of_host_memory("at most {} of the host's memory"),
+    "offload_path": _of_disk(translatable("a file without a name in {}")),
+    "offload_disk_size": _of_disk(translatable("the file grows to {} at most; what finds no room there stays in memory")),
+    "offload_cpu_size": _of_host_memory(translatable("at most {} of the host's memory")),
     "offload_checkpoint": _values,
     "enable_aio": _aio,
-    "aio_block_size": _of_disk("read and written in blocks of {}"),
-    "aio_queue_depth": _of_disk("{} reads and as many writes at a time at most"),
-    "enable_pinned_mem": _of_host_memory("pinned memory of the host: {}"),
-    "host_mem_block_size": _of_host_memory("the host's memory is taken in blocks of {}"),
-    "cpu_ratio": _of_host_memory("at most the share {} of the host's memory"),
+    "aio_block_size": _of_disk(translatable("read and written in blocks of {}")),
+    "aio_queue_depth": _of_disk(translatable("{} reads and as many writes at a time at most")),
+    "enable_pinned_mem": _of_host_memory(translatable("pinned memory of the host: {}")),
+    "host_mem_block_size": _of_host_memory(translatable("the host's memory is taken in blocks of {}")),
+    "cpu_ratio": _of_host_memory(translatable("at most the share {} of the host's memory")),
     "auto_offload": lambda value, *_: Outcome.applied("idle values move" if value else "only the values that the other keys name move"),
     "hbm_ratio": lambda *_: Outcome.applied(
-        f"values move while more than {format_bytes(int(_LIMIT_SHARE * (offload_settings().limit or 0)))} is in use"
+        translate("values move while more than {size} is in use").format(
+            size=format_bytes(int(_LIMIT_SHARE * (offload_settings().limit or 0))))
     ),
     "offload_param": _state,
 }

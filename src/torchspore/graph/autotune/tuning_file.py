@@ -20,9 +20,10 @@ from torchspore.base.frames import user_line
 from torchspore.context import effects
 from torchspore.engine import process
 from torchspore.graph.fx.fingerprint import machine
+from torchspore.language import translatable
 
 PATH_VARIABLE = "TORCHSPORE_TUNING"
-SECTION = "tuning"
+SECTION = translatable("tuning")
 FORMAT = 1
 Entry = dict[str, Any]
 

@@ -18,6 +18,7 @@ from torchspore.graph.fx.modules import copy_module, transform_inner
 from torchspore.graph.fx.open_sizes import hint_of
 from torchspore.graph.fx.sample_inputs import filled
 from torchspore.graph.passes.clusters import Cluster, build_clusters, extract, insert_kernels
+from torchspore.language import translate
 
 WORTH = 0.9
 """A compiled kernel is used if it needs at most this share of the operators' time."""
@@ -131,7 +132,7 @@ def fused(
     for position, (text, like) in enumerate(alike.items(), 1):
         if not inductor.is_there():
             return None
-        progress.note(f"measures and compiles kernel {position} of {len(alike)}.")
+        progress.note(translate("measures and compiles kernel {number} of {count}.").format(number=position, count=len(alike)))
         kernel = _cached_kernel(of_text("cluster", level + text), like, level, total)
         if kernel is not None:
             replacements += [(cluster, kernel) for cluster in like.clusters]
@@ -150,7 +151,7 @@ def by_rule(module: torch.fx.GraphModule, may_fuse: Callable[[Node], bool] = is_
     for position, (text, like) in enumerate(alike.items(), 1):
         if not inductor.is_there():
             return None
-        progress.note(f"compiles kernel {position} of {len(alike)}.")
+        progress.note(translate("compiles kernel {number} of {count}.").format(number=position, count=len(alike)))
         cluster = like.clusters[0]
         apart, ends = sum(map(_guess, cluster.nodes)), dict.fromkeys((*cluster.inputs, *cluster.outputs))
         if apart < SHORTEST or apart * len(like.clusters) < SHARE * total or CALL + sum(map(_moved, ends)) / SPEED > CERTAIN * apart:

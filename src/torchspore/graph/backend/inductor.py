@@ -18,6 +18,7 @@ from torchspore.engine.torch_internals import torch_private
 from torchspore.graph.backend import kernel_store
 from torchspore.graph.fx import open_sizes
 from torchspore.graph.fx.fingerprint import of_text, signature
+from torchspore.language import translate
 
 Kernel = Callable[..., list[Any]]
 Compiler = Callable[..., Any]
@@ -68,13 +69,14 @@ def kernel(module: torch.fx.GraphModule, level: str, more: Mapping[str, Any] = _
     try:
         compiled = (_compiler.get() or torch_private.inductor)(module, inputs, {**_options(level), **more})
     except torch_private.NoCompiler as error:
-        _COMPILER.failure = f"the C++ compiler is missing ({_first_line(error)})"
+        _COMPILER.failure = translate("the C++ compiler is missing ({error})").format(error=_first_line(error))
     except Exception as error:                # after any failure the program runs without it
         if not torch_private.is_of_compiler(error):
-            effects.note("compiler", f"no kernel is generated for {_shown(module)}: {_first_line(error)}")
+            text = translate("no kernel is generated for {graph}: {error}")
+            effects.note("compiler", text.format(graph=_shown(module), error=_first_line(error)))
             event_log.event("compile", f"no kernel for {_shown(module)}: {_first_line(error)}")
             return None
-        _COMPILER.failure = f"the C++ compiler failed ({_first_line(error)})"
+        _COMPILER.failure = translate("the C++ compiler failed ({error})").format(error=_first_line(error))
     else:
         if is_stored:
             kernel_store.keep(key, compiled.source, compiled.libraries)
@@ -100,7 +102,7 @@ def compile_single_kernel(module: torch.fx.GraphModule) -> Kernel | None:
 
 
 def _report_failure(subject: str) -> None:
-    text = f"{subject}, and {_COMPILER.failure}; graphs run without them."
+    text = translate("{subject}, and {failure}; graphs run without them.").format(subject=subject, failure=_COMPILER.failure)
     print(f"torchspore: {line_prefix()}{text}", file=sys.stderr)
     effects.note("compiler", text)
 

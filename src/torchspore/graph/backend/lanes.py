@@ -21,6 +21,7 @@ from torchspore.graph.fx.fingerprint import fingerprint
 from torchspore.graph.fx.order import dependencies
 from torchspore.graph.report import outcomes, stages
 from torchspore.graph.settings import Settings
+from torchspore.language import translatable, translate
 
 Job = Callable[[], None]
 
@@ -254,18 +255,19 @@ def run_in_lanes(code: Code, module: torch.fx.GraphModule, inputs: measurement.I
         return code
     graph, count = stages.graph_of(code), min(lane_count, threads)
     why = (
-        "the kernels have one thread (runtime_num_threads)" if count < 2 else
-        "deterministic is ON: with other numbers of threads sums have other bits" if settings.deterministic else
-        "lanes are for graphs that run as they were captured" if graph is None or _inputs(graph) != _inputs(module) else
-        "operators on a GPU run one after the other" if not inference.is_on_cpu(graph) else None
+        translatable("the kernels have one thread (runtime_num_threads)") if count < 2 else
+        translatable("deterministic is ON: with other numbers of threads sums have other bits") if settings.deterministic else
+        translatable("lanes are for graphs that run as they were captured") if graph is None or _inputs(graph) != _inputs(module) else
+        translatable("operators on a GPU run one after the other") if not inference.is_on_cpu(graph) else None
     )
     lanes_code = _if_faster(graph, inputs, settings, count) if why is None and graph is not None else None
     if settings.lanes and lanes_code is None:
         outcomes.no_lanes(
-            why or "no graph has operators that gain by running at the same time: they are small, or wait for each other",
+            why or translatable("no graph has operators that gain by running at the same time: they are small, or wait for each other"),
         )
     elif settings.lanes:
-        outcomes.lanes(f"graphs run in up to {count} lanes with {threads // count} of {threads} threads each, where that is faster")
+        text = translate("graphs run in up to {count} lanes with {share} of {threads} threads each, where that is faster")
+        outcomes.lanes(text.format(count=count, share=threads // count, threads=threads))
     return code if lanes_code is None else lanes_code
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from torchspore.base import event_log, progress
 from torchspore.graph.backend import measurement
 from torchspore.graph.backend.eager_codegen import Code
+from torchspore.language import translate
 
 WORTH = 0.98
 """A later form is used if it needs at most this share of the time of an earlier, simpler one."""
@@ -37,7 +38,7 @@ class Race:
 
         Raises measure.Unrunnable if the first fails.
         """
-        progress.note(f"measures the form {name!r} of the graph.")
+        progress.note(translate("measures the form {name!r} of the graph.").format(name=name))
         with measurement.undisturbed():
             code = make()
             try:

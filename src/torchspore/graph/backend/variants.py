@@ -31,6 +31,7 @@ from torchspore.graph.passes.layout import channels_last, dump_layouts, has_imag
 from torchspore.graph.passes.onednn import fuse_activations, onednn_linears
 from torchspore.graph.report import outcomes, stages
 from torchspore.graph.settings import Settings
+from torchspore.language import translate
 
 Module = torch.fx.GraphModule
 PLAIN, PRODUCTS, LAYOUT, FUSED, PREPARED = "O0", "oneDNN products", "channels last", "fused kernels, ", "weights prepared"
@@ -40,14 +41,16 @@ LAUNCH, RECORDED, ENGINE = "one launch", "recorded, ", "graph engine"
 def compile(module: Module, inputs: measurement.Inputs, settings: Settings, persistent: frozenset[int] = frozenset()) -> Code:
     """Return the fastest form that gives O0's numbers; the choice for an equal graph is reused without measuring."""
     if has_exchanges(module) and not settings.deterministic:
-        outcomes.level(f"{settings.level}: the graph exchanges values with other processes, a rule chooses kernels and nothing is measured")
+        text = translate("{level}: the graph exchanges values with other processes, a rule chooses kernels and nothing is measured")
+        outcomes.level(text.format(level=settings.level))
         return _between_exchanges(module, inputs, settings)
     if settings.deterministic:
         # A choice by time could be another kernel in the next run, with other bits: here a rule decides.
-        outcomes.level(f"{settings.level}: deterministic is ON, a rule chooses kernels and nothing is measured")
+        text = translate("{level}: deterministic is ON, a rule chooses kernels and nothing is measured")
+        outcomes.level(text.format(level=settings.level))
         return _by_rule(module)
     forms = Forms(module, inputs, settings, persistent)
-    outcomes.level(f"{settings.level}: the fastest of several forms of each graph is kept")
+    outcomes.level(translate("{level}: the fastest of several forms of each graph is kept").format(level=settings.level))
     outcomes.layout(settings, has_images(module))
     key = fingerprint(module, settings)
     choice = autotune_cache.find(key)

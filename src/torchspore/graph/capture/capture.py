@@ -46,6 +46,7 @@ from torchspore.graph.capture.trace_guard_hooks import watching
 from torchspore.graph.fx import control_flow
 from torchspore.graph.refusal import Kind, Refusal
 from torchspore.graph.report import provenance, stages
+from torchspore.language import translate
 
 _tracing_lock = threading.RLock()        # hooks of a trace are those of the process
 
@@ -352,7 +353,8 @@ class Capture(Frame):
         for owner, name, value in changed:
             if not any(True for _ in tensors(value)):
                 line = self.watch.lines.get((id(owner.__dict__), name)) or self._first_line()
-                refusal = Refusal(f"writes the attribute {name!r} of {type(owner).__name__}", line, Kind.WRITES_ATTRIBUTE)
+                text = translate("writes the attribute {name!r} of {owner}").format(name=name, owner=type(owner).__name__)
+                refusal = Refusal(text, line, Kind.WRITES_ATTRIBUTE)
                 refusal.numbers = tuple(
                     (owner.__dict__, name) for owner, name, value in changed
                     if type(value) in (int, float) and type(owner.__dict__.get(name)) is type(value)
@@ -434,7 +436,8 @@ def _as_refusal(error: BaseException) -> BaseException:
     line = lines[-1] if lines else None
     if type(error).__name__ in ("DataDependentOutputException", "DynamicOutputShapeException", "GuardOnDataDependentSymNode"):
         return _needs_values("needs the values of a Tensor to go on", Kind.NEEDS_VALUES, line or "<unknown>")
-    refusal = Refusal(f"raises {type(error).__name__}{_of_ours(error)}", line or "<unknown>", Kind.RAISES)
+    text = translate("raises {error}").format(error=f"{type(error).__name__}{_of_ours(error)}")
+    refusal = Refusal(text, line or "<unknown>", Kind.RAISES)
     refusal.needs_room = isinstance(error, RecursionError)
     refusal.needs_values = isinstance(error, ValueError) and str(error).startswith("truth of a Tensor")   # for `in`
     refusal.stack += lines if refusal.stack else []

@@ -20,6 +20,7 @@ from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.engine.tensors import tensor
 from torchspore.engine.torch_internals.torch_private import modes_of_now
+from torchspore.language import translate
 
 Result = TypeVar("Result")
 
@@ -35,7 +36,8 @@ def limit() -> int:
     """Return how deep calls may nest; report it to `torchspore explain`."""
     depth_limit = int(STORE.get("max_call_depth"))
     if STORE.source("max_call_depth")[0] != "default":
-        effects.report("max_call_depth", Outcome.applied(f"calls nest at most {depth_limit} deep while a graph is captured"))
+        effects.report("max_call_depth", Outcome.applied(
+            translate("calls nest at most {count} deep while a graph is captured").format(count=depth_limit)))
     return depth_limit
 
 

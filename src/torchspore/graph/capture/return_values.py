@@ -10,6 +10,7 @@ import torch
 from torchspore.engine.tensors.tensor import Composite, TensorBase
 from torchspore.graph.capture.value_kinds import attributes, is_constant
 from torchspore.graph.refusal import Kind, Refusal
+from torchspore.language import translate
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
@@ -38,7 +39,8 @@ class Results:
             if type(value) not in (list, tuple, dict):
                 self._check_attributes(value, {id(item) for item in items})
         elif not self._lasts(value):
-            raise Refusal(f"returns an object of {type(value).__name__} that is created in the call", self._line())
+            text = translate("returns an object of {kind} that is created in the call").format(kind=type(value).__name__)
+            raise Refusal(text, self._line())
 
     def _check_attributes(self, value: Any, items: set[int]) -> None:
         """Refuse attributes of a list or dict of the program's class, which are not created again; those that are items too are handled

@@ -15,6 +15,7 @@ from types import CodeType
 from typing import Any
 
 from torchspore.graph.refusal import Kind
+from torchspore.language import translatable
 
 CLOCKS: dict[Any, str] = {
     **dict.fromkeys((
@@ -22,24 +23,27 @@ CLOCKS: dict[Any, str] = {
         time.process_time_ns, time.thread_time, time.thread_time_ns, time.clock_gettime, time.localtime, time.gmtime, time.ctime,
         time.strftime, time.sleep, os.urandom, datetime.datetime.now, datetime.datetime.utcnow, datetime.datetime.today,
         datetime.date.today,
-    ), "reads the clock"),
-    **dict.fromkeys((os.stat, os.lstat, os.listdir, os.scandir, os.getcwd, os.access), "looks at files"),
+    ), translatable("reads the clock")),
+    **dict.fromkeys((os.stat, os.lstat, os.listdir, os.scandir, os.getcwd, os.access), translatable("looks at files")),
     **dict.fromkeys(
         (sys.getrecursionlimit, sys.getswitchinterval, sys.gettrace, sys.getprofile, sys.getrefcount, gc.isenabled, gc.get_count,
          gc.get_threshold, gc.get_objects, os.getpid, os.getppid, _locale.localeconv, _locale.setlocale),
-        "asks the interpreter how it is set",
+        translatable("asks the interpreter how it is set"),
     ),
     **dict.fromkeys(
-        (os.remove, os.unlink, os.mkdir, os.rmdir, os.rename, os.replace, os.chdir, os.putenv, os.unsetenv), "changes files or the process",
+        (os.remove, os.unlink, os.mkdir, os.rmdir, os.rename, os.replace, os.chdir, os.putenv, os.unsetenv),
+        translatable("changes files or the process"),
     ),
 }
 ASKS: dict[CodeType, str] = dict.fromkeys(
-    (function.__code__ for function in (threading.current_thread, threading.active_count, threading.enumerate)), "asks which threads run",
+    (function.__code__ for function in (threading.current_thread, threading.active_count, threading.enumerate)),
+    translatable("asks which threads run"),
 )
 """The same of functions that are written in Python."""
 WARNS = (warnings.warn, warnings.warn_explicit)
 TALK = {
-    builtins.print: ("calls print", Kind.PRINTS), builtins.input: ("calls input", Kind.OTHER), builtins.open: ("opens a file", Kind.OTHER),
+    builtins.print: (translatable("calls print"), Kind.PRINTS), builtins.input: (translatable("calls input"), Kind.OTHER),
+    builtins.open: (translatable("opens a file"), Kind.OTHER),
 }
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from torchspore.base.frames import is_user_file, user_line
+from torchspore.base.text import with_hint
 from torchspore.engine.front_end import FRONT
 from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.errors import CallsTooDeep
@@ -30,6 +31,7 @@ from torchspore.graph.capture.snapshot import constant
 from torchspore.graph.capture.snapshot_nodes import CELL_PRIVATE_NAMES
 from torchspore.graph.capture.state import MISSING, Contents, Randomness, Read, Unwatchable
 from torchspore.graph.refusal import Kind, Refusal
+from torchspore.language import translate
 
 
 class Converter(Protocol):
@@ -126,7 +128,7 @@ class TraceGuard:
         try:
             snapshot, met = self.contents.take(value, is_argument)
         except Unwatchable as reason:
-            raise self.refuse(f"reads {name!r}, which {reason}") from None
+            raise self.refuse(translate("reads {name!r}, which {reason}").format(name=name, reason=reason)) from None
         for item in met:
             if isinstance(item, FRONT.cell):
                 self.note_class(item)
@@ -148,7 +150,7 @@ class TraceGuard:
         """End a trace that may read unobservable state, before it does."""
         for name, reason in self.contents.unwatched:
             if self.roads.names(name):
-                raise self.refuse(f"reads {name!r}, which {reason}")
+                raise self.refuse(translate("reads {name!r}, which {reason}").format(name=name, reason=reason))
 
     def note_query(self, name: str) -> None:
         """Record that the program asks something for an attribute of this name."""
@@ -348,7 +350,7 @@ class TraceGuard:
         """Called for a read of an option or the seed, or a change."""
         answers, name = queries.GETTERS[code], argument_of_call(frame, 0)
         if answers is None:
-            raise self.refuse(f"calls {code.co_name}")
+            raise self.refuse(translate("calls {name}").format(name=code.co_name))
         if isinstance(name, str):
             self.read(answers, name, answers.get(name, MISSING), False)
 
@@ -438,7 +440,6 @@ def _equal(before: Any, now: Any) -> bool:
 
 def _too_deep(limit: int) -> CallsTooDeep:
     line = user_line()
-    return CallsTooDeep(
-        f"{line + ': ' if line else ''}max_call_depth={limit}: calls of Cells and functions nest deeper than that."
-        f"\n\nhint: write set_context(max_call_depth={2 * limit}) if they should, or end the recursion."
-    )
+    text = translate("max_call_depth={limit}: calls of Cells and functions nest deeper than that.").format(limit=limit)
+    hint = translate("write set_context(max_call_depth={limit}) if they should, or end the recursion").format(limit=2 * limit)
+    return CallsTooDeep(with_hint(f"{line}: {text}" if line else text, hint))

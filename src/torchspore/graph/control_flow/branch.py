@@ -29,6 +29,7 @@ from torchspore.graph.fx.control_flow import Flag, Gradients, Record, as_tensor,
 from torchspore.graph.passes.unused_errors import keep_errors
 from torchspore.graph.refusal import Kind, Refusal
 from torchspore.graph.report import provenance
+from torchspore.language import translate
 
 
 @dataclass(eq=False)
@@ -166,7 +167,7 @@ def _on_tensor(around: Capture, test: Any, then: Callable[[], Any], otherwise: C
     state = MutableState((then, otherwise))  # type: ignore[arg-type]
     then_outcome, right = subgraph.trace(then, around, state), subgraph.trace(otherwise, around, state)
     if then_outcome.raised is not None and right.raised is not None:
-        raise Refusal(f"raises {type(then_outcome.raised).__name__}", line, Kind.RAISES)
+        raise Refusal(translate("raises {error}").format(error=type(then_outcome.raised).__name__), line, Kind.RAISES)
     join = Join(then_outcome, right)
     value, changes = _joined(join, then_outcome, right, set(live), around, line)
     results: list[torch.Tensor]
@@ -286,7 +287,8 @@ def _joined(join: Join, then_outcome: Outcome, right: Outcome, live: set[str], a
     try:
         value = join.value(then_outcome.value, right.value)
     except Mismatch as mismatch:
-        raise Refusal(f"returns two kinds of result, depending on a Tensor:\n{mismatch}", line, Kind.TWO_KINDS) from None
+        text = translate("returns two kinds of result, depending on a Tensor:\n{mismatch}").format(mismatch=mismatch)
+        raise Refusal(text, line, Kind.TWO_KINDS) from None
     changes: list[tuple[Any, Any]] = []
     for key in [*then_outcome.changes, *[k for k in right.changes if k not in then_outcome.changes]]:
         location, before, _ = (then_outcome.changes.get(key) or right.changes[key])
@@ -297,7 +299,8 @@ def _joined(join: Join, then_outcome: Outcome, right: Outcome, live: set[str], a
         try:
             if (a is UNBOUND) != (b is UNBOUND) and isinstance(location, Local):
                 around.watch.lost[location.name] = Refusal(
-                    f"reads {location.name!r}, which only one branch of an `if` on a Tensor assigns", line, Kind.UNBOUND,
+                    translate("reads {name!r}, which only one branch of an `if` on a Tensor assigns").format(name=location.name), line,
+                    Kind.UNBOUND,
                 )
                 changes.append((location, UNBOUND))
                 continue
@@ -307,7 +310,8 @@ def _joined(join: Join, then_outcome: Outcome, right: Outcome, live: set[str], a
                 for slot in join.slots[count:]:
                     slot.tensors = (None, None)            # values, which are copied: no name is given to them
         except Mismatch as mismatch:
-            reason = Refusal(f"gives {location} two kinds of value, depending on a Tensor:\n{mismatch}", line, Kind.TWO_KINDS)
+            text = translate("gives {variable} two kinds of value, depending on a Tensor:\n{mismatch}")
+            reason = Refusal(text.format(variable=location, mismatch=mismatch), line, Kind.TWO_KINDS)
             if not isinstance(location, Local):
                 raise reason from None
             around.watch.lost[location.name] = reason

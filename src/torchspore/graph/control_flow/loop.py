@@ -24,6 +24,7 @@ from torchspore.graph.control_flow.mutable_state import UNBOUND, Attribute, Loca
 from torchspore.graph.control_flow.subgraph import Outcome, SubgraphCapture, is_live_in, memory_of, origin
 from torchspore.graph.fx.control_flow import Flag, Gradients, Record, as_tensor, emit, flag_like, stand_in
 from torchspore.graph.refusal import Kind, Refusal
+from torchspore.language import translate
 
 _ROUNDS = 12
 """The maximum number of times that a body is captured again because more of its state varies."""
@@ -134,7 +135,8 @@ class _Tracing:
                     self._around.watch.lost.setdefault(
                         location.name,
                         Refusal(
-                            f"reads {location.name!r} after a loop on a Tensor that may run zero times and has no value for it before",
+                            translate("reads {name!r} after a loop on a Tensor that may run zero times and has no value for it before")
+                            .format(name=location.name),
                             self._line,
                             Kind.UNBOUND,
                         ),
@@ -172,7 +174,7 @@ class _Tracing:
         finally:
             self._put_back()
         if outcome.raised is not None:
-            raise Refusal(f"raises {type(outcome.raised).__name__}", self._line, Kind.RAISES)
+            raise Refusal(translate("raises {error}").format(error=type(outcome.raised).__name__), self._line, Kind.RAISES)
         return outcome
 
     def _put_back(self) -> None:
@@ -300,7 +302,8 @@ class _Tracing:
         return before is not UNBOUND
 
     def _give_up(self, key: Any, location: Any, before: Any, mismatch: Mismatch) -> None:
-        reason = Refusal(f"gives {location} two kinds of value in a loop that a Tensor ends:\n{mismatch}", self._line, Kind.TWO_KINDS)
+        text = translate("gives {variable} two kinds of value in a loop that a Tensor ends:\n{mismatch}")
+        reason = Refusal(text.format(variable=location, mismatch=mismatch), self._line, Kind.TWO_KINDS)
         if not isinstance(location, Local):
             raise reason from None
         self._around.watch.lost[location.name] = reason

@@ -11,21 +11,22 @@ from torchspore.errors import CompileError
 from torchspore.graph.capture.converted_code import original
 from torchspore.graph.control_flow import source
 from torchspore.graph.control_flow import syntax as names
-from torchspore.graph.refusal import LAX, Kind, Refusal
+from torchspore.graph.refusal import Kind, Refusal
+from torchspore.language import translatable, translate
 
 _STATEMENTS: dict[type[ast.AST], tuple[str, str]] = {
-    ast.Try: ("`try`", "test with `if` what could go wrong"),
-    ast.With: ("`with`", "enter the block around the call"),
-    ast.Import: ("`import`", "import at the top of the file"),
-    ast.ImportFrom: ("`import`", "import at the top of the file"),
-    ast.ClassDef: ("`class`", "define the class outside"),
-    ast.Delete: ("`del`", "leave the name alone"),
+    ast.Try: (translatable("`try`"), translatable("test with `if` what could go wrong")),
+    ast.With: (translatable("`with`"), translatable("enter the block around the call")),
+    ast.Import: (translatable("`import`"), translatable("import at the top of the file")),
+    ast.ImportFrom: (translatable("`import`"), translatable("import at the top of the file")),
+    ast.ClassDef: (translatable("`class`"), translatable("define the class outside")),
+    ast.Delete: (translatable("`del`"), translatable("leave the name alone")),
 }
 _EXPRESSIONS: dict[type[ast.AST], tuple[str, str]] = {
-    ast.Set: ("a set", "write a tuple or a list"),
-    ast.SetComp: ("a set", "write a list"),
-    ast.JoinedStr: ("an f-string", "format outside of the call"),
-    ast.GeneratorExp: ("a generator", "write a list"),
+    ast.Set: (translatable("a set"), translatable("write a tuple or a list")),
+    ast.SetComp: (translatable("a set"), translatable("write a list")),
+    ast.JoinedStr: (translatable("an f-string"), translatable("format outside of the call")),
+    ast.GeneratorExp: (translatable("a generator"), translatable("write a list")),
 }
 
 _ATTRIBUTE = ("In JIT strict mode, if need to modify a member attribute of a class with self.attribute, "
@@ -35,13 +36,15 @@ _ATTRIBUTE = ("In JIT strict mode, if need to modify a member attribute of a cla
 def error(name: str, refusal: Refusal, syntax: str, saved: Path | None) -> CompileError:
     """The compile error for a call of `name` that was refused; `saved` is the file that shows the graph up to there."""
     reason, _, sides = refusal.reason.partition("\n")
-    hint = refusal.hint or refusal.kind.hint
-    head = reason.removesuffix(":")
-    text = f"{refusal.line}: {name} {head}, which jit_syntax_level {syntax} does not allow{':' if sides else '.'}"
-    text += "\n" + sides if sides else ""
+    hint = translate(refusal.hint or refusal.kind.hint)
+    text = translate("{line}: {name} {reason}, which jit_syntax_level {level} does not allow")
+    text = text.format(line=refusal.line, name=name, reason=reason.removesuffix(":"), level=syntax)
+    text += ":\n" + sides if sides else translate(".")
     if refusal.kind is Kind.WRITES_ATTRIBUTE:
         text += " " + _ATTRIBUTE
-    return refusal.kind.error(with_hint(text if saved is None else f"{text}\n\nThe graph up to there: {saved}", hint + "."))
+    if saved is not None:
+        text += "\n\n" + translate("The graph up to there: {file}").format(file=saved)
+    return refusal.kind.error(with_hint(text, hint))
 
 
 def check(ran: Iterable[CodeType]) -> None:
@@ -62,6 +65,7 @@ def _look(part: ast.AST, code: CodeType) -> None:
     if reason is None:
         return
     what, hint = reason
-    refusal = Refusal(f"has {what}", f"{code.co_filename}:{getattr(part, 'lineno', code.co_firstlineno)}")
-    refusal.hint = f"{hint}, {LAX}"
+    line = f"{code.co_filename}:{getattr(part, 'lineno', code.co_firstlineno)}"
+    refusal = Refusal(translate("has {construct}").format(construct=translate(what)), line)
+    refusal.hint = translate("{hint}, or leave jit_syntax_level at LAX").format(hint=translate(hint))
     raise refusal

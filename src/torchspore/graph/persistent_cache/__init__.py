@@ -30,6 +30,7 @@ from torchspore.graph.fx.exchanges import has_exchanges
 from torchspore.graph.fx.fingerprint import fingerprint, streams_of
 from torchspore.graph.persistent_cache.folder import Folder, log_message
 from torchspore.graph.settings import Settings
+from torchspore.language import translate
 
 _folders: dict[Path, Folder] = {}
 _FORCED = "MS_DEV_FORCE_USE_COMPILE_CACHE"
@@ -224,11 +225,12 @@ def _inductor_in(path: Path) -> Iterator[None]:
 
 def _report(folder: Folder) -> None:
     if not folder.usable:
-        outcome = Outcome.no_effect(f"{folder.root} can't be used")
+        outcome = Outcome.no_effect(translate("{folder} can't be used").format(folder=folder.root))
     else:
-        outcome = Outcome.applied(f"graphs and kernels are stored in {folder.root}")
+        outcome = Outcome.applied(translate("graphs and kernels are stored in {folder}").format(folder=folder.root))
     for key in ("enable_compile_cache", "compile_cache_path", "save_compile_cache", "load_compile_cache"):
         if STORE.get(key) and (key != "load_compile_cache" or not folder.usable):
             effects.report(key, outcome)
     if STORE.get("load_compile_cache") and folder.usable:
-        effects.report("load_compile_cache", Outcome.applied(f"graphs are taken from {folder.root} as they were stored"))
+        text = translate("graphs are taken from {folder} as they were stored").format(folder=folder.root)
+        effects.report("load_compile_cache", Outcome.applied(text))

@@ -12,8 +12,9 @@ from torchspore.context.effects import Outcome
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import DEFAULT, STORE
 from torchspore.graph.settings import Flags, Settings
+from torchspore.language import translatable, translate
 
-SECTION = "graph kernels"
+SECTION = translatable("graph kernels")
 NAMES = ("enable_graph_kernel", "graph_kernel_flags")
 def _nothing_fused() -> None:
     """Report that nothing is fused, if the user set an option for it."""
@@ -21,15 +22,16 @@ def _nothing_fused() -> None:
         if STORE.source(name)[0] != DEFAULT:
             report_idle_flags()
             level = STORE.get("graph_kernel_flags.opt_level")
-            why = "opt_level is 0" if level == 0 else "enable_graph_kernel is off and no opt_level is given"
-            effects.report(name, Outcome.applied(f"{why}: nothing is fused"))
+            effects.report(name, Outcome.applied("opt_level is 0: nothing is fused" if level == 0 else
+                                                 "enable_graph_kernel is off and no opt_level is given: nothing is fused"))
 
 
 def report_idle_flags() -> None:
     """Report each flag that is set and has no effect here; an error in strict mode."""
     for option in OPTIONS["graph_kernel_flags"].members.values():
         if option.idle and STORE.source(option.key)[0] != DEFAULT and STORE.get(option.key) != option.default:
-            effects.note(SECTION, f"--{option.name} has no effect here: {option.idle}")
+            text = translate("--{name} has no effect here: {reason}")
+            effects.note(SECTION, text.format(name=option.name, reason=translate(option.idle)))
             if effects.is_strict():
                 effects.report("graph_kernel_flags", Outcome.idle(f"--{option.name}: {option.idle}"))
 
@@ -57,20 +59,24 @@ def fused(flags: Flags, before: int, after: int, kernels: Sequence[tuple[str, Se
 
 
 def _describe_fusion(level: int, compiles: bool, before: int, after: int, generated: int, slower: int) -> str:
-    text = f"opt_level {level}: of {before} kernels {after} are left, {generated} of them generated"
+    text = translate("opt_level {level}: of {before} kernels {after} are left, {generated} of them generated")
     if not compiles:
-        text += ", because there is no working C++ compiler"
+        text += translate(", because there is no working C++ compiler")
     elif not generated and not slower:
-        text += ": nothing can be fused"
-    return text + (f"; {slower} groups stayed operators, which were faster" if slower else "")
+        text += translate(": nothing can be fused")
+    if slower:
+        text += translate("; {slower} groups stayed operators, which were faster")
+    return text.format(level=level, before=before, after=after, generated=generated, slower=slower)
 
 
 def report_level_kernels(settings: Settings, before: int, after: int) -> None:
     """Report a graph whose kernels the level chooses."""
     flags = settings.kernels
     assert flags is not None
-    how = "infer_boost" if settings.infer_boost else f"jit_level {settings.level}" if settings.level != "O0" else "the tuner"
-    _report(f"opt_level {flags.level}: of {before} kernels {after} are left after arithmetic; {how} chooses and measures generated ones")
+    how = "infer_boost" if settings.infer_boost else f"jit_level {settings.level}" if settings.level != "O0" else translate("the tuner")
+    text = translate(
+        "opt_level {level}: of {before} kernels {after} are left after arithmetic; {chooser} chooses and measures generated ones")
+    _report(text.format(level=flags.level, before=before, after=after, chooser=how))
 
 
 def _report(text: str) -> None:
@@ -87,17 +93,23 @@ def level(text: str) -> None:
 
 def boost(norms: int, folded: int, packed: int) -> None:
     """Report the effect of `infer_boost` on a graph: the number of batch norms, of folded ones, and of packed weights."""
-    parts = [f"{folded} of {norms} batch norms are folded into convolutions"] * bool(norms) + [f"{packed} weights are packed"] * bool(
-        packed
-    )
-    _both("infer_boost", Outcome.applied(" and ".join(parts) + "; new weights are seen" if folded or packed else
-                                         "values that depend only on weights are computed once, and again when a weight changes"))
+    if not folded and not packed:
+        _both("infer_boost", Outcome.applied("values that depend only on weights are computed once, and again when a weight changes"))
+        return
+    parts = [translate("{folded} of {norms} batch norms are folded into convolutions").format(folded=folded, norms=norms)] * bool(norms)
+    parts += [translate("{packed} weights are packed").format(packed=packed)] * bool(packed)
+    text = translate("{changes}; new weights are seen").format(changes=translate(" and ").join(parts))
+    _both("infer_boost", Outcome.applied(text))
 
 
 def not_boosted(why: str) -> None:
     """Why `infer_boost` left a graph as it is."""
     if not effects.has_outcome("infer_boost"):
-        _both("infer_boost", Outcome.applied(f"the graph runs as at O0: {why}"))
+        _both("infer_boost", Outcome.applied(_as_at_o0(why)))
+
+
+def _as_at_o0(why: str) -> str:
+    return translate("the graph runs as at O0: {reason}").format(reason=translate(why))
 
 
 def layout(settings: Settings, has_images: bool) -> None:
@@ -109,8 +121,8 @@ def layout(settings: Settings, has_images: bool) -> None:
     elif not has_images:
         return
     else:
-        tried, fastest = "channels last is tried and used where it is faster", "images stay in the order NCHW"
-        outcome = Outcome.applied(tried if settings.layout else fastest)
+        outcome = Outcome.applied("channels last is tried and used where it is faster" if settings.layout else
+                                  "images stay in the order NCHW")
     effects.report("disable_format_transform", outcome)
 
 
@@ -134,7 +146,7 @@ def compiling(settings: Settings, requested: Settings, why: str) -> None:
         _nothing_fused()
     elif settings.kernels is None:
         report_idle_flags()
-        _report_skipped(NAMES, Outcome.applied(f"nothing is fused: {why}"))
+        _report_skipped(NAMES, Outcome.applied(translate("nothing is fused: {reason}").format(reason=translate(why))))
     if requested.tuning is None:
         _nothing_tuned()
     elif settings.tuning is None:
@@ -144,17 +156,17 @@ def compiling(settings: Settings, requested: Settings, why: str) -> None:
     if requested.infer_boost and not settings.infer_boost:
         not_boosted(why)
     if settings.order:
-        text = "operators run layer by layer" if settings.order == "bfs" else "each branch runs to its end"
-        effects.report("exec_order", Outcome.applied(text))
+        effects.report("exec_order", Outcome.applied("operators run layer by layer" if settings.order == "bfs" else
+                                                     "each branch runs to its end"))
     elif requested.order:
         _report_skipped(("exec_order",), Outcome.no_effect(why))
     if requested.saves_memory and not settings.saves_memory:
         _report_skipped(("memory_optimize_level",), Outcome.no_effect(why))
     if settings.level != requested.level:
-        _report_skipped(("jit_level", "jit_config"), Outcome.applied(f"the graph runs as at O0: {why}"))
+        _report_skipped(("jit_level", "jit_config"), Outcome.applied(_as_at_o0(why)))
         _report_skipped(("disable_format_transform", "jit_compile"), Outcome.no_effect(why))
     elif settings.level == "O0" and not requested.infer_boost:
-        level("O0: each graph is a straight line of the kernels that PyNative calls")
+        level(translatable("O0: each graph is a straight line of the kernels that PyNative calls"))
         layout(settings, False)
     if settings.level == requested.level:
         _generated(settings)
@@ -172,7 +184,7 @@ def _generated(settings: Settings) -> None:
     if settings.generates is None:
         return
     if settings.level == "O0":
-        text = "graphs at O0 run existing kernels in any case; jit_level O1 compiles"
+        text = translatable("graphs at O0 run existing kernels in any case; jit_level O1 compiles")
         outcome = Outcome.no_effect(text) if settings.generates else Outcome.applied(text)
     elif settings.generates:
         outcome = Outcome.applied("kernels are compiled where they are faster than existing ones")
@@ -194,9 +206,10 @@ def _nothing_tuned() -> None:
 
 
 _SYNTAX = {
-    "STRICT": "STRICT: a call is one graph, or an error",
-    "COMPATIBLE": "COMPATIBLE: a call is one graph, or an error; containers and prints of values known at compile time are allowed",
-    "LAX": "LAX: a call that no graph can represent runs in parts",
+    "STRICT": translatable("STRICT: a call is one graph, or an error"),
+    "COMPATIBLE": translatable("COMPATIBLE: a call is one graph, or an error; containers and prints of values known at compile time are "
+                               "allowed"),
+    "LAX": translatable("LAX: a call that no graph can represent runs in parts"),
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from torchspore.base.columns import width
 from torchspore.base.text import format_bytes
 from torchspore.context import effects
 from torchspore.engine.devices import machine
@@ -11,6 +12,7 @@ from torchspore.engine.memory import limit, memory_owners
 from torchspore.engine.native import allocator
 from torchspore.engine.torch_internals import node_metadata
 from torchspore.graph.report import provenance
+from torchspore.language import translatable, translate
 
 
 class _Recording:
@@ -22,15 +24,16 @@ class _Recording:
 
 
 RECORDING = _Recording()
-_ROWS = (("parameter", allocator.PARAMETER), ("gradient", allocator.GRADIENT), ("activation", allocator.ACTIVATION),
-         ("optimizer state", allocator.STATE), ("workspace", allocator.WORKSPACE))
+_ROWS = ((translatable("parameter"), allocator.PARAMETER), (translatable("gradient"), allocator.GRADIENT),
+         (translatable("activation"), allocator.ACTIVATION), (translatable("optimizer state"), allocator.STATE),
+         (translatable("workspace"), allocator.WORKSPACE))
 
 
 def watch() -> None:
     """Count from now on, and print the peak at the end of `torchspore explain`."""
     effects.note("memory", _accelerators)
     if not limit.counting():
-        effects.note("memory", f"the memory of Tensors on the CPU is not counted: {allocator.why_not()}")
+        effects.note("memory", translate("the memory of Tensors on the CPU is not counted: {reason}").format(reason=allocator.why_not()))
         return
     RECORDING.is_on = True
     provenance.keep_all()
@@ -43,7 +46,8 @@ def _describe_total() -> str:
     figures = allocator.figures()
     if figures is None or not figures.peak:
         return ""
-    return f"at its peak the program held {format_bytes(figures.peak)} in Tensors and what operators work with on the CPU:"
+    text = translate("at its peak the program held {size} in Tensors and what operators work with on the CPU:")
+    return text.format(size=format_bytes(figures.peak))
 
 
 def _row(name: str, kind: int) -> Callable[[], str]:
@@ -54,14 +58,16 @@ def _row(name: str, kind: int) -> Callable[[], str]:
         if name == _ROWS[0][0]:
             memory_owners.settle()
             figures = allocator.figures() or figures
-        return f"{name:>17} {format_bytes(figures.peaks[kind]):>11} {figures.peaks[kind] / figures.peak:5.0%}"
+        label = translate(name)
+        return f"{' ' * (17 - width(label))}{label} {format_bytes(figures.peaks[kind]):>11} {figures.peaks[kind] / figures.peak:5.0%}"
 
     return row
 
 
 def _accelerators() -> str:
     peaks = machine.device_peaks()
-    return ", ".join(f"{name}: {format_bytes(most)} in Tensors at the peak" for name, most in peaks.items() if most)
+    text = translate("{device}: {size} in Tensors at the peak")
+    return translate(", ").join(text.format(device=name, size=format_bytes(most)) for name, most in peaks.items() if most)
 
 
 def phase_of(meta: Mapping[str, Any]) -> int:

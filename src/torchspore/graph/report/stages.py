@@ -14,6 +14,7 @@ import torch
 
 from torchspore.base import progress
 from torchspore.base.context_values import during
+from torchspore.language import translate
 
 Code = TypeVar("Code")
 
@@ -45,7 +46,8 @@ now: ContextVar[Recording | None] = ContextVar("torchspore_recording", default=N
 
 def keep(name: str, module: torch.fx.GraphModule) -> None:
     """Record the graph as it is after the step `name`, a word such as `precision`, for the running compilation."""
-    progress.note(lambda: f"rewrites a graph of {len(module.graph.nodes):,} nodes (after the step {name!r}).")
+    progress.note(lambda: translate("rewrites a graph of {count:,} nodes (after the step {name!r}).").format(
+        count=len(module.graph.nodes), name=name))
     recording = now.get()
     if recording is not None:
         recording.keep(name, module)
@@ -54,7 +56,7 @@ def keep(name: str, module: torch.fx.GraphModule) -> None:
 def began(capture: Any) -> None:
     """Report that the capture of a call begins; it has a `tracer`."""
     graph = capture.tracer.graph
-    progress.note(lambda: f"traces the program, {len(graph.nodes):,} nodes so far.")
+    progress.note(lambda: translate("traces the program, {count:,} nodes so far.").format(count=len(graph.nodes)))
     recording = now.get()
     if recording is not None:
         recording.began(capture)

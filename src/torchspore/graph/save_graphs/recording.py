@@ -15,6 +15,7 @@ from torchspore.graph.save_graphs import dot, ir, operator_times
 from torchspore.graph.save_graphs.compilation_record import Compilation, Stage
 from torchspore.graph.save_graphs.folder import Folder
 from torchspore.graph.save_graphs.snapshot import Inputs, Snapshot, Taker
+from torchspore.language import translate
 
 MAIN = ("bootstrap", "type_inference", "gradient", "control_flow", "optimize", "validate", "backend_pass", "task_emit", "execute")
 """The stages that every level writes, in their order; the names that they share with MindSpore mean the same there."""
@@ -145,14 +146,16 @@ class Recording:
 
     def _report_folder(self) -> None:
         if not self.folder.usable:
-            outcome = Outcome.no_effect(f"{self.folder.root} can't be written")
+            outcome = Outcome.no_effect(translate("{folder} can't be written").format(folder=self.folder.root))
             effects.report("save_graphs", outcome)
             effects.report("save_graphs_path", outcome)
             return
-        effects.report("save_graphs", Outcome.applied(f"level {self._level}: see {self.folder.root / 'index.html'}"))
-        effects.report("save_graphs_path", Outcome.applied(f"graphs are saved in {self.folder.root}"))
+        text = translate("level {level}: see {page}").format(level=self._level, page=self.folder.root / "index.html")
+        effects.report("save_graphs", Outcome.applied(text))
+        effects.report("save_graphs_path", Outcome.applied(translate("graphs are saved in {folder}").format(folder=self.folder.root)))
         compilation = self.compilation
         count = sum(stage.duplicate_of is None for stage in compilation.stages)
-        counts = f"{len(compilation.stages)} stages, {count} that differ, {self.folder.files} files in {self.folder.root}"
+        counts = translate("{stages} stages, {differing} that differ, {files} files in {folder}").format(
+            stages=len(compilation.stages), differing=count, files=self.folder.files, folder=self.folder.root)
         text = f"{compilation.line}: {compilation.name}: {counts}"
         effects.note("saved graphs", text)

@@ -12,6 +12,7 @@ from torchspore.context.store import STORE
 from torchspore.graph.report import provenance, stages
 from torchspore.graph.save_graphs.compilation_record import Compilation
 from torchspore.graph.settings import Settings
+from torchspore.language import translate
 
 keeper: Callable[[Compilation, list[tuple[str, str]]], None] | None = None
 """Who wants what is compiled: each compilation, with the text of its stages."""
@@ -20,7 +21,7 @@ _OFF = Outcome.no_effect("save_graphs is 0")
 
 def compiling(name: str, settings: Settings, keeps_lines: bool) -> AbstractContextManager[object]:
     """Wrap the compilation of a call of `name`: report long waits, let nodes record their sources, save the stages if requested."""
-    text = f"is being compiled at {settings.level}; this happens once for these shapes."
+    text = translate("is being compiled at {level}; this happens once for these shapes.").format(level=settings.level)
     with ExitStack() as around:
         if STORE.get("save_graphs") or keeper is not None:
             around.enter_context(_recorded(name, settings))

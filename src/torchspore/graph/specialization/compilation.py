@@ -10,6 +10,7 @@ from torchspore.base import event_log
 from torchspore.base.frames import user_line, warn
 from torchspore.base.garbage_collection import garbage_collection_paused
 from torchspore.base.interrupts import postponed
+from torchspore.base.text import with_hint
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
@@ -33,6 +34,7 @@ from torchspore.graph.specialization.graph_table import Entry, Table
 from torchspore.graph.specialization.number_inputs import NumberInputs
 from torchspore.graph.specialization.rebuild_reasons import rebuild_reason
 from torchspore.graph.splitter import splitter
+from torchspore.language import translate
 
 FEW = 16
 """A graph of fewer operators gains less than its look-up costs: inside a call that runs in parts such Cells run as PyNative."""
@@ -82,13 +84,16 @@ def capture(
 def _wasted(owner: Any, table: Table, is_split: bool) -> Refusal | None:
     """Why another capture is not worth its time, where the last ones were not. What is split over devices has no other way to run."""
     if table.keeps_changing():
-        refusal = Refusal(f"is called with something that keeps changing: {graph_table.WASTED} captures in a row served one call each")
+        reason = translate("is called with something that keeps changing: {count} captures in a row served one call each")
+        refusal = Refusal(reason.format(count=graph_table.WASTED))
         if not getattr(owner, "is_piece", False):
-            _warn(table, f"{refusal.line}: {name_of(owner)} {refusal.reason}.\n\nhint: {_what_changes(table)}")
+            text = translate("{line}: {name} {reason}.").format(line=refusal.line, name=name_of(owner), reason=refusal.reason)
+            _warn(table, with_hint(text, _what_changes(table)))
         return None if is_split else refusal
     if table.costs_more() and not is_split:
         served = sum(graph.runs for graph in table.recent)
-        refusal = Refusal(f"runs as PyNative: its last {len(table.recent)} captures served {served} calls, which costs more than it saves")
+        reason = translate("runs as PyNative: its last {count} captures served {calls} calls, which costs more than it saves")
+        refusal = Refusal(reason.format(count=len(table.recent), calls=served))
         refusal.as_pynative = True
         return refusal
     return None
@@ -104,8 +109,8 @@ def _what_changes(table: Table) -> str:
     """Return a hint for the reason that kept a Cell or function from using a graph again."""
     reads = [read for graph in table.recent for read in graph.changed()]
     if reads:
-        return f"the attribute {reads[-1].name!r} is another one at each call; make it a Tensor."
-    return "pass what changes as a Tensor, or keep shapes the same from call to call."
+        return translate("the attribute {name!r} is another one at each call; make it a Tensor").format(name=reads[-1].name)
+    return translate("pass what changes as a Tensor, or keep shapes the same from call to call")
 
 
 def _graph(
@@ -249,10 +254,10 @@ def _captured(
 
 def _report_capture(owner: Any, entry: Entry, graph: Graph, flat: list[TensorBase], why: str) -> None:
     """Report in `explain` and in the log what was captured, and why the graph is not the first one."""
-    text = (
-        f"{user_line()}: {name_of(owner)}({_shapes(flat)}): {graph.operators} operators, {len(graph.inputs)} inputs, "
-        f"{entry.settings.level}, ready in {graph.seconds:.2f} s{why and ', again because ' + why}"
-    )
+    text = (translate("{call}: {operators} operators, {inputs} inputs, {level}, ready in {seconds:.2f} s, again because {reason}") if why
+            else translate("{call}: {operators} operators, {inputs} inputs, {level}, ready in {seconds:.2f} s"))
+    text = text.format(call=f"{user_line()}: {name_of(owner)}({_shapes(flat)})", operators=graph.operators, inputs=len(graph.inputs),
+                       level=entry.settings.level, seconds=graph.seconds, reason=why)
     effects.note("graphs", text)
     event_log.event("again" if why else "capture", text)
 

@@ -11,11 +11,13 @@ from torchspore.base import progress
 from torchspore.base.frames import line_prefix
 from torchspore.engine.functional.half_precision import HALVES, is_fast
 from torchspore.engine.tensors import tree
+from torchspore.language import translate
 
 
 def waiting(nodes: Callable[[], Iterable[Node]], operators: int) -> AbstractContextManager[None]:
     """Print that a graph of `operators` operators runs for the first time, if the block takes long. `nodes` returns all nodes."""
-    return progress.waiting(f"{line_prefix()}a graph of {operators:,} operators", lambda: f"runs for the first time{_slowness(nodes())}.")
+    subject = line_prefix() + translate("a graph of {count:,} operators").format(count=operators)
+    return progress.waiting(subject, lambda: translate("runs for the first time{slowness}.").format(slowness=_slowness(nodes())))
 
 
 def _slowness(nodes: Iterable[Node]) -> str:
@@ -28,5 +30,6 @@ def _slowness(nodes: Iterable[Node]) -> str:
     slow = {dtype: count for dtype, count in counts.items() if not is_fast(dtype)}
     if not slow:
         return ""
-    each = " and ".join(f"{count:,} results are {str(dtype).removeprefix('torch.')}" for dtype, count in slow.items())
-    return f"; {each}, which is slow on this CPU"
+    text = translate("{count:,} results are {dtype}")
+    each = translate(" and ").join(text.format(count=count, dtype=str(dtype).removeprefix("torch.")) for dtype, count in slow.items())
+    return translate("; {results}, which is slow on this CPU").format(results=each)

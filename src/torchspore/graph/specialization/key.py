@@ -15,6 +15,7 @@ from torchspore.graph.capture.dynamic_shapes import Axes
 from torchspore.graph.capture.ownership import is_identified_by_identity
 from torchspore.graph.capture.snapshot import Node, Object, Unwatchable, Walk, is_settled
 from torchspore.graph.refusal import Kind, Refusal
+from torchspore.language import translate
 
 _NO_AXES: dict[int, Axes] = {}
 _PLAIN = (int, float, complex, str, bytes, bool, type(None))
@@ -41,12 +42,12 @@ def signature(value: Any, flat: list[TensorBase], numbers: list[Any], axes: dict
         return (kind, *[(_of_key(key), signature(item, flat, numbers, axes)) for key, item in value.items()])
     if isinstance(value, tuple):
         if getattr(value, "__dict__", None):
-            raise Refusal(f"receives an argument of type {kind.__name__}, which has attributes")
+            raise Refusal(translate("receives an argument of type {kind}, which has attributes").format(kind=kind.__name__))
         return (kind, *[signature(item, flat, numbers, axes) for item in value])
     if isinstance(value, Composite):
         return (kind, value.fixed(), *[signature(part, flat, numbers, axes) for part in value.parts()])
     if isinstance(value, (np.ndarray, list, dict, set)):
-        raise Refusal(f"receives an argument of type {kind.__name__}", kind=Kind.ARGUMENT)
+        raise Refusal(translate("receives an argument of type {kind}").format(kind=kind.__name__), kind=Kind.ARGUMENT)
     if is_settled(value) or is_identified_by_identity(value):
         return (kind, value)
     if getattr(kind, "__dataclass_params__", None) is not None and kind.__dataclass_params__.frozen:
@@ -70,7 +71,7 @@ class Argument:
         kind: Any = type(value)
         self._is_itself = kind.__eq__ is object.__eq__
         if kind.__hash__ is None:
-            raise Refusal(f"receives an argument of type {kind.__name__}", kind=Kind.ARGUMENT)
+            raise Refusal(translate("receives an argument of type {kind}").format(kind=kind.__name__), kind=Kind.ARGUMENT)
         self._hash = id(value) if self._is_itself else hash(kind)
 
     def keep(self) -> None:

@@ -12,6 +12,7 @@ from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.graph.capture.state import MISSING
 from torchspore.graph.specialization.compiled_graph import Graph
 from torchspore.graph.specialization.graph_table import Entry, Table
+from torchspore.language import translate
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _LONGEST = 40
@@ -24,7 +25,7 @@ def rebuild_reason(entry: Entry, table: Table) -> str:
     """Return what differs from the graphs that a table has; empty where it has none."""
     if entry.graphs:
         reasons = list(dict.fromkeys(_failed_guards(entry.graphs[0])))
-        return "; ".join(reasons[:_MOST]) or "a variable or a Parameter changed"
+        return translate("; ").join(reasons[:_MOST]) or translate("a variable or a Parameter changed")
     others = [(key, other) for key, other in table.items() if other is not entry and other.graphs]
     if not others:
         return ""
@@ -35,20 +36,20 @@ def rebuild_reason(entry: Entry, table: Table) -> str:
 def _failed_guards(graph: Graph) -> Iterator[str]:
     for read in graph.reads():
         if not read.holds():
-            kind = "attribute" if read.is_attribute else "variable"
-            yield f"the {kind} {read.name!r} changed{_from_to(_value(read.value), _value(read.now()))}"
+            thing = translate("the attribute {name!r}") if read.is_attribute else translate("the variable {name!r}")
+            yield _changed(thing.format(name=read.name), _value(read.value), _value(read.now()))
     for name, before, now in graph.changed_inputs():
-        tensor = f"the Tensor {name!r}" if name else "a Tensor"
+        tensor = translate("the Tensor {name!r}").format(name=name) if name else translate("a Tensor")
         shown = _tensor(*before), _tensor(*now)
-        yield f"{tensor} changed{_from_to(*shown)}" if shown[0] != shown[1] else f"{tensor} has other strides or another device"
+        yield _changed(tensor, *shown) if shown[0] != shown[1] else _moved(tensor)
     for read in graph.rebound():
-        yield f"{read.name!r} names another Tensor"
+        yield translate("{name!r} names another Tensor").format(name=read.name)
 
 
 def _value(value: Any) -> str:
     """Return a value in a few characters; empty if it has no short text that stays the same."""
     if value is MISSING:
-        return "nothing"
+        return translate("nothing")
     if isinstance(value, TensorBase):
         return _tensor(value._t.shape, value._t.dtype)
     if isinstance(value, type):
@@ -62,8 +63,14 @@ def _tensor(shape: Any, dtype: Any) -> str:
     return f"{FROM_TORCH[dtype]}{list(shape)}"
 
 
-def _from_to(before: str, now: str) -> str:
-    return f" from {before} to {now}" if before and now and before != now else ""
+def _changed(thing: str, before: str, now: str) -> str:
+    """Return a sentence about a change, with both values if they are short and differ."""
+    text = translate("{thing} changed from {before} to {now}") if before and now and before != now else translate("{thing} changed")
+    return text.format(thing=thing, before=before, now=now)
+
+
+def _moved(tensor: str) -> str:
+    return translate("{tensor} has other strides or another device").format(tensor=tensor)
 
 
 def _form_difference(form: Any, other: Any) -> str:
@@ -73,28 +80,28 @@ def _form_difference(form: Any, other: Any) -> str:
         return _argument_difference(other[1], arguments)
     for (name, value), (_, before) in zip(options, other[2]):
         if value != before:
-            return f"the option {name} changed{_from_to(_value(before), _value(value))}"
+            return _changed(translate("the option {name}").format(name=name), _value(before), _value(value))
     if other[3] != settings:
         return _settings_difference(other[3], settings)
     if other[4] != era:
-        return "how Cells are called changed (hooks, to_float)"
-    return "a gradient is taken around it" if recorded and not other[5] else ""
+        return translate("how Cells are called changed (hooks, to_float)")
+    return translate("a gradient is taken around it") if recorded and not other[5] else ""
 
 
 def _settings_difference(before: Any, now: Any) -> str:
     for field in dataclasses.fields(now):
         old, new = getattr(before, field.name), getattr(now, field.name)
         if old != new:
-            return f"the compile option {field.name} changed{_from_to(_value(old), _value(new))}"
-    return "the compile options changed"
+            return _changed(translate("the compile option {name}").format(name=field.name), _value(old), _value(new))
+    return translate("the compile options changed")
 
 
 def _number_difference(key: Any, other: Any) -> str:
     """Return the difference between two keys of one form: (form, which numbers are inputs, the values of the others)."""
     for value, before in zip(key[2:], other[2:]):
         if type(value) is not type(before) or value != before:
-            return f"a number among the arguments changed{_from_to(_value(before), _value(value))}"
-    return "a number among the arguments changes and became an input of the graph"
+            return _changed(translate("a number among the arguments"), _value(before), _value(value))
+    return translate("a number among the arguments changes and became an input of the graph")
 
 
 def _argument_difference(before: Any, now: Any) -> str:
@@ -102,23 +109,22 @@ def _argument_difference(before: Any, now: Any) -> str:
     (old, old_keywords), (new, new_keywords) = before, now
     for number, (first, other) in enumerate(zip(old[1:], new[1:]), 1):
         if not _are_equal(first, other):
-            return _one_argument(f"argument {number}", first, other)
+            return _one_argument(translate("argument {name}").format(name=number), first, other)
     if len(old) != len(new):
-        return f"the number of arguments changed from {len(old) - 1} to {len(new) - 1}"
+        return _changed(translate("the number of arguments"), str(len(old) - 1), str(len(new) - 1))
     named, named_before = dict((new_keywords or (dict,))[1:]), dict((old_keywords or (dict,))[1:])
     for name in (*named, *named_before):
         if name not in named or name not in named_before:
-            return f"the keyword arguments changed from ({', '.join(map(str, named_before))}) to ({', '.join(map(str, named))})"
+            before_and_now = (f"({', '.join(map(str, names))})" for names in (named_before, named))
+            return _changed(translate("the keyword arguments"), *before_and_now)
         if not _are_equal(named[name], named_before[name]):
-            return _one_argument(f"argument {name!r}", named_before[name], named[name])
-    return "the shapes, dtypes or values of the arguments are others"
+            return _one_argument(translate("argument {name}").format(name=repr(name)), named_before[name], named[name])
+    return translate("the shapes, dtypes or values of the arguments are others")
 
 
-def _one_argument(what: str, before: Any, now: Any) -> str:
+def _one_argument(argument: str, before: Any, now: Any) -> str:
     old, new = _signature(before), _signature(now)
-    if old and old == new:
-        return f"{what}, {new}, has other strides or another device"
-    return f"{what} changed{_from_to(old, new)}"
+    return _moved(f"{argument}, {new},") if old and old == new else _changed(argument, old, new)
 
 
 def _signature(form: Any) -> str:

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from torchspore.base.text import message, with_hint
 from torchspore.context.store import STORE
 from torchspore.distributed.shard import split_records, strategy_calls
 from torchspore.engine.execution import thread_state
@@ -16,6 +17,7 @@ from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.tensor import TensorBase, frame, is_recording
 from torchspore.errors import NameRefused
 from torchspore.graph import breaks, dispatch, forward_cache
+from torchspore.language import translate
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.recompute import check_options
 from torchspore.mindspore.common.tensor import Tensor
@@ -57,6 +59,11 @@ def _is_number_for(parameter: Any, value: Any) -> bool:
     return parameter.size == 1 and (type(value) is int or (type(value) is float and parameter.is_floating_point()))
 
 
+def _name_exists(cell: Cell, name: str) -> NameRefused:
+    text = translate("{cell}.{name} exists already.").format(cell=type(cell).__name__, name=name)
+    return NameRefused(with_hint(text, translate("give the Cell another name")))
+
+
 class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
     """The base of networks and layers: define `construct`, and assign Parameters and Cells to attributes.
 
@@ -87,9 +94,8 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
             if members is not None and name in members:
                 return members[name]
         if "_params" not in state and name in ("_params", "_cells", "training", "_hooks_"):
-            raise AttributeError(
-                f"{type(self).__name__}: attributes are read before super().__init__() was called.\n\nhint: call super().__init__() first."
-            )
+            text = translate("{cell}: attributes are read before super().__init__() was called.").format(cell=type(self).__name__)
+            raise AttributeError(with_hint(text, translate("call super().__init__() first")))
         if name == "cast":                               # Cells had the operator until MindSpore 2.2
             from torchspore.mindspore.ops import Cast
 
@@ -162,18 +168,17 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
 
     def _owner_(self, name: str) -> dict[str, Any]:
         if "_params" not in self.__dict__:
-            raise AttributeError(
-                f"{type(self).__name__}.{name} is set before super().__init__() was called."
-                "\n\nhint: call super().__init__() first in __init__."
-            )
+            text = translate("{cell}.{name} is set before super().__init__() was called.").format(cell=type(self).__name__, name=name)
+            raise AttributeError(with_hint(text, translate("call super().__init__() first in __init__")))
         return self.__dict__
 
     def _insert_cell_(self, name: str, cell: Cell) -> None:
         state = self._owner_(name)
         if name in state["_params"]:
-            raise ValueError(f"{type(self).__name__}.{name} is a Parameter already.\n\nhint: give the Cell another name.")
+            text = translate("{cell}.{name} is a Parameter already.").format(cell=type(self).__name__, name=name)
+            raise ValueError(with_hint(text, translate("give the Cell another name")))
         if name not in state["_cells"] and _is_taken(type(self), name):
-            raise NameRefused(f"{type(self).__name__}.{name} exists already.\n\nhint: give the Cell another name.")
+            raise _name_exists(self, name)
         state.pop(name, None)
         if state["_auto_prefix"]:
             cell.update_parameters_name(name + ".")
@@ -200,10 +205,8 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
         elif value is None:
             parameters[name] = None
         else:
-            raise TypeError(
-                f"{type(self).__name__}.{name}: expected a Parameter, a Tensor or None in place of the Parameter there, got "
-                f"{type(value).__name__}."
-            )
+            text = translate("{cell}.{name}: expected a Parameter, a Tensor or None in place of the Parameter there, got {kind}.")
+            raise TypeError(text.format(cell=type(self).__name__, name=name, kind=type(value).__name__))
 
     def insert_param_to_cell(self, param_name: str, param: Parameter | None, check_name_contain_dot: bool = True) -> None:
         """Make `param` a Parameter of this Cell with the name `param_name`.
@@ -237,7 +240,7 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
         if not isinstance(child_cell, (Cell, type(None))):
             raise TypeError(f"insert_child_to_cell({child_name!r}): expected a Cell, got {type(child_cell).__name__}.")
         if child_name not in self._cells and hasattr(self, child_name):
-            raise NameRefused(f"{type(self).__name__}.{child_name} exists already.\n\nhint: give the Cell another name.")
+            raise _name_exists(self, child_name)
         self._cells[child_name] = child_cell
         self._changed_()
 
@@ -245,9 +248,9 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
 
     def construct(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the result of this Cell; each network defines its own `construct`."""
-        raise AttributeError(
-            f"{type(self).__name__}: expected a method named construct.\n\nhint: define construct(self, x) on {type(self).__name__}."
-        )
+        name = type(self).__name__
+        hint = translate("define construct(self, x) on {cell}").format(cell=name)
+        raise AttributeError(message(name, translate("a method named construct"), hint=hint))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         enters_graph = STORE.graph_mode

@@ -10,6 +10,7 @@ import numpy as np
 from torchspore.base import bfloat16, checkpoint_file, files
 from torchspore.base.checkpoint_file import TEXT, Entry
 from torchspore.base.text import message, short
+from torchspore.language import translatable, translate
 from torchspore.mindspore.train import sharded_conversion, sharded_files, torch_layers, torch_names
 from torchspore.mindspore.train.torch_names import Converted, Plan
 from torchspore.observe import tensor_files
@@ -27,6 +28,10 @@ class Difference(NamedTuple):
     second: str
 
 
+FITS, NONE = translatable("fits"), translatable("none")
+"""The states of a checksum."""
+
+
 def read(name: str) -> tuple[list[Entry], str]:
     """Read the parameters of a file of any kind, and the state of its checksum.
 
@@ -34,14 +39,15 @@ def read(name: str) -> tuple[list[Entry], str]:
     """
     path, kind = Path(name).expanduser(), _kind(name, _KINDS)
     if not (path.is_dir() if kind == "dcp" else path.is_file()):
-        raise ValueError(message(name, f"a {'folder' if kind == 'dcp' else 'file'} that exists: {path.absolute()}"))
+        expected = translate("a folder that exists: {path}") if kind == "dcp" else translate("a file that exists: {path}")
+        raise ValueError(message(name, expected.format(path=path.absolute())))
     if kind == "dcp":
-        return list(sharded_files.entries(path)), "fits"
+        return list(sharded_files.entries(path)), FITS
     if kind == "ckpt":
         entries, is_checked = checkpoint_file.read(path)
-        return entries, "fits" if is_checked else "none"
+        return entries, FITS if is_checked else NONE
     stored = tensor_files.read(path) if kind == "safetensors" else tensor_files.read_torch(path)
-    return [Entry(*item) for item in stored], "none"
+    return [Entry(*item) for item in stored], NONE
 
 
 def describe(entry: Entry) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from torchspore.distributed.parallel import optimizer_shards, settings
 from torchspore.distributed.shard import gather
 from torchspore.engine.split_layouts.sharded_layout import sharded_layout_of
 from torchspore.engine.tensors.tensor import raw, wrap
+from torchspore.language import translate
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common import remote_parameters, server_session
 from torchspore.mindspore.common.parameter import Parameter
@@ -113,7 +114,8 @@ def _save(
             raise ValueError(message(f"save_checkpoint(enc_key=..., format={format!r})", "format='ckpt': only these files are encrypted"))
     path = Path(ckpt_file_name if ckpt_file_name.endswith("." + format) else f"{ckpt_file_name}.{format}").expanduser().absolute()
     if not path.parent.is_dir():
-        raise FileNotFoundError(message(f"save_checkpoint({ckpt_file_name!r})", f"a folder that exists: {path.parent}"))
+        expected = translate("a folder that exists: {path}").format(path=path.parent)
+        raise FileNotFoundError(message(f"save_checkpoint({ckpt_file_name!r})", expected))
     if format == sharded_files.FORMAT:
         description = f"save_checkpoint({ckpt_file_name!r}, async_save={async_save!r}, format={format!r})"
         sharded_files.save(path, _selected(save_obj, append_dict, choice_func), bool(async_save), then, description)
@@ -314,14 +316,16 @@ def _warn_missing(name: str, net: Cell, missing: list[str], unused: list[str]) -
         return
     count = len(list(net.parameters_and_names()))
     shown = ", ".join(repr(parameter_name) for parameter_name in missing[:3]) + (", .." if len(missing) > 3 else "")
-    num_present = "none" if len(missing) == count else f"{count - len(missing)}"
-    hint = f"the file has {unused[0]!r} among others; rename them, or load another file" if unused else "the file may be truncated"
-    _warn(f"load_checkpoint({name!r}, net): {num_present} of the net's {count} parameters are in the file; {shown} keep their values", hint)
+    num_present = translate("none") if len(missing) == count else f"{count - len(missing)}"
+    hint = (translate("the file has {name!r} among others; rename them, or load another file").format(name=unused[0]) if unused
+            else translate("the file may be truncated"))
+    text = translate("load_checkpoint({file!r}, net): {present} of the net's {count} parameters are in the file; {names} keep their values")
+    _warn(text.format(file=name, present=num_present, count=count, names=shown), hint)
 
 
 def _warn(text: str, hint: str) -> None:
     """Warn at the user's line."""
-    warn(with_hint(f"{text}.", hint), "load_checkpoint")
+    warn(with_hint(text + translate("."), hint), "load_checkpoint")
 
 
 def _check_load(name: Any, format: str, secret: tuple[Any, Any]) -> Path:
@@ -332,16 +336,20 @@ def _check_load(name: Any, format: str, secret: tuple[Any, Any]) -> Path:
     if format not in _FORMATS:
         raise ValueError(message(f"load_checkpoint(format={short(format)})", list_choices(_FORMATS)))
     if not name.endswith("." + format):
-        hint = "write format='safetensors'" if name.endswith(".safetensors") else f"the file's name must end with .{format}"
-        raise ValueError(message(f"load_checkpoint({name!r}, format={format!r})", f"a file name that ends with .{format}", hint=hint))
+        hint = (translate("write {word}").format(word="format='safetensors'") if name.endswith(".safetensors") else
+                translate("the file's name must end with .{format}").format(format=format))
+        expected = translate("a file name that ends with .{format}").format(format=format)
+        raise ValueError(message(f"load_checkpoint({name!r}, format={format!r})", expected, hint=hint))
     path = Path(name).expanduser().absolute()
     is_of_kind = path.is_dir() if format == sharded_files.FORMAT else path.is_file()
     if path.exists() and not is_of_kind:
-        kind = "folder" if format == sharded_files.FORMAT else "plain file"
-        raise ValueError(message(f"load_checkpoint({name!r})", f"a {kind}, which {path} is not"))
+        expected = (translate("a folder, which {path} is not") if format == sharded_files.FORMAT else
+                    translate("a plain file, which {path} is not"))
+        raise ValueError(message(f"load_checkpoint({name!r})", expected.format(path=path)))
     if not is_of_kind:
         near = closest(path.name, [other.name for other in path.parent.glob(f"*.{format}")]) if path.parent.is_dir() else None
-        raise ValueError(message(f"load_checkpoint({name!r})", f"a file that exists: {path}", hint=f"there is {near!r}" if near else None))
+        hint = translate("there is {near!r}").format(near=near) if near else None
+        raise ValueError(message(f"load_checkpoint({name!r})", translate("a file that exists: {path}").format(path=path), hint=hint))
     return path
 
 
@@ -453,7 +461,8 @@ def _check_fits(parameter: Parameter, value: Any, strict: bool) -> None:
     current, required = str(value.dtype), str(parameter.dtype)
     is_convertible = {current, required} <= _FLOATS or {current, required} <= _INTEGERS
     if current != required and (strict or not is_convertible):
-        raise RuntimeError(message(f"{subject} has the type {current} in the checkpoint", f"{required}, as in the net"))
+        text = translate("{parameter} has the type {dtype} in the checkpoint").format(parameter=subject, dtype=current)
+        raise RuntimeError(message(text, translate("{expected}, as in the net").format(expected=required)))
     share = parameter.__dict__.get(optimizer_shards.MARK)
     cut = sharded_layout_of(parameter)
     full_shape = share.full_shape if share is not None else cut.shape if cut is not None else tuple(parameter.shape)
@@ -461,7 +470,6 @@ def _check_fits(parameter: Parameter, value: Any, strict: bool) -> None:
         full_shape = tuple(parameter.shape)                      # a part that was saved without gathering
     shapes = tuple(value.shape), full_shape
     if shapes[0] != shapes[1] and shapes != ((1,), ()):
-        hint = "the net is built with other sizes than the one that was saved"
-        raise RuntimeError(
-            message(f"{subject} has the shape {list(shapes[0])} in the checkpoint", f"{list(shapes[1])}, as in the net", hint=hint)
-        )
+        hint = translate("the net is built with other sizes than the one that was saved")
+        text = translate("{parameter} has the shape {shape} in the checkpoint").format(parameter=subject, shape=list(shapes[0]))
+        raise RuntimeError(message(text, translate("{expected}, as in the net").format(expected=list(shapes[1])), hint=hint))

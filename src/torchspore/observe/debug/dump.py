@@ -32,12 +32,13 @@ from torchspore.engine.torch_internals.torch_private import (
     outside_of_transforms,
     without_modes,
 )
+from torchspore.language import translatable, translate
 from torchspore.observe.debug import dump_settings
 from torchspore.observe.debug.dump_files import DumpedValue, Record, Writer
 from torchspore.observe.debug.dump_settings import Settings
 from torchspore.observe.debug.unmatched_names import Missing
 
-SECTION = "dump"
+SECTION = translatable("dump")
 _NONE = Outcome.applied("nothing is dumped")
 _settings: dict[str, Settings] = {}
 """The settings by their origin: 'environment', 'enable_dump' or 'exception_dump'."""
@@ -62,7 +63,8 @@ def switch(is_on: bool) -> Outcome:
     if not is_on:
         return _NONE
     if "environment" in _settings:
-        return Outcome.applied(f"what {dump_settings.VARIABLES[0]} asks for is written to {_settings['environment'].path}")
+        return Outcome.applied(translate("what {variable} asks for is written to {folder}").format(
+            variable=dump_settings.VARIABLES[0], folder=_settings["environment"].path))
     return Outcome.applied(_describe(_settings["enable_dump"]))
 
 
@@ -73,7 +75,7 @@ def select_folder(path: str) -> Outcome:
             if who in _settings:
                 _settings[who] = dataclasses.replace(_settings[who], path=os.path.abspath(path))
         _apply()
-        return Outcome.applied(f"dumps go to {os.path.abspath(path)}")
+        return Outcome.applied(translate("dumps go to {folder}").format(folder=os.path.abspath(path)))
     return Outcome.applied("enable_dump and exception_dump write there")
 
 
@@ -88,8 +90,9 @@ def on_exception(level: str) -> Outcome:
     _apply()
     if level not in ("1", "2"):
         return Outcome.applied("nothing is written where an operator fails")
-    what = "inputs" if level == "2" else "inputs, and what outputs there are,"
-    return Outcome.applied(f"the {what} of an operator that fails go to {_settings['exception_dump'].path}; graphs run at O0")
+    text = (translate("the inputs of an operator that fails go to {folder}; graphs run at O0") if level == "2" else
+            translate("the inputs, and what outputs there are, of an operator that fails go to {folder}; graphs run at O0"))
+    return Outcome.applied(text.format(folder=_settings["exception_dump"].path))
 
 
 def from_environment() -> None:
@@ -104,21 +107,22 @@ def from_environment() -> None:
         raise ValueError(f"{variable}={error}") from None
     _settings["environment"] = settings
     for line in settings.idle:
-        effects.note(SECTION, f"has no effect here: {line}")
+        effects.note(SECTION, translate("has no effect here: {line}").format(line=line))
     effects.note(SECTION, f"{variable}={path}: {_describe(settings)}")
     _apply()
 
 
 def _describe(settings: Settings) -> str:
     if settings.overflows:
-        what = "operators that make NaN or infinity"
+        content = translate("operators that make NaN or infinity")
     elif settings.failures and not settings.everything:
-        what = f"{settings.failures} of operators that fail"
+        content = translate("{values} of operators that fail").format(values=settings.failures)
     else:
-        sides = " and ".join(name for name, is_enabled in (("inputs", settings.inputs), ("outputs", settings.outputs)) if is_enabled)
-        what = f"{sides} of operators, as " + " and ".join(
-            name for name, is_enabled in (("tensors", settings.tensors), ("statistics", settings.statistics)) if is_enabled)
-    return f"{what} are written to {settings.path}; graphs run at O0"
+        sides = ((translate("inputs"), settings.inputs), (translate("outputs"), settings.outputs))
+        forms = ((translate("tensors"), settings.tensors), (translate("statistics"), settings.statistics))
+        names = [translate(" and ").join(name for name, is_enabled in group if is_enabled) for group in (sides, forms)]
+        content = translate("{values} of operators, as {forms}").format(values=names[0], forms=names[1])
+    return translate("{content} are written to {folder}; graphs run at O0").format(content=content, folder=settings.path)
 
 
 def _apply() -> None:

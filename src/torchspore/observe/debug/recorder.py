@@ -20,6 +20,7 @@ from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.engine import process
 from torchspore.engine.devices import device
+from torchspore.language import translate
 from torchspore.observe.debug import black_box as boxes
 from torchspore.observe.debug import live_objects, native, recent_graphs, recorded_steps
 
@@ -58,16 +59,19 @@ def limit(seconds: int) -> Outcome:
         boxes.need(_facts, _on_request).limit(seconds)
     except OSError as error:
         return _no_watcher(error)
-    return Outcome.applied(f"the program ends if an operator or a step of its data takes more than {seconds} s" + _by_marks())
+    text = translate("the program ends if an operator or a step of its data takes more than {seconds} s")
+    return Outcome.applied(text.format(seconds=seconds) + _by_marks())
 
 
 def _no_watcher(error: OSError) -> Outcome:
-    return Outcome.no_effect(f"the process that watches can't be started ({error.strerror or error})")
+    text = translate("the process that watches can't be started ({reason})")
+    return Outcome.no_effect(text.format(reason=error.strerror or error))
 
 
 def _by_marks() -> str:
     reason = native.why_not()
-    return f"; operators of the front end alone are watched, not those in graphs and gradients ({reason})" if reason else ""
+    text = translate("; operators of the front end alone are watched, not those in graphs and gradients ({reason})")
+    return text.format(reason=reason) if reason else ""
 
 
 def configure(path: str) -> Outcome:
@@ -76,7 +80,7 @@ def configure(path: str) -> Outcome:
     if not enable or is_off:
         _off()
         shares = STORE.get("env_config_path.sys.mem_reuse")
-        off = Outcome.applied("nothing is recorded" + ("" if shares else "; each value of a graph keeps its own memory"))
+        off = Outcome.applied("nothing is recorded" if shares else "nothing is recorded; each value of a graph keeps its own memory")
         for name in _MEMBERS:
             effects.report(_RDR + name, off)
         return off
@@ -85,8 +89,9 @@ def configure(path: str) -> Outcome:
     except OSError as error:
         return _no_watcher(error)
     _keep_steps(every)
-    when = "after a fault" if mode == 1 else "after a fault and at the end"
-    outcome = Outcome.applied(f"{when} a record is written to {folder()}" + _by_marks())
+    text = (translate("after a fault a record is written to {folder}") if mode == 1 else
+            translate("after a fault and at the end a record is written to {folder}"))
+    outcome = Outcome.applied(text.format(folder=folder()) + _by_marks())
     for name in _MEMBERS:
         effects.report(_RDR + name, outcome)
     return outcome

@@ -15,6 +15,7 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.engine.memory import offload as moving
 from torchspore.graph.settings import Settings
+from torchspore.language import translatable, translate
 
 _NAME = "memory_optimize_level"
 _peaks: list[tuple[int, int, int, float]] = []
@@ -57,9 +58,9 @@ def offload_values(module: torch.fx.GraphModule, settings: Settings) -> torch.fx
             "values move between operators that run one by one, and jit_level O1 and O2, infer_boost and tuning compile them",
         )
     elif not settings.reuses_memory:
-        _report_not_offloaded(is_program_wide, "sys.mem_reuse is off: every value keeps its memory")
+        _report_not_offloaded(is_program_wide, translatable("sys.mem_reuse is off: every value keeps its memory"))
     elif not lifetimes.has_known_sizes(module):
-        _note_graph(is_program_wide, " moves nothing, for lengths are open")
+        _note_graph(is_program_wide, translate(" moves nothing, for lengths are open"))
     else:
         before = lifetimes.peak(module)
         early_updates.move_updates_early(module)
@@ -70,7 +71,7 @@ def offload_values(module: torch.fx.GraphModule, settings: Settings) -> torch.fx
             if count:
                 _report_offload(is_program_wide, before, after, count, size)
             elif not is_program_wide:
-                _note_graph(is_program_wide, " moves nothing: each of its values is in use at the peak")
+                _note_graph(is_program_wide, translate(" moves nothing: each of its values is in use at the peak"))
         if settings.offloads_state:
             offload.put_away_states(module)
     return module
@@ -81,8 +82,8 @@ def _note_graph(is_program_wide: bool, text: str) -> None:
 
 
 def _report_offload(is_program_wide: bool, before: int, after: int, count: int, size: int) -> None:
-    moved = f"{count} of them move out, {format_bytes(size)} a call"
-    text = f"values of a graph use {format_bytes(after)} at most instead of {format_bytes(before)}; {moved}"
+    text = translate("values of a graph use {after} at most instead of {before}; {count} of them move out, {size} a call").format(
+        after=format_bytes(after), before=format_bytes(before), count=count, size=format_bytes(size))
     _note_graph(is_program_wide, f": {text}")
     event_log.event("memory", text)
     if is_program_wide:
@@ -95,11 +96,12 @@ def _report_not_offloaded(is_program_wide: bool, reason: str) -> None:
     if is_program_wide:
         effects.report("memory_offload", Outcome.no_effect(reason))
     else:
-        _note_graph(is_program_wide, f" moves nothing: {reason}")
+        _note_graph(is_program_wide, translate(" moves nothing: {reason}").format(reason=translate(reason)))
 
 
 def _report_recomputation(before: int, after: int, count: int, share: float) -> None:
-    text = f"values of a graph use {format_bytes(after)} at most{_compare_peaks(before, after)}{_describe_recomputed(count, share)}"
+    text = translate("values of a graph use {size} at most{comparison}{recomputed}").format(
+        size=format_bytes(after), comparison=_compare_peaks(before, after), recomputed=_describe_recomputed(count, share))
     effects.note("memory of graphs", f"{user_line()}: O1: {text}")
     event_log.event("memory", f"O1: {text}")
     if not effects.has_outcome(_NAME):
@@ -112,13 +114,17 @@ def _summarize_graphs() -> str:
     """Return the result of O1 over all graphs. Their peaks do not coincide, so the largest one counts, not their sum."""
     before, after, count, share = max(_peaks)
     smaller = sum(now < then for then, now, *_ in _peaks)
-    largest = f"the largest uses {format_bytes(after)} at most{_compare_peaks(before, after)}{_describe_recomputed(count, share)}"
-    return f"O1: values of {smaller} of {len(_peaks)} graphs use less memory; {largest}"
+    text = translate("O1: values of {smaller} of {count} graphs use less memory; the largest uses {size} at most{comparison}{recomputed}")
+    return text.format(smaller=smaller, count=len(_peaks), size=format_bytes(after), comparison=_compare_peaks(before, after),
+                       recomputed=_describe_recomputed(count, share))
 
 
 def _compare_peaks(before: int, after: int) -> str:
-    return ", as before" if format_bytes(after) == format_bytes(before) else f" instead of {format_bytes(before)}"
+    if format_bytes(after) == format_bytes(before):
+        return translate(", as before")
+    return translate(" instead of {size}").format(size=format_bytes(before))
 
 
 def _describe_recomputed(count: int, share: float) -> str:
-    return f"; {count} operators run again in the backward half, about {share:.0%} more arithmetic" if count else ""
+    text = translate("; {count} operators run again in the backward half, about {share:.0%} more arithmetic")
+    return text.format(count=count, share=share) if count else ""

@@ -13,6 +13,7 @@ from torchspore.engine.torch_internals.torch_private import is_operator
 from torchspore.graph.fx.modules import transform_inner
 from torchspore.graph.passes.precision.casts import CAST
 from torchspore.graph.settings import Settings
+from torchspore.language import translate
 
 _DTYPE_NAMES = {torch.float16: "float16", torch.bfloat16: "bfloat16", torch.float32: "float32", torch.float64: "float64"}
 
@@ -38,8 +39,11 @@ def count_dtypes(module: torch.fx.GraphModule) -> Counter[str]:
 
 def report_casts(settings: Settings, before: Counter[str], after: Counter[str]) -> None:
     """Report the operators and casts of a graph under a policy."""
-    counts = ", ".join(f"{after[kind]} operators in {kind}" for kind in ("float16", "bfloat16", "float32", "float64") if after[kind])
-    text = f"{settings.precision}: {counts}, {after['cast'] - before['cast']} casts put in"
+    one = translate("{count} operators in {dtype}")
+    kinds = [kind for kind in ("float16", "bfloat16", "float32", "float64") if after[kind]]
+    counts = translate(", ").join(one.format(count=after[kind], dtype=kind) for kind in kinds)
+    text = translate("{policy}: {counts}, {casts} casts put in")
+    text = text.format(policy=settings.precision, counts=counts, casts=after["cast"] - before["cast"])
     effects.note("precision", f"{user_line()}: {text}")
     event_log.event("precision", text)
     report(settings, Outcome.applied(text))

@@ -7,12 +7,14 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.base.frames import user_line
+from torchspore.base.text import with_hint
 from torchspore.engine.execution.unsupported_dtypes import HINT, NARROW, kind, report_operators, sentence
 from torchspore.engine.torch_internals import node_metadata
 from torchspore.errors import LacksKernel
 from torchspore.graph.fx.modules import transform_inner
 from torchspore.graph.passes.precision import policy
 from torchspore.graph.passes.precision.casts import Module, insert_casts
+from torchspore.language import translate
 
 
 class MissingKernelRule:
@@ -40,7 +42,8 @@ def cast_unsupported(module: Module, reduces: bool) -> Module:
     if not reduces:
         value = next(n.meta["val"] for n in unsupported.all_input_nodes if n.meta["val"].dtype in NARROW)
         line = unsupported.meta.get(node_metadata.LINE) or user_line()
-        raise LacksKernel(f"{line}: {unsupported.target._opname}: {sentence(value.dtype)}\n\nhint: {HINT}")  # type: ignore[union-attr]
+        name = unsupported.target._opname  # type: ignore[union-attr]
+        raise LacksKernel(with_hint(f"{line}: {name}: {sentence(value.dtype)}", translate(HINT)))
     rule = MissingKernelRule()
     insert_casts(module, rule)
     report_operators(rule.names)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from torchspore.base import arguments
-from torchspore.base.text import list_choices, message, short
+from torchspore.base.text import list_choices, message, short, split_hint
 from torchspore.context import effects
 
 INT8_MIN, INT8_MAX = -128, 127
@@ -45,8 +45,8 @@ def check_bool(call: str, argument: str, value: Any) -> None:
 
 def _with_sentence(text: str, sentence: str) -> str:
     """Return a message with a sentence of MindSpore's before its hint."""
-    head, separator, hint = text.partition("\n\nhint: ")
-    return f"{head} {sentence}{separator}{hint}"
+    head, _ = split_hint(text)
+    return f"{head} {sentence}{text.removeprefix(head)}"
 
 
 def interval_error(text: str, argument: str, interval: str) -> ValueError:

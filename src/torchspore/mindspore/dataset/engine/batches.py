@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, short
+from torchspore.language import translate
 from torchspore.mindspore.dataset.core import config, randomness
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_int, check_processes, check_type, checked_columns
 from torchspore.mindspore.dataset.engine.batch_arrays import BatchArrays
@@ -226,13 +227,15 @@ def stack(values: Any, name: str) -> Any:
     text = first.dtype.kind in "SU"
     for number, value in enumerate(values):
         if value.shape != first.shape:
-            hint = f"make them equal in a map, or write padded_batch(..., pad_info={{{name!r}: None}})"
-            shapes = f"{list(first.shape)} in the batch's first row and {list(value.shape)} in row {number}"
-            subject = f"batch: column {name!r} has shape {shapes}"
-            raise PipelineError(message(subject, "rows of one shape", hint=hint))
+            hint = translate("make them equal in a map, or write {call}").format(call=f"padded_batch(..., pad_info={{{name!r}: None}})")
+            subject = translate("batch: column {name!r} has shape {first} in the batch's first row and {shape} in row {number}").format(
+                name=name, first=list(first.shape), shape=list(value.shape), number=number)
+            raise PipelineError(message(subject, translate("rows of one shape"), hint=hint))
         if value.dtype != first.dtype and not (text and value.dtype.kind == first.dtype.kind):
-            subject = f"batch: column {name!r} is {first.dtype} in the batch's first row and {value.dtype} in row {number}"
-            raise PipelineError(message(subject, "rows of one dtype", hint=f"convert them in a map: TypeCast(...) on {name!r}"))
+            subject = translate("batch: column {name!r} is {first} in the batch's first row and {dtype} in row {number}").format(
+                name=name, first=first.dtype, dtype=value.dtype, number=number)
+            hint = translate("convert them in a map: TypeCast(...) on {name!r}").format(name=name)
+            raise PipelineError(message(subject, translate("rows of one dtype"), hint=hint))
     if first.ndim:                             # np.stack first creates a view of each row, which costs more than copying small rows
         return np.concatenate(values).reshape(len(values), *first.shape)
     return np.stack(values)

@@ -7,6 +7,7 @@ from typing import Any
 
 from torchspore.base import user_threads
 from torchspore.base.frames import is_user_file
+from torchspore.language import translate
 
 
 class PipelineError(RuntimeError):
@@ -33,10 +34,9 @@ def failed(where: str, error: BaseException) -> PipelineError:
         ),
         "",
     )
-    text = str(error) or "no message"
-    return PipelineError(
-        f"{location}{type(error).__name__}: {text}\n{where}: expected a function that returns, it raised {type(error).__name__}."
-    )
+    kind, text = type(error).__name__, str(error) or translate("no message")
+    sentence = translate("{operation}: expected a function that returns, it raised {error}.").format(operation=where, error=kind)
+    return PipelineError(f"{location}{kind}: {text}\n{sentence}")
 
 
 def guarded(where: str, call: Callable[..., Any], *arguments: Any) -> Any:

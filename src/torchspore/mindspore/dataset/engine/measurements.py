@@ -12,6 +12,7 @@ from typing import Any
 
 from torchspore.base.frames import relative_line, user_line
 from torchspore.context import effects
+from torchspore.language import translatable, translate
 from torchspore.mindspore.dataset.engine import descriptions
 from torchspore.mindspore.dataset.engine.dataset import Dataset
 from torchspore.mindspore.dataset.engine.pace import Pace
@@ -20,7 +21,7 @@ from torchspore.mindspore.dataset.engine.rows import Run
 from torchspore.mindspore.dataset.engine.waits import Waits
 from torchspore.mindspore.dataset.engine.watchdog import step_of
 
-SECTION = "data pipelines"
+SECTION = translatable("data pipelines")
 _EVERY = 10e-3
 _FEWEST_SAMPLES = 10
 _MOST_LINES = 100
@@ -96,22 +97,24 @@ class _Line:
         if not rows or seconds <= 0:
             return ""
         chain = self.open[-1].chain() if self.open else self._chain
-        head = f"{relative_line(self._where)}: {chain}: {rows / seconds:,.0f} rows/s"
+        head = translate("{line}: {chain}: {rate:,.0f} rows/s").format(line=relative_line(self._where), chain=chain, rate=rows / seconds)
         if self._is_inline or any(reading.is_inline for reading in self.open):
-            return f"{head}; debug mode reads in the program's own thread"
+            return head + translate("; debug mode reads in the program's own thread")
         programs, datas = waited / seconds, 1 - busy / seconds
         waiting = (
-            f"the program waited for data {programs:.0%} of the time, the data for the program {datas:.0%}" if programs >= datas else
-            f"the data waited for the program {datas:.0%} of the time, the program for data {programs:.0%}"
+            translate("; the program waited for data {program:.0%} of the time, the data for the program {data:.0%}")
+            if programs >= datas else
+            translate("; the data waited for the program {data:.0%} of the time, the program for data {program:.0%}")
         )
-        return f"{head}; {waiting}{self._slowest()}"
+        return head + waiting.format(program=programs, data=datas) + self._slowest()
 
     def _slowest(self) -> str:
         samples = sum((reading.samples for reading in self.open), self._samples)
         if samples.total() < _FEWEST_SAMPLES:
             return ""
         step, count = samples.most_common(1)[0]
-        return f"; {step} takes {count / samples.total():.0%} of the pipeline's own"
+        text = translate("; {step} takes {share:.0%} of the pipeline's own")
+        return text.format(step=step, share=count / samples.total())
 
 
 class _Sampler:

@@ -11,7 +11,7 @@ from torchspore.mindspore.ops.arrays import table_lookups
 from torchspore.mindspore.ops.declaration.declare import op
 from torchspore.mindspore.ops.declaration.indices import as_index, counted, normalized_axis
 from torchspore.mindspore.ops.declaration.promote import alike, check_not_narrowed
-from torchspore.mindspore.ops.declaration.reasons import FROM_THE_END
+from torchspore.mindspore.ops.declaration.torch_messages import FROM_THE_END
 from torchspore.mindspore.ops.declaration.wide import Widening
 
 T = torch.Tensor

@@ -8,6 +8,7 @@ from typing import Any
 
 from torchspore.base.frames import is_user_file
 from torchspore.engine.tensors.tensor import TensorBase
+from torchspore.language import translate
 
 _DEFECTS = (NameError, AssertionError, ImportError)
 """Errors that arguments cannot cause: unknown names, failed assertions, missing modules."""
@@ -56,8 +57,11 @@ def _is_of_torch(error: Exception) -> bool:
 
 def prefix_with_call(error: Exception, call: str) -> Exception:
     """Return `error` with its class and traceback, and with the call in front of its text."""
-    text = f"there is no key {error.args[0]!r}" if isinstance(error, KeyError) and error.args else str(error) or "it cannot be done"
-    error.args = (f"{call}: {text}{', a defect of torchspore' if _is_ours(error) else ''}.",)
+    text = str(error) or translate("it cannot be done")
+    if isinstance(error, KeyError) and error.args:
+        text = translate("there is no key {key!r}").format(key=error.args[0])
+    form = translate("{call}: {text}, a defect of torchspore.") if _is_ours(error) else translate("{call}: {text}.")
+    error.args = (form.format(call=call, text=text),)
     error.explained = True  # type: ignore[attr-defined]
     return error
 

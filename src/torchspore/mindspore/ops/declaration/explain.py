@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from torchspore.base.frames import line_prefix
-from torchspore.base.text import show_full, with_hint, without_addresses
+from torchspore.base.text import show_full, split_hint, with_hint, without_addresses
 from torchspore.engine.execution import unsupported_dtypes
 from torchspore.engine.memory import limit
 from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.errors import LacksKernel, OutOfMemory, TorchsporeError
+from torchspore.language import translate
 from torchspore.mindspore.ops.declaration.blame import is_about_arguments, is_users_error, prefix_with_call
 from torchspore.mindspore.ops.declaration.reasons import Reason, is_torch, of_call, reason
 from torchspore.names import older_calls
@@ -45,7 +46,9 @@ def of_graph(line: str, name: str, tensors: list[Any], is_gradient: bool, error:
     named = {f"argument {at}": value for at, value in enumerate(tensors)}
     kind, sentence, hint = reason(name, named, error) if beyond is None else (OutOfMemory, beyond, None)
     call = f"{name}({', '.join(map(shown, tensors))})"
-    text = f"{line}: {'the gradient of ' if is_gradient else ''}{call}: {sentence}"
+    if is_gradient:
+        call = translate("the gradient of {call}").format(call=call)
+    text = f"{line}: {call}: {sentence}"
     return _as_explained(kind, text if hint is None else with_hint(text, hint))
 
 
@@ -81,11 +84,11 @@ def replaced(
         return error
     if is_our_text or isinstance(error, OSError):
         if not re.match(r"['/\w.]+[^:\n]*: ", text) and not _named(called) & set(re.findall(r"\w+", text)):
-            error.args = (f"{line_prefix()}{called}: {text or 'it cannot be done.'}",) if len(error.args) <= 1 else error.args
+            error.args = (f"{line_prefix()}{called}: {text or translate('it cannot be done.')}",) if len(error.args) <= 1 else error.args
         return error
     if re.search(r"positional argument|unexpected keyword|multiple values for|missing a required|too many", text):
-        sentence, kind = f"expected {called}{signature_of(function).replace('(self, ', '(').replace('(self)', '()')}.", TypeError
-        text = f"{line_prefix()}{_call(called, arguments, keywords)}: {sentence}"
+        signature = signature_of(function).replace("(self, ", "(").replace("(self)", "()")
+        text = f"{line_prefix()}{_call(called, arguments, keywords)}: {_expected_call(called + signature)}"
         hint = older_calls.explanation((called, called.rpartition(".")[2]), inspect.signature(function).parameters, keywords)
         new_error: Exception = TypeError(text if hint is None else with_hint(text, hint))
     elif not is_about_arguments(error, [*arguments, *keywords, *keywords.values()]):
@@ -96,6 +99,10 @@ def replaced(
         new_error = kind(text if hint is None else with_hint(text, hint))
     new_error.explained = True  # type: ignore[attr-defined]
     return new_error
+
+
+def _expected_call(call: str) -> str:
+    return translate("expected {call}.").format(call=call)
 
 
 def _named(called: str) -> set[str]:
@@ -122,7 +129,7 @@ def lacks_kernel(function: Callable[..., Any], arguments: tuple[Any, ...], keywo
     """Return the error for an operator without a kernel for `dtype`, where a cast is not allowed."""
     arguments_by_name = _explicit_arguments(function, arguments, keywords)
     call = f"{line_prefix()}{name_of(function)}({', '.join(f'{key}: {shown(value)}' for key, value in arguments_by_name.items())})"
-    new_error = LacksKernel(with_hint(f"{call}: {unsupported_dtypes.sentence(dtype)}", unsupported_dtypes.HINT))
+    new_error = LacksKernel(with_hint(f"{call}: {unsupported_dtypes.sentence(dtype)}", translate(unsupported_dtypes.HINT)))
     new_error.explained = True  # type: ignore[attr-defined]
     return new_error
 
@@ -131,15 +138,16 @@ def _reason(function: Callable[..., Any], arguments_by_name: dict[str, Any], err
     text = str(error)
     if re.search(r"positional argument|unexpected keyword|multiple values for", text) and "()" in text:
         parameters = inspect.signature(function).parameters
-        return TypeError, f"expected {name_of(function)}{signature_of(function)}.", older_calls.explanation(
+        return TypeError, _expected_call(f"{name_of(function)}{signature_of(function)}"), older_calls.explanation(
             (name_of(function), function.__name__), parameters, arguments_by_name,
         )
     layer = next((key for key, value in arguments_by_name.items() if any(base.__name__ == "Cell" for base in type(value).__mro__)), None)
     if layer is not None:
-        return TypeError, f"expected a Tensor as {layer}, got {type(arguments_by_name[layer]).__name__}.", None
+        text = translate("expected a Tensor as {key}, got {kind}.").format(key=layer, kind=type(arguments_by_name[layer]).__name__)
+        return TypeError, text, None
     if not is_torch(error):
-        sentence, _, hint = text.partition("\n\nhint: ")
-        return type(error), sentence if sentence.endswith(".") else sentence + ".", hint or None
+        sentence, hint = split_hint(text)
+        return type(error), sentence if sentence.endswith((".", "。")) else sentence + translate("."), hint or None
     try:
         return reason(function.__name__, arguments_by_name, error)
     except RecursionError as deep:

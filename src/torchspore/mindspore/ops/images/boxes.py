@@ -10,7 +10,7 @@ from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.ops.declaration.arguments import sizes
 from torchspore.mindspore.ops.declaration.declare import op
 from torchspore.mindspore.ops.declaration.indices import as_index
-from torchspore.mindspore.ops.declaration.reasons import FROM_THE_END
+from torchspore.mindspore.ops.declaration.torch_messages import FROM_THE_END
 from torchspore.mindspore.ops.losses.loss import constant_in
 
 T = torch.Tensor

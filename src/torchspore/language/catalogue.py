@@ -1,0 +1,46 @@
+"""Catalogues of translations: the subset of gettext's .po format that `tools/messages.py` writes and translators' editors keep."""
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+
+def path_of(language: str) -> Path:
+    """Return the file of a language."""
+    return Path(__file__).with_name(f"{language}.po")
+
+
+def read(language: str) -> dict[str, str]:
+    """Return the translation of each English text; texts without a translation are left out."""
+    messages = parse(path_of(language).read_text(encoding="utf-8"))
+    return {text: translation for text, translation in messages.items() if text and translation}
+
+
+def parse(content: str) -> dict[str, str]:
+    """Return msgid -> msgstr, also for empty translations; the header is the translation of the empty text."""
+    messages: dict[str, str] = {}
+    parts: dict[str, list[str]] = {}
+    current = ""
+    for line in [*content.splitlines(), "msgid"]:
+        keyword, _, quoted = line.partition(" ") if line.startswith("msg") else (current, "", line)
+        if keyword == "msgid" and line.startswith("msg"):
+            if "msgid" in parts:
+                messages["".join(parts["msgid"])] = "".join(parts.get("msgstr", []))
+            parts = {}
+        if quoted.startswith('"') and keyword:
+            parts.setdefault(keyword, []).append(json.loads(quoted))          # the escapes of .po files are those of JSON
+        current = keyword
+    return messages
+
+
+def format_entry(text: str, translation: str) -> str:
+    """Return the lines of an entry."""
+    return f"msgid {_quote(text)}\nmsgstr {_quote(translation)}\n"
+
+
+def _quote(text: str) -> str:
+    """Return a text in quotes; one with line breaks on a line for each of its lines."""
+    lines = text.splitlines(keepends=True)
+    if len(lines) < 2:
+        return json.dumps(text, ensure_ascii=False)
+    return "\n".join(['""', *(json.dumps(line, ensure_ascii=False) for line in lines)])

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""Collects the messages that are shown in the user's language, and compares them with the translations.
+
+    tools/messages.py            writes new messages into src/torchspore/language/zh.po, and removes those that no code uses
+    tools/messages.py --check    fails if a message has no translation, an entry is stale, or placeholders differ
+
+A message is a literal text in one of the calls in MARKERS, a text of a command's help, or a text of a context option's declaration.
+"""
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import re
+import string
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src/torchspore"
+sys.path.insert(0, str(ROOT / "src"))
+
+from torchspore.language import LANGUAGES, VARIABLE, catalogue  # noqa: E402
+
+MARKERS = {
+    "translate": None, "translatable": None, "applied": "Outcome", "no_effect": "Outcome", "refused": "Outcome", "idle": "Outcome",
+    "note": "effects", "Refusal": None, "_needs_values": None, "refuse": "", "ends_trace": "trace_guard_hooks", "_reason": None,
+}
+"""Functions whose literal texts are translated when they are shown, and the object or module whose attribute they are; "" for any."""
+HEADER = "Content-Type: text/plain; charset=UTF-8\nLanguage: {language}\n"
+_FIELD = re.compile(r"\w*")
+"""The name of a placeholder; the help of `torchspore check` has braces of JSON."""
+_PERCENT = re.compile(r"%\(\w+\)\w|%%")
+
+
+def messages_of_code(tree: ast.AST) -> Iterator[str]:
+    """Yield the literal texts in calls of MARKERS. Raise ValueError for an f-string, whose text is another one in each call."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        if name not in MARKERS or MARKERS[name] not in ("", getattr(owner, "attr", getattr(owner, "id", None))):
+            continue
+        for argument in node.args:
+            for part in (argument.body, argument.orelse) if isinstance(argument, ast.IfExp) else (argument,):
+                if isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value:
+                    yield part.value
+                elif isinstance(part, ast.JoinedStr) and name in ("translate", "translatable"):
+                    raise ValueError(f"line {part.lineno}: an f-string has no translation; write translate(...).format(...)")
+
+
+def messages_of_parser(parser: Any) -> Iterator[str]:
+    """Yield the texts of a command's help, and its hints."""
+    yield parser.description
+    yield from getattr(parser, "hints", {}).values()
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            yield from (pseudo.help for pseudo in action._choices_actions)
+            for inner in action.choices.values():
+                yield from messages_of_parser(inner)
+        if action.help:
+            yield action.help
+
+
+def messages_of_option(option: Any) -> Iterator[str]:
+    """Yield the texts of an option or an alias."""
+    yield option.doc
+    yield from (getattr(option, "idle", ""), getattr(option, "experimental", ""))
+    yield from getattr(option, "fixed_outcomes", {}).values()
+    kind = getattr(option, "kind", None)
+    yield from (getattr(kind, "description", ""), getattr(kind, "unit", ""))
+
+
+def collect() -> dict[str, str]:
+    """Return each message with the file or command that contains it, in the order of files."""
+    os.environ.pop(VARIABLE, None)
+    messages: dict[str, str] = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        name = path.relative_to(ROOT).as_posix()
+        try:
+            for text in messages_of_code(ast.parse(path.read_text(encoding="utf-8"))):
+                messages.setdefault(text, name)
+        except ValueError as error:
+            raise SystemExit(f"{name}: {error}") from None
+    from torchspore.cli import grammar
+    from torchspore.cli.main import COMMANDS
+    from torchspore.context.options import ALIASES, OPTIONS
+
+    for name, description in COMMANDS.items():
+        for text in (description, *messages_of_parser(grammar.command_parser(name))):
+            if text:
+                messages.setdefault(text, f"torchspore {name} --help")
+    for key, option in {**OPTIONS, **ALIASES}.items():
+        for text in messages_of_option(option):
+            if text:
+                messages.setdefault(text, f"option {key}")
+    return messages
+
+
+def placeholders(text: str) -> list[str]:
+    """Return what a translation must contain too: `{name}`, `%(default)s`, and commands and names in backquotes."""
+    try:
+        parts = [part[1:] for part in string.Formatter().parse(text) if part[1] is not None]
+    except ValueError:                     # a text with braces that no code formats
+        parts = []
+    fields = [
+        f"{{{name or number}!{conversion}:{form}}}" for number, (name, form, conversion) in enumerate(parts) if _FIELD.fullmatch(name)
+    ]
+    return sorted([*fields, *_PERCENT.findall(text), *re.findall("`[^`]*`", text)])
+
+
+def problems(messages: Mapping[str, str], translations: Mapping[str, str]) -> list[str]:
+    """Describe the differences between the messages of the code and a catalogue."""
+    lines = [f"{origin}: no translation of {text!r}" for text, origin in messages.items() if not translations.get(text)]
+    lines += [f"no code uses {text!r}" for text in translations if text and text not in messages]
+    for text, translation in translations.items():
+        if text and translation and placeholders(text) != placeholders(translation):
+            lines.append(f"the translation has other placeholders: {text!r}: {translation!r}")
+        if text and translation and text.count("\n") != translation.count("\n"):
+            lines.append(f"the translation has another number of lines: {text!r}")
+    return lines
+
+
+def format_catalogue(language: str, messages: Mapping[str, str], translations: Mapping[str, str]) -> str:
+    """Return the text of a catalogue with the messages of the code, and an empty translation for each new one."""
+    entries = [catalogue.format_entry("", HEADER.format(language=language))]
+    for origin in dict.fromkeys(messages.values()):
+        texts = [text for text, other in messages.items() if other == origin]
+        entries += [f"#: {origin}\n{catalogue.format_entry(text, translations.get(text, ''))}" for text in texts]
+    return "\n".join(entries)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command; return 1 if `--check` finds a problem."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if the translations differ from the code")
+    arguments = parser.parse_args(words)
+    messages = collect()
+    has_problem = False
+    for language in LANGUAGES:
+        path = catalogue.path_of(language)
+        if language == "en":
+            continue
+        translations = catalogue.parse(path.read_text(encoding="utf-8")) if path.exists() else {}
+        lines = problems(messages, translations)
+        has_problem |= bool(lines)
+        for line in lines:
+            print(f"{path.relative_to(ROOT)}: {line}")
+        if not arguments.check:
+            path.write_text(format_catalogue(language, messages, translations), encoding="utf-8")
+    return int(has_problem and arguments.check)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
