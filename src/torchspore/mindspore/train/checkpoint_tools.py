@@ -85,7 +85,8 @@ def differences(first: str, second: str, rtol: float = 0.0, atol: float = 0.0) -
 
 def _difference(name: str, first: Entry | None, second: Entry | None, rtol: float, atol: float) -> Difference | None:
     if first is None or second is None:
-        return Difference(name, translatable("only in one"), *(f"{entry.type_name} {list(entry.shape)}" if entry else "-" for entry in (first, second)))
+        both = (f"{entry.type_name} {list(entry.shape)}" if entry else "-" for entry in (first, second))
+        return Difference(name, translatable("only in one"), *both)
     if first.type_name != second.type_name:
         return Difference(name, translatable("type"), first.type_name, second.type_name)
     if first.type_name == TEXT:
