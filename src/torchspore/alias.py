@@ -16,7 +16,7 @@ from torchspore import import_effects
 from torchspore.base.garbage_collection import garbage_collection_paused
 from torchspore.base.text import with_hint
 from torchspore.errors import ModuleNotOffered
-from torchspore.language import select, translate
+from torchspore.language import start, translate
 from torchspore.names import homes, lookup, mindspore_version, missing, placeholders, text_for
 from torchspore.names.lookup import FRONT_END, ROOT
 
@@ -152,7 +152,7 @@ def install() -> None:
         text = translate("torchspore.install(): the real mindspore {version} is imported in this process already.")
         hint = translate("call torchspore.install() before the first `import mindspore`")
         raise RuntimeError(with_hint(text.format(version=version), hint))
-    select()                           # reports an unknown language
+    start()                            # reports an unknown language
     sys.meta_path.insert(0, _finder)
 
 

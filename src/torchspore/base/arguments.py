@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.base.text import message, short
+from torchspore.base.text import message, short, with_type
 from torchspore.language import translatable, translate
 
 EXPECTATIONS = (
@@ -15,6 +15,12 @@ EXPECTATIONS = (
     translatable("an int from 0"), translatable("an int from 0 on"), translatable("an int from 1"), translatable("an int from 1 on"),
     translatable("an int or None"), translatable("an int or a list of them"), translatable("at least 1"), translatable("at least one"),
     translatable("numbers"), translatable("text"), translatable("True or False"), translatable("True, False, 'thread' or 'process'"),
+    translatable("a function or a Cell"), translatable("at least one Parameter"), translatable("a number from 0 on"),
+    translatable("a name"), translatable("a list of Parameters"), translatable("Parameters"), translatable("a float"),
+    translatable("the name of a group"), translatable("a file name"), translatable("a list or a tuple"),
+    translatable("a Cell, a list or a dict"), translatable("a dtype of mindspore"),
+    translatable("an object with __getitem__, an iterable, or a function that returns one"),
+    translatable("a number, a list, a tuple, a NumPy array or a Tensor"),
 )
 """The expectations of many checks, which `message` translates."""
 
@@ -28,8 +34,7 @@ def check_type(call: str, argument: str, value: Any, types: type | tuple[type, .
     """Raises TypeError unless `value` is one of `types`; a bool is not a number."""
     accepted = types if isinstance(types, tuple) else (types,)
     if not isinstance(value, accepted) or (isinstance(value, bool) and bool not in accepted):
-        raise TypeError(message(f"{call}({argument}={short(value)})", translate("{expected}, got {kind}").format(
-            expected=translate(expected), kind=type(value).__name__), hint=hint))
+        raise TypeError(message(f"{call}({argument}={short(value)})", with_type(expected, value), hint=hint))
 
 
 def check_bool(call: str, argument: str, value: Any) -> None:
@@ -41,8 +46,7 @@ def check_bools(call: str, **arguments: Any) -> None:
     """Raises TypeError for an argument that is not a bool."""
     for argument, value in arguments.items():
         if not isinstance(value, bool):
-            expected = translate("{expected}, got {kind}").format(expected=translate("a bool"), kind=type(value).__name__)
-            raise TypeError(message(f"{call}({argument}={value!r:.40})", expected))
+            raise TypeError(message(f"{call}({argument}={value!r:.40})", with_type("a bool", value)))
 
 
 def check_int_type(call: str, argument: str, value: Any) -> None:

@@ -20,6 +20,11 @@ def message(subject: str, expected: str, *, hint: str | None = None) -> str:
     return text if hint is None else with_hint(text, hint)
 
 
+def with_type(expected: str, value: object) -> str:
+    """Add the type of the value to what was expected: `an int, got str`."""
+    return translate("{expected}, got {kind}").format(expected=translate(expected), kind=type(value).__name__)
+
+
 def with_hint(text: str, hint: str) -> str:
     """Append a blank line and a `hint:` line to a complete sentence; the hint ends with a period or a question mark."""
     return text + _hint_label() + hint + ("" if hint.endswith((".", "?", "。", "？")) else translate("."))

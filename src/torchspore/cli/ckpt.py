@@ -116,7 +116,7 @@ def _diff(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps({"equal": alike, "different": [difference._asdict() for difference in differences]}))
         return DIFFERENT if differences else 0
-    rows = [[difference.name, difference.what, difference.first, difference.second] for difference in differences]
+    rows = [[difference.name, translate(difference.what), difference.first, difference.second] for difference in differences]
     _print_table([translate("name"), translate("what"), options.first, options.second], rows)
     print(translate("{alike} equal, {count} different").format(alike=alike, count=len(differences)))
     return DIFFERENT if differences else 0

@@ -48,6 +48,12 @@ def select() -> Mapping[str, str]:
     return _STATE.messages
 
 
+def start() -> None:
+    """Select the language if no message was translated yet, so that an unknown language is reported at the beginning."""
+    if _STATE.messages is None:
+        select()
+
+
 class english:
     """A `with` block whose messages are in English, such as the output of `--json`; with `english(False)` the block changes nothing."""
 

@@ -2,7 +2,11 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+
+_LINES = r'((?:"[^\n]*"(?:\n|\Z))+)'
+_ENTRY = re.compile(f"^msgid {_LINES}msgstr {_LINES}", re.M)
 
 
 def path_of(language: str) -> Path:
@@ -18,19 +22,14 @@ def read(language: str) -> dict[str, str]:
 
 def parse(content: str) -> dict[str, str]:
     """Return msgid -> msgstr, also for empty translations; the header is the translation of the empty text."""
-    messages: dict[str, str] = {}
-    parts: dict[str, list[str]] = {}
-    current = ""
-    for line in [*content.splitlines(), "msgid"]:
-        keyword, _, quoted = line.partition(" ") if line.startswith("msg") else (current, "", line)
-        if keyword == "msgid" and line.startswith("msg"):
-            if "msgid" in parts:
-                messages["".join(parts["msgid"])] = "".join(parts.get("msgstr", []))
-            parts = {}
-        if quoted.startswith('"') and keyword:
-            parts.setdefault(keyword, []).append(json.loads(quoted))          # the escapes of .po files are those of JSON
-        current = keyword
-    return messages
+    return {_unquote(text): _unquote(translation) for text, translation in _ENTRY.findall(content)}
+
+
+def _unquote(quoted: str) -> str:
+    """Return the text of one or several lines in quotes; the escapes of .po files are those of JSON."""
+    if "\\" in quoted:
+        return "".join(json.loads(line) for line in quoted.splitlines())
+    return quoted.strip()[1:-1].replace('"\n"', "")
 
 
 def format_entry(text: str, translation: str) -> str:

@@ -5,6 +5,8 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from support.processes import torchspore
@@ -12,6 +14,8 @@ from support.processes import torchspore
 from torchspore import language
 from torchspore.base.columns import width
 from torchspore.cli.main import COMMANDS, main
+from torchspore.errors import OutOfMemory
+from torchspore.graph.specialization.compiled_graph import Graph
 
 CHINESE = re.compile("[\u4e00-\u9fff]")
 USAGE_ERRORS = [
@@ -124,6 +128,12 @@ def test_json_is_english(words: list[str], monkeypatch: pytest.MonkeyPatch, caps
     assert english == chinese
 
 
+def test_json_of_a_new_process_is_english(program: Path) -> None:
+    """`install` runs inside of the block that is in English."""
+    result = torchspore("doctor", "--json", cwd=program, extra={language.VARIABLE: "zh"})
+    assert result.code == 0 and json.loads(result.out) and not CHINESE.search(result.out)
+
+
 def test_explain(program: Path) -> None:
     result = torchspore("explain", "train.py", cwd=program, extra={language.VARIABLE: "zh_CN.UTF-8"})
     assert result.code == 1 and "torchspore尚未提供mindspore.ops.no_such_operator" in result.err
@@ -141,6 +151,23 @@ def test_a_terminal_without_unicode(words: list[str], value: str, program: Path)
     result = torchspore(*words, cwd=program, extra={language.VARIABLE: value, "PYTHONIOENCODING": "ascii"})
     assert "UnicodeEncodeError" not in result.err and result.code == (1 if words[0] == "explain" else 0)
     assert result.out.isascii() and ("the output's encoding ascii" in result.err) == (value == "zh")
+
+
+def test_decisions_do_not_depend_on_the_language() -> None:
+    """A graph that has written into Parameters does not run again after a lack of memory, whatever the words of the error."""
+    graph: Any = SimpleNamespace(_exchanges=False, _writes=True)
+    assert Graph.can_rerun(graph, IndexError("索引超出范围")) and not Graph.can_rerun(graph, OutOfMemory("内存不足"))
+
+
+def test_an_error_names_its_call_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    import mindspore as ms
+
+    monkeypatch.setenv(language.VARIABLE, "zh")
+    language.select()
+    with pytest.raises(TypeError) as error:
+        ms.load_checkpoint(3)
+    monkeypatch.undo()
+    assert str(error.value).count("load_checkpoint") == 1 and "：应为" in str(error.value)
 
 
 def test_errors_of_the_context(monkeypatch: pytest.MonkeyPatch) -> None:

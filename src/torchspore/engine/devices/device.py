@@ -213,11 +213,11 @@ def name() -> str:
 
 def describe_devices() -> str:
     """Return a description of this machine's devices for the user."""
-    parts = [f"{os.cpu_count()} CPU cores"]
-    parts += [f"{count(target)} of {target}" for target in ("GPU", "Ascend") if count(target)]
-    versions = f"torch {torch.__version__}"
+    parts = [translate("{count} CPU cores").format(count=os.cpu_count())]
+    each = translate("{count} of {target}")
+    parts += [each.format(count=count(target), target=target) for target in ("GPU", "Ascend") if count(target)]
     npu = installed("torch-npu")
-    return f"{', '.join(parts)} ({versions}, {'torch_npu ' + npu if npu else 'torch_npu is not installed'})"
+    return f"{', '.join(parts)} (torch {torch.__version__}, {'torch_npu ' + npu if npu else translate('torch_npu is not installed')})"
 
 
 def describe_absence(target: str, asking: str = "") -> str:

@@ -9,12 +9,13 @@ import numpy as np
 import torch
 
 from torchspore.base.frames import user_line
-from torchspore.base.text import message
+from torchspore.base.text import message, with_type
 from torchspore.engine.devices import device
 from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors.number import Number, natural, number
 from torchspore.engine.tensors.tensor import TensorBase, frame, outside, raw, wrap
 from torchspore.engine.torch_internals import torch_private
+from torchspore.language import translate
 
 
 def from_capsule(dlpack: Any) -> Any:
@@ -62,10 +63,8 @@ def _make(data: Any, dtype: torch.dtype | None) -> torch.Tensor:
         return _from_sequence(data, dtype)
     if isinstance(data, torch.Tensor):
         return data.detach().clone() if dtype is None else data.detach().to(dtype, copy=True)
-    raise TypeError(
-        f"Tensor({data!r:.40}): expected a number, a list, a tuple, a NumPy array or a Tensor, got {type(data).__name__}."
-        "\n\nhint: write Tensor([1.0, 2.0], mindspore.float32)."
-    )
+    hint = translate("write {word}").format(word="Tensor([1.0, 2.0], mindspore.float32)")
+    raise TypeError(message(f"Tensor({data!r:.40})", with_type("a number, a list, a tuple, a NumPy array or a Tensor", data), hint=hint))
 
 
 def from_array(array: np.ndarray[Any, Any], dtype: torch.dtype | None = None, share: bool = False) -> torch.Tensor:

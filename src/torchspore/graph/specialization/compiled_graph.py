@@ -196,7 +196,8 @@ class Graph:
         """Return whether a run that ended with `error` changed nothing, here or elsewhere. A lack of memory may end it anywhere."""
         if self._exchanges:          # the other ranks do not run again
             return False
-        return not self._writes or not ("alloc" in str(error) or "out of memory" in str(error))
+        lacks_memory = isinstance(error, MemoryError) or "alloc" in str(error) or "out of memory" in str(error)
+        return not self._writes or not lacks_memory
 
     def _undoing(self, undo: Rollback, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
         """Run the code; undo its effects if it fails."""

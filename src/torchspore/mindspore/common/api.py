@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchspore.base.suggest import closest
-from torchspore.base.text import with_hint
+from torchspore.base.text import message, with_hint, with_type
 from torchspore.engine.front_end import FRONT
 from torchspore.engine.tensors import tensor as engine
 from torchspore.graph import dispatch
@@ -94,7 +94,7 @@ def jit(
         raise TypeError(f"jit({unknown[0]}={options[unknown[0]]!r:.40}): expected one of {', '.join(_OPTION_NAMES)}.")
     _check("jit", capture_mode=capture_mode, jit_level=jit_level, exec_order=options.get("exec_order") or "")
     if not isinstance(fullgraph, bool):
-        raise TypeError(f"jit(fullgraph={fullgraph!r:.40}): expected a bool, got {type(fullgraph).__name__}.")
+        raise TypeError(message(f"jit(fullgraph={fullgraph!r:.40})", with_type("a bool", fullgraph)))
     if isinstance(dynamic, bool) or dynamic not in (0, 1):
         raise ValueError(f"jit(dynamic={dynamic!r:.40}): expected 0 or 1.")
     if function is None:
@@ -107,7 +107,7 @@ def jit(
             **options,
         ))
     if not callable(function):
-        raise TypeError(f"jit({function!r:.40}): expected a function, got {type(function).__name__}.")
+        raise TypeError(message(f"jit({function!r:.40})", with_type("a function", function)))
     if hasattr(function, "construct"):
         return _jit_cell(function)
 

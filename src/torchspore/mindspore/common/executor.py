@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from torchspore.base.text import message, short
+from torchspore.base.text import message, short, with_type
 from torchspore.context import effects
 from torchspore.distributed.shard import graph_info, split_records
 from torchspore.engine.autograd import grad as grad_module
@@ -221,6 +221,6 @@ def init_exec_dataset(
 def _function_forbid_reuse(func: Callable[..., Any]) -> Callable[..., Any]:
     """Mark a function whose graph is never shared between calls; here each call site is captured separately anyway."""
     if not callable(func):
-        raise TypeError(f"_function_forbid_reuse({func!r:.40}): expected a function, got {type(func).__name__}.")
+        raise TypeError(message(f"_function_forbid_reuse({func!r:.40})", with_type("a function", func)))
     func.__dict__["__function_forbid_reuse__"] = True
     return func

@@ -125,7 +125,7 @@ def _numpy_seed() -> int:
 
 def _check_sigma(sigma: float) -> None:
     if sigma < 0:
-        raise ValueError(f"normal initial values with sigma={sigma!r}: expected a number from 0 on.")
+        raise ValueError(message(f"normal initial values with sigma={sigma!r}", "a number from 0 on"))
 
 
 def _check_truncation(sigma: float) -> None:
@@ -340,7 +340,7 @@ class VarianceScaling(Initializer):
     def __init__(self, scale: float = 1.0, mode: str = "fan_in", distribution: str = "truncated_normal") -> None:
         super().__init__(scale=scale, mode=mode, distribution=distribution)
         if scale <= 0:
-            raise ValueError(f"VarianceScaling(scale={scale!r}): expected a number above 0.")
+            raise ValueError(message(f"VarianceScaling(scale={scale!r})", "a number above 0"))
         if mode not in ("fan_in", "fan_out", "fan_avg"):
             raise ValueError(f"VarianceScaling(mode={mode!r}): expected 'fan_in', 'fan_out' or 'fan_avg'.")
         if distribution not in ("uniform", "truncated_normal", "untruncated_normal"):

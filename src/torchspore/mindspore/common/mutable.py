@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.text import message, with_type
 from torchspore.engine.tensors.number import MutableFloat, MutableInt
 from torchspore.engine.tensors.tensor import TensorBase
 
@@ -17,7 +18,7 @@ def mutable(input_data: Any, dynamic_len: bool = False) -> Any:
     2
     """
     if not isinstance(dynamic_len, bool):
-        raise TypeError(f"mutable(dynamic_len={dynamic_len!r:.40}): expected a bool, got {type(dynamic_len).__name__}.")
+        raise TypeError(message(f"mutable(dynamic_len={dynamic_len!r:.40})", with_type("a bool", dynamic_len)))
     if dynamic_len and not isinstance(input_data, (list, tuple)):
         raise ValueError(f"mutable(dynamic_len=True): expected a list or tuple, got {type(input_data).__name__}.")
     return _marked(input_data)

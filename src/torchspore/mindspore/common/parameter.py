@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from torchspore.base.frames import is_user_file
+from torchspore.base.text import message, with_type
 from torchspore.engine.execution import thread_state
 from torchspore.engine.memory import memory_owners
 from torchspore.engine.native import allocator
@@ -137,7 +138,7 @@ class Parameter(Tensor):
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
         if not isinstance(value, bool):
-            raise TypeError(f"Parameter {self.name!r}: requires_grad={value!r}: expected a bool, got {type(value).__name__}.")
+            raise TypeError(message(f"Parameter {self.name!r}: requires_grad={value!r}", with_type("a bool", value)))
         if "_requires_grad" in self.__dict__:
             _refuse_in_graph(self._name, "requires_grad", "set it outside of the call, or use PYNATIVE_MODE without @jit")
         self._requires_grad = value
@@ -187,7 +188,7 @@ class Parameter(Tensor):
         Tensors that shared memory with the Parameter (`data`, `asnumpy()`) keep their values.
         """
         if not isinstance(slice_shape, bool):
-            raise TypeError(f"Parameter {self.name!r}: set_data(slice_shape={slice_shape!r}): expected a bool.")
+            raise TypeError(message(f"Parameter {self.name!r}: set_data(slice_shape={slice_shape!r})", "a bool"))
         source = raw(data) if isinstance(data, TensorBase) else creation.from_data(data)
         source = source.to(self._t.dtype)
         if isinstance(self._t, RowShard) and source.shape == self._t.shape:
@@ -300,7 +301,7 @@ class ParameterTuple(tuple[Parameter, ...]):
         parameter_ids: set[int] = set()
         for parameter in data:
             if not isinstance(parameter, Parameter):
-                raise TypeError(f"ParameterTuple: expected Parameters, got {type(parameter).__name__}.")
+                raise TypeError(message("ParameterTuple", with_type("Parameters", parameter)))
             if id(parameter) not in parameter_ids:
                 parameter_ids.add(id(parameter))
                 if parameter.name in seen:

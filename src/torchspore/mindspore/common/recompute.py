@@ -4,6 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from torchspore.base.text import message, with_type
+
 _SWITCHES = ("mp_comm_recompute", "parallel_optimizer_comm_recompute", "recompute_slice_activation")
 
 
@@ -14,7 +16,7 @@ def check_options(use_reentrant: Any, output_recompute: Any, early_stop: Any, co
         if name in others and name not in _SWITCHES:
             raise ValueError(f"recompute({name}={value!r:.40}): this option does not exist.\n\nhint: there are {', '.join(_SWITCHES)}.")
         if not isinstance(value, bool):
-            raise TypeError(f"recompute({name}={value!r:.40}): expected a bool, got {type(value).__name__}.")
+            raise TypeError(message(f"recompute({name}={value!r:.40})", with_type("a bool", value)))
     if context_fn is not None and not callable(context_fn):
         raise TypeError(f"recompute(context_fn={context_fn!r:.40}): expected a function that returns two contexts.")
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from torchspore.base.arguments import is_int
+from torchspore.base.text import message, with_type
 from torchspore.engine.front_end import FRONT
 from torchspore.engine.random import random_state
 from torchspore.engine.tensors.tensor import frame
@@ -13,9 +14,9 @@ def set_seed(seed: int) -> None:
     Raises TypeError for a value that is not an int, ValueError below 0.
     """
     if not is_int(seed):
-        raise TypeError(f"set_seed({seed!r}): expected an int, got {type(seed).__name__}.")
+        raise TypeError(message(f"set_seed({seed!r})", with_type("an int", seed)))
     if seed < 0:
-        raise ValueError(f"set_seed({seed}): expected an int from 0 on.")
+        raise ValueError(message(f"set_seed({seed})", "an int from 0 on"))
     random_state.set_seed(seed)
 
 
@@ -31,10 +32,10 @@ def _get_graph_seed(op_seed: int | None, kernel_name: str) -> tuple[int, int]:
     seed.
     """
     if not isinstance(kernel_name, str):
-        raise TypeError(f"_get_graph_seed(kernel_name={kernel_name!r:.40}): expected a str, got {type(kernel_name).__name__}.")
+        raise TypeError(message(f"_get_graph_seed(kernel_name={kernel_name!r:.40})", with_type("a str", kernel_name)))
     op_seed = 0 if op_seed is None else op_seed
     if op_seed < 0:
-        raise ValueError(f"{kernel_name}: seed={op_seed}: expected an int from 0 on.")
+        raise ValueError(message(f"{kernel_name}: seed={op_seed}", "an int from 0 on"))
     around = frame()
     if around is not None:
         around.acts_beside("counts the seeds of an operator")

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base.text import message, with_type
 from torchspore.engine.autograd import gradient_hooks
 from torchspore.engine.devices import device as placing
 from torchspore.engine.execution import pynative, thread_state
@@ -92,7 +93,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             self._t = creation.from_data(input_data, dtype)
         if const_arg:
             if const_arg is not True:
-                raise TypeError(f"Tensor(const_arg={const_arg!r:.40}): expected a bool, got {type(const_arg).__name__}.")
+                raise TypeError(message(f"Tensor(const_arg={const_arg!r:.40})", with_type("a bool", const_arg)))
             self.const_arg = True
 
     # ---- properties
@@ -371,7 +372,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     def set_const_arg(self, const_arg: bool = True) -> Tensor:
         """Set whether a graph treats the Tensor, as an argument, as a constant, which has no effect here; return the Tensor."""
         if not isinstance(const_arg, bool):
-            raise TypeError(f"Tensor.set_const_arg({const_arg!r:.40}): expected a bool, got {type(const_arg).__name__}.")
+            raise TypeError(message(f"Tensor.set_const_arg({const_arg!r:.40})", with_type("a bool", const_arg)))
         self.const_arg = const_arg
         return self
 

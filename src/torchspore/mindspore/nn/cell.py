@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from torchspore.base.text import message, with_hint
+from torchspore.base.text import message, with_hint, with_type
 from torchspore.context.store import STORE
 from torchspore.distributed.shard import split_records, strategy_calls
 from torchspore.engine.execution import thread_state
@@ -215,7 +215,7 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
         """
         state = self._owner_(param_name)
         if not param_name:
-            raise ValueError("insert_param_to_cell(''): expected a name.")
+            raise ValueError(message("insert_param_to_cell('')", "a name"))
         if check_name_contain_dot and "." in param_name:
             raise NameRefused(f"insert_param_to_cell({param_name!r}): expected a name without a dot.")
         if param_name in state.get("_cells", ()) or (param_name not in state["_params"] and _is_taken(type(self), param_name)):
@@ -233,12 +233,12 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
         Raises TypeError if it is not a Cell, KeyError for a name that another attribute has, an empty one and one with a dot.
         """
         if not isinstance(child_name, str):
-            raise TypeError(f"insert_child_to_cell({child_name!r}): expected a str, got {type(child_name).__name__}.")
+            raise TypeError(message(f"insert_child_to_cell({child_name!r})", with_type("a str", child_name)))
         if not child_name or "." in child_name:
             raise NameRefused(f"insert_child_to_cell({child_name!r}): expected a name without a dot.")
         child_cell = torch_interop.converted_module(child_cell)
         if not isinstance(child_cell, (Cell, type(None))):
-            raise TypeError(f"insert_child_to_cell({child_name!r}): expected a Cell, got {type(child_cell).__name__}.")
+            raise TypeError(message(f"insert_child_to_cell({child_name!r})", with_type("a Cell", child_cell)))
         if child_name not in self._cells and hasattr(self, child_name):
             raise _name_exists(self, child_name)
         self._cells[child_name] = child_cell

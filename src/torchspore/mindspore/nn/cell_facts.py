@@ -5,6 +5,7 @@ from collections import OrderedDict
 from typing import Any
 
 from torchspore.base.arguments import is_int
+from torchspore.base.text import message, with_type
 from torchspore.context import effects
 from torchspore.distributed.shard import split_records
 from torchspore.engine.tensors.tensor import TensorBase
@@ -22,7 +23,7 @@ def _stage(key: str) -> property:
 
     def put(self: Any, value: int) -> None:
         if not is_int(value):
-            raise TypeError(f"{type(self).__name__}.{key} = {value!r:.40}: expected an int, got {type(value).__name__}.")
+            raise TypeError(message(f"{type(self).__name__}.{key} = {value!r:.40}", with_type("an int", value)))
         if value < 0:
             raise ValueError(f"{type(self).__name__}.{key} = {value}: expected an int from 0 on. "
                              f"For 'Cell', the property '{key}' can not be less than 0, but got {value}.")
@@ -98,7 +99,7 @@ class CellFacts:
     @parameter_layout_dict.setter
     def parameter_layout_dict(self, value: dict[str, Any]) -> None:
         if not isinstance(value, dict):
-            raise TypeError(f"{type(self).__name__}.parameter_layout_dict = {value!r:.40}: expected a dict, got {type(value).__name__}.")
+            raise TypeError(message(f"{type(self).__name__}.parameter_layout_dict = {value!r:.40}", with_type("a dict", value)))
         self.__dict__["_parameter_layout_dict"] = value
 
     @property
@@ -157,7 +158,7 @@ class CellFacts:
     def _plan_parameters_(self, wrote: str, plan: Any) -> None:
         """Store the layouts of Parameters. Raises TypeError and KeyError for a value that is not a plan of Parameters."""
         if not isinstance(plan, dict):
-            raise TypeError(f"{wrote}: expected a dict, got {type(plan).__name__}.")
+            raise TypeError(message(f"{wrote}", with_type("a dict", plan)))
         named = {parameter.name: parameter for parameter in self.get_parameters()}  # type: ignore[attr-defined]
         planned = []
         for key, strategy in plan.items():

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from torchspore.base.text import message
 from torchspore.engine.autograd.bprop import watch_gradients
 from torchspore.engine.tensors import change_counters
 
@@ -61,7 +62,7 @@ class CellHooks:
         self, kind: str, hook: Callable[..., Any], with_kwargs: bool, always_call: bool = False, prepend: bool = False,
     ) -> HookHandle:
         if not callable(hook):
-            raise TypeError(f"hook {hook!r}: expected a function.")
+            raise TypeError(message(f"hook {hook!r}", "a function"))
         change_counters.calls_changed()
         if self._hooks_ is None:
             self.__dict__["_hooks_"] = {}

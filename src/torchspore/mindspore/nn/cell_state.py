@@ -5,6 +5,7 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from torchspore.base.text import message, with_type
 from torchspore.engine.tensors import change_counters, dtypes
 from torchspore.engine.tensors.tensor import raw, rebind
 from torchspore.errors import NameRefused
@@ -125,7 +126,7 @@ class CellState:
         missing and unexpected names.
         """
         if not isinstance(state_dict, Mapping):
-            raise TypeError(f"load_state_dict({state_dict!r:.40}): expected a dict, got {type(state_dict).__name__}.")
+            raise TypeError(message(f"load_state_dict({state_dict!r:.40})", with_type("a dict", state_dict)))
         values = OrderedDict(state_dict)
         missing: list[str] = []
         errors: list[str] = []
@@ -178,7 +179,7 @@ class CellState:
 
     def _register_state_hook_(self, kind: str, hook: Callable[..., Any]) -> HookHandle:
         if not callable(hook):
-            raise TypeError(f"register_{kind}_hook({hook!r:.40}): expected a function, got {type(hook).__name__}.")
+            raise TypeError(message(f"register_{kind}_hook({hook!r:.40})", with_type("a function", hook)))
         hooks = self.__dict__.setdefault("_hooks_of_state", {}).setdefault(kind, OrderedDict())
         number = max(hooks, default=-1) + 1
         hooks[number] = hook

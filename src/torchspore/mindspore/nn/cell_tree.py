@@ -5,6 +5,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from torchspore.base.text import message, with_type
+
 if TYPE_CHECKING:
     from torchspore.mindspore.common.parameter import Parameter
     from torchspore.mindspore.nn.cell import Cell
@@ -100,7 +102,7 @@ class CellTree:
     def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
         """Prepend `prefix` to the dotted names of all Parameters inside; these names are the keys of checkpoints."""
         if not isinstance(prefix, str):
-            raise TypeError(f"update_parameters_name({prefix!r}): expected a str, got {type(prefix).__name__}.")
+            raise TypeError(message(f"update_parameters_name({prefix!r})", with_type("a str", prefix)))
         for name, parameter in self.parameters_and_names(expand=recurse):
             parameter.name = prefix + name
 

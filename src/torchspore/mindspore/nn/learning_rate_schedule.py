@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from torchspore.base.text import message
 from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
@@ -20,7 +21,7 @@ def positive(name: str, **numbers: Any) -> None:
         if isinstance(value, bool) or not isinstance(value, int if is_integer else (int, float)):
             raise TypeError(f"{name}({key}={value!r}): expected {'an int' if is_integer else 'a number'}, got {type(value).__name__}.")
         if value <= 0:
-            raise ValueError(f"{name}({key}={value}): expected a number above 0.")
+            raise ValueError(message(f"{name}({key}={value})", "a number above 0"))
 
 
 class LearningRateSchedule(Cell):

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.text import message, with_type
 from torchspore.mindspore.common.sparse_tensor import COOTensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.ops.layers import layer_math
@@ -28,7 +29,7 @@ class SparseTensorDenseMatmul(Cell):
         super().__init__()
         for name, value in (("adjoint_st", adjoint_st), ("adjoint_dt", adjoint_dt)):
             if not isinstance(value, bool):
-                raise TypeError(f"SparseTensorDenseMatmul({name}={value!r:.40}): expected a bool, got {type(value).__name__}.")
+                raise TypeError(message(f"SparseTensorDenseMatmul({name}={value!r:.40})", with_type("a bool", value)))
         self.adjoint_st, self.adjoint_dt = adjoint_st, adjoint_dt
 
     def construct(self, indices: Any, values: Any, sparse_shape: Any, dense: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from torchspore.base.arguments import is_int
+from torchspore.base.text import message
 from torchspore.engine.devices import device
 from torchspore.engine.random import kernel_numbers
 from torchspore.engine.random.generators import drawing
@@ -151,7 +152,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) ->
     step = 1 if step is None else step
     for value in (start, stop, step):
         if isinstance(value, str) or not hasattr(value, "__float__"):
-            raise TypeError(f"arange of {value!r}: expected numbers.")
+            raise TypeError(message(f"arange of {value!r}", "numbers"))
     if step == 0:
         raise ZeroDivisionError("step=0: expected another number.")
     if (stop - start) / step <= 0:
@@ -163,9 +164,9 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) ->
 
 def _count(num: Any) -> int:
     if not is_int(num):
-        raise TypeError(f"num={num!r}: expected an int.")
+        raise TypeError(message(f"num={num!r}", "an int"))
     if num < 1:
-        raise ValueError(f"num={num}: expected at least 1.")
+        raise ValueError(message(f"num={num}", "at least 1"))
     return num
 
 
@@ -201,7 +202,7 @@ def logspace(
 ) -> T:
     """`num` numbers from base ** start to base ** stop with constant ratio along a new `axis`, float32 unless `dtype` says otherwise."""
     if isinstance(base, bool) or not isinstance(base, (int, float)):
-        raise TypeError(f"base={base!r}: expected a number.")
+        raise TypeError(message(f"base={base!r}", "a number"))
     values, _ = _spaced(start, stop, _count(num), endpoint)
     return _in_dtype(torch.movedim(torch.pow(float(base), values), 0, axis_of(axis, values.ndim)), dtype)
 
@@ -219,7 +220,7 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
 def _window(m: Any, terms: tuple[float, ...] | None) -> T:
     """Return a window of `m` points: a sum of cosines with the weights `terms`, or a triangle."""
     if not is_int(m):
-        raise TypeError(f"M={m!r}: expected an int.")
+        raise TypeError(message(f"M={m!r}", "an int"))
     if m <= 1:
         return torch.ones(max(m, 0), device=device.current())
     n = torch.arange(m, dtype=torch.float64, device=device.current())
@@ -300,9 +301,9 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> T:
     if t.ndim != 1:
         raise ValueError(f"x of shape {tuple(t.shape)}: expected one axis.")
     if N is not None and (isinstance(N, bool) or not isinstance(N, int)):
-        raise TypeError(f"N={N!r}: expected an int.")
+        raise TypeError(message(f"N={N!r}", "an int"))
     if not isinstance(increasing, bool):
-        raise TypeError(f"increasing={increasing!r}: expected True or False.")
+        raise TypeError(message(f"increasing={increasing!r}", "True or False"))
     if N is not None and N < 0:
         raise ValueError(f"N={N}: expected at least 0.")
     powers = torch.arange(N or t.shape[0], device=t.device)

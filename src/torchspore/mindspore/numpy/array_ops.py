@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from torchspore.base.arguments import is_int
+from torchspore.base.text import message
 from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.numpy.utils import as_list, axes_of, axis_of, function, only_tensor, shape_of, to_tensor
 from torchspore.mindspore.ops.declaration.wide import Widening
@@ -122,7 +123,7 @@ def rot90(a: Any, k: int = 1, axes: Any = (0, 1)) -> T:
     """Rotate `k` times by 90 degrees, from the first of two axes towards the second."""
     t = only_tensor(a, "a")
     if not is_int(k):
-        raise TypeError(f"k={k!r}: expected an int.")
+        raise TypeError(message(f"k={k!r}", "an int"))
     if builtins.len(axes) != 2:
         raise ValueError(f"axes={axes!r}: expected two axes.")
     first, second = (axis_of(axis, t.ndim) for axis in axes)

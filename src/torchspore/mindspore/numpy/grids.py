@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base.text import message
 from torchspore.engine.devices import device
 from torchspore.mindspore.numpy.utils import as_list, dtype_of, function, only_tensor, part_of, promote, to_tensor
 from torchspore.mindspore.ops.declaration.wide import Widening
@@ -14,7 +15,7 @@ T = torch.Tensor
 
 def _require_int(value: Any, name: str) -> Any:
     if isinstance(value, bool) or not isinstance(value, (int, torch.SymInt)):
-        raise TypeError(f"{name}={value!r}: expected an int.")
+        raise TypeError(message(f"{name}={value!r}", "an int"))
     return value
 
 
@@ -137,7 +138,7 @@ _MOST_AXES = 64
 def diag_indices(n: int, ndim: int = 2) -> Any:
     """The indexes (int32) of the main diagonal of an array of `ndim` axes of length n, one array for each axis."""
     if _require_int(n, "n") < 1:
-        raise ValueError(f"n={n}: expected at least 1.")
+        raise ValueError(message(f"n={n}", "at least 1"))
     if _require_int(ndim, "ndim") > _MOST_AXES:
         raise ValueError(f"ndim={ndim}: expected at most {_MOST_AXES}.")
     return tuple(torch.arange(n, dtype=torch.int32, device=device.current()) for _ in range(ndim))

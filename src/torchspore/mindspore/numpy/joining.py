@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from torchspore.base.arguments import is_int
+from torchspore.base.text import message
 from torchspore.mindspore.numpy.utils import as_list, axis_of, function, only_tensor, together
 
 T = torch.Tensor
@@ -92,7 +93,7 @@ def _split(t: T, sections: Any, axis: int, may_differ: bool) -> Any:
     axis = axis_of(axis, t.ndim)
     if is_int(sections):
         if sections == 0 and may_differ:
-            raise ZeroDivisionError("indices_or_sections=0: expected at least 1.")
+            raise ZeroDivisionError(message("indices_or_sections=0", "at least 1"))
         if sections < 1 or sections > length or (length % sections and not may_differ):
             condition = "up to" if may_differ else "that divides"
             raise ValueError(f"indices_or_sections={sections}: expected a number of parts {condition} {length}, the length of the axis.")

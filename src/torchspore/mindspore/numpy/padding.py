@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base.text import message
 from torchspore.mindspore.numpy.array_ops import apply_along_axis
 from torchspore.mindspore.numpy.utils import part_of, to_tensor
 
@@ -24,7 +25,7 @@ def _pairs(value: Any, ndim: int, name: str) -> list[tuple[Any, Any]]:
     rows = rows * ndim if len(rows) == 1 else rows
     for row in rows:
         if any(item is not None and not isinstance(item, (int, float)) for item in row):
-            raise TypeError(f"{name}={value!r}: expected numbers.")
+            raise TypeError(message(f"{name}={value!r}", "numbers"))
     return [(row[0], row[-1]) for row in rows]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from torchspore.base.arguments import is_int
+from torchspore.base.text import message
 from torchspore.mindspore.numpy.utils import floating, function, pair, to_tensor, together
 
 T = torch.Tensor
@@ -59,7 +60,7 @@ def polyval(p: Any, x: Any) -> T:
 
 def _order(m: Any, operation: str) -> int:
     if not is_int(m):
-        raise TypeError(f"m={m!r}: expected an int.")
+        raise TypeError(message(f"m={m!r}", "an int"))
     if m < 0:
         raise ValueError(f"m={m}: expected an order of the {operation} of at least 0.")
     return m

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from torchspore.base.arguments import is_int
+from torchspore.base.text import message
 from torchspore.engine.functional.half_precision import in_float32
 from torchspore.mindspore.numpy.utils import axes_of, axis_of, cast, floating, function, only_tensor, pair, to_tensor
 from torchspore.mindspore.ops.declaration.wide import Widening
@@ -91,7 +92,7 @@ def matrix_power(a: Any, n: int) -> T:
     """The square matrix `a` multiplied with itself `n` times, the identity for 0. Raises ValueError for n < 0."""
     t = to_tensor(a)
     if not is_int(n):
-        raise TypeError(f"n={n!r}: expected an int.")
+        raise TypeError(message(f"n={n!r}", "an int"))
     if n < 0:
         raise ValueError(f"n={n}: expected at least 0.")
     if t.ndim < 2 or t.shape[-1] != t.shape[-2]:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from torchspore.base.arguments import is_int
+from torchspore.base.text import message
 from torchspore.mindspore.numpy.utils import (
     axes_of,
     axis_of,
@@ -68,7 +69,7 @@ def _numbers(t: T) -> T:
 def _variance(t: T, axes: tuple[int, ...], ddof: int, keepdims: bool) -> T:
     """Return the mean square distance from the mean, which is truncated for integers."""
     if not is_int(ddof):
-        raise TypeError(f"ddof={ddof!r}: expected an int.")
+        raise TypeError(message(f"ddof={ddof!r}", "an int"))
     square = floating((t - _mean(t, axes, True)) ** 2)
     if _count(t, axes) == 0:
         return torch.sum(square, axes, keepdim=keepdims) * torch.nan
@@ -141,7 +142,7 @@ def _extreme(compute: Callable[..., T], pick: Callable[[T, T], T], a: T, axis: A
             raise ValueError("where=...: expected a number as initial, too.")
         return compute(t, axes, keepdim=keepdims)
     if not is_scalar(initial) and not isinstance(initial, T):
-        raise TypeError(f"initial={initial!r}: expected a number.")
+        raise TypeError(message(f"initial={initial!r}", "a number"))
     first = initial.to(t.dtype) if isinstance(initial, T) else torch.full((), initial, dtype=torch.float64, device=t.device).to(t.dtype)
     if where is not True:
         t = torch.where(to_tensor(where).to(torch.bool), t, first)

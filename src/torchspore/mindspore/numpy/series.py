@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from torchspore.base.arguments import is_int
+from torchspore.base.text import message
 from torchspore.mindspore.numpy.utils import (
     as_list,
     axes_of,
@@ -48,7 +49,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
         raise ValueError("a: expected one axis at least.")
     axis = axis_of(axis, t.ndim)
     if not is_int(n):
-        raise TypeError(f"n={n!r}: expected an int.")
+        raise TypeError(message(f"n={n!r}", "an int"))
     if n < 0:
         raise ValueError(f"n={n}: expected at least 0.")
     if n == 0:

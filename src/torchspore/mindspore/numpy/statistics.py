@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base.text import message
 from torchspore.mindspore.numpy.utils import as_list, cast, dtype_of_cast, floating, function, part_of, to_tensor, together
 
 T = torch.Tensor
@@ -20,7 +21,7 @@ def edges_of(flat: T, bins: Any, range: Any) -> T:
     if not isinstance(bins, int):
         return to_tensor(bins)
     if bins < 1:
-        raise ValueError(f"bins={bins}: expected at least 1.")
+        raise ValueError(message(f"bins={bins}", "at least 1"))
     if range is not None:
         low, high = (to_tensor(v).to(torch.float32) for v in range)
         if isinstance(range[0], (int, float)) and range[1] < range[0]:

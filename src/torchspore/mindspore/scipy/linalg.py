@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base.text import message, with_type
 from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.mindspore.common import dtype as types
 from torchspore.mindspore.common.tensor import Tensor
@@ -30,7 +31,7 @@ _FLOATS = (types.float32, types.float64)
 def _matrix(value: Any, name: str, square: bool = True) -> Any:
     """Return `value` as floating-point matrices. Raises TypeError or ValueError with the argument's name."""
     if not isinstance(value, Tensor):
-        raise TypeError(f"{name}: expected a Tensor, got {type(value).__name__}.")
+        raise TypeError(message(f"{name}", with_type("a Tensor", value)))
     if value.dtype not in (*_INTEGERS, *_FLOATS):
         raise TypeError(f"{name}: expected int32, int64, float32 or float64, got {value.dtype}.")
     if square and (value.ndim < 2 or value.shape[-1] != value.shape[-2]):
@@ -41,7 +42,7 @@ def _matrix(value: Any, name: str, square: bool = True) -> Any:
 def _switches(**values: Any) -> None:
     for name, value in values.items():
         if not isinstance(value, bool):
-            raise TypeError(f"{name}={value!r:.40}: expected a bool, got {type(value).__name__}.")
+            raise TypeError(message(f"{name}={value!r:.40}", with_type("a bool", value)))
 
 
 @bridged

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base.text import message, with_type
 from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.declaration.declare import part_of
 from torchspore.mindspore.ops.declaration.primitive import primitive_class
@@ -58,7 +59,7 @@ def assign(cost_matrix: T, dimension_limit: Any = None, maximize: bool = False) 
     if cost_matrix.ndim != 2:
         raise ValueError(f"cost_matrix: expected two axes, got shape {tuple(cost_matrix.shape)}.")
     if not isinstance(maximize, bool):
-        raise TypeError(f"maximize: expected a bool, got {type(maximize).__name__}.")
+        raise TypeError(message("maximize", with_type("a bool", maximize)))
     rows, columns = cost_matrix.shape
     limit = columns if dimension_limit is None else min(int(dimension_limit), columns)
     assignment = linear_sum_assignment(cost_matrix[:, :limit].detach().cpu().numpy(), maximize)

@@ -85,13 +85,14 @@ def differences(first: str, second: str, rtol: float = 0.0, atol: float = 0.0) -
 
 def _difference(name: str, first: Entry | None, second: Entry | None, rtol: float, atol: float) -> Difference | None:
     if first is None or second is None:
-        return Difference(name, "only in one", *(f"{entry.type_name} {list(entry.shape)}" if entry else "-" for entry in (first, second)))
+        both = (f"{entry.type_name} {list(entry.shape)}" if entry else "-" for entry in (first, second))
+        return Difference(name, translatable("only in one"), *both)
     if first.type_name != second.type_name:
-        return Difference(name, "type", first.type_name, second.type_name)
+        return Difference(name, translatable("type"), first.type_name, second.type_name)
     if first.type_name == TEXT:
-        return None if first.values == second.values else Difference(name, "text", short(first.values), short(second.values))
+        return None if first.values == second.values else Difference(name, translatable("text"), short(first.values), short(second.values))
     if first.shape != second.shape:
-        return Difference(name, "shape", str(list(first.shape)), str(list(second.shape)))
+        return Difference(name, translatable("shape"), str(list(first.shape)), str(list(second.shape)))
     kind = np.complex128 if first.values.dtype.kind == "c" else np.float64
     first_values, second_values = _wide(first).astype(kind).ravel(), _wide(second).astype(kind).ravel()
     unlike = ~np.isclose(first_values, second_values, rtol, atol, equal_nan=True)

@@ -13,7 +13,7 @@ from torchspore.base import checkpoint_file, encryption, files
 from torchspore.base.checkpoint_file import TEXT, Entry
 from torchspore.base.frames import warn
 from torchspore.base.suggest import closest
-from torchspore.base.text import list_choices, message, short, with_hint
+from torchspore.base.text import list_choices, message, short, with_hint, with_type
 from torchspore.distributed.parallel import optimizer_shards, settings
 from torchspore.distributed.shard import gather
 from torchspore.engine.split_layouts.sharded_layout import sharded_layout_of
@@ -141,9 +141,9 @@ def _save(
 
 def _check_save(save_obj: Any, name: Any, async_save: Any, append_dict: Any, choice_func: Any, format: Any) -> None:
     if not isinstance(save_obj, (Cell, list, dict)):
-        raise TypeError(message(f"save_checkpoint({short(save_obj)}, ...)", f"a Cell, a list or a dict, got {type(save_obj).__name__}"))
+        raise TypeError(message(f"save_checkpoint({short(save_obj)}, ...)", with_type("a Cell, a list or a dict", save_obj)))
     if not isinstance(name, str):
-        raise TypeError(message(f"save_checkpoint(..., {short(name)})", f"a file name, got {type(name).__name__}"))
+        raise TypeError(message(f"save_checkpoint(..., {short(name)})", with_type("a file name", name)))
     if not isinstance(async_save, (bool, str)):
         raise TypeError(message(f"save_checkpoint(async_save={short(async_save)})", "True, False, 'thread' or 'process'"))
     if isinstance(async_save, str) and async_save not in ("thread", "process"):
@@ -330,7 +330,7 @@ def _warn(text: str, hint: str) -> None:
 
 def _check_load(name: Any, format: str, secret: tuple[Any, Any]) -> Path:
     if not isinstance(name, str):
-        raise TypeError(message(f"load_checkpoint({short(name)})", f"a file name, got {type(name).__name__}"))
+        raise TypeError(message(f"load_checkpoint({short(name)})", with_type("a file name", name)))
     if secret[0] is not None:
         encryption.check("load_checkpoint", "dec", *secret)
     if format not in _FORMATS:
@@ -406,9 +406,9 @@ def load_param_into_net(
     not fit: then nothing is loaded.
     """
     if not isinstance(net, Cell):
-        raise TypeError(message(f"load_param_into_net({short(net)}, ...)", f"a Cell, got {type(net).__name__}"))
+        raise TypeError(message(f"load_param_into_net({short(net)}, ...)", with_type("a Cell", net)))
     if not isinstance(parameter_dict, dict):
-        raise TypeError(message(f"load_param_into_net(..., {short(parameter_dict)})", f"a dict, got {type(parameter_dict).__name__}"))
+        raise TypeError(message(f"load_param_into_net(..., {short(parameter_dict)})", with_type("a dict", parameter_dict)))
     for name, value in [("strict_load", strict_load), ("remove_redundancy", remove_redundancy)]:
         if not isinstance(value, bool):
             raise TypeError(message(f"load_param_into_net({name}={short(value)})", "True or False"))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base import user_threads
-from torchspore.base.text import message, short
+from torchspore.base.text import message, short, with_type
 from torchspore.engine.tensors import tree
 from torchspore.mindspore.dataset.core import config, randomness
 from torchspore.mindspore.dataset.core.validator_helpers import check_processes, check_type, check_workers, checked_columns
@@ -50,7 +50,7 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
     ) -> None:
         call = type(self).__name__
         if not (callable(source) or hasattr(source, "__iter__") or hasattr(source, "__getitem__") or hasattr(source, "__next__")):
-            expected = f"an object with __getitem__, an iterable, or a function that returns one, got {type(source).__name__}"
+            expected = with_type("an object with __getitem__, an iterable, or a function that returns one", source)
             raise TypeError(message(f"{call}(source={short(source)})", expected))
         self.schema = None if schema is None else as_schema(call, schema)
         if column_names is None and self.schema is None:

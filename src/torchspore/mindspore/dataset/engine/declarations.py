@@ -20,6 +20,7 @@ import numpy as np
 
 from torchspore.base.text import list_choices, message, short
 from torchspore.errors import DataDamaged, DataMissing
+from torchspore.language import translate
 from torchspore.mindspore.dataset.core.constructor_arguments import recorded
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_callable, check_choice, check_int, check_type
 from torchspore.mindspore.dataset.engine.dataset import VisionBaseDataset
@@ -81,7 +82,9 @@ def _existing(call: str, value: Any, name: str, kind: str, exists: Callable[[Pat
     check_type(call, name, value, (str, Path), "a path")
     path = Path(value).expanduser()
     if not exists(path):
-        raise ValueError(message(f"{call}({name}={str(value)!r})", f"a {kind} that exists (looked for {path.resolve()})"))
+        expected = (translate("a file that exists (looked for {path})") if kind == "file" else
+                    translate("a folder that exists (looked for {path})"))
+        raise ValueError(message(f"{call}({name}={str(value)!r})", expected.format(path=path.resolve())))
     return path
 
 

@@ -49,7 +49,7 @@ def _picture(img: Any) -> Any:
 
 def _array(call: str, img: Any) -> np.ndarray:
     if not is_numpy(img):
-        raise TypeError(f"{call}({type(img).__name__}): expected a NumPy array.")
+        raise TypeError(message(f"{call}({type(img).__name__})", "a NumPy array"))
     return img
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchspore.base.arguments import check_counts, check_int_type, is_int
-from torchspore.base.text import short
+from torchspore.base.text import message, short, with_type
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.experimental.optim.optimizer import Optimizer
@@ -63,7 +63,7 @@ class LRScheduler:
             self._set_(self.get_lr())
         else:
             if not is_int(epoch):
-                raise TypeError(f"{type(self).__name__}.step({epoch!r:.40}): expected an int, got {type(epoch).__name__}.")
+                raise TypeError(message(f"{type(self).__name__}.step({epoch!r:.40})", with_type("an int", epoch)))
             self.last_epoch = epoch
             # Schedules with a closed form may skip epochs.
             self._set_(self._get_closed_form_lr() if hasattr(self, "_get_closed_form_lr") else self.get_lr())
@@ -89,7 +89,7 @@ class _ClosedForm(LRScheduler):
 def _check_factor(name: str, **arguments: Any) -> None:
     for key, value in arguments.items():
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise TypeError(f"{name}({key}={value!r:.40}): expected a number, got {type(value).__name__}.")
+            raise TypeError(message(f"{name}({key}={value!r:.40})", with_type("a number", value)))
 
 
 class StepLR(_ClosedForm):
@@ -116,7 +116,7 @@ class MultiStepLR(_ClosedForm):
 
     def __init__(self, optimizer: Optimizer, milestones: Any, gamma: float = 0.1, last_epoch: int = -1) -> None:
         if not isinstance(milestones, list) or any(not is_int(m) for m in milestones):
-            raise TypeError(f"MultiStepLR(milestones={milestones!r:.40}): expected a list of ints.")
+            raise TypeError(message(f"MultiStepLR(milestones={milestones!r:.40})", "a list of ints"))
         _check_factor("MultiStepLR", gamma=gamma)
         self.milestones, self.gamma = Counter(milestones), gamma
         super().__init__(optimizer, last_epoch)
@@ -203,7 +203,7 @@ class PolynomialLR(_ClosedForm):
         check_counts("PolynomialLR", total_iters=total_iters)
         _check_factor("PolynomialLR", power=power)
         if power < 0:
-            raise ValueError(f"PolynomialLR(power={power}): expected a number from 0 on.")
+            raise ValueError(message(f"PolynomialLR(power={power})", "a number from 0 on"))
         self.total_iters, self.power = total_iters, power
         super().__init__(optimizer, last_epoch)
 
@@ -298,9 +298,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
                 self.T_i *= self.T_mult
         else:
             if isinstance(epoch, bool) or not isinstance(epoch, (int, float)):
-                raise TypeError(f"CosineAnnealingWarmRestarts.step({epoch!r:.40}): expected a number, got {type(epoch).__name__}.")
+                raise TypeError(message(f"CosineAnnealingWarmRestarts.step({epoch!r:.40})", with_type("a number", epoch)))
             if not 0 <= epoch < math.inf:
-                raise ValueError(f"CosineAnnealingWarmRestarts.step({short(epoch)}): expected a number from 0 on.")
+                raise ValueError(message(f"CosineAnnealingWarmRestarts.step({short(epoch)})", "a number from 0 on"))
             self.T_i, self.T_cur = self.T_0, float(epoch)
             if self.T_mult == 1:
                 self.T_cur %= self.T_0
@@ -328,7 +328,7 @@ class CyclicLR(LRScheduler):
         if scale_mode not in ("cycle", "iterations"):
             raise ValueError(f"CyclicLR(scale_mode={scale_mode!r:.40}): expected 'cycle' or 'iterations'.")
         if scale_fn is not None and not callable(scale_fn):
-            raise TypeError(f"CyclicLR(scale_fn={scale_fn!r:.40}): expected a function.")
+            raise TypeError(message(f"CyclicLR(scale_fn={scale_fn!r:.40})", "a function"))
         count = len(getattr(optimizer, "param_groups", ()))
         lows, self.max_lrs = (self._each_(name, value, count) for name, value in (("base_lr", base_lr), ("max_lr", max_lr)))
         down = step_size_up if step_size_down is None else step_size_down
@@ -372,9 +372,9 @@ class SequentialLR:
         if not isinstance(schedulers, (list, tuple)) or not schedulers or not all(hasattr(item, "optimizer") for item in schedulers):
             raise TypeError(f"SequentialLR(schedulers={short(schedulers)}): expected a list of schedulers.")
         if not isinstance(milestones, (list, tuple)) or any(not is_int(m) for m in milestones):
-            raise TypeError(f"SequentialLR(milestones={short(milestones)}): expected a list of ints.")
+            raise TypeError(message(f"SequentialLR(milestones={short(milestones)})", "a list of ints"))
         if not is_int(last_epoch):
-            raise TypeError(f"SequentialLR(last_epoch={short(last_epoch)}): expected an int, got {type(last_epoch).__name__}.")
+            raise TypeError(message(f"SequentialLR(last_epoch={short(last_epoch)})", with_type("an int", last_epoch)))
         if any(scheduler.optimizer is not optimizer for scheduler in schedulers):
             raise ValueError("SequentialLR(schedulers=...): expected schedulers of the same optimizer.")
         if len(milestones) != len(schedulers) - 1:

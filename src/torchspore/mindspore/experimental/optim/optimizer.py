@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from torchspore.base.text import message
+from torchspore.base.text import message, with_type
 from torchspore.engine.functional.row_gradients import RowsBase
 from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors.tensor import TensorBase, raw
@@ -31,7 +31,7 @@ class Optimizer(Cell):
             raise TypeError(f"{name}(params={type(params).__name__}): expected a list of Parameters or of groups.")
         listed = list(params)
         if not listed:
-            raise ValueError(f"{name}(params=[]): expected at least one Parameter.")
+            raise ValueError(message(f"{name}(params=[])", "at least one Parameter"))
         self.defaults = defaults
         self.param_groups: list[dict[str, Any]] = []
         self.lrs: list[Parameter] = []
@@ -50,7 +50,7 @@ class Optimizer(Cell):
         parameters = [parameters] if isinstance(parameters, Parameter) else list(parameters)
         for parameter in parameters:
             if not isinstance(parameter, Parameter):
-                raise TypeError(f"{name}: expected Parameters, got {type(parameter).__name__}.")
+                raise TypeError(message(f"{name}", with_type("Parameters", parameter)))
         everything = [*self.parameters, *parameters]
         if len({id(item) for item in everything}) < len(everything):
             raise ValueError(f"{name}: a Parameter occurs twice.")
@@ -60,7 +60,7 @@ class Optimizer(Cell):
         if value is None:
             raise TypeError(f"{name}(lr={rate!r:.40}): expected a number or a Tensor, got {type(rate).__name__}.")
         if value < 0:
-            raise ValueError(f"{name}(lr={value}): expected a number from 0 on.")
+            raise ValueError(message(f"{name}(lr={value})", "a number from 0 on"))
         group_index = len(self.param_groups)
         group["lr"] = Parameter(Tensor(value, dtypes.float32), name=f"learning_rate_group_{group_index}")
         self.lrs.append(group["lr"])
@@ -124,16 +124,16 @@ def check(name: str, **arguments: Any) -> None:
     """Raises TypeError for a value that is not a number, ValueError for a number below 0."""
     for key, value in arguments.items():
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise TypeError(f"{name}({key}={value!r:.40}): expected a number, got {type(value).__name__}.")
+            raise TypeError(message(f"{name}({key}={value!r:.40})", with_type("a number", value)))
         if value < 0:
-            raise ValueError(f"{name}({key}={value}): expected a number from 0 on.")
+            raise ValueError(message(f"{name}({key}={value})", "a number from 0 on"))
 
 
 def check_flags(name: str, **arguments: Any) -> None:
     """Raises TypeError for a value that is not a bool."""
     for key, value in arguments.items():
         if not isinstance(value, bool):
-            raise TypeError(f"{name}({key}={value!r:.40}): expected a bool, got {type(value).__name__}.")
+            raise TypeError(message(f"{name}({key}={value!r:.40})", with_type("a bool", value)))
 
 
 def check_betas(name: str, betas: Any) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from torchspore.base.arguments import check_int_type
 from torchspore.base.frames import line_prefix
-from torchspore.base.text import short
+from torchspore.base.text import message, short, with_type
 from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import initializer
@@ -59,7 +59,7 @@ class LeakyReLU(Cell):
     def __init__(self, alpha: float = 0.2) -> None:
         super().__init__()
         if isinstance(alpha, bool) or not isinstance(alpha, (int, float)):
-            raise TypeError(f"LeakyReLU(alpha={alpha!r}): expected a number, got {type(alpha).__name__}.")
+            raise TypeError(message(f"LeakyReLU(alpha={alpha!r})", with_type("a number", alpha)))
         self.alpha = alpha
 
     def construct(self, x: Any) -> Any:
@@ -87,7 +87,7 @@ class GELU(Cell):
     def __init__(self, approximate: bool = True) -> None:
         super().__init__()
         if not isinstance(approximate, bool):
-            raise TypeError(f"GELU(approximate={approximate!r}): expected a bool, got {type(approximate).__name__}.")
+            raise TypeError(message(f"GELU(approximate={approximate!r})", with_type("a bool", approximate)))
         self.approximate = approximate
 
     def construct(self, x: Any) -> Any:
@@ -132,7 +132,7 @@ class PReLU(Cell):
     def __init__(self, channel: int = 1, w: Any = 0.25) -> None:
         super().__init__()
         if channel < 1:
-            raise ValueError(f"PReLU(channel={channel}): expected an int from 1 on.")
+            raise ValueError(message(f"PReLU(channel={channel})", "an int from 1 on"))
         if not isinstance(w, (float, list, Tensor)):
             raise TypeError(f"PReLU(w={short(w)}): expected a float, a list or a Tensor, got {type(w).__name__}.")
         self.channel = channel
@@ -154,7 +154,7 @@ class _Checked(Cell):
     def _numbers_(self, **numbers: Any) -> None:
         for name, value in numbers.items():
             if isinstance(value, bool) or not isinstance(value, (int, float)):
-                raise TypeError(f"{type(self).__name__}({name}={value!r:.40}): expected a number, got {type(value).__name__}.")
+                raise TypeError(message(f"{type(self).__name__}({name}={value!r:.40})", with_type("a number", value)))
             setattr(self, name, value)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.arguments import check_int_type
-from torchspore.base.text import short
+from torchspore.base.text import message, short
 from torchspore.context.store import STORE
 from torchspore.engine.random.operator_streams import OperatorStream
 from torchspore.engine.tensors import dtypes
@@ -41,7 +41,7 @@ class Dense(Cell):
         for name, value in (("in_channels", in_channels), ("out_channels", out_channels)):
             check_int_type("Dense", name, value)
             if value < 1:
-                raise ValueError(f"Dense({name}={value}): expected an int from 1 on.")
+                raise ValueError(message(f"Dense({name}={value})", "an int from 1 on"))
         check_kinds("Dense", "bool", has_bias=has_bias)
         self.in_channels, self.out_channels, self.has_bias = in_channels, out_channels, has_bias
         weight_init = HeUniform(5**0.5) if weight_init is None else weight_init

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.text import message, with_type
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.activation import LeakyReLU
 from torchspore.mindspore.nn.layer.basic import Dense, get_activation
@@ -16,7 +17,7 @@ class _Combined(Cell):
     def _finish_(self, norm: Any, has_bn: bool, activation: Any, alpha: float, after_fake: bool) -> None:
         for name, value in (("has_bn", has_bn), ("after_fake", after_fake)):
             if not isinstance(value, bool):
-                raise TypeError(f"{type(self).__name__}({name}={value!r:.40}): expected a bool, got {type(value).__name__}.")
+                raise TypeError(message(f"{type(self).__name__}({name}={value!r:.40})", with_type("a bool", value)))
         self.has_bn, self.after_fake, self.has_act = has_bn, after_fake, activation is not None
         self.activation = activation
         if has_bn:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from torchspore.base.arguments import is_int
+from torchspore.base.text import message, with_type
 from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors import torch_interop
 from torchspore.engine.tensors.dtypes import FROM_TORCH
@@ -131,7 +132,7 @@ class _Ordered(Cell):
     def insert(self, index: int, cell: Cell) -> None:
         """Insert `cell` before the one at `index`."""
         if not is_int(index):
-            raise TypeError(f"{type(self).__name__}.insert({index!r:.40}, ...): expected an int, got {type(index).__name__}.")
+            raise TypeError(message(f"{type(self).__name__}.insert({index!r:.40}, ...)", with_type("an int", index)))
         if not -len(self) <= index <= len(self):
             raise IndexError(f"{type(self).__name__}.insert({index}, ...): there are {len(self)} Cells.")
         cells, prefix = list(self._cells.values()), self._prefix_()
@@ -219,7 +220,7 @@ class CellDict(Cell):
             raise TypeError(f"CellDict[{name!r:.40}]: expected a str as the name, got {type(name).__name__}.")
         cell = torch_interop.converted_module(cell)
         if not isinstance(cell, Cell):
-            raise TypeError(f"CellDict[{name!r}]: expected a Cell, got {type(cell).__name__}.")
+            raise TypeError(message(f"CellDict[{name!r}]", with_type("a Cell", cell)))
         if isinstance(cell, (CellDict, CellList, SequentialCell)):
             raise TypeError(f"CellDict[{name!r}]: expected a Cell that is not a container, got {type(cell).__name__}.")
         if not name or "." in name or (name not in self._cells and hasattr(self, name)):

@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 from torchspore.base.arguments import check_int_type
+from torchspore.base.text import message
 from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import HeUniform, Uniform, initializer
@@ -42,7 +43,7 @@ class _Conv(Cell):
         for key, value in (("in_channels", in_channels), ("out_channels", out_channels), ("group", group)):
             check_int_type(name, key, value)
             if value < 1:
-                raise ValueError(f"{name}({key}={value}): expected an int from 1 on.")
+                raise ValueError(message(f"{name}({key}={value})", "an int from 1 on"))
         if in_channels % group or out_channels % group:
             raise ValueError(f"{name}(group={group}): expected a divisor of in_channels={in_channels} and out_channels={out_channels}.")
         check_kinds(name, "bool", has_bias=has_bias)

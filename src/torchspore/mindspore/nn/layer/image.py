@@ -8,6 +8,7 @@ import numpy as np
 
 from torchspore.base.arguments import check_int_type
 from torchspore.base.frames import line_prefix
+from torchspore.base.text import message, with_type
 from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.tensor import Tensor
@@ -17,7 +18,7 @@ from torchspore.mindspore.ops.images import resize
 
 def _number(call: str, name: str, value: Any, above: float | None = 0.0) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{call}({name}={value!r:.40}): expected a number, got {type(value).__name__}.")
+        raise TypeError(message(f"{call}({name}={value!r:.40})", with_type("a number", value)))
     if above is not None and value <= above:
         raise ValueError(f"{call}({name}={value}): expected a number above {above:g}.")
     return float(value)
@@ -64,7 +65,7 @@ class _Likeness(Cell):
         self.max_val = _number(name, "max_val", max_val)
         check_int_type(name, "filter_size", filter_size)
         if filter_size < 1:
-            raise ValueError(f"{name}(filter_size={filter_size}): expected an int from 1 on.")
+            raise ValueError(message(f"{name}(filter_size={filter_size})", "an int from 1 on"))
         for key, value in (("k1", k1), ("k2", k2)):
             _number(name, key, value)
         self.filter_size, self.filter_sigma = filter_size, _number(name, "filter_sigma", filter_sigma)

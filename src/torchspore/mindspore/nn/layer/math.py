@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base.text import message, with_type
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
@@ -20,7 +21,7 @@ class MatMul(Cell):
         super().__init__()
         for name, value in (("transpose_x1", transpose_x1), ("transpose_x2", transpose_x2)):
             if not isinstance(value, bool):
-                raise TypeError(f"MatMul({name}={value!r:.40}): expected a bool, got {type(value).__name__}.")
+                raise TypeError(message(f"MatMul({name}={value!r:.40})", with_type("a bool", value)))
         self.transpose_x1, self.transpose_x2 = transpose_x1, transpose_x2
 
     def construct(self, x1: Any, x2: Any) -> Any:
@@ -57,7 +58,7 @@ class Range(Cell):
             raise ValueError("Range(delta=0): expected another number.")
         for name, value in (("start", start), ("limit", limit), ("delta", delta)):
             if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
-                raise TypeError(f"Range({name}={value!r:.40}): expected a number, got {type(value).__name__}.")
+                raise TypeError(message(f"Range({name}={value!r:.40})", with_type("a number", value)))
         values = np.arange(0, start, delta) if limit is None else np.arange(start, limit, delta)
         self.result_tensor = Tensor(values.astype(np.float32 if values.dtype.kind == "f" else np.int32))
 
@@ -74,7 +75,7 @@ class ReduceLogSumExp(Cell):
         if isinstance(axis, bool) or not isinstance(axis, (int, tuple, list)):
             raise TypeError(f"ReduceLogSumExp(axis={axis!r:.40}): expected an int or a tuple, got {type(axis).__name__}.")
         if not isinstance(keep_dims, bool):
-            raise TypeError(f"ReduceLogSumExp(keep_dims={keep_dims!r:.40}): expected a bool, got {type(keep_dims).__name__}.")
+            raise TypeError(message(f"ReduceLogSumExp(keep_dims={keep_dims!r:.40})", with_type("a bool", keep_dims)))
         self.axis, self.keep_dims = axis, keep_dims
 
     def construct(self, x: Any) -> Any:

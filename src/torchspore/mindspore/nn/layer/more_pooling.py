@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.arguments import check_int_type
+from torchspore.base.text import message
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.ops.declaration.limits import check_lengths, checked, open_lengths
@@ -36,7 +37,7 @@ class AdaptiveAvgPool1d(_Adaptive):
 def _check_length(name: str, output_size: Any) -> None:
     check_int_type(name, "output_size", output_size)
     if output_size < 1:
-        raise ValueError(f"{name}(output_size={output_size}): expected an int from 1 on.")
+        raise ValueError(message(f"{name}(output_size={output_size})", "an int from 1 on"))
 
 
 class AdaptiveAvgPool3d(_Adaptive):

@@ -41,7 +41,7 @@ class _BatchNorm(Cell):
         name = type(self).__name__
         check_int_type(name, "num_features", num_features)
         if num_features < 1:
-            raise ValueError(f"{name}(num_features={num_features}): expected an int from 1 on.")
+            raise ValueError(message(f"{name}(num_features={num_features})", "an int from 1 on"))
         if not 0 <= momentum <= 1:
             raise ValueError(f"{name}(momentum={momentum}): expected a number from 0 to 1.")
         check_kinds(name, "float", eps=eps)
@@ -176,7 +176,7 @@ class _InstanceNorm(Cell):
         name = type(self).__name__
         check_int_type(name, "num_features", num_features)
         if num_features < 1:
-            raise ValueError(f"{name}(num_features={num_features}): expected an int from 1 on.")
+            raise ValueError(message(f"{name}(num_features={num_features})", "an int from 1 on"))
         for key, value, kind in (("eps", eps, float), ("momentum", momentum, float), ("affine", affine, bool)):
             if not isinstance(value, kind):
                 raise TypeError(f"{name}({key}={value!r:.40}): expected a {kind.__name__}, got {type(value).__name__}.")

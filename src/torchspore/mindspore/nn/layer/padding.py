@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.arguments import is_int
+from torchspore.base.text import message, with_type
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.ops.arrays import pads
 
@@ -28,7 +29,7 @@ class _Pad(Cell):
         if not self._cuts_ and min(counts) < 0:
             raise ValueError(f"{name}(padding={padding!r:.40}): expected ints from 0 on.")
         if not isinstance(value, (int, float)):
-            raise TypeError(f"{name}(value={value!r:.40}): expected a number, got {type(value).__name__}.")
+            raise TypeError(message(f"{name}(value={value!r:.40})", with_type("a number", value)))
         self.padding, self.value = counts, value
 
     def construct(self, x: Any) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 
 from torchspore.base.arguments import check_bools, check_int_type
 from torchspore.base.frames import line_prefix
+from torchspore.base.text import message, with_type
 from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import Uniform, initializer
@@ -25,7 +26,7 @@ def check_sizes(name: str, **arguments: Any) -> None:
     for key, value in arguments.items():
         check_int_type(name, key, value)
         if value < 1:
-            raise ValueError(f"{name}({key}={value}): expected an int from 1 on.")
+            raise ValueError(message(f"{name}({key}={value})", "an int from 1 on"))
 
 
 class _RNNBase(Cell):
@@ -93,7 +94,7 @@ class _RNNBase(Cell):
         if self.is_lstm and hx is not None and not isinstance(hx, tuple):
             raise TypeError(f"{line_prefix()}{name}: hx: expected a tuple (h, c), got {type(hx).__name__}.")
         if seq_length is not None and not isinstance(seq_length, Tensor):
-            raise TypeError(f"{line_prefix()}{name}: seq_length: expected a Tensor, got {type(seq_length).__name__}.")
+            raise TypeError(message(f"{line_prefix()}{name}: seq_length", with_type("a Tensor", seq_length)))
         if self.batch_first:
             x = ops.transpose(x, (1, 0, 2))
         if hx is None:

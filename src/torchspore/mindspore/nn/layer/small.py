@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.arguments import check_int_type, is_int
+from torchspore.base.text import message, with_type
 from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import HeUniform, Uniform, initializer
@@ -72,7 +73,7 @@ class L1Regularizer(Cell):
     def __init__(self, scale: float) -> None:
         super().__init__()
         if isinstance(scale, bool) or not isinstance(scale, (int, float)):
-            raise TypeError(f"L1Regularizer(scale={scale!r:.40}): expected a number, got {type(scale).__name__}.")
+            raise TypeError(message(f"L1Regularizer(scale={scale!r:.40})", with_type("a number", scale)))
         if not 0 < scale < float("inf"):
             raise ValueError(f"L1Regularizer(scale={scale}): expected a finite number above 0.")
         self.scale = scale
@@ -89,7 +90,7 @@ class ChannelShuffle(Cell):
         super().__init__()
         check_int_type("ChannelShuffle", "groups", groups)
         if groups < 1:
-            raise ValueError(f"ChannelShuffle(groups={groups}): expected an int from 1 on.")
+            raise ValueError(message(f"ChannelShuffle(groups={groups})", "an int from 1 on"))
         self.groups = groups
 
     def construct(self, x: Any) -> Any:
@@ -184,9 +185,9 @@ class BiDense(Cell):
         for name, value in (("in1_channels", in1_channels), ("in2_channels", in2_channels), ("out_channels", out_channels)):
             check_int_type("BiDense", name, value)
             if value < 1:
-                raise ValueError(f"BiDense({name}={value}): expected an int from 1 on.")
+                raise ValueError(message(f"BiDense({name}={value})", "an int from 1 on"))
         if not isinstance(has_bias, bool):
-            raise TypeError(f"BiDense(has_bias={has_bias!r:.40}): expected a bool, got {type(has_bias).__name__}.")
+            raise TypeError(message(f"BiDense(has_bias={has_bias!r:.40})", with_type("a bool", has_bias)))
         self.in1_channels, self.in2_channels, self.out_channels, self.has_bias = in1_channels, in2_channels, out_channels, has_bias
         bound = 1 / in1_channels**0.5
         start = Uniform(bound) if weight_init is None else weight_init
@@ -219,7 +220,7 @@ class Linear(Cell):
         for name, value in (("in_features", in_features), ("out_features", out_features)):
             check_int_type("Linear", name, value)
             if value < 1:
-                raise ValueError(f"Linear({name}={value}): expected an int from 1 on.")
+                raise ValueError(message(f"Linear({name}={value})", "an int from 1 on"))
         truth("Linear", "bias", bias)
         self.in_features, self.out_features, self.has_bias = in_features, out_features, bias
         dtype = dtypes.float32 if dtype is None else dtype
@@ -251,7 +252,7 @@ class TimeDistributed(Cell):
             raise TypeError(f"TimeDistributed(layer={layer!r:.40}): expected a Cell or a Primitive, got {type(layer).__name__}.")
         for name, value in (("time_axis", time_axis), ("reshape_with_axis", reshape_with_axis)):
             if (value is not None or name == "time_axis") and not is_int(value):
-                raise TypeError(f"TimeDistributed({name}={value!r:.40}): expected an int, got {type(value).__name__}.")
+                raise TypeError(message(f"TimeDistributed({name}={value!r:.40})", with_type("an int", value)))
         self.layer, self.time_axis, self.reshape_with_axis = layer, time_axis, reshape_with_axis
 
     def construct(self, inputs: Any) -> Any:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.text import message, with_type
 from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
@@ -81,7 +82,7 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
     def __init__(self, sparse: bool = False, reduction: str = "none") -> None:
         super().__init__(reduction)
         if not isinstance(sparse, bool):
-            raise TypeError(f"SoftmaxCrossEntropyWithLogits(sparse={sparse!r}): expected a bool, got {type(sparse).__name__}.")
+            raise TypeError(message(f"SoftmaxCrossEntropyWithLogits(sparse={sparse!r})", with_type("a bool", sparse)))
         self.sparse = sparse
 
     def construct(self, logits: Any, labels: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 from torchspore.base.arguments import check_int_type, is_int
 from torchspore.base.frames import line_prefix
+from torchspore.base.text import message, with_type
 from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
@@ -184,9 +185,9 @@ class TripletMarginWithDistanceLoss(LossBase):
     ) -> None:
         super().__init__(reduction)
         if distance_function is not None and not callable(distance_function):
-            raise TypeError(f"TripletMarginWithDistanceLoss(distance_function={distance_function!r:.40}): expected a function.")
+            raise TypeError(message(f"TripletMarginWithDistanceLoss(distance_function={distance_function!r:.40})", "a function"))
         if not isinstance(swap, bool):
-            raise TypeError(f"TripletMarginWithDistanceLoss(swap={swap!r:.40}): expected a bool, got {type(swap).__name__}.")
+            raise TypeError(message(f"TripletMarginWithDistanceLoss(swap={swap!r:.40})", with_type("a bool", swap)))
         check_real("TripletMarginWithDistanceLoss", margin=margin)
         self.distance_function = distance_function or (lambda a, b: ops.sqrt(ops.sum(ops.square(a - b + 1e-6), -1)))
         self.swap, self.margin = swap, margin
@@ -268,7 +269,7 @@ class MultiClassDiceLoss(LossBase):
         if weights is not None and weights.ndim != 2:
             raise ValueError(f"MultiClassDiceLoss(weights of shape {weights.shape}): expected two axes.")
         if ignore_indiex is not None and not is_int(ignore_indiex):
-            raise TypeError(f"MultiClassDiceLoss(ignore_indiex={ignore_indiex!r:.40}): expected an int or None.")
+            raise TypeError(message(f"MultiClassDiceLoss(ignore_indiex={ignore_indiex!r:.40})", "an int or None"))
         self.binarydiceloss = DiceLoss(smooth=1e-5)
         self.weights, self.ignore_indiex = weights, ignore_indiex
         self.activation = get_activation(activation) if isinstance(activation, str) else activation
@@ -342,7 +343,7 @@ class SampledSoftmaxLoss(LossBase):
         for name, value in (("num_sampled", num_sampled), ("num_classes", num_classes), ("num_true", num_true)):
             check_int_type("SampledSoftmaxLoss", name, value)
             if value < 1:
-                raise ValueError(f"SampledSoftmaxLoss({name}={value}): expected an int from 1 on.")
+                raise ValueError(message(f"SampledSoftmaxLoss({name}={value})", "an int from 1 on"))
         if num_sampled > num_classes or num_true > num_classes:
             raise ValueError(f"SampledSoftmaxLoss(num_sampled={num_sampled}, num_true={num_true}): expected up to {num_classes} classes.")
         if sampled_values is not None and (not isinstance(sampled_values, (list, tuple)) or len(sampled_values) != 3):

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base.text import message, with_type
 from torchspore.engine.functional import optimizers, row_gradients
 from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors.tensor import raw
@@ -53,7 +54,7 @@ class Adam(Optimizer):
         check_betas("Adam", beta1, beta2, eps)
         for key, value in (("use_locking", use_locking), ("use_nesterov", use_nesterov), ("use_amsgrad", use_amsgrad)):
             if not isinstance(value, bool):
-                raise TypeError(f"Adam({key}={value!r}): expected a bool, got {type(value).__name__}.")
+                raise TypeError(message(f"Adam({key}={value!r})", with_type("a bool", value)))
         _refuse("Adam", kwargs)
         if use_amsgrad and use_nesterov:
             raise ValueError("Adam(use_amsgrad=True, use_nesterov=True): expected one of them.")

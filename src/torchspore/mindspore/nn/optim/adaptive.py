@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.arguments import check_bools
+from torchspore.base.text import message
 from torchspore.engine.functional import adaptive_optimizers as formulas
 from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors.tensor import raw
@@ -30,7 +31,7 @@ class RMSProp(Optimizer):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         check_floats("RMSProp", {"decay": decay, "momentum": momentum, "epsilon": epsilon})
         if epsilon <= 0:
-            raise ValueError(f"RMSProp(epsilon={epsilon}): expected a number above 0.")
+            raise ValueError(message(f"RMSProp(epsilon={epsilon})", "a number above 0"))
         check_bools("RMSProp", use_locking=use_locking, centered=centered)
         self.decay, self.momentum, self.epsilon, self.centered = single(decay), single(momentum), single(epsilon), centered
         self.mg = self._moments_("mean_grad") if centered else None

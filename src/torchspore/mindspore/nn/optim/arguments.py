@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base.text import message, with_type
 from torchspore.engine.functional import optimizers
 from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors.tensor import raw, wrap
 from torchspore.errors import NameRefused
+from torchspore.language import translate
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
@@ -31,7 +33,7 @@ def check_floats(name: str, arguments: dict[str, Any], least: float | None = 0.0
 def number(name: str, key: str, value: Any) -> float:
     """Return an int or a float as a float. Raises TypeError for other values."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{name}({key}={value!r}): expected a number, got {type(value).__name__}.")
+        raise TypeError(message(f"{name}({key}={value!r})", with_type("a number", value)))
     check_finite(name, **{key: value})
     return float(value)
 
@@ -41,7 +43,7 @@ def check_decay(name: str, decay: Any) -> None:
     if isinstance(decay, Cell):
         return
     if number(name, "weight_decay", decay) < 0:
-        raise ValueError(f"{name}(weight_decay={decay}): expected a number from 0 on.")
+        raise ValueError(message(f"{name}(weight_decay={decay})", "a number from 0 on"))
 
 
 def rate_of(name: str, rate: Any) -> Any:
@@ -53,7 +55,7 @@ def rate_of(name: str, rate: Any) -> Any:
     if isinstance(rate, (int, float)):
         check_finite(name, learning_rate=rate)
         if rate < 0:
-            raise ValueError(f"{name}(learning_rate={rate}): expected a number from 0 on.")
+            raise ValueError(message(f"{name}(learning_rate={rate})", "a number from 0 on"))
         return float(rate)
     if isinstance(rate, Tensor) and rate.ndim > 1:
         raise ValueError(f"{name}(learning_rate=Tensor of shape {rate.shape}): expected none or one axis.")
@@ -89,15 +91,14 @@ def stored_rate(rate: Any, name: str, dynamic: bool) -> Any:
 def listed_parameters(name: str, parameters: Any) -> list[Parameter]:
     """Return the Parameters as a list. Raises TypeError for other values, ValueError for an empty list."""
     if isinstance(parameters, (Parameter, str)) or not isinstance(parameters, Iterable):
-        raise TypeError(
-            f"{name}(parameters={type(parameters).__name__}): expected a list of Parameters.\n\nhint: write net.trainable_params()."
-        )
+        hint = translate("write {word}").format(word="net.trainable_params()")
+        raise TypeError(message(f"{name}(parameters={type(parameters).__name__})", "a list of Parameters", hint=hint))
     listed = list(parameters)
     if not listed:
-        raise ValueError(f"{name}(parameters=[]): expected at least one Parameter.\n\nhint: check their requires_grad.")
+        raise ValueError(message(f"{name}(parameters=[])", "at least one Parameter", hint=translate("check their requires_grad")))
     for parameter in listed:
         if not isinstance(parameter, Parameter):
-            raise TypeError(f"{name}(parameters=...): expected Parameters, got {type(parameter).__name__}.")
+            raise TypeError(message(f"{name}(parameters=...)", with_type("Parameters", parameter)))
     return listed
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.text import message, with_type
 from torchspore.engine.functional import optimizers
 from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors.tensor import raw
@@ -24,7 +25,7 @@ class Momentum(Optimizer):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         check_real("Momentum", least=0.0, momentum=momentum)
         if not isinstance(use_nesterov, bool):
-            raise TypeError(f"Momentum(use_nesterov={use_nesterov!r}): expected a bool, got {type(use_nesterov).__name__}.")
+            raise TypeError(message(f"Momentum(use_nesterov={use_nesterov!r})", with_type("a bool", use_nesterov)))
         self._factor_, self.use_nesterov = float(momentum), use_nesterov
         self.momentum = Parameter(Tensor(momentum, dtypes.float32), name="momentum")
         self.moments = self._moments_("moments")
@@ -56,9 +57,9 @@ class SGD(Optimizer):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         for key, value in (("momentum", momentum), ("dampening", dampening)):
             if number("SGD", key, value) < 0:
-                raise ValueError(f"SGD({key}={value}): expected a number from 0 on.")
+                raise ValueError(message(f"SGD({key}={value})", "a number from 0 on"))
         if not isinstance(nesterov, bool):
-            raise TypeError(f"SGD(nesterov={nesterov!r}): expected a bool, got {type(nesterov).__name__}.")
+            raise TypeError(message(f"SGD(nesterov={nesterov!r})", with_type("a bool", nesterov)))
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError(
                 f"SGD(nesterov=True, momentum={momentum}, dampening={dampening}): expected a momentum above 0 and no dampening."

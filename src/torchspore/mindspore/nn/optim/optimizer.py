@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
-from torchspore.base.text import message
+from torchspore.base.text import message, with_type
 from torchspore.context.store import STORE
 from torchspore.distributed.comm import groups as comm
 from torchspore.distributed.parallel import optimizer_shards
@@ -83,7 +83,7 @@ class Optimizer(Cell):
         name = type(self).__name__
         self.loss_scale = number(name, "loss_scale", loss_scale)
         if self.loss_scale <= 0:
-            raise ValueError(f"{name}(loss_scale={loss_scale}): expected a number above 0.")
+            raise ValueError(message(f"{name}(loss_scale={loss_scale})", "a number above 0"))
         check_decay(name, weight_decay)
         groups = groups_of(name, parameters)
         self.is_group = groups is not None
@@ -441,7 +441,7 @@ class Optimizer(Cell):
     @unique.setter
     def unique(self, value: bool) -> None:
         if not isinstance(value, bool):
-            raise TypeError(f"{type(self).__name__}.unique = {value!r}: expected a bool, got {type(value).__name__}.")
+            raise TypeError(message(f"{type(self).__name__}.unique = {value!r}", with_type("a bool", value)))
 
     @property
     def target(self) -> str:
@@ -451,7 +451,7 @@ class Optimizer(Cell):
     @target.setter
     def target(self, value: str) -> None:
         if not isinstance(value, str):
-            raise TypeError(f"{type(self).__name__}.target = {value!r}: expected a str, got {type(value).__name__}.")
+            raise TypeError(message(f"{type(self).__name__}.target = {value!r}", with_type("a str", value)))
         if value not in ("CPU", "Ascend", "GPU"):
             raise ValueError(f"{type(self).__name__}.target = {value!r}: expected 'CPU', 'Ascend' or 'GPU'.")
         self.__dict__["_target"] = value

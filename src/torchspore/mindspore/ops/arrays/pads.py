@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.base.arguments import is_int
+from torchspore.base.text import message
 from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.ops.declaration.declare import op
 
@@ -38,9 +39,9 @@ def pad(input_x: T, padding: Any, mode: str = "constant", value: Any = None) -> 
 def padding(x: T, pad_dim_size: int = 8) -> T:
     """Pad the last axis, of length 1, with zeros to `pad_dim_size`. Raises ValueError for another length, and for a single axis."""
     if not is_int(pad_dim_size):
-        raise TypeError(f"pad_dim_size={pad_dim_size!r}: expected an int.")
+        raise TypeError(message(f"pad_dim_size={pad_dim_size!r}", "an int"))
     if pad_dim_size < 1:
-        raise ValueError(f"pad_dim_size={pad_dim_size}: expected an int from 1 on.")
+        raise ValueError(message(f"pad_dim_size={pad_dim_size}", "an int from 1 on"))
     if x.ndim < 2 or x.shape[-1] != 1:
         raise ValueError(f"x of shape {tuple(x.shape)}: expected two axes or more, the last of length 1.")
     return F.pad(x, (0, pad_dim_size - 1))

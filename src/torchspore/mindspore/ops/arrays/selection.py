@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base.text import message
 from torchspore.engine.functional.topk import topk as topk_of
 from torchspore.engine.tensors.creation import constant, length
 from torchspore.mindspore.ops.arrays import table_lookups
@@ -216,7 +217,7 @@ def unsorted_segment_sum(input_x: T, segment_ids: T, num_segments: int) -> T:
     rest = input_x.shape[segment_ids.ndim:]
     ids, total = as_index(segment_ids).reshape(-1), int(num_segments)
     if total < 0:
-        raise ValueError(f"num_segments={total}: expected an int from 0 on.")
+        raise ValueError(message(f"num_segments={total}", "an int from 0 on"))
     ids = torch.where(ids < 0, total, torch.where(ids < total, ids, ids + 1))       # too large ones stay beyond the end
     out = torch.zeros((total + 1, *rest), dtype=input_x.dtype, device=input_x.device)
     return out.index_add(0, ids, input_x.reshape(-1, *rest))[:-1]

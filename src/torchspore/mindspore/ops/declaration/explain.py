@@ -83,7 +83,7 @@ def replaced(
     if isinstance(error, KeyError) and called.endswith("__getitem__"):
         return error
     if is_our_text or isinstance(error, OSError):
-        if not re.match(r"['/\w.]+[^:\n]*: ", text) and not _named(called) & set(re.findall(r"\w+", text)):
+        if not re.match(r"['/\w.]+[^:：\n]*(?:: |：)", text) and not _named(called) & set(re.findall(r"\w+", text)):
             error.args = (f"{line_prefix()}{called}: {text or translate('it cannot be done.')}",) if len(error.args) <= 1 else error.args
         return error
     if re.search(r"positional argument|unexpected keyword|multiple values for|missing a required|too many", text):
@@ -194,7 +194,8 @@ def wrong_arguments(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     except TypeError:
         name = type(cell).__name__
         argument_text = ", ".join([*map(shown, args), *(f"{key}={shown(value)}" for key, value in kwargs.items())])
-        return TypeError(f"{line_prefix()}{name}({argument_text}): expected {name}.construct{signature_of(cell.construct)}.")
+        expected = _expected_call(f"{name}.construct{signature_of(cell.construct)}")
+        return TypeError(f"{line_prefix()}{name}({argument_text}): {expected}")
     return None
 
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import torch
 
-from torchspore.base.text import list_choices, short
+from torchspore.base.text import list_choices, message, short, with_type
 from torchspore.engine.tensors.dtypes import FROM_TORCH, Type
 from torchspore.engine.tensors.tensor import TensorBase
+from torchspore.language import translate
 
 
 def check_lengths(
@@ -29,12 +30,12 @@ def check_lengths(
         parts = value if isinstance(value, kinds) and counts else (value,)
         for part in parts:
             if not _is_int(part):
-                expected = "an int or a tuple of ints" if counts else "an int"
-                raise TypeError(f"{wrote}: expected {expected}, got {type(part).__name__}.")
+                raise TypeError(message(wrote, with_type(translate("an int or a tuple of ints") if counts else "an int", part)))
         if isinstance(value, kinds) and len(value) not in counts:
-            raise wrong_count(f"{wrote}: expected an int or {' or '.join(map(str, sorted(counts)))} of them, got {len(value)}.")
+            expected = translate("an int or {counts} of them, got {count}")
+            raise wrong_count(message(wrote, expected.format(counts=translate(" or ").join(map(str, sorted(counts))), count=len(value))))
         if any(part < least for part in parts):
-            raise ValueError(f"{wrote}: expected ints from {least} on.")
+            raise ValueError(message(wrote, translate("ints from {low} on").format(low=least)))
 
 
 def _is_int(value: Any) -> bool:
@@ -50,7 +51,7 @@ def check_finite(name: str, **arguments: Any) -> None:
     """Raises ValueError if a number is infinite or NaN; values that are not floats pass."""
     for key, value in arguments.items():
         if isinstance(value, float) and not math.isfinite(value):
-            raise ValueError(f"{name}({key}={value}): expected a finite number.")
+            raise ValueError(message(f"{name}({key}={value})", "a finite number"))
 
 
 def check_real(name: str, least: float | None = None, above: float | None = None, most: float | None = None, **arguments: Any) -> None:
@@ -61,19 +62,23 @@ def check_real(name: str, least: float | None = None, above: float | None = None
         check_finite(name, **{key: value})
         low = (least is not None and value < least) or (above is not None and value <= above)
         if low or (most is not None and value > most):
-            raise ValueError(f"{name}({key}={value}): expected a number {_describe_range(least, above, most)}.")
+            raise ValueError(message(f"{name}({key}={value})", _describe_range(least, above, most)))
 
 
 def _describe_range(least: float | None, above: float | None, most: float | None) -> str:
-    start = [f"from {least:g}"] if least is not None else [f"above {above:g}"] if above is not None else []
-    end = [f"up to {most:g}"] if most is not None else ["on"] if least is not None else []
-    return " ".join([*start, *end])
+    if least is not None:
+        text = translate("a number from {low:g} on") if most is None else translate("a number from {low:g} up to {high:g}")
+    elif above is not None:
+        text = translate("a number above {low:g}") if most is None else translate("a number above {low:g} up to {high:g}")
+    else:
+        text = translate("a number up to {high:g}")
+    return text.format(low=least if least is not None else above, high=most)
 
 
 def check_words(name: str, key: str, value: Any, words: tuple[str, ...]) -> None:
     """Raises ValueError if an argument is not one of the words."""
     if not isinstance(value, str) or value not in words:
-        raise ValueError(f"{name}({key}={short(value)}): expected {list_choices(words)}.")
+        raise ValueError(message(f"{name}({key}={short(value)})", list_choices(words)))
 
 
 def check_divisor(name: str, divisor_override: Any) -> None:
@@ -115,8 +120,8 @@ def int_range(least: int, most: int) -> Rule:
     """An int between these limits."""
     def check(name: str, key: str, value: Any) -> None:
         if not _is_int(value) or not least <= value <= most:
-            expected = f"{least}" if least == most else f"an int from {least} to {most}"
-            raise ValueError(f"{name}({key}={short(value)}): expected {expected}.")
+            expected = f"{least}" if least == most else translate("an int from {low} to {high}").format(low=least, high=most)
+            raise ValueError(message(f"{name}({key}={short(value)})", expected))
 
     return check
 
@@ -131,8 +136,8 @@ def dtypes(*names: str) -> Rule:
     def check(name: str, key: str, value: Any) -> None:
         value = FROM_TORCH[value] if isinstance(value, torch.dtype) else value
         if not isinstance(value, Type) or (names and str(value) not in names):
-            expected = " or ".join(f"mindspore.{part.lower()}" for part in names) or "a dtype of mindspore"
-            raise TypeError(f"{name}({key}={short(value)}): expected {expected}.")
+            expected = translate(" or ").join(f"mindspore.{part.lower()}" for part in names) or "a dtype of mindspore"
+            raise TypeError(message(f"{name}({key}={short(value)})", expected))
 
     return check
 
@@ -142,9 +147,9 @@ def axes(*kinds: type, is_int_allowed: bool = True) -> Rule:
     def check(name: str, key: str, value: Any) -> None:
         parts = value if isinstance(value, kinds) else (value,) if is_int_allowed else (None,)
         if not all(_is_int(part) for part in parts):
-            listed = " or ".join(f"a {kind.__name__} of ints" for kind in kinds)
-            expected = f"an int or {listed}" if is_int_allowed else listed
-            raise TypeError(f"{name}({key}={short(value)}): expected {expected}, got {type(value).__name__}.")
+            listed = translate(" or ").join(translate("a {kind} of ints").format(kind=kind.__name__) for kind in kinds)
+            expected = translate("an int or {others}").format(others=listed) if is_int_allowed else listed
+            raise TypeError(message(f"{name}({key}={short(value)})", with_type(expected, value)))
 
     return check
 
@@ -153,13 +158,14 @@ def sequence(kinds: type | tuple[type, ...], part: type | None = None, count: in
     """A sequence of one of these kinds, with `count` parts of the type `part`."""
     def check(name: str, key: str, value: Any) -> None:
         wrote = f"{name}({key}={short(value)})"
-        named = " or ".join(f"a {kind.__name__}" for kind in (kinds if isinstance(kinds, tuple) else (kinds,)))
+        one = translate("a {kind}")
+        named = translate(" or ").join(one.format(kind=kind.__name__) for kind in (kinds if isinstance(kinds, tuple) else (kinds,)))
         if not isinstance(value, kinds):
-            raise TypeError(f"{wrote}: expected {named}, got {type(value).__name__}.")
+            raise TypeError(message(wrote, with_type(named, value)))
         if count is not None and len(value) != count:
-            raise ValueError(f"{wrote}: expected {count} values, got {len(value)}.")
+            raise ValueError(message(wrote, translate("{count} values, got {present}").format(count=count, present=len(value))))
         if part is not None and not all(isinstance(item, part) and not isinstance(item, bool) for item in value):
-            raise TypeError(f"{wrote}: expected {named} of {part.__name__}s.")
+            raise TypeError(message(wrote, translate("{container} of {part}s").format(container=named, part=part.__name__)))
 
     return check
 
@@ -185,7 +191,7 @@ def open_lengths(*counts: int) -> Rule:
 def int_alone(name: str, key: str, value: Any) -> None:
     """An int."""
     if not _is_int(value):
-        raise TypeError(f"{name}({key}={short(value)}): expected an int, got {type(value).__name__}.")
+        raise TypeError(message(f"{name}({key}={short(value)})", with_type("an int", value)))
 
 
 def real_type(name: str, key: str, value: Any) -> None:
@@ -197,13 +203,13 @@ def real_type(name: str, key: str, value: Any) -> None:
 def truth(name: str, key: str, value: Any) -> None:
     """True or False."""
     if not isinstance(value, bool):
-        raise TypeError(f"{name}({key}={short(value)}): expected a bool, got {type(value).__name__}.")
+        raise TypeError(message(f"{name}({key}={short(value)})", with_type("a bool", value)))
 
 
 def number(name: str, key: str, value: Any) -> None:
     """A number."""
     if not isinstance(value, (int, float)):
-        raise TypeError(f"{name}({key}={short(value)}): expected a number, got {type(value).__name__}.")
+        raise TypeError(message(f"{name}({key}={short(value)})", with_type("a number", value)))
 
 
 def shape(name: str, key: str, value: Any) -> None:
@@ -215,7 +221,7 @@ def shape(name: str, key: str, value: Any) -> None:
 def tensor(name: str, key: str, value: Any) -> None:
     """A Tensor."""
     if not isinstance(value, TensorBase):
-        raise TypeError(f"{name}({key}={short(value)}): expected a Tensor, got {type(value).__name__}.")
+        raise TypeError(message(f"{name}({key}={short(value)})", with_type("a Tensor", value)))
 
 
 def checked(**rules: Rule) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchspore.base.frames import user_line
-from torchspore.base.text import list_choices, short
+from torchspore.base.text import list_choices, message, short, with_type
 from torchspore.context import effects
 from torchspore.context.store import STORE
 from torchspore.engine import process
@@ -17,6 +17,7 @@ from torchspore.engine.random.operator_streams import OperatorStream
 from torchspore.engine.random.seeded_streams import Stream
 from torchspore.engine.tensors import change_counters
 from torchspore.engine.tensors.tensor import frame
+from torchspore.language import translate
 from torchspore.mindspore.ops.declaration import strategy_checks
 from torchspore.mindspore.ops.declaration.primitive_limits import LIMITS, check_relations
 
@@ -51,7 +52,7 @@ class Primitive:
     def add_prim_attr(self, name: str, value: Any) -> Primitive:
         """Set the attribute `name`, also readable as `primitive.name`. Raises TypeError for a name that is not a str."""
         if not isinstance(name, str):
-            raise TypeError(f"{self.name}.add_prim_attr(name={short(name)}): expected a str, got {type(name).__name__}.")
+            raise TypeError(message(f"{self.name}.add_prim_attr(name={short(name)})", with_type("a str", name)))
         self.__dict__[name] = value
         self.attrs[name] = value
         return self
@@ -135,7 +136,7 @@ class Primitive:
             TypeError: `mode` is not a bool.
         """
         if not isinstance(mode, bool):
-            raise TypeError(f"{self.name}.recompute({short(mode)}): expected a bool, got {type(mode).__name__}.")
+            raise TypeError(message(f"{self.name}.recompute({short(mode)})", with_type("a bool", mode)))
         if mode:
             self.__class__ = _recomputing_class(type(self))
         self.attrs["recompute"] = mode         # an attribute of the object would hide this method
@@ -280,12 +281,13 @@ def check_kinds(name: str, kind: str, **arguments: Any) -> None:
 
 
 def _refuse(name: str, key: str, value: Any, kind: str) -> None:
-    raise TypeError(f"{name}({key}={short(value)}): expected {'an' if kind == 'int' else 'a'} {kind}, got {type(value).__name__}.")
+    raise TypeError(message(f"{name}({key}={short(value)})", with_type(f"{'an' if kind == 'int' else 'a'} {kind}", value)))
 
 
 def _refuse_seed(name: str, value: Any) -> None:
     kind, got = (ValueError, short(value)) if value.__class__ is int else (TypeError, type(value).__name__)
-    raise kind(f"{name}(seed={short(value)}): expected an int from 0 on, got {got}.")
+    expected = translate("{expected}, got {kind}").format(expected=translate("an int from 0 on"), kind=got)
+    raise kind(message(f"{name}(seed={short(value)})", expected))
 
 
 def _wrong_constructor_call(name: str, constructor: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError:
@@ -355,7 +357,7 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
         if key in words and not isinstance(value, str):
             _refuse(name, key, value, "str")
         if key in words and value.lower() not in words[key]:
-            raise ValueError(f"{name}({key}={short(value)}): expected {list_choices(words[key])}.")
+            raise ValueError(message(f"{name}({key}={short(value)})", list_choices(words[key])))
         if key in limits:
             limits[key](name, key, value)
         if key == "seed" and value is not None and (value.__class__ in _REFUSED["int"] or (value.__class__ is int and value < 0)):

@@ -217,7 +217,7 @@ def _rest(error: Exception, text: str) -> Reason:
             TypeError: translate("the arguments' types do not fit"), ValueError: translate("the shapes or values do not fit"),
             IndexError: translate("an index is out of range"),
         }.get(kind, translate("it can't be computed"))
-    return kind, first if first.endswith(".") else first + translate("."), None
+    return kind, first if first.endswith((".", "。")) else first + translate("."), None
 
 
 def is_torch(error: Exception) -> bool:

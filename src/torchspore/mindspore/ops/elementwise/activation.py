@@ -8,6 +8,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from torchspore.base.text import message, with_type
 from torchspore.engine.random import operator_streams
 from torchspore.engine.random.generators import drawing
 from torchspore.engine.split_layouts.sharded_value import check_is_complete
@@ -197,7 +198,7 @@ def hardtanh(input: T, min_val: float = -1.0, max_val: float = 1.0) -> T:
     """Clip x to the range from `min_val` to `max_val`."""
     for name, value in (("min_val", min_val), ("max_val", max_val)):
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise TypeError(f"{name}={value!r:.40}: expected a number, got {type(value).__name__}.")
+            raise TypeError(message(f"{name}={value!r:.40}", with_type("a number", value)))
     if input.dtype in (torch.bool, torch.uint8):                  # torch rejects limits below 0 for these dtypes
         return input.to(torch.int32).clamp(min_val, max_val).to(input.dtype)
     return F.hardtanh(input, min_val, max_val)
@@ -251,7 +252,7 @@ def gumbel_softmax(logits: T, tau: float = 1.0, hard: bool = False, dim: int = -
     With `hard`, the largest element becomes 1 and the others 0; the gradient is that of the soft values.
     """
     if tau <= 0:
-        raise ValueError(f"tau={tau}: expected a number above 0.")
+        raise ValueError(message(f"tau={tau}", "a number above 0"))
     noise = -torch.log(-torch.log(torch.rand_like(logits).clamp(min=torch.finfo(logits.dtype).tiny)))
     soft = torch.softmax((logits + noise) / tau, dim)
     if not hard:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
+from torchspore.base.text import message, with_type
 from torchspore.context.store import STORE
 from torchspore.engine.autograd import scalar_gradients
 from torchspore.engine.execution import thread_state
@@ -115,7 +116,7 @@ def _transform(
     fn: Any, name: str, grad_position: Any, weights: Any, has_aux: bool, return_ids: bool, with_value: bool, sens_param: bool,
 ) -> Callable[..., Any]:
     if not callable(fn):
-        raise TypeError(f"{name}({fn!r:.40}): expected a function or a Cell.")
+        raise TypeError(message(f"{name}({fn!r:.40})", "a function or a Cell"))
     if grad_position is None and weights is None:
         raise ValueError(
             f"{name}(grad_position=None, weights=None): expected something to differentiate by."
@@ -125,7 +126,7 @@ def _transform(
     parameters, alone = _weights(weights, name)
     for flag, value in (("has_aux", has_aux), ("return_ids", return_ids), ("sens_param", sens_param)):
         if not isinstance(value, bool):
-            raise TypeError(f"{name}({flag}={value!r}): expected a bool, got {type(value).__name__}.")
+            raise TypeError(message(f"{name}({flag}={value!r})", with_type("a bool", value)))
 
     options = grad_position, has_aux, return_ids, with_value, sens_param
     build = functools.partial(_build_transform, fn, positions, parameters, alone, weights, *options)
@@ -233,7 +234,7 @@ class GradOperation:
     def __init__(self, get_all: bool = False, get_by_list: bool = False, sens_param: bool = False) -> None:
         for flag, value in (("get_all", get_all), ("get_by_list", get_by_list), ("sens_param", sens_param)):
             if not isinstance(value, bool):
-                raise TypeError(f"GradOperation({flag}={value!r}): expected a bool, got {type(value).__name__}.")
+                raise TypeError(message(f"GradOperation({flag}={value!r})", with_type("a bool", value)))
         self.get_all, self.get_by_list, self.sens_param = get_all, get_by_list, sens_param
 
     def __call__(self, fn: Any, weights: Any = None) -> Callable[..., Any]:

@@ -53,7 +53,7 @@ def _inputs(inputs: Any) -> tuple[Any, ...]:
 
 def _check(name: str, fn: Any) -> None:
     if not callable(fn):
-        raise TypeError(f"{name}({fn!r:.40}): expected a function or a Cell.")
+        raise TypeError(message(f"{name}({fn!r:.40})", "a function or a Cell"))
 
 
 def _check_real(name: str, values: Any) -> None:
@@ -335,7 +335,7 @@ def derivative(fn: Any, primals: Any, order: int) -> Any:
     """Return the result of `fn` and its derivative of `order` in the direction of ones: `jet` for the series 1, 0, 0, …"""
     _check("derivative", fn)
     if not isinstance(order, int) or isinstance(order, bool) or order < 1:
-        raise ValueError(f"derivative(order={order!r:.40}): expected an int from 1 on.")
+        raise ValueError(message(f"derivative(order={order!r:.40})", "an int from 1 on"))
     args = _inputs(primals)
     series = [[torch.ones_like(raw(tensor)) if k == 0 else torch.zeros_like(raw(tensor)) for k in range(order)] for tensor in tensors(args)]
     plain, outputs, derivatives = _taylor(fn, args, series)

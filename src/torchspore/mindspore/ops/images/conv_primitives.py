@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.base.arguments import is_int
+from torchspore.base.text import message
 from torchspore.engine.functional.half_precision import run_convolution
 from torchspore.mindspore.ops.declaration.declare import OPERATORS, op
 from torchspore.mindspore.ops.gradients.grad_primitives import vjp
@@ -136,7 +137,7 @@ def _depthwise_conv2d(
     """
     _check(mode, "NCHW", weight, pair(kernel_size), weight.shape[0], ("channel_multiplier", channel_multiplier), 3)
     if not is_int(group) or group < 1:
-        raise ValueError(f"group={group!r}: expected an int from 1 on.")
+        raise ValueError(message(f"group={group!r}", "an int from 1 on"))
     channels = x.shape[1]
     kernels = weight.transpose(0, 1).reshape(channels * channel_multiplier, 1, *weight.shape[2:])
     return convolve(2, x, kernels, None, stride, pad_mode, pad, dilation, channels)

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from torchspore.base.text import message, with_type
 from torchspore.engine.random.generators import drawing
 from torchspore.engine.tensors import dtypes
 from torchspore.mindspore.ops.declaration.declare import op
@@ -313,7 +314,7 @@ def lp_pool2d(x: T, norm_type: float, kernel_size: Size, stride: Size = None, ce
 
 def _check_norm(norm_type: Any) -> None:
     if isinstance(norm_type, bool) or not isinstance(norm_type, (int, float)):
-        raise TypeError(f"norm_type={norm_type!r:.40}: expected a number, got {type(norm_type).__name__}.")
+        raise TypeError(message(f"norm_type={norm_type!r:.40}", with_type("a number", norm_type)))
     if norm_type == 0:
         raise ValueError("norm_type=0: expected another number.")
 

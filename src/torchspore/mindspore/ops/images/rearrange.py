@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.base.arguments import is_int
+from torchspore.base.text import message
 from torchspore.mindspore.ops.declaration.declare import op
 from torchspore.mindspore.ops.images.resize import sizes_of
 
@@ -30,7 +31,7 @@ def _shuffled(x: T, groups: int) -> T:
     if not is_int(groups):
         raise TypeError(f"expected an int as the number of groups, got {type(groups).__name__}.")
     if groups < 1:
-        raise ValueError(f"{groups} groups: expected an int from 1 on.")
+        raise ValueError(message(f"{groups} groups", "an int from 1 on"))
     if x.ndim < 3 or x.shape[1] % groups:
         raise ValueError(f"{groups} groups: expected an input (N, C, L, ...) whose C they divide, got shape {tuple(x.shape)}.")
     return x.reshape(x.shape[0], groups, x.shape[1] // groups, *x.shape[2:]).transpose(1, 2).reshape(x.shape)

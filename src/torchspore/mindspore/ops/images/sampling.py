@@ -6,6 +6,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from torchspore.base.text import message
 from torchspore.engine.devices import device
 from torchspore.mindspore.ops.declaration.arguments import sizes
 from torchspore.mindspore.ops.declaration.declare import op
@@ -110,7 +111,7 @@ def move_to(input: Any, to: str = "CPU", blocking: bool = True) -> T:
     if to not in ("CPU", "Ascend", "GPU"):
         raise ValueError(f"to={to!r:.40}: expected 'CPU', 'Ascend' or 'GPU'.")
     if not isinstance(blocking, bool):
-        raise ValueError(f"blocking={blocking!r:.40}: expected True or False.")
+        raise ValueError(message(f"blocking={blocking!r:.40}", "True or False"))
     source = input if isinstance(input, T) else torch.tensor(input)
     target_device = device.resolve_device("move_to", to)
     # An asynchronous copy to the host would expose memory before it is written, so only copies to the device may be asynchronous.

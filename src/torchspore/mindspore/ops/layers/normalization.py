@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.base.arguments import is_int
+from torchspore.base.text import message, with_type
 from torchspore.engine.functional.half_precision import HALVES
 from torchspore.engine.tensors import change_counters
 from torchspore.mindspore.ops.declaration.declare import op
@@ -163,7 +164,7 @@ def lrn(
     (Krizhevsky and others, 2012.)
     """
     if not is_int(depth_radius):
-        raise TypeError(f"depth_radius={depth_radius!r:.40}: expected an int, got {type(depth_radius).__name__}.")
+        raise TypeError(message(f"depth_radius={depth_radius!r:.40}", with_type("an int", depth_radius)))
     if norm_region != "ACROSS_CHANNELS":
         raise ValueError(f"norm_region={norm_region!r}: expected 'ACROSS_CHANNELS'.")
     window = 2 * depth_radius + 1

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from torchspore.base.text import message, with_type
 from torchspore.engine.functional.half_precision import in_float32, is_slow
 from torchspore.engine.random import generators
 from torchspore.mindspore.ops.declaration.declare import op
@@ -198,7 +199,7 @@ def _dynamic_rnn(
         "seq_length": (seq_length, None),
     })
     if not isinstance(is_training, bool):
-        raise TypeError(f"is_training={is_training!r:.40}: expected a bool, got {type(is_training).__name__}.")
+        raise TypeError(message(f"is_training={is_training!r:.40}", with_type("a bool", is_training)))
     act, hidden, input_steps = _activation(activation), w.shape[1] // 4, x.float()
     zeros = input_steps.new_zeros(x.shape[1], hidden)
     h = zeros if init_h is None else init_h.reshape(zeros.shape).float()
@@ -238,7 +239,7 @@ def _dynamic_gru(
         "seq_length": (seq_length, None),
     })
     if not isinstance(is_training, bool):
-        raise TypeError(f"is_training={is_training!r:.40}: expected a bool, got {type(is_training).__name__}.")
+        raise TypeError(message(f"is_training={is_training!r:.40}", with_type("a bool", is_training)))
     if gate_order not in ("rzh", "zrh"):
         raise ValueError(f"gate_order={gate_order!r}: expected 'rzh' or 'zrh'.")
     act, hidden, input_steps = _activation(activation), weight_hidden.shape[0], x.float()

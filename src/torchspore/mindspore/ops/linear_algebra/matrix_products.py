@@ -7,6 +7,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from torchspore.base.text import message
 from torchspore.engine.functional.half_precision import HALVES, in_float32
 from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.declaration.declare import op, part_of
@@ -122,7 +123,7 @@ def outer(input: T, vec2: T) -> T:
     Raises TypeError for a number.
     """
     if not isinstance(vec2, T):
-        raise TypeError(f"vec2={vec2!r}: expected a Tensor.")
+        raise TypeError(message(f"vec2={vec2!r}", "a Tensor"))
     return input.reshape(-1, 1) * vec2
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from torchspore.base.text import message
 from torchspore.mindspore.ops.declaration.declare import op
 from torchspore.mindspore.ops.losses.loss import class_indexes, constant_in, divergence, probability_loss, reduced, require_equal_shapes
 
@@ -17,7 +18,7 @@ T = torch.Tensor
 def huber_loss(input: T, target: T, reduction: str = "mean", delta: float = 1.0) -> T:
     """Half the squared difference up to `delta`; above it, delta times (the difference minus delta / 2)."""
     if delta <= 0:
-        raise ValueError(f"delta={delta}: expected a number above 0.")
+        raise ValueError(message(f"delta={delta}", "a number above 0"))
     distance = (input - target).abs()
     return reduced(torch.where(distance <= delta, 0.5 * distance * distance, delta * (distance - 0.5 * delta)), reduction)
 

@@ -159,7 +159,7 @@ def add_flags(fn: Any = None, **flags: Any) -> Any:
     if fn is None:
         return functools.partial(add_flags, **flags)
     if not callable(fn):
-        raise TypeError(f"add_flags({fn!r:.40}): expected a function or a Cell.")
+        raise TypeError(message(f"add_flags({fn!r:.40})", "a function or a Cell"))
     if FRONT.cell is not None and isinstance(fn, FRONT.cell):
         return fn.add_flags(**flags)  # type: ignore[attr-defined]
     dtype = precision_flag(flags)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from torchspore.base.text import message, with_type
 from torchspore.blackbox import marks
 from torchspore.distributed.shard import strategy_calls
 from torchspore.engine.autograd.bprop import with_gradient
@@ -265,7 +266,7 @@ def kernel(fn: Any = None, reg_info: Any = None, compile_attrs: Any = None) -> A
     if fn is None:
         return functools.partial(kernel, reg_info=reg_info, compile_attrs=compile_attrs)
     if not callable(fn):
-        raise TypeError(f"kernel({fn!r:.40}): expected a function.")
+        raise TypeError(message(f"kernel({fn!r:.40})", "a function"))
 
     @functools.wraps(fn)
     def run(*arrays: Any) -> Any:
@@ -296,7 +297,7 @@ class Custom(Primitive):
                 "runtime.\n\nhint: write the function in Python, or with operators of mindspore.ops."
             )
         if not callable(func):
-            raise TypeError(f"Custom({func!r:.60}): expected a function, got {type(func).__name__}.")
+            raise TypeError(message(f"Custom({func!r:.60})", with_type("a function", func)))
         self.func = func if func_type == "pyfunc" or hasattr(func, "is_kernel") else kernel(func)
         self.out_shape, self.out_dtype, self.bprop = out_shape, out_dtype, bprop
         self.add_prim_attr("func_type", func_type)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base.text import message
 from torchspore.context.store import STORE
 from torchspore.engine.autograd.bprop import with_gradient
 from torchspore.engine.execution import thread_state
@@ -21,7 +22,7 @@ from torchspore.mindspore.ops.declaration.primitive import Primitive
 
 def _function(name: str, argument: str, value: Any) -> None:
     if not callable(value):
-        raise TypeError(f"{name}({argument}={value!r:.40}): expected a function.")
+        raise TypeError(message(f"{name}({argument}={value!r:.40})", "a function"))
 
 
 def _number(value: Any) -> int:
@@ -51,7 +52,7 @@ class ForiLoop(Primitive):
     def __call__(self, lower: Any, upper: Any, loop_func: Callable[[Any, Any], Any], init_val: Any, unroll: bool = True) -> Any:
         _function("ForiLoop", "loop_func", loop_func)
         if not isinstance(unroll, bool):
-            raise TypeError(f"ForiLoop(unroll={unroll!r:.40}): expected a bool.")
+            raise TypeError(message(f"ForiLoop(unroll={unroll!r:.40})", "a bool"))
         for i in builtins.range(_number(lower), _number(upper)):
             init_val = loop_func(i, init_val)
         return init_val
@@ -66,7 +67,7 @@ class Scan(Primitive):
     def __call__(self, loop_func: Callable[[Any, Any], Any], init: Any, xs: Any, length: int | None = None, unroll: bool = True) -> Any:
         _function("Scan", "loop_func", loop_func)
         if not isinstance(unroll, bool):
-            raise TypeError(f"Scan(unroll={unroll!r:.40}): expected a bool.")
+            raise TypeError(message(f"Scan(unroll={unroll!r:.40})", "a bool"))
         if xs is None and length is None:
             raise ValueError("Scan(xs=None): expected a length.")
         if xs is not None and length is not None and length != len(xs):

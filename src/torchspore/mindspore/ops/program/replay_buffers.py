@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from torchspore.base.text import short
+from torchspore.base.text import message, short
 from torchspore.engine.devices import device
 from torchspore.engine.random.generators import drawing
 from torchspore.engine.random.seeded_streams import Stream, stream
@@ -191,7 +191,7 @@ def _let_go(handle: int, kind: type[_Buffer]) -> Any:
 
 def _check_capacity(capacity: int) -> None:
     if capacity < 1:
-        raise ValueError(f"capacity={capacity}: expected an int above 0.")
+        raise ValueError(message(f"capacity={capacity}", "an int above 0"))
 
 
 @op(primitive="PriorityReplayBufferCreate", init=("capacity", "alpha", "shapes", "dtypes", "seed0", "seed1"), raw_arguments=True)

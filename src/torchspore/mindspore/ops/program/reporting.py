@@ -12,6 +12,7 @@ import torch
 
 from torchspore.base.arguments import is_int
 from torchspore.base.files import atomic_file
+from torchspore.base.text import message, with_type
 from torchspore.engine.autograd.bprop import with_gradient
 from torchspore.engine.devices import device
 from torchspore.engine.execution import printing
@@ -44,7 +45,7 @@ class Assert(Primitive):
     def __init__(self, summarize: int = 3) -> None:
         super().__init__("Assert")
         if not is_int(summarize):
-            raise TypeError(f"Assert(summarize={summarize!r}): expected an int, got {type(summarize).__name__}.")
+            raise TypeError(message(f"Assert(summarize={summarize!r})", with_type("an int", summarize)))
         self.add_prim_attr("summarize", summarize)
 
     def __call__(self, condition: Any, input_data: Any) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base.text import message
 from torchspore.engine.random.generators import drawing
 from torchspore.engine.random.kernel_numbers import by_stream, is_on_host
 from torchspore.engine.random.operator_streams import OperatorStream, expected_counts
@@ -67,7 +68,7 @@ def _expected(share: T, sampled: int, tries: T | None) -> T:
 def _check(true_classes: T, num_true: int, num_sampled: int, unique: bool, range_max: int, dtypes: tuple[torch.dtype, ...]) -> None:
     for name, value in (("num_true", num_true), ("num_sampled", num_sampled), ("range_max", range_max)):
         if value < 1:
-            raise ValueError(f"{name}={value}: expected an int from 1 on.")
+            raise ValueError(message(f"{name}={value}", "an int from 1 on"))
     if unique and num_sampled > range_max:
         raise ValueError(f"num_sampled={num_sampled}: expected at most range_max, {range_max}, because classes are unique.")
     if true_classes.dtype not in dtypes:

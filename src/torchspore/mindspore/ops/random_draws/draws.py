@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base.text import message
 from torchspore.engine.devices import device
 from torchspore.engine.random.generators import drawing
 from torchspore.engine.random.kernel_numbers import checked_seed, has_int_kernel, is_on_host, of_function, of_primitive
@@ -205,7 +206,7 @@ def _choice(mask: T, count: int, source: Stream, operator: OperatorStream | None
     On the CPU, MindSpore's kernel draws from the stream `operator`.
     """
     if count < 1:
-        raise ValueError(f"count={count}: expected at least 1.")
+        raise ValueError(message(f"count={count}", "at least 1"))
     if operator is not None and mask.device.type == "cpu":
         order = order_of_true(operator, mask, count)
         positions, real = order.clamp(min=0), order >= 0

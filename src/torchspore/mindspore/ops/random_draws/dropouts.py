@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.base.arguments import is_int
+from torchspore.base.text import message, with_type
 from torchspore.context import effects
 from torchspore.engine.devices import device
 from torchspore.engine.random.generators import drawing
@@ -31,9 +32,9 @@ def dropout(input: T, p: float = 0.5, training: bool = True, seed: int | None = 
     """
     if seed is not None:
         if not is_int(seed):
-            raise TypeError(f"seed={seed!r:.40}: expected an int, got {type(seed).__name__}.")
+            raise TypeError(message(f"seed={seed!r:.40}", with_type("an int", seed)))
         if seed < 0:
-            raise ValueError(f"seed={seed}: expected an int from 0 on.")
+            raise ValueError(message(f"seed={seed}", "an int from 0 on"))
         if not _has_kernel(input):
             _note_seed(f"dropout(seed={seed})")
     if not training or not _has_kernel(input) or not 0 <= p < 1:
@@ -89,7 +90,7 @@ def _channels(x: T, p: float, axes: tuple[int, ...]) -> tuple[T, T]:
     A channel is everything at one index of (N, C); `axes` are the numbers of axes that the input may have.
     """
     if isinstance(p, bool) or not isinstance(p, (int, float)):
-        raise TypeError(f"p={p!r:.40}: expected a number, got {type(p).__name__}.")
+        raise TypeError(message(f"p={p!r:.40}", with_type("a number", p)))
     if not 0 <= p <= 1:
         raise ValueError(f"p={p}: expected a number from 0 to 1.")
     if x.ndim not in axes:

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base.text import message, with_type
 from torchspore.engine.random.generators import drawing
 from torchspore.engine.random.kernel_numbers import by_stream, check_float, is_on_host, of_primitive
 from torchspore.engine.random.operator_streams import OperatorStream, picked
@@ -41,7 +42,7 @@ def _as_seed(name: str, value: Any) -> T:
             raise TypeError(f"expected one int as {name}, got a Tensor of shape {tuple(value.shape)} and {FROM_TORCH[value.dtype]}.")
         return value.detach().to("cpu", torch.int64).reshape(())
     if isinstance(value, (bool, float, str)) or not hasattr(type(value), "__int__"):
-        raise TypeError(f"{name}={value!r:.40}: expected an int, got {type(value).__name__}.")
+        raise TypeError(message(f"{name}={value!r:.40}", with_type("an int", value)))
     return constant(int(value), torch.device("cpu"), torch.int64)
 
 
@@ -51,7 +52,7 @@ def _weighted(x: T, seed: Any, offset: Any, numsamples: int, replacement: bool, 
     if x.ndim not in (1, 2):
         raise ValueError(f"x of shape {tuple(x.shape)}: expected one or two dimensions.")
     if numsamples < 1:
-        raise ValueError(f"numsamples={numsamples}: expected an int from 1 on.")
+        raise ValueError(message(f"numsamples={numsamples}", "an int from 1 on"))
     if not replacement and numsamples > x.shape[-1]:
         raise ValueError(f"numsamples={numsamples}: expected at most {x.shape[-1]}, the number of weights, without replacement.")
     if is_on_host():
@@ -99,7 +100,7 @@ def _categorical(logits: T, count: Any, seed: Any, dtype: Any, operator_stream: 
     if logits.ndim != 2:
         raise ValueError(f"logits of shape {tuple(logits.shape)}: expected two dimensions.")
     if int(count) < 1:
-        raise ValueError(f"num_sample={int(count)}: expected an int from 1 on.")
+        raise ValueError(message(f"num_sample={int(count)}", "an int from 1 on"))
     if is_on_host():
         key = "Tensor" if isinstance(seed, T) else ""
         return by_stream(operator_stream, "classes", [logits, first], [int(count)], key=key).to(kind)

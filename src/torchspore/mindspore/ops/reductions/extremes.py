@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base.text import message, with_type
 from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.ops.declaration.arguments import as_dtype
 from torchspore.mindspore.ops.declaration.declare import op
@@ -63,7 +64,7 @@ def _chosen(input: T, initial: Any, where: Any, outer: Any) -> T:
     if isinstance(initial, T) and initial.ndim == 0:
         initial = initial.item()
     if not isinstance(initial, (int, float)):
-        raise TypeError(f"initial={initial!r:.40}: expected a number, got {type(initial).__name__}.")
+        raise TypeError(message(f"initial={initial!r:.40}", with_type("a number", initial)))
     start = torch.full_like(input, initial)
     if where is not None and not isinstance(where, (T, bool)):
         raise TypeError(f"where={where!r:.40}: expected a Tensor of truth values, got {type(where).__name__}.")

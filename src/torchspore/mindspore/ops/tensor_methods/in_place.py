@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base.text import message, with_type
 from torchspore.engine.autograd import integer_gradients
 from torchspore.engine.execution.precision import as_stored
 from torchspore.engine.functional import quotients
@@ -289,7 +290,7 @@ def _writing(compute: Callable[..., T], doc: str) -> Callable[..., Any]:
 
 def _set_data(self: Any, value: Any) -> None:
     if not isinstance(value, TensorBase):
-        raise TypeError(f"Tensor.data = ...: expected a Tensor, got {type(value).__name__}.")
+        raise TypeError(message("Tensor.data = ...", with_type("a Tensor", value)))
     write(self, raw(value).to(self._t.dtype))
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from torchspore.base.text import message, with_type
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.ops.gradients.gradient import grad
 
@@ -53,7 +54,7 @@ class Measured:
 def point(value: Any, name: str) -> Tensor:
     """Return `value`, a Tensor with one axis. Raises TypeError or ValueError with the argument's name."""
     if not isinstance(value, Tensor):
-        raise TypeError(f"{name}: expected a Tensor, got {type(value).__name__}.")
+        raise TypeError(message(f"{name}", with_type("a Tensor", value)))
     if value.ndim != 1:
         raise ValueError(f"{name}: expected one axis, got shape {value.shape}.")
     return value

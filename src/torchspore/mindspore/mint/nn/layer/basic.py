@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.arguments import check_counts
+from torchspore.base.text import message, with_type
 from torchspore.engine.tensors import dtypes
 from torchspore.mindspore.common.initializer import HeUniform, Normal, Uniform, initializer
 from torchspore.mindspore.common.parameter import Parameter
@@ -38,7 +39,7 @@ class Linear(Cell):
         super().__init__()
         check_counts("Linear", in_features=in_features, out_features=out_features)
         if not isinstance(bias, bool):
-            raise TypeError(f"Linear(bias={bias!r}): expected a bool, got {type(bias).__name__}.")
+            raise TypeError(message(f"Linear(bias={bias!r})", with_type("a bool", bias)))
         self.in_features, self.out_features, self.has_bias = in_features, out_features, bias
         kind = dtype or dtypes.float32
         weight_init = HeUniform(5**0.5) if weight_init is None else weight_init

@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 from torchspore.base.arguments import check_counts
-from torchspore.base.text import short
+from torchspore.base.text import message, short, with_type
 from torchspore.engine.tensors import dtypes
 from torchspore.mindspore.common.initializer import HeUniform, Uniform, initializer
 from torchspore.mindspore.common.parameter import Parameter
@@ -36,7 +36,7 @@ class _Conv(Cell):
         if isinstance(padding, str) and (padding not in ("same", "valid") or self._transposed_):
             raise ValueError(f"{name}(padding={padding!r}): expected ints, 'same' or 'valid' ('same' and 'valid' not when transposed).")
         if not isinstance(bias, bool):
-            raise TypeError(f"{name}(bias={short(bias)}): expected a bool, got {type(bias).__name__}.")
+            raise TypeError(message(f"{name}(bias={short(bias)})", with_type("a bool", bias)))
         counts = (1, self._axes_) if self._transposed_ else (self._axes_,)
         check_lengths(name, counts, wrong_count=TypeError, kinds=(tuple, list), kernel_size=kernel_size, stride=stride, dilation=dilation)
         if not isinstance(padding, str):
