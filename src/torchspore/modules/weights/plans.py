@@ -32,7 +32,10 @@ class Plan(NamedTuple):
 
 
 class Rename(NamedTuple):
-    """A line `--map old=new`: `old` is a name, or the beginning of names, of the file that is read; `*` is a number or another part."""
+    """A line `--map old=new`: `old` is a name, or the beginning of names, of the file that is read; `*` is a number or another part.
+
+    `a.q+a.k+a.v=b.qkv` joins the rows of layers, and the reverse divides them.
+    """
 
     old: str
     new: str
@@ -43,8 +46,9 @@ def parse_maps(texts: Iterable[str]) -> list[Rename]:
     renames = []
     for text in texts:
         old, equals, new = text.partition("=")
-        if not equals or not old or not new or old.split(".").count("*") != new.split(".").count("*"):
-            raise ValueError(message(f"--map {text}", "old=new, two names or beginnings of names with as many * on each side"))
+        parts = [part for side in (old, new) for part in side.split("+")]
+        if not equals or not all(parts) or len({part.count("*") for part in parts}) > 1:
+            raise ValueError(message(f"--map {text}", "old=new, two names or beginnings of names with equal numbers of *"))
         renames.append(Rename(old, new))
     return renames
 
@@ -88,14 +92,47 @@ def _has_open_matrix(result: Plan | ValueError, names: list[str]) -> bool:
 
 
 def _plan(sides: Sides, renames: Sequence[Rename], is_to_torch: bool, choices: Choices) -> Plan:
-    links, sides = _forced(sides, renames, is_to_torch)
+    joins = [rename for rename in renames if "+" in f"{rename.old}{rename.new}"]
+    joined = [link for rename in joins for link in _joined(sides, rename, is_to_torch)]
+    links, sides = _forced(_without(sides, joined), [rename for rename in renames if rename not in joins], is_to_torch)
+    links += joined
     family, family_links = presets.link(*sides, choices)
     links += family_links
-    used = [{slot.name for link in family_links for slot in side(link)} for side in (lambda link: link.mindspore, lambda link: link.torch)]
-    matched = structure.match(*([slot for slot in slots if slot.name not in names] for slots, names in zip(sides, used)))
+    matched = structure.match(*_without(sides, family_links))
     links += matched.links
     check_links(links)
     return Plan(links, matched.mindspore, matched.torch, family)
+
+
+def _without(sides: Sides, links: Sequence[Link]) -> Sides:
+    """Return the tensors that no link has."""
+    ours, theirs = {slot.name for link in links for slot in link.mindspore}, {slot.name for link in links for slot in link.torch}
+    return Sides([slot for slot in sides.mindspore if slot.name not in ours], [slot for slot in sides.torch if slot.name not in theirs])
+
+
+def _joined(sides: Sides, rename: Rename, is_to_torch: bool) -> list[Link]:
+    """Return the links of a `--map` that joins or divides rows. Raises ValueError if a layer is missing."""
+    names = [rename.old.split("+"), rename.new.split("+")]
+    slots = [{name: slot for slot in side for name in (slot.name, slot.path)} for side in (sides if is_to_torch else sides[::-1])]
+    pattern = re.compile(re.escape(names[0][0]).replace(r"\*", r"([^.]+)") + r"(?=\.|$)")
+    links: dict[str, Link] = {}
+    for name, slot in slots[0].items():
+        match = pattern.match(name)
+        if match is None or slot.name in links:
+            continue
+        filled = [[_filled(part, match.groups()) + name[match.end():] for part in side] for side in names]
+        if all(part in by_name for by_name, side in zip(slots, filled) for part in side):
+            sources, targets = (tuple(by_name[part] for part in side) for by_name, side in zip(slots, filled))
+            links[slot.name] = Link(sources, targets) if is_to_torch else Link(targets, sources)
+    if not links:
+        raise ValueError(message(f"--map {rename.old}={rename.new}", "layers that both sides have"))
+    return list(links.values())
+
+
+def _filled(name: str, parts: Sequence[str]) -> str:
+    """Return a name of `--map` with its * replaced."""
+    remaining = iter(parts)
+    return re.sub(r"\*", lambda _: next(remaining), name)
 
 
 def _forced(sides: Sides, renames: Sequence[Rename], is_to_torch: bool) -> tuple[list[Link], Sides]:
@@ -129,8 +166,7 @@ def _renamed(slot: Slot, rename: Rename) -> list[str]:
     for name in dict.fromkeys((slot.path, slot.name)):
         match = pattern.match(name)
         if match:
-            parts = iter(match.groups())
-            names.append(re.sub(r"\*", lambda _: next(parts), rename.new) + name[match.end():])
+            names.append(_filled(rename.new, match.groups()) + name[match.end():])
     return names
 
 
@@ -147,7 +183,7 @@ def check_complete(result: Plan, is_to_torch: bool) -> None:
     for slot in targets:
         groups.setdefault(_DIGITS.sub("*", slot.name), []).append(slot)
     for pattern, slots in list(groups.items())[:_MOST_GROUPS]:
-        lines += _group_lines(pattern, slots, sources)
+        lines += [line for line in _group_lines(pattern, slots, sources) if line not in lines]
     if len(groups) > _MOST_GROUPS:
         lines.append(f"  .. and {len(groups) - _MOST_GROUPS} more groups")
     fitting = {_DIGITS.sub("*", other.name) for slot in targets for other in structure.candidates(slot, sources)}

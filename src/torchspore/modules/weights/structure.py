@@ -22,7 +22,7 @@ _SYNONYMS = {
     "gate_proj": "gate", "up_proj": "up", "down_proj": "down",
 }
 """Names of MindCV, timm and Hugging Face for one layer, where the shapes do not tell these layers from their neighbours."""
-_JOINED = frozenset({"qkv", "qkv_proj", "to_qkv", "in_proj_qkv"})
+_JOINED = frozenset({"qkv", "c_attn", "qkv_proj", "to_qkv", "in_proj_qkv"})
 """Names of a layer that joins queries, keys and values, in this order."""
 _KINDS = frozenset({"weight", "bias", "running_mean", "running_var"})
 _NUMBER = re.compile(r"\d+")
@@ -139,9 +139,12 @@ def _plain(name: str) -> str:
 
 
 def _end(name: str) -> str:
-    """Return the last part of a name; all of a name that ends with a number, which means something in its row only."""
-    head, _, last = _plain(name).rpartition(".")
-    return f"{head}.{last}" if last.isdigit() else last
+    """Return the last part of a name that says something: a number does only in its row, and `weight` with its layer."""
+    parts = _plain(name).split(".")
+    start = len(parts) - 1
+    while start > 0 and (parts[start].isdigit() or parts[start] in _KINDS):
+        start -= 1
+    return ".".join(parts[start:])
 
 
 def _match_pools(ours: Pool, theirs: Pool, links: list[Link]) -> tuple[Pool, Pool]:
@@ -150,7 +153,7 @@ def _match_pools(ours: Pool, theirs: Pool, links: list[Link]) -> tuple[Pool, Poo
     while True:
         if _pair_joined(ours, theirs, links) or _pair_alike(ours, theirs, links) or _pair_names(ours, theirs, links) or _pair_parts(ours, theirs, links):
             continue
-        if not _pair_kinds(ours, theirs, links) and not _dissolve(ours, theirs):
+        if not (_pair_rows(ours, theirs, links) or _pair_kinds(ours, theirs, links) or _dissolve(ours, theirs)):
             return ours, theirs
 
 
@@ -311,6 +314,27 @@ def _pair_parts(ours: Pool, theirs: Pool, links: list[Link]) -> bool:
     return any(
         _pair(ours, name, theirs, others[0], links) for name, others in fitting.items() if len(others) == 1 and counts[others[0]] == 1
     )
+
+
+def _pair_rows(ours: Pool, theirs: Pool, links: list[Link]) -> bool:
+    """Pair the blocks of two rows of one length, which differ (joined layers, other norms) but share more than half of their tensors."""
+    our_rows, their_rows = _rows(ours), _rows(theirs)
+    fitting = {
+        row: [other for other in their_rows if len(row) == len(other) and _is_related(ours[row[0]], theirs[other[0]], False)]
+        for row in our_rows
+    }
+    counts = Counter(other for others in fitting.values() for other in others)
+    for row, others in fitting.items():
+        if len(others) == 1 and counts[others[0]] == 1:
+            pairs = [_pair(ours, name, theirs, other, links) for name, other in zip(row, others[0])]
+            return any(pairs)
+    return False
+
+
+def _rows(pool: Pool) -> list[tuple[str, ...]]:
+    """Return the names of sub-structures with equal shapes that form a row of at least two."""
+    groups = [names for (is_slot, _), names in _groups(pool).items() if not is_slot and len(names) > 1]
+    return [tuple(row) for names in groups if (row := _as_row(names))]
 
 
 def _pair_kinds(ours: Pool, theirs: Pool, links: list[Link]) -> bool:
