@@ -67,8 +67,8 @@ def parser() -> Parser:
     from_torch = _add_action(actions, "from-torch", "writes a checkpoint with MindSpore's names (.ckpt or .safetensors)")
     from_torch.add_argument("file")
     from_torch.add_argument("output")
-    from_torch.add_argument("--like", metavar="TARGET", help="a checkpoint of the same net, whose names are taken, or the torch model of the "
-                            f"file: {_TARGETS}")
+    from_torch.add_argument("--like", metavar="TARGET", help="a checkpoint of the same net, whose names are taken, or the torch model of "
+                            f"the file: {_TARGETS}")
     from_torch.add_argument("--convention", choices=("mindformers",), help="the names and layouts to write, for Llama, GPT-2, BERT and T5")
     _add_target_options(from_torch)
     from_torch.add_argument("--keep-names", action="store_true", help="leaves torch's names as they are")
@@ -164,8 +164,13 @@ def _from_torch(options: argparse.Namespace) -> int:
     if is_new or (options.like is not None and not checkpoint_tools.is_known(options.like)):
         return _to_or_from_target(options, "from_torch")
     _refuse_target_options(options)
-    omitted, notes = checkpoint_tools.from_torch(
-        options.file, options.output, options.keep_names, options.like, _cell(options), options.conv)
+    try:
+        omitted, notes = checkpoint_tools.from_torch(
+            options.file, options.output, options.keep_names, options.like, _cell(options), options.conv)
+    except ValueError:
+        if options.like is None or options.keep_names or options.cell or options.conv:
+            raise
+        return _to_or_from_target(options, "from_torch")              # the names differ in more than the words of the two frameworks
     return _report(options.output, omitted, notes)
 
 
@@ -184,6 +189,8 @@ def _to_or_from_target(options: argparse.Namespace, direction: str) -> int:
     sys.path.insert(0, "")
     from torchspore.modules.weights import conversion
 
+    if options.like is None:
+        raise ValueError(message("--map, --partial, --convention and --verify", f"--like TARGET: {_TARGETS}"))
     if options.keep_names or options.conv:
         raise ValueError(message(f"--{'keep-names' if options.keep_names else 'conv'} with --like", "one of the two"))
     request = conversion.Request(

@@ -102,7 +102,8 @@ def test_llama() -> None:
     assert (ours["model.layers.1.attention.wk.weight"] == llama_parts(values)[1]).all()
     assert (ours["model.layers.0.feed_forward.w2.weight"] == values["model.layers.0.mlp.down_proj.weight"]).all()
     assert (ours["model.tok_embeddings.embedding_weight"] == values["model.embed_tokens.weight"]).all()
-    assert (ours["model.norm_out.weight"] == values["model.norm.weight"]).all() and (ours["lm_head.weight"] == values["lm_head.weight"]).all()
+    assert (ours["model.norm_out.weight"] == values["model.norm.weight"]).all()
+    assert (ours["lm_head.weight"] == values["lm_head.weight"]).all()
 
 
 @pytest.mark.parametrize("fused", ["plain", "grouped"])
@@ -162,8 +163,10 @@ def test_another_model_has_no_such_convention(capsys: Any) -> None:
 
 
 @pytest.mark.parametrize(("name", "words", "text"), [
-    ("transformers:bert-base-uncased", (), "transformers:BertModel with --config FILE"), ("transformers:logging", (), "the class of a model"),
-    ("transformers:BertModel", ("--config", "no.json"), "--config no.json"), ("transformers:BertModel", ("--config", "[1]"), "--config [1]"),
+    ("transformers:bert-base-uncased", (), "transformers:BertModel with --config FILE"),
+    ("transformers:logging", (), "the class of a model"),
+    ("transformers:BertModel", ("--config", "no.json"), "--config no.json"),
+    ("transformers:BertModel", ("--config", "[1]"), "--config [1]"),
 ])
 def test_wrong_models_are_named(name: str, words: tuple[str, ...], text: str, capsys: Any) -> None:
     torch.save({"a": torch.zeros(1)}, "model.pt")

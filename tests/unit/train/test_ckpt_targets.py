@@ -159,6 +159,20 @@ def test_a_file_of_torch_as_target(cell: Any) -> None:
     assert set(torch.load("out.pt")) | {"layer.0.bn.num_batches_tracked", "layer.1.bn.num_batches_tracked"} == set(torch.load("like.pt"))
 
 
+def test_a_checkpoint_as_target_gives_the_names(cell: Any, capsys: Any) -> None:
+    from torchspore.modules.weights import targets
+
+    cell(Net())
+    torch.save(targets.build("model.py:Net").state_dict(), "net.pt")
+    assert run("from-torch", "--like", "net.ckpt", "net.pt", "out.ckpt") == 0
+    assert set(ms.load_checkpoint("out.ckpt")) == set(ms.load_checkpoint("net.ckpt"))
+    torch.save(targets.build("model.py:Pair(['alpha', 'beta'])").state_dict(), "pair.pt")
+    cell(Chain(["first", "second"]))
+    assert run("from-torch", "--like", "net.ckpt", "pair.pt", "pair.ckpt") == 2
+    assert "--map 'alpha=first'" in capsys.readouterr().err
+    assert run("from-torch", "--like", "net.ckpt", "--map", "alpha=first", "pair.pt", "pair.ckpt") == 0
+
+
 def test_settings_that_differ_are_named_and_the_comparison_fails(cell: Any, capsys: Any) -> None:
     cell(Net(2, "same"))
     assert run("to-torch", "--like", "other_eps.py:Net(stride=2)", *CELL, "--input", "1,3,8,8", "net.ckpt", "out.pt") == 1
@@ -229,7 +243,7 @@ def test_blocks_of_equal_shapes_at_other_depths_are_not_confused() -> None:
 @pytest.mark.parametrize(("target", "text"), [
     ("model.py:Missing", "Missing"), ("nowhere.py:Net", "nowhere.py does not exist"), ("model.py:Net(width=open)", "constants of Python"),
     ("Net", "expected timm:resnet50"), ("model.py:MODEL", "MODEL"), ("model.py:torch.relu", "relu"), ("timm:nothing_of_this_name", "timm"),
-    ("no_such_module_at_all:Net", "no_such_module_at_all"), ("model.py:Net(width=5)", "paired"),
+    ("no_such_module_at_all:Net", "no_such_module_at_all"), ("model.py:Net(width=5)", "certain"),
 ])
 def test_wrong_targets_are_named(target: str, text: str, cell: Any, capsys: Any) -> None:
     cell(Net())
@@ -257,7 +271,8 @@ def test_names_by_the_layers_of_the_model() -> None:
     """Without a Cell the modules of torch tell the names: a norm's gamma, an embedding's table, the axis of a Conv1d."""
     (Path("layers.py")).write_text(
         "import torch\nclass Net(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-        "        self.words = torch.nn.Embedding(5, 4)\n        self.mix = torch.nn.Conv1d(4, 4, 3)\n        self.last = torch.nn.LayerNorm(4)\n"
+        "        self.words = torch.nn.Embedding(5, 4)\n        self.mix = torch.nn.Conv1d(4, 4, 3)\n"
+        "        self.last = torch.nn.LayerNorm(4)\n"
         "        self.act = torch.nn.PReLU()\n        self.deep = torch.nn.BatchNorm3d(4)\n")
     from torchspore.modules.weights import targets
 

@@ -41,7 +41,7 @@ def compare(cell: Cell, model: torch.nn.Module, texts: list[str] | None = None) 
 
     Raises NoInput if no input is known that the Cell accepts, ValueError if the results have other shapes.
     """
-    choices = [[_tensor(text, model) for text in texts]] if texts else list(_choices(cell, model))
+    choices = [[_tensor(text, model) for text in texts]] if texts else list(_choices(model))
     if not choices:
         raise NoInput("the models do not tell the shape of their input: pass --input, such as --input 1,3,224,224")
     cell.set_train(False)
@@ -51,7 +51,7 @@ def compare(cell: Cell, model: torch.nn.Module, texts: list[str] | None = None) 
             ours = _run_cell(cell, inputs)
             with torch.no_grad():
                 theirs = model.eval()(*inputs)
-        except Exception as raised:  # noqa: BLE001      (a wrong guess of the input raises anything)
+        except Exception as raised:
             error = raised
             continue
         return _compared(inputs, ours, theirs)
@@ -93,7 +93,7 @@ def _token_count(model: torch.nn.Module) -> int:
     return int(count or (min(sizes) if sizes else 2))
 
 
-def _choices(cell: Cell, model: torch.nn.Module) -> Iterator[list[torch.Tensor]]:
+def _choices(model: torch.nn.Module) -> Iterator[list[torch.Tensor]]:
     """Yield inputs that the model declares, or that fit its first layer."""
     size = (getattr(model, "pretrained_cfg", None) or {}).get("input_size")
     if size:
@@ -123,7 +123,8 @@ def _compared(inputs: list[torch.Tensor], ours: Any, theirs: Any) -> Comparison:
     pairs = list(zip(our_tensors, their_tensors))
     shapes = [[list(t.shape) for t in tensors] for tensors in (our_tensors, their_tensors)]
     if not pairs or any(first.shape != second.shape for first, second in pairs):
-        raise ValueError(message(f"the Cell's results have the shapes {shapes[0]}, the torch model's {shapes[1]}", "results of equal shapes"))
+        got = f"the Cell's results have the shapes {shapes[0]}, the torch model's {shapes[1]}"
+        raise ValueError(message(got, "results of equal shapes"))
     difference, largest, position = 0.0, 0.0, "result 0"
     for number, (first, second) in enumerate(pairs):
         largest = max(largest, float(second.detach().double().abs().nan_to_num().max()) if second.numel() else 0.0)

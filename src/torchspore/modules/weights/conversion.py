@@ -79,7 +79,9 @@ def from_torch(source: str, output: str, request: Request) -> Report:
     checkpoint_tools.check_output(output, is_torch=False)
     entries, shapes = _read(source)
     cell = None if request.cell is None else torch_layers.cell_of(request.cell)
-    opposite = _opposite(request, cell is not None and request.verifies is not False)
+    has_names = is_checkpoint(request.like)                  # a checkpoint of the same net, whose names are taken
+    opposite = Opposite(None, sides.of_torch_file(shapes)) if has_names else _opposite(
+        request, cell is not None and request.verifies is not False)
     _check_ties(opposite.slots, list(entries.values()))
     slots = sides.in_file(opposite.slots, shapes)
     needed = [slot for slot in slots if not slot.is_buffer or slot.name in shapes]
@@ -91,6 +93,9 @@ def from_torch(source: str, output: str, request: Request) -> Report:
     choices = _choices(request, opposite.model)
     if cell is not None:
         mindspore = sides.of_cell(cell)
+    elif has_names:
+        like, like_shapes = _read(request.like)
+        mindspore = sides.of_checkpoint(like_shapes, _integers(like))
     elif request.convention == "mindformers":
         mindspore = presets.mindspore_slots(needed, choices)
     else:
@@ -137,9 +142,9 @@ def _opposite(request: Request, needs_values: bool) -> Opposite:
 
 def _choices(request: Request, model: torch.nn.Module | None) -> Choices:
     config = getattr(model, "config", None)
-    heads = getattr(config, "num_attention_heads", None)
-    keys = getattr(config, "num_key_value_heads", None) or heads
-    return Choices(request.fused, request.rotary, None if heads is None else (int(heads), int(keys)))
+    heads: int | None = getattr(config, "num_attention_heads", None)
+    keys: int | None = getattr(config, "num_key_value_heads", None) or heads
+    return Choices(request.fused, request.rotary, None if heads is None or keys is None else (heads, keys))
 
 
 def _planned(both: Sides, request: Request, is_to_torch: bool, model: torch.nn.Module | None) -> tuple[Plan, list[str]]:

@@ -58,8 +58,8 @@ def plan(sides: Sides, renames: Sequence[Rename], is_to_torch: bool, choices: Ch
 
     Raises ValueError for a `--map` that names nothing or tensors that do not fit, and for layouts that remain open.
     """
-    is_open = any(slot.is_in_out for slot in sides.torch) and any(slot.is_in_out is None and len(slot.dimensions) == 2 for slot in sides.mindspore)
-    if not is_open:
+    has_unknown = any(slot.is_in_out is None and len(slot.dimensions) == 2 for slot in sides.mindspore)
+    if not has_unknown or not any(slot.is_in_out for slot in sides.torch):
         return _plan(sides, renames, is_to_torch, choices)
     as_stored = Sides(sides.mindspore, [slot._replace(is_in_out=False) for slot in sides.torch])
     transposed, same = (_tried(version, renames, is_to_torch, choices) for version in (sides, as_stored))
@@ -178,7 +178,7 @@ def check_complete(result: Plan, is_to_torch: bool) -> None:
     if not sources and not targets:
         return
     linked = len(result.links)
-    lines = [f"{len(targets)} tensors of the output and {len(sources)} of the file have no certain counterpart; {linked} are paired."]
+    lines = [f"tensors without a certain counterpart: {len(targets)} of the output, {len(sources)} of the file; {linked} pairs are."]
     groups: dict[str, list[Slot]] = {}
     for slot in targets:
         groups.setdefault(_DIGITS.sub("*", slot.name), []).append(slot)

@@ -71,7 +71,8 @@ _GPT2 = Family("GPT-2", "backbone.", (
 _BERT_BLOCK, _BERT_LAYER = "bert_encoder.encoder.blocks.#", "encoder.layer.#"
 _BERT = Family("BERT", "bert.", (
     *_attention(f"{_BERT_BLOCK}.attention", ("self.query", "self.key", "self.value", "output.dense"), f"{_BERT_LAYER}.attention."),
-    _one(f"{_BERT_BLOCK}.layernorm2", f"{_BERT_LAYER}.attention.output.LayerNorm"), _one(f"{_BERT_BLOCK}.layernorm1", f"{_BERT_LAYER}.output.LayerNorm"),
+    _one(f"{_BERT_BLOCK}.layernorm2", f"{_BERT_LAYER}.attention.output.LayerNorm"),
+    _one(f"{_BERT_BLOCK}.layernorm1", f"{_BERT_LAYER}.output.LayerNorm"),
     _one(f"{_BERT_BLOCK}.output.mapping", f"{_BERT_LAYER}.intermediate.dense", True),
     _one(f"{_BERT_BLOCK}.output.projection", f"{_BERT_LAYER}.output.dense", True),
     _one("word_embedding", "embeddings.word_embeddings"),
@@ -116,7 +117,8 @@ def link(mindspore: list[Slot], torch: list[Slot], choices: Choices) -> tuple[st
     Raises ValueError if the file does not tell a layout that matters, and `choices` does not either.
     """
     for family in FAMILIES:
-        prefixes = [_prefix(slots, [layers[side] for layers in family.layers]) for side, slots in enumerate((mindspore, torch))]
+        prefixes = [_prefix(mindspore, [layers.mindspore for layers in family.layers]),
+                    _prefix(torch, [layers.torch for layers in family.layers])]
         if None not in prefixes:
             return family.name, _links(family, mindspore, torch, [prefix or "" for prefix in prefixes], choices)
     return None, []
@@ -136,7 +138,7 @@ def _slots(family: Family, torch: dict[str, Slot], prefix: str, choices: Choices
     slots: list[Slot] = []
     used: set[str] = set()
     for layers in family.layers:
-        if layers.joins and choices.fused is None or not layers.joins and choices.fused and _is_joined(family, layers):
+        if (layers.joins and choices.fused is None) or (not layers.joins and choices.fused and _is_joined(family, layers)):
             continue
         pattern = _pattern(layers.torch[0], prefix)
         for path in torch:
@@ -148,7 +150,8 @@ def _slots(family: Family, torch: dict[str, Slot], prefix: str, choices: Choices
                 slots += _parts(family, layers, match.groups(), leaf, [torch[name] for name in names])
     lost = [name for name in torch if name not in used]
     if lost:
-        raise ValueError(message(f"--convention mindformers: {', '.join(map(repr, lost[:5]))}", f"tensors that mindformers' {family.name} has"))
+        listed = ", ".join(map(repr, lost[:5]))
+        raise ValueError(message(f"--convention mindformers: {listed}", f"tensors that mindformers' {family.name} has"))
     return slots
 
 

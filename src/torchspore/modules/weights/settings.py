@@ -1,15 +1,16 @@
 """Settings of paired layers that make a Cell and a torch model compute different values although their weights are equal."""
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
 
-from torchspore.mindspore import nn
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.modules.weights.slots import Link
 
+nn: Any = importlib.import_module("torchspore.mindspore.nn")
 _CONV = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 _TORCH_CONV = (torch.nn.Conv1d, torch.nn.Conv2d, torch.nn.Conv3d)
 _BATCH_NORM = (nn.BatchNorm1d, nn.BatchNorm2d, nn.SyncBatchNorm)
@@ -19,7 +20,10 @@ _NAN = {"ReLU": "returns 0 for NaN", "MaxPool2d": "ignores NaN"}
 
 def differences(cell: Cell, model: torch.nn.Module, links: Iterable[Link]) -> list[str]:
     """Return sentences on the settings of paired layers that differ, and on pooling and activations, which have no weights to pair."""
-    layers = {id(parameter): (path, layer) for path, layer in cell.cells_and_names() for parameter in layer._params.values() if parameter is not None}
+    layers = {
+        id(parameter): (path, layer) for path, layer in cell.cells_and_names()
+        for parameter in layer._params.values() if parameter is not None
+    }
     parameters = {parameter.name: parameter for parameter in cell.get_parameters()}
     modules = dict(model.named_modules())
     notes: list[str] = []
@@ -91,8 +95,8 @@ def _of_convolutions(layer: Any, module: Any) -> Iterator[str]:
         is_equal = is_plain and (padding == "same" or (padding == symmetric and all(span % 2 == 0 for span in spans)))
         if any(spans) and not is_equal and not _pads_itself(module):
             yield ("pad_mode='same' is padding='same' in torch" if is_plain else
-                   f"pad_mode='same' with stride {stride} pads by the size of the input, more at the end: call torch.nn.functional.pad, then "
-                   f"padding=0; the module has padding={padding}")
+                   f"pad_mode='same' with stride {stride} pads by the size of the input, more at the end: call torch.nn.functional.pad, "
+                   f"then padding=0; the module has padding={padding}")
     else:
         expected = (0,) * count if layer.pad_mode == "valid" else _padding(layer.padding, count)
         if padding == "same":

@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from torchspore.mindspore import nn
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.nn.layer.basic import Dense
 from torchspore.mindspore.train import torch_layers, torch_names
 from torchspore.modules.weights.slots import Shape, Slot
 
@@ -109,7 +109,7 @@ def _is_step_count(name: str) -> bool:
 
 def _layout_of(layer: Any) -> bool | None:
     """Return whether the weights of a layer are (in, out); None if its class does not tell."""
-    if isinstance(layer, (nn.Dense, torch.nn.Linear)):
+    if isinstance(layer, (Dense, torch.nn.Linear)):
         return False
     if type(layer).__name__ == _IN_OUT_CLASS:
         return True

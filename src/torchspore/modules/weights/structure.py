@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from functools import cached_property
-from typing import NamedTuple, Union
+from typing import NamedTuple, TypeAlias
 
 from torchspore.modules.weights.slots import Link, Shape, Slot
 
@@ -60,7 +60,7 @@ class Branch:
         return total
 
 
-Node = Union[Branch, Slot]
+Node: TypeAlias = "Branch | Slot"
 Pool = dict[str, Node]
 """What is not paired yet in a sub-structure, by the path in it."""
 
@@ -151,9 +151,7 @@ def _match_pools(ours: Pool, theirs: Pool, links: list[Link]) -> tuple[Pool, Poo
     """Pair the contents of two sub-structures; return what remains of each."""
     ours, theirs = dict(ours), dict(theirs)
     while True:
-        if _pair_joined(ours, theirs, links) or _pair_alike(ours, theirs, links) or _pair_names(ours, theirs, links) or _pair_parts(ours, theirs, links):
-            continue
-        if not (_pair_rows(ours, theirs, links) or _pair_kinds(ours, theirs, links) or _dissolve(ours, theirs)):
+        if not any(pair(ours, theirs, links) for pair in _STEPS) and not _dissolve(ours, theirs):
             return ours, theirs
 
 
@@ -348,3 +346,7 @@ def _pair_kinds(ours: Pool, theirs: Pool, links: list[Link]) -> bool:
                 if shape == inner.oriented_dimensions and counts[0][shape] == counts[1][shape] == 1:
                     return _pair(ours, name, theirs, other, links)
     return False
+
+
+_STEPS = (_pair_joined, _pair_alike, _pair_names, _pair_parts, _pair_rows, _pair_kinds)
+"""The ways to pair nodes, the most certain first. After each pair all are tried from the beginning."""

@@ -46,7 +46,8 @@ def build(text: str, config: str | None = None, needs_values: bool = True) -> to
         else:
             model = create(call, config)
     except (ImportError, AttributeError, OSError, TypeError, KeyError, RuntimeError, NotImplementedError) as error:
-        raise ValueError(message(f"--like {text}", f"a model that can be built, such as {FORMS} ({type(error).__name__}: {error})")) from error
+        reason = f"{type(error).__name__}: {error}"
+        raise ValueError(message(f"--like {text}", f"a model that can be built, such as {FORMS} ({reason})")) from error
     if not isinstance(model, torch.nn.Module):
         raise ValueError(message(f"--like {text}", f"a torch.nn.Module, got {type(model).__name__}"))
     return model.eval()
@@ -105,8 +106,8 @@ def _other(call: Call, _: str | None) -> Any:
 def _timm(call: Call, _: str | None) -> Any:
     timm = importlib.import_module("timm")
     if not timm.is_model(call.name):
-        close = timm.list_models(f"*{call.name[:5]}*")[:5]
-        raise ValueError(message(f"timm:{call.name}", f"a model of timm {timm.__version__}{', such as ' if close else ''}{', '.join(close)}"))
+        names = ", ".join(timm.list_models(f"*{call.name[:5]}*")[:5])
+        raise ValueError(message(f"timm:{call.name}", f"a model of timm {timm.__version__}{f', such as {names}' if names else ''}"))
     _refuse_download(call)
     return timm.create_model(call.name, *call.positional, **{"pretrained": False, **call.keywords})
 
@@ -130,8 +131,9 @@ def _transformers(call: Call, config: str | None) -> Any:
     else:
         folder = Path(call.name).expanduser()
         if not (folder / "config.json").is_file():
-            raise ValueError(message(f"transformers:{call.name}", "a class such as transformers:BertModel with --config FILE, or a folder that "
-                                     "has a config.json: names of models on the Hub would need a download"))
+            expected = ("a class such as transformers:BertModel with --config FILE, or a folder that has a config.json: names of models on "
+                        "the Hub would need a download")
+            raise ValueError(message(f"transformers:{call.name}", expected))
         settings = {**_read_config(str(folder / "config.json")), **settings}
         architectures = settings.get("architectures")
         if not architectures or not hasattr(library, str(architectures[0])):
