@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "as_cell", "as_module", "from_torch", "graphs", "install", "to_torch", "uninstall"]
+__all__ = ["__version__", "as_cell", "as_iterable", "as_module", "from_torch", "graphs", "install", "to_torch", "uninstall"]
 
 
 def install() -> None:
@@ -100,6 +100,16 @@ def as_cell(module: Any) -> Any:
     from torchspore.modules import module_cell
 
     return module_cell.as_cell(module)
+
+
+def as_iterable(dataset: Any, output_dict: bool = False) -> Any:
+    """Return the rows of a MindSpore data set as torch's IterableDataset: tuples of torch tensors, or dicts with `output_dict`.
+
+    In the workers of a DataLoader each row is read once. Raises TypeError for a value that is not a data set.
+    """
+    from torchspore.modules import torch_data
+
+    return torch_data.as_iterable(dataset, output_dict)
 
 
 def uninstall() -> None:

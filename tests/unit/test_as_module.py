@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import io
 from collections.abc import Callable
 from typing import Any
@@ -326,3 +327,15 @@ def test_what_torch_compile_cannot_trace_is_named(cell: type[nn.Cell], text: str
     with pytest.raises(Exception, match=text):
         torch.compile(module_of(cell()), fullgraph=True, backend="aot_eager")(torch.ones(2))
     assert module_of(cell())(torch.ones(2)) is not None
+
+
+def test_the_signature_is_that_of_construct() -> None:
+    """The Trainer of Hugging Face passes the columns that `forward` names, and more arguments if it takes any."""
+    class Two(nn.Cell):
+        def construct(self, pixels: Any, labels: Any = None) -> Any:
+            return pixels if labels is None else pixels + labels
+
+    module = module_of(Two())
+    assert list(inspect.signature(module.forward).parameters) == ["pixels", "labels"]
+    assert module(images(), labels=images()).equal(images() * 2)
+    assert torch.compile(module, fullgraph=True, backend="eager")(images(), labels=images()).equal(images() * 2)

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from torchspore.base.columns import pad, width
+from torchspore.base.text import message
 from torchspore.cli.grammar import USAGE_ERROR, Parser, returns_exit_code
 from torchspore.language import translatable, translate
 
 DIFFERENT = 1
+_TARGETS = "timm:NAME, torchvision:NAME, transformers:CLASS, module:CLASS or file.py:CLASS(width=4)"
 
 
 @returns_exit_code
@@ -60,12 +62,17 @@ def parser() -> Parser:
     to_torch.add_argument("file")
     to_torch.add_argument("output")
     to_torch.add_argument("--keep-names", action="store_true", help="leaves MindSpore's names as they are")
+    to_torch.add_argument("--like", metavar="TARGET", help=f"the torch model or file that the output fits: {_TARGETS}")
+    _add_target_options(to_torch)
     _add_layer_options(to_torch)
     to_torch.set_defaults(action=_to_torch)
     from_torch = _add_action(actions, "from-torch", "writes a checkpoint with MindSpore's names (.ckpt or .safetensors)")
     from_torch.add_argument("file")
     from_torch.add_argument("output")
-    from_torch.add_argument("--like", metavar="CKPT", help="a checkpoint of the same net, whose names are taken; embeddings need it")
+    from_torch.add_argument("--like", metavar="TARGET", help="a checkpoint of the same net, whose names are taken, or the torch model of "
+                            f"the file: {_TARGETS}")
+    from_torch.add_argument("--convention", choices=("mindformers",), help="the names and layouts to write, for Llama, GPT-2, BERT and T5")
+    _add_target_options(from_torch)
     from_torch.add_argument("--keep-names", action="store_true", help="leaves torch's names as they are")
     _add_layer_options(from_torch)
     from_torch.set_defaults(action=_from_torch)
@@ -75,6 +82,22 @@ def parser() -> Parser:
 def _add_action(actions: Any, name: str, description: str) -> Parser:
     command: Parser = actions.add_parser(name, help=description, description=f"{description[0].upper()}{description[1:]}.")
     return command
+
+
+def _add_target_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--config", metavar="JSON", help="the configuration of transformers:CLASS: a file, or the JSON object itself")
+    parser.add_argument("--map", metavar="OLD=NEW", action="append", default=[],
+                        help="pairs a name, or the beginning of names, of the file with one of the output; * is one part of a name")
+    parser.add_argument("--partial", action="store_true", help="leaves out what has no counterpart, such as a new head")
+    parser.add_argument("--verify", action=argparse.BooleanOptionalAction, default=None,
+                        help="runs the Cell and the torch model on one input; the default if --cell and a model are known")
+    parser.add_argument("--input", metavar="SHAPE", action="append", default=[], help="an input for --verify: 1,3,224,224 or 2,8:int64")
+    parser.add_argument("--tolerance", type=float, default=1e-5,
+                        help="difference, relative to the largest result, that --verify accepts (default: 1e-5)")
+    parser.add_argument("--fused", choices=("plain", "grouped"), help="how mindformers joined the rows of w_qkv: up to 1.3, or later")
+    parser.add_argument("--rotary", choices=("half", "interleaved"), default="half",
+                        help="the order of wq and wk: half for files from Hugging Face, interleaved for those from Meta")
+    parser.add_argument("--matrices", choices=("same", "transposed"), help="how square weights are stored that torch has as (in, out)")
 
 
 def _add_layer_options(parser: argparse.ArgumentParser) -> None:
@@ -133,6 +156,9 @@ def _convert(options: argparse.Namespace) -> int:
 def _to_torch(options: argparse.Namespace) -> int:
     from torchspore.mindspore.train import checkpoint_tools
 
+    if options.like is not None:
+        return _to_or_from_target(options, "to_torch")
+    _refuse_target_options(options)
     omitted, notes = checkpoint_tools.to_torch(options.file, options.output, options.keep_names, _cell(options), options.conv)
     return _report(options.output, omitted, notes)
 
@@ -140,9 +166,54 @@ def _to_torch(options: argparse.Namespace) -> int:
 def _from_torch(options: argparse.Namespace) -> int:
     from torchspore.mindspore.train import checkpoint_tools
 
-    omitted, notes = checkpoint_tools.from_torch(
-        options.file, options.output, options.keep_names, options.like, _cell(options), options.conv)
+    is_new = options.map or options.partial or options.convention or options.verify
+    if is_new or (options.like is not None and not checkpoint_tools.is_known(options.like)):
+        return _to_or_from_target(options, "from_torch")
+    _refuse_target_options(options)
+    try:
+        omitted, notes = checkpoint_tools.from_torch(
+            options.file, options.output, options.keep_names, options.like, _cell(options), options.conv)
+    except ValueError:
+        if options.like is None or options.keep_names or options.cell or options.conv:
+            raise
+        return _to_or_from_target(options, "from_torch")              # the names differ in more than the words of the two frameworks
     return _report(options.output, omitted, notes)
+
+
+def _refuse_target_options(options: argparse.Namespace) -> None:
+    """Raises ValueError for options that have no effect without a target."""
+    names = [name for name in ("config", "map", "partial", "verify", "input", "fused", "matrices") if getattr(options, name)]
+    if names:
+        raise ValueError(message(f"--{names[0]} without --like", f"--like TARGET: {_TARGETS}"))
+
+
+def _to_or_from_target(options: argparse.Namespace, direction: str) -> int:
+    """Convert with a torch model or file as the other side; return 1 if the comparison of both models shows a difference."""
+    import torchspore
+
+    torchspore.install()
+    sys.path.insert(0, "")
+    from torchspore.modules.weights import conversion
+
+    if options.like is None:
+        raise ValueError(message("--map, --partial, --convention and --verify", f"--like TARGET: {_TARGETS}"))
+    if options.keep_names or options.conv:
+        raise ValueError(message(f"--{'keep-names' if options.keep_names else 'conv'} with --like", "one of the two"))
+    request = conversion.Request(
+        options.like, options.config, options.cell, options.map, options.partial, options.fused, options.rotary, options.matrices,
+        getattr(options, "convention", None), options.verify, options.input,
+    )
+    report = getattr(conversion, direction)(options.file, options.output, request)
+    _report(options.output, report.omitted, report.notes)
+    compared = report.comparison
+    if compared is None:
+        return 0
+    is_equal = compared.is_equal(options.tolerance)
+    print(f"{'verified' if is_equal else 'DIFFERENT'}: input {' '.join(compared.inputs)}, largest difference {compared.difference:.3g} "
+          f"in {compared.result}, largest value {compared.largest:.3g}, tolerance {options.tolerance:g}")
+    if not is_equal:
+        print("The weights are converted, but the torch model computes other values. The notes list settings that differ.")
+    return 0 if is_equal else DIFFERENT
 
 
 def _cell(options: argparse.Namespace) -> str | None:

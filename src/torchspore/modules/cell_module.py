@@ -1,7 +1,9 @@
 """`torchspore.as_module`: a Cell as a torch Module, whose parameters are the Cell's Parameters."""
 from __future__ import annotations
 
+import contextlib
 import copy
+import inspect
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -251,7 +253,9 @@ def module_class(kind: type[Cell]) -> type[CellModule]:
     """Return the class of Modules for a class of Cells: torch.compile counts its compilations by the code of `forward`."""
     if kind not in _classes:
         code = CellModule.forward.__code__.replace(co_name="forward")
-        forward = types.FunctionType(code, globals(), "forward", None, CellModule.forward.__closure__)
+        forward: Any = types.FunctionType(code, globals(), "forward", None, CellModule.forward.__closure__)
+        with contextlib.suppress(TypeError, ValueError):                     # a construct of a C extension has no signature
+            forward.__signature__ = inspect.signature(kind.construct)        # trainers choose columns and arguments by it
         _classes[kind] = type(f"Module of {kind.__name__}", (CellModule,), {"forward": forward, "__module__": __name__})
     return _classes[kind]
 

@@ -138,7 +138,7 @@ def test_nothing_in_a_file_of_torch_runs(here: Path, capsys: pytest.CaptureFixtu
     (["to-torch", "w.ckpt", "w.ckpt"], "a file name that ends with .safetensors, .pt"),
     (["from-torch", "two.safetensors", "no/out.ckpt"], "a folder that exists"),
     (["to-torch", "two.safetensors", "out.pt"], "two parameters, where both are 'n.weight'"),
-    (["from-torch", "two.safetensors", "out.ckpt", "--like", "w.ckpt"], "a name that the other file has"),
+    (["from-torch", "two.safetensors", "out.ckpt", "--like", "w.ckpt"], "tensors without a certain counterpart: 1 of the output"),
     (["shwo", "w.ckpt"], "write `torchspore ckpt show"),
 ])
 def test_errors_are_reported(here: Path, capsys: pytest.CaptureFixture[str], line: list[str], message: str) -> None:

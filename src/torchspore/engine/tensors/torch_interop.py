@@ -200,3 +200,17 @@ def as_cell(module: torch.nn.Module) -> Any:
 def converted_module(value: Any) -> Any:
     """Return a Cell for a torch Module, and another value itself."""
     return as_cell(value) if is_torch_module(value) else value
+
+
+def converted_data(value: Any) -> Any:
+    """Return a data set for torch's loader or data set, and another value itself."""
+    if isinstance(value, (torch.utils.data.DataLoader, torch.utils.data.Dataset)):
+        return importlib.import_module("torchspore.modules.torch_data").as_dataset(value)
+    return value
+
+
+def converted_metric(value: Any) -> Any:
+    """Return a Metric for one of torchmetrics or torcheval, and another value itself."""
+    if any(kind.__module__.partition(".")[0] in ("torchmetrics", "torcheval") for kind in type(value).__mro__):
+        return importlib.import_module("torchspore.modules.torch_metrics").TorchMetric(value)
+    return value

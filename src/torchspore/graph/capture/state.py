@@ -103,6 +103,10 @@ class ClassNames(View):
         self._class = cls
         self.get: Any = vars(cls).get
 
+    def is_body_of(self, cls: type | None) -> bool:
+        """Return whether these are the members of `cls`."""
+        return self._class is cls
+
     def __getitem__(self, name: str) -> Any:
         return vars(self._class)[name]
 

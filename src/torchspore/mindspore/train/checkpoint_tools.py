@@ -115,7 +115,7 @@ def to_torch(
     `cell` is `MODULE:FACTORY`, which returns the Cell of the checkpoint. `conv` is '1d' or '2d', for weights that fit both.
     Raises ValueError, and writes nothing, if a parameter cannot be converted.
     """
-    kind = _output(output, [end for end in _KINDS if end not in (".ckpt", ".dcp")])
+    check_output(output, is_torch=True)
     entries, _ = read(source)
     tensors = [entry for entry in entries if entry.type_name != TEXT]
     shapes = {entry.name: entry.shape for entry in tensors}
@@ -125,7 +125,7 @@ def to_torch(
         converted = _by_cell(shapes, cell, source)
     else:
         converted = torch_names.to_torch(shapes, conv)
-    _write(output, kind, _converted(tensors, converted))
+    write(output, _converted(tensors, converted))
     return [entry.name for entry in entries if entry.name not in converted.parameters], converted.notes
 
 
@@ -162,7 +162,7 @@ def from_torch(
 
     `like` is a checkpoint of the same net, `cell` is `MODULE:FACTORY`, which returns the net; without both, names and shapes decide.
     """
-    kind = _output(output, [end for end in _KINDS if _KINDS[end] != "torch"])
+    check_output(output, is_torch=False)
     entries, _ = read(source)
     shapes = {entry.name: entry.shape for entry in entries}
     if keep_names:
@@ -177,7 +177,7 @@ def from_torch(
         plan = torch_names.like(shapes, _counterparts(shapes, originals, conv), originals)
     else:
         plan = torch_names.to_mindspore(shapes, conv)
-    _write(output, kind, _converted(entries, plan))
+    write(output, _converted(entries, plan))
     return [name for name in shapes if name not in plan.parameters], plan.notes
 
 
@@ -191,12 +191,17 @@ def _counterparts(shapes: dict[str, tuple[int, ...]], originals: dict[str, tuple
     return converted
 
 
-def _output(name: str, ends: Iterable[str]) -> str:
-    """Return the kind of a file to write. Raises ValueError for another suffix and for a missing folder."""
+def check_output(name: str, is_torch: bool) -> None:
+    """Raises ValueError if `name` is no file of torch, or of MindSpore, or its folder does not exist."""
     folder = Path(name).expanduser().absolute().parent
     if not folder.is_dir():
         raise ValueError(message(name, f"a folder that exists: {folder}"))
-    return _kind(name, ends)
+    _kind(name, [end for end, kind in _KINDS.items() if (kind not in ("ckpt", "dcp") if is_torch else kind != "torch")])
+
+
+def is_known(name: str) -> bool:
+    """Return whether the name is that of a file of weights."""
+    return Path(name).suffix in _KINDS
 
 
 def _kind(name: str, ends: Iterable[str]) -> str:
@@ -206,8 +211,9 @@ def _kind(name: str, ends: Iterable[str]) -> str:
     return _KINDS[end]
 
 
-def _write(output: str, kind: str, entries: list[Entry]) -> None:
-    path = Path(output).expanduser().absolute()
+def write(output: str, entries: list[Entry]) -> None:
+    """Write tensors into a file of the kind that its name has, completely or not at all."""
+    path, kind = Path(output).expanduser().absolute(), _kind(output, _KINDS)
     if kind == "ckpt":
         checkpoint_file.write(path, iter(entries))
         return

@@ -7,6 +7,7 @@ from typing import Any
 
 from torchspore.base.arguments import check_bool, check_int, check_type
 from torchspore.base.text import message, short
+from torchspore.engine.tensors import torch_interop
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.train.plain_datasets import batches_of, check_dataset
 
@@ -19,6 +20,7 @@ class DatasetHelper:
     """
 
     def __init__(self, dataset: Any, dataset_sink_mode: bool = True, sink_size: int = -1, epoch_num: int = 1) -> None:
+        dataset = torch_interop.converted_data(dataset)
         check_dataset("DatasetHelper", "dataset", dataset)
         check_bool("DatasetHelper", "dataset_sink_mode", dataset_sink_mode)
         check_type("DatasetHelper", "sink_size", sink_size, int, "an int")
@@ -84,6 +86,7 @@ def data_sink(fn: Any, dataset: Any, sink_size: int = 1, jit_config: Any = None,
     """
     if not callable(fn):
         raise TypeError(message(f"data_sink({short(fn)}, ...)", f"a function, got {type(fn).__name__}"))
+    dataset = torch_interop.converted_data(dataset)
     check_dataset("data_sink", "dataset", dataset)
     check_int("data_sink", "sink_size", sink_size, 1)
     if jit_config is not None:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from torchspore.base.arguments import check_bool, check_int, check_type
 from torchspore.base.text import list_choices, message, short
 from torchspore.distributed.parallel import settings
+from torchspore.engine.tensors import torch_interop
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.optim import Optimizer
@@ -139,6 +140,7 @@ class Model(ModelLoops):
         Raises TypeError and ValueError for invalid arguments, ValueError for a dataset without rows or with more columns than data and
         label.
         """
+        train_dataset = torch_interop.converted_data(train_dataset)
         self._check_train_("Model.train", epoch, train_dataset, dataset_sink_mode, sink_size, initial_epoch)
         self._train(epoch, train_dataset, callbacks, dataset_sink_mode, sink_size, initial_epoch)
 
@@ -148,6 +150,7 @@ class Model(ModelLoops):
         dataset_sink_mode: bool = False, valid_dataset_sink_mode: bool = False, sink_size: int = -1, initial_epoch: int = 0,
     ) -> None:
         """Trains like `train` and evaluates on `valid_dataset` after every `valid_frequency` epochs, or after the epochs in a list."""
+        train_dataset, valid_dataset = map(torch_interop.converted_data, (train_dataset, valid_dataset))
         self._check_train_("Model.fit", epoch, train_dataset, dataset_sink_mode, sink_size, initial_epoch)
         check_bool("Model.fit", "valid_dataset_sink_mode", valid_dataset_sink_mode)
         if valid_dataset is not None:
@@ -178,6 +181,7 @@ class Model(ModelLoops):
     @_as_its_network_says
     def eval(self, valid_dataset: Any, callbacks: Any = None, dataset_sink_mode: bool = False) -> dict[str, Any]:
         """Returns the metrics of a dataset, by name. Raises ValueError without metrics and for a dataset without rows."""
+        valid_dataset = torch_interop.converted_data(valid_dataset)
         check_bool("Model.eval", "dataset_sink_mode", dataset_sink_mode)
         check_dataset("Model.eval", "valid_dataset", valid_dataset)
         if not self._metric_fns:
@@ -219,6 +223,7 @@ class Model(ModelLoops):
             self._compile_("Model.build", "valid_dataset", valid_dataset, self._eval_network, False)
 
     def _compile_(self, call: str, name: str, dataset: Any, network: Cell, is_training: bool) -> None:
+        dataset = torch_interop.converted_data(dataset)
         check_dataset(call, name, dataset)
         if dataset.get_dataset_size() == 0:
             raise ValueError(message(f"{call}({name}=...)", "a dataset with rows; this one has none"))

@@ -477,3 +477,17 @@ def test_a_graph_that_fails_prints_once() -> None:
         ms.set_context(jit_syntax_level=ms.LAX)
     assert printed.getvalue().count("begins") == 2
     assert net.p.asnumpy().tolist() == [4.0, 8.0]
+
+
+def test_a_program_that_names_getattribute_leaves_cells_as_they_are() -> None:
+    """The hook that Cell has during a trace is not a part of the program's state, although the program names it."""
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Dense(2, 2)
+
+        def construct(self, x: Any) -> Any:
+            return self.layer(x) if self.__getattribute__("training") else x
+
+    assert Net()(x()).asnumpy().tolist() == [1.0, 2.0]
+    assert "__getattribute__" not in vars(nn.Cell)

@@ -63,9 +63,14 @@ def set_seed(seed: int) -> None:
     Raises TypeError if `seed` is not an int, ValueError outside [0, 2**32 - 1].
     """
     check_int("set_seed", "seed", seed, 0, UINT32_MAX)
-    _SEED.value, _SEED.seedings = seed, engine_random.SEED.seedings
+    _seed_pipelines(seed)
     random.seed(seed)
     np.random.seed(seed)
+
+
+def _seed_pipelines(seed: int) -> None:
+    """Seed the pipelines of this process, and not Python's and NumPy's random numbers."""
+    _SEED.value, _SEED.seedings = seed, engine_random.SEED.seedings
 
 
 def get_seed() -> int:

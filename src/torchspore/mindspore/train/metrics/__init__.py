@@ -5,6 +5,7 @@ from typing import Any
 
 from torchspore.base.suggest import closest
 from torchspore.base.text import message, short
+from torchspore.engine.tensors import torch_interop
 from torchspore.mindspore.train.metrics.classification import (
     F1,
     Accuracy,
@@ -53,6 +54,7 @@ def get_metrics(metrics: Any) -> dict[str, Metric]:
     if metrics is None:
         return {}
     if isinstance(metrics, dict):
+        metrics = {name: torch_interop.converted_metric(metric) for name, metric in metrics.items()}
         for name, metric in metrics.items():
             if not isinstance(name, str) or not isinstance(metric, Metric):
                 raise TypeError(
