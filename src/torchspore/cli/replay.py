@@ -36,7 +36,7 @@ def run(words: Sequence[str]) -> int:
     """Run the command; return its exit code."""
     options, remaining = split_program(parser(), words)
     if not remaining or remaining[0].startswith("-"):
-        hint = translate("`{command} --help` describes the command").format(command="torchspore replay")
+        hint = translate("`torchspore replay --help` describes it")
         print(message("torchspore replay", translate("a directory with records"), hint=hint), file=sys.stderr)
         return USAGE_ERROR
     location, *program = remaining

@@ -127,7 +127,8 @@ class Int(Kind):
             text = translate("an int{unit}, {low} or more")
         else:
             text = translate("an int{unit} from {low} to {high}")
-        return text.format(unit=f" {translate(self.unit)}" if self.unit else "", low=self.low, high=self.high)
+        return text.format(
+            unit=translate(" {unit}").format(unit=translate(self.unit)) if self.unit else "", low=self.low, high=self.high)
 
     def parse(self, value: object) -> Any:
         if not isinstance(value, int) or (isinstance(value, bool) and not self.bools):

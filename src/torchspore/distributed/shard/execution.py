@@ -24,6 +24,7 @@ from torchspore.engine.tensors import change_counters
 from torchspore.engine.tensors.delayed_values import draw_in, is_delayed
 from torchspore.engine.tensors.tensor import TensorBase, wrap
 from torchspore.errors import StrategyRefused
+from torchspore.language import translate
 
 Code = Callable[..., list[Any]]
 Result = tuple[LocalGraph, tuple[int, int], construction.Pipeline | None]
@@ -173,7 +174,8 @@ def _planned(split: Split, *tensors: torch.Tensor) -> list[Any]:
         ))
     if count not in _WARNED:
         _WARNED.add(count)
-        warn(f"device_num={count} in one process: this process computes for all {count} devices, one after the other.\n\nhint: {launch}")
+        text = translate("device_num={count} in one process: this process computes for all {count} devices, one after the other.")
+        warn(f"{text.format(count=count)}\n\n{translate('hint: ')}{launch}")
     parts_of_batch = {at for at, item in enumerate(split.lifted) if split.sharded_capture.is_part_of_batch(item)}
     return simulation.run(split.local, tensors, parts_of_batch)
 

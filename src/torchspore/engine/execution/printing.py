@@ -23,6 +23,7 @@ from torchspore.engine.tensors.tensor import TensorBase, raw, tensors
 from torchspore.engine.tensors.tensor_text import plain, shown
 from torchspore.engine.torch_internals.custom_operators import define
 from torchspore.engine.torch_internals.torch_private import no_transforms, outside_of_transforms
+from torchspore.language import translate
 
 Piece = tuple[str, Any]
 """("text", a text), ("number", a Python number) or ("tensor", a torch tensor)."""
@@ -44,7 +45,9 @@ def select(path: str, most: int = MOST) -> Outcome:
     if _OUTPUT.file is not None:
         _OUTPUT.file.close()
     _OUTPUT.file = PrintFile(path, most) if path else None
-    return Outcome.applied(f"ops.Print writes to {path}, and nothing to the screen" if path else "ops.Print writes to the screen")
+    if not path:
+        return Outcome.applied("ops.Print writes to the screen")
+    return Outcome.applied(translate("ops.Print writes to {path}, and nothing to the screen").format(path=path))
 
 
 # ---- called by the program

@@ -104,10 +104,10 @@ def count_from_now() -> None:
         return
     _REPORTS.has_warned = True
     if counting():
-        warn("memory on the CPU is counted from here on: the figures omit Tensors that exist already.\n\n"
-             "hint: set_context(max_device_memory=...) and `torchspore explain` count from the start.")
+        warn(with_hint(translate("memory on the CPU is counted from here on: the figures omit Tensors that exist already."),
+                       translate("set_context(max_device_memory=...) and `torchspore explain` count from the start")))
     else:
-        warn(f"the figures of memory on the CPU are 0: {allocator.why_not()}.")
+        warn(translate("the figures of memory on the CPU are 0: {reason}.").format(reason=allocator.why_not()))
 
 
 def release() -> None:

@@ -36,7 +36,7 @@ _IO_BLOCK, _HOST_BLOCK = 16 << 20, 64 << 20
 """The default bytes of one read or write, and of one block of the host's memory."""
 _LIMIT_SHARE = 0.75
 """Memory is short above this share of the limit; the rest is for temporary memory of operators."""
-_AT_O1 = "memory_optimize_level O1 plans the memory of graphs itself, and switches offloading off"
+_AT_O1 = translatable("memory_optimize_level O1 plans the memory of graphs itself, and switches offloading off")
 NOTES = translatable("memory offload")
 
 
@@ -319,12 +319,12 @@ def figures() -> str:
 
 def _refused_at_o1() -> Outcome:
     if once.first_time(("memory_offload", "O1")):
-        warn(f"memory_offload has no effect: {_AT_O1}.")
+        warn(translate("memory_offload has no effect: {reason}.").format(reason=translate(_AT_O1)))
     return Outcome.no_effect(_AT_O1)
 
 
-_SHARED = "Apple's GPU computes in the host's memory, so that moving values there frees nothing"
-_ON_CPU = "on the CPU values that move leave the host's memory, so none of it is reserved for them"
+_SHARED = translatable("Apple's GPU computes in the host's memory, so that moving values there frees nothing")
+_ON_CPU = translatable("on the CPU values that move leave the host's memory, so none of it is reserved for them")
 
 
 def _outcome(name: str, value: Any) -> Outcome:

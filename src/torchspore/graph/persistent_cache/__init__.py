@@ -91,7 +91,8 @@ def _open_folder(
     with autotune_cache.stored_in(_Choices(folder, reads, writes)), _inductor_in(folder.kernels()):
         stored = entry.stored() if _loads() else None
         if _loads() and stored is None:
-            log_message(f"compile cache: no graph of {name} for these inputs in {folder.root}; it is compiled.")
+            text = translate("compile cache: no graph of {name} for these inputs in {folder}; it is compiled.")
+            log_message(text.format(name=name, folder=folder.root))
         elif stored is None:
             entry.compare(reads)
         yield stored if stored is not None else module
@@ -119,18 +120,22 @@ class _Entry:
         """Report in the log what the folder contains of this graph: nothing, the same, or a form from an older script."""
         entries = self._read_entries()
         if entries is None:
-            log_message(f"compile cache: nothing is stored for {self._name} in {self._folder.root}; everything is compiled.")
+            self._log(translate("compile cache: nothing is stored for {name} in {folder}; everything is compiled."))
         elif entries["scripts"] != self._scripts:
             changed = [path for path, digest in self._scripts.items() if entries["scripts"].get(path) != digest] or sorted(
                 entries["scripts"]
             )
-            log_message(f"compile cache: {', '.join(changed)} has changed since {self._name} was stored; it is compiled again.")
+            text = translate("compile cache: {files} has changed since {name} was stored; it is compiled again.")
+            self._log(text, files=", ".join(changed))
         elif entries["fingerprint"] != self._fingerprint:
-            log_message(f"compile cache: {self._name} became another graph; it is compiled again.")
+            self._log(translate("compile cache: {name} became another graph; it is compiled again."))
         elif not reads:
-            log_message(f"compile cache: {self._name} is compiled again and stored in {self._folder.root}: save_compile_cache is on.")
+            self._log(translate("compile cache: {name} is compiled again and stored in {folder}: save_compile_cache is on."))
         else:
-            log_message(f"compile cache: {self._name} is in {self._folder.root}; its kernels are loaded.")
+            self._log(translate("compile cache: {name} is in {folder}; its kernels are loaded."))
+
+    def _log(self, text: str, **values: str) -> None:
+        log_message(text.format(name=self._name, folder=self._folder.root, **values))
 
     def stored(self) -> torch.fx.GraphModule | None:
         """Return the stored graph, regardless of the present script; None if no graph fits these inputs and results."""
@@ -144,7 +149,7 @@ class _Entry:
             return None
         if _ends(module) != _ends(self._module) or entries["inputs"] != self._inputs:
             return None
-        log_message(f"compile cache: {self._name} runs as it is stored in {self._folder.root}, without reading its script.")
+        self._log(translate("compile cache: {name} runs as it is stored in {folder}, without reading its script."))
         return module
 
     def _read_entries(self) -> dict[str, Any] | None:

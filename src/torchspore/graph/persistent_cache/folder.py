@@ -18,8 +18,10 @@ import torch
 
 from torchspore.base import event_log, once, trust
 from torchspore.base.files import read_plain, write_atomically
+from torchspore.base.text import with_hint
 from torchspore.context import effects
 from torchspore.engine.front_end import FRONT
+from torchspore.language import translate
 
 LIMIT = "TORCHSPORE_CACHE_LIMIT"
 PACKAGE = Path(__file__).parents[2]
@@ -122,12 +124,11 @@ class Folder:
 
     def _fail(self, error: OSError) -> None:
         self.usable = False
-        hint = "free some space" if error.errno == errno.ENOSPC else "set compile_cache_path to a folder that can be written"
-        hint = getattr(error, "hint", hint)
-        log_message(
-            f"compile cache: {self.root} can't be used ({error.strerror or error}); graphs are compiled without it.\n\nhint: {hint}.",
-            key=f"unusable {self.root}",
-        )
+        hint = (translate("free some space") if error.errno == errno.ENOSPC else
+                translate("set compile_cache_path to a folder that can be written"))
+        text = translate("compile cache: {folder} can't be used ({reason}); graphs are compiled without it.")
+        text = text.format(folder=self.root, reason=error.strerror or error)
+        log_message(with_hint(text, getattr(error, "hint", hint)), key=f"unusable {self.root}")
 
     @contextlib.contextmanager
     def locked(self, wait: bool = True) -> Iterator[bool]:

@@ -9,8 +9,10 @@ from torchspore.base import once
 from torchspore.base.files import READ_ONLY, write_atomically
 from torchspore.base.frames import warn
 from torchspore.base.paths import PRIVATE
+from torchspore.base.text import with_hint
 from torchspore.context.store import STORE
 from torchspore.engine import process
+from torchspore.language import translate
 
 _numbers: dict[Path, itertools.count[int]] = {}
 
@@ -59,11 +61,11 @@ class Folder:
         if not once.first_time(("save_graphs", self.root)):
             return
         is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        hint = "free some space" if is_full else "set save_graphs_path to a directory that can be written"
-        text = (f"save_graphs: {self.root} can't be written ({error.strerror or type(error).__name__}); the program continues, and what "
-                f"was saved before stays.\n\nhint: {hint}.")
+        hint = translate("free some space") if is_full else translate("set save_graphs_path to a directory that can be written")
+        text = translate("save_graphs: {folder} can't be written ({reason}); the program continues, and what was saved before stays.")
+        text = text.format(folder=self.root, reason=error.strerror or type(error).__name__)
         try:
-            warn(text)
+            warn(with_hint(text, hint))
         except UserWarning as error:               # python -W error: the program's wish, not a reason to run without a graph
             error.final = True  # type: ignore[attr-defined]
             raise

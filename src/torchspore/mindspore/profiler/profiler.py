@@ -14,6 +14,7 @@ from torchspore.base.files import atomic_file
 from torchspore.base.text import message, short
 from torchspore.context import effects
 from torchspore.engine import process
+from torchspore.language import translate
 from torchspore.mindspore import log
 from torchspore.mindspore.profiler import arguments
 from torchspore.mindspore.profiler.choices import ProfilerActivity, ProfilerLevel
@@ -167,7 +168,8 @@ class Profiler:
                     (profile_folder / "PROF_torch").mkdir()
                     with atomic_file(profile_folder / "PROF_torch" / "trace.json") as file:
                         recording.export(file)
-                effects.note("profile", f"{len(profile.operators):,} operators in {len(profile.steps):,} steps: {profile_folder}")
+                text = translate("{operators:,} operators in {steps:,} steps: {folder}")
+                effects.note("profile", text.format(operators=len(profile.operators), steps=len(profile.steps), folder=profile_folder))
 
         def write_or_warn() -> None:
             try:

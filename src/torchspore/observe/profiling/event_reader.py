@@ -17,6 +17,7 @@ from typing import Any
 from torchspore.base.frames import is_user_file
 from torchspore.engine.execution import flop_counts
 from torchspore.engine.torch_internals.torch_private import TELLS_PYTHON
+from torchspore.language import translate
 from torchspore.observe.profiling import annotations as marks
 from torchspore.observe.profiling import operator_names, step_breakdown
 from torchspore.observe.profiling.profile_data import (
@@ -280,10 +281,10 @@ def _take_compiled(reader: _Reader) -> None:
             _add(reader, name, "CompiledGraph", phase, at, span, run.thread)
             at += span
     if has_shape:
-        reader.profile.notes.append(
+        reader.profile.notes.append(translate(
             "Graphs that were compiled into kernels are one operator each (CompiledGraph); their phases are divided by the "
             "number of operators in each. With jit_level O0 each operator is timed."
-        )
+        ))
 
 
 def _take_kernels(reader: _Reader, kernels: list[Any]) -> None:

@@ -12,6 +12,7 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
+from torchspore.language import translatable, translate
 from torchspore.observe.profiling import counters, files
 from torchspore.observe.profiling.profile_data import ProfileData
 from torchspore.observe.profiling.session import MOST, Busy, ProfilerSession
@@ -22,10 +23,11 @@ FOLDER = "data"
 _PARTS = ("training_trace", "task_trace", "op_trace", "aicpu_trace")
 _MEMBERS = (*_PARTS, "output", "result_path", "fp_point", "bp_point", "ai_core_metrics")
 _DESCRIPTIONS = {
-    "training_trace": "each step is split into data wait, forward, backward, gradient sync and update",
-    "task_trace": "the begin and end of each operator, and of each kernel of an accelerator, go into timeline_display",
-    "op_trace": "the times, calls and floating-point operations of operators go into tables",
-    "aicpu_trace": "the host's own processor makes the data here: how long each step waited for them goes into aicpu_intermediate",
+    "training_trace": translatable("each step is split into data wait, forward, backward, gradient sync and update"),
+    "task_trace": translatable("the begin and end of each operator, and of each kernel of an accelerator, go into timeline_display"),
+    "op_trace": translatable("the times, calls and floating-point operations of operators go into tables"),
+    "aicpu_trace": translatable(
+        "the host's own processor makes the data here: how long each step waited for them goes into aicpu_intermediate"),
 }
 
 
@@ -101,7 +103,8 @@ def _apply(is_on: bool, options: dict[str, Any]) -> Outcome:
         effects.before_table(_finish)
     parts = [part for part in _PARTS if options[part] == "on"]
     folder = Path(options["folder"]) / "profiler"
-    return Outcome.applied(f"{', '.join(parts)}: written to {folder} when the program ends, or after {MOST:,} operators")
+    text = translate("{parts}: written to {folder} when the program ends, or after {count:,} operators")
+    return Outcome.applied(text.format(parts=", ".join(parts), folder=folder, count=MOST))
 
 
 def _options() -> dict[str, Any]:
@@ -122,8 +125,8 @@ def _report(options: dict[str, Any], is_enabled: bool) -> None:
                 _DESCRIPTIONS[name] if is_requested else "nothing of it is written"
             )
         elif name in ("output", "result_path"):
-            outcome = Outcome.applied(f"files go to {options['folder']}/profiler") if options[name] == options["folder"] else \
-                Outcome.no_effect("output names the folder")
+            text = translate("files go to {folder}").format(folder=f"{options['folder']}/profiler")
+            outcome = Outcome.applied(text) if options[name] == options["folder"] else Outcome.no_effect("output names the folder")
         elif name == "ai_core_metrics":
             group = options[name]
             outcome = Outcome.applied(counters.meaning(group)) if counters.column(group) else Outcome.no_effect(counters.meaning(group))
@@ -176,4 +179,5 @@ def _finish() -> None:
     for line in profile.notes:
         effects.note("profile", line)
     _report_points(profile, options)
-    effects.note("profile", f"{len(profile.operators):,} operators in {len(profile.steps):,} steps: {target}")
+    text = translate("{operators:,} operators in {steps:,} steps: {folder}")
+    effects.note("profile", text.format(operators=len(profile.operators), steps=len(profile.steps), folder=target))

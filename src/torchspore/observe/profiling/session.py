@@ -16,6 +16,7 @@ from torchspore.base.frames import warn
 from torchspore.engine.devices import device, gpu_kinds
 from torchspore.engine.torch_internals.torch_private import TELLS_PYTHON, profile_events
 from torchspore.graph.report import provenance
+from torchspore.language import translate
 from torchspore.observe.profiling import event_reader, instrumentation
 from torchspore.observe.profiling.profile_data import ProfileData
 
@@ -138,7 +139,8 @@ class ProfilerSession:
         profile = event_reader.read(events, self._points.graphs, self._bytes_before, forward_point, backward_point)
         profile.device = str(gpu_kinds.module().get_device_name()) if profile.kernels else "CPU"
         if self.is_full:
-            profile.notes.append(f"The profile ended by itself after {self._most:,} operators; a schedule watches chosen steps.")
+            text = translate("The profile ended by itself after {count:,} operators; a schedule watches chosen steps.")
+            profile.notes.append(text.format(count=self._most))
         return profile
 
     def _look(self) -> None:

@@ -5,6 +5,7 @@ import sys
 from types import FrameType
 
 from torchspore.base.frames import is_torchspore_file, is_user_file
+from torchspore.language import translate
 from torchspore.mindspore import log
 from torchspore.mindspore.dataset.core import config
 from torchspore.mindspore.dataset.engine import descriptions
@@ -38,8 +39,9 @@ def warn(reader: int, seconds: float) -> None:
     if step is None or _owner(frame, Processes) is not None:
         return
     location = _users_line(frame)
-    where = f", which is at {location}" if location else ""
-    log.warning(f"the program has waited {seconds:.0f} s for a row of {descriptions.label(step)}{where}")
+    text = (translate("the program has waited {seconds:.0f} s for a row of {step}, which is at {line}") if location else
+            translate("the program has waited {seconds:.0f} s for a row of {step}"))
+    log.warning(text.format(seconds=seconds, step=descriptions.label(step), line=location))
 
 
 def _owner(frame: FrameType | None, kind: type) -> object:

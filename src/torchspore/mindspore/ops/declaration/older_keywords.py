@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from torchspore.base.frames import line_prefix, warn
-from torchspore.base.text import with_hint
+from torchspore.base.text import message, with_hint
+from torchspore.language import translate
 from torchspore.mindspore.ops.declaration.explain import name_of
 from torchspore.names import older_calls
 
@@ -58,13 +59,15 @@ def _by_number_of_parts(arguments: tuple[Any, ...], keywords: Mapping[str, Any])
     """Return today's keywords for `split(axis, output_num)`. Raises TypeError for further arguments, ValueError for unequal parts."""
     unknown = keywords.keys() - {"axis", "output_num", "input_x", "tensor"}
     if unknown or len(arguments) > 2 or (len(arguments) == 2 and "axis" in keywords):
-        text = f"{line_prefix()}split(output_num=...): expected split(axis=0, output_num=1), the form of MindSpore 1.x."
-        raise TypeError(with_hint(text, "write split(split_size_or_sections=, axis=)"))
+        expected = translate("split(axis=0, output_num=1), the form of MindSpore 1.x")
+        hint = translate("write {word}").format(word="split(split_size_or_sections=, axis=)")
+        raise TypeError(message(f"{line_prefix()}split(output_num=...)", expected, hint=hint))
     axis = arguments[1] if len(arguments) == 2 else keywords.get("axis", 0)
     shape, parts = _source(arguments, keywords)[0].shape, keywords["output_num"]
     if parts.__class__ is not int or parts < 1 or shape[axis] % parts:
-        text = f"{line_prefix()}split(axis={axis}, output_num={parts}): expected a number of equal parts of the length {shape[axis]}."
-        raise ValueError(with_hint(text, "write split(split_size_or_sections=, axis=) for parts of other lengths"))
+        expected = translate("a number of equal parts of the length {length}").format(length=shape[axis])
+        hint = translate("write split(split_size_or_sections=, axis=) for parts of other lengths")
+        raise ValueError(message(f"{line_prefix()}split(axis={axis}, output_num={parts})", expected, hint=hint))
     return {"split_size_or_sections": shape[axis] // parts, "axis": axis}
 
 
@@ -72,7 +75,7 @@ def _report_older_order(tensor: Any, first: int, second: int) -> None:
     """Warn if MindSpore 1.x would have read split(first, second) as equal parts, and the present order has a meaning as well."""
     shape = tensor.shape
     if -len(shape) <= first < len(shape) and shape[first] % second == 0:
-        text = (f"split({first}, {second}) means split_size_or_sections={first}, axis={second}; "
-                f"MindSpore 1.8 to 1.9 read it as axis={first}, output_num={second}.")
-        older = f"split({shape[first] // second}, axis={first})"
-        warn(with_hint(text, f"write split({first}, axis={second}), or {older} for the older meaning"))
+        text = translate("split({first}, {second}) means split_size_or_sections={first}, axis={second}; MindSpore 1.8 to 1.9 read it as "
+                         "axis={first}, output_num={second}.").format(first=first, second=second)
+        hint = translate("write {today}, or {older} for the older meaning")
+        warn(with_hint(text, hint.format(today=f"split({first}, axis={second})", older=f"split({shape[first] // second}, axis={first})")))
