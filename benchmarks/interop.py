@@ -16,8 +16,8 @@ import torchspore
 
 torchspore.install()
 
-import mindspore as ms
-from mindspore import nn, ops
+import mindspore as ms  # noqa: E402
+from mindspore import nn, ops  # noqa: E402
 
 NETS: dict[str, tuple[Callable[[], Any], Callable[[], Any], Callable[[], tuple[torch.Tensor, torch.Tensor]]]]
 
@@ -193,7 +193,8 @@ def main() -> None:
             "torch": in_torch(module(), batch), "as_module": in_torch(torchspore.as_module(cell()), batch),
         }, "torch", options.seconds, options.rounds)
         turns.compare(f"{name}: a torch Module in MindSpore's loop", {
-            "Cell, PyNative": in_mindspore(cell(), batch, False), "as_cell, PyNative": in_mindspore(torchspore.as_cell(module()), batch, False),
+            "Cell, PyNative": in_mindspore(cell(), batch, False),
+            "as_cell, PyNative": in_mindspore(torchspore.as_cell(module()), batch, False),
         }, "Cell, PyNative", options.seconds, options.rounds)
         turns.compare(f"{name}: a torch Module in a graph", {
             "Cell, graph": in_mindspore(cell(), batch, True), "as_cell, graph": in_mindspore(torchspore.as_cell(module()), batch, True),
