@@ -162,7 +162,7 @@ def test_accelerate() -> None:
         np.testing.assert_array_equal(value.asnumpy(), expected[name])
 
 
-@pytest.mark.needs("timm")
+@pytest.mark.needs("timm", "torchvision")
 @pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
 def test_a_transformer_of_timm_in_model_train(mode: int) -> None:
     torchvision_operators.declare()

@@ -6,6 +6,7 @@ import copy
 import inspect
 import types
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -120,10 +121,8 @@ class CellModule(torch.nn.Module):
 
     def _compute_(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the Cell in PyNative mode, recorded by torch.autograd."""
-        frame = ModuleFrame(
-            {id(link.tensor): (link.home, link.name) for link in self._all_links_()},
-            {id(module._cell_): module for module in self._cell_modules_()},
-        )
+        walk = self._walk_()
+        frame = ModuleFrame(walk.homes, walk.module_of)
         with frame.open(), refusing_other_draws(type(self._cell_).__name__):
             result = thread_state.in_pynative(self._cell_._run_, to_mindspore(args), to_mindspore(kwargs))
             result = transform(result, raw)
@@ -142,6 +141,15 @@ class CellModule(torch.nn.Module):
         yield from (link for module in self._cell_modules_() for link in module._links_)
         yield from (link for cell in self._module_cells_() for link in cell.__dict__[LINKS])
 
+    def _walk_(self) -> Walk:
+        """Return the Modules and links inside; they are collected anew after a change of the structure."""
+        walk: Walk | None = self.__dict__.get("_walked_")
+        if walk is None or walk.has_changed():
+            for module in self._cell_modules_():
+                module._check_structure_()
+            walk = self.__dict__["_walked_"] = Walk(self)
+        return walk
+
     # ---- one memory
 
     def synchronize(self) -> None:
@@ -149,15 +157,9 @@ class CellModule(torch.nn.Module):
 
         Raises RuntimeError if the Cell has other Cells or Parameters than the Module.
         """
-        for module in self._cell_modules_():
-            module._check_structure_()
-            for link in module._links_:
-                if not link.is_replaced():
-                    link.update()
-        for cell in self._module_cells_():
-            for link in cell.__dict__[LINKS]:
-                if not link.is_replaced():
-                    link.update()
+        for link in self._walk_().links:
+            if not link.is_replaced():
+                link.update()
 
     def _check_structure_(self) -> None:
         cell = self._cell_
@@ -244,6 +246,30 @@ class CellModule(torch.nn.Module):
 
     def __repr__(self) -> str:
         return f"as_module({self._cell_!r})"
+
+
+class Walk:
+    """The Modules inside of a Cell's Module and what joins them with Cells, collected once: a call needs them, and they rarely change."""
+
+    def __init__(self, module: CellModule) -> None:
+        self.links = list(module._all_links_())
+        self.homes = {id(link.tensor): (link.home, link.name) for link in self.links}
+        self.module_of = {id(inner._cell_): inner for inner in module._cell_modules_()}
+        contents = [inner._modules for inner in module.modules()]
+        for inner in module._cell_modules_():
+            contents += [inner._cell_._cells, inner._cell_._params]
+        self._contents = contents
+        self._state = self._state_now()
+
+    def _state_now(self) -> tuple[list[int], list[str], list[int]]:
+        """Return the sizes, the names and the ids of all contents."""
+        contents = self._contents
+        ids = [*map(id, chain.from_iterable(map(dict.values, contents)))]
+        return [*map(len, contents)], [*chain.from_iterable(contents)], ids
+
+    def has_changed(self) -> bool:
+        """Return whether a Cell or a Module inside has other Cells, Modules or Parameters."""
+        return self._state_now() != self._state
 
 
 _classes: WeakKeyDictionary[type, type[CellModule]] = WeakKeyDictionary()

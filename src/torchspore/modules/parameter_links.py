@@ -15,6 +15,7 @@ class Link:
 
     def __init__(self, tensor: Any, t: torch.Tensor, home: dict[str, Any], name: str) -> None:
         self.tensor, self.t, self.home, self.name = tensor, t, home, name
+        self._is_buffer = not isinstance(t, torch.nn.Parameter)
         self._remember()
         tensor.__dict__.setdefault(LINKS, []).append(self)
 
@@ -38,6 +39,12 @@ class Link:
 
     def update(self) -> None:
         """Give both the memory, dtype and requires_grad of the one that has changed."""
+        t, tensor = self.t, self.tensor
+        if (
+            tensor._t is self._stored and t.data_ptr() == self._address and t.dtype is self._dtype
+            and (self._is_buffer or t.requires_grad is self._is_trained is tensor.requires_grad)
+        ):
+            return
         if self.tensor._t is not self._stored:
             self.t.data = self.tensor._t.detach()
         elif self.t.data_ptr() != self._address or self.t.dtype is not self._dtype:

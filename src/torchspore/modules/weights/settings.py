@@ -13,6 +13,7 @@ from torchspore.modules.weights.slots import Link
 nn: Any = importlib.import_module("torchspore.mindspore.nn")
 _CONV = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 _TORCH_CONV = (torch.nn.Conv1d, torch.nn.Conv2d, torch.nn.Conv3d)
+_TORCH_BATCH_NORM = (torch.nn.BatchNorm1d, torch.nn.BatchNorm2d, torch.nn.BatchNorm3d, torch.nn.SyncBatchNorm)
 _BATCH_NORM = (nn.BatchNorm1d, nn.BatchNorm2d, nn.SyncBatchNorm)
 _NAN = {"ReLU": "returns 0 for NaN", "MaxPool2d": "ignores NaN"}
 """Layers whose rule for NaN on MindSpore's CPU differs; torchspore computes as torch does (docs/differences.md)."""
@@ -56,7 +57,7 @@ def _of_pair(layer: Cell, module: torch.nn.Module) -> Iterator[str]:
     torch_epsilon = next((value for name in ("eps", "variance_epsilon") if isinstance(value := getattr(module, name, None), float)), None)
     if epsilon is not None and torch_epsilon is not None and epsilon != torch_epsilon:
         yield f"set eps={epsilon:g} in torch, which has {torch_epsilon:g}"
-    if isinstance(layer, _BATCH_NORM) and isinstance(module, torch.nn.modules.batchnorm._BatchNorm):
+    if isinstance(layer, _BATCH_NORM) and isinstance(module, _TORCH_BATCH_NORM):
         yield from _of_batch_norms(layer, module)
     if isinstance(layer, nn.GroupNorm) and isinstance(module, torch.nn.GroupNorm) and layer.num_groups != module.num_groups:
         yield f"set num_groups={layer.num_groups} in torch, which has {module.num_groups}"

@@ -16,7 +16,8 @@ _IN_OUT_CLASS = "Conv1D"
 """The class of transformers and mindnlp for a layer whose weights are (in, out); MindSpore's and torch's are named Conv1d."""
 _AFFINE = {"weight": "gamma", "bias": "beta"}
 _NAMES_OF_LAYERS: tuple[tuple[tuple[type, ...], dict[str, str]], ...] = (
-    ((torch.nn.modules.batchnorm._NormBase,), {**_AFFINE, "running_mean": "moving_mean", "running_var": "moving_variance"}),
+    ((torch.nn.BatchNorm1d, torch.nn.BatchNorm2d, torch.nn.BatchNorm3d, torch.nn.SyncBatchNorm, torch.nn.InstanceNorm1d,
+      torch.nn.InstanceNorm2d, torch.nn.InstanceNorm3d), {**_AFFINE, "running_mean": "moving_mean", "running_var": "moving_variance"}),
     ((torch.nn.LayerNorm, torch.nn.GroupNorm), _AFFINE),
     ((torch.nn.Embedding,), {"weight": "embedding_table"}),
     ((torch.nn.PReLU,), {"weight": "w"}),
