@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
-from torchspore.engine.torch_internals import torch_private
+from torchspore.engine.torch_internals import static_trace, torch_private
 from torchspore.engine.torch_internals.torch_private import current_trace, graph_of, make_fx, without_modes
 
 
@@ -103,15 +104,38 @@ FUNCTIONS: list[Callable[..., list[torch.Tensor]]] = [
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
-@pytest.mark.parametrize("kind", ["plain", "views of one memory", "one tensor"])
+@pytest.mark.parametrize("kind", ["plain", "views of one memory", "one tensor", "one memory without views"])
 def test_records_what_torch_records(function: Callable[..., list[torch.Tensor]], kind: str) -> None:
     memory = torch.arange(36.0).reshape(6, 6) / 7 - 2
     x = memory[1:4, 1:4] if kind == "views of one memory" else memory[:3, :3].clone()
     y = x if kind == "one tensor" else memory[2:5, 2:5].T if kind == "views of one memory" else memory[3:, 3:].clone()
+    if kind == "one memory without views":
+        x, y = memory[:3, :3].clone(), torch.empty(0)
+        y.set_(x.untyped_storage(), 0, (3, 3), (1, 3))
     with without_modes(), torch.no_grad():
         ours = graph_of(function, [x, y])
         theirs = make_fx(lambda *tensors: function(*tensors), tracing_mode="fake")(x, y)
     assert lines(ours) == lines(theirs)
+
+
+@pytest.mark.parametrize("t", [
+    torch.ones(2, 3), torch.ones(3, 2).T, torch.ones(0, 4), torch.tensor(1.5), torch.ones(2, dtype=torch.complex64), torch.arange(5),
+    torch.ones(1, 2, 2, 2).to(memory_format=torch.channels_last), torch.ones(4)[1:], torch.empty_strided((2, 2), (5, 1)),
+], ids=lambda t: f"{tuple(t.shape)}, {t.stride()}, {t.dtype}")
+def test_a_stand_in_is_that_of_torch(t: torch.Tensor) -> None:
+    ours, theirs = (mode.from_tensor(t) for mode in (static_trace.StaticFakeMode(), FakeTensorMode()))
+    assert type(ours) is type(theirs) is FakeTensor
+    assert form(ours) == form(theirs)
+    assert vars(ours).keys() == vars(theirs).keys()
+    assert {name: value for name, value in vars(ours).items() if name != "fake_mode"} == {
+        name: value for name, value in vars(theirs).items() if name != "fake_mode"}
+    assert torch._C._dispatch_keys(ours) == torch._C._dispatch_keys(theirs)
+    assert ours.untyped_storage().nbytes() == theirs.untyped_storage().nbytes()
+    copy = static_trace._snapshot(ours)
+    assert form(copy) == form(theirs)
+    assert torch._C._dispatch_keys(copy) == torch._C._dispatch_keys(theirs)
+    with pytest.raises(RuntimeError, match="data pointer"):
+        ours.data_ptr()
 
 
 def test_an_operator_that_raises_leaves_no_node() -> None:

@@ -182,8 +182,8 @@ class _Hooks:
                 setattr(owner, name, before)
 
     def find(self, name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
-        """Do what `__import__` does. Statements in functions have no `locals`; what a module body imports would outlive the block."""
-        if locals is None and globals is not None and name not in sys.modules and _is_in_block():
+        """Do what `__import__` does. What the body of a module imports would outlive the block, so it receives the real objects."""
+        if locals is not globals and globals is not None and name not in sys.modules and _is_in_block():
             module: str = globals.get("__name__", "")
             substitute = _SYMBOLS.get(name)
             if substitute is not None and f"{module}.".startswith("torch."):

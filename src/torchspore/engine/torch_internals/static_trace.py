@@ -16,6 +16,7 @@ from typing import Any
 import torch
 import torch.nested._internal.nested_tensor as nested_tensor
 from torch import fx
+from torch._dispatch.python import no_python_dispatcher
 from torch._functorch import config as functorch_config
 from torch._library import simple_registry
 from torch._subclasses.fake_tensor import (
@@ -24,6 +25,7 @@ from torch._subclasses.fake_tensor import (
     FakeTensor,
     FakeTensorConverter,
     FakeTensorMode,
+    in_kernel_invocation_manager,
     unset_fake_temporarily,
 )
 from torch.fx import _lazy_graph_module, _symbolic_trace
@@ -85,6 +87,20 @@ class StaticFakeMode(FakeTensorMode):
         self.fake_tensor_converter = _Converter()
         self._allow_unsafe_data_ptr_access = False                 # as `make_fx` sets it
         self._blocks: list[Any] = []
+        self._examples: dict[torch.device, FakeTensor] = {}
+
+    def create(self, meta: torch.Tensor, device: torch.device, constant: torch.Tensor | None = None) -> FakeTensor:
+        """Return what `FakeTensor(self, meta, device, constant=constant)` returns. Its attributes are those of another such tensor."""
+        example = self._examples.get(device)
+        if example is None:
+            with no_dispatch():
+                example = self._examples[device] = FakeTensor(self, torch.empty(0, device="meta"), device)
+        fake: Any = torch.Tensor._make_subclass(FakeTensor, meta, False, dispatch_device=True, device_for_backend_keys=example.fake_device)
+        torch._C._set_throw_on_mutable_data_ptr(fake)
+        vars(fake).update(vars(example))
+        if constant is not None:
+            fake.constant = constant
+        return fake
 
     def _begin(self) -> None:
         """Do what `FakeTensorMode.__init__` does, with the defaults of torch._dynamo.config."""
@@ -129,6 +145,8 @@ class _Converter(FakeTensorConverter):
         constant = t if make_constant else None
         if t._is_view():
             fake = self._view(fake_mode, t)
+        elif _is_sole(t) and t.untyped_storage() not in self.meta_converter.describer.lookup_storage:
+            fake = self._fresh(fake_mode, t, constant)
         else:
             def make(create: Callable[[], Any], device: Any) -> FakeTensor:
                 with no_dispatch():
@@ -137,6 +155,16 @@ class _Converter(FakeTensorConverter):
             fake = self.meta_converter(t, shape_env=None, callback=make, source=_ORIGIN, trace=False)   # type: ignore[arg-type]
         if constant is not None:
             self.add_constant_storage_mapping(fake)
+        return fake
+
+    def _fresh(self, fake_mode: StaticFakeMode, t: torch.Tensor, constant: torch.Tensor | None) -> Any:
+        """Return the fake tensor for a tensor at the start of memory that no other fake tensor has. torch's converter is slower."""
+        with no_dispatch():
+            meta = torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta")
+            fake = fake_mode.create(meta, t.device, constant)
+        converter = self.meta_converter
+        converter.storage_memo[converter.describer.get_storage_id(t.untyped_storage())] = fake.untyped_storage()
+        self.set_tensor_memo(t, fake)
         return fake
 
     def _view(self, fake_mode: Any, t: torch.Tensor) -> Any:
@@ -169,6 +197,11 @@ def _is_plain(t: torch.Tensor) -> bool:
         and t.grad is None and not (t._is_view() and not _is_plain_view(t))
         and not (t.numel() and not t.untyped_storage().nbytes())
     )
+
+
+def _is_sole(t: torch.Tensor) -> bool:
+    """Return whether a plain tensor is all that its memory holds."""
+    return not t.storage_offset() and not t.is_conj() and not t.is_neg() and not torch.is_inference_mode_enabled()
 
 
 def _is_plain_view(t: torch.Tensor) -> bool:
@@ -324,13 +357,22 @@ def _is_small(out: Any) -> bool:
     return all(value.numel() <= proxy_tensor.CONSTANT_NUMEL_LIMIT for value in values if isinstance(value, torch.Tensor))
 
 
+def _snapshot(out: Any) -> Any:
+    """Return what torch's `extract_val` returns: the shape, strides and dtype of a value at this time."""
+    if type(out) is FakeTensor and isinstance(out.fake_mode, StaticFakeMode) and out.real_tensor is None:
+        with no_python_dispatcher(), in_kernel_invocation_manager(out.fake_mode):
+            meta = _aten.detach.default(out)
+        return out.fake_mode.create(meta, out.fake_device)
+    return proxy_tensor.extract_val(out, include_real=True)
+
+
 def track(out: Any, proxy: Any, tracer: Any, constant: Any = None) -> None:
     """Record that `proxy` represents the value `out` in the trace of a tracer."""
     if isinstance(out, torch.Tensor):
         tracer.tensor_tracker[out] = proxy_tensor._ProxyTensor(proxy, constant)
-        proxy.node.meta["val"] = proxy_tensor.extract_val(out, include_real=proxy.node.op == "placeholder")
+        proxy.node.meta["val"] = _snapshot(out)
     elif isinstance(out, (tuple, list)):
-        proxy.node.meta["val"] = proxy_tensor.extract_val(out)
+        proxy.node.meta["val"] = type(out)(map(_snapshot, out)) if type(out) in (list, tuple) else proxy_tensor.extract_val(out)
         for index, item in enumerate(out):
             track(item, proxy[index], tracer, None if constant is None else constant[index])
     elif out is not None and type(out) not in (bool, int, float):

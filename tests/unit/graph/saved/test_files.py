@@ -78,7 +78,7 @@ def test_level_3_writes_every_pass_and_drawings_of_all(saving: Saving) -> None:
     step(Deciding())(X, LABEL)
     passes = [name for name in stems(folder) if name.startswith("opt_pass_")]
     assert [re.sub(r"opt_pass_\d+_", "", name) for name in passes] == [
-        "real_constants", "drop_idle_states", "drop_copies", "cancel_views", "drop_dead",
+        "keep_errors", "real_constants", "drop_idle_states", "drop_copies", "cancel_views", "drop_dead",
     ]
     assert len(list(folder.glob("*.ir"))) == len(list(folder.glob("*.dot"))) > 15
     numbers = sorted(int(path.stem[-4:]) for path in folder.rglob("*_[0-9][0-9][0-9][0-9].*"))
