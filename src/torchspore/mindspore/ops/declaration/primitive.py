@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from torchspore.base.frames import user_line
@@ -333,56 +333,47 @@ _FUNCTION_ONLY: dict[str, frozenset[str]] = {
 """By primitive the parameters of its function that calls of the primitive do not take, as in MindSpore 2.10."""
 
 
-def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ...]) -> type[Primitive]:
-    """Build the class form of `function`: its constructor takes the parameters named in `init`, its call takes the others.
+class _ArgumentChecks:
+    """The checks of the arguments that a primitive's constructor takes."""
 
-    Each primitive of a function with the parameter `operator_stream` passes it a separate stream, for seeds in the call.
-    """
-    parameters = inspect.signature(function).parameters
-    unknown = [parameter for parameter in init if parameter not in parameters]
-    if unknown:
-        raise ValueError(f"{name}: {', '.join(unknown)} are not parameters of {function.__name__}{inspect.signature(function)}.")
-    init_signature = inspect.Signature([parameters[p].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in init])
-    kinds = {p: parameters[p].annotation for p in init if parameters[p].annotation in _REFUSED}
-    words = {p: allowed for (part, p), allowed in _WORDS.items() if p in kinds and part in name}
-    limits = LIMITS.get(name, {})
-    function_only = _FUNCTION_ONLY.get(name, frozenset())
-    called = [p for p in parameters if p not in init and p != "operator_stream" and p not in function_only]
-    direct = list(parameters)[: len(called)] == called
+    def __init__(self, name: str, parameters: Mapping[str, inspect.Parameter], init: tuple[str, ...]) -> None:
+        unknown = [parameter for parameter in init if parameter not in parameters]
+        if unknown:
+            raise ValueError(f"{name}: {', '.join(unknown)} are not parameters of its function, which has {', '.join(parameters)}.")
+        self._name = name
+        self._kinds = {p: parameters[p].annotation for p in init if parameters[p].annotation in _REFUSED}
+        self._words = {p: allowed for (part, p), allowed in _WORDS.items() if p in self._kinds and part in name}
+        self._limits = LIMITS.get(name, {})
 
-    def check_argument(key: str, value: Any) -> Any:
-        """Return the constructor argument `key` in the form for the operator. Raises TypeError or ValueError for a wrong value."""
+    def check(self, key: str, value: Any) -> Any:
+        """Return the argument `key` in the form for the operator. Raises TypeError or ValueError for a wrong value."""
+        name, kinds, words = self._name, self._kinds, self._words
         if key in kinds and value.__class__ in _REFUSED[kinds[key]]:
             _refuse(name, key, value, kinds[key])
         if key in words and not isinstance(value, str):
             _refuse(name, key, value, "str")
         if key in words and value.lower() not in words[key]:
             raise ValueError(message(f"{name}({key}={short(value)})", list_choices(words[key])))
-        if key in limits:
-            limits[key](name, key, value)
+        if key in self._limits:
+            self._limits[key](name, key, value)
         if key == "seed" and value is not None and (value.__class__ in _REFUSED["int"] or (value.__class__ is int and value < 0)):
             _refuse_seed(name, value)
         return value.lower() if key in words else value
 
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        try:
-            bound = init_signature.bind(*args, **kwargs)
-        except TypeError:
-            raise _wrong_constructor_call(name, init_signature, args, kwargs) from None
-        arguments = {key: check_argument(key, value) for key, value in bound.arguments.items()}
-        bound.apply_defaults()
-        check_relations(name, bound.arguments)
-        Primitive.__init__(self, name)
-        for key, value in bound.arguments.items():
-            Primitive.add_prim_attr(self, key, value)
-        self._arguments = {**bound.arguments, **arguments}
-        self._frame_of_creation = None if frame() is None else id(frame())
-        _start_stream(name, self._arguments)
-        if "operator_stream" in parameters:
-            self._arguments["operator_stream"] = OperatorStream((0, 0))
+
+def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ...]) -> type[Primitive]:
+    """Build the class form of `function`: its constructor takes the parameters named in `init`, its call takes the others.
+
+    Each primitive of a function with the parameter `operator_stream` passes it a separate stream, for seeds in the call.
+    """
+    parameters = inspect.signature(function).parameters
+    checks = _ArgumentChecks(name, parameters, init)
+    signature = inspect.Signature([parameters[p].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in init])
+    function_only = _FUNCTION_ONLY.get(name, frozenset())
+    called = tuple(p for p in parameters if p not in init and p != "operator_stream" and p not in function_only)
 
     def set_argument(primitive: Any, key: str, value: Any) -> None:
-        argument = check_argument(key, value)
+        argument = checks.check(key, value)
         _announce_change(primitive, key)
         primitive._arguments[key] = argument
         _start_stream(name, primitive._arguments)
@@ -399,6 +390,48 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
         else:
             object.__setattr__(self, key, value)
 
+    add_prim_attr.__qualname__ = f"{name}.add_prim_attr"          # Python's errors for a wrong call print it
+    body = {
+        "__init__": _constructor(name, signature, checks, "operator_stream" in parameters),
+        "__call__": _call_method(name, function, parameters, called, function_only), "add_prim_attr": add_prim_attr,
+        "__setattr__": __setattr__,
+        "_called": called, "__doc__": function.__doc__, "__module__": "torchspore.mindspore.ops.operations",
+    }
+    return type(name, (Primitive,), body)
+
+
+def _constructor(name: str, signature: inspect.Signature, checks: _ArgumentChecks, has_stream: bool) -> Callable[..., None]:
+    """Return the `__init__` of a primitive; with `has_stream`, each primitive has a separate stream of random numbers."""
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError:
+            raise _wrong_constructor_call(name, signature, args, kwargs) from None
+        arguments = {key: checks.check(key, value) for key, value in bound.arguments.items()}
+        bound.apply_defaults()
+        check_relations(name, bound.arguments)
+        Primitive.__init__(self, name)
+        for key, value in bound.arguments.items():
+            Primitive.add_prim_attr(self, key, value)
+        self._arguments = {**bound.arguments, **arguments}
+        self._frame_of_creation = None if frame() is None else id(frame())
+        _start_stream(name, self._arguments)
+        if has_stream:
+            self._arguments["operator_stream"] = OperatorStream((0, 0))
+
+    __init__.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *signature.parameters.values()]
+    )
+    return __init__
+
+
+def _call_method(
+    name: str, function: Callable[..., Any], parameters: Mapping[str, inspect.Parameter], called: tuple[str, ...],
+    function_only: frozenset[str],
+) -> Callable[..., Any]:
+    """Return the `__call__` of a primitive: the parameters `called` of `function` are its inputs."""
+    direct = tuple(parameters)[: len(called)] == called
     required = sum(parameters[p].default is inspect.Parameter.empty for p in called)
     takes_any = any(parameters[p].kind is inspect.Parameter.VAR_POSITIONAL for p in called)
 
@@ -417,16 +450,7 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
                 error.args = (f"{error}\n\n{_wrong_number_of_inputs(name, required, len(called), number)}",)
             raise
 
-    __init__.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *init_signature.parameters.values()]
-    )
-    add_prim_attr.__qualname__ = f"{name}.add_prim_attr"          # Python's errors for a wrong call print it
-    body = {
-        "__init__": __init__, "__call__": __call__, "add_prim_attr": add_prim_attr, "__setattr__": __setattr__,
-        "_called": tuple(called), "__doc__": function.__doc__,
-        "__module__": "torchspore.mindspore.ops.operations",
-    }
-    return type(name, (Primitive,), body)
+    return __call__
 
 
 FRONT.primitive = Primitive
