@@ -1,6 +1,7 @@
 """`torchspore ckpt to-torch --like TARGET` and `from-torch --like TARGET`: names and layouts are matched with a torch model."""
 from __future__ import annotations
 
+import re
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -238,6 +239,30 @@ def test_blocks_of_equal_shapes_at_other_depths_are_not_confused() -> None:
     for our_name, their_name in pairs.items():
         block = int(our_name.split(".")[1])
         assert their_name.startswith(("stages.0.0", "stages.1.0", "stages.1.1")[block]), pairs
+
+
+def test_a_layer_is_unique_only_if_no_other_depth_has_an_equal_one() -> None:
+    from torchspore.modules.weights import structure
+    from torchspore.modules.weights.slots import Slot
+
+    def slots(names: dict[str, int]) -> list[Slot]:
+        return [Slot(f"{name}.weight", f"{name}.weight", (width, 3)) for name, width in names.items()]
+
+    matched = structure.match(slots({"norm": 8, "e": 6, "blocks.m": 8, "blocks.c": 5, "blocks.d": 4, "blocks.f": 7}),
+                              slots({"head": 8, "d": 4, "f": 7, "wrap.n": 8, "wrap.c": 5, "wrap.e": 6}))
+    assert sorted(link.mindspore[0].path for link in matched.links) == ["blocks.c.weight", "blocks.d.weight", "blocks.f.weight", "e.weight"]
+
+
+def test_lines_of_map_that_are_printed_are_accepted(cell: Any, capsys: Any) -> None:
+    """A number on one side only is no pattern."""
+    net = nn.Cell()
+    net.layers = nn.CellList([nn.Dense(4, 4), nn.Dense(4, 4)])
+    cell(net)
+    assert run("to-torch", "--like", "model.py:Pair(['alpha', 'beta'])", "net.ckpt", "out.pt") == 2
+    lines = re.findall("--map '(.*)'", capsys.readouterr().err)
+    maps = [word for line in lines if line in ("layers.0=alpha", "layers.1=beta", "0=alpha", "1=beta") for word in ("--map", line)]
+    assert len(maps) == 4
+    assert run("to-torch", "--like", "model.py:Pair(['alpha', 'beta'])", *maps, "net.ckpt", "out.pt") == 0
 
 
 @pytest.mark.parametrize(("target", "text"), [

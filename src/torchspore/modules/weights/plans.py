@@ -196,10 +196,12 @@ def check_complete(result: Plan, is_to_torch: bool) -> None:
 
 def _group_lines(pattern: str, slots: list[Slot], sources: list[Slot]) -> list[str]:
     count = f" ({len(slots)} tensors)" if len(slots) > 1 else ""
-    names = list(dict.fromkeys(_DIGITS.sub("*", other.name) for other in structure.candidates(slots[0], sources)))
+    fitting = structure.candidates(slots[0], sources)
+    names = list(dict.fromkeys(_DIGITS.sub("*", other.name) for other in fitting))
     lines = [f"  {pattern} {list(slots[0].shape)}{count}: {'candidates' if names else 'no candidate of this shape'}"]
-    fitting = [name for name in names if name.count("*") == pattern.count("*")]
-    return lines + [f"    --map '{_layer(name, pattern)[0]}={_layer(name, pattern)[1]}'" for name in (fitting or names)[:4]]
+    pairs = [_layer(name, pattern) for name in names if name.count("*") == pattern.count("*")] or [
+        _layer(other.name, slots[0].name) for other in fitting]
+    return lines + [f"    --map '{name}={target}'" for name, target in pairs[:4]]
 
 
 def _layer(source: str, target: str) -> tuple[str, str]:

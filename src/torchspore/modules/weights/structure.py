@@ -304,7 +304,7 @@ def _pair_parts(ours: Pool, theirs: Pool, links: list[Link]) -> bool:
     """Pair sub-structures of which one contains the shapes of the other, and few more, if no third one does."""
     def is_part(first: Branch, second: Branch) -> bool:
         smaller, larger = sorted((first, second), key=_size)
-        return smaller.counts <= larger.counts and _size(larger) < 2 * _size(smaller)
+        return smaller.counts < larger.counts and _size(larger) < 2 * _size(smaller)        # equal ones are decided elsewhere
 
     branches = [{name: node for name, node in pool.items() if isinstance(node, Branch)} for pool in (ours, theirs)]
     fitting = {name: [other for other, inner in branches[1].items() if is_part(node, inner)] for name, node in branches[0].items()}
