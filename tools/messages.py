@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Collects the messages that are shown in the user's language, and compares them with the translations.
 
-    tools/messages.py            writes new messages into src/torchspore/language/zh.po, and removes those that no code uses
+    tools/messages.py            writes new messages into src/torchspore/translations/zh.po, and removes those that no code uses
     tools/messages.py --check    fails if a message has no translation, an entry is stale, or placeholders differ
 
 A message is a literal text in one of the calls in MARKERS, a text of a command's help, or a text of a context option's declaration.
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src/torchspore"
 sys.path.insert(0, str(ROOT / "src"))
 
-from torchspore.language import LANGUAGES, VARIABLE, catalogue  # noqa: E402
+from torchspore.translations import LANGUAGES, VARIABLE, catalogue  # noqa: E402
 
 MARKERS = {
     "translate": None, "translatable": None, "applied": "Outcome", "no_effect": "Outcome", "refused": "Outcome", "idle": "Outcome",

@@ -44,7 +44,7 @@ PARTS = ("1/4", "2/4", "3/4", "4/4")
 SAMPLE = "sample"
 SAMPLE_SHARD = "1/24"
 SAMPLE_FILES = ("tests/null", "tests/unit/context/test_effects.py", "tests/unit/context/test_explain.py", "tests/scripts/test_alias.py",
-                "tests/unit/graph/breaks", "tests/unit/graph/test_capture.py", "tests/unit/graph/test_python_values.py",
+                "tests/unit/graph/graph_breaks", "tests/unit/graph/test_capture.py", "tests/unit/graph/test_python_values.py",
                 "tests/unit/graph/test_passes.py", "tests/unit/graph/test_levels.py", "tests/unit/graph/test_dynamic_shapes.py",
                 "tests/unit/engine/test_dtypes.py", "tests/unit/engine/test_tracing.py", "tests/unit/test_extras.py")
 EXTRAS = ("completion", "export", "encryption", "server", "summary", "text", "video")

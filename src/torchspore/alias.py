@@ -16,9 +16,9 @@ from torchspore import import_effects
 from torchspore.base.garbage_collection import garbage_collection_paused
 from torchspore.base.text import with_hint
 from torchspore.errors import ModuleNotOffered
-from torchspore.language import start, translate
 from torchspore.names import homes, lookup, mindspore_version, missing, placeholders, text_for
 from torchspore.names.lookup import FRONT_END, ROOT
+from torchspore.translations import start, translate
 
 SHIM = Path(__file__).resolve().parent / "shim"
 """The folder from which spawned processes import torchspore as `mindspore`; see shim/mindspore."""

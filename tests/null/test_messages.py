@@ -11,34 +11,34 @@ from pathlib import Path
 import messages
 import pytest
 
-from torchspore import language
+from torchspore import translations
 from torchspore.base import columns, text
-from torchspore.language import catalogue, english, translate
+from torchspore.translations import catalogue, english, translate
 
 
 @pytest.fixture
 def chinese(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Selects Chinese for a test."""
-    monkeypatch.setenv(language.VARIABLE, "zh")
-    language.select()
+    monkeypatch.setenv(translations.VARIABLE, "zh")
+    translations.select()
     yield
-    monkeypatch.delenv(language.VARIABLE)
-    language.select()
+    monkeypatch.delenv(translations.VARIABLE)
+    translations.select()
 
 
 @pytest.mark.parametrize("value", ["zh", "zh_CN", "zh-CN", "zh_CN.UTF-8", "ZH", "zh_TW@radical", " zh "])
 def test_forms_of_chinese(value: str) -> None:
-    assert language.language_of(value) == "zh"
+    assert translations.language_of(value) == "zh"
 
 
 @pytest.mark.parametrize(("value", "expected"), [("en", "en"), ("en_US.UTF-8", "en"), ("C", "en"), ("POSIX", "en"), ("C.UTF-8", "en"),
                                                  ("fr", None), ("zhongwen", None), ("1", None)])
 def test_other_languages(value: str, expected: str | None) -> None:
-    assert language.language_of(value) == expected
+    assert translations.language_of(value) == expected
 
 
 def test_english_is_the_default() -> None:
-    assert language.VARIABLE not in os.environ
+    assert translations.VARIABLE not in os.environ
     assert translate("applied") == "applied" and text.with_hint("it failed.", "write x") == "it failed.\n\nhint: write x."
 
 
@@ -64,7 +64,7 @@ def test_a_block_in_english() -> None:
 
 PROGRAM = """
 import os, subprocess, sys
-from torchspore.language import select, translate
+from torchspore.translations import select, translate
 select()
 print(translate("applied").encode("ascii", "backslashreplace").decode())
 if len(sys.argv) == 1:
@@ -93,8 +93,8 @@ def test_an_output_without_chinese_characters_gets_english() -> None:
 
 
 def test_english_reads_no_catalogue() -> None:
-    code = "import sys, torchspore.base.text as t; t.with_hint('a.', 'b'); print('torchspore.language.catalogue' in sys.modules)"
-    environment = {name: value for name, value in os.environ.items() if name != language.VARIABLE}
+    code = "import sys, torchspore.base.text as t; t.with_hint('a.', 'b'); print('torchspore.translations.catalogue' in sys.modules)"
+    environment = {name: value for name, value in os.environ.items() if name != translations.VARIABLE}
     assert subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True).stdout == "False\n"
 
 

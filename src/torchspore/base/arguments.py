@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.text import message, short, with_type
-from torchspore.language import translatable, translate
+from torchspore.translations import translatable, translate
 
 EXPECTATIONS = (
     translatable("a Cell"), translatable("a NumPy array"), translatable("a Tensor"), translatable("a bool"), translatable("a dict"),

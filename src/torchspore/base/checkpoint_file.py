@@ -23,7 +23,7 @@ from torchspore.base.files import READ_ONLY, atomic_file
 from torchspore.base.messages import SIZE_FIELD, with_size
 from torchspore.base.text import message, short
 from torchspore.errors import FileFormatError
-from torchspore.language import translate
+from torchspore.translations import translate
 
 PIECE_BYTES = 512 * 2**20
 """Maximum bytes of a parameter in one entry, as in MindSpore."""

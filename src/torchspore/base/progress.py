@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from torchspore.base.context_values import during
-from torchspore.language import translate
+from torchspore.translations import translate
 
 PATIENCE = "TORCHSPORE_PATIENCE"
 """The variable with the number of seconds until the first line; by default 2."""

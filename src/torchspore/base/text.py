@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from torchspore.language import translate
+from torchspore.translations import translate
 
 LONGEST_VALUE = 60
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")

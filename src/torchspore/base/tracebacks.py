@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from types import FunctionType, TracebackType
 
 from torchspore.base.frames import is_torchspore_file, is_user_file
-from torchspore.language import translate
+from torchspore.translations import translate
 
 FULL_VARIABLE = "TORCHSPORE_TRACEBACK"
 """`TORCHSPORE_TRACEBACK=full` shows every frame."""

@@ -18,7 +18,7 @@ from torchspore.cli.grammar import USAGE_ERROR, Parser, returns_exit_code
 from torchspore.cli.program_analysis import notebooks
 from torchspore.cli.program_analysis.calls import is_accepted, older_call_problems
 from torchspore.cli.program_analysis.uses import GETTERS, SETTERS, Use, uses
-from torchspore.language import english, translatable, translate
+from torchspore.translations import english, translatable, translate
 
 MISSING = 1
 SUFFIXES = (".py", notebooks.SUFFIX)

@@ -12,7 +12,7 @@ from pathlib import PurePath
 from typing import Any
 
 import torchspore
-from torchspore.language import translate
+from torchspore.translations import translate
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _RULES = {

@@ -11,7 +11,7 @@ from typing import Any
 from torchspore.base.columns import pad, width
 from torchspore.base.text import message
 from torchspore.cli.grammar import USAGE_ERROR, Parser, returns_exit_code
-from torchspore.language import translatable, translate
+from torchspore.translations import translatable, translate
 
 DIFFERENT = 1
 _TARGETS = "timm:NAME, torchvision:NAME, transformers:CLASS, module:CLASS or file.py:CLASS(width=4)"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from torchspore.base.text import with_hint
 from torchspore.cli.grammar import Parser, returns_exit_code, tree, word_of
-from torchspore.language import translate
+from torchspore.translations import translate
 
 MISSING_PACKAGE = 1
 SHELLS = ("bash", "zsh", "tcsh")

@@ -13,7 +13,7 @@ from torchspore.cli.grammar import USAGE_ERROR, Parser, returns_exit_code
 from torchspore.context import page
 from torchspore.context.option import SETTERS, Alias, Option
 from torchspore.context.options import ALIASES, OPTIONS
-from torchspore.language import translate
+from torchspore.translations import translate
 
 
 def parser() -> Parser:

@@ -14,7 +14,7 @@ from torchspore.blackbox.record_reader import visible
 from torchspore.cli.dump_comparison import dump_pairs, dumps
 from torchspore.cli.dump_comparison.dumps import Dump, Pair, TensorComparison
 from torchspore.cli.grammar import USAGE_ERROR, Parser, returns_exit_code
-from torchspore.language import translate
+from torchspore.translations import translate
 
 DIFFERENT = 1
 _SHOWN = 5

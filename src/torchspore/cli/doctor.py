@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 
 from torchspore.cli.grammar import Parser, returns_exit_code
-from torchspore.language import english, translatable, translate
+from torchspore.translations import english, translatable, translate
 
 RIGHT, WRONG, ABSENT = "✓", "✗", "-"
 EXTRAS = {

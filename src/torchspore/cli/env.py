@@ -7,7 +7,7 @@ from typing import Any
 
 from torchspore.base.columns import pad, width
 from torchspore.cli.grammar import Parser, returns_exit_code
-from torchspore.language import english, translate
+from torchspore.translations import english, translate
 
 
 def parser() -> Parser:

@@ -7,7 +7,7 @@ from typing import TextIO
 
 from torchspore.cli import output, ranks
 from torchspore.context.table import HEADS, Row, plain, rows
-from torchspore.language import translate
+from torchspore.translations import translate
 
 __all__ = ["rows", "show", "table"]
 

@@ -14,7 +14,7 @@ from torchspore.base.columns import width, wrap
 from torchspore.base.suggest import VERY_NEAR, closest
 from torchspore.base.text import join_choices, with_hint
 from torchspore.cli import output
-from torchspore.language import translatable, translate
+from torchspore.translations import translatable, translate
 
 USAGE_ERROR = 2
 PROGRAM = translatable("(script.py | -m module | -c code) [arguments …]")

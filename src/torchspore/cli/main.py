@@ -12,7 +12,7 @@ from torchspore.base.suggest import closest
 from torchspore.base.text import with_hint
 from torchspore.cli import output
 from torchspore.cli.grammar import USAGE_ERROR
-from torchspore.language import select, translate
+from torchspore.translations import select, translate
 
 COMMANDS = {
     "run": "runs a MindSpore program on PyTorch",

@@ -12,7 +12,7 @@ from pathlib import Path
 from torchspore.base.text import message
 from torchspore.cli.grammar import USAGE_ERROR, Parser, UsageError, returns_exit_code, split_program
 from torchspore.cli.workers import check_program, launch_job, ranks_of
-from torchspore.language import translate
+from torchspore.translations import translate
 
 
 def parser() -> Parser:

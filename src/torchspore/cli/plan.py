@@ -12,7 +12,7 @@ from torchspore.cli import program
 from torchspore.cli.grammar import USAGE_ERROR, Parser, number, output_file, positive, returns_exit_code, split_program, type_error
 from torchspore.context import machines, plan_request
 from torchspore.context.plan_request import Machine, Request
-from torchspore.language import translate
+from torchspore.translations import translate
 
 _SPEEDS = {
     "bandwidth": ("bandwidth", 1e9, "GB/s", "the bandwidth between devices"),

@@ -20,8 +20,8 @@ from torchspore.base import faults, tracebacks
 from torchspore.base.text import with_hint
 from torchspore.cli import output
 from torchspore.cli.program_analysis import notebooks
-from torchspore.language import translatable, translate
 from torchspore.names import numpy_removals
+from torchspore.translations import translatable, translate
 
 REFUSED = 2
 INTERRUPTED = 128 + signal.SIGINT

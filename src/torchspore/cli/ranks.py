@@ -12,7 +12,7 @@ from typing import Any
 from torchspore.context import effects
 from torchspore.context.table import Row, rows
 from torchspore.distributed.comm import rank_lists
-from torchspore.language import translate
+from torchspore.translations import translate
 
 _SECONDS = 5.0
 """How long rank 0 waits for the others; a rank that has failed does not report."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from torchspore.base.text import with_hint
 from torchspore.blackbox import flight_diagnosis, record_reader
 from torchspore.cli.grammar import Parser, number, returns_exit_code, type_error
-from torchspore.language import translate
+from torchspore.translations import translate
 
 
 def parser() -> Parser:

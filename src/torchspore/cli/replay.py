@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from torchspore.base.text import message
 from torchspore.blackbox import record_reader, record_writer
 from torchspore.cli.grammar import USAGE_ERROR, Parser, returns_exit_code, split_program
-from torchspore.language import translate
+from torchspore.translations import translate
 
 
 def parser() -> Parser:

@@ -11,7 +11,7 @@ from typing import Any
 
 from torchspore.base.files import write_atomically
 from torchspore.base.text import with_hint
-from torchspore.language import translate
+from torchspore.translations import translate
 from torchspore.view import html
 
 PAGE = "report.html"

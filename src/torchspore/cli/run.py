@@ -11,7 +11,7 @@ from torchspore.base.suggest import closest
 from torchspore.base.text import with_hint
 from torchspore.cli.grammar import USAGE_ERROR, Ended, Parser, UsageError, number, split_program, word_of
 from torchspore.cli.program_analysis import notebooks
-from torchspore.language import translate
+from torchspore.translations import translate
 
 DEVICES = ("CPU", "GPU", "Ascend")
 

@@ -10,7 +10,7 @@ from torchspore.base.files import write_atomically
 from torchspore.base.suggest import closest
 from torchspore.base.text import message, with_hint
 from torchspore.cli.grammar import USAGE_ERROR, Parser, returns_exit_code
-from torchspore.language import translate
+from torchspore.translations import translate
 
 PAGE = "trace_view.html"
 

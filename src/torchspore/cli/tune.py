@@ -8,7 +8,7 @@ from pathlib import Path
 
 from torchspore.base.text import with_hint
 from torchspore.cli.grammar import USAGE_ERROR, Parser, returns_exit_code
-from torchspore.language import translate
+from torchspore.translations import translate
 
 UNUSABLE = 1
 

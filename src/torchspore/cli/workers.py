@@ -11,7 +11,7 @@ from typing import Any
 from torchspore.base.text import message
 from torchspore.cli import run as run_command
 from torchspore.cli.grammar import USAGE_ERROR, Parser, UsageError, returns_exit_code, split_program
-from torchspore.language import translate
+from torchspore.translations import translate
 
 
 def parser() -> Parser:

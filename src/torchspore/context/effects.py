@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from torchspore.base.text import with_hint
 from torchspore.context.option import Option
 from torchspore.errors import EffectRefused, StrictRefusal
-from torchspore.language import translatable, translate
+from torchspore.translations import translatable, translate
 
 if TYPE_CHECKING:
     from torchspore.context.store import Store

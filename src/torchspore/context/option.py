@@ -12,7 +12,7 @@ from typing import Any
 from torchspore.base import text
 from torchspore.context.kinds import Kind, Wrong
 from torchspore.errors import TorchsporeError
-from torchspore.language import translatable, translate
+from torchspore.translations import translatable, translate
 
 
 class On(enum.Flag):

@@ -8,7 +8,7 @@ from torchspore.base.columns import pad
 from torchspore.base.text import short
 from torchspore.context.option import SETTERS, Alias, On, Option, When
 from torchspore.context.options import ALIASES, OPTIONS
-from torchspore.language import translatable, translate
+from torchspore.translations import translatable, translate
 
 ACTS, IDLE, NOT_YET = translatable("acts"), translatable("idle"), ""
 

@@ -14,7 +14,7 @@ from torchspore.context.kinds import JsonFile, Members, Wrong
 from torchspore.context.option import SETTERS, Option
 from torchspore.context.options import ALIASES, OPTIONS, names_of
 from torchspore.errors import OptionValueError, TorchsporeError, UnknownOption
-from torchspore.language import translate
+from torchspore.translations import translate
 
 
 @dataclass(frozen=True)

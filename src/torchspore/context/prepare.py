@@ -8,7 +8,7 @@ from collections.abc import Callable
 from torchspore.base.paths import make_directory, remove_directories
 from torchspore.base.text import with_hint
 from torchspore.errors import OptionPathBlocked, OptionPathError, OptionPathForbidden, OptionPathMissing
-from torchspore.language import translate
+from torchspore.translations import translate
 
 _KINDS: dict[type[OSError], type[OptionPathError]] = {
     FileNotFoundError: OptionPathMissing, NotADirectoryError: OptionPathBlocked, FileExistsError: OptionPathBlocked,

@@ -13,7 +13,7 @@ from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
 from torchspore.context.strategy_files import op_strategies
 from torchspore.errors import OptionTypeError, OptionValueError
-from torchspore.language import translate
+from torchspore.translations import translate
 
 GRAPH_MODE = 0
 PYNATIVE_MODE = 1

@@ -19,7 +19,7 @@ from torchspore.context.option import Option
 from torchspore.context.options import ALIASES, OPTIONS
 from torchspore.context.plan import Setting, nearest_hint, plan
 from torchspore.errors import FileFormatError, OptionPathError, UnknownOption
-from torchspore.language import translate
+from torchspore.translations import translate
 
 FORCE = "TORCHSPORE_FORCE_"
 DEVICE = "TORCHSPORE_DEVICE"

@@ -21,7 +21,7 @@ from torchspore.context.option import Option, When
 from torchspore.context.options import OPTIONS
 from torchspore.context.plan import Setting, find, plan
 from torchspore.errors import LateChange, ScopeRefused
-from torchspore.language import translate
+from torchspore.translations import translate
 
 DEFAULT = "default"
 _ABSENT = object()

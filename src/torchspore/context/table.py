@@ -12,7 +12,7 @@ from torchspore.context import effects
 from torchspore.context.option import Option
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
-from torchspore.language import translatable, translate
+from torchspore.translations import translatable, translate
 
 Row = tuple[str, str, str, str]
 HEADS = (translatable("option"), translatable("value"), translatable("from"), translatable("outcome"))

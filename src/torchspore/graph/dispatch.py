@@ -14,7 +14,7 @@ from torchspore.engine.execution.training_start import TRAINING_START
 from torchspore.engine.tensors import change_counters, torch_interop
 from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.tensor import TensorBase
-from torchspore.graph import breaks
+from torchspore.graph import graph_breaks
 from torchspore.graph.capture import depth
 from torchspore.graph.capture.iterators import settled
 from torchspore.graph.refusal import Kind, Refusal
@@ -47,7 +47,7 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
         return compile(owner, function, args, kwargs)
     refused_in = table.refused_in
     if refused_in is not None and refused_in == (change_counters.generation, STORE.snapshot()):
-        return settled(breaks.run(owner, function, args, kwargs))
+        return settled(graph_breaks.run(owner, function, args, kwargs))
     flat: list[TensorBase] = []
     graph = find(owner, function, args, kwargs, flat)
     if isinstance(graph, Graph):
@@ -67,8 +67,8 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
     if syntax != "LAX" and not graph.is_allowed:
         _refuse(owner, graph, function, args, kwargs)
     if graph.needs_room:
-        return depth.with_room(lambda: settled(breaks.run(owner, function, args, kwargs)))
-    return settled(breaks.run(owner, function, args, kwargs))
+        return depth.with_room(lambda: settled(graph_breaks.run(owner, function, args, kwargs)))
+    return settled(graph_breaks.run(owner, function, args, kwargs))
 
 
 def _run_recorded(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -92,7 +92,7 @@ def enter(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwarg
         return function(*args, **kwargs)
     if TRAINING_START.hook is not None:
         TRAINING_START.hook()
-    if thread_state.local.breaks and (thread_state.local.breaks > breaks.DEEPEST or table_of(owner).is_small):
+    if thread_state.local.breaks and (thread_state.local.breaks > graph_breaks.DEEPEST or table_of(owner).is_small):
         return thread_state.in_pynative(function, args, kwargs)
     try:
         return call(owner, function, args, kwargs)

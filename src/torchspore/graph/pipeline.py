@@ -27,7 +27,7 @@ from torchspore.graph.passes.layout import has_images
 from torchspore.graph.passes.regather import regather_weights
 from torchspore.graph.report import outcomes, stages
 from torchspore.graph.settings import Settings
-from torchspore.language import translatable, translate
+from torchspore.translations import translatable, translate
 
 Inputs = measurement.Inputs
 _IS_DUMPED = "each operator runs separately while a dump is active"

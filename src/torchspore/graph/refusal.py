@@ -9,7 +9,7 @@ from typing import Any
 from torchspore.base.frames import user_line
 from torchspore.errors import CompileAttributeError, CompileError, CompileNameError, CompileTypeError
 from torchspore.graph.report import provenance
-from torchspore.language import translatable, translate
+from torchspore.translations import translatable, translate
 
 _MOVE = translatable("move it out of the call, or leave jit_syntax_level at LAX")
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.language import translatable, translate
 from torchspore.names import mindspore_version
+from torchspore.translations import translatable, translate
 
 
 class WrongResult(Exception):

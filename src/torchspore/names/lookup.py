@@ -11,8 +11,8 @@ from typing import Any
 from torchspore.base.suggest import VERY_NEAR, closest
 from torchspore.base.text import split_hint, with_hint
 from torchspore.errors import ModuleNotOffered, NotOffered
-from torchspore.language import translate
 from torchspore.names import homes, listing, placeholders, slips
+from torchspore.translations import translate
 
 ROOT = "mindspore"
 FRONT_END = "torchspore.mindspore"

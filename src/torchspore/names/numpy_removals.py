@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import re
 
-from torchspore.language import translate
+from torchspore.translations import translate
 
 COMMAND = 'pip install "numpy==1.26.4"'
 """NumPy 1.26 is the last NumPy 1; it exists for Python 3.9 to 3.12."""

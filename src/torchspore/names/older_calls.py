@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from torchspore.language import translatable, translate
+from torchspore.translations import translatable, translate
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import Any, NoReturn
 
 from torchspore.base import frames
 from torchspore.errors import NotOffered
-from torchspore.language import translate
 from torchspore.names import import_guard
+from torchspore.translations import translate
 
 LENIENT = "TORCHSPORE_LENIENT"
 """Set to 1 by `torchspore run --lenient`: imports of missing names succeed also where the program would catch an ImportError."""

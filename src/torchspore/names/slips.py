@@ -8,7 +8,7 @@ from __future__ import annotations
 from torchspore.base.frames import warn
 from torchspore.base.once import first_time
 from torchspore.base.text import with_hint
-from torchspore.language import translate
+from torchspore.translations import translate
 
 SLIPS: dict[str, str] = {
     "mindspore.dataset.ImageFolder": "mindspore.dataset.ImageFolderDataset",

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from torchspore.language import translate
+from torchspore.translations import translate
 
 
 class PortError(Exception):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from support.processes import torchspore
 
-from torchspore import language
+from torchspore import translations
 from torchspore.base.columns import width
 from torchspore.cli.main import COMMANDS, main
 from torchspore.errors import OutOfMemory
@@ -29,7 +29,7 @@ USAGE_ERRORS = [
 def run_in(value: str, words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
     """Run a command with this value of TORCHSPORE_LANG; return the exit code, and what it prints on both streams."""
     with monkeypatch.context() as patch:
-        patch.setenv(language.VARIABLE, value)
+        patch.setenv(translations.VARIABLE, value)
         code = main(words)
     out, err = capsys.readouterr()
     return code, out, err
@@ -38,7 +38,7 @@ def run_in(value: str, words: list[str], monkeypatch: pytest.MonkeyPatch, capsys
 @pytest.fixture(autouse=True)
 def english_again() -> Iterator[None]:
     yield
-    language.select()
+    translations.select()
 
 
 @pytest.fixture
@@ -124,18 +124,18 @@ def test_json_is_english(words: list[str], monkeypatch: pytest.MonkeyPatch, caps
     english, chinese = (json.loads(run_in(value, words, monkeypatch, capsys)[1]) for value in ("en", "zh"))
     for content in (english, chinese):
         if words[0] == "env":
-            content["environment"].pop(language.VARIABLE)
+            content["environment"].pop(translations.VARIABLE)
     assert english == chinese
 
 
 def test_json_of_a_new_process_is_english(program: Path) -> None:
     """`install` runs inside of the block that is in English."""
-    result = torchspore("doctor", "--json", cwd=program, extra={language.VARIABLE: "zh"})
+    result = torchspore("doctor", "--json", cwd=program, extra={translations.VARIABLE: "zh"})
     assert result.code == 0 and json.loads(result.out) and not CHINESE.search(result.out)
 
 
 def test_explain(program: Path) -> None:
-    result = torchspore("explain", "train.py", cwd=program, extra={language.VARIABLE: "zh_CN.UTF-8"})
+    result = torchspore("explain", "train.py", cwd=program, extra={translations.VARIABLE: "zh_CN.UTF-8"})
     assert result.code == 1 and "torchspore尚未提供mindspore.ops.no_such_operator" in result.err
     head, mode, deterministic = result.out.splitlines()[1:4]
     assert re.split(r"  +", head) == ["参数", "值", "来源", "实际作用"]
@@ -148,7 +148,7 @@ def test_explain(program: Path) -> None:
 @pytest.mark.parametrize("value", ["zh", "en"])
 @pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["context"], ["explain", "train.py"]], ids=" ".join)
 def test_a_terminal_without_unicode(words: list[str], value: str, program: Path) -> None:
-    result = torchspore(*words, cwd=program, extra={language.VARIABLE: value, "PYTHONIOENCODING": "ascii"})
+    result = torchspore(*words, cwd=program, extra={translations.VARIABLE: value, "PYTHONIOENCODING": "ascii"})
     assert "UnicodeEncodeError" not in result.err and result.code == (1 if words[0] == "explain" else 0)
     assert result.out.isascii() and ("the output's encoding ascii" in result.err) == (value == "zh")
 
@@ -162,8 +162,8 @@ def test_decisions_do_not_depend_on_the_language() -> None:
 def test_an_error_names_its_call_once(monkeypatch: pytest.MonkeyPatch) -> None:
     import mindspore as ms
 
-    monkeypatch.setenv(language.VARIABLE, "zh")
-    language.select()
+    monkeypatch.setenv(translations.VARIABLE, "zh")
+    translations.select()
     with pytest.raises(TypeError) as error:
         ms.load_checkpoint(3)
     monkeypatch.undo()
@@ -173,8 +173,8 @@ def test_an_error_names_its_call_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_errors_of_the_context(monkeypatch: pytest.MonkeyPatch) -> None:
     import mindspore as ms
 
-    monkeypatch.setenv(language.VARIABLE, "zh")
-    language.select()
+    monkeypatch.setenv(translations.VARIABLE, "zh")
+    translations.select()
     with pytest.raises(ValueError) as wrong_value:
         ms.set_context(max_device_memory="3")
     with pytest.raises(ValueError) as wrong_name:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from torchspore.cli.program_analysis.inferred_objects import MindSporeObject, ObjectTracker
 from torchspore.cli.program_analysis.uses import Use
-from torchspore.language import translatable, translate
 from torchspore.names import lookup, numpy_removals, older_calls
+from torchspore.translations import translatable, translate
 
 ACCEPTED = translatable("is accepted here.")
 """The end of a message about an older spelling that acts as today's."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from torchspore.language import translate
+from torchspore.translations import translate
 
 SUFFIX = ".ipynb"
 SKIPPED = frozenset({"matplotlib", "load_ext", "reload_ext", "unload_ext", "autoreload", "config", "pylab", "precision", "colors", "xmode"})

@@ -7,7 +7,7 @@ from typing import Any
 
 from torchspore.context.kinds.plain import Kind, Wrong
 from torchspore.errors import OptionKeyError, OptionValueError, TorchsporeError
-from torchspore.language import translate
+from torchspore.translations import translate
 
 
 class Members(Kind):

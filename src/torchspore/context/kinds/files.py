@@ -13,7 +13,7 @@ from torchspore.base.files import read_plain
 from torchspore.base.paths import absolute
 from torchspore.context.kinds.plain import Kind, Wrong
 from torchspore.errors import OptionPathError, OptionTypeError, OptionValueError, TorchsporeError
-from torchspore.language import translate
+from torchspore.translations import translate
 
 _MOST_JSON = 16 << 20
 """Largest size in bytes of a file of options."""

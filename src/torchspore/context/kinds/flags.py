@@ -8,7 +8,7 @@ from torchspore.base import frames, text
 from torchspore.base.suggest import closest
 from torchspore.context.kinds.files import read_json
 from torchspore.context.kinds.plain import Kind, Wrong
-from torchspore.language import translate
+from torchspore.translations import translate
 
 
 class Words(Kind):

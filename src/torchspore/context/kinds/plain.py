@@ -9,7 +9,7 @@ from typing import Any
 from torchspore.base import text
 from torchspore.base.suggest import closest
 from torchspore.errors import OptionTypeError, OptionValueError, TorchsporeError
-from torchspore.language import translate
+from torchspore.translations import translate
 
 _TRUE = {"1", "true", "on", "yes"}
 _FALSE = {"0", "false", "off", "no"}

@@ -12,7 +12,7 @@ from torchspore.base.suggest import closest
 from torchspore.context.kinds.files import canonical_members
 from torchspore.context.kinds.plain import Kind, Wrong
 from torchspore.errors import OptionKeyError, OptionTypeError, OptionValueError
-from torchspore.language import translate
+from torchspore.translations import translate
 
 
 class IntList(Kind):

@@ -8,7 +8,7 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.distributed.parallel import fusion, gradient_scatters, settings
 from torchspore.distributed.parallel.gradient_reduction import Plan
-from torchspore.language import translatable, translate
+from torchspore.translations import translatable, translate
 
 NOTES = translatable("processes")
 _IN = "auto_parallel."

@@ -24,7 +24,7 @@ from torchspore.engine.tensors import change_counters
 from torchspore.engine.tensors.delayed_values import draw_in, is_delayed
 from torchspore.engine.tensors.tensor import TensorBase, wrap
 from torchspore.errors import StrategyRefused
-from torchspore.language import translate
+from torchspore.translations import translate
 
 Code = Callable[..., list[Any]]
 Result = tuple[LocalGraph, tuple[int, int], construction.Pipeline | None]

@@ -18,7 +18,7 @@ from torchspore.base.versions import installed
 from torchspore.context.store import STORE
 from torchspore.engine.devices import device_diagnosis, gpu_kinds
 from torchspore.errors import DeviceNotFound
-from torchspore.language import translatable, translate
+from torchspore.translations import translatable, translate
 
 _A_DEVICE = {"GPU": translatable("a GPU"), "Ascend": translatable("an Ascend device")}
 

@@ -13,7 +13,7 @@ import torch
 
 from torchspore.base.versions import installed
 from torchspore.engine.devices import gpu_kinds
-from torchspore.language import translate
+from torchspore.translations import translate
 
 _PIP = f"{sys.executable} -m pip install --force-reinstall torch"
 _INSTALL = {

@@ -11,7 +11,7 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import DEFAULT, STORE
 from torchspore.engine import process
-from torchspore.language import translate
+from torchspore.translations import translate
 
 _at_start = torch.get_num_threads()
 

@@ -21,7 +21,7 @@ from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.engine.devices import device
 from torchspore.engine.front_end import FRONT
-from torchspore.language import translate
+from torchspore.translations import translate
 
 # Real MindSpore exports these two, and programs for Ascend look at them.
 _EXPORTED = {"HCCL_DETERMINISTIC": "true", "TE_PARALLEL_COMPILER": "1"}

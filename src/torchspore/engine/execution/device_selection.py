@@ -15,7 +15,7 @@ from torchspore.context.store import STORE
 from torchspore.engine.devices import device
 from torchspore.engine.tensors import tensor as engine
 from torchspore.errors import DeviceNotFound
-from torchspore.language import translate
+from torchspore.translations import translate
 
 awaits_use = False
 """True until the first operator runs on an accelerator."""

@@ -23,7 +23,7 @@ from torchspore.engine.tensors.tensor import TensorBase, raw, tensors
 from torchspore.engine.tensors.tensor_text import plain, shown
 from torchspore.engine.torch_internals.custom_operators import define
 from torchspore.engine.torch_internals.torch_private import no_transforms, outside_of_transforms
-from torchspore.language import translate
+from torchspore.translations import translate
 
 Piece = tuple[str, Any]
 """("text", a text), ("number", a Python number) or ("tensor", a torch tensor)."""

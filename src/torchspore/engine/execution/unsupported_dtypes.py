@@ -17,7 +17,7 @@ from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.engine.tensors.tensor import TensorBase, raw, tensors, transform, wrap
-from torchspore.language import translatable, translate
+from torchspore.translations import translatable, translate
 
 NARROW = frozenset({torch.float16, torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2, torch.float64})
 """Dtypes that a device may lack kernels for while it has them for float32."""

@@ -20,7 +20,7 @@ from torchspore.engine.memory import memory_owners
 from torchspore.engine.native import allocator
 from torchspore.engine.torch_internals import torch_private
 from torchspore.errors import OutOfMemory
-from torchspore.language import translate
+from torchspore.translations import translate
 
 GIB = 1 << 30
 _MOST = (1 << 63) - 1

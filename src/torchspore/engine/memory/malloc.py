@@ -12,7 +12,7 @@ import ctypes
 import os
 import platform
 
-from torchspore.language import translatable, translate
+from torchspore.translations import translatable, translate
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _GLIBC = {"MALLOC_MMAP_THRESHOLD_": "", "MALLOC_TRIM_THRESHOLD_": "", "GLIBC_TUNABLES": "glibc.malloc."}

@@ -28,7 +28,7 @@ from torchspore.engine.memory.saved_tensors import Tape
 from torchspore.engine.native import allocator
 from torchspore.engine.tensors.tensor import frame
 from torchspore.engine.torch_internals import torch_private
-from torchspore.language import translatable, translate
+from torchspore.translations import translatable, translate
 
 _PREFIX = "offload.offload_config."
 _GB = 2**30

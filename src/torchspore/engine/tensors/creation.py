@@ -15,7 +15,7 @@ from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors.number import Number, natural, number
 from torchspore.engine.tensors.tensor import TensorBase, frame, outside, raw, wrap
 from torchspore.engine.torch_internals import torch_private
-from torchspore.language import translate
+from torchspore.translations import translate
 
 
 def from_capsule(dlpack: Any) -> Any:

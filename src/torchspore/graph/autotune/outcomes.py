@@ -9,7 +9,7 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.graph.autotune.tuning_file import SECTION
-from torchspore.language import translate
+from torchspore.translations import translate
 
 _NAMES = ("auto_tune_mode", "aoe_tune_mode", "aoe_config")
 _better: list[float] = []

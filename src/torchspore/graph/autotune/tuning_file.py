@@ -20,7 +20,7 @@ from torchspore.base.frames import user_line
 from torchspore.context import effects
 from torchspore.engine import process
 from torchspore.graph.fx.fingerprint import machine
-from torchspore.language import translatable
+from torchspore.translations import translatable
 
 PATH_VARIABLE = "TORCHSPORE_TUNING"
 SECTION = translatable("tuning")

@@ -18,7 +18,7 @@ from torchspore.graph.fx.modules import copy_module, transform_inner
 from torchspore.graph.fx.open_sizes import hint_of
 from torchspore.graph.fx.sample_inputs import filled
 from torchspore.graph.passes.clusters import Cluster, build_clusters, extract, insert_kernels
-from torchspore.language import translate
+from torchspore.translations import translate
 
 WORTH = 0.9
 """A compiled kernel is used if it needs at most this share of the operators' time."""

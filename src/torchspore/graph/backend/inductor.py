@@ -18,7 +18,7 @@ from torchspore.engine.torch_internals import torch_private
 from torchspore.graph.backend import kernel_store
 from torchspore.graph.fx import open_sizes
 from torchspore.graph.fx.fingerprint import of_text, signature
-from torchspore.language import translate
+from torchspore.translations import translate
 
 Kernel = Callable[..., list[Any]]
 Compiler = Callable[..., Any]

@@ -21,7 +21,7 @@ from torchspore.graph.fx.fingerprint import fingerprint
 from torchspore.graph.fx.order import dependencies
 from torchspore.graph.report import outcomes, stages
 from torchspore.graph.settings import Settings
-from torchspore.language import translatable, translate
+from torchspore.translations import translatable, translate
 
 Job = Callable[[], None]
 

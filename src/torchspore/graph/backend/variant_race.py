@@ -6,7 +6,7 @@ from collections.abc import Callable
 from torchspore.base import event_log, progress
 from torchspore.graph.backend import measurement
 from torchspore.graph.backend.eager_codegen import Code
-from torchspore.language import translate
+from torchspore.translations import translate
 
 WORTH = 0.98
 """A later form is used if it needs at most this share of the time of an earlier, simpler one."""

@@ -31,7 +31,7 @@ from torchspore.graph.passes.layout import channels_last, dump_layouts, has_imag
 from torchspore.graph.passes.onednn import fuse_activations, onednn_linears
 from torchspore.graph.report import outcomes, stages
 from torchspore.graph.settings import Settings
-from torchspore.language import translate
+from torchspore.translations import translate
 
 Module = torch.fx.GraphModule
 PLAIN, PRODUCTS, LAYOUT, FUSED, PREPARED = "O0", "oneDNN products", "channels last", "fused kernels, ", "weights prepared"

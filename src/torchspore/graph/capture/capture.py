@@ -46,7 +46,7 @@ from torchspore.graph.capture.trace_guard_hooks import watching
 from torchspore.graph.fx import control_flow
 from torchspore.graph.refusal import Kind, Refusal
 from torchspore.graph.report import provenance, stages
-from torchspore.language import translate
+from torchspore.translations import translate
 
 _tracing_lock = threading.RLock()        # hooks of a trace are those of the process
 

@@ -20,7 +20,7 @@ from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.engine.tensors import tensor
 from torchspore.engine.torch_internals.torch_private import modes_of_now
-from torchspore.language import translate
+from torchspore.translations import translate
 
 Result = TypeVar("Result")
 

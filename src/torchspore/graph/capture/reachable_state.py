@@ -44,7 +44,7 @@ from torchspore.graph.capture.ownership import is_identified_by_names, is_librar
 from torchspore.graph.capture.snapshot import CACHED
 from torchspore.graph.capture.state import MISSING, Attached, Bases, Cells, ClassNames, Function, is_constant
 from torchspore.graph.capture.value_kinds import PLAIN
-from torchspore.language import translate
+from torchspore.translations import translate
 
 _Reader = Callable[[MutableMapping[str, Any], str, Any, bool], None]
 _Settled = Callable[[MutableMapping[str, Any], str, Any], None]

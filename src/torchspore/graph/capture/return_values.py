@@ -10,7 +10,7 @@ import torch
 from torchspore.engine.tensors.tensor import Composite, TensorBase
 from torchspore.graph.capture.value_kinds import attributes, is_constant
 from torchspore.graph.refusal import Kind, Refusal
-from torchspore.language import translate
+from torchspore.translations import translate
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 

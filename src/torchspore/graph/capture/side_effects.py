@@ -15,7 +15,7 @@ from types import CodeType
 from typing import Any
 
 from torchspore.graph.refusal import Kind
-from torchspore.language import translatable
+from torchspore.translations import translatable
 
 CLOCKS: dict[Any, str] = {
     **dict.fromkeys((

@@ -31,7 +31,7 @@ from torchspore.graph.capture.snapshot import constant
 from torchspore.graph.capture.snapshot_nodes import CELL_PRIVATE_NAMES
 from torchspore.graph.capture.state import MISSING, Contents, Randomness, Read, Unwatchable
 from torchspore.graph.refusal import Kind, Refusal
-from torchspore.language import translate
+from torchspore.translations import translate
 
 
 class Converter(Protocol):

@@ -29,7 +29,7 @@ from torchspore.graph.fx.control_flow import Flag, Gradients, Record, as_tensor,
 from torchspore.graph.passes.unused_errors import keep_errors
 from torchspore.graph.refusal import Kind, Refusal
 from torchspore.graph.report import provenance
-from torchspore.language import translate
+from torchspore.translations import translate
 
 
 @dataclass(eq=False)

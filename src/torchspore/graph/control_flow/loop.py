@@ -24,7 +24,7 @@ from torchspore.graph.control_flow.mutable_state import UNBOUND, Attribute, Loca
 from torchspore.graph.control_flow.subgraph import Outcome, SubgraphCapture, is_live_in, memory_of, origin
 from torchspore.graph.fx.control_flow import Flag, Gradients, Record, as_tensor, emit, flag_like, stand_in
 from torchspore.graph.refusal import Kind, Refusal
-from torchspore.language import translate
+from torchspore.translations import translate
 
 _ROUNDS = 12
 """The maximum number of times that a body is captured again because more of its state varies."""

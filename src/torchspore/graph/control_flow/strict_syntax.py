@@ -12,7 +12,7 @@ from torchspore.graph.capture.converted_code import original
 from torchspore.graph.control_flow import source
 from torchspore.graph.control_flow import syntax as names
 from torchspore.graph.refusal import Kind, Refusal
-from torchspore.language import translatable, translate
+from torchspore.translations import translatable, translate
 
 _STATEMENTS: dict[type[ast.AST], tuple[str, str]] = {
     ast.Try: (translatable("`try`"), translatable("test with `if` what could go wrong")),

@@ -30,7 +30,7 @@ from torchspore.graph.fx.exchanges import has_exchanges
 from torchspore.graph.fx.fingerprint import fingerprint, streams_of
 from torchspore.graph.persistent_cache.folder import Folder, log_message
 from torchspore.graph.settings import Settings
-from torchspore.language import translate
+from torchspore.translations import translate
 
 _folders: dict[Path, Folder] = {}
 _FORCED = "MS_DEV_FORCE_USE_COMPILE_CACHE"

@@ -21,7 +21,7 @@ from torchspore.base.files import read_plain, write_atomically
 from torchspore.base.text import with_hint
 from torchspore.context import effects
 from torchspore.engine.front_end import FRONT
-from torchspore.language import translate
+from torchspore.translations import translate
 
 LIMIT = "TORCHSPORE_CACHE_LIMIT"
 PACKAGE = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ from torchspore.context.effects import Outcome
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import DEFAULT, STORE
 from torchspore.graph.settings import Flags, Settings
-from torchspore.language import translatable, translate
+from torchspore.translations import translatable, translate
 
 SECTION = translatable("graph kernels")
 NAMES = ("enable_graph_kernel", "graph_kernel_flags")

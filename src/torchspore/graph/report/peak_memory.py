@@ -12,7 +12,7 @@ from torchspore.engine.memory import limit, memory_owners
 from torchspore.engine.native import allocator
 from torchspore.engine.torch_internals import node_metadata
 from torchspore.graph.report import provenance
-from torchspore.language import translatable, translate
+from torchspore.translations import translatable, translate
 
 
 class _Recording:

@@ -14,7 +14,7 @@ import torch
 
 from torchspore.base import progress
 from torchspore.base.context_values import during
-from torchspore.language import translate
+from torchspore.translations import translate
 
 Code = TypeVar("Code")
 

@@ -12,7 +12,7 @@ from torchspore.base.paths import PRIVATE
 from torchspore.base.text import with_hint
 from torchspore.context.store import STORE
 from torchspore.engine import process
-from torchspore.language import translate
+from torchspore.translations import translate
 
 _numbers: dict[Path, itertools.count[int]] = {}
 

@@ -15,7 +15,7 @@ from torchspore.graph.save_graphs import dot, ir, operator_times
 from torchspore.graph.save_graphs.compilation_record import Compilation, Stage
 from torchspore.graph.save_graphs.folder import Folder
 from torchspore.graph.save_graphs.snapshot import Inputs, Snapshot, Taker
-from torchspore.language import translate
+from torchspore.translations import translate
 
 MAIN = ("bootstrap", "type_inference", "gradient", "control_flow", "optimize", "validate", "backend_pass", "task_emit", "execute")
 """The stages that every level writes, in their order; the names that they share with MindSpore mean the same there."""

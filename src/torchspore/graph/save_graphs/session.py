@@ -12,7 +12,7 @@ from torchspore.context.store import STORE
 from torchspore.graph.report import provenance, stages
 from torchspore.graph.save_graphs.compilation_record import Compilation
 from torchspore.graph.settings import Settings
-from torchspore.language import translate
+from torchspore.translations import translate
 
 keeper: Callable[[Compilation, list[tuple[str, str]]], None] | None = None
 """Who wants what is compiled: each compilation, with the text of its stages."""

@@ -34,7 +34,7 @@ from torchspore.graph.specialization.graph_table import Entry, Table
 from torchspore.graph.specialization.number_inputs import NumberInputs
 from torchspore.graph.specialization.rebuild_reasons import rebuild_reason
 from torchspore.graph.splitter import splitter
-from torchspore.language import translate
+from torchspore.translations import translate
 
 FEW = 16
 """A graph of fewer operators gains less than its look-up costs: inside a call that runs in parts such Cells run as PyNative."""

@@ -11,7 +11,7 @@ from torchspore.base import progress
 from torchspore.base.frames import line_prefix
 from torchspore.engine.functional.half_precision import HALVES, is_fast
 from torchspore.engine.tensors import tree
-from torchspore.language import translate
+from torchspore.translations import translate
 
 
 def waiting(nodes: Callable[[], Iterable[Node]], operators: int) -> AbstractContextManager[None]:

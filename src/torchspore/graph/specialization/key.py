@@ -15,7 +15,7 @@ from torchspore.graph.capture.dynamic_shapes import Axes
 from torchspore.graph.capture.ownership import is_identified_by_identity
 from torchspore.graph.capture.snapshot import Node, Object, Unwatchable, Walk, is_settled
 from torchspore.graph.refusal import Kind, Refusal
-from torchspore.language import translate
+from torchspore.translations import translate
 
 _NO_AXES: dict[int, Axes] = {}
 _PLAIN = (int, float, complex, str, bytes, bool, type(None))

@@ -12,7 +12,7 @@ from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.graph.capture.state import MISSING
 from torchspore.graph.specialization.compiled_graph import Graph
 from torchspore.graph.specialization.graph_table import Entry, Table
-from torchspore.language import translate
+from torchspore.translations import translate
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _LONGEST = 40

@@ -16,8 +16,7 @@ from torchspore.engine.tensors import change_counters, torch_interop
 from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.tensor import TensorBase, frame, is_recording
 from torchspore.errors import NameRefused
-from torchspore.graph import breaks, dispatch, forward_cache
-from torchspore.language import translate
+from torchspore.graph import dispatch, forward_cache, graph_breaks
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.recompute import check_options
 from torchspore.mindspore.common.tensor import Tensor
@@ -33,6 +32,7 @@ from torchspore.mindspore.ops.declaration.primitive import Primitive
 from torchspore.mindspore.ops.declaration.promote import check_stored_dtype
 from torchspore.names.lookup import attribute_text
 from torchspore.observe.debug import recorded_steps
+from torchspore.translations import translate
 
 _set = object.__setattr__
 
@@ -275,7 +275,7 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
             return self._run_full_(*args, **kwargs)
         try:
             if thread_state.breaking:
-                return breaks.construct_of(self)(*args, **kwargs)
+                return graph_breaks.construct_of(self)(*args, **kwargs)
             return self.construct(*args, **kwargs)
         except Exception as error:
             misfit = wrong_arguments(self, args, kwargs) if isinstance(error, TypeError) else None
@@ -295,7 +295,7 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
         """Run the call with the features that a plain Cell lacks: hooks, another compute dtype, a custom gradient, recomputation."""
         args, kwargs = torch_interop.entered(args), torch_interop.entered(kwargs)
         runs_unbroken = not thread_state.breaking or (self._recompute_ is not None and is_recording())
-        call: Callable[..., Any] = self.construct if runs_unbroken else breaks.construct_of(self)
+        call: Callable[..., Any] = self.construct if runs_unbroken else graph_breaks.construct_of(self)
         if self._bprop_ is not None:
             from torchspore.engine.autograd.bprop import with_gradient
 

@@ -14,13 +14,13 @@ from torchspore.base.files import atomic_file
 from torchspore.base.text import message, short
 from torchspore.context import effects
 from torchspore.engine import process
-from torchspore.language import translate
 from torchspore.mindspore import log
 from torchspore.mindspore.profiler import arguments
 from torchspore.mindspore.profiler.choices import ProfilerActivity, ProfilerLevel
 from torchspore.mindspore.profiler.schedules import later
 from torchspore.observe.profiling import files, session
 from torchspore.observe.profiling.profile_data import ProfileData
+from torchspore.translations import translate
 
 
 class Profiler:

@@ -10,11 +10,11 @@ import numpy as np
 from torchspore.base import bfloat16, checkpoint_file, files
 from torchspore.base.checkpoint_file import TEXT, Entry
 from torchspore.base.text import message, short
-from torchspore.language import translatable, translate
 from torchspore.mindspore.train import sharded_conversion, sharded_files, torch_layers, torch_names
 from torchspore.mindspore.train.torch_names import Converted, Plan
 from torchspore.observe import tensor_files
 from torchspore.observe.tensor_files import Stored
+from torchspore.translations import translatable, translate
 
 _KINDS = {".ckpt": "ckpt", ".safetensors": "safetensors", ".dcp": "dcp", ".pt": "torch", ".pth": "torch", ".bin": "torch"}
 

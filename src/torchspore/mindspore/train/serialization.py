@@ -18,7 +18,6 @@ from torchspore.distributed.parallel import optimizer_shards, settings
 from torchspore.distributed.shard import gather
 from torchspore.engine.split_layouts.sharded_layout import sharded_layout_of
 from torchspore.engine.tensors.tensor import raw, wrap
-from torchspore.language import translate
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common import remote_parameters, server_session
 from torchspore.mindspore.common.parameter import Parameter
@@ -27,6 +26,7 @@ from torchspore.mindspore.experimental.map_parameter import MapParameter
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.train import sharded_files, writer_threads
 from torchspore.observe import tensor_files
+from torchspore.translations import translate
 
 _FLOATS = frozenset({"Float16", "Float32", "Float64", "BFloat16"})
 _INTEGERS = frozenset({"Int8", "Int16", "Int32", "Int64"})

@@ -32,11 +32,11 @@ from torchspore.engine.torch_internals.torch_private import (
     outside_of_transforms,
     without_modes,
 )
-from torchspore.language import translatable, translate
 from torchspore.observe.debug import dump_settings
 from torchspore.observe.debug.dump_files import DumpedValue, Record, Writer
 from torchspore.observe.debug.dump_settings import Settings
 from torchspore.observe.debug.unmatched_names import Missing
+from torchspore.translations import translatable, translate
 
 SECTION = translatable("dump")
 _NONE = Outcome.applied("nothing is dumped")

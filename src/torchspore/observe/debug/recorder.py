@@ -20,9 +20,9 @@ from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.engine import process
 from torchspore.engine.devices import device
-from torchspore.language import translate
 from torchspore.observe.debug import black_box as boxes
 from torchspore.observe.debug import live_objects, native, recent_graphs, recorded_steps
+from torchspore.translations import translate
 
 _RDR = "env_config_path.rdr."
 _MEMBERS = ("enable", "mode", "path", "replay")

@@ -17,7 +17,6 @@ from typing import Any
 from torchspore.base.frames import is_user_file
 from torchspore.engine.execution import flop_counts
 from torchspore.engine.torch_internals.torch_private import TELLS_PYTHON
-from torchspore.language import translate
 from torchspore.observe.profiling import annotations as marks
 from torchspore.observe.profiling import operator_names, step_breakdown
 from torchspore.observe.profiling.profile_data import (
@@ -32,6 +31,7 @@ from torchspore.observe.profiling.profile_data import (
     ProfileData,
     Stretch,
 )
+from torchspore.translations import translate
 
 _EVALUATES = "autograd::engine::evaluate_function: "
 _BYTES = {"float": 4, "double": 8, "c10::Half": 2, "c10::BFloat16": 2, "int": 4, "long int": 8, "long": 8, "bool": 1, "unsigned char": 1}

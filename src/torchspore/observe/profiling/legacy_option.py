@@ -12,10 +12,10 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
-from torchspore.language import translatable, translate
 from torchspore.observe.profiling import counters, files
 from torchspore.observe.profiling.profile_data import ProfileData
 from torchspore.observe.profiling.session import MOST, Busy, ProfilerSession
+from torchspore.translations import translatable, translate
 
 PARENT = "profiling_options"
 FOLDER = "data"

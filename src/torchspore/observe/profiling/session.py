@@ -16,9 +16,9 @@ from torchspore.base.frames import warn
 from torchspore.engine.devices import device, gpu_kinds
 from torchspore.engine.torch_internals.torch_private import TELLS_PYTHON, profile_events
 from torchspore.graph.report import provenance
-from torchspore.language import translate
 from torchspore.observe.profiling import event_reader, instrumentation
 from torchspore.observe.profiling.profile_data import ProfileData
+from torchspore.translations import translate
 
 MOST = 30_000
 """The number of operators after which the profile of an entire program ends automatically."""

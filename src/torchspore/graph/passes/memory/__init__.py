@@ -15,7 +15,7 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.engine.memory import offload as moving
 from torchspore.graph.settings import Settings
-from torchspore.language import translatable, translate
+from torchspore.translations import translatable, translate
 
 _NAME = "memory_optimize_level"
 _peaks: list[tuple[int, int, int, float]] = []

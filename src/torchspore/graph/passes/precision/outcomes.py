@@ -13,7 +13,7 @@ from torchspore.engine.torch_internals.torch_private import is_operator
 from torchspore.graph.fx.modules import transform_inner
 from torchspore.graph.passes.precision.casts import CAST
 from torchspore.graph.settings import Settings
-from torchspore.language import translate
+from torchspore.translations import translate
 
 _DTYPE_NAMES = {torch.float16: "float16", torch.bfloat16: "bfloat16", torch.float32: "float32", torch.float64: "float64"}
 

@@ -14,7 +14,7 @@ from torchspore.errors import LacksKernel
 from torchspore.graph.fx.modules import transform_inner
 from torchspore.graph.passes.precision import policy
 from torchspore.graph.passes.precision.casts import Module, insert_casts
-from torchspore.language import translate
+from torchspore.translations import translate
 
 
 class MissingKernelRule:

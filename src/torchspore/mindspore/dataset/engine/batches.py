@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, short
-from torchspore.language import translate
 from torchspore.mindspore.dataset.core import config, randomness
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_int, check_processes, check_type, checked_columns
 from torchspore.mindspore.dataset.engine.batch_arrays import BatchArrays
@@ -18,6 +17,7 @@ from torchspore.mindspore.dataset.engine.operations import column_positions
 from torchspore.mindspore.dataset.engine.pace import apply_all
 from torchspore.mindspore.dataset.engine.processes import Processes, shared_megabytes
 from torchspore.mindspore.dataset.engine.rows import Row, Run, to_array, writable_copy
+from torchspore.translations import translate
 
 
 class BatchInfo:

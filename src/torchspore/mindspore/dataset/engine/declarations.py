@@ -20,13 +20,13 @@ import numpy as np
 
 from torchspore.base.text import list_choices, message, short
 from torchspore.errors import DataDamaged, DataMissing
-from torchspore.language import translate
 from torchspore.mindspore.dataset.core.constructor_arguments import recorded
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_callable, check_choice, check_int, check_type
 from torchspore.mindspore.dataset.engine.dataset import VisionBaseDataset
 from torchspore.mindspore.dataset.engine.mappable import MappableDataset
 from torchspore.mindspore.dataset.engine.rows import Row
 from torchspore.mindspore.dataset.engine.samplers import Shuffle
+from torchspore.translations import translate
 
 PICTURES = (".jpg", ".jpeg", ".png", ".bmp")
 _SHORTHANDS = {

@@ -7,7 +7,7 @@ from typing import Any
 
 from torchspore.base import user_threads
 from torchspore.base.frames import is_user_file
-from torchspore.language import translate
+from torchspore.translations import translate
 
 
 class PipelineError(RuntimeError):

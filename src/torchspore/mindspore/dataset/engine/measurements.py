@@ -12,7 +12,6 @@ from typing import Any
 
 from torchspore.base.frames import relative_line, user_line
 from torchspore.context import effects
-from torchspore.language import translatable, translate
 from torchspore.mindspore.dataset.engine import descriptions
 from torchspore.mindspore.dataset.engine.dataset import Dataset
 from torchspore.mindspore.dataset.engine.pace import Pace
@@ -20,6 +19,7 @@ from torchspore.mindspore.dataset.engine.processes import Processes
 from torchspore.mindspore.dataset.engine.rows import Run
 from torchspore.mindspore.dataset.engine.waits import Waits
 from torchspore.mindspore.dataset.engine.watchdog import step_of
+from torchspore.translations import translatable, translate
 
 SECTION = translatable("data pipelines")
 _EVERY = 10e-3

@@ -5,13 +5,13 @@ import sys
 from types import FrameType
 
 from torchspore.base.frames import is_torchspore_file, is_user_file
-from torchspore.language import translate
 from torchspore.mindspore import log
 from torchspore.mindspore.dataset.core import config
 from torchspore.mindspore.dataset.engine import descriptions
 from torchspore.mindspore.dataset.engine.dataset import Dataset
 from torchspore.mindspore.dataset.engine.processes import Processes
 from torchspore.mindspore.dataset.engine.workers import Call
+from torchspore.translations import translate
 
 
 def step_of(frame: FrameType | None) -> Dataset | None:

@@ -11,11 +11,11 @@ from torchspore.engine.functional import optimizers
 from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors.tensor import raw, wrap
 from torchspore.errors import NameRefused
-from torchspore.language import translate
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.ops.declaration.limits import check_finite
+from torchspore.translations import translate
 
 _GROUP_KEYS = ("params", "lr", "weight_decay", "grad_centralization", "order_params")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from torchspore.base.frames import is_user_file
 from torchspore.engine.tensors.tensor import TensorBase
-from torchspore.language import translate
+from torchspore.translations import translate
 
 _DEFECTS = (NameError, AssertionError, ImportError)
 """Errors that arguments cannot cause: unknown names, failed assertions, missing modules."""

@@ -13,7 +13,7 @@ import torch
 from torchspore.base.text import list_choices, message, short, with_type
 from torchspore.engine.tensors.dtypes import FROM_TORCH, Type
 from torchspore.engine.tensors.tensor import TensorBase
-from torchspore.language import translate
+from torchspore.translations import translate
 
 
 def check_lengths(

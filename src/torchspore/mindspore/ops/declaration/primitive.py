@@ -17,9 +17,9 @@ from torchspore.engine.random.operator_streams import OperatorStream
 from torchspore.engine.random.seeded_streams import Stream
 from torchspore.engine.tensors import change_counters
 from torchspore.engine.tensors.tensor import frame
-from torchspore.language import translate
 from torchspore.mindspore.ops.declaration import strategy_checks
 from torchspore.mindspore.ops.declaration.primitive_limits import LIMITS, check_relations
+from torchspore.translations import translate
 
 
 class Primitive:

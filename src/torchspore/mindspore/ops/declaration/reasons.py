@@ -8,8 +8,8 @@ from typing import Any
 from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.engine.tensors.tensor import TensorBase, tensors
 from torchspore.errors import OutOfMemory
-from torchspore.language import translatable, translate
 from torchspore.mindspore.ops.declaration.torch_messages import FLOAT, KINDS, PATTERNS, another_dtype, join, shape_of
+from torchspore.translations import translatable, translate
 
 Reason = tuple[type[Exception], str, str | None]
 """The error class, the sentence after the call, and a hint or None."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from torchspore.engine.tensors.tensor import tensors
-from torchspore.language import translatable, translate
+from torchspore.translations import translatable, translate
 
 KINDS = {
     "Half": "Float16", "Float": "Float32", "Double": "Float64", "BFloat16": "BFloat16", "Byte": "UInt8", "Char": "Int8", "Short": "Int16",

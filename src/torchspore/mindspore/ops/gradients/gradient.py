@@ -15,7 +15,7 @@ from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors import torch_interop, tree
 from torchspore.engine.tensors.number import Number
 from torchspore.engine.tensors.tensor import Composite, TensorBase, tensors
-from torchspore.graph import breaks, dispatch, forward_cache
+from torchspore.graph import dispatch, forward_cache, graph_breaks
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.observe.debug import recorded_steps
@@ -145,7 +145,7 @@ def _build_transform(
         if not all(isinstance(argument, Tensor) for argument in args):
             args = scalar_gradients.lift(args, positions)
         tensor_positions = _of_tensors(positions, args)
-        call = breaks.part(fn) if thread_state.breaking else fn
+        call = graph_breaks.part(fn) if thread_state.breaking else fn
         result, flat, by_weight = forward_cache.gradients(fn, call, args, kwargs, tensor_positions, parameters, sens, has_aux)
         by_position = [_arranged(args[position], gradient) for position, gradient in zip(tensor_positions, flat)]
         gradients = _joined(by_position, by_weight, grad_position, weights, alone)
@@ -257,7 +257,7 @@ class GradOperation:
             candidates = range(len(args)) if self.get_all else [] if self.get_by_list else [0][:len(args)]
             args = scalar_gradients.lift(args, candidates)
             positions = _of_tensors(candidates, args)
-            _, flat, by_weight = forward_cache.gradients(fn, breaks.part(fn), args, kwargs, positions, parameters, sens)
+            _, flat, by_weight = forward_cache.gradients(fn, graph_breaks.part(fn), args, kwargs, positions, parameters, sens)
             by_position = [_arranged(args[position], gradient) for position, gradient in zip(positions, flat)]
             return self._result(by_position, by_weight, isinstance(weights, Parameter))
 

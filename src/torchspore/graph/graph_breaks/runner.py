@@ -14,11 +14,11 @@ from torchspore.base.frames import is_user_file
 from torchspore.context import effects
 from torchspore.engine.execution import thread_state
 from torchspore.engine.tensors.tensor import TensorBase
-from torchspore.graph.breaks.plan import Plan
-from torchspore.graph.breaks.splitter import HELPER, Piece, Splitter
 from torchspore.graph.capture.capture import current, unbound_name
 from torchspore.graph.control_flow import source, syntax
 from torchspore.graph.control_flow.mutable_state import UNBOUND
+from torchspore.graph.graph_breaks.plan import Plan
+from torchspore.graph.graph_breaks.splitter import HELPER, Piece, Splitter
 from torchspore.graph.refusal import Refusal
 from torchspore.graph.specialization import lookup
 from torchspore.graph.specialization.compiled_graph import Graph

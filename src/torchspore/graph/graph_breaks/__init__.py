@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchspore.engine.execution import thread_state
-from torchspore.graph.breaks.runner import of
+from torchspore.graph.graph_breaks.runner import of
 
 DEEPEST = 16
 """The number of calls with graph breaks that may be nested; deeper calls run as PyNative, because each is tried as a graph first."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 import ast
 from types import CodeType
 
-from torchspore.graph.breaks.shared_locals import mentions, shared
 from torchspore.graph.control_flow import syntax
 from torchspore.graph.control_flow.source import Definition
+from torchspore.graph.graph_breaks.shared_locals import mentions, shared
 
 Position = tuple[int, int]
 """Line and column of a statement, which tell it from the others of its function."""

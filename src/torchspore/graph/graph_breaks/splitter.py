@@ -6,9 +6,9 @@ import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from torchspore.graph.breaks.plan import Plan, Position, position_of
 from torchspore.graph.control_flow import syntax
 from torchspore.graph.control_flow.syntax import later, located, name
+from torchspore.graph.graph_breaks.plan import Plan, Position, position_of
 
 HELPER = "_cf_parts"
 OUTCOME = "_cf_outcome"

@@ -92,7 +92,7 @@ def _read(value: str, *encodings: str) -> Mapping[str, str]:
     else:
         unable = next((encoding for encoding in encodings if not _can_encode(encoding)), None)
         if unable is None:
-            from torchspore.language import catalogue
+            from torchspore.translations import catalogue
 
             return catalogue.read(language)
         problem = f"the output's encoding {unable} has no Chinese characters. Messages are in English.\n\nhint: set PYTHONIOENCODING=utf-8."
