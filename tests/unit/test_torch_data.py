@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import mindspore as ms
@@ -39,16 +39,25 @@ def test_rows_are_torch_tensors_that_share_no_memory_with_the_source() -> None:
         torchspore.as_iterable([1])
 
 
+PIPELINES: dict[str, Callable[[], Any]] = {
+    "source": lambda: numbers(),
+    "source in order": lambda: numbers(True),
+    "shuffle": lambda: numbers().shuffle(7),
+    "map and batch": lambda: numbers(True).map(lambda x: x, ["x"]).batch(4),
+    "batches of one length": lambda: numbers(True).batch(4, drop_remainder=True),
+    "filter": lambda: numbers(True).filter(lambda x: True).map(lambda x: x, ["x"]),
+    "repeat": lambda: numbers(True).repeat(2),
+    "batches of batches": lambda: numbers().take(21).batch(3).map(lambda x: x, ["x"]).batch(2),
+    "rename": lambda: numbers(True).rename("x", "y"),
+    "per_batch_map": lambda: numbers(True).batch(4, per_batch_map=lambda x, info: (x,)),
+    "take": lambda: numbers(True).take(9),
+}
+
+
 @pytest.mark.parametrize("workers", [0, 1, 3])
-@pytest.mark.parametrize("pipeline", [
-    lambda: numbers(), lambda: numbers(True), lambda: numbers().shuffle(7), lambda: numbers(True).map(lambda x: x, ["x"]).batch(4),
-    lambda: numbers(True).batch(4, drop_remainder=True), lambda: numbers(True).filter(lambda x: True).map(lambda x: x, ["x"]),
-    lambda: numbers(True).repeat(2), lambda: numbers().take(21).batch(3).map(lambda x: x, ["x"]).batch(2),
-    lambda: numbers(True).rename("x", "y"),
-    lambda: numbers(True).batch(4, per_batch_map=lambda x, info: (x,)), lambda: numbers(True).take(9),
-], ids=str)
-def test_each_row_is_read_once_in_each_epoch(pipeline: Any, workers: int) -> None:
-    data = pipeline()
+@pytest.mark.parametrize("pipeline", PIPELINES)
+def test_each_row_is_read_once_in_each_epoch(pipeline: str, workers: int) -> None:
+    data = PIPELINES[pipeline]()
     loader = DataLoader(torchspore.as_iterable(data), batch_size=None, num_workers=workers)
     expected = sum(int(row[0].size) for row in data.create_tuple_iterator(num_epochs=1, output_numpy=True))
     for _ in range(2):
