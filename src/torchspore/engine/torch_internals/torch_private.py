@@ -30,6 +30,7 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_map
 from torchspore.base.garbage_collection import garbage_collection_paused
 from torchspore.engine.native import cpp_compiler
 from torchspore.engine.torch_internals import static_trace
+from torchspore.engine.torch_internals.interpreter import Interpreter
 
 fused_sgd, fused_adam, fused_adamw = torch._fused_sgd_, torch._fused_adam_, torch._fused_adamw_
 add_all, multiply_all, zero_all = torch._foreach_add, torch._foreach_mul, torch._foreach_zero_
@@ -323,7 +324,7 @@ def _inductor(module: torch.fx.GraphModule, inputs: list[Any], options: dict[str
                 torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=t.device) if isinstance(t, torch.Tensor) else t
                 for t in inputs
             ]
-            plain = make_fx(torch.fx.Interpreter(module).run, decomposition_table=select_decomp_table())(*fakes)
+            plain = make_fx(Interpreter(module).run, decomposition_table=select_decomp_table())(*fakes)
         try:
             with V.set_fake_mode(mode), tracing(TracingContext(mode)):
                 code: Any = compile_fx.compile_fx_inner(plain, fakes, is_inference=True, cpp_wrapper=is_single_kernel)

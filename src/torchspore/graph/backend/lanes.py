@@ -14,6 +14,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.base import event_log
+from torchspore.engine.torch_internals.interpreter import Interpreter
 from torchspore.engine.torch_internals.no_grad import NoGrad
 from torchspore.graph.backend import autotune_cache, eager_codegen, inference, measurement
 from torchspore.graph.backend.eager_codegen import Code
@@ -354,7 +355,7 @@ def _seconds(module: torch.fx.GraphModule, inputs: measurement.Inputs, threads: 
     return clock.seconds
 
 
-class _Clock(torch.fx.Interpreter):
+class _Clock(Interpreter):
     """Runs a graph node by node and keeps what each took."""
 
     def __init__(self, module: torch.fx.GraphModule) -> None:

@@ -9,6 +9,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.engine.torch_internals import node_metadata
+from torchspore.engine.torch_internals.interpreter import Interpreter
 from torchspore.engine.torch_internals.torch_private import without_modes
 from torchspore.graph.control_flow.branch_join import NOTHING, Source
 from torchspore.graph.control_flow.subgraph import Outcome
@@ -28,7 +29,7 @@ class SubGraph(torch.fx.GraphModule):
 
     def forward(self, *inputs: Any) -> Any:
         """Runs it, node by node."""
-        return torch.fx.Interpreter(self).run(*inputs)
+        return Interpreter(self).run(*inputs)
 
 
 _aten = torch.ops.aten

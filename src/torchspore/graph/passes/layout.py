@@ -9,6 +9,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.engine.functional import recurrent
+from torchspore.engine.torch_internals.interpreter import Interpreter
 from torchspore.engine.torch_internals.torch_private import FakeTensorMode, is_operator
 
 _aten = torch.ops.aten
@@ -99,7 +100,7 @@ def _match_parameter(module: torch.fx.GraphModule, before: Node, parameter: Node
     return back
 
 
-class _StrideRecorder(torch.fx.Interpreter):
+class _StrideRecorder(Interpreter):
     """Runs the graph and records the shape and strides of each result, without its memory."""
 
     def __init__(self, module: torch.fx.GraphModule) -> None:

@@ -10,6 +10,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.base import event_log
+from torchspore.engine.torch_internals.interpreter import Interpreter
 from torchspore.engine.torch_internals.torch_private import without_modes
 
 LEAST, MOST, LONGEST = 3, 20, 1.0
@@ -43,7 +44,7 @@ def seconds(module: torch.fx.GraphModule, inputs: Callable[[], list[torch.Tensor
         return {}
 
 
-class _Timed(torch.fx.Interpreter):
+class _Timed(Interpreter):
     """Runs a graph node by node and keeps the least time of each call."""
 
     def __init__(self, module: torch.fx.GraphModule) -> None:
