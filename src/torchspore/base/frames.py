@@ -12,8 +12,10 @@ from types import FrameType
 
 _PACKAGE = str(Path(__file__).resolve().parents[1]) + "/"
 _LIBRARY = sysconfig.get_paths()["stdlib"] + "/"
-_FOREIGN = tuple(f"/site-packages/{name}/" for name in ("torch", "torch_npu", "torchgen", "functorch", "sympy", "mpmath", "numpy", "tqdm"))
-"""Packages that torch calls, tqdm among them: torch.fx draws its progress bars."""
+_FOREIGN = tuple(
+    f"/site-packages/{name}/" for name in ("torch", "torch_npu", "torchgen", "functorch", "sympy", "mpmath", "numpy", "tqdm")
+)
+"""torch and packages that it calls; torch.fx creates progress bars of tqdm."""
 
 _is_user_file_cache: dict[str, bool] = {}
 
