@@ -209,7 +209,8 @@ def test_words_of_the_program_belong_to_it() -> None:
     (["msrun", "--worker_num", "3", "--local_worker_num", "2", "-c", "1"],
      "torchspore msrun --worker_num 3 --local_worker_num 2: expected the same number of processes on each machine.\n\n"
      "hint: write --local_worker_num 3 for one machine."),
-    (["msrun", "--worker_num=2", "--local_worker_num=2", "--node_rank=1", "-c", "1"], "torchspore msrun --node_rank 1: expected an int from -1 to 0."),
+    (["msrun", "--worker_num=2", "--local_worker_num=2", "--node_rank=1", "-c", "1"],
+     "torchspore msrun --node_rank 1: expected an int from -1 to 0."),
     (["msrun", "--worker_num=2", "--local_worker_num=2", "--bind_core=9999", "-c", "1"],
      "torchspore msrun --bind_core 9999: expected True, False or cores of this machine such as 0-3;4-7."),
 ])
