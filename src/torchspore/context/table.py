@@ -18,7 +18,7 @@ Row = tuple[str, str, str, str]
 HEADS = (translatable("option"), translatable("value"), translatable("from"), translatable("outcome"))
 _SOURCES = (translatable("forced environment"), translatable("code"), translatable("environment"), translatable("file"),
             translatable("default"))
-"""What `Store.source` returns."""
+"""The results of `Store.source`."""
 
 
 def rows() -> list[Row]:

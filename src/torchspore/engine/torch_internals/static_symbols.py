@@ -150,7 +150,7 @@ _COMPILERS = {
     "torch._compile": _Substitute(_COMPILER, disable=_disable),
     "torch._subclasses.fake_tensor": _Substitute(_COMPILER, config=_Substitute(f"{_COMPILER}.config", _custom_ops_profile=None)),
 }
-"""What functions of these modules receive as `torch._dynamo`."""
+"""The object that functions of each module receive as `torch._dynamo`."""
 
 
 # ---- the blocks

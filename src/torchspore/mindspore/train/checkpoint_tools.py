@@ -192,7 +192,7 @@ def _counterparts(shapes: dict[str, tuple[int, ...]], originals: dict[str, tuple
 
 
 def check_output(name: str, is_torch: bool) -> None:
-    """Raises ValueError if `name` is no file of torch, or of MindSpore, or its folder does not exist."""
+    """Raises ValueError if `name` is not a file of torch or MindSpore, or its folder does not exist."""
     folder = Path(name).expanduser().absolute().parent
     if not folder.is_dir():
         raise ValueError(message(name, f"a folder that exists: {folder}"))

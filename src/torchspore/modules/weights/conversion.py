@@ -36,7 +36,7 @@ class Request(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What a conversion did: names without a counterpart, notes, and the comparison of both models, if they ran."""
+    """The result of a conversion: names without a counterpart, notes, and the comparison of both models, if they ran."""
 
     omitted: list[str]
     notes: list[str]

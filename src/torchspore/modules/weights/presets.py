@@ -50,63 +50,62 @@ class Choices(NamedTuple):
     heads: tuple[int, int] | None = None
 
 
-def _one(mindspore: str, torch: str, is_in_out: bool = False) -> Layers:
+def _pair(mindspore: str, torch: str, is_in_out: bool = False) -> Layers:
     return Layers((mindspore,), (torch,), is_in_out)
 
 
 def _attention(block: str, names: Iterable[str], torch: str) -> tuple[Layers, ...]:
     """Return the layers of the attention of mindformers' Transformer: dense1 to dense3 are (out, in), projection is (in, out)."""
-    theirs = [f"{torch}{name}" for name in names]
-    own = (*(_one(f"{block}.dense{number + 1}", theirs[number]) for number in range(3)), _one(f"{block}.projection", theirs[3], True))
-    return own
+    *inputs, output = [f"{torch}{name}" for name in names]
+    return (*(_pair(f"{block}.dense{number}", layer) for number, layer in enumerate(inputs, 1)), _pair(f"{block}.projection", output, True))
 
 
 _GPT2 = Family("GPT-2", "backbone.", (
     Layers(tuple(f"blocks.#.attention.dense{number}" for number in (1, 2, 3)), ("h.#.attn.c_attn",)),
-    _one("blocks.#.attention.projection", "h.#.attn.c_proj", True),
-    _one("blocks.#.output.mapping", "h.#.mlp.c_fc", True), _one("blocks.#.output.projection", "h.#.mlp.c_proj", True),
-    _one("blocks.#.layernorm1", "h.#.ln_1"), _one("blocks.#.layernorm2", "h.#.ln_2"), _one("layernorm", "ln_f"),
-    _one("embedding.word_embedding", "wte"), _one("embedding.position_embedding", "wpe"),
+    _pair("blocks.#.attention.projection", "h.#.attn.c_proj", True),
+    _pair("blocks.#.output.mapping", "h.#.mlp.c_fc", True), _pair("blocks.#.output.projection", "h.#.mlp.c_proj", True),
+    _pair("blocks.#.layernorm1", "h.#.ln_1"), _pair("blocks.#.layernorm2", "h.#.ln_2"), _pair("layernorm", "ln_f"),
+    _pair("embedding.word_embedding", "wte"), _pair("embedding.position_embedding", "wpe"),
 ))
 _BERT_BLOCK, _BERT_LAYER = "bert_encoder.encoder.blocks.#", "encoder.layer.#"
 _BERT = Family("BERT", "bert.", (
     *_attention(f"{_BERT_BLOCK}.attention", ("self.query", "self.key", "self.value", "output.dense"), f"{_BERT_LAYER}.attention."),
-    _one(f"{_BERT_BLOCK}.layernorm2", f"{_BERT_LAYER}.attention.output.LayerNorm"),
-    _one(f"{_BERT_BLOCK}.layernorm1", f"{_BERT_LAYER}.output.LayerNorm"),
-    _one(f"{_BERT_BLOCK}.output.mapping", f"{_BERT_LAYER}.intermediate.dense", True),
-    _one(f"{_BERT_BLOCK}.output.projection", f"{_BERT_LAYER}.output.dense", True),
-    _one("word_embedding", "embeddings.word_embeddings"),
-    _one("embedding_postprocessor.full_position_embedding", "embeddings.position_embeddings"),
-    _one("embedding_postprocessor.token_type_embedding", "embeddings.token_type_embeddings"),
-    _one("embedding_postprocessor.layernorm", "embeddings.LayerNorm"), _one("dense", "pooler.dense"),
-    _one("mlmloss.dense", "/cls.predictions.transform.dense"), _one("mlmloss.layernorm", "/cls.predictions.transform.LayerNorm"),
-    _one("mlmloss.vocab_dense", "/cls.predictions.decoder"),
+    _pair(f"{_BERT_BLOCK}.layernorm2", f"{_BERT_LAYER}.attention.output.LayerNorm"),
+    _pair(f"{_BERT_BLOCK}.layernorm1", f"{_BERT_LAYER}.output.LayerNorm"),
+    _pair(f"{_BERT_BLOCK}.output.mapping", f"{_BERT_LAYER}.intermediate.dense", True),
+    _pair(f"{_BERT_BLOCK}.output.projection", f"{_BERT_LAYER}.output.dense", True),
+    _pair("word_embedding", "embeddings.word_embeddings"),
+    _pair("embedding_postprocessor.full_position_embedding", "embeddings.position_embeddings"),
+    _pair("embedding_postprocessor.token_type_embedding", "embeddings.token_type_embeddings"),
+    _pair("embedding_postprocessor.layernorm", "embeddings.LayerNorm"), _pair("dense", "pooler.dense"),
+    _pair("mlmloss.dense", "/cls.predictions.transform.dense"), _pair("mlmloss.layernorm", "/cls.predictions.transform.LayerNorm"),
+    _pair("mlmloss.vocab_dense", "/cls.predictions.decoder"),
 ))
 _T5_NAMES = ("q", "k", "v", "o")
 _T5 = Family("T5", "t5_model.", (
     *_attention("tfm_encoder.blocks.#.attention", _T5_NAMES, "encoder.block.#.layer.0.SelfAttention."),
     *_attention("tfm_decoder.blocks.#.attention", _T5_NAMES, "decoder.block.#.layer.0.SelfAttention."),
     *_attention("tfm_decoder.blocks.#.cross_attention", _T5_NAMES, "decoder.block.#.layer.1.EncDecAttention."),
-    _one("tfm_encoder.blocks.#.layernorm1", "encoder.block.#.layer.0.layer_norm"),
-    _one("tfm_encoder.blocks.#.layernorm2", "encoder.block.#.layer.1.layer_norm"),
-    _one("tfm_decoder.blocks.#.layernorm1", "decoder.block.#.layer.0.layer_norm"),
-    _one("tfm_decoder.blocks.#.cross_attention_layernorm", "decoder.block.#.layer.1.layer_norm"),
-    _one("tfm_decoder.blocks.#.layernorm2", "decoder.block.#.layer.2.layer_norm"),
-    *(_one(f"tfm_{part}.blocks.#.output.{ours}", f"{part}.block.#.layer.{number}.DenseReluDense.{theirs}", True)
+    _pair("tfm_encoder.blocks.#.layernorm1", "encoder.block.#.layer.0.layer_norm"),
+    _pair("tfm_encoder.blocks.#.layernorm2", "encoder.block.#.layer.1.layer_norm"),
+    _pair("tfm_decoder.blocks.#.layernorm1", "decoder.block.#.layer.0.layer_norm"),
+    _pair("tfm_decoder.blocks.#.cross_attention_layernorm", "decoder.block.#.layer.1.layer_norm"),
+    _pair("tfm_decoder.blocks.#.layernorm2", "decoder.block.#.layer.2.layer_norm"),
+    *(_pair(f"tfm_{part}.blocks.#.output.{ours}", f"{part}.block.#.layer.{number}.DenseReluDense.{theirs}", True)
       for part, number in (("encoder", 1), ("decoder", 2)) for ours, theirs in (("mapping", "wi"), ("projection", "wo"))),
-    *(_one(f"tfm_{part}.blocks.#.attention.bias_generator", f"{part}.block.#.layer.0.SelfAttention.relative_attention_bias")
+    *(_pair(f"tfm_{part}.blocks.#.attention.bias_generator", f"{part}.block.#.layer.0.SelfAttention.relative_attention_bias")
       for part in ("encoder", "decoder")),
-    _one("encoder_layernorm", "encoder.final_layer_norm"), _one("decoder_layernorm", "decoder.final_layer_norm"),
-    _one("tfm_embedding_lookup", "shared"),
+    _pair("encoder_layernorm", "encoder.final_layer_norm"), _pair("decoder_layernorm", "decoder.final_layer_norm"),
+    _pair("tfm_embedding_lookup", "shared"),
 ))
 _LLAMA = Family("Llama", "model.", (
-    _one("tok_embeddings", "embed_tokens"),
-    *(_one(f"layers.#.attention.w{name}", f"layers.#.self_attn.{name}_proj") for name in "qkvo"),
+    _pair("tok_embeddings", "embed_tokens"),
+    *(_pair(f"layers.#.attention.w{name}", f"layers.#.self_attn.{name}_proj") for name in "qkvo"),
     Layers(("layers.#.attention.w_qkv",), tuple(f"layers.#.self_attn.{name}_proj" for name in "qkv"), joins="heads"),
-    *(_one(f"layers.#.feed_forward.w{number}", f"layers.#.mlp.{name}_proj") for number, name in ((1, "gate"), (2, "down"), (3, "up"))),
+    *(_pair(f"layers.#.feed_forward.w{number}", f"layers.#.mlp.{name}_proj") for number, name in ((1, "gate"), (2, "down"), (3, "up"))),
     Layers(("layers.#.feed_forward.w_gate_hidden",), ("layers.#.mlp.gate_proj", "layers.#.mlp.up_proj"), joins="rows"),
-    _one("layers.#.attention_norm", "layers.#.input_layernorm"), _one("layers.#.ffn_norm", "layers.#.post_attention_layernorm"),
-    _one("norm_out", "norm"), Layers(("/lm_head",), ("/lm_head",)),
+    _pair("layers.#.attention_norm", "layers.#.input_layernorm"), _pair("layers.#.ffn_norm", "layers.#.post_attention_layernorm"),
+    _pair("norm_out", "norm"), Layers(("/lm_head",), ("/lm_head",)),
 ))
 FAMILIES = (_GPT2, _BERT, _T5, _LLAMA)
 

@@ -62,7 +62,7 @@ class Branch:
 
 Node: TypeAlias = "Branch | Slot"
 Pool = dict[str, Node]
-"""What is not paired yet in a sub-structure, by the path in it."""
+"""The unpaired contents of a sub-structure, by their paths in it."""
 
 
 class Matched(NamedTuple):

@@ -39,9 +39,9 @@ def count_dtypes(module: torch.fx.GraphModule) -> Counter[str]:
 
 def report_casts(settings: Settings, before: Counter[str], after: Counter[str]) -> None:
     """Report the operators and casts of a graph under a policy."""
-    one = translate("{count} operators in {dtype}")
+    count_text = translate("{count} operators in {dtype}")
     kinds = [kind for kind in ("float16", "bfloat16", "float32", "float64") if after[kind]]
-    counts = translate(", ").join(one.format(count=after[kind], dtype=kind) for kind in kinds)
+    counts = translate(", ").join(count_text.format(count=after[kind], dtype=kind) for kind in kinds)
     text = translate("{policy}: {counts}, {casts} casts put in")
     text = text.format(policy=settings.precision, counts=counts, casts=after["cast"] - before["cast"])
     effects.note("precision", f"{user_line()}: {text}")

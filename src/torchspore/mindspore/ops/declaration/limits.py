@@ -158,8 +158,8 @@ def sequence(kinds: type | tuple[type, ...], part: type | None = None, count: in
     """A sequence of one of these kinds, with `count` parts of the type `part`."""
     def check(name: str, key: str, value: Any) -> None:
         wrote = f"{name}({key}={short(value)})"
-        one = translate("a {kind}")
-        named = translate(" or ").join(one.format(kind=kind.__name__) for kind in (kinds if isinstance(kinds, tuple) else (kinds,)))
+        kind_text = translate("a {kind}")
+        named = translate(" or ").join(kind_text.format(kind=kind.__name__) for kind in (kinds if isinstance(kinds, tuple) else (kinds,)))
         if not isinstance(value, kinds):
             raise TypeError(message(wrote, with_type(named, value)))
         if count is not None and len(value) != count:

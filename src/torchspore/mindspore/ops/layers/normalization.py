@@ -78,11 +78,16 @@ def _layer_norm(input_x: T, gamma: T, beta: T, begin_norm_axis: int = 1, begin_p
     return F.layer_norm(input_x, [input_x.shape[a] for a in axes], eps=epsilon) * gamma + beta, mean, variance
 
 
+def check_groups(num_groups: int) -> None:
+    """Raises ValueError for a number of groups below 1."""
+    if num_groups < 1:
+        raise ValueError(f"num_groups={num_groups!r}: expected an int from 1 on.")
+
+
 @op()
 def group_norm(input: T, num_groups: int, weight: T | None = None, bias: T | None = None, eps: float = 1e-5) -> T:
     """Normalize over the channels (axis 1) of each group and all later axes."""
-    if num_groups < 1:
-        raise ValueError(f"num_groups={num_groups!r}: expected an int from 1 on.")
+    check_groups(num_groups)
     return F.group_norm(input, num_groups, *wide_enough(input, weight, bias), eps)
 
 

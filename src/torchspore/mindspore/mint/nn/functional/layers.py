@@ -13,7 +13,7 @@ from torchspore.mindspore.mint.shared import T, sizes, write_back
 from torchspore.mindspore.ops.declaration.declare import bridged, part_of
 from torchspore.mindspore.ops.declaration.indices import as_index
 from torchspore.mindspore.ops.images.rearrange import fold_columns
-from torchspore.mindspore.ops.layers.normalization import match_dtype
+from torchspore.mindspore.ops.layers.normalization import check_groups, match_dtype
 
 
 @bridged
@@ -155,8 +155,7 @@ def layer_norm(input: T, normalized_shape: Any, weight: T | None = None, bias: T
 @bridged
 def group_norm(input: T, num_groups: int, weight: T | None = None, bias: T | None = None, eps: float = 1e-5) -> T:
     """(x - mean) / deviation for each of `num_groups` groups of channels; times weight, plus bias."""
-    if num_groups < 1:
-        raise ValueError(f"num_groups={num_groups!r}: expected an int from 1 on.")
+    check_groups(num_groups)
     return F.group_norm(input, num_groups, weight, bias, eps)
 
 
