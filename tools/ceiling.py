@@ -27,10 +27,10 @@ HEAD = """<!-- Written by tools/ceiling.py PROGRAMS_JSON --wheels DIR --write. -
 
 # Public programs that find every name
 
-A program counts where `import mindspore` answers every name that it uses. A program that uses a name which no release of MindSpore ever
-had (slips, and lines left over from other frameworks) can't be answered by MindSpore; without those programs the share is the *ceiling*.
-Slips that mean one thing alone (`nn.Sequential`, `nn.Relu`: the table in `src/torchspore/names/slips.py`) are taken for what they mean,
-and told at their line; the last column counts the programs that find every name only so. Releases whose files were read: {versions}.
+A program counts if `import mindspore` offers every name that it uses. Some programs use a name that no release of MindSpore ever had (a
+misspelling, or a name of another framework); the *ceiling* is the share without those programs. Misspelled names with one possible meaning
+(`nn.Sequential`, `nn.Relu`: the table in `src/torchspore/public_names/slips.py`) are interpreted as intended and reported at their line;
+the last column counts the programs that find every name only because of this table. Releases whose files were read: {versions}.
 
 | programs | all | find every name | share | never could | ceiling | of those found, by a slip |
 |---|---:|---:|---:|---:|---:|---:|
@@ -111,7 +111,7 @@ def _ask(folder: Path, names: list[str]) -> dict[str, object]:
 
 
 def _page(corpora: dict[str, list[list[str]]], here: dict[str, bool], absent: collections.Counter[str], known: dict[str, object]) -> str:
-    from torchspore.names.slips import SLIPS
+    from torchspore.public_names.slips import SLIPS
 
     rows = []
     for corpus, programs in corpora.items():

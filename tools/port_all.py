@@ -28,12 +28,12 @@ SECONDS = 300
 
 def port_one(path: str) -> dict[str, Any]:
     """Port and verify the Cells of a program, or of `FILE.py:function`; return what a row of the table says."""
-    from torchspore.port import whole
+    from torchspore.port import complete_port
 
     path, _, function = path.partition(":")
-    outcome = whole.port_file(path) if not function else _port_function(path, function)
+    outcome = complete_port.port_file(path) if not function else _port_function(path, function)
     if not outcome.ported.classes and not function:          # a program without Cells: its training
-        outcome = whole.port_file(path, with_script=True)
+        outcome = complete_port.port_file(path, with_script=True)
     ported = outcome.ported
     row: dict[str, Any] = {
         "program": function or Path(path).stem, "classes": ported.classes, "files": len(ported.files),
@@ -50,12 +50,12 @@ def _port_function(path: str, function: str) -> Any:
     """Port a function of MindCV and the Cells that it needs, with the smallest pictures that they take."""
     from packages.with_mindcv import _sizes
 
-    from torchspore.port import whole
-    from torchspore.port.source import PortError
+    from torchspore.port import complete_port
+    from torchspore.port.analysis.source import PortError
 
     for size in _sizes(function):
         try:
-            return whole.port_file(path, [function], "num_classes=10", [f"2,3,{size},{size}"])
+            return complete_port.port_file(path, [function], "num_classes=10", [f"2,3,{size},{size}"])
         except PortError:
             if size != _sizes(function)[0]:
                 raise

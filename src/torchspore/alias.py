@@ -16,8 +16,8 @@ from torchspore import import_effects
 from torchspore.base.garbage_collection import garbage_collection_paused
 from torchspore.base.text import with_hint
 from torchspore.errors import ModuleNotOffered
-from torchspore.names import homes, lookup, mindspore_version, missing, placeholders, text_for
-from torchspore.names.lookup import FRONT_END, ROOT
+from torchspore.public_names import homes, lookup, mindspore_version, missing, placeholders, text_for
+from torchspore.public_names.lookup import FRONT_END, ROOT
 from torchspore.translations import start, translate
 
 SHIM = Path(__file__).resolve().parent / "shim"
@@ -50,7 +50,7 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def find_distributions(self, context: Any = None) -> Iterable[Any]:
         """Return the distribution `mindspore` for `importlib.metadata`, where `context` asks for it or for all distributions."""
-        from torchspore.names.distribution import distributions
+        from torchspore.public_names.distribution import distributions
 
         return distributions(getattr(context, "name", None))
 

@@ -11,6 +11,6 @@ torchspore.install()
 
 def pytest_report_header() -> str:
     """Return the line of pytest's header that reports torchspore."""
-    from torchspore.names import mindspore_version
+    from torchspore.public_names import mindspore_version
 
     return f"mindspore: torchspore {torchspore.__version__} (behaves like MindSpore {mindspore_version()})"

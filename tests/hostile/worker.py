@@ -34,7 +34,7 @@ from mindspore import Tensor, nn  # noqa: E402
 from mindspore.dataset import Dataset, transforms, vision  # noqa: E402
 
 from torchspore.errors import TorchsporeError  # noqa: E402
-from torchspore.names import listing  # noqa: E402
+from torchspore.public_names import listing  # noqa: E402
 
 MEMORY = 6 << 30
 SECONDS = 20

@@ -14,7 +14,7 @@ from support.processes import Run
 from torchspore.cli import check
 from torchspore.cli.program_analysis import calls
 from torchspore.cli.program_analysis.uses import Use, uses
-from torchspore.names import listing, numpy_removals, older_calls
+from torchspore.public_names import listing, numpy_removals, older_calls
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import torchspore
-from torchspore.names import homes, listing, lookup, mindspore_version
+from torchspore.public_names import homes, listing, lookup, mindspore_version
 
 
 @pytest.fixture

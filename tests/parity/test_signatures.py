@@ -9,7 +9,7 @@ import importlib
 import pytest
 from parity import signatures
 
-from torchspore.names import listing
+from torchspore.public_names import listing
 
 # name -> why its parameters differ
 DIFFERENT = {

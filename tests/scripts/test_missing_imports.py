@@ -10,7 +10,7 @@ import pytest
 from support.processes import Run
 
 from torchspore.errors import NotOffered
-from torchspore.names.placeholders import MissingName
+from torchspore.public_names.placeholders import MissingName
 
 RunFixture = Callable[..., Run]
 

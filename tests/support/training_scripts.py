@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from torchspore.port import whole
+from torchspore.port import complete_port
 
 HEAD = """import numpy as np
 import mindspore as ms
@@ -41,14 +41,14 @@ model.train(2, dataset, callbacks={callbacks})
 """
 
 
-def ported(tmp_path: Path, text: str) -> whole.Outcome:
+def ported(tmp_path: Path, text: str) -> complete_port.Outcome:
     """Return the port of a script."""
     path = tmp_path / "train.py"
     path.write_text(HEAD + text, encoding="utf-8")
-    return whole.port_file(str(path), with_script=True)
+    return complete_port.port_file(str(path), with_script=True)
 
 
-def assert_verified(outcome: whole.Outcome) -> None:
+def assert_verified(outcome: complete_port.Outcome) -> None:
     assert not outcome.ported.problems and not outcome.ported.by_hand, (outcome.ported.problems, outcome.ported.by_hand)
     verdict, = outcome.verdicts
     assert verdict.is_equal and verdict.steps == 3, verdict

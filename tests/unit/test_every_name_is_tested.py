@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from torchspore.names import listing
+from torchspore.public_names import listing
 
 TESTS = Path(__file__).resolve().parent.parent
 USING = ("null", "parity", "unit", "scripts", "workers", "gpu")

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import torchspore
-from torchspore.names import lookup
-from torchspore.names.listing import mindspore, offered
+from torchspore.public_names import lookup
+from torchspore.public_names.listing import mindspore, offered
 
 ROOT = Path(__file__).resolve().parents[2]
 REACHED = ROOT / "tests/parity/records/reached.json"

@@ -101,7 +101,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def record(arguments: argparse.Namespace) -> int:
     """Write the record: {"cases": {name: count}, "programs": {name: count}}."""
     import torchspore
-    from torchspore.names import listing
+    from torchspore.public_names import listing
 
     torchspore.install()
     counts = json.loads(RECORD.read_text()) if RECORD.exists() else {"cases": {}, "programs": {}}

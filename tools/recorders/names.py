@@ -1,6 +1,6 @@
 """Records the public names of real MindSpore, for `torchspore check` and for errors about missing names: mindspore_2_10.txt.
 
-    tools/record.py names --python .oracle/bin/python        writes src/torchspore/names/mindspore_2_10.txt
+    tools/record.py names --python .oracle/bin/python        writes src/torchspore/public_names/mindspore_2_10.txt
 
 A line is a module, its attributes without a leading underscore that MindSpore defines, and its submodules. Modules that it imports, such
 as os and NumPy, are left out.

@@ -2,7 +2,7 @@
 
     tools/record.py private_names --python .oracle/bin/python
 
-writes src/torchspore/names/mindspore_2_10_{private,classes,imports}.txt. A line of the first is a module and its names that MindSpore
+writes src/torchspore/public_names/mindspore_2_10_{private,classes,imports}.txt. A line of the first is a module and its names that MindSpore
 defines: private ones, or those of a private module. A line of the second is a class, its base in BASES, and the attributes that it adds,
 those that its methods assign to `self` included; operators are left out. A line of the third is a module and the modules that it has
 imported, with their names in it (`np=numpy`): programs import them from there.

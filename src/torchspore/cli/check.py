@@ -192,7 +192,7 @@ def problems(tree: ast.Module) -> Iterator[tuple[Use, str]]:
 
 def name_problem(use: Use) -> str | None:
     """Return the one-line message for a name that is missing here; None if it is offered."""
-    from torchspore.names.lookup import is_offered, text_for
+    from torchspore.public_names.lookup import is_offered, text_for
 
     if is_offered(use.name):
         return None

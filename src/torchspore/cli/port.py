@@ -18,7 +18,7 @@ def run(words: Sequence[str]) -> int:
     path, _, name = options.source.partition(".py:")
     path = path if not name and not options.source.endswith(".py:") else path + ".py"
     import torchspore
-    from torchspore.port.source import PortError
+    from torchspore.port.analysis.source import PortError
 
     torchspore.install()
     try:
@@ -52,10 +52,10 @@ def parser() -> Parser:
 
 
 def _port(options: argparse.Namespace, path: str, names: list[str] | None) -> int:
-    from torchspore.port import report, whole
+    from torchspore.port import complete_port, report
 
     with_script = not (options.cells or options.args or options.example)
-    outcome = whole.port_file(path, names, options.args, options.example, not options.no_verify, with_script)
+    outcome = complete_port.port_file(path, names, options.args, options.example, not options.no_verify, with_script)
     if outcome.ported.problems:
         print(report.problems(path, outcome.ported), file=sys.stderr)
         return FAILED
@@ -77,7 +77,7 @@ def _port(options: argparse.Namespace, path: str, names: list[str] | None) -> in
 
 def _write_files(out: str | None, files: dict[str, str], path: str) -> None:
     """Write the files of a port below a folder. Raises PortError for anything else than a folder."""
-    from torchspore.port.source import PortError
+    from torchspore.port.analysis.source import PortError
 
     if out is None or out.endswith(".py") or Path(out).is_file():
         names = ", ".join(sorted(files))

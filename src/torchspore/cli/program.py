@@ -20,7 +20,7 @@ from torchspore.base import faults, tracebacks
 from torchspore.base.text import with_hint
 from torchspore.cli import output
 from torchspore.cli.program_analysis import notebooks
-from torchspore.names import numpy_removals
+from torchspore.public_names import numpy_removals
 from torchspore.translations import translatable, translate
 
 REFUSED = 2
@@ -173,7 +173,7 @@ def _show(error: BaseException) -> None:
     error.__traceback__ = trace
     tracebacks.shorten(error)
     is_default_hook = sys.excepthook is sys.__excepthook__ and not tracebacks.shows_all_frames()
-    from torchspore.names import older_calls
+    from torchspore.public_names import older_calls
 
     hint = (numpy_removals.hint(error) or older_calls.hint(error)) if is_default_hook and not is_refusal else None
     if hint is not None:

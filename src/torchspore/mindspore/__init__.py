@@ -16,7 +16,7 @@ from torchspore.mindspore.common.dtype import dtype_to_nptype, dtype_to_pytype, 
 from torchspore.mindspore.context import *
 from torchspore.mindspore.ops import get_grad, grad, is_tensor, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
 from torchspore.mindspore.ops.declaration import error_boundary
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 _LAZY = {
     "installation": ("run_check",),

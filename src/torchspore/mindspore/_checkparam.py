@@ -17,7 +17,7 @@ from typing import Any
 
 from torchspore.base.text import list_choices, message, short
 from torchspore.mindspore.common.dtype import dtype_to_nptype
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 EQ, NE, LT, LE, GT, GE, INC_NEITHER, INC_LEFT, INC_RIGHT, INC_BOTH, IN, NOT_IN = range(1, 13)
 

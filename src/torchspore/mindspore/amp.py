@@ -23,7 +23,7 @@ from torchspore.mindspore.train.amp import (
     lower_precision,
 )
 from torchspore.mindspore.train.loss_scale_manager import DynamicLossScaleManager, FixedLossScaleManager, LossScaleManager
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 __all__ = [
     "DynamicLossScaleManager", "DynamicLossScaler", "FixedLossScaleManager", "LossScaleManager", "LossScaler", "StaticLossScaler",

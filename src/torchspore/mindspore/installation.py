@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.names import mindspore_version
+from torchspore.public_names import mindspore_version
 from torchspore.translations import translatable, translate
 
 

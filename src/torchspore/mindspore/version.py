@@ -1,4 +1,4 @@
 """`mindspore.version`: the supported version of MindSpore."""
-from torchspore.names import mindspore_version
+from torchspore.public_names import mindspore_version
 
 __version__ = mindspore_version()

@@ -4,9 +4,9 @@ from __future__ import annotations
 import difflib
 import html
 
-from torchspore.port.emit import Ported
-from torchspore.port.verify import Verdict
-from torchspore.port.whole import Outcome
+from torchspore.port.complete_port import Outcome
+from torchspore.port.rewriting.torch_file import Ported
+from torchspore.port.verification.comparison import Verdict
 
 
 def problems(path: str, ported: Ported) -> str:

@@ -8,7 +8,7 @@ import mindspore
 import numpy
 import pytest
 
-from torchspore.names import listing, lookup
+from torchspore.public_names import listing, lookup
 
 
 @pytest.mark.parametrize(("path", "target"), [

@@ -17,7 +17,7 @@ from mindspore.common.initializer import Initializer, initializer
 from mindspore.experimental import optim as experimental
 from mindspore.train import Metric
 
-from torchspore.names import listing
+from torchspore.public_names import listing
 
 MODULES = (
     "mindspore.nn", "mindspore.nn.wrap", "mindspore.train", "mindspore.experimental.optim", "mindspore.experimental.optim.lr_scheduler",

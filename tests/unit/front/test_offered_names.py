@@ -5,7 +5,7 @@ import importlib
 
 import pytest
 
-from torchspore.names import listing, lookup
+from torchspore.public_names import listing, lookup
 
 
 def is_there(module: str, name: str) -> bool:

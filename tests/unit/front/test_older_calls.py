@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from mindspore import Tensor, nn, ops
 
-from torchspore.names import older_calls
-from torchspore.names.older_calls import OlderCall
+from torchspore.public_names import older_calls
+from torchspore.public_names.older_calls import OlderCall
 
 VALUES: dict[str, Any] = {
     "dim": 0, "axis": 0, "axes": 0, "dims": (0,), "keepdim": True, "keep_dims": True, "keepdims": True, "ord": 2, "min": 0.2, "max": 0.7,

@@ -14,7 +14,7 @@ from mindspore import Parameter, Tensor, nn
 from mindspore.dataset import text, vision
 from mindspore.mindrecord import FileWriter
 
-from torchspore.names import older_calls
+from torchspore.public_names import older_calls
 
 ROW = Tensor(np.arange(1, 13, dtype=np.float32).reshape(3, 4) / 20)
 OTHER = Tensor(np.arange(12, 0, -1, dtype=np.float32).reshape(3, 4) / 20)

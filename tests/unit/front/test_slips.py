@@ -12,7 +12,7 @@ import pytest
 from mindspore import nn
 
 from torchspore.base import once
-from torchspore.names import listing, lookup, slips
+from torchspore.public_names import listing, lookup, slips
 
 
 def value_of(path: str) -> Any:

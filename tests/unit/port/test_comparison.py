@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from torchspore.cli import port as command
-from torchspore.port import emit, examples, verify, whole
-from torchspore.port.source import PortError, Source, read
+from torchspore.port import complete_port
+from torchspore.port.analysis.source import PortError, Source, read
+from torchspore.port.rewriting import torch_file
+from torchspore.port.verification import comparison, example_inputs
 
 HEAD = """import mindspore as ms
 import numpy as np
@@ -57,7 +59,7 @@ LAYERS = {
 @pytest.mark.parametrize("layer", [layer for layer, shape in LAYERS.items() if shape])
 def test_layers_compute_the_same(layer: str, tmp_path: Path) -> None:
     path = write_net(tmp_path, f"self.layer = {layer}", "return self.layer(x)")
-    verdict, = whole.port_file(str(path), None, "", [LAYERS[layer]]).verdicts
+    verdict, = complete_port.port_file(str(path), None, "", [LAYERS[layer]]).verdicts
     assert verdict.is_equal, verdict
 
 
@@ -85,22 +87,22 @@ EXPRESSIONS = {
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_operators_compute_the_same(expression: str, tmp_path: Path) -> None:
     path = write_net(tmp_path, "pass", f"return {expression}")
-    verdict, = whole.port_file(str(path), None, "", [EXPRESSIONS[expression]]).verdicts
+    verdict, = complete_port.port_file(str(path), None, "", [EXPRESSIONS[expression]]).verdicts
     assert verdict.is_equal, verdict
 
 
 def test_a_port_that_differs_says_so(tmp_path: Path) -> None:
     path = write_net(tmp_path, "self.dense = nn.Dense(4, 2)", "return ops.tanh(self.dense(x))")
-    text = emit.port(read(str(path))).text
-    recording = examples.recording(str(path), "Net", "", ["3,4"])
-    good, = verify.verify(text, ["Net"], recording)
-    bad, = verify.verify(text.replace("torch.tanh(", "torch.sigmoid("), ["Net"], recording)
-    wrong_gradient, = verify.verify(text.replace("self.dense(x))", "self.dense(x).detach())"), ["Net"], recording)
-    missing, = verify.verify(text.replace("nn.Linear(4, 2)", "nn.Sequential(nn.Linear(4, 2))"), ["Net"], recording)
+    text = torch_file.port(read(str(path))).text
+    recording = example_inputs.recording(str(path), "Net", "", ["3,4"])
+    good, = comparison.verify(text, ["Net"], recording)
+    bad, = comparison.verify(text.replace("torch.tanh(", "torch.sigmoid("), ["Net"], recording)
+    wrong_gradient, = comparison.verify(text.replace("self.dense(x))", "self.dense(x).detach())"), ["Net"], recording)
+    missing, = comparison.verify(text.replace("nn.Linear(4, 2)", "nn.Sequential(nn.Linear(4, 2))"), ["Net"], recording)
     assert good.is_equal and not bad.is_equal and bad.forward > 1e-2
     assert wrong_gradient.forward == 0 and wrong_gradient.gradient > 1e-2
     assert "no counterpart" in missing.reason
-    extra, = verify.verify(text.replace("nn.Linear(4, 2)", "nn.Linear(4, 2)\n        self.more = nn.Linear(1, 1)"), ["Net"], recording)
+    extra, = comparison.verify(text.replace("nn.Linear(4, 2)", "nn.Linear(4, 2)\n        self.more = nn.Linear(1, 1)"), ["Net"], recording)
     assert "no Parameter for more.weight" in extra.reason
 
 
@@ -131,7 +133,7 @@ step = Step(Loss(net), nn.SGD(net.trainable_params()))
 print(step(Tensor(np.ones((3, 4)), ms.float32), Tensor(np.zeros((3, 2)), ms.float32)))
 net.set_train(False)(Tensor(np.ones((3, 4)), ms.float32))
 """)
-    outcome = whole.port_file(str(path))
+    outcome = complete_port.port_file(str(path))
     assert not outcome.why_not
     assert sorted(outcome.ported.omitted_classes) == ["Step"]
     assert {verdict.name: verdict.is_equal for verdict in outcome.verdicts} in ({"Net": True, "Loss": True}, {"Net": True})

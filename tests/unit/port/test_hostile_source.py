@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from torchspore.mindspore import nn
-from torchspore.port import emit, examples, verify, whole
-from torchspore.port.source import Source, read
+from torchspore.port import complete_port
+from torchspore.port.analysis.source import Source, read
+from torchspore.port.rewriting import torch_file
+from torchspore.port.verification import comparison, example_inputs
 
 HEAD = """import numpy as np
 import mindspore as ms
@@ -133,7 +135,7 @@ SAME = {
 def test_computes_the_same(case: str, tmp_path: Path) -> None:
     path = tmp_path / "hostile.py"
     path.write_text(HEAD + SAME[case], encoding="utf-8")
-    verdict, = whole.port_file(str(path), ["Net"], "", ["3,4"]).verdicts
+    verdict, = complete_port.port_file(str(path), ["Net"], "", ["3,4"]).verdicts
     assert verdict.is_equal, verdict
 
 
@@ -143,7 +145,7 @@ def test_a_verification_leaves_the_classes_as_they_were(tmp_path: Path) -> None:
     layers = [value for value in vars(nn).values() if isinstance(value, type) and issubclass(value, nn.Cell)]
     classes = {base for layer in layers for base in layer.__mro__}
     before = {cls: dict(vars(cls)) for cls in classes}
-    whole.port_file(str(path), ["Net"], "", ["3,4"])
+    complete_port.port_file(str(path), ["Net"], "", ["3,4"])
     changed = [f"{cls.__name__}.{name}" for cls, names in before.items() for name in names if vars(cls).get(name) is not names[name]]
     assert changed == []
 
@@ -166,25 +168,25 @@ REFUSED = {
 
 @pytest.mark.parametrize("message", REFUSED)
 def test_is_refused(message: str) -> None:
-    problem, *_ = emit.port(Source(HEAD + REFUSED[message]), ["Net"]).problems
+    problem, *_ = torch_file.port(Source(HEAD + REFUSED[message]), ["Net"]).problems
     assert message in problem.text
 
 
 def test_old_line_ends(tmp_path: Path) -> None:
     (tmp_path / "old.py").write_bytes((HEAD + net("pass", "return ops.add(x, 1)")).replace("\n", "\r").encode())
-    assert "return x + 1\n" in emit.port(read(str(tmp_path / "old.py"))).text
+    assert "return x + 1\n" in torch_file.port(read(str(tmp_path / "old.py"))).text
 
 
 def test_what_the_comparison_sees(tmp_path: Path) -> None:
     path = tmp_path / "compared.py"
     path.write_text(HEAD + net("self.norm = nn.BatchNorm1d(4, momentum=0.7)", "return self.norm(x) * 1e-6 + ops.sum(x, 1, True) * 0"))
-    text = emit.port(read(str(path))).text
-    recording = examples.recording(str(path), "Net", "", ["3,4"])
+    text = torch_file.port(read(str(path))).text
+    recording = example_inputs.recording(str(path), "Net", "", ["3,4"])
     changes = {"momentum=0.3": "momentum=0.7", "* 1e-6": "* 1.1e-6", "keepdim=True": "keepdim=True).squeeze(1", "* 0": "* 1e-7"}
-    assert verify.verify(text, ["Net"], recording)[0].is_equal
+    assert comparison.verify(text, ["Net"], recording)[0].is_equal
     for before, after in changes.items():                    # statistics in training, small values, shapes
         assert before in text
-        verdict, = verify.verify(text.replace(before, after), ["Net"], recording)
+        verdict, = comparison.verify(text.replace(before, after), ["Net"], recording)
         assert not verdict.is_equal, before
 
 
@@ -203,14 +205,14 @@ def test_classes_among_the_arguments_are_ported_too(tmp_path: Path) -> None:
     init = "self.block = block(4)\nself.cast = nn.Dense(4, 2).to_float(dtype)\nself.print = P.Print()"
     text = net(init, "return self.cast(self.block(x))")
     (tmp_path / "blocks.py").write_text(HEAD + blocks + text.replace("(self)", "(self, block, dtype)", 1))
-    verdict, = whole.port_file(str(tmp_path / "blocks.py"), ["Net"], "Block, ms.float32", ["3,4"]).verdicts
+    verdict, = complete_port.port_file(str(tmp_path / "blocks.py"), ["Net"], "Block, ms.float32", ["3,4"]).verdicts
     assert verdict.is_equal, verdict
 
 
 def test_truncated_normals_have_the_same_bounds() -> None:
     init = "self.a = nn.Dense(8, 4, TruncatedNormal(0.5, 1.0, -1.0, 3.0))\nself.b = nn.Dense(8, 4, 'truncatednormal')"
     head = HEAD.replace("import initializer", "import TruncatedNormal, initializer")
-    text = emit.port(Source(head + net(init, "return self.a(x)"))).text
+    text = torch_file.port(Source(head + net(init, "return self.a(x)"))).text
     assert "nn.init.trunc_normal_(weight, mean=1.0, std=0.5, a=(-1.0), b=3.0)" in text and "nn.init.trunc_normal_(weight, std=0.01)" in text
 
 
@@ -218,11 +220,11 @@ def test_a_configuration_with_dtypes_and_names(tmp_path: Path) -> None:
     options = "class Options:\n    def __init__(self):\n        self.act, self.dtype = 'relu', ms.float32\n\n\n"
     text = net("self.dense = nn.Dense(4, 2, activation=options.act).to_float(options.dtype)", "return self.dense(x).astype(ms.float32)")
     (tmp_path / "options.py").write_text(HEAD + options + text.replace("(self)", "(self, options)", 1))
-    verdict, = whole.port_file(str(tmp_path / "options.py"), ["Net"], "Options()", ["3,4"]).verdicts
+    verdict, = complete_port.port_file(str(tmp_path / "options.py"), ["Net"], "Options()", ["3,4"]).verdicts
     assert verdict.is_equal, verdict
 
 
 def test_the_training_mode_is_noted_once() -> None:
     init = "self.norm = nn.BatchNorm1d(4)\nself.drop = nn.Dropout(p=0.1)"
-    text = emit.port(Source(HEAD + net(init, "return self.drop(self.norm(x))"))).text
+    text = torch_file.port(Source(HEAD + net(init, "return self.drop(self.norm(x))"))).text
     assert text.count("begins in training mode") == 1

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from support.training_scripts import MODEL, assert_verified, ported
 
-from torchspore.port import emit, whole
-from torchspore.port.source import PortError, Source
+from torchspore.port import complete_port
+from torchspore.port.analysis.source import PortError, Source
+from torchspore.port.rewriting import torch_file
 
 HEAD = """import mindspore as ms
 import numpy as np
@@ -91,14 +92,14 @@ def test_models(case: str, tmp_path: Path) -> None:
     text, arguments, example = MODELS[case]
     path = tmp_path / "net_of_test.py"
     path.write_text(HEAD + text, encoding="utf-8")
-    outcome = whole.port_file(str(path), ["Net"], arguments, [example])
+    outcome = complete_port.port_file(str(path), ["Net"], arguments, [example])
     assert not outcome.ported.problems, outcome.ported.problems
     verdict, = outcome.verdicts
     assert verdict.is_equal, verdict
 
 
 def test_a_class_that_reads_a_cell_of_the_program_is_omitted() -> None:
-    ported_file = emit.port(Source(HEAD + """class Net(nn.Cell):
+    ported_file = torch_file.port(Source(HEAD + """class Net(nn.Cell):
     def __init__(self):
         super().__init__()
         self.dense = nn.Dense(4, 2)
@@ -131,7 +132,7 @@ class Net(nn.Cell):
     def construct(self, x):
         return self.dense(x)
 """
-    assert emit.port(Source(text)).text.startswith("from easydict import EasyDict as edict\nfrom torch import nn\n")
+    assert torch_file.port(Source(text)).text.startswith("from easydict import EasyDict as edict\nfrom torch import nn\n")
 
 
 def test_the_reason_of_an_import_that_ends_early(tmp_path: Path) -> None:
@@ -139,7 +140,7 @@ def test_the_reason_of_an_import_that_ends_early(tmp_path: Path) -> None:
     path.write_text("import math\n\nmath.sqrt(-1)\n" + HEAD
                     + "class Net(nn.Cell):\n    def construct(self, x):\n        return x\n", encoding="utf-8")
     with pytest.raises(PortError, match="the import ended before Net was defined: math domain error"):
-        whole.port_file(str(path), ["Net"], "", ["3,4"])
+        complete_port.port_file(str(path), ["Net"], "", ["3,4"])
 
 
 NAMES = """for parameter in net.trainable_params():

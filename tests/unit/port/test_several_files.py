@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from torchspore.cli import port as command
-from torchspore.port import whole
-from torchspore.port.source import PortError
+from torchspore.port import complete_port
+from torchspore.port.analysis.source import PortError
 
 FILES = {
     "zoo/__init__.py": "from .models import *\n",
@@ -117,7 +117,7 @@ def test_a_script_with_modules_beside_it(tmp_path: Path) -> None:
                     "model = ms.Model(net, nn.MSELoss(), nn.Adam(net.trainable_params(), 0.01))\nmodel.train(1, data)\n",
     }
     folder = write(tmp_path / "source", files)
-    outcome = whole.port_file(str(folder / "train.py"), with_script=True)
+    outcome = complete_port.port_file(str(folder / "train.py"), with_script=True)
     verdict, = outcome.verdicts
     assert verdict.is_equal and verdict.steps == 3, (verdict, outcome.ported.by_hand)
     assert sorted(outcome.ported.files) == ["compat.py", "src/net.py", "src/sizes.py", "train.py"]
@@ -128,11 +128,11 @@ def test_a_script_with_modules_beside_it(tmp_path: Path) -> None:
 def test_a_problem_of_another_file_names_it(tmp_path: Path) -> None:
     blocks = FILES["zoo/models/layers/blocks.py"].replace("ops.ReLU()", "ops.ROIAlign(2, 2, 0.5, 2)")
     folder = write(tmp_path, {**FILES, "zoo/models/layers/blocks.py": blocks})
-    problem, *_ = whole.port_file(str(folder / "zoo/models/net.py"), is_compared=False).ported.problems
+    problem, *_ = complete_port.port_file(str(folder / "zoo/models/net.py"), is_compared=False).ported.problems
     assert problem.path.endswith("blocks.py") and problem.line == 10 and "ops.ROIAlign has no rule" in problem.text
 
 
 def test_a_port_runs_no_code_of_the_program_without_a_comparison(tmp_path: Path) -> None:
     folder = write(tmp_path, {**FILES, "zoo/__init__.py": "raise SystemExit('ran')\n", "zoo/data.pkl": "x"})
-    ported = whole.port_file(str(folder / "zoo/models/net.py"), is_compared=False).ported
+    ported = complete_port.port_file(str(folder / "zoo/models/net.py"), is_compared=False).ported
     assert "zoo/models/net.py" in ported.files and not ported.problems

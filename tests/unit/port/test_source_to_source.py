@@ -5,9 +5,10 @@ import ast
 
 import pytest
 
-from torchspore.port import compat, emit, rules
-from torchspore.port.rule import mentioned
-from torchspore.port.source import PortError, Source
+from torchspore.port import compat, rules
+from torchspore.port.analysis.source import PortError, Source
+from torchspore.port.rewriting import torch_file
+from torchspore.port.rules.rule import mentioned
 
 HEAD = """import mindspore as ms
 import numpy as np
@@ -22,13 +23,13 @@ class Net(nn.Cell):
 """
 
 
-def ported(init: str = "", construct: str = "return x", head: str = HEAD) -> emit.Ported:
+def ported(init: str = "", construct: str = "return x", head: str = HEAD) -> torch_file.Ported:
     """Return the port of a Cell with these statements."""
     lines = [f"        {line}" for line in init.splitlines()] + ["", "    def construct(self, x, y=None):"]
-    return emit.port(Source(head + "\n".join([*lines, *(f"        {line}" for line in construct.splitlines())]) + "\n"))
+    return torch_file.port(Source(head + "\n".join([*lines, *(f"        {line}" for line in construct.splitlines())]) + "\n"))
 
 
-def body_of(result: emit.Ported, name: str) -> str:
+def body_of(result: torch_file.Ported, name: str) -> str:
     """Return the statements of a method of the ported Net."""
     assert not result.problems, result.problems
     net = next(node for node in ast.parse(result.text).body if isinstance(node, ast.ClassDef) and node.name == "Net")
@@ -158,7 +159,7 @@ def test_tabs_and_star_imports() -> None:
     init = "\tdef __init__(self):\n\t\tsuper(Net, self).__init__()\n\t\tself.norm = BatchNorm2d(3, momentum=0.8)\n"
     construct = "\tdef construct(self, x):\n\t\treturn ops.relu(self.norm(x))\n"
     text = f"from mindspore.nn import *\nfrom mindspore import ops\n\nclass Net(Cell):\n{init}\n{construct}"
-    result = emit.port(Source(text))
+    result = torch_file.port(Source(text))
     assert "\t\t# torch's momentum is 1 minus MindSpore's\n\t\tself.norm = nn.BatchNorm2d(3, momentum=0.2)\n" in result.text
     assert "class Net(nn.Module):\n\tdef __init__(self):\n\t\tsuper().__init__()\n" in result.text
 
@@ -207,10 +208,10 @@ def test_training_is_omitted() -> None:
     step = "class Step(nn.TrainOneStepCell):\n    pass\n"
     other = "class Other(nn.Cell):\n    def construct(self, net, x):\n        return ops.GradOperation()(net)(x)\n"
     text = f"{HEAD}\n    def construct(self, x):\n        return x\n\n\n{step}\n\n{other}"
-    result = emit.port(Source(text))
+    result = torch_file.port(Source(text))
     assert result.classes == ["Net"] and sorted(result.omitted_classes) == ["Other", "Step"]
     with pytest.raises(PortError, match="no class of that name"):
-        emit.port(Source(text), ["Nett"])
+        torch_file.port(Source(text), ["Nett"])
 
 
 def test_only_what_a_class_needs_is_written() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.training_scripts import MODEL, assert_verified, ported
 
-from torchspore.port.verify import module_of_text
+from torchspore.port.verification.comparison import module_of_text
 
 SCHEDULES = {
     "a class": ("""class Warm(LearningRateSchedule):

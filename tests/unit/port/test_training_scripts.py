@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from support.training_scripts import MODEL, assert_verified, ported
 
-from torchspore.port import report, verify_training
-from torchspore.port.verify import module_of_text
+from torchspore.port import report
+from torchspore.port.verification import training_comparison
+from torchspore.port.verification.comparison import module_of_text
 
 OPTIMIZERS = [
     "nn.Momentum(net.trainable_params(), 0.1, 0.9)", "nn.Momentum(net.trainable_params(), 0.1, 0.9, 0.05, use_nesterov=True)",
@@ -191,5 +192,5 @@ def test_the_comparison_sees_another_formula(tmp_path: Path) -> None:
     for before, after in changes.items():
         assert before in outcome.ported.text
         text = outcome.ported.text.replace(before, after)
-        verdict = verify_training.verify(str(tmp_path / "train.py"), text, lambda text: module_of_text(text, "__main__"))
+        verdict = training_comparison.verify(str(tmp_path / "train.py"), text, lambda text: module_of_text(text, "__main__"))
         assert not verdict.is_equal, before

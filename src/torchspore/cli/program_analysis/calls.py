@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchspore.cli.program_analysis.inferred_objects import MindSporeObject, ObjectTracker
 from torchspore.cli.program_analysis.uses import Use
-from torchspore.names import lookup, numpy_removals, older_calls
+from torchspore.public_names import lookup, numpy_removals, older_calls
 from torchspore.translations import translatable, translate
 
 ACCEPTED = translatable("is accepted here.")

@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from torchspore.names import homes, listing, lookup
+from torchspore.public_names import homes, listing, lookup
 
 SETTERS = {
     "set_context": "context",

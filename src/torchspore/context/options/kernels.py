@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchspore.context.kinds import Bool, GraphKernelFlags, Int, Kind, Str, Words
 from torchspore.context.option import Option
-from torchspore.names.kernels import EXPRESSIONS, OPERATORS, PASSES
+from torchspore.public_names.kernels import EXPRESSIONS, OPERATORS, PASSES
 
 _OPERATORS = Words("operators", OPERATORS)
 _EXPRESSIONS = Words("rules", EXPRESSIONS)

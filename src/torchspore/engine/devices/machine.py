@@ -13,7 +13,7 @@ from torchspore.base import cores
 from torchspore.base.text import format_bytes
 from torchspore.base.versions import installed
 from torchspore.engine.devices import device, device_facts, gpu_kinds
-from torchspore.names import mindspore_version
+from torchspore.public_names import mindspore_version
 from torchspore.translations import translatable, translate
 
 PACKAGES = ("numpy", "scipy", "opencv-python-headless", "pillow", "protobuf", "safetensors", "rich", "tensorboardX", "onnx", "onnxscript",

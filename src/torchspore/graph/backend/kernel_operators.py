@@ -10,7 +10,7 @@ from torchspore.engine.torch_internals.torch_private import is_operator
 from torchspore.graph.backend import fusion
 from torchspore.graph.fx.aliasing import is_view
 from torchspore.graph.settings import Flags, Names
-from torchspore.names.kernels import OPERATORS
+from torchspore.public_names.kernels import OPERATORS
 
 PLAIN = frozenset(fusion.POINTWISE)
 """Operators that compute each value for itself."""

@@ -23,7 +23,7 @@ from torchspore.graph.graph_kernels import partition, rematerialize
 from torchspore.graph.passes.clusters import Cluster, extract, insert_kernels
 from torchspore.graph.report import stages
 from torchspore.graph.settings import Flags
-from torchspore.names.kernels import operator_name
+from torchspore.public_names.kernels import operator_name
 
 Module = torch.fx.GraphModule
 REPORT_TEXT = "graph kernels are generated"

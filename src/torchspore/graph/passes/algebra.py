@@ -201,4 +201,4 @@ RULES: dict[str, Callable[[Node], Replacement]] = {
     "view_same": _view_to_equal_shape,
     "view_view": _view_view,
 }
-"""The rules by name; `names/kernels.py` describes them."""
+"""The rules by name; `public_names/kernels.py` describes them."""

@@ -14,7 +14,7 @@ from torchspore.mindspore.boost.grad_accumulation import GradientAccumulation
 from torchspore.mindspore.boost.grad_freeze import FreezeOpt, GradientFreeze, freeze_cell
 from torchspore.mindspore.boost.group_loss_scale_manager import GroupLossScaleManager
 from torchspore.mindspore.boost.less_batch_normalization import LessBN
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 __getattr__ = missing(__name__)
 __all__ = [

@@ -7,7 +7,7 @@ from torchspore.base.text import message
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.process_groups import create_group
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 _SMALLEST = 1e-12
 

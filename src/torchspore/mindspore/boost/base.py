@@ -10,7 +10,7 @@ from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.conv import Conv2d
 from torchspore.mindspore.nn.optim import LARS, Optimizer
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 _UNCENTRED = ("beta", "gamma", "bias")
 

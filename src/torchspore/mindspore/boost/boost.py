@@ -10,7 +10,7 @@ from torchspore.mindspore.boost.less_batch_normalization import LessBN
 from torchspore.mindspore.boost.principal_components import local_components
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.optim import SGD
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 _METHODS = ("less_bn", "grad_freeze", "adasum", "grad_accumulation", "dim_reduce", "loss_scale_group")
 _LEVELS = {"O0": (), "O1": ("less_bn", "grad_freeze"), "O2": ("less_bn", "grad_freeze", "adasum")}

@@ -20,7 +20,7 @@ from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.wrap import TrainOneStepCell, TrainOneStepWithLossScaleCell
 from torchspore.mindspore.nn.wrap.grad_reducer import DistributedGradReducer
 from torchspore.mindspore.nn.wrap.loss_scale import run_step_if_finite
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 
 class _Methods:

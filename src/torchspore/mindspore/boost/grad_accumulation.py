@@ -10,7 +10,7 @@ from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 gradient_accumulation_op = ops.MultitypeFuncGraph("gradient_accumulation_op")
 """`gradient_accumulation_op(steps, sum, gradient)` adds the gradient divided by the number of steps to the sum."""

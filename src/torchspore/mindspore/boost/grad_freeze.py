@@ -16,7 +16,7 @@ from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.optim import Optimizer
 from torchspore.mindspore.nn.wrap.grad_reducer import DistributedGradReducer
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 CONTINUOUS_STRATEGY = 0
 INTERVAL_STRATEGY = 1

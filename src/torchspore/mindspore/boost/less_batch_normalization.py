@@ -11,7 +11,7 @@ from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.basic import Dense
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 
 class CommonHeadLastFN(Cell):

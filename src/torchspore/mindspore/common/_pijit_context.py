@@ -7,7 +7,7 @@ from typing import Any
 
 from torchspore.base.text import message, short
 from torchspore.mindspore.common.api import jit
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 __getattr__ = missing(__name__)
 

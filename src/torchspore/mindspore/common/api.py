@@ -23,8 +23,8 @@ from torchspore.mindspore.common.executor import (
     flops_collection,
     init_exec_dataset,
 )
-from torchspore.names import missing
 from torchspore.observe.debug import recorded_steps
+from torchspore.public_names import missing
 
 __all__ = [
     "JitConfig", "_CellGraphExecutor", "_PyNativeExecutor", "_cell_graph_executor", "_no_grad", "_pynative_executor", "cells_compile_cache",

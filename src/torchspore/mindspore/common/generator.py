@@ -12,7 +12,7 @@ from torchspore.engine.random import generators, random_state
 from torchspore.engine.tensors.tensor import raw, write
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.tensor import Tensor
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 __all__ = ["Generator", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
 LARGEST = 2**64 - 1

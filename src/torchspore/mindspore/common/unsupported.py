@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from torchspore.names import listing
-from torchspore.names.lookup import attribute_text
+from torchspore.public_names import listing
+from torchspore.public_names.lookup import attribute_text
 
 
 class Lacking:

@@ -20,6 +20,6 @@ from torchspore.mindspore.communication.management import (
     init,
     release,
 )
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 __getattr__ = missing(__name__)

@@ -12,6 +12,6 @@ from torchspore.mindspore.dataset.engine.samplers import *
 from torchspore.mindspore.dataset.engine.serialization import compare, deserialize, serialize, show
 from torchspore.mindspore.dataset.text.choices import SentencePieceModel
 from torchspore.mindspore.dataset.utils import LineReader
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 __getattr__ = missing(__name__)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from torchspore.mindspore.experimental.map_parameter import MapParameter
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 __all__ = ["MapParameter"]
 

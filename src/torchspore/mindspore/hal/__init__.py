@@ -30,7 +30,7 @@ from torchspore.mindspore.hal.stream import (
     default_stream,
     set_cur_stream,
 )
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 __all__ = [
     "Event", "Stream", "StreamCtx", "communication_stream", "current_stream", "default_stream",

@@ -8,7 +8,7 @@ from torchspore.mindspore.mindrecord.exceptions import *
 from torchspore.mindspore.mindrecord.layout import FAILED, SUCCESS, MSRStatus
 from torchspore.mindspore.mindrecord.reader import FileReader, MindPage
 from torchspore.mindspore.mindrecord.writer import FileWriter
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 __getattr__ = missing(__name__)
 __all__ = [

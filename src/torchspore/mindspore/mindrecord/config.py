@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchspore.base.text import message, short
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 _KEYS = (16, 24, 32)
 _MODE = "AES-GCM"

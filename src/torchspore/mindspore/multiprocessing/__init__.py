@@ -5,7 +5,7 @@ import multiprocessing as _own
 from multiprocessing import *
 from multiprocessing import context as _context
 
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 Process = _context.Process
 __all__ = list(_own.__all__)  # type: ignore[attr-defined]

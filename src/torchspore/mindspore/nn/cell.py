@@ -30,8 +30,8 @@ from torchspore.mindspore.ops.declaration.explain import replaced, wrong_argumen
 from torchspore.mindspore.ops.declaration.older_keywords import renamed_keywords_of_layer
 from torchspore.mindspore.ops.declaration.primitive import Primitive
 from torchspore.mindspore.ops.declaration.promote import check_stored_dtype
-from torchspore.names.lookup import attribute_text
 from torchspore.observe.debug import recorded_steps
+from torchspore.public_names.lookup import attribute_text
 from torchspore.translations import translate
 
 _set = object.__setattr__

@@ -11,7 +11,7 @@ from torchspore.mindspore.numpy.array_ops import *
 from torchspore.mindspore.numpy.dtypes import *
 from torchspore.mindspore.numpy.logic_ops import *
 from torchspore.mindspore.numpy.math_ops import *
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 __getattr__ = missing(__name__)
 

@@ -6,7 +6,7 @@ from typing import Any
 from torchspore.base.text import list_choices, message, short
 from torchspore.context import effects
 from torchspore.distributed.shard import machine_model
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 DEFAULTS: dict[str, Any] = {
     "device_memory_capacity": 16.0 * 2**30, "costmodel_alpha": 1.0, "costmodel_beta": 400.0, "costmodel_gamma": 0.001,

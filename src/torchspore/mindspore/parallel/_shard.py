@@ -12,7 +12,7 @@ from torchspore.context import effects
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.cell_facts import check_strategies
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 
 class Layout:

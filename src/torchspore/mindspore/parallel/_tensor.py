@@ -11,7 +11,7 @@ from torchspore.base.text import message
 from torchspore.distributed.shard.strategy_validation.layout import TensorLayout
 from torchspore.mindspore.common.process_groups import get_rank
 from torchspore.mindspore.common.tensor import Tensor
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 Array = np.ndarray[Any, Any]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from torchspore.base.text import list_choices, message, short
 from torchspore.context import effects
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 DEFAULTS: dict[str, Any] = {
     "fully_use_devices": False, "elementwise_op_strategy_follow": False, "enable_algo_approxi": False, "algo_approxi_epsilon": 0.1,

@@ -13,7 +13,7 @@ from torchspore.context.store import STORE
 from torchspore.context.strategy_files import op_strategies
 from torchspore.distributed import device_count
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 _OPTIONS = {
     "dataset_strategy.config": "dataset_strategy", "set_group_ckpt_save_file.file_path": "group_ckpt_save_file",

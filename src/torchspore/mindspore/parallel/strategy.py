@@ -10,7 +10,7 @@ from torchspore.distributed import device_count
 from torchspore.distributed.shard import metadata
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.parallel._shard import Layout
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 Facts = dict[str, list[Any]]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from torchspore.base.text import message, short
 from torchspore.context.strategy_files import op_strategies
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 
 def set_op_strategy_config(mode: str = "SAVE", path: str = "") -> None:

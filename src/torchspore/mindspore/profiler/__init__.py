@@ -13,7 +13,7 @@ def __getattr__(name: str) -> object:
         from torchspore.mindspore.profiler.dynamic_profiler import DynamicProfilerMonitor
 
         return DynamicProfilerMonitor
-    from torchspore.names import missing
+    from torchspore.public_names import missing
 
     return missing(__name__)(name)
 

@@ -29,7 +29,7 @@ from torchspore.mindspore.runtime.memory import (
     reset_peak_memory_stats,
     set_memory,
 )
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 __all__ = [
     "Event", "Stream", "StreamCtx", "communication_stream", "current_stream", "default_stream", "dispatch_threads_num", "empty_cache",

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from torchspore.mindspore.scipy import fft, linalg, ops, optimize
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 __getattr__ = missing(__name__)
 __all__ = ["fft", "linalg", "ops", "optimize"]

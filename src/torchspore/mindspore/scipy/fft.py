@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from torchspore.mindspore.ops.declaration.declare import bridged
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 __getattr__ = missing(__name__)
 __all__ = ["dct", "dctn", "idct", "idctn"]

@@ -16,7 +16,7 @@ from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.ops import matrix_determinant as det
 from torchspore.mindspore.ops.declaration.declare import bridged, part_of
 from torchspore.mindspore.scipy.ops import decompose, triangular
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 __getattr__ = missing(__name__)
 __all__ = [

@@ -9,7 +9,7 @@ from torchspore.base.text import message, with_type
 from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.declaration.declare import part_of
 from torchspore.mindspore.ops.declaration.primitive import primitive_class
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 __getattr__ = missing(__name__)
 

@@ -7,7 +7,7 @@ from torchspore.base.text import message, short
 from torchspore.mindspore import ops
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.tensor import Tensor
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 
 def matrix_set_diag(input_x: Any, diagonal: Any, k: Any = 0, alignment: str = "RIGHT_LEFT") -> Any:

@@ -78,6 +78,6 @@ from torchspore.mindspore.train.transform import (
     transform_checkpoints,
 )
 from torchspore.mindspore.train.unified_files import unified_safetensors
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 __getattr__ = missing(__name__)

@@ -9,7 +9,7 @@ import numpy as np
 from torchspore.base.text import message, short
 from torchspore.mindspore.common.dtype import dtype_to_nptype, pytype_to_dtype
 from torchspore.mindspore.common.tensor import Tensor
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 
 def _construct_tensor_list(types: Any, shapes: Any, batch_expand_num: int = 1) -> list[Tensor]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.messages import messages
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 __all__ = ["Print", "TensorProto"]
 _classes = messages("printed", {

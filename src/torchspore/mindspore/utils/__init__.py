@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from torchspore.mindspore.common.shared_memory import from_dlpack, to_dlpack
 from torchspore.mindspore.utils import dlpack
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 __all__ = ["dlpack", "from_dlpack", "to_dlpack"]
 

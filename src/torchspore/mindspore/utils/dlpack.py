@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from torchspore.mindspore.common.shared_memory import from_dlpack, to_dlpack
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 __all__ = ["from_dlpack", "to_dlpack"]
 

@@ -7,8 +7,8 @@ from functools import cache
 import torch
 from torch.nn import functional
 
-from torchspore.port.rule import Rule, table
 from torchspore.port.rules import functions, layers, methods, primitives, training
+from torchspore.port.rules.rule import Rule, table
 from torchspore.port.rules.special import SPECIAL
 
 _DTYPES = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from torchspore.port.rule import NoRule, literal
+from torchspore.port.rules.rule import NoRule, literal
 
 _INITIALIZERS = {
     "zeros": "nn.init.zeros_", "zero": "nn.init.zeros_", "ones": "nn.init.ones_", "one": "nn.init.ones_",

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from torchspore.port.rule import ANY, NoRule, literal
 from torchspore.port.rules.initial import distribution, initializer, with_initial_values
+from torchspore.port.rules.rule import ANY, NoRule, literal
 
 TRAINING = "a Module begins in training mode, a Cell of MindSpore in evaluation: call eval() before predictions"
 _SAME_PADDING = "padding as in MindSpore's pad_mode='same': the input is padded by stride"

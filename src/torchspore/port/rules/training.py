@@ -1,7 +1,7 @@
 """Signatures of optimizers, data sets and their methods."""
 from __future__ import annotations
 
-from torchspore.port.rule import declare
+from torchspore.port.rules.rule import declare
 
 OPTIMIZERS = {
     rule.name: rule.parameters for rule in (declare(left, "") for left in """

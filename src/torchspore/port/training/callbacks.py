@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from torchspore.port.file import File
-from torchspore.port.rule import Bound, NoRule, bind, declare, literal
+from torchspore.port.analysis.definitions import File
+from torchspore.port.rules.rule import Bound, NoRule, bind, declare, literal
 from torchspore.port.training import user_classes
 from torchspore.port.training.facts import CALLBACKS, Facts
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from torchspore.port.call import Call
-from torchspore.port.rule import NoRule, bind, declare, literal
+from torchspore.port.analysis.call import Call
+from torchspore.port.rules.rule import NoRule, bind, declare, literal
 from torchspore.port.rules.training import DATASETS
 from torchspore.port.training.facts import Facts
 

@@ -5,8 +5,8 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from torchspore.port.file import File
-from torchspore.port.rule import Bound, NoRule, bind, declare
+from torchspore.port.analysis.definitions import File
+from torchspore.port.rules.rule import Bound, NoRule, bind, declare
 
 OPTIMIZERS = frozenset(
     "Momentum SGD Adam AdamWeightDecay RMSProp Adagrad Adadelta AdaMax LazyAdam AdamOffload Lamb LARS FTRL Rprop ASGD ProximalAdagrad "

@@ -4,7 +4,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from torchspore.port.rule import Bound, NoRule, bind, declare, literal
+from torchspore.port.rules.rule import Bound, NoRule, bind, declare, literal
 from torchspore.port.training.callbacks import CallbackWriter, Lines, Names, indented
 from torchspore.port.training.datasets import DatasetWriter
 from torchspore.port.training.facts import Facts

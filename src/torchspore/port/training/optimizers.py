@@ -4,9 +4,9 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from torchspore.port.call import Call
-from torchspore.port.kinds import NUMPY, Scope
-from torchspore.port.rule import NoRule, bind, literal
+from torchspore.port.analysis.call import Call
+from torchspore.port.analysis.kinds import NUMPY, Scope
+from torchspore.port.rules.rule import NoRule, bind, literal
 from torchspore.port.rules.training import OPTIMIZERS
 from torchspore.port.training import user_classes
 from torchspore.port.training.facts import Facts

@@ -4,8 +4,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchspore.port.class_facts import pairs
-from torchspore.port.spans import is_self_attribute
+from torchspore.port.analysis.class_facts import pairs
+from torchspore.port.analysis.spans import is_self_attribute
 from torchspore.port.training.facts import Facts
 
 

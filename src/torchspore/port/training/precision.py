@@ -5,7 +5,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import Any
 
-from torchspore.port.rule import NoRule, bind, declare, literal
+from torchspore.port.rules.rule import NoRule, bind, declare, literal
 from torchspore.port.training.facts import LOSS_SCALES, Facts
 from torchspore.port.training.optimizers import OptimizerWriter
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from torchspore.port.class_facts import REMOVED
-from torchspore.port.file import File
-from torchspore.port.rule import NoRule
-from torchspore.port.source import Problem
+from torchspore.port.analysis.class_facts import REMOVED
+from torchspore.port.analysis.definitions import File
+from torchspore.port.analysis.source import Problem
+from torchspore.port.rules.rule import NoRule
 from torchspore.port.training.callbacks import CallbackWriter
 from torchspore.port.training.datasets import DatasetWriter
 from torchspore.port.training.facts import CALLBACKS, LOSS_SCALES, OPTIMIZERS, Facts

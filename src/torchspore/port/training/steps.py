@@ -5,7 +5,7 @@ import ast
 from dataclasses import dataclass
 from typing import Any
 
-from torchspore.port.rule import Bound, NoRule, bind, declare, literal
+from torchspore.port.rules.rule import Bound, NoRule, bind, declare, literal
 from torchspore.port.training.callbacks import indented
 from torchspore.port.training.facts import Facts
 from torchspore.port.training.optimizers import OptimizerWriter

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import ast
 
-from torchspore.port.file import File
-from torchspore.port.source import Problem
+from torchspore.port.analysis.definitions import File
+from torchspore.port.analysis.source import Problem
 
 CALLBACK = frozenset(("Callback",))
 SCHEDULE = frozenset("LearningRateSchedule nn.LearningRateSchedule".split())

@@ -17,7 +17,7 @@ from torchspore.graph.passes.algebra import RULES, simplify
 from torchspore.graph.passes.cleanup import drop_dead
 from torchspore.graph.passes.common_subexpressions import common_subexpressions
 from torchspore.graph.settings import Flags
-from torchspore.names.kernels import EXPRESSIONS, OPERATORS, operator_name
+from torchspore.public_names.kernels import EXPRESSIONS, OPERATORS, operator_name
 
 X, Y = torch.randn(4, 4), torch.randn(4, 4)
 X[0, :3] = torch.tensor([float("nan"), float("inf"), -0.0])

@@ -56,6 +56,6 @@ from torchspore.mindspore.dataset.audio.transforms import (
     Vol,
 )
 from torchspore.mindspore.dataset.audio.utils import *
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 __getattr__ = missing(__name__)

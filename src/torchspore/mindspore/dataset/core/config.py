@@ -19,7 +19,7 @@ from torchspore.base.text import message, short
 from torchspore.engine.random import random_state as engine_random
 from torchspore.errors import FileFormatError
 from torchspore.mindspore.dataset.core.validator_helpers import INT32_MAX, UINT32_MAX, check_bool, check_choice, check_int, check_type
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 _DEFAULT_WORKERS = 8
 

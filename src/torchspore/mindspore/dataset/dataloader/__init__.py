@@ -7,7 +7,7 @@ from torchspore.mindspore.dataset.dataloader.dataset import Dataset, IterableDat
 from torchspore.mindspore.dataset.dataloader.distributed import DistributedSampler
 from torchspore.mindspore.dataset.dataloader.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 from torchspore.mindspore.dataset.dataloader.worker import get_worker_info
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 __all__ = [
     "BatchSampler", "DataLoader", "Dataset", "DistributedSampler", "IterableDataset", "RandomSampler", "Sampler", "SequentialSampler",

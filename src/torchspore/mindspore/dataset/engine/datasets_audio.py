@@ -14,7 +14,7 @@ from torchspore.errors import DataDamaged
 from torchspore.mindspore.dataset.engine.dataset import AudioBaseDataset
 from torchspore.mindspore.dataset.engine.declarations import ListedDataset, damaged, folder_of, folders, lines, read_file, text_lines
 from torchspore.mindspore.dataset.engine.rows import Row
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 _LARGEST = 32767
 """MindSpore's divisor of samples."""

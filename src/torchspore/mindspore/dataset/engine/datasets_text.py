@@ -16,7 +16,7 @@ from torchspore.mindspore.dataset.engine.declarations import ListedDataset, dama
 from torchspore.mindspore.dataset.engine.rows import Row
 from torchspore.mindspore.dataset.engine.streams import StreamedDataset, TextStream, matching
 from torchspore.mindspore.dataset.engine.text_layouts import PlainText, Tables, TaggedWords, Talks, Translations, table
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 _USUAL = "dataset_dir, usage=None, LINES"
 _WORKERS_LAST = (

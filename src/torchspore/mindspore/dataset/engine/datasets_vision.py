@@ -15,7 +15,7 @@ from torchspore.mindspore.dataset.core.random_order import Twister32
 from torchspore.mindspore.dataset.core.validator_helpers import check_int, check_type
 from torchspore.mindspore.dataset.engine.declarations import Joined, PictureDataset, damaged, fields, lines, mapped, read_file
 from torchspore.mindspore.dataset.engine.rows import Row
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 _TRAIN_TEST = ("all", "train", "test")
 _BYTES, _INTEGERS = 8, 12

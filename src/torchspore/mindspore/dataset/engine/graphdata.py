@@ -14,7 +14,7 @@ from torchspore.mindspore.dataset.engine.datasets_user_defined import GeneratorD
 from torchspore.mindspore.dataset.engine.declarations import check_folder
 from torchspore.mindspore.dataset.engine.graphs import OutputFormat, Sampler, SamplingStrategy, check_working_mode, features
 from torchspore.mindspore.mindrecord.shards import Shards, all_shards
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 _FIELDS = ("first_id", "second_id", "third_id", "attribute", "type", "node_feature_index", "edge_feature_index")
 _Rows = dict[int, int]

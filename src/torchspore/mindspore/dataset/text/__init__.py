@@ -41,6 +41,6 @@ from torchspore.mindspore.dataset.text.utils import (
     to_bytes,
     to_str,
 )
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 __getattr__ = missing(__name__)

@@ -21,6 +21,6 @@ from torchspore.mindspore.dataset.transforms.transforms import (
     Unique,
     not_random,
 )
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 __getattr__ = missing(__name__)

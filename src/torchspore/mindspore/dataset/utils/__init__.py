@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from torchspore.mindspore.dataset.utils.browse_dataset import imshow_det_bbox
 from torchspore.mindspore.dataset.utils.line_reader import LineReader
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 __all__ = ["LineReader", "imshow_det_bbox"]
 

@@ -24,6 +24,6 @@ from torchspore.mindspore.dataset.vision.utils import (
     SliceMode,
 )
 from torchspore.mindspore.dataset.vision.video import VideoDecoder, read_video, read_video_timestamps
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 __getattr__ = missing(__name__)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from torchspore.mindspore import hal
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 
 def is_available() -> bool:

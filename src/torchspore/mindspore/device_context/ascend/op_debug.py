@@ -6,7 +6,7 @@ from typing import Any
 from torchspore.base.text import list_choices, message, short
 from torchspore.context import effects
 from torchspore.context.store import STORE
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 _DUMPS = {"lite_exception": "2", "lite_exception:disable": "0"}
 """A dict from the scene of a dump to the value of `exception_dump`."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from torchspore.base.text import message, short
 from torchspore.context.store import STORE
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 
 def precision_mode(mode: str) -> None:

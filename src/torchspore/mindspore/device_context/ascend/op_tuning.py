@@ -4,7 +4,7 @@ from __future__ import annotations
 from torchspore.base.text import message, short
 from torchspore.context import effects
 from torchspore.context.store import STORE
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 
 def op_compile(value: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from torchspore.base.arguments import is_int
 from torchspore.base.text import message, short
 from torchspore.context.public import set_context
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 
 def threads_num(num: int) -> None:

@@ -13,7 +13,7 @@ from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.quant import QuantDtype
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 _CALL = "FakeQuantWithMinMaxObserver"
 

@@ -18,7 +18,7 @@ from torchspore.mindspore.common import Tensor
 from torchspore.mindspore.ops.declaration import error_boundary as _error_boundary
 from torchspore.mindspore.ops.declaration.declare import bridged as _bridged
 from torchspore.mindspore.ops.declaration.primitive import primitive_class as _primitive_class
-from torchspore.names import missing as _missing
+from torchspore.public_names import missing as _missing
 
 T = torch.Tensor
 

@@ -15,7 +15,7 @@ from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.errors import LacksKernel, OutOfMemory, TorchsporeError
 from torchspore.mindspore.ops.declaration.blame import is_about_arguments, is_users_error, prefix_with_call
 from torchspore.mindspore.ops.declaration.reasons import Reason, is_torch, of_call, reason
-from torchspore.names import older_calls
+from torchspore.public_names import older_calls
 from torchspore.translations import translate
 
 LONGEST = 60

@@ -8,7 +8,7 @@ from typing import Any
 from torchspore.base.frames import line_prefix, warn
 from torchspore.base.text import message, with_hint
 from torchspore.mindspore.ops.declaration.explain import name_of
-from torchspore.names import older_calls
+from torchspore.public_names import older_calls
 from torchspore.translations import translate
 
 

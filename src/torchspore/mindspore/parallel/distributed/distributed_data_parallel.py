@@ -17,7 +17,7 @@ from torchspore.engine.tensors import tree
 from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.mindspore.common.process_groups import GlobalComm, get_group_size
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 MODES = ("CppReducer", "PythonReducer")
 

@@ -20,7 +20,7 @@ from torchspore.mindspore.train.callback._loss_monitor import LossMonitor
 from torchspore.mindspore.train.callback._saved_state import BackupAndRestore, OnRequestExit
 from torchspore.mindspore.train.callback._summary_collector import SummaryCollector
 from torchspore.mindspore.train.callback._time_monitor import TimeMonitor
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 __all__ = [
     "BackupAndRestore", "Callback", "CheckpointConfig", "EarlyStopping",

@@ -23,7 +23,7 @@ from torchspore.mindspore.train.metrics.metric import EvaluationBase, Metric, re
 from torchspore.mindspore.train.metrics.occlusion import OcclusionSensitivity
 from torchspore.mindspore.train.metrics.ranking import ROC, BleuScore
 from torchspore.mindspore.train.metrics.surface import HausdorffDistance, MeanSurfaceDistance, RootMeanSquareDistance
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 _FACTORY: dict[str, type[Metric]] = {
     "accuracy": Accuracy, "acc": Accuracy, "precision": Precision, "recall": Recall, "F1": F1, "topk": TopKCategoricalAccuracy,

@@ -3,7 +3,7 @@ from torchspore.mindspore.nn.probability.bnn_layers.bnn_cell_wrapper import With
 from torchspore.mindspore.nn.probability.bnn_layers.conv_variational import ConvReparam
 from torchspore.mindspore.nn.probability.bnn_layers.dense_variational import DenseLocalReparam, DenseReparam
 from torchspore.mindspore.nn.probability.bnn_layers.layer_distribution import NormalPosterior, NormalPrior, normal_post_fn
-from torchspore.names import missing
+from torchspore.public_names import missing
 
 __all__ = ["ConvReparam", "DenseLocalReparam", "DenseReparam", "NormalPosterior", "NormalPrior", "WithBNNLossCell", "normal_post_fn"]
 __getattr__ = missing(__name__)

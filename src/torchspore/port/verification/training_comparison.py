@@ -27,10 +27,10 @@ from torchspore.mindspore import nn as mindspore_nn
 from torchspore.mindspore.dataset.engine import dataset, samplers
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.train import amp as train_amp
-from torchspore.port.record import Recorder
 from torchspore.port.training.precision import WITHOUT_SCALE
-from torchspore.port.verify import CannotVerify, Verdict, _difference, copied_parameters
-from torchspore.port.without_dropout import without_dropout
+from torchspore.port.verification.comparison import CannotVerify, Verdict, _difference, copied_parameters
+from torchspore.port.verification.recorded_run import Recorder
+from torchspore.port.verification.without_dropout import without_dropout
 
 STEPS = 3
 nn: Any = mindspore_nn

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from torchspore.port import rules
-from torchspore.port.source import Problem, Source, is_mindspore
+from torchspore.port.analysis.source import Problem, Source, is_mindspore
 
 CELLS = frozenset(
     [*"nn.Cell Cell nn.LossBase nn.SequentialCell nn.CellList nn.CellDict nn.GraphCell".split(), *rules.WITH_SAME_ARGUMENTS]

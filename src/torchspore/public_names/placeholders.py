@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from torchspore.base import frames
 from torchspore.errors import NotOffered
-from torchspore.names import import_guard
+from torchspore.public_names import import_guard
 from torchspore.translations import translate
 
 LENIENT = "TORCHSPORE_LENIENT"
@@ -77,7 +77,7 @@ class MissingModule(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        from torchspore.names.lookup import is_from_import, text_for
+        from torchspore.public_names.lookup import is_from_import, text_for
 
         path = f"{self.__name__}.{name}"
         if is_from_import():

@@ -6,13 +6,15 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from torchspore.port import handed_on, layers, rules
-from torchspore.port.call import HELPER, Call
-from torchspore.port.kinds import NUMPY, PYTHON, TENSOR, UNKNOWN, Scope
-from torchspore.port.rule import Bound, NoRule, Rule, bind, literal
-from torchspore.port.source import Problem, Source
-from torchspore.port.spans import ATOMS, bound_in, children, is_self_attribute, level_in, needs_parentheses
-from torchspore.port.statements import StatementWriter
+from torchspore.port import rules
+from torchspore.port.analysis import layer_expressions
+from torchspore.port.analysis.call import HELPER, Call
+from torchspore.port.analysis.kinds import NUMPY, PYTHON, TENSOR, UNKNOWN, Scope
+from torchspore.port.analysis.source import Problem, Source
+from torchspore.port.analysis.spans import ATOMS, bound_in, children, is_self_attribute, level_in, needs_parentheses
+from torchspore.port.rewriting import function_values
+from torchspore.port.rewriting.statements import StatementWriter
+from torchspore.port.rules.rule import Bound, NoRule, Rule, bind, literal
 
 _SHARED_WITH_PYTHON = frozenset(
     "copy split index count format max min sum mean all any argmax argmin reshape transpose astype repeat squeeze flatten clip std var "
@@ -245,7 +247,7 @@ class Rewriter(StatementWriter):
             return rules.ATTRIBUTES[node.attr].format(self.text(node.value, "."))
         if node.attr in rules.PARAMETER_NAMES or node.attr in ("has_bias", "group"):
             return self._parameter_of(node)
-        if node.attr in ("in_channels", "out_channels") and layers.class_of(self.source, node) == "nn.Dense":
+        if node.attr in ("in_channels", "out_channels") and layer_expressions.class_of(self.source, node) == "nn.Dense":
             return f"{self.text(node.value, '.')}.{node.attr.replace('channels', 'features')}"
         if node.attr == "construct":
             return f"{self.text(node.value, '.')}.forward"
@@ -253,19 +255,19 @@ class Rewriter(StatementWriter):
 
     def _parameter_of(self, node: ast.Attribute) -> str | None:
         """Return torch's name of a layer's Parameter; other objects of the file may have an attribute of that name."""
-        owner = layers.owner(self.source, node.value)
+        owner = layer_expressions.owner(self.source, node.value)
         facts = self.class_facts
         if is_self_attribute(node) and facts is not None and facts.layers and node.attr not in facts.assigned:
             return f"self.{rules.PARAMETER_NAMES[node.attr]}" if node.attr in rules.PARAMETER_NAMES else None
-        if owner == layers.OTHER:
+        if owner == layer_expressions.OTHER:
             return None
         receiver = self.text(node.value, ".")
         if node.attr == "group":
-            return f"{receiver}.groups" if owner == layers.LAYER else None
+            return f"{receiver}.groups" if owner == layer_expressions.LAYER else None
         if node.attr == "has_bias":
-            return f"({receiver}.bias is not None)" if owner == layers.LAYER else None
+            return f"({receiver}.bias is not None)" if owner == layer_expressions.LAYER else None
         name = rules.PARAMETER_NAMES[node.attr]
-        if owner == layers.LAYER or node.attr.startswith("moving_") or not isinstance(node.ctx, ast.Load):
+        if owner == layer_expressions.LAYER or node.attr.startswith("moving_") or not isinstance(node.ctx, ast.Load):
             return f"{receiver}.{name}"
         return f'{self.helper("parameter_named")}({receiver}, "{node.attr}", "{name}")'
 
@@ -276,8 +278,8 @@ class Rewriter(StatementWriter):
             return None
         torch_text = rules.name_in_torch(name)
         if torch_text is None:
-            torch_text = handed_on.reference(self, name)
-        if torch_text is None and handed_on.is_missing(name):
+            torch_text = function_values.reference(self, name)
+        if torch_text is None and function_values.is_missing(name):
             self.note(f"MindSpore 2.10 has no {name}")
             torch_text = f'@missing("{name}")'
         if torch_text is None:
@@ -310,11 +312,11 @@ class Rewriter(StatementWriter):
         return self.script.list_of_groups(node) if self.script is not None else None
 
     def _write_for(self, node: ast.For) -> str | None:
-        return handed_on.with_names_of_parameters(self, node)
+        return function_values.with_names_of_parameters(self, node)
 
     def _write_listcomp(self, node: ast.ListComp | ast.GeneratorExp) -> str:
         with self.source.hiding(bound_in(node)):
-            return handed_on.with_names_of_parameters(self, node) or self.splice(node)
+            return function_values.with_names_of_parameters(self, node) or self.splice(node)
 
     _write_generatorexp = _write_listcomp
 
@@ -362,7 +364,7 @@ class Rewriter(StatementWriter):
     def _sequence_of_super(self, node: ast.Call) -> str | None:
         """`super().__init__([a, b])` of an nn.SequentialCell: torch takes the layers one by one."""
         first = node.args[0]
-        is_layer = isinstance(first, ast.Call) and layers.owner(self.source, first) != layers.OTHER
+        is_layer = isinstance(first, ast.Call) and layer_expressions.owner(self.source, first) != layer_expressions.OTHER
         if len(node.args) > 1 or isinstance(first, ast.Starred) or is_layer:
             return None
         is_list = isinstance(first, (ast.List, ast.Tuple, ast.ListComp)) or (isinstance(first, ast.Name) and first.id in self._lists)
@@ -400,10 +402,10 @@ class Rewriter(StatementWriter):
         functions_of_name = [rule for rule in rules.find(name) if rule.inputs is None]
         primitives = [rule for rule in rules.find(name) if rule.inputs is not None]
         if not functions_of_name and primitives:
-            return handed_on.primitive_object(self, name, primitives, node)
-        if not functions_of_name and (rules.name_in_torch(name) is not None or handed_on.is_missing(name)):
+            return function_values.primitive_object(self, name, primitives, node)
+        if not functions_of_name and (rules.name_in_torch(name) is not None or function_values.is_missing(name)):
             return None
-        if handed_on.takes_same_arguments(self, name, node):
+        if function_values.takes_same_arguments(self, name, node):
             return None
         return self._first_that_fits(name, functions_of_name, node, lambda rule: bind(rule.parameters, node))
 

@@ -9,8 +9,8 @@ from typing import Any
 from torchspore.mindspore import nn as mindspore_nn
 from torchspore.mindspore import ops as mindspore_ops
 from torchspore.port import rules
-from torchspore.port.call import PlainNames
-from torchspore.port.rule import Bound, NoRule, Rule, bind, fill, mentioned
+from torchspore.port.analysis.call import PlainNames
+from torchspore.port.rules.rule import Bound, NoRule, Rule, bind, fill, mentioned
 
 
 def reference(rewriter: Any, name: str) -> str | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from torchspore.port.kinds import PYTHON
-from torchspore.port.rule import Bound, NoRule, fill, literal, mentioned
+from torchspore.port.analysis.kinds import PYTHON
+from torchspore.port.rules.rule import Bound, NoRule, fill, literal, mentioned
 
 HELPER = "helper__"
 """How names of helpers begin until the file is composed."""

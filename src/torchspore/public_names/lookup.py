@@ -11,7 +11,7 @@ from typing import Any
 from torchspore.base.suggest import VERY_NEAR, closest
 from torchspore.base.text import split_hint, with_hint
 from torchspore.errors import ModuleNotOffered, NotOffered
-from torchspore.names import homes, listing, placeholders, slips
+from torchspore.public_names import homes, listing, placeholders, slips
 from torchspore.translations import translate
 
 ROOT = "mindspore"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from torchspore.names.version import mindspore_version
+from torchspore.public_names.version import mindspore_version
 
 
 class MindSporeDistribution(importlib.metadata.Distribution):

@@ -5,8 +5,8 @@ import ast
 
 import torch
 
-from torchspore.port.source import Problem, Source, is_mindspore
-from torchspore.port.spans import bound_in
+from torchspore.port.analysis.source import Problem, Source, is_mindspore
+from torchspore.port.analysis.spans import bound_in
 
 _MODULES = {"torch": torch, "nn": torch.nn, "F": torch.nn.functional}
 

@@ -5,13 +5,14 @@ import ast
 import types
 from dataclasses import dataclass, field
 
-from torchspore.port import emit, examples, record, verify, verify_training
-from torchspore.port.emit import Ported
-from torchspore.port.file import File
-from torchspore.port.project import Project
-from torchspore.port.record import Recording
-from torchspore.port.source import Problem, Source
-from torchspore.port.verify import Verdict
+from torchspore.port.analysis.definitions import File
+from torchspore.port.analysis.project import Project
+from torchspore.port.analysis.source import Problem, Source
+from torchspore.port.rewriting import torch_file
+from torchspore.port.rewriting.torch_file import Ported
+from torchspore.port.verification import comparison, example_inputs, recorded_run, training_comparison
+from torchspore.port.verification.comparison import Verdict
+from torchspore.port.verification.recorded_run import Recording
 
 
 @dataclass
@@ -39,25 +40,25 @@ def port_file(
     text = project.entry.source
     package = str(project.root), project.entry.module
     names = [*_named_in(text, arguments), *names] if names else names
-    outcome = Outcome(text.text, emit.port(text, names, None, project, with_script), entry=project.path_of(project.entry))
+    outcome = Outcome(text.text, torch_file.port(text, names, None, project, with_script), entry=project.path_of(project.entry))
     if outcome.ported.problems or not is_compared:
         outcome.why_not = "--no-verify"
         return outcome
     if outcome.ported.is_script:
-        outcome.verdicts = [verify_training.verify(path, outcome.ported.text, lambda _: _loaded(outcome, "__main__"))]
+        outcome.verdicts = [training_comparison.verify(path, outcome.ported.text, lambda _: _loaded(outcome, "__main__"))]
         return outcome
     classes = [*outcome.ported.classes, *outcome.ported.functions] if names else outcome.ported.classes
     if inputs or arguments is not None:
-        recording = examples.recording(path, classes[-1], arguments, inputs or [], package=package)
+        recording = example_inputs.recording(path, classes[-1], arguments, inputs or [], package=package)
     else:
-        recording = record.run(path, set(classes), as_program=True, package=package)
+        recording = recorded_run.run(path, set(classes), as_program=True, package=package)
         if not recording.calls and recording.error is None:
-            recording = examples.recording(path, classes[-1], None, [], recording, package)
+            recording = example_inputs.recording(path, classes[-1], None, [], recording, package)
     training = {} if names else _training(recording)
     if training:
-        outcome.ported = emit.port(text, names, training, project)
+        outcome.ported = torch_file.port(text, names, training, project)
     if not outcome.ported.problems:
-        outcome.verdicts = verify.verify(_loaded(outcome), [*outcome.ported.classes, *outcome.ported.functions], recording)
+        outcome.verdicts = comparison.verify(_loaded(outcome), [*outcome.ported.classes, *outcome.ported.functions], recording)
     outcome.why_not = _why_not(recording)
     return outcome
 
@@ -66,8 +67,8 @@ def _loaded(outcome: Outcome, name: str = "ported") -> types.ModuleType:
     """Return the module of a port."""
     files = outcome.ported.files
     if len(files) > 1:
-        return verify.module_of_files(files, outcome.entry, name)
-    return verify.module_of_text(outcome.ported.text, name)
+        return comparison.module_of_files(files, outcome.entry, name)
+    return comparison.module_of_text(outcome.ported.text, name)
 
 
 def _named_in(text: Source, arguments: str | None) -> list[str]:

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import ast
 
-from torchspore.port.class_facts import pairs
-from torchspore.port.source import Source
-from torchspore.port.spans import is_self_attribute
+from torchspore.port.analysis.class_facts import pairs
+from torchspore.port.analysis.source import Source
+from torchspore.port.analysis.spans import is_self_attribute
 
 LAYER, OTHER, UNKNOWN = "layer", "other", "unknown"
 _WALKS = frozenset("cells cells_and_names name_cells _cells".split())

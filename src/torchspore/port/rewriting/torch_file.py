@@ -6,14 +6,14 @@ import re
 from dataclasses import dataclass, field, replace
 
 from torchspore.base.suggest import closest
-from torchspore.port.class_facts import ClassFacts, without_removed
-from torchspore.port.collisions import collisions
-from torchspore.port.compose import Shared, compose
-from torchspore.port.file import CELLS, MODULES_OF_SCRIPTS, OF_SCRIPTS, File, defined_names
-from torchspore.port.kinds import Scope, kinds_of_calls
-from torchspore.port.project import Project
-from torchspore.port.rewrite import Rewriter
-from torchspore.port.source import PortError, Problem, Source
+from torchspore.port.analysis.class_facts import ClassFacts, without_removed
+from torchspore.port.analysis.collisions import collisions
+from torchspore.port.analysis.definitions import CELLS, MODULES_OF_SCRIPTS, OF_SCRIPTS, File, defined_names
+from torchspore.port.analysis.kinds import Scope, kinds_of_calls
+from torchspore.port.analysis.project import Project
+from torchspore.port.analysis.source import PortError, Problem, Source
+from torchspore.port.rewriting.composition import Shared, compose
+from torchspore.port.rewriting.rewriter import Rewriter
 from torchspore.port.training import user_classes
 from torchspore.port.training.facts import is_training_script
 from torchspore.port.training.script import Script

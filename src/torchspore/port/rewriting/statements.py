@@ -4,9 +4,9 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from torchspore.port.kinds import NUMPY, PYTHON, TENSOR, Scope
-from torchspore.port.source import Source
-from torchspore.port.spans import is_self_attribute
+from torchspore.port.analysis.kinds import NUMPY, PYTHON, TENSOR, Scope
+from torchspore.port.analysis.source import Source
+from torchspore.port.analysis.spans import is_self_attribute
 
 _OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**", ast.MatMult: "@",

@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 from torchspore.port import compat
-from torchspore.port.call import HELPER
-from torchspore.port.file import File, defined_names
-from torchspore.port.project import Project
-from torchspore.port.rewrite import Rewriter
-from torchspore.port.source import Source, is_mindspore
+from torchspore.port.analysis.call import HELPER
+from torchspore.port.analysis.definitions import File, defined_names
+from torchspore.port.analysis.project import Project
+from torchspore.port.analysis.source import Source, is_mindspore
+from torchspore.port.rewriting.rewriter import Rewriter
 
 
 class Shared:

@@ -4,7 +4,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from torchspore.port.source import Source
+from torchspore.port.analysis.source import Source
 
 TENSOR, NUMPY, PYTHON, UNKNOWN = "tensor", "numpy", "python", "unknown"
 _PYTHON_ATTRIBUTES = frozenset("shape dtype ndim size itemsize nbytes name requires_grad".split())

@@ -10,9 +10,9 @@ import numpy as np
 
 from torchspore.mindspore import nn as mindspore_nn
 from torchspore.mindspore.common.tensor import Tensor
-from torchspore.port import record
-from torchspore.port.record import ArrayOfTensor, Recorded, Recorder, Recording, state_of
-from torchspore.port.source import PortError
+from torchspore.port.analysis.source import PortError
+from torchspore.port.verification import recorded_run
+from torchspore.port.verification.recorded_run import ArrayOfTensor, Recorded, Recorder, Recording, state_of
 
 nn: Any = mindspore_nn
 _FLOATS = ("float16", "float32", "float64", "bfloat16")
@@ -41,7 +41,7 @@ def recording(
 ) -> Recording:
     """Import the file, create the class and return its first call. Raises PortError with what to pass if an argument is missing."""
     recorder = Recorder({name})
-    imported = earlier or record.run(path, set(), False, package=package)
+    imported = earlier or recorded_run.run(path, set(), False, package=package)
     namespace, error = imported.namespace, imported.error
     if name not in namespace:
         raise PortError(f"{path}: the import ended before {name} was defined{f': {error}' if error else ''}.")

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from torchspore.port import rules
-from torchspore.port.kinds import TENSOR
-from torchspore.port.source import Source
-from torchspore.port.spans import is_self_attribute
+from torchspore.port.analysis.kinds import TENSOR
+from torchspore.port.analysis.source import Source
+from torchspore.port.analysis.spans import is_self_attribute
 
 REMOVED = "\0"
 """The text of a statement that the port omits, until `without_removed`."""

@@ -5,8 +5,8 @@ import ast
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from torchspore.port.file import File, attributes_of, is_elsewhere
-from torchspore.port.source import PortError, Source, is_mindspore, read
+from torchspore.port.analysis.definitions import File, attributes_of, is_elsewhere
+from torchspore.port.analysis.source import PortError, Source, is_mindspore, read
 
 _LEVELS = 4
 """How far above a file the folder may be that its imports begin at."""

@@ -1,0 +1,1 @@
+"""Facts about the user's source: its syntax trees, definitions, kinds of expressions, and the Cells' attributes."""

@@ -1,0 +1,1 @@
+"""The torch text of definitions, and the composition of a ported file."""
