@@ -43,7 +43,7 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return importlib.machinery.ModuleSpec(fullname, self)
         if _is_find_spec_call():
             return None
-        if placeholders.may_stand_in():
+        if placeholders.can_return_placeholder():
             placeholders.warn_of(fullname, text_for(fullname))
             return placeholders.module_spec(fullname, self)
         raise ModuleNotOffered(lookup.import_text(fullname), name=fullname)

@@ -82,13 +82,13 @@ class Forward(GradFrame):
             for listener in LISTENERS:
                 marked = listener.mark_leaf(tensor, marked)
             if marked is not leaf:
-                self.stand_for(tensor, marked)
+                self.substitute(tensor, marked)
             return marked
         return t
 
     def _leaf(self, tensor: TensorBase, leaf: torch.Tensor) -> torch.Tensor:
         self._leaves[id(tensor)] = gradient_hooks.follow(tensor, leaf)
-        self.stand_for(tensor, leaf)
+        self.substitute(tensor, leaf)
         if leaf.requires_grad and leaf.ndim:
             self.taken[id(leaf)] = []
         return leaf

@@ -109,7 +109,7 @@ class CellModule(torch.nn.Module):
         around = engine.frame()
         if around is not None and around.modules is not None:
             return transform(self._cell_._run_(*to_mindspore(args), **to_mindspore(kwargs)), raw)
-        if around is not None:                       # a gradient or a graph of MindSpore, which returns stand-ins for the Parameters
+        if around is not None:                       # a gradient or a graph of MindSpore, which returns substitutes for the Parameters
             return transform(self._cell_(*to_mindspore(args), **to_mindspore(kwargs)), raw)
         self.synchronize()
         return self._compute_(args, kwargs)

@@ -1,4 +1,4 @@
-"""A call of a torch Module with the stand-ins of its parameters in MindSpore's gradients and graphs."""
+"""A call of a torch Module with the substitutes of its parameters in MindSpore's gradients and graphs."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator

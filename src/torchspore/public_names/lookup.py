@@ -157,7 +157,7 @@ def _find_missing(module: str, name: str) -> Any:
     if (imported := _imported(path)) is not None:
         return imported
     if is_from_import():
-        if placeholders.may_stand_in():
+        if placeholders.can_return_placeholder():
             placeholders.warn_of(path, text_for(path))
             return placeholders.MissingName(path, text_for(path))
         raise ModuleNotOffered(import_text(path), name=path)

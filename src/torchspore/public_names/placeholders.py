@@ -19,7 +19,7 @@ STRICT_IMPORTS = "TORCHSPORE_STRICT_IMPORTS"
 _warned_paths: set[str] = set()
 
 
-def may_stand_in() -> bool:
+def can_return_placeholder() -> bool:
     """Return whether an import of a missing name succeeds now with a placeholder."""
     if os.environ.get(STRICT_IMPORTS) == "1":
         return False

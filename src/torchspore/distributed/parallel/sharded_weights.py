@@ -38,7 +38,7 @@ class RowShardedWeight(RowShard):
         like = torch.empty(share.full_shape, dtype=rows._t.dtype, device="meta")
         for change, arguments in changes:
             like = change(like, *arguments)
-        tensor: RowShardedWeight = torch_private.stand_for(cls, like, rows._t.device)
+        tensor: RowShardedWeight = torch_private.wrapper_tensor(cls, like, rows._t.device)
         tensor.rows, tensor.share, tensor.changes = rows, share, changes
         return tensor
 

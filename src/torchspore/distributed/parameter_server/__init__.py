@@ -11,7 +11,7 @@
 | `parameter_store` | the values on a server, the gradients of a step, and their mean |
 | `worker` | the client: pushes gradients, pulls values and rows |
 | `row_cache`, `prefetch` | the recently used rows of a table on a worker; requests of the rows of the next batch |
-| `operators`, `values` | steps and lookups in graphs; stand-ins for values on servers |
+| `operators`, `values` | steps and lookups in graphs; placeholders for values on servers |
 | `status_page` | the scheduler's state as JSON over HTTP |
 | `snapshots` | the state of a server on disk |
 

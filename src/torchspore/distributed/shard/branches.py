@@ -25,7 +25,7 @@ def split(partitioner: Any, node: Node) -> Any:
         return None
     layouts = [value.layout.settled() for value in values]
     for graph in (then, otherwise):
-        _share_stand_ins(partitioner, graph)
+        _share_meta_values(partitioner, graph)
     first = _local(partitioner, then, layouts, lambda at, out, layout, shape: layout)
     if first is None:
         return None
@@ -50,7 +50,7 @@ def _local(partitioner: Any, graph: torch.fx.GraphModule, layouts: list[Layout],
     return None if sends or any(layout.partial for layout, _ in local_side.inputs) else local_side
 
 
-def _share_stand_ins(partitioner: Any, graph: torch.fx.GraphModule) -> None:
+def _share_meta_values(partitioner: Any, graph: torch.fx.GraphModule) -> None:
     """Move the fake tensors of a side, which was traced separately, into the mode of the enclosing graph."""
     with partitioner.faking():
         for node in graph.graph.nodes:

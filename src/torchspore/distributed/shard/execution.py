@@ -91,7 +91,7 @@ class Split:
         strategy_io.store_found_strategies(sharded_capture)
 
     def _cut(self, lifted: Sequence[Any]) -> None:
-        """Reduce each split Parameter to this process's part, and each Parameter that only another stage needs to a stand-in without
+        """Reduce each split Parameter to this process's part, and each Parameter that only another stage needs to a placeholder without
         memory."""
         from torchspore.distributed.shard import gather
 

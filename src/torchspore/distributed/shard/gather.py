@@ -52,7 +52,7 @@ def is_absent(sharded_layout: ShardedLayout) -> bool:
 
 
 def remote_value(t: torch.Tensor, sharded_layout: ShardedLayout) -> torch.Tensor:
-    """Return a stand-in for a value of this shape and dtype that another stage stores."""
+    """Return a placeholder for a value of this shape and dtype that another stage stores."""
     return RemoteTensor(torch.empty(t.shape, dtype=t.dtype, device="meta"), t.device, sharded_layout.stage or 0)
 
 

@@ -17,7 +17,7 @@ from torchspore.engine.torch_internals.torch_private import FakeTensor, disable_
 _aten = torch.ops.aten
 _NOTHING: Mapping[str, Any] = {}
 _meta_cache: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
-"""By the mode that made them: stand-ins by operator and the form of what it was given; parts of a batch, and blocks, ask for the same."""
+"""For each fake mode: meta results by operator and the form of its arguments. Parts of a batch, and equal blocks, share entries."""
 _modes: weakref.WeakKeyDictionary[torch.fx.GraphModule, Any] = weakref.WeakKeyDictionary()
 _EXCHANGES = frozenset({nodes.all_reduce, nodes.reduce_scatter, nodes.all_gather, nodes.all_to_all})
 _VARIES = frozenset({torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output})
@@ -33,19 +33,19 @@ def call(
     """
     meta_arguments = tree.mapped([list(args), dict(kwargs)], lambda leaf: leaf.meta["val"] if isinstance(leaf, Node) else leaf)
     try:
-        val = _stand_in(target, meta_arguments[0], meta_arguments[1], around)
+        val = _meta_result(target, meta_arguments[0], meta_arguments[1], around)
     except (RuntimeError, ValueError):
         if target is not _aten.view.default:
             raise
         # what was laid out lies one after the other in the whole graph, and as a part of something larger in the local one
         target = _aten.reshape.default
-        val = _stand_in(target, meta_arguments[0], meta_arguments[1], around)
+        val = _meta_result(target, meta_arguments[0], meta_arguments[1], around)
     node = graph.call_function(target, tuple(args), dict(kwargs))
     node.meta = {**source.meta, "val": val}
     return node
 
 
-def _stand_in(target: Any, args: list[Any], kwargs: dict[str, Any], around: torch.fx.GraphModule | None) -> Any:
+def _meta_result(target: Any, args: list[Any], kwargs: dict[str, Any], around: torch.fx.GraphModule | None) -> Any:
     cached, key = _cache_for(args) if _depends_on_form_only(target) else None, None
     if cached is not None:
         try:

@@ -152,7 +152,7 @@ def watch_gradients(
 
 
 def _can_keep(hook: Callable[..., Any]) -> bool:
-    """Return whether a hook knows a list, dict or set to write to: a graph would give it stand-ins, in its trace alone."""
+    """Return whether a hook knows a list, dict or set to write to: a graph would pass fake tensors to it, in its trace alone."""
     code = getattr(hook, "__code__", None)
     cells = [cell.cell_contents for cell in getattr(hook, "__closure__", None) or () if cell != _EMPTY]
     names = [hook.__globals__.get(name) for name in code.co_names] if code is not None else []

@@ -65,7 +65,7 @@ class GradFrame(Frame):
     def __init__(self) -> None:
         self._values: dict[int, torch.Tensor] = {}
         self._frozen: dict[int, torch.Tensor] = {}
-        """With `heeds_flags`: stand-ins of Parameters with `requires_grad=False`, by their ids; reads are detached from them."""
+        """With `heeds_flags`: substitutes of Parameters with `requires_grad=False`, by their ids; reads are detached from them."""
         self.heeds_flags = False
         self._weights: list[TensorBase] = []          # keeps the ids in `_values` from being used again
         self._modified: dict[int, TensorBase] = {}
@@ -76,7 +76,7 @@ class GradFrame(Frame):
         self.cut: dict[int, tuple[GradientListener, torch.Tensor]] = {}
         """By the ids of weights whose gradients are split among processes: their leaves, and the listener that created each leaf."""
 
-    def stand_for(self, tensor: TensorBase, leaf: torch.Tensor) -> None:
+    def substitute(self, tensor: TensorBase, leaf: torch.Tensor) -> None:
         """From now on `leaf` is computed with where `tensor` is read."""
         is_frozen = self.heeds_flags and getattr(tensor, "_requires_grad", True) is False
         (self._frozen if is_frozen else self._values)[id(tensor)] = leaf
@@ -106,18 +106,18 @@ class GradFrame(Frame):
         return value if self._versions is None else self._versions.read(value)
 
     def _first(self, tensor: TensorBase) -> torch.Tensor:
-        """Return the value at the beginning of the frame of `tensor`, which has no stand-in yet."""
+        """Return the value at the beginning of the frame of `tensor`, which has no substitute yet."""
         return self._cut(tensor) if self.cut and id(tensor) in self.cut else super().resolve(tensor)
 
     def _cut(self, tensor: TensorBase) -> torch.Tensor:
-        """Return a stand-in that is created at its first use, so that its gradient is reduced as soon as it exists."""
+        """Return a substitute that is created at its first use, so that its gradient is reduced as soon as it exists."""
         listener, leaf = self.cut[id(tensor)]
         value = listener.replace_weight(tensor, leaf, Frame.resolve(self, tensor))
-        self.stand_for(tensor, value)
+        self.substitute(tensor, value)
         return value
 
     def begin_part(self) -> None:
-        """Create new stand-ins for weights whose gradients are split, so that the sum so far is split separately."""
+        """Create new substitutes for weights whose gradients are split, so that the sum so far is split separately."""
         for key in self.cut:
             if key not in self._modified:
                 self._values.pop(key, None)
@@ -146,10 +146,10 @@ class GradFrame(Frame):
 
     def _memory(self, tensor: TensorBase) -> torch.Tensor:
         """The torch tensor that writes into `tensor` go to."""
-        value = self._stand_in(tensor)
+        value = self._substitute_of(tensor)
         return self._first(tensor) if value is None else value
 
-    def _stand_in(self, tensor: TensorBase) -> torch.Tensor | None:
+    def _substitute_of(self, tensor: TensorBase) -> torch.Tensor | None:
         value = self._values.get(id(tensor))
         return self._frozen.get(id(tensor)) if value is None else value
 
@@ -200,7 +200,7 @@ class GradFrame(Frame):
         super().rebind(tensor, t)
 
     def host(self, tensor: TensorBase) -> torch.Tensor:
-        value = self._stand_in(tensor)
+        value = self._substitute_of(tensor)
         if value is None:
             value = super().host(tensor)
         return value if self._versions is None else self._versions.read(value)
@@ -241,7 +241,7 @@ class GradFrame(Frame):
         Frame.write(self, owner, value)
 
     def _write_back(self, versions: Versions, nested: bool) -> None:
-        owners = {id(leaf): tensor for tensor in self._weights if (leaf := self._stand_in(tensor)) is not None}
+        owners = {id(leaf): tensor for tensor in self._weights if (leaf := self._substitute_of(tensor)) is not None}
         owners.update({id(t): tensor for tensor in self._modified.values() if base_of(t := self._memory(tensor)) is t})
         around = self.outer if self.outer is not None else self
         around.settles = True
@@ -395,7 +395,7 @@ def _weight_leaves(frame: GradFrame, weights: Sequence[TensorBase], nested: bool
         leaf = leaves[id(weight)] = _leaf(weight)
         for listener in LISTENERS:
             leaf = listener.mark_leaf(weight, leaf)
-        frame.stand_for(weight, leaf)
+        frame.substitute(weight, leaf)
     return leaves
 
 
@@ -451,7 +451,7 @@ def enter_inputs(argument: Any, frame_: GradFrame, taken: dict[int, torch.Tensor
         if id(tensor) in taken:
             return wrap(leaf)
         taken[id(tensor)] = leaf
-        frame_.stand_for(tensor, leaf)
+        frame_.substitute(tensor, leaf)
         return tensor
 
     entered = transform(argument, enter)

@@ -63,21 +63,21 @@ def is_integer(t: torch.Tensor) -> bool:
 
 def leaf(t: torch.Tensor) -> torch.Tensor:
     """A tensor of the same integers, by which a gradient may be asked for."""
-    stand_in = t.view_as(t)
+    shadow_value = t.view_as(t)
     outer = shadow(t)
-    setattr(stand_in, _SHADOW, t.to(torch.float64).requires_grad_() if outer is None else outer.view_as(outer))
-    return stand_in
+    setattr(shadow_value, _SHADOW, t.to(torch.float64).requires_grad_() if outer is None else outer.view_as(outer))
+    return shadow_value
 
 
 def shadow(t: torch.Tensor) -> torch.Tensor | None:
-    """Return the stand-in for `t` in the record of gradients; None if there is none."""
+    """Return the shadow of `t` in the record of gradients; None if there is none."""
     return getattr(t, _SHADOW, None)
 
 
 def recorded(t: torch.Tensor) -> torch.Tensor:
     """Return the tensor whose gradient torch.autograd computes for `t`: its shadow, or itself."""
-    stand_in = shadow(t)
-    return t if stand_in is None else stand_in
+    shadow_value = shadow(t)
+    return t if shadow_value is None else shadow_value
 
 
 def cast_gradient(t: torch.Tensor, gradient: torch.Tensor | None) -> torch.Tensor | None:
@@ -195,20 +195,20 @@ class _Shadows(TorchFunctionMode):
         if "out" in kwargs or not _is_followed((args, kwargs)):
             return result
         name = _name_of(function)
-        stand_in = None
+        shadow_value = None
         divides = name in _DIVISIONS and kwargs.get("rounding_mode") is None
         cuts = not divides and _is_real(result)        # MindSpore casts integers before it computes with real numbers
         if name in _INTEGER_CASTS:
-            stand_in = _shadowed(args[0], False)
+            shadow_value = _shadowed(args[0], False)
         elif name in _ALL or name in _FIRST or name in _BUT_FIRST:
             followed = args[:1] if name in _FIRST else args
             try:
                 shadowed = _shadowed(followed, cuts) if name not in _BUT_FIRST else (args[0], *_shadowed(args[1:], cuts))
-                stand_in = function(*shadowed, *args[len(followed):], **_shadowed(kwargs, cuts))
+                shadow_value = function(*shadowed, *args[len(followed):], **_shadowed(kwargs, cuts))
             except (RuntimeError, TypeError, IndexError, ValueError):
-                stand_in = None                       # float64 has no such function: integers have no gradient there
+                shadow_value = None                       # float64 has no such function: integers have no gradient there
         _local.has_divided = _local.has_divided or divides
-        return _joined(result, stand_in)
+        return _joined(result, shadow_value)
 
 
 def _is_real(result: Any) -> bool:
@@ -242,10 +242,10 @@ def _shadowed(value: Any, cuts: bool) -> Any:
     If `cuts` is set, the gradient of each shadow is cast to the integers' dtype on its way.
     """
     if isinstance(value, torch.Tensor):
-        stand_in = shadow(value)
-        if stand_in is None:
+        shadow_value = shadow(value)
+        if shadow_value is None:
             return value.detach()
-        return _Carry.apply(stand_in.detach(), stand_in, value.dtype) if cuts else stand_in
+        return _Carry.apply(shadow_value.detach(), shadow_value, value.dtype) if cuts else shadow_value
     if isinstance(value, torch.dtype):
         return torch.float64 if value in _INTEGER_DTYPES else value
     if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
@@ -253,21 +253,21 @@ def _shadowed(value: Any, cuts: bool) -> Any:
     return {key: _shadowed(item, cuts) for key, item in value.items()} if isinstance(value, dict) else value
 
 
-def _joined(result: Any, stand_ins: Any) -> Any:
+def _joined(result: Any, shadows: Any) -> Any:
     """Connect the result to the computation on shadows."""
     if isinstance(result, torch.Tensor):
-        if not isinstance(stand_ins, torch.Tensor) or stand_ins.shape != result.shape or not stand_ins.requires_grad:
+        if not isinstance(shadows, torch.Tensor) or shadows.shape != result.shape or not shadows.requires_grad:
             if is_integer(result) and shadow(result) is not None:
                 delattr(result, _SHADOW)           # written in place by an operator without a gradient
             return result
         if is_integer(result):
-            setattr(result, _SHADOW, stand_ins)
+            setattr(result, _SHADOW, shadows)
             return result
         if result.dtype.is_floating_point or result.dtype.is_complex:
-            return _Carry.apply(result, stand_ins, None)
+            return _Carry.apply(result, shadows, None)
         return result
     if isinstance(result, (list, tuple)):
-        parts = list(stand_ins) if isinstance(stand_ins, (list, tuple)) and len(stand_ins) == len(result) else [None] * len(result)
+        parts = list(shadows) if isinstance(shadows, (list, tuple)) and len(shadows) == len(result) else [None] * len(result)
         joined = [_joined(item, part) for item, part in zip(result, parts)]
         return type(result)(*joined) if hasattr(result, "_fields") else type(result)(joined)
     return result

@@ -106,20 +106,20 @@ class _Region:
         return entered(self._call(*self._args, **self._kwargs))
 
     def _lend(self, tape: saved_tensors.Tape) -> None:
-        """Leave the inputs to the enclosing tape, which moves them out of memory; the second run has empty stand-ins for them."""
+        """Leave the inputs to the enclosing tape, which moves them out of memory; the second run has empty placeholders for them."""
         inputs_by_id = {id(tensor): t for tensor, t in self._inputs}
-        stand_ins: dict[int, TensorBase] = {}
+        placeholders: dict[int, TensorBase] = {}
 
-        def stand_in(tensor: TensorBase) -> TensorBase:
-            if id(tensor) not in stand_ins:
+        def placeholder(tensor: TensorBase) -> TensorBase:
+            if id(tensor) not in placeholders:
                 # Another tensor of its kind: the call may read its shape.
-                stand_ins[id(tensor)] = wrap(inputs_by_id[id(tensor)].new_empty(0))
-            return stand_ins[id(tensor)]
+                placeholders[id(tensor)] = wrap(inputs_by_id[id(tensor)].new_empty(0))
+            return placeholders[id(tensor)]
 
         if any(type(tensor).__dict__.get("__parameter__") for tensor, _ in self._inputs):
             return
-        self._args, self._kwargs = transform(self._args, stand_in), transform(self._kwargs, stand_in)
-        self._lent = [(stand_ins[key], tape.keep(t), t.requires_grad, tape) for key, t in inputs_by_id.items() if key in stand_ins]
+        self._args, self._kwargs = transform(self._args, placeholder), transform(self._kwargs, placeholder)
+        self._lent = [(placeholders[key], tape.keep(t), t.requires_grad, tape) for key, t in inputs_by_id.items() if key in placeholders]
         self._inputs = []
 
     def _keep(self, _: torch.Tensor) -> int:
@@ -176,7 +176,7 @@ class _Region:
         later_ones = self._ask(later, *[t for _, t in recomputed_inputs], *self._seen.draws)
         recomputing = RecomputeFrame(later_ones[len(recomputed_inputs):])
         for (tensor, t), value in zip(recomputed_inputs, later_ones):
-            recomputing.stand_for(tensor, (
+            recomputing.substitute(tensor, (
                 value.detach().requires_grad_(t.requires_grad) if _has_gradient(t)
                 else value if integer_gradients.shadow(t) is None else integer_gradients.leaf(value)
             ))
@@ -289,7 +289,7 @@ class RecomputeFrame(Frame):
             raise RuntimeError("recompute: a region draws more random numbers when it runs again than before.")
         return redraw(state), state
 
-    def stand_for(self, tensor: TensorBase, t: torch.Tensor) -> None:
+    def substitute(self, tensor: TensorBase, t: torch.Tensor) -> None:
         """From now on `t` is what `tensor` holds."""
         self._values[id(tensor)] = t
         self._saved_bytes.append(tensor)
@@ -300,12 +300,12 @@ class RecomputeFrame(Frame):
 
     def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
         before = self.resolve(tensor)
-        self.stand_for(tensor, value.expand(before.shape).to(before.dtype))
+        self.substitute(tensor, value.expand(before.shape).to(before.dtype))
 
     def modify(self, tensor: TensorBase, change: Callable[[torch.Tensor], Any]) -> None:
         value = self.resolve(tensor).clone()
         change(value)
-        self.stand_for(tensor, value)
+        self.substitute(tensor, value)
 
     def rebind(self, tensor: TensorBase, t: torch.Tensor) -> None:
-        self.stand_for(tensor, t)
+        self.substitute(tensor, t)

@@ -42,7 +42,7 @@ class Beginning(recompute.First):
         """Runs the call again."""
         around, second = frame(), recompute.RecomputeFrame(self.draws)
         for tensor, t in self.parameters():
-            second.stand_for(tensor, t)
+            second.substitute(tensor, t)
         now = recompute.operator_call(around, self._device, recompute.swap_state, self._random, self._device)
         try:
             with self.attributes_as_before(), second.open():

@@ -170,7 +170,7 @@ class Tape:
             _local.tape = around
 
     def keep(self, t: torch.Tensor) -> Any:
-        """Return the stand-in for a value until `give` is asked for it."""
+        """Return the placeholder of a value until `give` is asked for it."""
         if not can_move(t):
             return SavedTensor(t) if type(t) is torch.Tensor and not torch_private.is_wrapped(t) else t.detach()
         store = self._store_for(t.device)

@@ -51,7 +51,7 @@ class ShardedValue(torch.Tensor):
 
     @staticmethod
     def __new__(cls, part: torch.Tensor, sharded_layout: Any) -> ShardedValue:
-        value: ShardedValue = torch_private.stand_for(cls, part, part.device)
+        value: ShardedValue = torch_private.wrapper_tensor(cls, part, part.device)
         value.part, value.sharded_layout = part, sharded_layout
         return value
 

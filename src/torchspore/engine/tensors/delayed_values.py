@@ -39,7 +39,7 @@ class DelayedValue(torch.Tensor):
     @staticmethod
     def __new__(cls, initial: Drawable) -> DelayedValue:
         like = torch.empty(initial.shape, dtype=initial.dtype, device="meta")
-        value: DelayedValue = torch_private.stand_for(cls, like, device.current())
+        value: DelayedValue = torch_private.wrapper_tensor(cls, like, device.current())
         value.initial, value._drawn, value._owner = initial, None, lambda: None
         return value
 

@@ -1,7 +1,7 @@
 """The base of Tensor: one slot that contains a torch tensor, functions that read and write it, and the traversal of nested structures.
 
 `raw` returns the torch tensor of a value: by default that of the slot. While a thread computes gradients or captures a graph, a *frame* may
-return a stand-in, so that live Parameters never change for others.
+return a substitute, so that live Parameters never change for others.
 """
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _functions: list[tuple[_Function, list[tuple[tuple[int, ...], torch.dtype]]]] = 
 def declared_results(
     function: _Function, inputs: Sequence[torch.Tensor], shapes: Sequence[Sequence[int]], kinds: Sequence[torch.dtype],
 ) -> list[torch.Tensor]:
-    """Return stand-ins for the results of `function(*inputs)`, which runs with the graph that is being captured."""
+    """Return fake results of `function(*inputs)`, which runs with the graph that is being captured."""
     declared = [(tuple(int(size) for size in shape), kind) for shape, kind in zip(shapes, kinds, strict=True)]
     _functions.append((function, declared))
     results: list[torch.Tensor] = _python_call(list(inputs), len(_functions) - 1)

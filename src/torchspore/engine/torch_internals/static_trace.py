@@ -387,7 +387,7 @@ class Trace:
 
     def run(self, function: Callable[..., list[torch.Tensor]], inputs: Sequence[torch.Tensor]) -> fx.GraphModule:
         """Return the graph of the operators that `function` runs with fake tensors for `inputs`; its result is a list of tensors."""
-        fakes = [self._stand_in(t) for t in inputs]
+        fakes = [self._fake_tensor(t) for t in inputs]
 
         def traced() -> Any:
             with proxy_tensor.disable_proxy_modes_tracing():
@@ -416,7 +416,7 @@ class Trace:
         named.__name__ = function_name
         return proxy_tensor.dispatch_trace(named, Finished())  # type: ignore[arg-type]
 
-    def _stand_in(self, t: torch.Tensor) -> torch.Tensor:
+    def _fake_tensor(self, t: torch.Tensor) -> torch.Tensor:
         """Return a fake tensor for an input."""
         if isinstance(t, FakeTensor) and not t.requires_grad and not t._is_view() and not t.storage_offset():
             with self.mode:

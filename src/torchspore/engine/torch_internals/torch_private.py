@@ -464,7 +464,7 @@ def mps_generator() -> torch.Generator:
     return torch.mps._get_default_mps_generator()
 
 
-def stand_for(kind: type[torch.Tensor], like: torch.Tensor, device: torch.device) -> Any:
+def wrapper_tensor(kind: type[torch.Tensor], like: torch.Tensor, device: torch.device) -> Any:
     """A tensor of a class of ours that has the shape, strides and dtype of `like` and no memory."""
     return torch.Tensor._make_wrapper_subclass(
         kind, like.shape, strides=like.stride(), storage_offset=like.storage_offset(), dtype=like.dtype, device=device,

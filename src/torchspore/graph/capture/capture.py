@@ -100,7 +100,7 @@ class Capture(Frame):
         self._input_index: dict[int, int] = {}           # id(Tensor) -> its index in `lifted`, which keeps it alive
         self._fakes: list[torch.Tensor] = []
         self._recorded_values: dict[int, tuple[torch.Tensor, int, Any]] = {}
-        """By the id of its stand-in, which is kept alive, the version and the number of each Tensor that the program created from one."""
+        """By the id of its fake tensor, which stays alive, the version and the number of each Tensor that the program created from one."""
         self._unknown: dict[int, tuple[torch.Tensor, BaseException]] = {}
         """Memory whose values are not known any more, and why."""
         self._last: Any = None
@@ -143,13 +143,13 @@ class Capture(Frame):
         if isinstance(t, FakeTensor):          # an example of its values is nowhere
             raise Refusal("uses a Tensor of another trace")
         with no_transforms():
-            fake = self._stand_in(source, t)
+            fake = self._fake_tensor(source, t)
             self._track(fake)
         self.lifted.append(source)
         self._fakes.append(fake)
         return len(self.lifted) - 1
 
-    def _stand_in(self, source: Any, t: torch.Tensor) -> torch.Tensor:
+    def _fake_tensor(self, source: Any, t: torch.Tensor) -> torch.Tensor:
         """The fake for a new input."""
         axes = self.axes.get(id(source))
         if self.sharded_capture is None and isinstance(t, ShardedValue):
@@ -317,12 +317,12 @@ class Capture(Frame):
         return settled_result
 
     def _lift_numbers(self) -> None:
-        """Create stand-ins for the attributes that become inputs."""
+        """Create placeholders for the attributes that become inputs."""
         for key, (holder, name) in self.numbers.items():
             value = holder.get(name)
             if type(value) in (int, float) and not is_large(value):
-                stand_in = Number(self._lifted_values(scalar_inputs.source(holder, name)))
-                self.watch.stand_for(key, holder, name, value, stand_in)
+                lifted = Number(self._lifted_values(scalar_inputs.source(holder, name)))
+                self.watch.lift_number(key, holder, name, value, lifted)
 
     def callee(self, function: Callable[..., Any]) -> Callable[..., Any]:
         return function if self.watch.converter is None else self.watch.converter.converted(function, self.watch)

@@ -24,7 +24,7 @@ class Fits:
     """Decides whether the inputs of a graph have lengths that its trace allowed for."""
 
     def __init__(self, environment: Any, fakes: Sequence[torch.Tensor], indices: Sequence[int]) -> None:
-        """`indices` are the inputs with open axes, `fakes` the stand-ins of all inputs."""
+        """`indices` are the inputs with open axes, `fakes` the fake tensors of all inputs."""
         self._environment, self._indices, self._fakes = environment, indices, [fakes[index] for index in indices]
         self.renew()
 

@@ -95,13 +95,13 @@ class TraceGuard:
         """Return the Tensor that represents the memory `base` in all parts of the graph: the first that was named, as `tensor` is now."""
         return self._owners.setdefault(id(base), (base, tensor))[1]
 
-    def stand_for(self, key: tuple[int, str], holder: Any, name: str, value: Any, stand_in: Any) -> None:
-        """From now on `stand_in` is read where the attribute holds a Python number; of that only the type counts."""
-        self.numbers[key] = stand_in
+    def lift_number(self, key: tuple[int, str], holder: Any, name: str, value: Any, lifted: Any) -> None:
+        """Return `lifted` for each later read of an attribute that contains a Python number; the graph depends only on its type."""
+        self.numbers[key] = lifted
         self.reads[key] = Read(holder, name, value, OfType(type(value)), True)
 
-    def stand_in(self, owner: Any, name: str) -> Any:
-        """Return the stand-in for the number in an attribute; None if the number itself is used, or was written."""
+    def lifted_number(self, owner: Any, name: str) -> Any:
+        """Return the graph input that replaces the number in an attribute; None if the graph uses the number itself, or wrote it."""
         key = (id(owner.__dict__), name)
         return None if key in self.writes else self.numbers.get(key)
 

@@ -25,7 +25,7 @@ from torchspore.graph.control_flow.branch_join import Join, Mismatch, Slot, fill
 from torchspore.graph.control_flow.forward_backward_split import without_prints
 from torchspore.graph.control_flow.mutable_state import UNBOUND, Local, MutableState, WrittenTensor
 from torchspore.graph.control_flow.subgraph import Outcome
-from torchspore.graph.fx.control_flow import Flag, Gradients, Record, as_tensor, emit, flag_like, stand_in
+from torchspore.graph.fx.control_flow import Flag, Gradients, Record, as_tensor, emit, flag_like, meta_tensor_like
 from torchspore.graph.passes.unused_errors import keep_errors
 from torchspore.graph.refusal import Kind, Refusal
 from torchspore.graph.report import provenance
@@ -344,7 +344,7 @@ def _emit(test: torch.Tensor, slots: list[Slot], then_outcome: Outcome, right: O
     modules = []
     for side, positions, sources in ((then_outcome, at[0], [s.then_source for s in slots]), (right, at[1], [s.right for s in slots])):
         modules.append(Assembly(side, shape, positions).run(sources, flat) if side.raised is None else _raising(side, shape))
-    shape.inputs = [stand_in(t) for t in inputs]
+    shape.inputs = [meta_tensor_like(t) for t in inputs]
     return emit(Branch(metas, modules[0], modules[1], shape), [test, *inputs])
 
 

@@ -14,7 +14,7 @@ from torchspore.engine.tensors.tensor import TensorBase, raw, transform, wrap
 from torchspore.engine.tensors.tree import like
 from torchspore.graph.capture.ambiguous_tensors import may_be_number, may_be_parameter
 from torchspore.graph.control_flow.subgraph import Outcome, origin
-from torchspore.graph.fx.control_flow import stand_in
+from torchspore.graph.fx.control_flow import meta_tensor_like
 from torchspore.graph.refusal import Kind, Refusal
 
 
@@ -116,7 +116,8 @@ class Join:
             if then_meta.shape != right.shape or then_meta.dtype is not right.dtype or not (has_equal_class or then_meta.ndim == 0):
                 raise Mismatch(sides(a, b))
             uneven = then_meta.stride() != right.stride()
-            joined = self._slot(then_source, other, stand_in(then_meta, uneven), isinstance(a, Number) and isinstance(b, Number), uneven)
+            is_number = isinstance(a, Number) and isinstance(b, Number)
+            joined = self._slot(then_source, other, meta_tensor_like(then_meta, uneven), is_number, uneven)
             self.slots[joined.index].is_shared = may_be_parameter(a) or may_be_parameter(b)
             self.slots[joined.index].may_be_number = may_be_number(a) or may_be_number(b)
             self.slots[joined.index].tensors = (a, b)
@@ -152,7 +153,7 @@ class Join:
         return transform(value, join_tensor)
 
     def _slot(self, then_source: Source, right: Source, meta: torch.Tensor, is_number: bool, contiguous: bool = False) -> JoinedTensor:
-        self.slots.append(Slot(then_source, right, stand_in(meta), contiguous))
+        self.slots.append(Slot(then_source, right, meta_tensor_like(meta), contiguous))
         return JoinedTensor(len(self.slots) - 1, is_number)
 
     def _source(self, side: Outcome, tensor: TensorBase) -> Source:
@@ -161,7 +162,7 @@ class Join:
 
     def _meta(self, side: Outcome, tensor: TensorBase) -> torch.Tensor:
         index = side.outs.get(id(tensor))
-        return side.metas[index] if index is not None else stand_in(raw(tensor))
+        return side.metas[index] if index is not None else meta_tensor_like(raw(tensor))
 
 
 def from_outside(side: Outcome, tensor: TensorBase) -> Source:
@@ -198,9 +199,9 @@ def filled(structure: Any, results: Sequence[torch.Tensor]) -> Any:
 
 def _number_meta(value: Any) -> torch.Tensor:
     dtype = torch.bool if isinstance(value, bool) else torch.int64 if isinstance(value, int) else torch.float64
-    stand_in_value = torch.empty((), dtype=dtype, device="meta")
-    stand_in_value.at = torch.device("cpu")  # type: ignore[attr-defined]
-    return stand_in_value
+    meta_tensor = torch.empty((), dtype=dtype, device="meta")
+    meta_tensor.at = torch.device("cpu")  # type: ignore[attr-defined]
+    return meta_tensor
 
 
 def _kind(value: Any) -> str | None:

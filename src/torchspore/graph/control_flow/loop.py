@@ -22,7 +22,7 @@ from torchspore.graph.control_flow.branch_join import NOTHING, Mismatch, Source,
 from torchspore.graph.control_flow.loop_state import Retry, Slot, State
 from torchspore.graph.control_flow.mutable_state import UNBOUND, Attribute, Local, MutableState, WrittenTensor
 from torchspore.graph.control_flow.subgraph import Outcome, SubgraphCapture, is_live_in, memory_of, origin
-from torchspore.graph.fx.control_flow import Flag, Gradients, Record, as_tensor, emit, flag_like, stand_in
+from torchspore.graph.fx.control_flow import Flag, Gradients, Record, as_tensor, emit, flag_like, meta_tensor_like
 from torchspore.graph.refusal import Kind, Refusal
 from torchspore.translations import translate
 
@@ -338,12 +338,12 @@ class _Tracing:
                 _position(inputs, source.outside, count)
         last, meta = _verdict(continues, outcome)
         recording = is_differentiating() and any(t.requires_grad for t in inputs)
-        metas = [stand_in(t) for t in inputs[:count]]
+        metas = [meta_tensor_like(t) for t in inputs[:count]]
         of_state = [i for i in range(count) if recording and is_differentiable(inputs[i])]
         of_inputs = [i for i in range(count, len(inputs)) if recording and inputs[i].requires_grad]
         shape = Shape(inputs, [*metas, meta], of_state, [*of_state, *of_inputs], outcome.custom_gradient)
         body = Assembly(outcome, shape, at).run([*sources, last], [False] * (count + 1))
-        shape.inputs = [stand_in(t) for t in inputs]
+        shape.inputs = [meta_tensor_like(t) for t in inputs]
         return emit(Loop(metas, body, shape, count, self._line), [go_on, *inputs])
 
 
@@ -365,5 +365,5 @@ def _verdict(continues: Any, outcome: Outcome) -> tuple[Source, torch.Tensor]:
     index = outcome.outs.get(id(continues))
     if index is None:
         t = raw(continues)
-        return Source(outside=t), stand_in(t)
+        return Source(outside=t), meta_tensor_like(t)
     return Source(index=index), outcome.metas[index]

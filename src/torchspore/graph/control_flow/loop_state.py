@@ -14,7 +14,7 @@ from torchspore.engine.tensors.tree import like
 from torchspore.graph.capture.ambiguous_tensors import mark, mark_numbers, may_be_number, may_be_parameter
 from torchspore.graph.control_flow.branch_join import NOTHING, JoinedTensor, Mismatch, Source, from_outside, holds, is_equal, sides
 from torchspore.graph.control_flow.subgraph import Outcome
-from torchspore.graph.fx.control_flow import stand_in
+from torchspore.graph.fx.control_flow import meta_tensor_like
 
 
 class Retry(Exception):
@@ -116,7 +116,7 @@ class State:
 
     def _match_slot(self, slot: Slot, after: Any, part: Outcome) -> None:
         start = slot.start
-        meta = stand_in(raw(start))
+        meta = meta_tensor_like(raw(start))
         if isinstance(after, TensorBase):
             found = meta_of(part, after)
             if isinstance(start, Number) and not isinstance(after, Number) and found.ndim == 0:
@@ -185,7 +185,7 @@ def alias(t: torch.Tensor) -> torch.Tensor:
 def meta_of(part: Outcome, tensor: TensorBase) -> torch.Tensor:
     """Shape, dtype and device of a Tensor that a part gives."""
     index = part.outs.get(id(tensor))
-    return part.metas[index] if index is not None else stand_in(raw(tensor))
+    return part.metas[index] if index is not None else meta_tensor_like(raw(tensor))
 
 
 def _rounds(before: Any, after: Any) -> str:

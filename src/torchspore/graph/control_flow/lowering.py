@@ -16,7 +16,7 @@ from torchspore.graph.control_flow.branch import Branch, BranchBack
 from torchspore.graph.control_flow.forward_backward_split import only, split
 from torchspore.graph.control_flow.gradient_presence import GATE
 from torchspore.graph.control_flow.loop import Loop, LoopBack, LoopBackSecond
-from torchspore.graph.fx.control_flow import OPERATOR, RECORDS, Check, Record, Say, stand_in
+from torchspore.graph.fx.control_flow import OPERATOR, RECORDS, Check, Record, Say, meta_tensor_like
 from torchspore.graph.passes.cleanup import drop_dead
 from torchspore.graph.passes.unused_errors import keep_errors
 from torchspore.graph.report import provenance
@@ -61,7 +61,7 @@ def _lower_gates(graph: torch.fx.Graph) -> None:
             if device.type != "cpu":
                 moved = graph.call_function(_aten._to_copy.default, (flag,), {"device": device})
                 _mark_like(node, moved)
-                moved.meta["val"] = stand_in(flag.meta["val"])
+                moved.meta["val"] = meta_tensor_like(flag.meta["val"])
                 moved.meta["val"].at = device
                 flag = moved
             new = graph.call_function(_aten.where.ScalarOther, (flag, gradient, 0))
@@ -76,7 +76,7 @@ def _is_true(flag: Node) -> bool:
 
 
 def _place_records(module: torch.fx.GraphModule, mode: FakeTensorMode) -> None:
-    """Replace stand-ins on the device `meta`, here and in nested graphs, by ones that name the position of the value."""
+    """Replace tensors on the device `meta`, here and in nested graphs, by ones that name the position of the value."""
     for node in module.graph.nodes:
         value = node.meta.get("val")
         node.meta["val"] = [_at(v, mode) for v in value] if isinstance(value, (list, tuple)) else _at(value, mode)

@@ -40,7 +40,7 @@ from torchspore.graph.capture.state import MISSING
 from torchspore.graph.control_flow import gradient_presence
 from torchspore.graph.control_flow.mutable_state import Attribute, Location, MutableState, WrittenTensor
 from torchspore.graph.forward_cache import PartCalls
-from torchspore.graph.fx.control_flow import Flag, as_tensor, stand_in
+from torchspore.graph.fx.control_flow import Flag, as_tensor, meta_tensor_like
 from torchspore.graph.fx.inputs import new_input
 from torchspore.graph.passes.unused_errors import keep_errors
 from torchspore.graph.refusal import Kind, Refusal, of_integers
@@ -99,7 +99,7 @@ class SubgraphCapture(Capture):
             raise Refusal(f"nests branches and loops on Tensors, or numbers, over {DEEPEST} deep, as a function does that calls itself")
         self._records = is_differentiating()
         self._versions = Versions()
-        self._write_backs: list[tuple[TensorBase, torch.Tensor]] = []      # (the stand-in for memory of the enclosing frames, that memory)
+        self._write_backs: list[tuple[TensorBase, torch.Tensor]] = []      # (the placeholder of memory of an enclosing frame, that memory)
         self._attributes: dict[Any, tuple[Attribute, Any]] = {}
         self._input_indices: list[int] = []
         self._leaves: set[str] = set()
@@ -259,14 +259,14 @@ class SubgraphCapture(Capture):
             raise self.watch.refuse(f"writes the attribute {name!r} of {type(owner).__name__} in a gradient", Kind.WRITES_ATTRIBUTE)
         if is_registered(value):
             raise Refusal(f"registers {name!r} as a part of {type(owner).__name__} on one way only", kind=Kind.WRITES_ATTRIBUTE)
-        stand_in = self.watch.stand_in(owner, name)
+        lifted = self.watch.lifted_number(owner, name)
         if id(owner) not in self.watch.born:
             # A value that is written on one way only keeps its earlier value on the other: that counts as a read.
             self.watch.read(owner.__dict__, name, owner.__dict__.get(name, MISSING), True)
         super().attribute_set(owner, name, value)
         location = Attribute(owner, name)
         if id(owner) not in self.watch.born:
-            self._attributes.setdefault(location.key, (location, location.get() if stand_in is None else stand_in))
+            self._attributes.setdefault(location.key, (location, location.get() if lifted is None else lifted))
 
     # ---- the capture itself
 
@@ -339,7 +339,7 @@ class SubgraphCapture(Capture):
                     out.shows[id(tensor)] = self._memory_of(tensor)
                 results.append(t)
         with disable_proxy_modes_tracing(), torch.no_grad():
-            out.metas = [stand_in(t) for t in results]
+            out.metas = [meta_tensor_like(t) for t in results]
         return results
 
     def _writes(self, out: Outcome) -> list[tuple[Location, Any, Any]]:

@@ -106,7 +106,7 @@ def as_tensor(flag: Flag) -> torch.Tensor:
     return flag if isinstance(flag, torch.Tensor) else torch.full((), flag, dtype=torch.bool)
 
 
-def stand_in(t: torch.Tensor, contiguous: bool = False) -> torch.Tensor:
+def meta_tensor_like(t: torch.Tensor, contiguous: bool = False) -> torch.Tensor:
     """A tensor without memory that says shape, strides, dtype and device of `t`."""
     meta_tensor = torch.empty(t.shape, dtype=t.dtype, device="meta") if contiguous else torch.empty_strided(
         t.shape, t.stride(), dtype=t.dtype, device="meta",

@@ -241,7 +241,7 @@ def _captured(
         entry.converts = True
         return capture_result
 
-    with postponed(), garbage_collection_paused():     # Ctrl-C in the middle of a trace would leave its stand-ins where they are
+    with postponed(), garbage_collection_paused():     # Ctrl-C in the middle of a trace would leave its fake tensors in the program
         if not entry.is_deep:
             try:
                 return capture()

@@ -62,7 +62,7 @@ class RecordedCapture(Capture):
         """True from the gradients on."""
         self._versions = Versions()
 
-    def _stand_in(self, source: Any, t: torch.Tensor) -> torch.Tensor:
+    def _fake_tensor(self, source: Any, t: torch.Tensor) -> torch.Tensor:
         if isinstance(source, TensorBase) and self.outer is not None:
             t = self.outer.resolve(source)
         if integer_gradients.shadow(t) is not None:

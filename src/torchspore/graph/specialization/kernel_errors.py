@@ -78,7 +78,7 @@ def _of_call(module: torch.fx.GraphModule, call: Any) -> list[Node]:
 
 
 def _operands(nodes: Sequence[Node]) -> list[torch.Tensor]:
-    """The stand-ins of what these nodes of a call were given; a table before its indexes, scores before their targets."""
+    """The fake tensors of the inputs of these nodes of a call: a table before its indexes, scores before their targets."""
     values = {input_node: input_node.meta["val"] for node in nodes for input_node in node.all_input_nodes
              if input_node not in nodes and isinstance(input_node.meta.get("val"), torch.Tensor)}
     return sorted(values.values(), key=lambda val: not val.is_floating_point())

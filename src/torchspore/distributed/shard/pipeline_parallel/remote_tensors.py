@@ -29,9 +29,9 @@ class RemoteTensor(torch.Tensor):
 
     @staticmethod
     def __new__(cls, like: torch.Tensor, device: torch.device, stage: int) -> RemoteTensor:
-        stand_in: RemoteTensor = torch_private.stand_for(cls, like, device)
-        stand_in.stage = stage
-        return stand_in
+        remote_tensor: RemoteTensor = torch_private.wrapper_tensor(cls, like, device)
+        remote_tensor.stage = stage
+        return remote_tensor
 
     __torch_function__ = torch_private.no_torch_function  # type: ignore[assignment]
 

@@ -26,8 +26,7 @@ def of_stage(module: torch.fx.GraphModule, stage: int, count: int) -> torch.fx.G
 
 
 def absent(val: torch.Tensor) -> torch.Tensor:
-    """Return a stand-in for a value of other processes: it has the same shape, and one number in memory, which is nan if the dtype has it.
-    """
+    """Return a placeholder for a value of other processes: the same shape, and one number in memory, nan if the dtype has it."""
     return torch.full((), filler(val.dtype), dtype=val.dtype, device=val.device).expand(val.shape)
 
 

@@ -84,7 +84,7 @@ def _value(leaf: Any) -> Any:
 
 
 def _parts(target: Any, args: dict[str, Any], outs: Sequence[Any], can_split: bool, machine: Machine) -> OperatorParts:
-    """Return the parts of a call; `args` are by name, Tensors by their stand-ins."""
+    """Return the parts of a call; `args` are by name, Tensors by their fake tensors."""
     inputs = tuple(leaf for leaf in tree.leaves(list(args.values())) if isinstance(leaf, torch.Tensor))
     tensors = [out for out in outs if out is not None]
     relaxed = wide(OperatorCall(target, args, inputs, tuple(outs))) if can_split else None

@@ -217,14 +217,14 @@ def _value(node: Node) -> Any:
     mode = next((t.fake_mode for t in inputs if isinstance(t, FakeTensor)), None) or FakeTensorMode()
     target: Any = node.target
     with without_modes(), torch.no_grad(), mode:
-        args, kwargs = map_arg((node.args, node.kwargs), lambda n: _stand_in(n.meta["val"], mode))
+        args, kwargs = map_arg((node.args, node.kwargs), lambda n: _as_fake(n.meta["val"], mode))
         return target(*args, **kwargs)
 
 
-def _stand_in(value: Any, mode: FakeTensorMode) -> Any:
+def _as_fake(value: Any, mode: FakeTensorMode) -> Any:
     """Return the value as a fake tensor of this mode; the graphs of branches and loops come from separate traces."""
     if isinstance(value, (list, tuple)):
-        return type(value)(_stand_in(item, mode) for item in value)
+        return type(value)(_as_fake(item, mode) for item in value)
     if not isinstance(value, torch.Tensor) or (isinstance(value, FakeTensor) and value.fake_mode is mode):
         return value
     return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=getattr(value, "at", value.device))

@@ -157,7 +157,7 @@ def _keeping(function: Callable[..., Any], positions: list[int], names: tuple[st
 
 
 def _reading(function: Callable[..., Any], positions: list[int], names: tuple[str, ...]) -> Callable[..., Any]:
-    """Wrap `function` so that it gets Python numbers for Tensors at `positions`, called `names`: a stand-in has no value."""
+    """Wrap `function` so that it gets Python numbers for Tensors at `positions`, called `names`: a fake tensor has no value."""
 
     @functools.wraps(function)
     def operator(*arguments: Any, **keywords: Any) -> Any:

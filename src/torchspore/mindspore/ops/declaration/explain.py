@@ -22,7 +22,7 @@ LONGEST = 60
 
 
 _OF_CAPTURES = ("DynamicOutputShapeException", "DataDependentOutputException")
-"""Errors that stand-ins raise during a capture if an operator needs values. The call itself is correct."""
+"""Errors that fake tensors raise during a capture if an operator needs values. The call itself is correct."""
 
 
 def explain(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any], error: Exception) -> Exception:
