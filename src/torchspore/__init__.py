@@ -86,7 +86,7 @@ def as_module(cell: Any, naming: str = "mindspore") -> Any:
         TypeError: the value is not a Cell, or a Parameter is stored in parts.
         ValueError: `naming` is another word, or torch has no names for a layer.
     """
-    from torchspore.modules import cell_module
+    from torchspore.torch_modules import cell_module
 
     return cell_module.as_module(cell, naming)
 
@@ -97,7 +97,7 @@ def as_cell(module: Any) -> Any:
     A torch Module that is assigned to an attribute of a Cell becomes such a Cell. Raises TypeError for a value that is not a torch Module,
     and for parameters without memory.
     """
-    from torchspore.modules import module_cell
+    from torchspore.torch_modules import module_cell
 
     return module_cell.as_cell(module)
 
@@ -107,7 +107,7 @@ def as_iterable(dataset: Any, output_dict: bool = False) -> Any:
 
     In the workers of a DataLoader each row is read once. Raises TypeError for a value that is not a data set.
     """
-    from torchspore.modules import torch_data
+    from torchspore.torch_modules import torch_data
 
     return torch_data.as_iterable(dataset, output_dict)
 

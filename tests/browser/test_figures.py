@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from browser import chromium
 
-from torchspore.view import html, trace
-from torchspore.view.curves import Curves
+from torchspore.html_pages import html, trace
+from torchspore.html_pages.curves import Curves
 
 pytestmark = chromium.needed
 EVIL = "</script><script>window.ran=1</script><img src=x onerror='window.ran=1'><svg onload='window.ran=1'>"

@@ -16,8 +16,8 @@ from browser.test_plan import PROGRAM
 
 from torchspore.graph.save_graphs import page
 from torchspore.graph.save_graphs.page import data
-from torchspore.view import html, trace
-from torchspore.view.curves import Curves
+from torchspore.html_pages import html, trace
+from torchspore.html_pages.curves import Curves
 
 pytestmark = chromium.needed
 SIZES = {"phone": (390, 844), "desktop": (1280, 800)}

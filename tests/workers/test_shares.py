@@ -104,7 +104,7 @@ def memory(level: str) -> dict[str, int]:
     import mindspore as ms
     from mindspore import nn
 
-    from torchspore.distributed.parallel.sharded_weights import RowShardedWeight
+    from torchspore.distributed.data_parallel.sharded_weights import RowShardedWeight
 
     options: dict[str, Any] = {}
     if level:

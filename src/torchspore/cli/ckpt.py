@@ -193,7 +193,7 @@ def _to_or_from_target(options: argparse.Namespace, direction: str) -> int:
 
     torchspore.install()
     sys.path.insert(0, "")
-    from torchspore.modules.weights import conversion
+    from torchspore.torch_modules.weights import conversion
 
     if options.like is None:
         raise ValueError(message("--map, --partial, --convention and --verify", f"--like TARGET: {_TARGETS}"))

@@ -11,8 +11,8 @@ from typing import Any
 
 from torchspore.base.files import write_atomically
 from torchspore.base.text import with_hint
+from torchspore.html_pages import html
 from torchspore.translations import translate
-from torchspore.view import html
 
 PAGE = "report.html"
 _MOST_POINTS, _MOST_NOTES = 2_000, 300

@@ -24,7 +24,7 @@ def run(words: Sequence[str]) -> int:
         print(message(f"torchspore trace {words[0]}", "view", hint=hint), file=sys.stderr)
         return USAGE_ERROR
     options = parser().parse_args(list(words))
-    from torchspore.view import trace
+    from torchspore.html_pages import trace
 
     try:
         file = trace.find(Path(options.path).expanduser())

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from torchspore.distributed import device_count as devices
-from torchspore.distributed.parallel import parameter_broadcast
+from torchspore.distributed.data_parallel import parameter_broadcast
 from torchspore.distributed.shard import execution, sharded_capture, strategy_calls
 from torchspore.distributed.shard.pipeline_parallel import stage_count
 from torchspore.engine.autograd import grad

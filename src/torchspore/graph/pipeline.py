@@ -15,9 +15,10 @@ from torchspore.engine.memory import malloc
 from torchspore.engine.native import allocator
 from torchspore.errors import InferenceOnly
 from torchspore.graph import passes
-from torchspore.graph.backend import autotune_cache, eager_codegen, inference, lanes, matrix_products, measurement, variants
+from torchspore.graph.backend import eager_codegen, inference, lanes, matrix_products, measurement, variants
 from torchspore.graph.backend.eager_codegen import Code
 from torchspore.graph.backend.variant_race import Race
+from torchspore.graph.compile_cache import autotune_cache
 from torchspore.graph.fx.fingerprint import fingerprint
 from torchspore.graph.fx.modules import copy_module
 from torchspore.graph.fx.order import reorder

@@ -70,7 +70,7 @@ def share_out():
     step(ops.ones((2, 3)))
     ms.set_auto_parallel_context(device_num=1, global_rank=0)
     step.grad_reducer((ops.ones((5, 3)),))
-    from torchspore.distributed.parallel import fusion
+    from torchspore.distributed.data_parallel import fusion
     fusion.rule("allgather"), fusion.rule("reducescatter")
     import torch
     from torchspore.graph.passes import communication

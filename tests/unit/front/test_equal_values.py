@@ -9,8 +9,8 @@ import pytest
 import torch
 from mindspore import Tensor, mint, ops, train
 
-from torchspore.engine.functional import topk as engine
-from torchspore.engine.functional.bitonic_sort import bitonic_order
+from torchspore.engine.formulas import topk as engine
+from torchspore.engine.formulas.bitonic_sort import bitonic_order
 
 random = np.random.RandomState(0)
 

@@ -12,7 +12,7 @@ from mindspore import Tensor, mint, nn, ops
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchspore.context import effects
-from torchspore.engine.functional import half_precision
+from torchspore.engine.formulas import half_precision
 
 random = np.random.RandomState(0)
 FORMS: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {

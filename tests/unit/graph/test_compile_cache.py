@@ -22,11 +22,10 @@ import torchspore
 from torchspore.cli import explain
 from torchspore.context import effects
 from torchspore.engine.random import random_state
-from torchspore.graph import persistent_cache
-from torchspore.graph.backend import autotune_cache
+from torchspore.graph import compile_cache
+from torchspore.graph.compile_cache import autotune_cache, folder
 from torchspore.graph.fx import serialize
 from torchspore.graph.passes.layout import dump_layouts, load_layouts, record_strides
-from torchspore.graph.persistent_cache import folder
 
 Program = Callable[..., Run]
 
@@ -378,6 +377,6 @@ def test_two_processes_share_a_folder(program: Path) -> None:
 
 def test_it_is_off_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert persistent_cache.current() is None
+    assert compile_cache.current() is None
     Small().compile(X)
     assert not list(tmp_path.iterdir())

@@ -14,7 +14,7 @@ from support import fake_timings
 from torchspore.context import effects
 from torchspore.errors import InferenceOnly
 from torchspore.graph import dispatch
-from torchspore.graph.backend import autotune_cache
+from torchspore.graph.compile_cache import autotune_cache
 
 
 @pytest.fixture(autouse=True)

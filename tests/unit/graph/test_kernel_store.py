@@ -11,7 +11,8 @@ import torch
 from support import kernel_compilers
 
 from torchspore.engine.torch_internals import torch_private
-from torchspore.graph.backend import autotune_cache, inductor, kernel_store
+from torchspore.graph.backend import inductor
+from torchspore.graph.compile_cache import autotune_cache, kernel_store
 
 
 class Shelf:

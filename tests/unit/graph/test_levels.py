@@ -12,7 +12,8 @@ from mindspore import Tensor, nn, ops
 from support import fake_timings, kernel_compilers
 
 from torchspore.graph import dispatch
-from torchspore.graph.backend import autotune_cache, inductor, measurement, variant_race
+from torchspore.graph.backend import inductor, measurement, variant_race
+from torchspore.graph.compile_cache import autotune_cache
 from torchspore.graph.fx import sample_inputs
 from torchspore.graph.settings import settings_of
 

@@ -78,7 +78,7 @@ Slow()(ops.ones((2, 3)), ops.ones((3, 2)))
 
 
 def test_the_first_run_says_that_half_precision_is_slow(run: Callable[..., Run]) -> None:
-    output = run("run", "-c", f"import torchspore.engine.functional.half_precision as h; h.is_fast = lambda dtype: False\n{HALF}",
+    output = run("run", "-c", f"import torchspore.engine.formulas.half_precision as h; h.is_fast = lambda dtype: False\n{HALF}",
                extra={"TORCHSPORE_PATIENCE": "0"}).err
     assert " operators runs for the first time; 4 results are float16, which is slow on this CPU." in output
     assert "Slow is being compiled at O0" in output

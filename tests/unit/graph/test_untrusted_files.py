@@ -15,9 +15,9 @@ from torchspore.base import trust
 from torchspore.graph import pipeline
 from torchspore.graph.autotune import deferred_run
 from torchspore.graph.autotune import tuning_file as file
+from torchspore.graph.compile_cache.folder import Folder
 from torchspore.graph.fx import serialize
 from torchspore.graph.fx.fingerprint import machine
-from torchspore.graph.persistent_cache.folder import Folder
 from torchspore.graph.settings import Settings
 
 VALUE = [[4], [1], "float32", "cpu"]

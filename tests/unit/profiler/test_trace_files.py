@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from torchspore.cli import trace as command
-from torchspore.view import trace
-from torchspore.view.trace_file import Reader
+from torchspore.html_pages import trace
+from torchspore.html_pages.trace_file import Reader
 
 EVENT = {"ph": "X", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 10.0, "dur": 5.0, "cat": "cpu_op", "args": {}}
 

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from support.split_functions import grid, split
 
-from torchspore.engine.functional.topk import topk
+from torchspore.engine.formulas.topk import topk
 
 CASES: dict[str, tuple[Any, list[Any]]] = {
     "mm": (torch.mm, [(8, 16), (16, 8)]),

@@ -35,7 +35,7 @@ def options(name: str) -> tuple[str, ...]:
 
 def saved(name: str) -> tuple[Any, dict[str, np.ndarray]]:
     """A model with random values, saved as model.pt, and its values."""
-    from torchspore.modules.weights import targets
+    from torchspore.torch_modules.weights import targets
 
     model = targets.build(f"transformers:{name}", json.dumps(MODELS[name]))
     torch.manual_seed(1)
@@ -152,7 +152,7 @@ def test_mindnlp_stores_the_names_of_transformers(name: str) -> None:
 
 
 def test_another_model_has_no_such_convention(capsys: Any) -> None:
-    from torchspore.modules.weights import targets
+    from torchspore.torch_modules.weights import targets
 
     config = json.dumps({"vocab_size": 11, "embedding_size": 8, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2,
                          "intermediate_size": 8})

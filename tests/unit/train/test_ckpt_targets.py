@@ -132,7 +132,7 @@ def run(*words: str) -> int:
 
 def loaded(name: str, **arguments: Any) -> torch.nn.Module:
     """A model of model.py with the values of out.pt."""
-    from torchspore.modules.weights import targets
+    from torchspore.torch_modules.weights import targets
 
     model: torch.nn.Module = getattr(targets.load("model.py"), name)(**arguments)
     model.load_state_dict(torch.load("out.pt", weights_only=True))
@@ -152,7 +152,7 @@ def test_other_names_and_nesting_are_matched_by_structure(options: tuple[str, ..
 
 
 def test_a_file_of_torch_as_target(cell: Any) -> None:
-    from torchspore.modules.weights import targets
+    from torchspore.torch_modules.weights import targets
 
     cell(Net())
     torch.save(targets.build("model.py:Net").state_dict(), "like.pt")
@@ -161,7 +161,7 @@ def test_a_file_of_torch_as_target(cell: Any) -> None:
 
 
 def test_a_checkpoint_as_target_gives_the_names(cell: Any, capsys: Any) -> None:
-    from torchspore.modules.weights import targets
+    from torchspore.torch_modules.weights import targets
 
     cell(Net())
     torch.save(targets.build("model.py:Net").state_dict(), "net.pt")
@@ -223,8 +223,8 @@ def test_a_wrong_map_fails_the_comparison(cell: Any) -> None:
 
 def test_blocks_of_equal_shapes_at_other_depths_are_not_confused() -> None:
     """A block whose counterpart is inside of another sub-structure must wait for it, although smaller parts of it fit others."""
-    from torchspore.modules.weights import structure
-    from torchspore.modules.weights.slots import Slot
+    from torchspore.torch_modules.weights import structure
+    from torchspore.torch_modules.weights.slots import Slot
 
     def slots(names: dict[str, int]) -> list[Slot]:
         return [Slot(f"{name}.{kind}", f"{name}.{kind}", shape) for name, width in names.items()
@@ -242,8 +242,8 @@ def test_blocks_of_equal_shapes_at_other_depths_are_not_confused() -> None:
 
 
 def test_a_layer_is_unique_only_if_no_other_depth_has_an_equal_one() -> None:
-    from torchspore.modules.weights import structure
-    from torchspore.modules.weights.slots import Slot
+    from torchspore.torch_modules.weights import structure
+    from torchspore.torch_modules.weights.slots import Slot
 
     def slots(names: dict[str, int]) -> list[Slot]:
         return [Slot(f"{name}.weight", f"{name}.weight", (width, 3)) for name, width in names.items()]
@@ -299,7 +299,7 @@ def test_names_by_the_layers_of_the_model() -> None:
         "        self.words = torch.nn.Embedding(5, 4)\n        self.mix = torch.nn.Conv1d(4, 4, 3)\n"
         "        self.last = torch.nn.LayerNorm(4)\n"
         "        self.act = torch.nn.PReLU()\n        self.deep = torch.nn.BatchNorm3d(4)\n")
-    from torchspore.modules.weights import targets
+    from torchspore.torch_modules.weights import targets
 
     torch.save(targets.build("layers.py:Net").state_dict(), "out.pt")
     assert run("from-torch", "--like", "layers.py:Net", "out.pt", "net.ckpt") == 0

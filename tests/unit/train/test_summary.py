@@ -211,7 +211,7 @@ def test_a_full_disk_ends_the_recording_and_not_the_training(tmp_path: Path, rai
 
 
 def test_curves_are_bounded(tmp_path: Path) -> None:
-    from torchspore.view import curves
+    from torchspore.html_pages import curves
 
     drawn_curves = curves.Curves()
     for step in range(50_000):

@@ -49,22 +49,22 @@ exec_order = Option(
 )
 enable_compile_cache = Option(
     kind=Bool(), default=None, environment=("MS_COMPILER_CACHE_ENABLE",), example="set_context(enable_compile_cache=True)",
-    read_by="graph.persistent_cache", graph_only=True, since="2.1",
+    read_by="graph.compile_cache", graph_only=True, since="2.1",
     doc="Stores compiled graphs on disk and reuses them while the program's source stays the same. "
         "The getter returns None until it is set.",
 )
 compile_cache_path = Option(
     kind=Path(), default="", environment=("MS_COMPILER_CACHE_PATH",), example="set_context(compile_cache_path='cache')",
-    read_by="graph.persistent_cache", graph_only=True, since="1.6",
+    read_by="graph.compile_cache", graph_only=True, since="1.6",
     doc="The directory of compiled graphs; by default the working directory.",
 )
 save_compile_cache = Option(
     kind=Bool(), default=False, instead="enable_compile_cache", example="set_context(save_compile_cache=True)",
-    read_by="graph.persistent_cache", graph_only=True, since="1.3", until="2.6",
+    read_by="graph.compile_cache", graph_only=True, since="1.3", until="2.6",
     doc="Always compiles, and stores the compiled graphs on disk.",
 )
 load_compile_cache = Option(
     kind=Bool(), default=False, instead="enable_compile_cache", example="set_context(load_compile_cache=True)",
-    read_by="graph.persistent_cache", graph_only=True, since="1.3", until="2.6",
+    read_by="graph.compile_cache", graph_only=True, since="1.3", until="2.6",
     doc="Uses compiled graphs from disk without checking whether the source has changed.",
 )

@@ -13,19 +13,19 @@ from torchspore.errors import OptionTypeError
 API = "auto_parallel"
 
 device_num = Option(
-    read_by="distributed.parallel.settings",
+    read_by="distributed.data_parallel.settings",
     kind=Int(1, 4096), default=1, example="set_auto_parallel_context(device_num=8)",
     since="0.1",
     doc="The number of devices that take part. The default is the size of the group of processes.",
 )
 global_rank = Option(
-    read_by="distributed.parallel.settings",
+    read_by="distributed.data_parallel.settings",
     kind=Int(0, 4095), default=0, example="set_auto_parallel_context(global_rank=0)",
     since="0.1",
     doc="The rank of this process.",
 )
 parallel_mode = Option(
-    read_by="distributed.parallel.settings",
+    read_by="distributed.data_parallel.settings",
     fixed_outcomes={"stand_alone": "this process trains alone"},
     kind=Choice("stand_alone", "data_parallel", "hybrid_parallel", "semi_auto_parallel", "auto_parallel", none=OptionTypeError),
     default="stand_alone", example="set_auto_parallel_context(parallel_mode='data_parallel')",
@@ -34,14 +34,14 @@ parallel_mode = Option(
         "search.",
 )
 gradients_mean = Option(
-    read_by="distributed.parallel.settings",
+    read_by="distributed.data_parallel.settings",
     kind=Bool(none=False), default=False, example="set_auto_parallel_context(gradients_mean=True)",
     since="1.0",
     doc="Divides the summed gradients by the number of processes.",
 )
 mirror_mean = Alias(of="auto_parallel.gradients_mean", since="0.1", until="0.7", doc="The earlier name of `gradients_mean`.")
 gradient_fp32_sync = Option(
-    read_by="distributed.parallel.settings",
+    read_by="distributed.data_parallel.settings",
     kind=Bool(none=False), default=True, example="set_auto_parallel_context(gradient_fp32_sync=True)",
     since="1.0",
     doc="Sums gradients in float32, also those of float16.",
@@ -54,7 +54,7 @@ loss_repeated_mean = Option(
     doc="Computes the mean in the backward pass of a computation that several devices repeat.",
 )
 parameter_broadcast = Option(
-    read_by="distributed.parallel.parameter_broadcast",
+    read_by="distributed.data_parallel.parameter_broadcast",
     kind=Bool(none=False), default=False, example="set_auto_parallel_context(parameter_broadcast=True)",
     since="0.1",
     doc="Sends the parameters of process 0 to all other processes before training begins.",
@@ -191,7 +191,7 @@ init_param_in_compile = Option(
         "(Orthogonal, Sparse, Dirac, Identity, and the program's initializers) are not delayed.",
 )
 grad_accumulation_step = Option(
-    read_by="distributed.parallel.settings", fixed_outcomes={1: "each step applies its own gradients"},
+    read_by="distributed.data_parallel.settings", fixed_outcomes={1: "each step applies its own gradients"},
     kind=Int(1, INT32), default=1, example="set_auto_parallel_context(grad_accumulation_step=4)",
     since="1.2",
     doc="The number of steps after which the summed gradients are applied.",

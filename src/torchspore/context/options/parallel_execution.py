@@ -24,7 +24,7 @@ def _many(size: int) -> int:
 
 
 enable_parallel_optimizer = Option(
-    read_by="distributed.parallel.optimizer_shards",
+    read_by="distributed.data_parallel.optimizer_shards",
     fixed_outcomes={False: "each process has the full state of its optimizer"},
     kind=Bool(), default=False, example="set_auto_parallel_context(enable_parallel_optimizer=True)",
     since="0.7",
@@ -37,26 +37,26 @@ parallel_optimizer_config = Option(
     doc="Settings of `enable_parallel_optimizer`.",
 )
 gradient_accumulation_shard = Option(
-    read_by="distributed.parallel.optimizer_shards",
+    read_by="distributed.data_parallel.optimizer_shards",
     member_of="parallel_optimizer_config", top_level=False, kind=Bool(), default=False,
     example="set_auto_parallel_context(parallel_optimizer_config={'gradient_accumulation_shard': True})",
     doc="Also shards gradients that are summed over several steps.",
 )
 parallel_optimizer_threshold = Option(
-    read_by="distributed.parallel.optimizer_shards",
+    read_by="distributed.data_parallel.optimizer_shards",
     member_of="parallel_optimizer_config", top_level=False, kind=Int(0, unit="of KB"), default=64,
     example="set_auto_parallel_context(parallel_optimizer_config={'parallel_optimizer_threshold': 24})",
     doc="Parameters smaller than this many KB are not sharded.",
 )
 optimizer_weight_shard_size = Option(
-    read_by="distributed.parallel.optimizer_shards",
+    read_by="distributed.data_parallel.optimizer_shards",
     member_of="parallel_optimizer_config", kind=Int(-1, INT32, bools=False, without=(0,), give=_many), default=-1,
     example="set_auto_parallel_context(parallel_optimizer_config={'optimizer_weight_shard_size': 4})",
     since="1.3",
     doc="The size of the largest group across which a weight is sharded; -1 means no limit.",
 )
 optimizer_level = Option(
-    read_by="distributed.parallel.optimizer_shards",
+    read_by="distributed.data_parallel.optimizer_shards",
     member_of="parallel_optimizer_config", top_level=False, kind=Choice("level1", "level2", "level3"), default="level1",
     example="set_auto_parallel_context(parallel_optimizer_config={'optimizer_level': 'level2'})",
     doc="The values that are sharded: level1 weights and the optimizer's state, level2 also gradients. level3 shards weights again after "
@@ -69,7 +69,7 @@ optimizer_weight_shard_aggregated_save = Option(
     doc="Writes full weights into checkpoints instead of the shards.",
 )
 all_reduce_fusion_config = Option(
-    read_by="distributed.parallel.fusion",
+    read_by="distributed.data_parallel.fusion",
     kind=IntList(), default=[], example="set_auto_parallel_context(all_reduce_fusion_config=[20, 35])",
     since="1.0",
     doc="The indices at which the list of gradients is split into groups that are summed together.",
@@ -90,24 +90,24 @@ comm_fusion = Option(
     doc="The way in which collectives are merged into larger ones: up to 64 MB, up to a size in MB, or at the specified indices.",
 )
 openstate = Option(
-    read_by="distributed.parallel.fusion",
+    read_by="distributed.data_parallel.fusion",
     member_of="comm_fusion", top_level=False, kind=Bool(), default=True,
     example="set_auto_parallel_context(comm_fusion={'openstate': False})", doc="Enables the merging of collectives.",
 )
 allreduce = Option(
-    read_by="distributed.parallel.fusion",
+    read_by="distributed.data_parallel.fusion",
     member_of="comm_fusion", top_level=False, kind=Fusion("auto", "size", "index"), default=_AUTO,
     example="set_auto_parallel_context(comm_fusion={'allreduce': {'mode': 'index', 'config': [1, 3]}})",
     doc="The way in which sums of gradients are merged.",
 )
 allgather = Option(
-    read_by="distributed.parallel.fusion",
+    read_by="distributed.data_parallel.fusion",
     member_of="comm_fusion", top_level=False, kind=Fusion("auto", "size"), default=_AUTO,
     example="set_auto_parallel_context(comm_fusion={'allgather': {'mode': 'size', 'config': 32}})",
     doc="The way in which gathers of weights are merged.",
 )
 reducescatter = Option(
-    read_by="distributed.parallel.fusion",
+    read_by="distributed.data_parallel.fusion",
     member_of="comm_fusion", top_level=False, kind=Fusion("auto", "size"), default=_AUTO,
     example="set_auto_parallel_context(comm_fusion={'reducescatter': {'mode': 'size', 'config': 32}})",
     doc="The way in which reduce-scatter operations are merged.",

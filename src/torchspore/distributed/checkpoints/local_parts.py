@@ -9,8 +9,8 @@ import torch
 
 from torchspore.distributed import device_count
 from torchspore.distributed.comm import groups
-from torchspore.distributed.parallel import optimizer_shards, settings
-from torchspore.distributed.parallel.sharded_weights import RowShardedWeight
+from torchspore.distributed.data_parallel import optimizer_shards, settings
+from torchspore.distributed.data_parallel.sharded_weights import RowShardedWeight
 from torchspore.distributed.shard import redundancy
 from torchspore.engine.split_layouts.device_mesh import Mesh
 from torchspore.engine.split_layouts.sharded_layout import sharded_layout_of

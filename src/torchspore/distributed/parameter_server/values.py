@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import torch
 
-from torchspore.engine.functional.row_gradients import RowsBase
+from torchspore.engine.formulas.row_gradients import RowsBase
 from torchspore.engine.tensors.delayed_values import DelayedValue, is_delayed
 from torchspore.engine.tensors.tensor import TensorBase, raw
 

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.distributed.parallel import fusion
+from torchspore.distributed.data_parallel import fusion
 from torchspore.distributed.shard import collective_nodes as nodes
 from torchspore.distributed.shard import node_builder
 from torchspore.distributed.shard.node_builder import faking

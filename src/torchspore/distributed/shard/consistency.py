@@ -16,7 +16,7 @@ from torchspore.context import effects
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
 from torchspore.distributed.comm import agreement, collectives, groups, object_collectives
-from torchspore.distributed.parallel import settings
+from torchspore.distributed.data_parallel import settings
 from torchspore.engine.random import generators
 from torchspore.engine.split_layouts.sharded_layout import sharded_layout_of
 from torchspore.engine.tensors import change_counters

@@ -9,7 +9,7 @@ import torch
 
 from torchspore.distributed import device_count
 from torchspore.distributed.comm import collectives, groups
-from torchspore.distributed.parallel import optimizer_shards
+from torchspore.distributed.data_parallel import optimizer_shards
 from torchspore.distributed.shard import redistribution
 from torchspore.distributed.shard.pipeline_parallel.remote_tensors import RemoteTensor
 from torchspore.engine.split_layouts.device_layout import unsplit

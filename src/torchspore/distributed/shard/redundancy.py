@@ -6,7 +6,7 @@ from typing import Any
 
 from torchspore.distributed import device_count
 from torchspore.distributed.comm import collectives, groups, object_collectives
-from torchspore.distributed.parallel import optimizer_shards
+from torchspore.distributed.data_parallel import optimizer_shards
 from torchspore.engine.split_layouts.device_mesh import Mesh
 from torchspore.engine.split_layouts.sharded_layout import ShardedLayout, sharded_layout_of
 from torchspore.engine.split_layouts.sharded_value import local_part as own_part

@@ -15,7 +15,7 @@ from torch.fx.node import Node
 from torchspore.distributed.shard import collective_nodes as nodes
 from torchspore.distributed.shard.partitioner import LocalGraph
 from torchspore.engine.execution import current_operator
-from torchspore.engine.functional import recurrent
+from torchspore.engine.formulas import recurrent
 from torchspore.engine.random import operator_streams
 from torchspore.engine.split_layouts.device_layout import Layout, Shape
 from torchspore.engine.split_layouts.device_mesh import Mesh

@@ -19,7 +19,7 @@ from torchspore.distributed.shard.strategy_validation import Fit, TensorLayout, 
 from torchspore.distributed.shard.strategy_validation.layout import read as read_layout
 from torchspore.distributed.shard.strategy_validation.validation import is_of_layouts
 from torchspore.engine.autograd import grad
-from torchspore.engine.functional import attention_blocks
+from torchspore.engine.formulas import attention_blocks
 from torchspore.engine.tensors import tree
 from torchspore.engine.tensors.tensor import TensorBase, raw, wrap
 from torchspore.engine.torch_internals.torch_private import without_modes

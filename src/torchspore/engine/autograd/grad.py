@@ -16,7 +16,7 @@ from torchspore.context.store import STORE
 from torchspore.engine.autograd import backward_pass, gradient_errors, gradient_hooks, integer_gradients
 from torchspore.engine.execution import thread_state
 from torchspore.engine.execution.training_start import TRAINING_START
-from torchspore.engine.functional import row_gradients as rows_module
+from torchspore.engine.formulas import row_gradients as rows_module
 from torchspore.engine.memory import offload
 from torchspore.engine.tensors import tree
 from torchspore.engine.tensors.in_place_versions import Extent, Versions, base_of, renamed

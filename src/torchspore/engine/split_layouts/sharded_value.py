@@ -22,7 +22,7 @@ _UNTAGGED_ELEMENTWISE = frozenset(
 
 
 class RowShard(torch.Tensor):
-    """A weight of which this process stores some rows (`optimizer_level` 3); `distributed.parallel.sharded_weights` implements it."""
+    """A weight of which this process stores some rows (`optimizer_level` 3); `distributed.data_parallel.sharded_weights` implements it."""
 
     def store_rows(self, values: torch.Tensor) -> None:
         """Store this process's rows of a full value."""

@@ -194,7 +194,7 @@ def is_torch_module(value: Any) -> bool:
 
 def as_cell(module: torch.nn.Module) -> Any:
     """Return a Cell of a torch Module. The code that does it is loaded at its first use."""
-    return importlib.import_module("torchspore.modules.module_cell").as_cell(module)
+    return importlib.import_module("torchspore.torch_modules.module_cell").as_cell(module)
 
 
 def converted_module(value: Any) -> Any:
@@ -205,12 +205,12 @@ def converted_module(value: Any) -> Any:
 def converted_data(value: Any) -> Any:
     """Return a data set for torch's loader or data set, and another value itself."""
     if isinstance(value, (torch.utils.data.DataLoader, torch.utils.data.Dataset)):
-        return importlib.import_module("torchspore.modules.torch_data").as_dataset(value)
+        return importlib.import_module("torchspore.torch_modules.torch_data").as_dataset(value)
     return value
 
 
 def converted_metric(value: Any) -> Any:
     """Return a Metric for one of torchmetrics or torcheval, and another value itself."""
     if any(kind.__module__.partition(".")[0] in ("torchmetrics", "torcheval") for kind in type(value).__mro__):
-        return importlib.import_module("torchspore.modules.torch_metrics").TorchMetric(value)
+        return importlib.import_module("torchspore.torch_modules.torch_metrics").TorchMetric(value)
     return value

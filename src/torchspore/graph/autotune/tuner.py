@@ -16,9 +16,10 @@ from torchspore.base.frames import user_line
 from torchspore.graph.autotune import deferred, outcomes, tuning_file
 from torchspore.graph.autotune.candidates import GraphVariant, Single
 from torchspore.graph.autotune.searches import Plan, Trials, search_by_bandit, search_by_genes
-from torchspore.graph.backend import autotune_cache, measurement
+from torchspore.graph.backend import measurement
 from torchspore.graph.backend.eager_codegen import Code
 from torchspore.graph.backend.variant_race import Race
+from torchspore.graph.compile_cache import autotune_cache
 from torchspore.graph.fx.fingerprint import fingerprint
 from torchspore.graph.settings import Settings, Tuning, tuning_budget
 

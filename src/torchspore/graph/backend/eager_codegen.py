@@ -11,7 +11,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.engine.execution import current_operator, determinism
-from torchspore.engine.functional import recurrent
+from torchspore.engine.formulas import recurrent
 from torchspore.engine.native import allocator
 from torchspore.engine.torch_internals import node_metadata, torch_private
 from torchspore.engine.torch_internals.no_grad import NoGrad

@@ -11,7 +11,8 @@ from torchspore.base import event_log, progress
 from torchspore.engine.random import operator_streams
 from torchspore.engine.tensors import tree
 from torchspore.engine.torch_internals.torch_private import is_operator, without_modes
-from torchspore.graph.backend import autotune_cache, eager_codegen, inductor, measurement
+from torchspore.graph.backend import eager_codegen, inductor, measurement
+from torchspore.graph.compile_cache import autotune_cache
 from torchspore.graph.fx.aliasing import is_view
 from torchspore.graph.fx.fingerprint import of_text, signature
 from torchspore.graph.fx.modules import copy_module, transform_inner

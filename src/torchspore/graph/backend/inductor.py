@@ -15,7 +15,7 @@ from torchspore.base.context_values import during
 from torchspore.base.frames import line_prefix
 from torchspore.context import effects
 from torchspore.engine.torch_internals import torch_private
-from torchspore.graph.backend import kernel_store
+from torchspore.graph.compile_cache import kernel_store
 from torchspore.graph.fx import open_sizes
 from torchspore.graph.fx.fingerprint import of_text, signature
 from torchspore.translations import translate

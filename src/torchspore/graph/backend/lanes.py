@@ -16,8 +16,9 @@ from torch.fx.node import Node
 from torchspore.base import event_log
 from torchspore.engine.torch_internals.interpreter import Interpreter
 from torchspore.engine.torch_internals.no_grad import NoGrad
-from torchspore.graph.backend import autotune_cache, eager_codegen, inference, measurement
+from torchspore.graph.backend import eager_codegen, inference, measurement
 from torchspore.graph.backend.eager_codegen import Code
+from torchspore.graph.compile_cache import autotune_cache
 from torchspore.graph.fx.fingerprint import fingerprint
 from torchspore.graph.fx.order import dependencies
 from torchspore.graph.report import outcomes, stages

@@ -4,7 +4,8 @@ from __future__ import annotations
 import torch
 
 from torchspore.engine.torch_internals import torch_private
-from torchspore.graph.backend import autotune_cache, measurement
+from torchspore.graph.backend import measurement
+from torchspore.graph.compile_cache import autotune_cache
 from torchspore.graph.fx.fingerprint import of_text
 from torchspore.graph.fx.sample_inputs import filled
 from torchspore.graph.passes.onednn import LINEAR, Preference

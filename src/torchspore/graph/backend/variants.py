@@ -12,7 +12,6 @@ from torchspore.base import event_log
 from torchspore.engine.devices.npu import graph_engine
 from torchspore.graph import passes
 from torchspore.graph.backend import (
-    autotune_cache,
     collective_segments,
     cuda_graphs,
     eager_codegen,
@@ -24,6 +23,7 @@ from torchspore.graph.backend import (
 )
 from torchspore.graph.backend.eager_codegen import Code
 from torchspore.graph.backend.variant_race import Race
+from torchspore.graph.compile_cache import autotune_cache
 from torchspore.graph.fx.exchanges import has_exchanges
 from torchspore.graph.fx.fingerprint import fingerprint, of_text, signature
 from torchspore.graph.fx.modules import copy_module, transform_inner

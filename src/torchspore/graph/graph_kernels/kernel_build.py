@@ -14,7 +14,8 @@ from torch.fx.node import Node
 from torchspore.engine.random import operator_streams
 from torchspore.engine.torch_internals import node_metadata
 from torchspore.engine.torch_internals.torch_private import FakeTensor, without_modes
-from torchspore.graph.backend import autotune_cache, eager_codegen, inductor, kernel_operators, measurement
+from torchspore.graph.backend import eager_codegen, inductor, kernel_operators, measurement
+from torchspore.graph.compile_cache import autotune_cache
 from torchspore.graph.fx import open_sizes
 from torchspore.graph.fx.fingerprint import of_text, signature
 from torchspore.graph.fx.modules import copy_module, transform_inner

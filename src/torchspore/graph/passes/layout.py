@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.functional import recurrent
+from torchspore.engine.formulas import recurrent
 from torchspore.engine.torch_internals.interpreter import Interpreter
 from torchspore.engine.torch_internals.torch_private import FakeTensorMode, is_operator
 

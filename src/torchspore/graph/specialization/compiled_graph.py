@@ -16,7 +16,7 @@ from torchspore.engine.tensors import change_counters, tree
 from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.number import Number
 from torchspore.engine.tensors.tensor import Composite, TensorBase, wrap
-from torchspore.graph import passes, persistent_cache, pipeline
+from torchspore.graph import compile_cache, passes, pipeline
 from torchspore.graph.backend.eager_codegen import Code
 from torchspore.graph.capture.capture import Captured, In, Out
 from torchspore.graph.capture.identity import Identities, form_of
@@ -79,7 +79,7 @@ class Graph:
         self._fits = _all_hold(captured.assumptions) if captured.assumptions else captured.fits
         self.has_open_lengths = captured.fits is not None
         """True if it serves several lengths of an axis."""
-        with persistent_cache.open(self.module, captured.watch.codes, settings, self._labels()) as self.module:
+        with compile_cache.open(self.module, captured.watch.codes, settings, self._labels()) as self.module:
             # Before a pass lets weights be written early: what it computes again has not failed the first time.
             self._writes, self._exchanges = inputs_written(self.module), has_exchanges(self.module)
             nodes, nested = list(self.module.graph.nodes), nested_nodes(self.module)

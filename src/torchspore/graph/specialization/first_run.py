@@ -9,7 +9,7 @@ from torch.fx.node import Node
 
 from torchspore.base import progress
 from torchspore.base.frames import line_prefix
-from torchspore.engine.functional.half_precision import HALVES, is_fast
+from torchspore.engine.formulas.half_precision import HALVES, is_fast
 from torchspore.engine.tensors import tree
 from torchspore.translations import translate
 

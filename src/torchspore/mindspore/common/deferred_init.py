@@ -15,7 +15,7 @@ import numpy as np
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
-from torchspore.distributed.parallel import settings
+from torchspore.distributed.data_parallel import settings
 from torchspore.distributed.parameter_server import roles
 from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors import tensor as engine

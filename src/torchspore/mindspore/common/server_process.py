@@ -12,7 +12,7 @@ from torchspore.distributed.parameter_server.parameter_store import ParameterSto
 from torchspore.distributed.parameter_server.snapshots import Snapshots
 from torchspore.distributed.parameter_server.transport import Listener
 from torchspore.distributed.parameter_server.values import released, rows_between
-from torchspore.engine.functional import row_gradients
+from torchspore.engine.formulas import row_gradients
 from torchspore.engine.tensors.delayed_values import draw_in, is_delayed
 from torchspore.engine.tensors.tensor import raw, wrap
 from torchspore.mindspore.common import optimizer_states, server_session

@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.engine.autograd.integer_gradients import without_gradient
+from torchspore.engine.formulas import row_gradients
 from torchspore.engine.front_end import FRONT
-from torchspore.engine.functional import row_gradients
 from torchspore.engine.tensors.tensor import Composite, TensorBase, raw, wrap
 from torchspore.mindspore.common.tensor import Tensor
 

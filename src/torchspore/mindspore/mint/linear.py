@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.functional.half_precision import in_float32, run_convolution
+from torchspore.engine.formulas.half_precision import in_float32, run_convolution
 from torchspore.mindspore.mint.shared import T, write_back
 from torchspore.mindspore.ops.declaration.declare import bridged, part_of
 from torchspore.mindspore.ops.declaration.wide import Widening

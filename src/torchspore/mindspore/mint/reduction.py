@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from torchspore.engine.autograd import integer_gradients
-from torchspore.engine.functional.topk import topk as topk_of
+from torchspore.engine.formulas.topk import topk as topk_of
 from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.mindspore import ops
 from torchspore.mindspore.mint.shared import T, as_dtype, axes, in_floats, total_dtype

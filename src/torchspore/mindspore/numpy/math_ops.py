@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.functional import quotients
+from torchspore.engine.formulas import quotients
 from torchspore.mindspore.numpy.utils import cast, floating, function, pair, promote, to_tensor, together
 from torchspore.mindspore.ops.declaration.wide import Widening
 from torchspore.mindspore.ops.elementwise.unary import arccosh_of

@@ -7,7 +7,7 @@ import torch
 
 from torchspore.base.arguments import is_int
 from torchspore.base.text import message
-from torchspore.engine.functional.half_precision import in_float32
+from torchspore.engine.formulas.half_precision import in_float32
 from torchspore.mindspore.numpy.utils import axes_of, axis_of, cast, floating, function, only_tensor, pair, to_tensor
 from torchspore.mindspore.ops.declaration.wide import Widening
 

@@ -29,7 +29,7 @@ def _get_gradients_mean() -> bool:
 
 def _get_device_num() -> int:
     """Return the number of devices: 1 in stand-alone mode, `device_num` if it is set, otherwise the number of processes."""
-    from torchspore.distributed.parallel import settings
+    from torchspore.distributed.data_parallel import settings
 
     return settings.device_num()
 

@@ -188,7 +188,7 @@ class Profiler:
         Raises ValueError if there is no profile, or a damaged one.
         """
         from torchspore.base.files import write_atomically
-        from torchspore.view import trace
+        from torchspore.html_pages import trace
 
         steps = _chosen("Profiler.offline_analyse", step_list)
         traces = sorted(Path(path).expanduser().rglob("trace_view.json"))

@@ -10,10 +10,10 @@ import numpy as np
 from torchspore.base import bfloat16, checkpoint_file, files
 from torchspore.base.checkpoint_file import TEXT, Entry
 from torchspore.base.text import message, short
+from torchspore.export import safetensors_files
+from torchspore.export.safetensors_files import Stored
 from torchspore.mindspore.train import sharded_conversion, sharded_files, torch_layers, torch_names
 from torchspore.mindspore.train.torch_names import Converted, Plan
-from torchspore.observe import tensor_files
-from torchspore.observe.tensor_files import Stored
 from torchspore.translations import translatable, translate
 
 _KINDS = {".ckpt": "ckpt", ".safetensors": "safetensors", ".dcp": "dcp", ".pt": "torch", ".pth": "torch", ".bin": "torch"}
@@ -46,7 +46,7 @@ def read(name: str) -> tuple[list[Entry], str]:
     if kind == "ckpt":
         entries, is_checked = checkpoint_file.read(path)
         return entries, FITS if is_checked else NONE
-    stored = tensor_files.read(path) if kind == "safetensors" else tensor_files.read_torch(path)
+    stored = safetensors_files.read(path) if kind == "safetensors" else safetensors_files.read_torch(path)
     return [Entry(*item) for item in stored], NONE
 
 
@@ -220,6 +220,6 @@ def write(output: str, entries: list[Entry]) -> None:
     if kind == "dcp":
         sharded_conversion.write_folder(path, entries)
         return
-    write = tensor_files.write if kind == "safetensors" else tensor_files.write_torch
+    write = safetensors_files.write if kind == "safetensors" else safetensors_files.write_torch
     with files.atomic_file(path, durable=True) as file:
         write(file.name, [Stored(*entry) for entry in entries])

@@ -10,7 +10,7 @@ from typing import Any
 
 from torchspore.base.text import message
 from torchspore.context.store import STORE
-from torchspore.distributed.parallel import parameter_broadcast, settings
+from torchspore.distributed.data_parallel import parameter_broadcast, settings
 from torchspore.engine.execution.training_start import TRAINING_START
 from torchspore.engine.tensors import tree
 from torchspore.mindspore.common.tensor import Tensor

@@ -14,10 +14,11 @@ from torchspore.base.checkpoint_file import TEXT, Entry
 from torchspore.base.frames import warn
 from torchspore.base.suggest import closest
 from torchspore.base.text import list_choices, message, short, with_hint, with_type
-from torchspore.distributed.parallel import optimizer_shards, settings
+from torchspore.distributed.data_parallel import optimizer_shards, settings
 from torchspore.distributed.shard import gather
 from torchspore.engine.split_layouts.sharded_layout import sharded_layout_of
 from torchspore.engine.tensors.tensor import raw, wrap
+from torchspore.export import safetensors_files
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common import remote_parameters, server_session
 from torchspore.mindspore.common.parameter import Parameter
@@ -25,7 +26,6 @@ from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.experimental.map_parameter import MapParameter
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.train import sharded_files, writer_threads
-from torchspore.observe import tensor_files
 from torchspore.translations import translate
 
 _FLOATS = frozenset({"Float16", "Float32", "Float64", "BFloat16"})
@@ -250,7 +250,7 @@ def _write(path: Path, entries: list[Entry], format: str, secret: tuple[Any, Any
         checkpoint_file.write(path, iter(entries), *secret)
         return
     with files.atomic_file(path, files.READ_ONLY, durable=True) as file:
-        tensor_files.write(file.name, (tensor_files.Stored(*_unblocked(entry)) for entry in entries))
+        safetensors_files.write(file.name, (safetensors_files.Stored(*_unblocked(entry)) for entry in entries))
 
 
 def _unblocked(entry: Entry) -> Entry:
@@ -368,8 +368,8 @@ def _read(path: Path, format: str, is_checked_required: bool, secret: tuple[Any,
     if format == "ckpt":
         entries, is_checked = checkpoint_file.read(path, *secret)
     else:
-        stored = tensor_files.read(path)
-        entries, is_checked = [Entry(*item) for item in stored], tensor_files.check(path, stored)
+        stored = safetensors_files.read(path)
+        entries, is_checked = [Entry(*item) for item in stored], safetensors_files.check(path, stored)
     if is_checked_required and not is_checked and secret[0] is None:
         _warn(f"load_checkpoint({str(path)!r}, crc_check=True): the file has no checksum, so that damage can't be detected",
               "save it again with save_checkpoint, which writes one")

@@ -22,13 +22,13 @@ from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.train import torch_layers
-from torchspore.modules.cell_module import as_module
 from torchspore.port import compat
 from torchspore.port.analysis.call import HELPER
 from torchspore.port.analysis.source import Source
 from torchspore.port.rewriting.rewriter import Rewriter
 from torchspore.port.verification.recorded_run import ArrayOfTensor, Recorded, Recording
 from torchspore.port.verification.without_dropout import without_dropout
+from torchspore.torch_modules.cell_module import as_module
 
 TOLERANCE = 1e-5
 _DROPOUTS = (torch.nn.Dropout, torch.nn.Dropout1d, torch.nn.Dropout2d, torch.nn.Dropout3d, torch.nn.AlphaDropout,

@@ -16,7 +16,8 @@ from support import fake_timings, processes
 from torchspore.context import effects
 from torchspore.graph import settings as tuning_request
 from torchspore.graph.autotune import tuner, tuning_file
-from torchspore.graph.backend import autotune_cache, measurement
+from torchspore.graph.backend import measurement
+from torchspore.graph.compile_cache import autotune_cache
 
 
 @pytest.fixture(autouse=True)

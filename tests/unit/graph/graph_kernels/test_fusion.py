@@ -227,7 +227,7 @@ def test_branches_and_loops_have_separate_kernels(launched: Any) -> None:
 
 
 def test_measured_kernels_that_lose_stay_operators(launched: Any, measured_by: Any) -> None:
-    from torchspore.graph.backend import autotune_cache
+    from torchspore.graph.compile_cache import autotune_cache
 
     autotune_cache.forget()
     measured_by(fake_timings.takes(operators=1.0, kernel=2.0))
@@ -264,7 +264,7 @@ def test_levels_above_simplify_and_choose_by_time(launched: Any) -> None:
 def test_levels_above_fuse_what_the_flags_allow(
     flags: str, forbidden: set[str], launched: Any, without_kernels: kernel_compilers.Without, measured_by: Any,
 ) -> None:
-    from torchspore.graph.backend import autotune_cache
+    from torchspore.graph.compile_cache import autotune_cache
 
     autotune_cache.forget()
     measured_by(lambda forms, inputs, turns: dict.fromkeys(forms, 1.0))

@@ -21,7 +21,7 @@ import torch
 from mindspore import Tensor, hal, nn, ops
 
 from torchspore.engine.devices import streams
-from torchspore.engine.functional import optimizers
+from torchspore.engine.formulas import optimizers
 from torchspore.engine.memory import backing_stores
 from torchspore.mindspore.ops.program import composite
 

@@ -21,8 +21,8 @@ from mindspore import Tensor, nn, ops
 
 from torchspore.distributed.comm import operators
 from torchspore.distributed.comm.groups import Group
-from torchspore.distributed.parallel import gradient_scatters, optimizer_shards
-from torchspore.distributed.parallel.optimizer_shards import Share
+from torchspore.distributed.data_parallel import gradient_scatters, optimizer_shards
+from torchspore.distributed.data_parallel.optimizer_shards import Share
 
 SHAPES = [(8, 4)] * 6 + [(512, 256)] * 3 + [(8, 4)] * 6
 

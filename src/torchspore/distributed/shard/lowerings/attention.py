@@ -13,7 +13,7 @@ from torch.fx.node import Node
 
 from torchspore.distributed.shard import collective_nodes as nodes
 from torchspore.distributed.shard.lowerings.registry import arguments, lowers
-from torchspore.engine.functional import attention_blocks
+from torchspore.engine.formulas import attention_blocks
 from torchspore.engine.split_layouts.device_layout import Axes, Layout
 
 _aten = torch.ops.aten

@@ -11,7 +11,7 @@ from torchspore.distributed.shard import cost_estimate, memory_model
 from torchspore.distributed.shard.cost_estimate import Row
 from torchspore.engine.split_layouts.device_layout import from_matrix
 from torchspore.graph.save_graphs import page
-from torchspore.view.page import render_page
+from torchspore.html_pages.page import render_page
 
 MOST = 10_000
 """So many operators the page holds; it says how many it left out."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.engine.functional import experimental_optimizers as formulas
+from torchspore.engine.formulas import experimental_optimizers as formulas
 from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors.tensor import raw
 from torchspore.mindspore.common.parameter import Parameter

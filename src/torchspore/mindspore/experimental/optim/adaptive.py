@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.engine.functional import adaptive_optimizers, experimental_optimizers
+from torchspore.engine.formulas import adaptive_optimizers, experimental_optimizers
 from torchspore.engine.tensors.tensor import raw
 from torchspore.mindspore.experimental.optim.optimizer import Optimizer, check, check_betas, check_flags
 

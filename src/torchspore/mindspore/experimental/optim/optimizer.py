@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from torchspore.base.text import message, with_type
-from torchspore.engine.functional.row_gradients import RowsBase
+from torchspore.engine.formulas.row_gradients import RowsBase
 from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors.tensor import TensorBase, raw
 from torchspore.mindspore.common.initializer import initializer

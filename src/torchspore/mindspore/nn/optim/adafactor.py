@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.arguments import check_bools
-from torchspore.engine.functional import adaptive_optimizers as formulas
+from torchspore.engine.formulas import adaptive_optimizers as formulas
 from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors.tensor import raw
 from torchspore.mindspore.common.initializer import initializer

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, with_type
-from torchspore.engine.functional import optimizers, row_gradients
+from torchspore.engine.formulas import optimizers, row_gradients
 from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors.tensor import raw
 from torchspore.mindspore import ops

@@ -5,7 +5,7 @@ from typing import Any
 
 from torchspore.base.arguments import check_bools
 from torchspore.base.text import message
-from torchspore.engine.functional import adaptive_optimizers as formulas
+from torchspore.engine.formulas import adaptive_optimizers as formulas
 from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors.tensor import raw
 from torchspore.mindspore.common.parameter import Parameter

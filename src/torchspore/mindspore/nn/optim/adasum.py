@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.text import message, short
-from torchspore.distributed.parallel import settings
+from torchspore.distributed.data_parallel import settings
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.optim.optimizer import Optimizer
 

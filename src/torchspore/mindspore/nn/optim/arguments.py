@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, with_type
-from torchspore.engine.functional import optimizers
+from torchspore.engine.formulas import optimizers
 from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors.tensor import raw, wrap
 from torchspore.errors import NameRefused

@@ -8,8 +8,8 @@ from typing import Any
 
 from torchspore.base.arguments import check_bools
 from torchspore.base.text import message, short
-from torchspore.distributed.parallel import optimizer_shards
-from torchspore.engine.functional import adaptive_optimizers as formulas
+from torchspore.distributed.data_parallel import optimizer_shards
+from torchspore.engine.formulas import adaptive_optimizers as formulas
 from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors.tensor import raw, wrap
 from torchspore.mindspore.common.parameter import Parameter

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.text import message, with_type
-from torchspore.engine.functional import optimizers
+from torchspore.engine.formulas import optimizers
 from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors.tensor import raw
 from torchspore.mindspore.common.parameter import Parameter

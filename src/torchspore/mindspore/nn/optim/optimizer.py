@@ -12,11 +12,11 @@ from typing import Any
 from torchspore.base.text import message, with_type
 from torchspore.context.store import STORE
 from torchspore.distributed.comm import groups as comm
-from torchspore.distributed.parallel import optimizer_shards
+from torchspore.distributed.data_parallel import optimizer_shards
 from torchspore.engine.execution.training_start import TRAINING_START
+from torchspore.engine.formulas import optimizers
+from torchspore.engine.formulas.row_gradients import RowsBase
 from torchspore.engine.front_end import FRONT
-from torchspore.engine.functional import optimizers
-from torchspore.engine.functional.row_gradients import RowsBase
 from torchspore.engine.memory import malloc, optimizer_offload
 from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors.tensor import TensorBase, frame, raw, wrap

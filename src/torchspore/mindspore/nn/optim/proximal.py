@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.arguments import check_bools
-from torchspore.engine.functional import row_gradients as formulas
+from torchspore.engine.formulas import row_gradients as formulas
 from torchspore.engine.tensors.tensor import raw
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.optim.arguments import check_floats, number

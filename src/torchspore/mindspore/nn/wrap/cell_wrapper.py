@@ -10,8 +10,8 @@ from typing import Any
 from torchspore.base.text import message, short
 from torchspore.context.effects import Outcome
 from torchspore.context.public import get_auto_parallel_context
-from torchspore.distributed.parallel import optimizer_shards, parameter_broadcast, settings
-from torchspore.distributed.parallel import option_effects as parallel
+from torchspore.distributed.data_parallel import optimizer_shards, parameter_broadcast, settings
+from torchspore.distributed.data_parallel import option_effects as parallel
 from torchspore.mindspore import ops
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple

@@ -6,8 +6,8 @@ from typing import Any
 
 from torchspore.base.arguments import is_int
 from torchspore.base.text import message, short
-from torchspore.distributed.parallel import fusion, gradient_reduction, option_effects, overlap, settings
-from torchspore.distributed.parallel.gradient_reduction import Plan
+from torchspore.distributed.data_parallel import fusion, gradient_reduction, option_effects, overlap, settings
+from torchspore.distributed.data_parallel.gradient_reduction import Plan
 from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors.tensor import raw, wrap
 from torchspore.graph.splitter import is_needed

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.distributed.parallel import settings
-from torchspore.distributed.parallel.gradient_reduction import is_traced, values_before
+from torchspore.distributed.data_parallel import settings
+from torchspore.distributed.data_parallel.gradient_reduction import is_traced, values_before
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.wrap.grad_reducer import DistributedGradReducer

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.functional import quotients
+from torchspore.engine.formulas import quotients
 from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.ops.declaration import wide
 from torchspore.mindspore.ops.declaration.arguments import sizes

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.functional.topk import topk
+from torchspore.engine.formulas.topk import topk
 from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.ops.declaration.arguments import as_dtype
 from torchspore.mindspore.ops.declaration.declare import op

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from torchspore.base.text import message
-from torchspore.engine.functional.topk import topk as topk_of
+from torchspore.engine.formulas.topk import topk as topk_of
 from torchspore.engine.tensors.creation import constant, length
 from torchspore.mindspore.ops.arrays import table_lookups
 from torchspore.mindspore.ops.declaration.declare import op

@@ -7,7 +7,7 @@ import torch
 
 from torchspore.distributed.comm import groups
 from torchspore.distributed.comm.groups import Group
-from torchspore.distributed.parallel import settings
+from torchspore.distributed.data_parallel import settings
 from torchspore.engine.tensors import change_counters
 from torchspore.mindspore.ops.declaration.declare import op
 

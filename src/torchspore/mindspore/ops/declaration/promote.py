@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from torchspore.engine.devices import device
-from torchspore.engine.functional.half_precision import HALVES
+from torchspore.engine.formulas.half_precision import HALVES
 from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.creation import constant

@@ -11,7 +11,7 @@ import torch
 
 from torchspore.engine.execution import pynative
 from torchspore.engine.execution.precision import ruled
-from torchspore.engine.functional import quotients
+from torchspore.engine.formulas import quotients
 from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.number import Number, is_marked
 from torchspore.engine.tensors.tensor import Composite, TensorBase, raw, wrap

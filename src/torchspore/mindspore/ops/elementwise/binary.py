@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.functional import quotients
-from torchspore.engine.functional.quotients import truncate_divide
+from torchspore.engine.formulas import quotients
+from torchspore.engine.formulas.quotients import truncate_divide
 from torchspore.engine.tensors.creation import constant
 from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.engine.tensors.tensor import TensorBase

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.functional.bitonic_sort import best_first
+from torchspore.engine.formulas.bitonic_sort import best_first
 from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.ops.declaration.arguments import sizes
 from torchspore.mindspore.ops.declaration.declare import op

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.engine.devices.gpu import convolution as by_name
-from torchspore.engine.functional.half_precision import run_convolution
+from torchspore.engine.formulas.half_precision import run_convolution
 from torchspore.mindspore.ops.declaration.declare import op
 from torchspore.mindspore.ops.linear_algebra.matrix_products import require_equal_dtypes
 

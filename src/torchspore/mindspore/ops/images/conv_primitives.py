@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 from torchspore.base.arguments import is_int
 from torchspore.base.text import message
-from torchspore.engine.functional.half_precision import run_convolution
+from torchspore.engine.formulas.half_precision import run_convolution
 from torchspore.mindspore.ops.declaration.declare import OPERATORS, op
 from torchspore.mindspore.ops.gradients.grad_primitives import vjp
 from torchspore.mindspore.ops.images.conv import convolve, convolve_transposed, pair, same_padding

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from torchspore.engine.functional.half_precision import run_convolution
+from torchspore.engine.formulas.half_precision import run_convolution
 from torchspore.mindspore.ops.declaration.declare import op
 
 T = torch.Tensor

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from torchspore.base.text import message, short
-from torchspore.engine.functional import attention_blocks
+from torchspore.engine.formulas import attention_blocks
 from torchspore.mindspore.ops.declaration.declare import op
 
 T = torch.Tensor

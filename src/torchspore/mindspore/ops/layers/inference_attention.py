@@ -10,7 +10,7 @@ import torch
 from torch.nn.functional import grid_sample
 
 from torchspore.base.text import message
-from torchspore.engine.functional.attention_blocks import finite
+from torchspore.engine.formulas.attention_blocks import finite
 from torchspore.mindspore.ops.declaration.declare import OPERATORS, op
 from torchspore.mindspore.ops.layers.flash_attention import for_each_query, heads_apart, heads_together, weighed
 

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 from torchspore.base.arguments import is_int
 from torchspore.base.text import message, with_type
-from torchspore.engine.functional.half_precision import HALVES
+from torchspore.engine.formulas.half_precision import HALVES
 from torchspore.engine.tensors import change_counters
 from torchspore.mindspore.ops.declaration.declare import op
 from torchspore.mindspore.ops.declaration.indices import normalized_axis

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.base.text import message, with_type
-from torchspore.engine.functional.half_precision import in_float32, is_slow
+from torchspore.engine.formulas.half_precision import in_float32, is_slow
 from torchspore.engine.random import generators
 from torchspore.mindspore.ops.declaration.declare import op
 

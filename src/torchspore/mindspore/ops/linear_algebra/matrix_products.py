@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.base.text import message
-from torchspore.engine.functional.half_precision import HALVES, in_float32
+from torchspore.engine.formulas.half_precision import HALVES, in_float32
 from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.declaration.declare import op, part_of
 from torchspore.mindspore.ops.declaration.wide import Widening

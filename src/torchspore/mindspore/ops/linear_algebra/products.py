@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.functional.half_precision import in_float32
+from torchspore.engine.formulas.half_precision import in_float32
 from torchspore.mindspore.ops.declaration.declare import op
 from torchspore.mindspore.ops.declaration.wide import Widening
 from torchspore.mindspore.ops.linear_algebra.matrix_products import require_equal_dtypes

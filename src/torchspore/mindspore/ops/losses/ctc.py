@@ -18,7 +18,7 @@ def _alphas(log_probs: T, targets: T, inputs: T, lengths: T, blank: int, zero_in
     """Return the losses (N,) and log alpha (N, time, 2 * S + 1) for log probabilities (time, N, classes)."""
     if targets.ndim == 1:
         targets = _rows(targets, lengths)
-    from torchspore.engine.functional import ctc
+    from torchspore.engine.formulas import ctc
 
     targets, inputs, lengths = targets.long(), inputs.long(), lengths.long()
     if _is_captured():
@@ -97,7 +97,7 @@ def _ctc_loss_of_logits(
     chances = torch.log_softmax(x, -1)
     losses, alphas = _alphas(chances, dense, inputs, lengths, blank, ignore_longer_outputs_than_inputs)
     with torch.no_grad():
-        from torchspore.engine.functional import ctc
+        from torchspore.engine.formulas import ctc
 
         arguments = (torch.ones_like(losses), chances, dense, inputs, lengths, losses, alphas, blank, ignore_longer_outputs_than_inputs)
         gradient = ctc.gradient(*arguments)
@@ -122,7 +122,7 @@ _NEVER = -1e30
 
 def _of_single_labels(logits: T, labels: T, times: T, lengths: T, zero_infinity: bool) -> tuple[T, T]:
     """Return the losses and their gradient with respect to the logits if each time step with a class is a separate label."""
-    from torchspore.engine.functional import ctc
+    from torchspore.engine.formulas import ctc
     from torchspore.mindspore.ops.gradients.grad_primitives import vjp
 
     if not _is_captured():

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from torchspore.engine.functional.quotients import truncate_divide
+from torchspore.engine.formulas.quotients import truncate_divide
 from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.declaration.declare import op
 from torchspore.mindspore.ops.declaration.limits import small

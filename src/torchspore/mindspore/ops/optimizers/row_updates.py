@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.functional.row_gradients import summed
+from torchspore.engine.formulas.row_gradients import summed
 from torchspore.mindspore.ops.declaration.declare import updating
 from torchspore.mindspore.ops.optimizers.updates import (
     LOCK,

@@ -11,8 +11,8 @@ import torch
 from torchspore.base.text import message, short
 from torchspore.engine.execution import thread_state
 from torchspore.engine.execution.precision import changed, lowered_to
+from torchspore.engine.formulas.row_gradients import RowsBase
 from torchspore.engine.front_end import FRONT
-from torchspore.engine.functional.row_gradients import RowsBase
 from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors.structured_types import TensorType
 from torchspore.engine.tensors.tensor import TensorBase, raw, transform, wrap

@@ -12,7 +12,7 @@ import torch
 from torchspore.base.text import message, with_type
 from torchspore.engine.autograd import integer_gradients
 from torchspore.engine.execution.precision import as_stored
-from torchspore.engine.functional import quotients
+from torchspore.engine.formulas import quotients
 from torchspore.engine.random.generators import drawing
 from torchspore.engine.tensors import creation, dtypes
 from torchspore.engine.tensors.creation import constant

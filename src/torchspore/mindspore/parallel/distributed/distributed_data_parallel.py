@@ -10,9 +10,9 @@ from torchspore.base.frames import line_prefix
 from torchspore.base.text import list_choices, message, short
 from torchspore.context.store import STORE
 from torchspore.distributed.comm import groups
-from torchspore.distributed.parallel import parameter_broadcast
-from torchspore.distributed.parallel.gradient_buffers import Buffers, reaching
-from torchspore.distributed.parallel.gradient_reduction import is_traced
+from torchspore.distributed.data_parallel import parameter_broadcast
+from torchspore.distributed.data_parallel.gradient_buffers import Buffers, reaching
+from torchspore.distributed.data_parallel.gradient_reduction import is_traced
 from torchspore.engine.tensors import tree
 from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.mindspore.common.process_groups import GlobalComm, get_group_size

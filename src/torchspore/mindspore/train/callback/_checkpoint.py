@@ -11,7 +11,7 @@ from typing import Any
 from torchspore.base import encryption
 from torchspore.base.arguments import check_bool, check_int, check_type
 from torchspore.base.text import message, short
-from torchspore.distributed.parallel import optimizer_shards, settings
+from torchspore.distributed.data_parallel import optimizer_shards, settings
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.train import sharded_files
 from torchspore.mindspore.train.callback._callback import Callback, RunContext, state_of

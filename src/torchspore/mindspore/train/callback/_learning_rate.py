@@ -9,7 +9,7 @@ import numpy as np
 
 from torchspore.base.arguments import check_bool, check_int, check_type
 from torchspore.base.text import list_choices, message, short
-from torchspore.distributed.parallel import decision_agreement
+from torchspore.distributed.data_parallel import decision_agreement
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor

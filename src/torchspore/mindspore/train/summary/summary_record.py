@@ -18,12 +18,12 @@ import numpy as np
 from torchspore.base.arguments import check_counts, check_int_type
 from torchspore.base.text import list_choices, message, short
 from torchspore.context import effects
+from torchspore.html_pages.curves import Curves
 from torchspore.mindspore import log
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.train.summary.event_file import EventFile
 from torchspore.observe import summaries
-from torchspore.view.curves import Curves
 
 PLUGINS = ("scalar", "image", "tensor", "histogram")
 FOREIGN = ("graph", "train_lineage", "eval_lineage", "dataset_graph", "custom_lineage_data", "LANDSCAPE", "landscape")

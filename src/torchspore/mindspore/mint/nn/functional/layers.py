@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.engine.execution.precision import as_stored
-from torchspore.engine.functional.half_precision import in_float32, run_convolution
+from torchspore.engine.formulas.half_precision import in_float32, run_convolution
 from torchspore.engine.random.generators import drawing
 from torchspore.mindspore.mint.shared import T, sizes, write_back
 from torchspore.mindspore.ops.declaration.declare import bridged, part_of

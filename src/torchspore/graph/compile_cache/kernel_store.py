@@ -1,7 +1,7 @@
 """Compiled kernels that a later process loads without Inductor, whose import and code generation take seconds.
 
 Inductor writes a Python function that allocates results and calls C++ kernels, each a shared library that does not need Inductor once it is
-built. If that function names nothing else, its text and the libraries' paths are stored with the choices (choices.py), together with the
+built. If that function names nothing else, its text and the libraries' paths are stored with the choices (autotune_cache.py), together with the
 libraries' digests, so that a damaged library is compiled again instead of loaded.
 """
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from torchspore.engine.torch_internals import torch_private
-from torchspore.graph.backend import autotune_cache
+from torchspore.graph.compile_cache import autotune_cache
 
 _KERNEL_GLOBALS: dict[str, Any] = {"torch": torch, **torch_private.KERNEL_CALLS}
 """The names that the source of a kernel may use in addition to its libraries."""

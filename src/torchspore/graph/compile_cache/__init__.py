@@ -2,7 +2,7 @@
 
 The program is always traced: a trace is cheap, and a changed script, attribute or option thus never runs an outdated graph.
 `<compile_cache_path>/rank_N/graph_cache` stores the captured graphs with their scripts, the measurements for them
-(backend/autotune_cache.py) and Inductor's directory; the folder's name changes with versions, the compiler and its flags.
+(autotune_cache.py) and Inductor's directory; the folder's name changes with versions, the compiler and its flags.
 """
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from torchspore.context.store import STORE
 from torchspore.engine import process
 from torchspore.engine.execution import current_operator
 from torchspore.engine.tensors import tree
-from torchspore.graph.backend import autotune_cache
+from torchspore.graph.compile_cache import autotune_cache
+from torchspore.graph.compile_cache.folder import Folder, log_message
 from torchspore.graph.fx import serialize
 from torchspore.graph.fx.exchanges import has_exchanges
 from torchspore.graph.fx.fingerprint import fingerprint, streams_of
-from torchspore.graph.persistent_cache.folder import Folder, log_message
 from torchspore.graph.settings import Settings
 from torchspore.translations import translate
 
@@ -37,7 +37,7 @@ _FORCED = "MS_DEV_FORCE_USE_COMPILE_CACHE"
 
 
 class _Choices:
-    """The interface that `levels.choices` reads and writes."""
+    """The store of choices in the folder: the interface that `autotune_cache` reads and writes."""
 
     def __init__(self, folder: Folder, reads: bool, writes: bool) -> None:
         self._folder, self._reads, self._writes = folder, reads, writes

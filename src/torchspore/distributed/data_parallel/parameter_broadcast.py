@@ -10,8 +10,8 @@ import torch
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.distributed.comm.groups import Group
-from torchspore.distributed.parallel import option_effects, settings
-from torchspore.distributed.parallel.gradient_reduction import is_traced
+from torchspore.distributed.data_parallel import option_effects, settings
+from torchspore.distributed.data_parallel.gradient_reduction import is_traced
 from torchspore.engine.split_layouts.sharded_value import ShardedValue
 
 _sent: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()

@@ -9,7 +9,7 @@ import torch
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.basic import Dense
 from torchspore.mindspore.train import torch_layers, torch_names
-from torchspore.modules.weights.slots import Shape, Slot
+from torchspore.torch_modules.weights.slots import Shape, Slot
 
 _STEP_COUNT = "num_batches_tracked"
 _IN_OUT_CLASS = "Conv1D"

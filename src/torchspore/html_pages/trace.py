@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from torchspore.view.page import html
-from torchspore.view.trace_file import NotATrace, Reader, number
+from torchspore.html_pages.page import html
+from torchspore.html_pages.trace_file import NotATrace, Reader, number
 
 MOST_EVENTS, MOST_NAMES, MOST_POINTS, MOST_STEPS, LONGEST_NAME = 120_000, 8_000, 2_000, 2_000, 300
 """Limits of the timeline's events and the table's operators; totals count everything in the file."""

@@ -17,10 +17,10 @@ from torchspore.base.text import message
 from torchspore.context.store import STORE
 from torchspore.distributed.comm import operators
 from torchspore.distributed.comm.groups import Group
-from torchspore.distributed.parallel import fusion, option_effects, settings
-from torchspore.distributed.parallel.gradient_reduction import is_traced
-from torchspore.distributed.parallel.gradient_scatters import Scatters
-from torchspore.distributed.parallel.sharded_weights import RowShardedWeight
+from torchspore.distributed.data_parallel import fusion, option_effects, settings
+from torchspore.distributed.data_parallel.gradient_reduction import is_traced
+from torchspore.distributed.data_parallel.gradient_scatters import Scatters
+from torchspore.distributed.data_parallel.sharded_weights import RowShardedWeight
 from torchspore.engine.autograd import grad
 from torchspore.engine.memory import reserved_zeros
 from torchspore.engine.split_layouts.sharded_layout import ShardedLayout

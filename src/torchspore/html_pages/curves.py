@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.files import write_atomically
-from torchspore.view.page import html
+from torchspore.html_pages.page import html
 
 MOST_POINTS, MOST_TAGS, MOST_HISTOGRAMS, MOST_IMAGES, BINS, LARGEST_IMAGE, MOST_TEXT = 2_000, 200, 40, 4, 30, 128, 20_000
 

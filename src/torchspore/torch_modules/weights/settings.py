@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.modules.weights.slots import Link
+from torchspore.torch_modules.weights.slots import Link
 
 nn: Any = importlib.import_module("torchspore.mindspore.nn")
 _CONV = (nn.Conv1d, nn.Conv2d, nn.Conv3d)

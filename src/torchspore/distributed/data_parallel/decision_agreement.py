@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from torchspore.base.text import message
-from torchspore.distributed.parallel import settings
+from torchspore.distributed.data_parallel import settings
 from torchspore.errors import CommunicationError
 
 _LONGEST = 160

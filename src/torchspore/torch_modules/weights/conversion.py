@@ -12,11 +12,11 @@ from torchspore.base.text import message
 from torchspore.engine.tensors.tensor import wrap
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.train import checkpoint_tools, torch_layers
-from torchspore.modules.weights import comparison, plans, presets, settings, sides, targets
-from torchspore.modules.weights.comparison import Comparison
-from torchspore.modules.weights.plans import Plan, Sides
-from torchspore.modules.weights.presets import Choices
-from torchspore.modules.weights.slots import Recipe, Shape, Slot, recipes
+from torchspore.torch_modules.weights import comparison, plans, presets, settings, sides, targets
+from torchspore.torch_modules.weights.comparison import Comparison
+from torchspore.torch_modules.weights.plans import Plan, Sides
+from torchspore.torch_modules.weights.presets import Choices
+from torchspore.torch_modules.weights.slots import Recipe, Shape, Slot, recipes
 
 
 class Request(NamedTuple):

@@ -7,7 +7,7 @@ import torch
 
 from torchspore.engine.tensors.tensor import raw, transform
 from torchspore.mindspore.train.metrics.metric import Metric
-from torchspore.modules.module_frame import to_mindspore
+from torchspore.torch_modules.module_frame import to_mindspore
 
 
 class TorchMetric(Metric):

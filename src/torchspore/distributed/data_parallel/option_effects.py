@@ -6,8 +6,8 @@ from typing import Any
 
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
-from torchspore.distributed.parallel import fusion, gradient_scatters, settings
-from torchspore.distributed.parallel.gradient_reduction import Plan
+from torchspore.distributed.data_parallel import fusion, gradient_scatters, settings
+from torchspore.distributed.data_parallel.gradient_reduction import Plan
 from torchspore.translations import translatable, translate
 
 NOTES = translatable("processes")

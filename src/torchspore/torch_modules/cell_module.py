@@ -18,9 +18,9 @@ from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.tensor import LINKS, raw, transform
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.modules import compiled_calls, torch_state
-from torchspore.modules.module_frame import ModuleFrame, refusing_other_draws, to_mindspore
-from torchspore.modules.parameter_links import Link, can_be_trained, stored_tensor
+from torchspore.torch_modules import compiled_calls, torch_state
+from torchspore.torch_modules.module_frame import ModuleFrame, refusing_other_draws, to_mindspore
+from torchspore.torch_modules.parameter_links import Link, can_be_trained, stored_tensor
 
 _STATISTICS = frozenset({"moving_mean", "moving_variance"})
 """Parameters of norms that are buffers in torch: the Cell writes into them, and no optimizer trains them."""

@@ -14,7 +14,7 @@ from torchspore.base.text import message
 from torchspore.engine.execution import thread_state
 from torchspore.engine.tensors import change_counters
 from torchspore.engine.tensors.tensor import TensorBase, raw, transform
-from torchspore.modules.module_frame import ModuleFrame, to_mindspore
+from torchspore.torch_modules.module_frame import ModuleFrame, to_mindspore
 
 
 class CompiledCall:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
-from torchspore.modules.weights.slots import Link, Shape, Slot
+from torchspore.torch_modules.weights.slots import Link, Shape, Slot
 
 _SYNONYMS = {
     "down_sample": "downsample", "down_sample_layer": "downsample",

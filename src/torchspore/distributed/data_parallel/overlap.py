@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
-from torchspore.distributed.parallel import gradient_reduction as sums
-from torchspore.distributed.parallel import parameter_broadcast
-from torchspore.distributed.parallel.gradient_reduction import Message, Plan, is_traced
+from torchspore.distributed.data_parallel import gradient_reduction as sums
+from torchspore.distributed.data_parallel import parameter_broadcast
+from torchspore.distributed.data_parallel.gradient_reduction import Message, Plan, is_traced
 from torchspore.engine.autograd import grad
 from torchspore.engine.tensors.tensor import TensorBase
 

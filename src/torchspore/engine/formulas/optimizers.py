@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import torch
 
-from torchspore.engine.functional.half_precision import HALVES
+from torchspore.engine.formulas.half_precision import HALVES
 from torchspore.engine.torch_internals import torch_private
 
 Tensors = Sequence[torch.Tensor]

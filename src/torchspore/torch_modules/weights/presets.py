@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from torchspore.base.text import message, with_hint
-from torchspore.modules.weights.slots import Link, Slot, rows_of
+from torchspore.torch_modules.weights.slots import Link, Slot, rows_of
 
 FUSED = ("plain", "grouped")
 ROTARY = ("half", "interleaved")

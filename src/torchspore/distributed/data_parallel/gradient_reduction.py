@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from torchspore.distributed.comm.groups import Group
-from torchspore.distributed.parallel.fusion import Buckets
+from torchspore.distributed.data_parallel.fusion import Buckets
 from torchspore.engine.tensors.tensor import TensorBase, frame
 from torchspore.engine.torch_internals.torch_private import no_transforms, without_modes
 

@@ -13,9 +13,9 @@ from torchspore.engine.tensors.tensor import LINKS, rebind, wrap
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor, copied_attributes
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.modules import module_call
-from torchspore.modules.cell_module import CellModule
-from torchspore.modules.parameter_links import Link
+from torchspore.torch_modules import module_call
+from torchspore.torch_modules.cell_module import CellModule
+from torchspore.torch_modules.parameter_links import Link
 
 _OF_THE_MODULE = frozenset({"_module_", "_places_", "_lists_", LINKS, "_params", "_cells", "_buffers", "training"})
 """Attributes of a ModuleCell that a copy gets from its own Module."""

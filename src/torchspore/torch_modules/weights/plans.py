@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from torchspore.base.text import message, with_hint
-from torchspore.modules.weights import presets, structure
-from torchspore.modules.weights.presets import Choices
-from torchspore.modules.weights.slots import Link, Slot, check_links, count_values
+from torchspore.torch_modules.weights import presets, structure
+from torchspore.torch_modules.weights.presets import Choices
+from torchspore.torch_modules.weights.slots import Link, Slot, check_links, count_values
 
 _DIGITS = re.compile(r"(?<![^.])\d+(?![^.])")
 _MOST_GROUPS = 12

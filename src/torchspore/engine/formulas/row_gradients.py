@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import torch
 
+from torchspore.engine.formulas import optimizers
 from torchspore.engine.front_end import FRONT
-from torchspore.engine.functional import optimizers
 from torchspore.engine.tensors.tensor import Composite, TensorBase, raw, wrap
 
 T = torch.Tensor

@@ -15,7 +15,7 @@ import torch
 
 from torchspore.distributed.comm import collectives, groups, operators
 from torchspore.distributed.comm.groups import Group
-from torchspore.distributed.parallel import fusion
+from torchspore.distributed.data_parallel import fusion
 from torchspore.engine.torch_internals import torch_private
 
 LARGEST = 4 * fusion.MEGABYTE
