@@ -1,8 +1,8 @@
 """Compiled kernels that a later process loads without Inductor, whose import and code generation take seconds.
 
-Inductor writes a Python function that allocates results and calls C++ kernels, each a shared library that does not need Inductor once it is
-built. If that function names nothing else, its text and the libraries' paths are stored with the choices (autotune_cache.py), together with the
-libraries' digests, so that a damaged library is compiled again instead of loaded.
+Inductor writes a Python function that allocates results and calls C++ kernels. Each kernel is a shared library, which works without
+Inductor once it is built. If the function names nothing else, its text and the paths of the libraries are stored with the choices
+(autotune_cache.py), and the digests of the libraries, so that a damaged library is compiled again instead of loaded.
 """
 from __future__ import annotations
 
