@@ -32,6 +32,8 @@ class Widening:
     compares: bool = False
 
 
+_SCALARS = frozenset({bool, int, float, type(None)})
+"""Classes of arguments that contain no Tensor."""
 _BOUNDS = frozenset({"min", "max", "initial", "clip_value_min", "clip_value_max"})
 """Arguments that are numbers to compare with."""
 
@@ -44,8 +46,12 @@ def widened(body: Callable[..., Any], widening: Widening | None) -> Callable[...
 
     @functools.wraps(body)
     def operator(*arguments: Any, **keywords: Any) -> Any:
-        if len(arguments) == 1 and not keywords and arguments[0].__class__ is torch.Tensor and arguments[0].dtype not in WIDE:
-            return body(arguments[0])
+        if 0 < len(arguments) <= 2 and not keywords and (first := arguments[0]).__class__ is torch.Tensor and first.dtype not in WIDE:
+            if len(arguments) == 1:
+                return body(first)
+            second = arguments[1]
+            if second.dtype is first.dtype if second.__class__ is torch.Tensor else second.__class__ in _SCALARS:
+                return body(first, second)
         for argument in (*arguments, *keywords.values()) if keywords else arguments:
             if argument.__class__ in (tuple, list) and argument:
                 argument = argument[0]                                       # choices, of one dtype

@@ -31,6 +31,8 @@ def matmul(input: T, other: T) -> T:
 
     Raises TypeError if the dtypes differ, ValueError if the shapes do not fit.
     """
+    if input.dtype is other.dtype is torch.float32:                        # the most frequent case takes no further call
+        return torch.matmul(input, other)
     require_equal_dtypes(input, other)
     return in_float32(torch.matmul, input, other)
 

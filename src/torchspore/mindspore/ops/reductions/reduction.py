@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from torchspore.engine.autograd import integer_gradients
+from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.dtypes import to_torch
 from torchspore.mindspore.ops.declaration.arguments import as_dtype
 from torchspore.mindspore.ops.declaration.declare import op
@@ -69,6 +70,8 @@ def integer_mean(x: T, axes: tuple[int, ...], keep_dims: bool) -> T:
 @op(methods=("sum",), wide=Widening())
 def sum(input: T, dim: Axis = None, keepdim: bool = False, *, dtype: Any = None) -> T:
     """The sum along `dim`; integers are summed in int64."""
+    if dim is None and dtype is None and not keepdim and not engine.active:
+        return torch.sum(input)                                            # outside of graphs and gradients: twice as fast as with axes
     result_dtype = None if dtype is None else to_torch(dtype)              # a plain sum enters no other file
     return torch.sum(cast_to_integers(input, dtype), axes_of(input, dim), keepdim, dtype=result_dtype)
 
@@ -76,6 +79,8 @@ def sum(input: T, dim: Axis = None, keepdim: bool = False, *, dtype: Any = None)
 @op(methods=("mean",))
 def mean(x: T, axis: Axis = None, keep_dims: bool = False) -> T:
     """The mean along `axis`; the mean of integers is an integer."""
+    if axis is None and not keep_dims and x.dtype is torch.float32 and not engine.active:
+        return torch.mean(x)                                               # as in `sum`
     return integer_mean(x, axes_of(x, axis), keep_dims)
 
 
