@@ -13,7 +13,7 @@ from typing import Any
 
 import torchspore
 from torchspore import import_effects
-from torchspore.base.garbage_collection import garbage_collection_paused
+from torchspore.base.garbage_collection import import_without_collections
 from torchspore.base.text import with_hint
 from torchspore.errors import ModuleNotOffered
 from torchspore.public_names import homes, lookup, mindspore_version, missing, placeholders, text_for
@@ -97,11 +97,11 @@ def front_end_module(path: str) -> ModuleType:
     """Return the front end's module for the public `path`; import it if necessary."""
     module_path = lookup.front_end_path(path)
     if lookup.has_file(path):
-        with garbage_collection_paused():
+        with import_without_collections():
             module = importlib.import_module(module_path)
-        vars(module).setdefault("__path__", [])     # MindSpore may have modules below a file here: the finder resolves them
-        _complete_loaded()
-        importlib.import_module(f"{FRONT_END}.ops.declaration.error_boundary").close()
+            vars(module).setdefault("__path__", [])     # MindSpore may have modules below a file here: the finder resolves them
+            _complete_loaded()
+            importlib.import_module(f"{FRONT_END}.ops.declaration.error_boundary").close()
         if path == ROOT:
             import_effects.apply()
         return module

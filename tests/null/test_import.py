@@ -50,3 +50,27 @@ def test_a_training_step_in_pynative_mode_loads_no_compiler() -> None:
 def test_the_import_does_not_enable_a_garbage_collection_that_the_program_disabled() -> None:
     code = "import gc; gc.disable(); import torchspore; torchspore.install(); import mindspore; print(gc.isenabled())"
     assert in_process(code) == "False\n"
+
+
+OBJECTS = """
+import gc, weakref
+class Node: pass
+def cycle():
+    node = Node(); node.self = node
+    return weakref.ref(node)
+gc.collect(); gc.disable()
+before = cycle(){freeze}
+gc.enable()
+import torchspore; torchspore.install()
+import mindspore
+print(gc.get_freeze_count() > 0, gc.isenabled())
+gc.collect(); print(before() is None)
+"""
+
+
+def test_the_import_leaves_garbage_of_the_program_to_the_next_collection() -> None:
+    assert in_process(OBJECTS.format(freeze="")) == "False True\nTrue\n"
+
+
+def test_objects_that_the_program_froze_stay_frozen() -> None:
+    assert in_process(OBJECTS.format(freeze="; gc.freeze()")) == "True True\nFalse\n"

@@ -27,7 +27,7 @@ from torch.utils._python_dispatch import _pop_mode as pop_mode
 from torch.utils._python_dispatch import _push_mode as push_mode
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_map
 
-from torchspore.base.garbage_collection import garbage_collection_paused
+from torchspore.base.garbage_collection import import_without_collections
 from torchspore.engine.native import cpp_compiler
 from torchspore.engine.torch_internals import static_trace
 from torchspore.engine.torch_internals.interpreter import Interpreter
@@ -305,7 +305,7 @@ def inductor(
 
 def _inductor(module: torch.fx.GraphModule, inputs: list[Any], options: dict[str, Any], is_single_kernel: bool) -> Any:
     from torch._guards import TracingContext, tracing
-    with garbage_collection_paused():
+    with import_without_collections():
         from torch._inductor import compile_fx, config, cpp_builder, exc
         from torch._inductor.decomposition import select_decomp_table
         from torch._inductor.virtualized import V

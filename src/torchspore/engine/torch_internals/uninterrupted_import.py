@@ -4,7 +4,7 @@ from __future__ import annotations
 import importlib
 import threading
 
-from torchspore.base.garbage_collection import garbage_collection_paused
+from torchspore.base.garbage_collection import import_without_collections
 
 
 class UninterruptedImport:
@@ -28,7 +28,7 @@ class UninterruptedImport:
 
     def _load(self) -> None:
         try:
-            with garbage_collection_paused():
+            with import_without_collections():
                 for name in self._names:
                     importlib.import_module(name)
         except Exception:                          # the caller's import raises it again, at the user's line
