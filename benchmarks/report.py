@@ -1,4 +1,4 @@
-"""Runs benchmarks and writes docs/performance.md: `python benchmarks/report.py [--only graph,cache] [OPTIONS OF THE BENCHMARKS]`.
+"""Run benchmarks and write docs/performance.md: `python benchmarks/report.py [--only graph,cache] [OPTIONS OF THE BENCHMARKS]`.
 
 Each benchmark has a part of the page, with the command that made it; `--only` leaves the other parts as they are.
 """
@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import graph
+import summary
 import torch
 
 HERE = Path(__file__).parent
@@ -76,6 +77,7 @@ def put(name: str, part: str, given: list[str], text: str) -> None:
     parts[part] = f"<!-- {part} -->\nMade by `{command}` on {machine}.\n\n{tables}\n"
     ordered = sorted(parts, key=lambda key: (BENCHMARKS.index(key.partition("-")[0]), ORDER.get(key, 0)))
     PAGE.write_text("\n".join([HEAD, *(parts[key] for key in ordered)]), encoding="utf-8")
+    summary.main()
 
 
 def _parts() -> dict[str, str]:

@@ -28,3 +28,11 @@ def test_modules_that_options_name_exist() -> None:
     missing = sorted(name for name in names if not any(
         (ROOT / "src/torchspore" / name.replace(".", "/")).with_suffix(suffix).exists() for suffix in (".py", "")))
     assert not missing
+
+
+def test_the_summary_of_the_benchmarks_is_derived_from_their_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import summary  # type: ignore[import-not-found]
+    text = summary.PAGE.read_text(encoding="utf-8")
+    assert summary.with_summary(text) == text
+    assert summary.chart(summary.comparisons(text)) == summary.CHART.read_text(encoding="utf-8")
