@@ -73,7 +73,7 @@ def test_another_thread_traces_symbolically_across_the_end_of_a_trace() -> None:
     assert [node.op for node in module.graph.nodes] == ["placeholder", "call_function", "output"]
     assert graphs and graphs[0](torch.ones(1)).item() == 2
     assert (torch.nn.Module.__call__, torch.nn.Module.__getattr__) == (call, get)
-    assert not torch.fx._symbolic_trace._is_fx_tracing_flag
+    assert not torch.fx._symbolic_trace.is_fx_tracing()
     assert torch.compile(lambda x: x + 1, backend="eager")(torch.ones(1)).item() == 2
 
 

@@ -221,7 +221,11 @@ class _TracingFlag:
 
 @contextmanager
 def tracing_in_this_thread() -> Iterator[None]:
-    """A block in which torch's flag says that this thread traces. The flag of torch's own tracers is true in all threads."""
+    """A block in which torch's flag says that this thread traces. Before torch 2.15, the flag of torch's tracers is true in all threads."""
+    if hasattr(_symbolic_trace, "_is_fx_tracing_context"):         # from torch 2.15 on, each thread has a flag
+        with _symbolic_trace._is_fx_tracing_context(True):
+            yield
+        return
     before, flag = _symbolic_trace._is_fx_tracing_flag, _TracingFlag()
     try:
         _symbolic_trace._is_fx_tracing_flag = flag  # type: ignore[assignment]
