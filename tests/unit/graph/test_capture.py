@@ -412,10 +412,11 @@ def test_a_profiled_program_is_captured_too() -> None:
     assert any("sorted" in str(function) for function in pstats.Stats(profile).stats), "the profile ended with the capture"
 
 
-def test_a_slip_of_the_capture_is_reported_as_such() -> None:
+@pytest.mark.parametrize("file", ["graph/capture/capture.py", "engine/torch_internals/static_trace.py"])
+def test_a_defect_of_the_capture_is_reported_as_such(file: str, capfd: pytest.CaptureFixture[str]) -> None:
     names = {"raw": engine.raw, "FakeTensor": FakeTensor}
     text = "def length(x):\n    return object().nothing if isinstance(raw(x), FakeTensor) else x.shape[0]"
-    exec(compile(text, "/x/torchspore/graph/capture/capture.py", "exec"), names)
+    exec(compile(text, f"/x/torchspore/{file}", "exec"), names)
     ms.set_context(mode=ms.GRAPH_MODE)
 
     class Shape(Base):
@@ -424,7 +425,8 @@ def test_a_slip_of_the_capture_is_reported_as_such() -> None:
 
     assert Shape()(Tensor(np.ones((2, 4), np.float32))).shape == (2, 4)
     notes = effects.notes()["calls that run in parts"]
-    assert any("raises AttributeError in torchspore's own graph/capture/capture.py:" in note and "'nothing'" in note for note in notes)
+    assert any(f"raises AttributeError in torchspore's own {file}:" in note and "'nothing'" in note for note in notes)
+    assert f"a defect of torchspore ended the capture of a graph in {file}:" in capfd.readouterr().err
 
 
 def test_names_of_cells_may_hold_dots_and_slashes() -> None:

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchspore.base import tracebacks, user_threads
+from torchspore.base import once, tracebacks, user_threads
+from torchspore.base.text import with_hint
+from torchspore.engine.front_end import FRONT
 from torchspore.engine.split_layouts.sharded_value import RowShard, ShardedValue
 from torchspore.engine.tensors import tree
 from torchspore.engine.tensors.delayed_values import DelayedValue
@@ -422,6 +424,11 @@ def _number_in(data: bool | int | float, t: torch.Tensor) -> Any:
     return torch.tensor(data, dtype=torch.float64 if type(data) is float else None).to(t.dtype).item()
 
 
+_PACKAGES_OF_THE_CAPTURE = ("graph/", "engine/torch_internals/")
+_WITH_ERRORS_OF_THE_PROGRAM = "graph/control_flow/runtime_helpers.py"
+"""A file that runs operators for the program: their errors are the program's."""
+
+
 def _as_refusal(error: BaseException) -> BaseException:
     """Return the exception that ends the capture: a Refusal for everything but a stop from outside."""
     if isinstance(error, (Refusal, KeyboardInterrupt, SystemExit, GeneratorExit)) or getattr(error, "final", False):
@@ -436,7 +443,13 @@ def _as_refusal(error: BaseException) -> BaseException:
     line = lines[-1] if lines else None
     if type(error).__name__ in ("DataDependentOutputException", "DynamicOutputShapeException", "GuardOnDataDependentSymNode"):
         return _needs_values("needs the values of a Tensor to go on", Kind.NEEDS_VALUES, line or "<unknown>")
-    text = translate("raises {error}").format(error=f"{type(error).__name__}{_of_ours(error)}")
+    defect = _position_of_defect(error)
+    if defect and once.first_time(("defect of the capture", defect)) and FRONT.warn is not None:
+        FRONT.warn(with_hint(
+            f"a defect of torchspore ended the capture of a graph in {defect}; the call runs in parts",
+            "report it with the output of `torchspore env`",
+        ))
+    text = translate("raises {error}").format(error=type(error).__name__ + (f" in torchspore's own {defect}" if defect else ""))
     refusal = Refusal(text, line or "<unknown>", Kind.RAISES)
     refusal.needs_room = isinstance(error, RecursionError)
     refusal.needs_values = isinstance(error, ValueError) and str(error).startswith("truth of a Tensor")   # for `in`
@@ -446,14 +459,14 @@ def _as_refusal(error: BaseException) -> BaseException:
     return refusal
 
 
-def _of_ours(error: BaseException) -> str:
+def _position_of_defect(error: BaseException) -> str:
     """Return where the capture raised an error that is a defect of torchspore and not of the program; empty for other errors."""
     step = error.__traceback__
     while step is not None and step.tb_next is not None:
         step = step.tb_next
-    file = step.tb_frame.f_code.co_filename if step is not None else ""
-    module_path = file.rpartition("/torchspore/graph/")[2]
-    is_slip = isinstance(error, (AttributeError, KeyError, AssertionError)) and not module_path.startswith("control/runtime_helpers")
-    if step is None or module_path == file or not is_slip:
+    if step is None or not isinstance(error, (AttributeError, KeyError, AssertionError)):
         return ""
-    return f" in torchspore's own graph/{module_path}:{step.tb_lineno} ({error})"
+    module_path = step.tb_frame.f_code.co_filename.rpartition("/torchspore/")[2]
+    if not module_path.startswith(_PACKAGES_OF_THE_CAPTURE) or module_path == _WITH_ERRORS_OF_THE_PROGRAM:
+        return ""
+    return f"{module_path}:{step.tb_lineno} ({error})"
