@@ -22,8 +22,8 @@ BENCHMARKS = (
     "save_graphs", "mlp", "lenet", "resnet18", "gpt", "idiom", "beside", "dispatch", "imports", "first_step", "context", "data", "waiting",
     "threads", "maintenance", "interop", "parallel", "zero", "server", "tensor_parallel", "planning", "searching", "predicted",
 )
-ASKED = ("beside",)
-"""What runs only where `--only` names it: it needs another tree."""
+ON_REQUEST = ("beside",)
+"""Benchmarks that run only if `--only` names them: they need a second tree."""
 ORDER = {f"graph-{net.name}": at for at, net in enumerate(graph.NETS)} | {"graph-overhead": len(graph.NETS)}
 HEAD = """# Performance
 
@@ -35,40 +35,40 @@ process on the same cores; its figures vary most.
 
 
 def main() -> None:
-    """Runs the benchmarks that are asked for, each in a process of its own, and puts their tables into the page."""
+    """Run the requested benchmarks, each in a separate process, and put their tables into the page."""
     arguments = sys.argv[1:]
     if {"-h", "--help"} & set(arguments):
         print(f"{__doc__}\nBenchmarks: {', '.join(BENCHMARKS)}")
         return
-    wanted = tuple(name for name in BENCHMARKS if name not in ASKED)
+    names = tuple(name for name in BENCHMARKS if name not in ON_REQUEST)
     if "--only" in arguments:
-        at = arguments.index("--only")
-        wanted = tuple(arguments[at + 1].split(","))
-        del arguments[at:at + 2]
-    for name in wanted:
-        for part, given in _runs(name, _given(name, arguments)):
-            ended = subprocess.run([sys.executable, str(HERE / f"{name}.py"), *given], capture_output=True, text=True)
-            if ended.returncode:
-                raise SystemExit(f"benchmarks/{name}.py: {ended.stderr.strip().splitlines()[-1]}")
-            print(ended.stdout, flush=True)
-            put(name, part, given, ended.stdout)
+        position = arguments.index("--only")
+        names = tuple(arguments[position + 1].split(","))
+        del arguments[position:position + 2]
+    for name in names:
+        for part, options in _runs(name, _options_of(name, arguments)):
+            process = subprocess.run([sys.executable, str(HERE / f"{name}.py"), *options], capture_output=True, text=True)
+            if process.returncode:
+                raise SystemExit(f"benchmarks/{name}.py: {process.stderr.strip().splitlines()[-1]}")
+            print(process.stdout, flush=True)
+            put(name, part, options, process.stdout)
 
 
-def _runs(name: str, given: list[str]) -> list[tuple[str, list[str]]]:
-    """What a benchmark is run with, by the part of the page that it makes: one part for each net of graph.py."""
+def _runs(name: str, options: list[str]) -> list[tuple[str, list[str]]]:
+    """Return the runs of a benchmark, each as the part of the page that it makes and its options: one part for each net of graph.py."""
     if name != "graph":
-        return [(name, given)]
+        return [(name, options)]
     nets = [net.name for net in graph.NETS] + ["overhead"]
-    if "--nets" in given:
-        at = given.index("--nets")
-        nets = given[at + 1].split(",")
-        given = given[:at] + given[at + 2:]
-    return [(f"graph-{net}", [*given, "--nets", net]) for net in nets]
+    if "--nets" in options:
+        position = options.index("--nets")
+        nets = options[position + 1].split(",")
+        options = options[:position] + options[position + 2:]
+    return [(f"graph-{net}", [*options, "--nets", net]) for net in nets]
 
 
-def put(name: str, part: str, given: list[str], text: str) -> None:
-    """Puts what a benchmark printed into its part of the page."""
-    shown = " ".join("PYTHON" if before in ("--oracle", "--jax") else word for before, word in zip(["", *given], given))
+def put(name: str, part: str, options: list[str], text: str) -> None:
+    """Put the output of a benchmark into its part of the page, and write the summary again."""
+    shown = " ".join("PYTHON" if before in ("--oracle", "--jax") else word for before, word in zip(["", *options], options))
     text = text.strip()
     tables = text.replace("###", "##") if "###" in text else f"## {part}\n\n```text\n{text}\n```"
     machine = f"{os.cpu_count()} cores ({platform.machine()}), torch {torch.__version__}, Python {platform.python_version()}"
@@ -81,20 +81,21 @@ def put(name: str, part: str, given: list[str], text: str) -> None:
 
 
 def _parts() -> dict[str, str]:
-    """The parts that the page has, by their names."""
-    found = re.split(r"^<!-- ([\w-]+) -->\n", PAGE.read_text(encoding="utf-8") if PAGE.exists() else "", flags=re.MULTILINE)[1:]
-    return {name: f"<!-- {name} -->\n{text.rstrip()}\n" for name, text in zip(found[::2], found[1::2])}
+    """Return the parts of the page by their names."""
+    text = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    pieces = re.split(r"^<!-- ([\w-]+) -->\n", text, flags=re.MULTILINE)[1:]
+    return {name: f"<!-- {name} -->\n{piece.rstrip()}\n" for name, piece in zip(pieces[::2], pieces[1::2])}
 
 
-def _given(name: str, arguments: list[str]) -> list[str]:
-    """The arguments that a benchmark takes: `--jax`, `--nets` and `--quick` are for graph.py alone, context.py wants the oracle alone."""
-    found: list[str] = []
+def _options_of(name: str, arguments: list[str]) -> list[str]:
+    """Return the options that a benchmark accepts: only graph.py has `--jax`, `--nets` and `--quick`; context.py has only `--oracle`."""
+    options: list[str] = []
     words = iter(arguments)
     for word in words:
-        pair = [word] if word in ("--quick", "--no-compile") else [word, next(words, "")]
-        is_taken = name == "graph" if word in ("--jax", "--nets", "--quick") else name != "context" or word == "--oracle"
-        found += pair if is_taken else []
-    return found
+        option = [word] if word in ("--quick", "--no-compile") else [word, next(words, "")]
+        is_accepted = name == "graph" if word in ("--jax", "--nets", "--quick") else name != "context" or word == "--oracle"
+        options += option if is_accepted else []
+    return options
 
 
 if __name__ == "__main__":
