@@ -166,7 +166,10 @@ def _sum(self: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False,
     """The sum along `axis`; integers are summed in int64; `initial` is added. A bool as the second argument is `keepdims`."""
     if isinstance(dtype, bool):
         dtype, keepdims = None, dtype
-    out = reduction.sum(self, axis, keepdims) if dtype is None else reduction.sum(self, axis, keepdims, dtype=dtype)
+    if dtype is None:
+        out = reduction.sum(self, axis, keepdims) if keepdims else reduction.sum(self) if axis is None else reduction.sum(self, axis)
+    else:
+        out = reduction.sum(self, axis, keepdims, dtype=dtype)
     return out if initial is None else out + initial
 
 
