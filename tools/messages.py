@@ -124,9 +124,10 @@ def problems(messages: Mapping[str, str], translations: Mapping[str, str]) -> li
     return lines
 
 
-def format_catalogue(language: str, messages: Mapping[str, str], translations: Mapping[str, str]) -> str:
-    """Return the text of a catalogue with the messages of the code, and an empty translation for each new one."""
-    entries = [catalogue.format_entry("", HEADER.format(language=language))]
+def format_catalogue(language: str, messages: Mapping[str, str], content: str) -> str:
+    """Return the text of a catalogue with the messages of the code, an empty translation for each new one, and the comment of `content`."""
+    translations = catalogue.parse(content)
+    entries = [catalogue.comment_of(content) + catalogue.format_entry("", HEADER.format(language=language))]
     for origin in dict.fromkeys(messages.values()):
         texts = [text for text, other in messages.items() if other == origin]
         entries += [f"#: {origin}\n{catalogue.format_entry(text, translations.get(text, ''))}" for text in texts]
@@ -144,13 +145,13 @@ def main(words: Sequence[str] | None = None) -> int:
         path = catalogue.path_of(language)
         if language == "en":
             continue
-        translations = catalogue.parse(path.read_text(encoding="utf-8")) if path.exists() else {}
-        lines = problems(messages, translations)
+        content = path.read_text(encoding="utf-8") if path.exists() else ""
+        lines = problems(messages, catalogue.parse(content))
         has_problem |= bool(lines)
         for line in lines:
             print(f"{path.relative_to(ROOT)}: {line}")
         if not arguments.check:
-            path.write_text(format_catalogue(language, messages, translations), encoding="utf-8")
+            path.write_text(format_catalogue(language, messages, content), encoding="utf-8")
     return int(has_problem and arguments.check)
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -103,6 +104,13 @@ def test_the_catalogue_matches_the_code() -> None:
     assert messages.problems(messages.collect(), translations) == [], "run tools/messages.py, and translate the new entries"
 
 
+def test_the_style_of_the_catalogue() -> None:
+    """The comment at its head describes it: no space between Chinese and Latin text, and no ASCII punctuation after Chinese."""
+    translations = catalogue.parse(catalogue.path_of("zh").read_text(encoding="utf-8"))
+    wrong = re.compile("[\u4e00-\u9fff] [A-Za-z0-9`]|[A-Za-z0-9`] [\u4e00-\u9fff]|[\u4e00-\u9fff][,;:?]|归约|检查点|警告|文件夹")
+    assert not {text: translation for text, translation in translations.items() if wrong.search(translation)}
+
+
 def test_differences_of_a_catalogue_are_named() -> None:
     code = {"new": "a.py", "{name} is {value!r}": "a.py", "see `torchspore env`": "b.py", "{} of {}": "b.py", "two\nlines": "b.py"}
     translations = {"old": "旧", "{name} is {value!r}": "{name}是{value}", "see `torchspore env`": "见`torchspore doctor`",
@@ -134,14 +142,16 @@ def test_the_tool_fails_for_a_missing_translation(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str],
 ) -> None:
     file = tmp_path / "zh.po"
-    file.write_text(catalogue.format_entry("old", "旧"), encoding="utf-8")
+    file.write_text("# Terms.\n\n" + catalogue.format_entry("old", "旧"), encoding="utf-8")
     monkeypatch.setattr(messages, "collect", lambda: {"new": "src/a.py"})
     monkeypatch.setattr(messages, "ROOT", tmp_path)
     monkeypatch.setattr(catalogue, "path_of", lambda name: file)
     assert messages.main(["--check"]) == 1
     assert capsys.readouterr().out == "zh.po: src/a.py: no translation of 'new'\nzh.po: no code uses 'old'\n"
     assert messages.main([]) == 0
-    assert catalogue.parse(file.read_text(encoding="utf-8")) == {"": messages.HEADER.format(language="zh"), "new": ""}
+    content = file.read_text(encoding="utf-8")
+    assert content.startswith('# Terms.\n\nmsgid ""\n')
+    assert catalogue.parse(content) == {"": messages.HEADER.format(language="zh"), "new": ""}
 
 
 def test_columns_of_chinese_text() -> None:
