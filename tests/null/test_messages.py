@@ -48,6 +48,9 @@ def test_messages_in_chinese() -> None:
     assert translate("applied") == "已生效" and translate("no entry has this text") == "no entry has this text"
     message = text.message("f(x=1)", "an int", hint=translate("write {word}").format(word="x=2"))
     assert message == "f(x=1)：应为整数。\n\n提示：请写成x=2。"
+    assert text.message("f(x=1)", "a Cell, got int", hint="move that line out of construct") == (
+        "f(x=1)：应为Cell，实际为int。\n\n提示：请把该行移到construct之外。")
+    assert text.message("f(x=1)", "not in the catalogue, got int") == "f(x=1)：应为not in the catalogue，实际为int。"
     assert text.split_hint(message) == ("f(x=1)：应为整数。", "请写成x=2。")
     assert text.split_hint("not translated.\n\nhint: as it is.") == ("not translated.", "as it is.")
     assert text.list_choices(["a", "b", "c"]) == "'a'、'b'或'c'"
@@ -101,7 +104,8 @@ def test_english_reads_no_catalogue() -> None:
 
 def test_the_catalogue_matches_the_code() -> None:
     translations = catalogue.parse(catalogue.path_of("zh").read_text(encoding="utf-8"))
-    assert messages.problems(messages.collect(), translations) == [], "run tools/messages.py, and translate the new entries"
+    differences = messages.problems(messages.collect(), translations, messages.collect_checks())
+    assert differences == [], "run tools/messages.py, and translate the new entries"
 
 
 def test_the_style_of_the_catalogue() -> None:
@@ -115,7 +119,7 @@ def test_differences_of_a_catalogue_are_named() -> None:
     code = {"new": "a.py", "{name} is {value!r}": "a.py", "see `torchspore env`": "b.py", "{} of {}": "b.py", "two\nlines": "b.py"}
     translations = {"old": "旧", "{name} is {value!r}": "{name}是{value}", "see `torchspore env`": "见`torchspore doctor`",
                     "{} of {}": "{1}的{0}", "two\nlines": "一行"}
-    assert messages.problems(code, translations) == [
+    assert messages.problems(code, {**translations, "a rare one": "少见的"}, {"a rare one": "c.py", "a rarer one": "c.py"}) == [
         "a.py: no translation of 'new'", "no code uses 'old'",
         "the translation has other placeholders: '{name} is {value!r}': '{name}是{value}'",
         "the translation has other placeholders: 'see `torchspore env`': '见`torchspore doctor`'",
@@ -131,6 +135,12 @@ def test_messages_of_code() -> None:
         list(messages.messages_of_code(ast.parse('\ntranslate(f"{a}")')))
 
 
+def test_what_checks_expect_may_be_translated() -> None:
+    source = ('message(f"{a}", "an int", hint="b" if c else "d")\nwith_type("e", value)\nmessage("not this", f"{g}")\n'
+              'message("nor this", f"m, got {g}")\ncheck_type(call, name, value, int, "h", hint=j)\nwith_hint("not that", "k")')
+    assert sorted(messages.messages_of_checks(ast.parse(source))) == ["an int", "b", "d", "e", "h", "k", "m"]
+
+
 def test_entries_are_read_as_written() -> None:
     texts = {"": "Language: zh\n", 'a "quoted"\tword': "一", "two\nlines": "两\n行", "C:\\path": "路径", "no translation": ""}
     content = "\n".join(f"#: a.py\n{catalogue.format_entry(text, translation)}" for text, translation in texts.items())
@@ -144,6 +154,7 @@ def test_the_tool_fails_for_a_missing_translation(
     file = tmp_path / "zh.po"
     file.write_text("# Terms.\n\n" + catalogue.format_entry("old", "旧"), encoding="utf-8")
     monkeypatch.setattr(messages, "collect", lambda: {"new": "src/a.py"})
+    monkeypatch.setattr(messages, "collect_checks", dict)
     monkeypatch.setattr(messages, "ROOT", tmp_path)
     monkeypatch.setattr(catalogue, "path_of", lambda name: file)
     assert messages.main(["--check"]) == 1
