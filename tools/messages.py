@@ -4,7 +4,8 @@
     tools/messages.py            writes new messages into src/torchspore/translations/zh.po, and removes those that no code uses
     tools/messages.py --check    fails if a message has no translation, an entry is stale, or placeholders differ
 
-A message is a literal text in one of the calls in MARKERS, a text of a command's help, or a text of a context option's declaration.
+A message is a literal text in one of the calls in MARKERS, a text of a command's help, or a text of a context option's declaration. The
+literal texts in the calls in CHECKS, of hundreds of checks of arguments, may have a translation; without one they are shown in English.
 """
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ import os
 import re
 import string
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ MARKERS = {
     "note": "effects", "Refusal": None, "_needs_values": None, "refuse": "", "ends_trace": "trace_guard_hooks", "_reason": None,
 }
 """Functions whose literal texts are translated when they are shown, and the object or module whose attribute they are; "" for any."""
+CHECKS = {"message": 1, "with_type": 0, "with_hint": 1, "check_type": 4}
+"""Functions that translate what was expected, and its position among their arguments; each may have a hint by keyword."""
 HEADER = "Content-Type: text/plain; charset=UTF-8\nLanguage: {language}\n"
 _FIELD = re.compile(r"\w*")
 """The name of a placeholder; the help of `torchspore check` has braces of JSON."""
@@ -44,12 +47,35 @@ def messages_of_code(tree: ast.AST) -> Iterator[str]:
         owner = node.func.value if isinstance(node.func, ast.Attribute) else None
         if name not in MARKERS or MARKERS[name] not in ("", getattr(owner, "attr", getattr(owner, "id", None))):
             continue
-        for argument in node.args:
-            for part in (argument.body, argument.orelse) if isinstance(argument, ast.IfExp) else (argument,):
-                if isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value:
+        for part in _parts(node.args):
+            if isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value:
+                yield part.value
+            elif isinstance(part, ast.JoinedStr) and name in ("translate", "translatable"):
+                raise ValueError(f"line {part.lineno}: an f-string has no translation; write translate(...).format(...)")
+
+
+def _parts(arguments: Iterable[ast.expr]) -> Iterator[ast.expr]:
+    """Yield the arguments; of a conditional expression both values."""
+    for argument in arguments:
+        if isinstance(argument, ast.IfExp):
+            yield from _parts((argument.body, argument.orelse))
+        else:
+            yield argument
+
+
+def messages_of_checks(tree: ast.AST) -> Iterator[str]:
+    """Yield the literal texts in calls of CHECKS."""
+    for node in ast.walk(tree):
+        name = getattr(node.func, "attr", getattr(node.func, "id", "")) if isinstance(node, ast.Call) else ""
+        if isinstance(node, ast.Call) and name in CHECKS:
+            at = CHECKS[name]
+            arguments = [*node.args[at:at + 1], *(keyword.value for keyword in node.keywords if keyword.arg in ("expected", "hint"))]
+            for part in _parts(arguments):
+                if isinstance(part, ast.Constant) and isinstance(part.value, str):
                     yield part.value
-                elif isinstance(part, ast.JoinedStr) and name in ("translate", "translatable"):
-                    raise ValueError(f"line {part.lineno}: an f-string has no translation; write translate(...).format(...)")
+                elif isinstance(part, ast.JoinedStr) and isinstance(part.values[0], ast.Constant):
+                    head, got, _ = str(part.values[0].value).partition(", got ")          # f"a Cell, got {kind}"
+                    yield from [head] * bool(got)
 
 
 def messages_of_parser(parser: Any) -> Iterator[str]:
@@ -77,14 +103,7 @@ def messages_of_option(option: Any) -> Iterator[str]:
 def collect() -> dict[str, str]:
     """Return each message with the file or command that contains it, in the order of files."""
     os.environ.pop(VARIABLE, None)
-    messages: dict[str, str] = {}
-    for path in sorted(SOURCE.rglob("*.py")):
-        name = path.relative_to(ROOT).as_posix()
-        try:
-            for text in messages_of_code(ast.parse(path.read_text(encoding="utf-8"))):
-                messages.setdefault(text, name)
-        except ValueError as error:
-            raise SystemExit(f"{name}: {error}") from None
+    messages = _of_files(messages_of_code)
     from torchspore.cli import grammar
     from torchspore.cli.main import COMMANDS
     from torchspore.context.options import ALIASES, OPTIONS
@@ -100,6 +119,24 @@ def collect() -> dict[str, str]:
     return messages
 
 
+def _of_files(read: Callable[[ast.AST], Iterator[str]]) -> dict[str, str]:
+    """Return the texts of the code, each with its first file."""
+    messages: dict[str, str] = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        name = path.relative_to(ROOT).as_posix()
+        try:
+            for text in read(ast.parse(path.read_text(encoding="utf-8"))):
+                messages.setdefault(text, name)
+        except ValueError as error:
+            raise SystemExit(f"{name}: {error}") from None
+    return messages
+
+
+def collect_checks() -> dict[str, str]:
+    """Return what the checks of arguments expect, each with its file; a translation is optional."""
+    return _of_files(messages_of_checks)
+
+
 def placeholders(text: str) -> list[str]:
     """Return what a translation must contain too: `{name}`, `%(default)s`, and commands and names in backquotes."""
     try:
@@ -112,10 +149,10 @@ def placeholders(text: str) -> list[str]:
     return sorted([*fields, *_PERCENT.findall(text), *re.findall("`[^`]*`", text)])
 
 
-def problems(messages: Mapping[str, str], translations: Mapping[str, str]) -> list[str]:
-    """Describe the differences between the messages of the code and a catalogue."""
+def problems(messages: Mapping[str, str], translations: Mapping[str, str], checks: Mapping[str, str]) -> list[str]:
+    """Describe the differences between the messages of the code and a catalogue. A text of `checks` needs no translation."""
     lines = [f"{origin}: no translation of {text!r}" for text, origin in messages.items() if not translations.get(text)]
-    lines += [f"no code uses {text!r}" for text in translations if text and text not in messages]
+    lines += [f"no code uses {text!r}" for text in translations if text and text not in messages and text not in checks]
     for text, translation in translations.items():
         if text and translation and placeholders(text) != placeholders(translation):
             lines.append(f"the translation has other placeholders: {text!r}: {translation!r}")
@@ -124,9 +161,10 @@ def problems(messages: Mapping[str, str], translations: Mapping[str, str]) -> li
     return lines
 
 
-def format_catalogue(language: str, messages: Mapping[str, str], translations: Mapping[str, str]) -> str:
-    """Return the text of a catalogue with the messages of the code, and an empty translation for each new one."""
-    entries = [catalogue.format_entry("", HEADER.format(language=language))]
+def format_catalogue(language: str, messages: Mapping[str, str], content: str) -> str:
+    """Return the text of a catalogue with the messages of the code, an empty translation for each new one, and the comment of `content`."""
+    translations = catalogue.parse(content)
+    entries = [catalogue.comment_of(content) + catalogue.format_entry("", HEADER.format(language=language))]
     for origin in dict.fromkeys(messages.values()):
         texts = [text for text, other in messages.items() if other == origin]
         entries += [f"#: {origin}\n{catalogue.format_entry(text, translations.get(text, ''))}" for text in texts]
@@ -138,19 +176,21 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing; fail if the translations differ from the code")
     arguments = parser.parse_args(words)
-    messages = collect()
+    messages, checks = collect(), collect_checks()
     has_problem = False
     for language in LANGUAGES:
         path = catalogue.path_of(language)
         if language == "en":
             continue
-        translations = catalogue.parse(path.read_text(encoding="utf-8")) if path.exists() else {}
-        lines = problems(messages, translations)
+        content = path.read_text(encoding="utf-8") if path.exists() else ""
+        translations = catalogue.parse(content)
+        lines = problems(messages, translations, checks)
         has_problem |= bool(lines)
         for line in lines:
             print(f"{path.relative_to(ROOT)}: {line}")
         if not arguments.check:
-            path.write_text(format_catalogue(language, messages, translations), encoding="utf-8")
+            translated = {text: origin for text, origin in checks.items() if translations.get(text)}
+            path.write_text(format_catalogue(language, {**translated, **messages}, content), encoding="utf-8")
     return int(has_problem and arguments.check)
 
 

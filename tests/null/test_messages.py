@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -47,6 +48,9 @@ def test_messages_in_chinese() -> None:
     assert translate("applied") == "已生效" and translate("no entry has this text") == "no entry has this text"
     message = text.message("f(x=1)", "an int", hint=translate("write {word}").format(word="x=2"))
     assert message == "f(x=1)：应为整数。\n\n提示：请写成x=2。"
+    assert text.message("f(x=1)", "a Cell, got int", hint="move that line out of construct") == (
+        "f(x=1)：应为Cell，实际为int。\n\n提示：请把该行移到construct之外。")
+    assert text.message("f(x=1)", "not in the catalogue, got int") == "f(x=1)：应为not in the catalogue，实际为int。"
     assert text.split_hint(message) == ("f(x=1)：应为整数。", "请写成x=2。")
     assert text.split_hint("not translated.\n\nhint: as it is.") == ("not translated.", "as it is.")
     assert text.list_choices(["a", "b", "c"]) == "'a'、'b'或'c'"
@@ -100,14 +104,22 @@ def test_english_reads_no_catalogue() -> None:
 
 def test_the_catalogue_matches_the_code() -> None:
     translations = catalogue.parse(catalogue.path_of("zh").read_text(encoding="utf-8"))
-    assert messages.problems(messages.collect(), translations) == [], "run tools/messages.py, and translate the new entries"
+    differences = messages.problems(messages.collect(), translations, messages.collect_checks())
+    assert differences == [], "run tools/messages.py, and translate the new entries"
+
+
+def test_the_style_of_the_catalogue() -> None:
+    """The comment at its head describes it: no space between Chinese and Latin text, and no ASCII punctuation after Chinese."""
+    translations = catalogue.parse(catalogue.path_of("zh").read_text(encoding="utf-8"))
+    wrong = re.compile("[\u4e00-\u9fff] [A-Za-z0-9`]|[A-Za-z0-9`] [\u4e00-\u9fff]|[\u4e00-\u9fff][,;:?]|归约|检查点|警告|文件夹")
+    assert not {text: translation for text, translation in translations.items() if wrong.search(translation)}
 
 
 def test_differences_of_a_catalogue_are_named() -> None:
     code = {"new": "a.py", "{name} is {value!r}": "a.py", "see `torchspore env`": "b.py", "{} of {}": "b.py", "two\nlines": "b.py"}
     translations = {"old": "旧", "{name} is {value!r}": "{name}是{value}", "see `torchspore env`": "见`torchspore doctor`",
                     "{} of {}": "{1}的{0}", "two\nlines": "一行"}
-    assert messages.problems(code, translations) == [
+    assert messages.problems(code, {**translations, "a rare one": "少见的"}, {"a rare one": "c.py", "a rarer one": "c.py"}) == [
         "a.py: no translation of 'new'", "no code uses 'old'",
         "the translation has other placeholders: '{name} is {value!r}': '{name}是{value}'",
         "the translation has other placeholders: 'see `torchspore env`': '见`torchspore doctor`'",
@@ -123,6 +135,12 @@ def test_messages_of_code() -> None:
         list(messages.messages_of_code(ast.parse('\ntranslate(f"{a}")')))
 
 
+def test_what_checks_expect_may_be_translated() -> None:
+    source = ('message(f"{a}", "an int", hint="b" if c else "d")\nwith_type("e", value)\nmessage("not this", f"{g}")\n'
+              'message("nor this", f"m, got {g}")\ncheck_type(call, name, value, int, "h", hint=j)\nwith_hint("not that", "k")')
+    assert sorted(messages.messages_of_checks(ast.parse(source))) == ["an int", "b", "d", "e", "h", "k", "m"]
+
+
 def test_entries_are_read_as_written() -> None:
     texts = {"": "Language: zh\n", 'a "quoted"\tword': "一", "two\nlines": "两\n行", "C:\\path": "路径", "no translation": ""}
     content = "\n".join(f"#: a.py\n{catalogue.format_entry(text, translation)}" for text, translation in texts.items())
@@ -134,14 +152,17 @@ def test_the_tool_fails_for_a_missing_translation(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str],
 ) -> None:
     file = tmp_path / "zh.po"
-    file.write_text(catalogue.format_entry("old", "旧"), encoding="utf-8")
+    file.write_text("# Terms.\n\n" + catalogue.format_entry("old", "旧"), encoding="utf-8")
     monkeypatch.setattr(messages, "collect", lambda: {"new": "src/a.py"})
+    monkeypatch.setattr(messages, "collect_checks", dict)
     monkeypatch.setattr(messages, "ROOT", tmp_path)
     monkeypatch.setattr(catalogue, "path_of", lambda name: file)
     assert messages.main(["--check"]) == 1
     assert capsys.readouterr().out == "zh.po: src/a.py: no translation of 'new'\nzh.po: no code uses 'old'\n"
     assert messages.main([]) == 0
-    assert catalogue.parse(file.read_text(encoding="utf-8")) == {"": messages.HEADER.format(language="zh"), "new": ""}
+    content = file.read_text(encoding="utf-8")
+    assert content.startswith('# Terms.\n\nmsgid ""\n')
+    assert catalogue.parse(content) == {"": messages.HEADER.format(language="zh"), "new": ""}
 
 
 def test_columns_of_chinese_text() -> None:

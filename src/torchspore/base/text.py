@@ -14,10 +14,20 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
 def message(subject: str, expected: str, *, hint: str | None = None) -> str:
     """Build an error text: what was written, what was expected, a blank line, a hint.
 
-    `subject` is the call as the user wrote it; `expected` completes the sentence "expected ..."; a frequent one has a translation.
+    `subject` is the call as the user wrote it; `expected` completes the sentence "expected ...". A literal `expected` or `hint` with an
+    entry in the catalogue is translated.
     """
-    text = translate("{subject}: expected {expected}.").format(subject=subject, expected=translate(expected))
+    text = translate("{subject}: expected {expected}.").format(subject=subject, expected=_translate_expected(expected))
     return text if hint is None else with_hint(text, hint)
+
+
+def _translate_expected(expected: str) -> str:
+    """Translate a literal text, also one that a value follows as in `a Cell, got int`."""
+    head, got, kind = expected.rpartition(", got ")
+    translated = translate(expected)
+    if not got or translated != expected:
+        return translated
+    return translate("{expected}, got {kind}").format(expected=translate(head), kind=kind)
 
 
 def with_type(expected: str, value: object) -> str:
@@ -27,6 +37,7 @@ def with_type(expected: str, value: object) -> str:
 
 def with_hint(text: str, hint: str) -> str:
     """Append a blank line and a `hint:` line to a complete sentence; the hint ends with a period or a question mark."""
+    hint = translate(hint)
     return text + _hint_label() + hint + ("" if hint.endswith((".", "?", "。", "？")) else translate("."))
 
 

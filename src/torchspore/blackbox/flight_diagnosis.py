@@ -9,10 +9,13 @@ from pathlib import Path
 from torchspore.base.text import consecutive_spans
 from torchspore.blackbox import flight_dumps
 from torchspore.blackbox.flight_dumps import Dump, DumpDamaged, Exchange
+from torchspore.translations import translatable, translate
 
 _UNEVEN = frozenset({"AlltoAll", "CollectiveGather", "CollectiveScatter", "Send", "Receive"})
 """Exchanges of which each rank may send another shape."""
 _MOST_SHOWN = 8
+_ROW = translatable("    {ranks}: {text}")
+_STATES = {"scheduled": translatable("scheduled"), "started": translatable("started"), "completed": translatable("completed")}
 
 
 def describe(folder: Path) -> list[str]:
@@ -25,7 +28,8 @@ def describe(folder: Path) -> list[str]:
             unreadable.append(str(error))
     if not dumps:
         return unreadable
-    return [f"exchanges of {_shown([dump.rank for dump in dumps])}, from torch's Flight Recorder:", *unreadable, *_diagnosed(dumps)]
+    head = translate("exchanges of {ranks}, from torch's Flight Recorder:").format(ranks=_shown([dump.rank for dump in dumps]))
+    return [head, *unreadable, *_diagnosed(dumps)]
 
 
 def _diagnosed(dumps: Sequence[Dump]) -> list[str]:
@@ -40,7 +44,7 @@ def _diagnosed(dumps: Sequence[Dump]) -> list[str]:
         members = next((dump.groups[group] for dump in dumps if group in dump.groups), tuple(ranks))
         lines += _of_group(group, ranks, members, {dump.rank for dump in dumps})
     lines += _messages(dumps)
-    return lines or ["  no rank waits in an exchange: all have begun the same ones, and these are completed"]
+    return lines or [translate("  no rank waits in an exchange: all have begun the same ones, and these are completed")]
 
 
 def _of_group(group: str, ranks: Mapping[int, Mapping[int, tuple[Exchange, ...]]], members: Sequence[int], dumped: set[int]) -> list[str]:
@@ -52,18 +56,22 @@ def _of_group(group: str, ranks: Mapping[int, Mapping[int, tuple[Exchange, ...]]
         begun = {rank: numbers[number] for rank, numbers in ranks.items() if number in numbers}
         late = [*absent, *(rank for rank in ranks if rank not in begun)]
         if len({_signature(exchanges) for exchanges in begun.values()}) > 1:
-            return [f"  {group}, exchange {number}: the ranks differ", *_rows(begun)]
+            return [translate("  {group}, exchange {number}: the ranks differ").format(group=group, number=number), *_rows(begun)]
         if late:
-            rows = [f"    {_shown([rank])}: {_last(ranks.get(rank, {}))}" for rank in late[:_MOST_SHOWN]]
-            more = [f"    and {len(late) - _MOST_SHOWN} more"] if len(late) > _MOST_SHOWN else []
-            return [f"  {group}, exchange {number}: {_shown(late)} {_have(late)} not begun it", *_rows(begun), *rows, *more]
+            rows = [translate(_ROW).format(ranks=_shown([rank]), text=_last(ranks.get(rank, {}))) for rank in late[:_MOST_SHOWN]]
+            head = translate("  {group}, exchange {number}: {ranks} has not begun it") if len(late) == 1 else translate(
+                "  {group}, exchange {number}: {ranks} have not begun it")
+            return [head.format(group=group, number=number, ranks=_shown(late)), *_rows(begun), *rows, *_more(len(late))]
     lines = []
     silent = [rank for rank in members if rank not in dumped]
     last = {rank: numbers[max(numbers)] for rank, numbers in ranks.items()}
     if silent:
-        lines.append(f"  {group}: no dump of {_shown(silent)}; {'it' if len(silent) == 1 else 'they'} had ended, or wrote none")
+        text = translate("  {group}: no dump of {ranks}; it had ended, or wrote none") if len(silent) == 1 else translate(
+            "  {group}: no dump of {ranks}; they had ended, or wrote none")
+        lines.append(text.format(group=group, ranks=_shown(silent)))
     if any(exchange.state != "completed" for exchanges in last.values() for exchange in exchanges):
-        lines.append(f"  {group}, exchange {newest}: all ranks with a dump have begun it, and not all have completed it")
+        text = translate("  {group}, exchange {number}: all ranks with a dump have begun it, and not all have completed it")
+        lines.append(text.format(group=group, number=newest))
         lines += _rows(last, True)
     return lines
 
@@ -78,39 +86,44 @@ def _rows(begun: Mapping[int, tuple[Exchange, ...]], with_state: bool = False) -
     texts: dict[str, list[int]] = {}
     for rank, exchanges in begun.items():
         for exchange in exchanges:
-            state = f" ({exchange.state})" if with_state else ""
+            state = translate(" ({state})").format(state=translate(_STATES.get(exchange.state, exchange.state))) if with_state else ""
             texts.setdefault(f"{exchange.what}{state}{_at(exchange)}", []).append(rank)
     ordered = sorted(texts.items(), key=lambda item: (-len(item[1]), item[1]))
-    rows = [f"    {_shown(ranks)}: {text}" for text, ranks in ordered[:_MOST_SHOWN]]
-    return rows if len(ordered) <= _MOST_SHOWN else [*rows, f"    and {len(ordered) - _MOST_SHOWN} more"]
+    return [*(translate(_ROW).format(ranks=_shown(ranks), text=text) for text, ranks in ordered[:_MOST_SHOWN]), *_more(len(ordered))]
+
+
+def _more(count: int) -> list[str]:
+    """Return a line for the rows that are not shown."""
+    return [translate("    and {count} more").format(count=count - _MOST_SHOWN)] if count > _MOST_SHOWN else []
 
 
 def _at(exchange: Exchange) -> str:
-    return f" at {exchange.line}" if exchange.line else ""
+    return translate(" at {line}").format(line=exchange.line) if exchange.line else ""
 
 
 def _last(numbers: Mapping[int, tuple[Exchange, ...]]) -> str:
     if not numbers:
-        return "no exchange of this group"
+        return translate("no exchange of this group")
     exchange = numbers[max(numbers)][-1]
-    return f"its last one was {exchange.what}, exchange {exchange.number}{_at(exchange)}"
+    return translate("its last one was {what}, exchange {number}").format(what=exchange.what, number=exchange.number) + _at(exchange)
 
 
 def _messages(dumps: Sequence[Dump]) -> list[str]:
     """Return lines about messages between two ranks that are not completed, if their dumps know it."""
     waiting = Counter(
-        f"    {_shown([dump.rank])}: {exchange.what}{_at(exchange)}"
+        translate(_ROW).format(ranks=_shown([dump.rank]), text=f"{exchange.what}{_at(exchange)}")
         for dump in dumps for exchange in dump.exchanges if exchange.is_between_two and exchange.state == "started"
     )
-    return ["  messages between two ranks that are not completed", *list(waiting)[:_MOST_SHOWN]] if waiting else []
-
-
-def _have(ranks: Sequence[int]) -> str:
-    return "has" if len(ranks) == 1 else "have"
+    return [translate("  messages between two ranks that are not completed"), *list(waiting)[:_MOST_SHOWN]] if waiting else []
 
 
 def _shown(ranks: Sequence[int]) -> str:
     """Return ranks as text: 'rank 3', 'ranks 0 to 5, 7'."""
     spans = consecutive_spans(sorted(ranks))
-    texts = [str(first) if first == last else f"{first}, {last}" if last == first + 1 else f"{first} to {last}" for first, last in spans]
-    return f"rank{'' if len(ranks) == 1 else 's'} {', '.join(texts[:12])}{', ..' if len(texts) > 12 else ''}"
+    span = translate("{first} to {last}")
+    texts = [
+        str(first) if first == last else f"{first}, {last}" if last == first + 1 else span.format(first=first, last=last)
+        for first, last in spans
+    ]
+    text = translate("rank {ranks}") if len(ranks) == 1 else translate("ranks {ranks}")
+    return text.format(ranks=f"{', '.join(texts[:12])}{', ..' if len(texts) > 12 else ''}")

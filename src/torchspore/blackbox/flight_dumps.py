@@ -10,6 +10,7 @@ from typing import Any
 
 from torchspore.base.files import read_plain
 from torchspore.base.frames import is_user_file
+from torchspore.translations import translate
 
 PREFIX = "flight_recorder_rank_"
 """The beginning of the files' names; the rank follows."""
@@ -62,7 +63,7 @@ class Exchange:
         """The kind with what it sends."""
         dtypes = (*self.dtypes, *["?"] * len(self.sizes))
         sent = ", ".join(f"{dtype}[{', '.join(map(str, size))}]" for dtype, size in zip(dtypes, self.sizes))
-        return f"{self.kind} of {sent}" if sent else self.kind
+        return translate("{kind} of {sent}").format(kind=self.kind, sent=sent) if sent else self.kind
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,8 @@ def files(folder: Path) -> dict[int, Path]:
 def read(path: Path, rank: int) -> Dump:
     """Return the dump in a file. Raises DumpDamaged for any other file, OSError if it can't be read."""
     if path.stat().st_size > _LARGEST:
-        raise DumpDamaged(f"{path}: {path.stat().st_size} bytes; a dump of the Flight Recorder is smaller")
+        text = translate("{path}: {size} bytes; a dump of the Flight Recorder is smaller")
+        raise DumpDamaged(text.format(path=path, size=path.stat().st_size))
     try:
         content = _Plain(io.BytesIO(read_plain(path))).load()
         entries = content["entries"]
@@ -109,7 +111,8 @@ def read(path: Path, rank: int) -> Dump:
     except (MemoryError, OSError):
         raise
     except Exception as error:                   # a damaged pickle raises any error
-        raise DumpDamaged(f"{path}: no dump of torch's Flight Recorder ({type(error).__name__}: {error!s:.100})") from None
+        text = translate("{path}: no dump of torch's Flight Recorder ({kind}: {error!s:.100})")
+        raise DumpDamaged(text.format(path=path, kind=type(error).__name__, error=error)) from None
 
 
 def _text(value: Any) -> str:

@@ -11,11 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from torchspore.base import json_text
+from torchspore.base.columns import pad
+from torchspore.base.text import message
 from torchspore.blackbox import record_writer, stacks
+from torchspore.translations import translatable, translate
 
 _MOST = 1 << 23
 """Maximum number of bytes read from a file."""
 _NAMES, _WIDEST = 20000, 2000
+KINDS = (
+    translatable("out of memory"), translatable("exception"), translatable("not finite"), translatable("normal end"),
+    translatable("time-out"), translatable("crash"), translatable("killed"),
+)
+"""What can have happened to a program; records name it in English."""
 _NAME = re.compile(r"([A-Z_]{1,40}\.[\w.-]{1,80}?)\.(\d{14})(?:_\d{1,6})?\.(ir|txt|json|safetensors)")
 _ESCAPES = {
     number: chr(number).encode("unicode_escape").decode()
@@ -52,8 +60,9 @@ class Record:
         except (ValueError, RecursionError):
             value = None
         if not isinstance(value, dict):
-            self.damaged.append(f"{paths[0].name} is not a JSON object" if paths[0].stat().st_size else f"{paths[0].name} is empty: the "
-                                "record was being written when its writer ended")
+            text = translate("{file} is not a JSON object") if paths[0].stat().st_size else translate(
+                "{file} is empty: the record was being written when its writer ended")
+            self.damaged.append(text.format(file=paths[0].name))
             return {}
         return value
 
@@ -61,10 +70,11 @@ class Record:
         try:
             raw = bounded(path)
         except OSError as error:
-            self.damaged.append(f"{path.name} can't be read ({error.strerror or error})")
+            self.damaged.append(translate("{file} can't be read ({error})").format(file=path.name, error=error.strerror or error))
             return ""
         if len(raw) > _MOST:
-            self.damaged.append(f"{path.name} has more than {_MOST >> 20} MB; its beginning is read")
+            text = translate("{file} has more than {size} MB; its beginning is read")
+            self.damaged.append(text.format(file=path.name, size=_MOST >> 20))
             raw = raw[:_MOST]
         return visible(raw.decode("utf-8", "replace"))
 
@@ -87,7 +97,7 @@ def records(location: str) -> list[Record]:
     """Return the records at a path (`rdr.path`, a `rank_N` or the `rdr` in it), the newest last. Raise NoRecord."""
     root = Path(location)
     if not os.path.isdir(location):
-        raise NoRecord(f"{location}: expected a directory with records")
+        raise NoRecord(_refusal(location, translate("a directory with records")))
     records_by_stamp: dict[tuple[str, str], Record] = {}
     for folder in _folders(root):
         for path in _names(folder):
@@ -97,9 +107,14 @@ def records(location: str) -> list[Record]:
                 record.files.setdefault(name.group(1), []).append(path)
     complete = [record for record in records_by_stamp.values() if record_writer.CAUSE in record.files]
     if not complete:
-        expected = f"expected records of the recorder (files {record_writer.CAUSE}.<time>.json in <path>/rank_N/rdr), found none"
-        raise NoRecord(f"{location}: {expected}")
+        expected = translate("records of the recorder (files {name}.<time>.json in <path>/rank_N/rdr), found none")
+        raise NoRecord(_refusal(location, expected.format(name=record_writer.CAUSE)))
     return sorted(complete, key=lambda record: (record.stamp, str(record.folder)))
+
+
+def _refusal(location: str, expected: str) -> str:
+    """Return the sentence about a path, without its period."""
+    return message(location, expected).removesuffix(translate("."))
 
 
 def _folders(root: Path) -> Iterator[Path]:
@@ -123,43 +138,52 @@ def describe(record: Record, operators: int = 12, with_stacks: bool = False) -> 
     cause, about = record.json(record_writer.CAUSE), record.json(record_writer.VERSIONS)
     lines = [_headline(cause), ""]
     count = sum(map(len, record.files.values()))
-    lines.append(f"record    {record.stamp} in {record.folder}, {count} files, written {_word(cause.get('at'))}")
+    text = translate("{stamp} in {folder}, {count} files, written {time}")
+    lines.append(_labelled(
+        translate("record"), text.format(stamp=record.stamp, folder=record.folder, count=count, time=_word(cause.get("at")))))
     command = cause.get("command")
     if isinstance(command, list):
-        lines.append("command   " + " ".join(map(_word, command[:64])))
+        lines.append(_labelled(translate("command"), " ".join(map(_word, command[:64]))))
     versions = about.get("versions")
     if isinstance(versions, dict):
-        lines.append("versions  " + ", ".join(f"{_word(key)} {_word(value)}" for key, value in list(versions.items())[:12]))
+        named = ", ".join(f"{_word(key)} {_word(value)}" for key, value in list(versions.items())[:12])
+        lines.append(_labelled(translate("versions"), named))
     if cause.get("incomplete"):
-        record.damaged.append("the record is incomplete: its writer was ended, or the disk was full")
+        record.damaged.append(translate("the record is incomplete: its writer was ended, or the disk was full"))
     lines += _memory(record)
     lines += _operators(record, operators)
     lines += _graphs(record)
     lines += _steps(record)
     trace = cause.get("traceback")
     if isinstance(trace, str) and trace:
-        lines += ["", "traceback", *[f"  {line}" for line in visible(trace[-_MOST // 64 :]).splitlines()[-14:]]]
+        lines += ["", translate("traceback"), *[f"  {line}" for line in visible(trace[-_MOST // 64 :]).splitlines()[-14:]]]
     dump = record.text(record_writer.STACKS)
     if with_stacks:
-        lines += ["", "threads", *[f"  {line}" for line in dump.splitlines()]]
+        lines += ["", translate("threads"), *[f"  {line}" for line in dump.splitlines()]]
     else:
         lines += _threads(dump)
-    lines += ["", "context", *[f"  {line}" for line in record.text(record_writer.CONTEXT).splitlines()[:40]]]
+    lines += ["", translate("context"), *[f"  {line}" for line in record.text(record_writer.CONTEXT).splitlines()[:40]]]
     if record.damaged:
-        lines += ["", "damaged", *[f"  {visible(line)}" for line in record.damaged]]
+        lines += ["", translate("damaged"), *[f"  {visible(line)}" for line in record.damaged]]
     return "\n".join(line[:_WIDEST] for line in lines)
+
+
+def _labelled(label: str, text: str) -> str:
+    """Return a line with its label in a column of its own."""
+    return f"{pad(label, 9)} {text}"
 
 
 def _headline(cause: dict[str, Any]) -> str:
     if not cause:
-        return "likely cause: unknown; the file with the cause is damaged"
+        return translate("likely cause: unknown; the file with the cause is damaged")
     operator = _word(cause.get("operator"))
     line = _word(cause.get("line"))
     description = _word(cause.get("text"), 400)
     if line and line not in description:
-        description += f" at {line}"
-    operator_text = f" [operator {operator}]" if operator and operator not in description else ""
-    return f"likely cause: {_word(cause.get('kind')) or 'unknown'}: {description}{operator_text}"
+        description = translate("{description} at {line}").format(description=description, line=line)
+    operator_text = translate(" [operator {name}]").format(name=operator) if operator and operator not in description else ""
+    kind = translate(_word(cause.get("kind"))) or translate("unknown")
+    return translate("likely cause: {kind}: {description}").format(kind=kind, description=description) + operator_text
 
 
 def _word(value: object, most: int = 200) -> str:
@@ -170,17 +194,18 @@ def _word(value: object, most: int = 200) -> str:
 def _memory(record: Record) -> list[str]:
     peak = re.search(r"^# peak (\d{1,19})$", record.text(record_writer.ALLOCATIONS), re.MULTILINE)
     tensors = re.match(r"# (\d{1,19}) Tensors of the program hold (\d{1,19}) bytes", record.text(record_writer.TENSORS))
-    parts = [f"{int(peak.group(1)) / 2**20:.0f} MB of the process at its peak"] if peak else []
-    parts += [f"{tensors.group(1)} Tensors hold {int(tensors.group(2)) / 2**20:.2f} MB"] if tensors else []
-    return ["memory    " + ", ".join(parts)] if parts else []
+    parts = [translate("{size:.0f} MB of the process at its peak").format(size=int(peak.group(1)) / 2**20)] if peak else []
+    if tensors:
+        parts.append(translate("{count} Tensors hold {size:.2f} MB").format(count=tensors.group(1), size=int(tensors.group(2)) / 2**20))
+    return [_labelled(translate("memory"), translate(", ").join(parts))] if parts else []
 
 
 def _operators(record: Record, count: int) -> list[str]:
     rows = [line for line in record.text(record_writer.OPERATORS).splitlines() if not line.startswith("#")]
     if not rows:
-        return ["", "operators none was recorded"]
-    return ["", f"operators (the last {min(count, len(rows))} of {len(rows)}: number, seconds, microseconds, thread, name, inputs)",
-            *[f"  {row[:300]}" for row in rows[-count:]]]
+        return ["", translate("operators none was recorded")]
+    head = translate("operators (the last {shown} of {count}: number, seconds, microseconds, thread, name, inputs)")
+    return ["", head.format(shown=min(count, len(rows)), count=len(rows)), *[f"  {row[:300]}" for row in rows[-count:]]]
 
 
 def _graphs(record: Record) -> list[str]:
@@ -188,10 +213,11 @@ def _graphs(record: Record) -> list[str]:
     orders = sorted(path for name, paths in record.files.items() if name.startswith("SESSION.graph_exec_order") for path in paths)
     if not orders:
         return []
-    lines = ["", f"graphs    {len(orders)}, {stages} stages"]
+    lines = ["", _labelled(translate("graphs"), translate("{count}, {stages} stages").format(count=len(orders), stages=stages))]
     for path in orders[:8]:
         size = re.search(r"^execution_order size: (\d{1,9})$", record._read(path), re.MULTILINE)
-        lines.append(f"  {path.name}: {size.group(1) if size else '?'} operators in order")
+        text = translate("  {file}: {count} operators in order")
+        lines.append(text.format(file=path.name, count=size.group(1) if size else "?"))
     return lines
 
 
@@ -199,11 +225,12 @@ def _steps(record: Record) -> list[str]:
     step_names = sorted(name for name in record.files if name.startswith("REPLAY."))
     if not step_names:
         return []
-    lines = ["", "steps"]
+    lines = ["", translate("steps")]
     for name in step_names:
         about = record.json(name)
-        lines.append(f"  {name.removeprefix('REPLAY.')}: {_word(about.get('label'))}, call {_word(about.get('number'))}")
-    return [*lines, f"  torchspore replay {record.folder} PROGRAM runs one again"]
+        text = translate("  {name}: {label}, call {number}")
+        lines.append(text.format(name=name.removeprefix("REPLAY."), label=_word(about.get("label")), number=_word(about.get("number"))))
+    return [*lines, translate("  torchspore replay {folder} PROGRAM runs one again").format(folder=record.folder)]
 
 
 def _threads(dump: str) -> list[str]:
@@ -212,4 +239,4 @@ def _threads(dump: str) -> list[str]:
         at = stacks.user_line("\n".join(frames))
         if at:
             lines.append(f"  0x{name}: {at}")
-    return ["", "threads in the program's own lines (--stacks shows all)", *lines] if lines else []
+    return ["", translate("threads in the program's own lines (--stacks shows all)"), *lines] if lines else []

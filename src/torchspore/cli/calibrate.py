@@ -11,6 +11,7 @@ from pathlib import Path
 from torchspore.base.files import write_atomically
 from torchspore.cli.grammar import Parser, number, output_file, returns_exit_code
 from torchspore.context import machines
+from torchspore.translations import translate
 
 _WORKER = "torchspore.cli.calibration_worker"
 _LIMIT = 300
@@ -43,7 +44,7 @@ def run(words: Sequence[str]) -> int:
         return 1
     out.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(out, text)
-    print(f"{machines.from_json(text, str(out)).describe()}\nwritten to {out}")
+    print(f"{machines.from_json(text, str(out)).describe()}\n{translate('written to {path}').format(path=out)}")
     return 0
 
 
@@ -60,5 +61,6 @@ def _measure(count: int) -> str:
                 worker.wait()
     for worker, output in zip(workers, outputs):
         if worker.returncode:
-            raise RuntimeError(f"a process ended with exit code {worker.returncode}:\n{output}")
+            text = translate("a process ended with exit code {code}:\n{output}")
+            raise RuntimeError(text.format(code=worker.returncode, output=output))
     return json.dumps(json.loads(outputs[0].splitlines()[-1]), indent=2) + "\n"

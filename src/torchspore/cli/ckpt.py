@@ -11,7 +11,7 @@ from typing import Any
 from torchspore.base.columns import pad, width
 from torchspore.base.text import message
 from torchspore.cli.grammar import USAGE_ERROR, Parser, returns_exit_code
-from torchspore.translations import translatable, translate
+from torchspore.translations import english, translatable, translate
 
 DIFFERENT = 1
 _TARGETS = "timm:NAME, torchvision:NAME, transformers:CLASS, module:CLASS or file.py:CLASS(width=4)"
@@ -24,7 +24,8 @@ def run(words: Sequence[str]) -> int:
     from torchspore.errors import FileFormatError
 
     try:
-        return int(options.action(options))
+        with english(getattr(options, "json", False)):
+            return int(options.action(options))
     except BrokenPipeError:
         raise                                    # `| head` has ended: this is not an error of a file
     except (FileFormatError, ValueError, TypeError, OSError) as error:
@@ -209,10 +210,14 @@ def _to_or_from_target(options: argparse.Namespace, direction: str) -> int:
     if compared is None:
         return 0
     is_equal = compared.is_equal(options.tolerance)
-    print(f"{'verified' if is_equal else 'DIFFERENT'}: input {' '.join(compared.inputs)}, largest difference {compared.difference:.3g} "
-          f"in {compared.result}, largest value {compared.largest:.3g}, tolerance {options.tolerance:g}")
+    text = translate("{state}: input {inputs}, largest difference {difference:.3g} in {result}, largest value {largest:.3g}, "
+                     "tolerance {tolerance:g}")
+    print(text.format(
+        state=translate("verified") if is_equal else translate("DIFFERENT"), inputs=" ".join(compared.inputs),
+        difference=compared.difference,
+        result=compared.result, largest=compared.largest, tolerance=options.tolerance))
     if not is_equal:
-        print("The weights are converted, but the torch model computes other values. The notes list settings that differ.")
+        print(translate("The weights are converted, but the torch model computes other values. The notes list settings that differ."))
     return 0 if is_equal else DIFFERENT
 
 

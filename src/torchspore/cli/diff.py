@@ -9,15 +9,21 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from torchspore.base.columns import pad
 from torchspore.base.text import consecutive_spans
 from torchspore.blackbox.record_reader import visible
 from torchspore.cli.dump_comparison import dump_pairs, dumps
 from torchspore.cli.dump_comparison.dumps import Dump, Pair, TensorComparison
 from torchspore.cli.grammar import USAGE_ERROR, Parser, returns_exit_code
-from torchspore.translations import translate
+from torchspore.translations import english, translatable, translate
 
 DIFFERENT = 1
 _SHOWN = 5
+_STATES = {"departs": translatable("departs: "), "alone": translatable("alone: "), "unused": translatable("unused: ")}
+_TOGETHER = {"scope": translatable("the last of their scope"), "layer": translatable("the operators of one layer")}
+_SIDES = {
+    "input": translatable("input"), "output": translatable("output"), "first": translatable("first"), "second": translatable("second"),
+}
 
 
 def parser() -> Parser:
@@ -41,6 +47,11 @@ def parser() -> Parser:
 def run(words: Sequence[str]) -> int:
     """Run the command; return 1 if the dumps differ, 2 if one can't be read or the command line is wrong."""
     options = parser().parse_args(list(words))
+    with english(options.json):
+        return _compare(options)
+
+
+def _compare(options: Any) -> int:
     try:
         first, second = dumps.read(options.first), dumps.read(options.second)
     except (dumps.Unreadable, OSError) as error:
@@ -85,44 +96,49 @@ def _as_text(
 ) -> str:
     states, common = _states(pairs), first.iterations.keys() & second.iterations.keys()
     shown = sorted(common)
-    lines = [
-        f"{len(pairs)} operators of {len(shown)} iterations ({_spans(shown)}) compared: {states['equal']} equal in every bit, "
-        f"{states['close']} within rtol {options.rtol:g} and atol {options.atol:g}, {states['departs']} depart."
-    ]
+    text = translate("{count} operators of {number} iterations ({iterations}) compared: {equal} equal in every bit, {close} within rtol "
+                     "{rtol:g} and atol {atol:g}, {departs} depart.")
+    lines = [text.format(count=len(pairs), number=len(shown), iterations=_spans(shown), rtol=options.rtol, atol=options.atol, **states)]
     for dump, others in ((first, second), (second, first)):
         missing = sorted(dump.iterations.keys() - others.iterations.keys())
         if missing:
-            lines.append(f"iterations of {dump.root} alone: {_spans(missing)}")
+            lines.append(translate("iterations of {dump} alone: {iterations}").format(dump=dump.root, iterations=_spans(missing)))
     for dump, taken in ((first, _members(pair.first for pair in pairs)), (second, _members(pair.second for pair in pairs))):
         unpaired = _unpaired(dump, taken, set(common))
         if unpaired:
             named = ", ".join([*unpaired[:_SHOWN], *["…"] * (len(unpaired) > _SHOWN)])
-            lines.append(f"operators of {dump.root} alone: {len(unpaired)} ({named})")
-    lines += [f"trouble: {trouble}" for trouble in troubles]
+            text = translate("operators of {dump} alone: {count} ({names})")
+            lines.append(text.format(dump=dump.root, count=len(unpaired), names=named))
+    lines += [translate("trouble: {text}").format(text=trouble) for trouble in troubles]
     if departing is not None:
         lines += ["", *_describe_departure(departing, inputs)]
     if options.all:
-        lines += ["", "all that depart:", *[f"  iteration {pair.iteration}: {pair.first.full_name}" for pair in pairs if pair.departs]]
+        row = translate("  iteration {iteration}: {name}")
+        lines += ["", translate("all that depart:"),
+                  *[row.format(iteration=pair.iteration, name=pair.first.full_name) for pair in pairs if pair.departs]]
     return "\n".join(map(visible, lines))
 
 
 def _describe_departure(pair: Pair, inputs: list[TensorComparison]) -> list[str]:
     first, second = pair.first, pair.second
-    together = {"scope": "the last of their scope", "layer": "the operators of one layer"}
-    named = first.full_name if pair.by == "name" else f"{first.full_name} and {second.full_name}, {together[pair.by]}"
-    lines = [f"first to depart: iteration {pair.iteration}, {named}"]
-    lines += [f"  at {line}" for line in dict.fromkeys((first.line, second.line)) if line]
-    lines += [f"  {side}: {operator.note}" for side, operator in (("first", first), ("second", second)) if operator.note]
+    named = first.full_name if pair.by == "name" else translate("{first} and {second}, {reason}").format(
+        first=first.full_name, second=second.full_name, reason=translate(_TOGETHER[pair.by]))
+    lines = [translate("first to depart: iteration {iteration}, {name}").format(iteration=pair.iteration, name=named)]
+    lines += [translate("  at {line}").format(line=line) for line in dict.fromkeys((first.line, second.line)) if line]
+    row = translate("  {name}: {text}")
+    lines += [row.format(name=translate(_SIDES[side]), text=operator.note)
+              for side, operator in (("first", first), ("second", second)) if operator.note]
     for result in (*pair.results, *inputs):
-        state = f"{result.state}: " if result.state in ("departs", "alone", "unused") else ""
-        lines.append(f"  {result.side} {result.slot}: {state}{result.text}")
+        state = translate(_STATES.get(result.state, ""))
+        lines.append(row.format(name=f"{translate(_SIDES[result.side])} {result.slot}", text=state + result.text))
         if result.state == "departs":
             both = (("first", result.first), ("second", result.second))
-            lines += [f"    {name:7}{_figures(figures)}" for name, figures in both if figures]
+            lines += [f"    {pad(translate(_SIDES[name]), 7)}{_figures(figures)}" for name, figures in both if figures]
     if inputs:
         bad = [result for result in inputs if result.state in ("departs", "unreadable")]
-        lines.append("  its inputs agree: this operator itself returns a different result." if not bad else
-                     f"  input {bad[0].slot} differs already, and no earlier operator produced it: it is data, a Parameter, or not dumped.")
+        lines.append(translate("  its inputs agree: this operator itself returns a different result.") if not bad else translate(
+            "  input {slot} differs already, and no earlier operator produced it: it is data, a Parameter, or not dumped."
+        ).format(slot=bad[0].slot))
     return lines
 
 
@@ -130,8 +146,8 @@ def _figures(figures: dict[str, Any]) -> str:
     if "nan" not in figures:
         return ", ".join(f"{key} {value}" for key, value in figures.items())
     number = {key: "-" if figures[key] is None else f"{figures[key]:.6g}" for key in ("min", "max", "mean")}
-    return (f"{figures['dtype']} {tuple(figures['shape'])}: min {number['min']}, max {number['max']}, mean {number['mean']}, "
-            f"{figures['nan']} NaN, {figures['inf']} infinite, {figures['zero']} zero")
+    text = translate("{dtype} {shape}: min {min}, max {max}, mean {mean}, {nan} NaN, {inf} infinite, {zero} zero")
+    return text.format(**{**figures, **number, "shape": tuple(figures["shape"])})
 
 
 def _spans(numbers: Sequence[int]) -> str:

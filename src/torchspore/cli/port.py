@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from torchspore.cli.grammar import USAGE_ERROR, Parser, returns_exit_code
+from torchspore.translations import translate
 
 FAILED = 1
 
@@ -80,8 +81,8 @@ def _write_files(out: str | None, files: dict[str, str], path: str) -> None:
     from torchspore.port.analysis.source import PortError
 
     if out is None or out.endswith(".py") or Path(out).is_file():
-        names = ", ".join(sorted(files))
-        raise PortError(f"{path}: the port has {len(files)} files ({names}). Pass a folder for them: --out DIR.")
+        text = translate("{path}: the port has {count} files ({names}). Pass a folder for them: --out DIR.")
+        raise PortError(text.format(path=path, count=len(files), names=", ".join(sorted(files))))
     for name, text in files.items():
         target = Path(out, name)
         target.parent.mkdir(parents=True, exist_ok=True)

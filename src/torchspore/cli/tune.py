@@ -54,7 +54,7 @@ def _tune_file(path: Path) -> int:
         for line in deferred_run.work_off(path, pipeline.compile_untuned):
             print(line, flush=True)
     except tuning_file.Unusable as reason:
-        print(f"torchspore tune: {path} {reason}.", file=sys.stderr)
+        print(translate("torchspore tune: {path} {reason}.").format(path=path, reason=reason), file=sys.stderr)
         return UNUSABLE
     print(translate("saved in {path}").format(path=path))
     return 0

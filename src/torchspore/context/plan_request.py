@@ -4,6 +4,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from torchspore.translations import translate
+
 
 @dataclass(frozen=True)
 class Level:
@@ -55,17 +57,19 @@ class Machine:
 
     def describe_exchanges(self) -> str:
         """Format the speeds of exchanges for users, the slowest connection first."""
-        text = f"{self.bandwidth / 1e9:.4g} GB/s and {self.latency * 1e6:.3g} us an exchange"
+        text = translate("{bandwidth:.4g} GB/s and {latency:.3g} us an exchange").format(
+            bandwidth=self.bandwidth / 1e9, latency=self.latency * 1e6)
+        among = translate("{bandwidth:.4g} GB/s and {latency:.3g} us among {count} devices")
         inner = [
-            f"{level.bandwidth / 1e9:.4g} GB/s and {level.latency * 1e6:.3g} us among {level.devices} devices"
+            among.format(bandwidth=level.bandwidth / 1e9, latency=level.latency * 1e6, count=level.devices)
             for level in reversed(self.levels)
         ]
-        return ", ".join((text, *inner))
+        return translate(", ").join((text, *inner))
 
     def describe(self) -> str:
         """Format the assumptions for users."""
-        exchanges = self.describe_exchanges()
-        return f"{exchanges}, {self.operations / 1e12:.4g} TFLOP/s and {self.memory / 1e9:.4g} GB/s of memory"
+        text = translate("{exchanges}, {operations:.4g} TFLOP/s and {memory:.4g} GB/s of memory")
+        return text.format(exchanges=self.describe_exchanges(), operations=self.operations / 1e12, memory=self.memory / 1e9)
 
 
 @dataclass

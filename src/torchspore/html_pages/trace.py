@@ -9,12 +9,18 @@ from typing import Any
 
 from torchspore.html_pages.page import html
 from torchspore.html_pages.trace_file import NotATrace, Reader, number
+from torchspore.translations import translatable, translate
 
 MOST_EVENTS, MOST_NAMES, MOST_POINTS, MOST_STEPS, LONGEST_NAME = 120_000, 8_000, 2_000, 2_000, 300
 """Limits of the timeline's events and the table's operators; totals count everything in the file."""
 _ROUNDED = 1e-3
 """Microseconds by which the end of one event may be after the start of the next."""
 PHASES = ("forward", "backward", "data", "sync", "update", "other", "")
+TITLES = {
+    "forward": translatable("forward"), "backward": translatable("backward"), "data": translatable("data"), "sync": translatable("sync"),
+    "update": translatable("update"), "other": translatable("other"),
+}
+"""The names of phases that the user sees."""
 TRACE = "trace_view.json"
 _NO_OPERATORS = ("step", "phase", "Trace", "python_function")
 _MEMORY = "Bytes that Tensors hold, from the start of the trace on."
@@ -71,13 +77,13 @@ class Trace:
 def find(path: Path) -> Path:
     """Return `path`, or the newest trace in the folder. Raise NotATrace or OSError."""
     if not path.exists():
-        raise NotATrace("this file or folder does not exist")
+        raise NotATrace(translate("this file or folder does not exist"))
     if path.is_file():
         return path
     patterns = (TRACE, "timeline_display_*.json", "*.pt.trace.json*", "trace*.json*")
     candidates = next((names for pattern in patterns if (names := list(path.rglob(pattern)))), [])
     if not candidates:
-        raise NotATrace(f"the folder contains no trace (looked for {TRACE})")
+        raise NotATrace(translate("the folder contains no trace (looked for {file})").format(file=TRACE))
     return max(candidates, key=lambda name: name.stat().st_mtime_ns)
 
 
@@ -87,12 +93,15 @@ def read(path: Path, steps: frozenset[int] = frozenset(), most_events: int = MOS
     for event in reader.events():
         _read_event(trace, event, steps)
     if reader.damage:
-        trace.notes.append(f"The file is damaged: {reader.damage}. The events before that position are shown.")
+        text = translate("The file is damaged: {reason}. The events before that position are shown.")
+        trace.notes.append(text.format(reason=reader.damage))
     if not trace.total:
-        raise NotATrace("it contains no event with a duration" + (f"; {reader.damage}" if reader.damage else ""))
+        text = translate("it contains no event with a duration")
+        raise NotATrace(text + (f"{translate('; ')}{reader.damage}" if reader.damage else ""))
     if trace.total > len(trace.events):
-        trace.notes.append(f"The timeline contains the first {len(trace.events):,} of {trace.total:,} events; the table counts them all, "
-                           "and assumes that the later ones contain no others.")
+        text = translate("The timeline contains the first {shown:,} of {count:,} events; the table counts them all, and assumes that the "
+                         "later ones contain no others.")
+        trace.notes.append(text.format(shown=len(trace.events), count=trace.total))
     _nest(trace)
     return trace
 
@@ -240,15 +249,17 @@ def lines(trace: Trace) -> list[str]:
     """Return the trace as a few lines of text for a terminal."""
     rows = sorted(trace.operators.values(), key=lambda row: -row.self_time)
     self_total = sum(row.self_time for row in rows) or 1.0
-    report_lines = [f"{trace.total:,} events in {(trace.last - trace.first) / 1e3:,.3f} ms, {len(rows):,} operators"]
+    text = translate("{events:,} events in {duration:,.3f} ms, {operators:,} operators")
+    report_lines = [text.format(events=trace.total, duration=(trace.last - trace.first) / 1e3, operators=len(rows))]
     if trace.steps:
         middle = statistics.median(step["total"] for step in trace.steps)
         shares: Counter[str] = Counter()
         for step in trace.steps:
             shares.update({phase: step[phase] for phase in ("data", "forward", "backward", "sync", "update", "other")})
         total = shares.total() or 1.0
-        report_lines.append(f"{len(trace.steps)} steps, {middle / 1e3:.3f} ms each (median): "
-                    + ", ".join(f"{phase} {part / total:.0%}" for phase, part in shares.items()))
+        text = translate("{count} steps, {duration:.3f} ms each (median): {phases}")
+        phases = translate(", ").join(f"{translate(TITLES[phase])} {part / total:.0%}" for phase, part in shares.items())
+        report_lines.append(text.format(count=len(trace.steps), duration=middle / 1e3, phases=phases))
     width = max((len(_printable(row.name)) for row in rows[:10]), default=0)
     width = min(width, 80)
     report_lines += [

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from torchspore.translations import translate
+
 PIECE = 1 << 20
 LONGEST_EVENT = 1 << 20
 """Maximum number of characters of an event; a longer one counts as damage."""
@@ -40,12 +42,12 @@ class Reader:
         decoder = json.JSONDecoder()
         with _open(self.path) as self._file:
             if not self._find_list():
-                raise NotATrace("it contains no list of trace events")
+                raise NotATrace(translate("it contains no list of trace events"))
             while True:
                 self._skip_blanks()
                 if self._peek() in ("]", ""):
                     if not self._peek():
-                        self._note_damage("it ends in the middle")
+                        self._note_damage(translate("it ends in the middle"))
                     return
                 event = self._event(decoder)
                 if event is None:
@@ -61,11 +63,12 @@ class Reader:
                 is_cut = isinstance(error, json.JSONDecodeError) and (
                     error.pos > len(self._text) - 12 or error.msg.startswith("Unterminated"))
                 if is_cut and len(self._text) - self._at > LONGEST_EVENT:
-                    self._note_damage(f"an event is longer than {LONGEST_EVENT:,} characters")
+                    self._note_damage(translate("an event is longer than {count:,} characters").format(count=LONGEST_EVENT))
                 elif is_cut and self._more():
                     continue
                 else:
-                    self._note_damage("it ends in the middle of an event" if is_cut else "an event is not readable JSON")
+                    self._note_damage(
+                            translate("it ends in the middle of an event") if is_cut else translate("an event is not readable JSON"))
                 return None
             self._at = end
             return event
@@ -107,11 +110,11 @@ class Reader:
         try:
             piece = self._file.read(self._piece)
         except (OSError, EOFError, zlib.error) as error:
-            self._note_damage(f"its compressed part is damaged ({type(error).__name__})")
+            self._note_damage(translate("its compressed part is damaged ({error})").format(error=type(error).__name__))
             return False
         self._read += len(piece)
         if self._read > MOST_TEXT:
-            self._note_damage(f"only its first {MOST_TEXT >> 30} GiB are read")
+            self._note_damage(translate("only its first {size} GiB are read").format(size=MOST_TEXT >> 30))
             return False
         self._text = self._text[self._at :] + self._letters.decode(piece, final=not piece)
         self._at = 0
@@ -123,7 +126,7 @@ class Reader:
 
 def _open(path: Path) -> BinaryIO:
     if not stat.S_ISREG(path.stat().st_mode):
-        raise NotATrace("it is not a regular file")
+        raise NotATrace(translate("it is not a regular file"))
     with path.open("rb") as file:
         is_packed = file.read(2) == b"\x1f\x8b"
     return gzip.open(path, "rb") if is_packed else path.open("rb")  # type: ignore[return-value]

@@ -7,12 +7,16 @@ import html
 from torchspore.port.complete_port import Outcome
 from torchspore.port.rewriting.torch_file import Ported
 from torchspore.port.verification.comparison import Verdict
+from torchspore.translations import english, translate
 
 
 def problems(path: str, ported: Ported) -> str:
     """Return the list of what has no rule."""
-    lines = [f"torchspore port: {path}: nothing was written; {len(ported.problems)} of its lines can't be ported:"]
-    lines += [f"  {f'{problem.path}, ' if problem.path else ''}line {problem.line}: {problem.text}" for problem in ported.problems]
+    text = translate("torchspore port: {path}: nothing was written; {count} of its lines can't be ported:")
+    lines = [text.format(path=path, count=len(ported.problems))]
+    in_file, in_path = translate("  line {line}: {text}"), translate("  {path}, line {line}: {text}")
+    lines += [(in_path if problem.path else in_file).format(path=problem.path, line=problem.line, text=problem.text)
+              for problem in ported.problems]
     return "\n".join(lines)
 
 
@@ -25,7 +29,8 @@ def headed(outcome: Outcome) -> str:
         rest = f", and {len(ported.by_hand) - 1} more" if len(ported.by_hand) > 1 else ""
         return f"# Not verified. Left to do by hand: line {first.line}: {first.text}{rest}.\n{ported.text}"
     if bad:
-        details = "; ".join(f"{verdict.name}: {_outcome(verdict)}" for verdict in bad)
+        with english():
+            details = "; ".join(f"{verdict.name}: {_outcome(verdict)}" for verdict in bad)
         return f"# Not verified. {details}\n{ported.text}"
     if not verdicts:
         return f"# Not verified: {outcome.why_not}.\n{ported.text}"
@@ -36,25 +41,31 @@ def _outcome(verdict: Verdict) -> str:
     if verdict.reason:
         return verdict.reason
     if verdict.steps:
-        differences = f"losses differ by {verdict.forward:.1e}, weights by {verdict.gradient:.1e}"
-        return f"after {verdict.steps} training steps {differences}, relative to the largest value"
-    return f"results differ by {verdict.forward:.1e}, gradients by {verdict.gradient:.1e}, relative to the largest value"
+        text = translate("after {steps} training steps losses differ by {forward:.1e}, weights by {gradient:.1e}, "
+                         "relative to the largest value")
+        return text.format(steps=verdict.steps, forward=verdict.forward, gradient=verdict.gradient)
+    text = translate("results differ by {forward:.1e}, gradients by {gradient:.1e}, relative to the largest value")
+    return text.format(forward=verdict.forward, gradient=verdict.gradient)
 
 
 def summary(path: str, out: str | None, outcome: Outcome) -> str:
     """Return the lines for the terminal."""
     ported, verdicts = outcome.ported, outcome.verdicts
-    count = f" ({len(ported.files)} files)" if len(ported.files) > 1 else ""
-    parts = [*ported.classes, *ported.functions, *(["the training"] if ported.is_script else [])]
-    lines = [f"{path}: {', '.join(parts)} ported{f' to {out}{count}' if out else ''}"]
-    lines += [f"  not ported: {problem.text} (line {problem.line})" for problem in ported.omitted_classes.values()]
-    lines += [f"  left to do by hand: line {problem.line}: {problem.text}" for problem in ported.by_hand]
+    parts = [*ported.classes, *ported.functions, *([translate("the training")] if ported.is_script else [])]
+    text = translate("{path}: {parts} ported") if not out else translate("{path}: {parts} ported to {out}") if len(ported.files) < 2 else (
+        translate("{path}: {parts} ported to {out} ({count} files)"))
+    lines = [text.format(path=path, parts=", ".join(parts), out=out, count=len(ported.files))]
+    omitted, by_hand = translate("  not ported: {text} (line {line})"), translate("  left to do by hand: line {line}: {text}")
+    lines += [omitted.format(text=problem.text, line=problem.line) for problem in ported.omitted_classes.values()]
+    lines += [by_hand.format(text=problem.text, line=problem.line) for problem in ported.by_hand]
     for verdict in verdicts:
-        state = "verified" if verdict.is_equal else "NOT VERIFIED"
-        parameters = f", {verdict.parameters} parameters" if verdict.parameters else ""
-        lines.append(f"  {state}: {verdict.name}{parameters} in {verdict.precision}: {_outcome(verdict)}")
+        state = translate("verified") if verdict.is_equal else translate("NOT VERIFIED")
+        text = translate("  {state}: {name}, {count} parameters in {precision}: {outcome}") if verdict.parameters else translate(
+            "  {state}: {name} in {precision}: {outcome}")
+        lines.append(text.format(
+            state=state, name=verdict.name, count=verdict.parameters, precision=verdict.precision, outcome=_outcome(verdict)))
     if not verdicts:
-        lines.append(f"  not verified: {outcome.why_not}")
+        lines.append("  " + translate("not verified: {reason}").format(reason=outcome.why_not))
     return "\n".join(lines)
 
 

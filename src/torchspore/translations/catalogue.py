@@ -32,6 +32,11 @@ def _unquote(quoted: str) -> str:
     return quoted.strip()[1:-1].replace('"\n"', "")
 
 
+def comment_of(content: str) -> str:
+    """Return the text before the first entry: the comment of a catalogue, with the empty line after it."""
+    return content.partition('msgid "')[0] if content.startswith("#") else ""
+
+
 def format_entry(text: str, translation: str) -> str:
     """Return the lines of an entry."""
     return f"msgid {_quote(text)}\nmsgstr {_quote(translation)}\n"

@@ -185,6 +185,6 @@ def test_errors_of_the_context(monkeypatch: pytest.MonkeyPatch) -> None:
         ms.ops.no_such_operator  # noqa: B018
     monkeypatch.undo()
     assert str(wrong_value.value).endswith("(max_device_memory='3')：应为内存大小，例如'3.5GB'。\n\n提示：请写成max_device_memory='3GB'。")
-    assert str(wrong_name.value) == "set_context(mod=...)：没有这个参数。\n\n提示：是否想写mode？"
+    assert str(wrong_name.value) == "set_context(mod=...)：没有这个参数。\n\n提示：是不是要写mode？"
     assert str(wrong_shapes.value).endswith("形状(2, 3)和(2, 3)中分别为2和3。\n\n提示：请转置other：other.swapaxes(-1, -2)。")
     assert str(missing_name.value) == "torchspore尚未提供mindspore.ops.no_such_operator，MindSpore 2.10也没有这个名称。"

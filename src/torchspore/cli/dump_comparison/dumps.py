@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 
 from torchspore.base import operator_names
+from torchspore.base.text import message
+from torchspore.translations import translatable, translate
 
 FILE = re.compile(
     r"(?P<kind>[^.]+)\.(?P<name>.+)\.(?P<task>\d+)\.(?P<stream>\d+)\.(?P<time>\d+)\.(?P<side>input|output)\.(?P<slot>\d+)\.[^.]+(\.[^.]+)?\.npy")
@@ -28,6 +30,13 @@ _LONGEST_LINE = 1 << 16
 _CHUNK = 1 << 20
 _HEADER = 65536
 _LARGEST_FORTRAN = 1 << 28
+_AS_ANOTHER = {"input": translatable(" as input {slot} of the second"), "output": translatable(" as output {slot} of the second")}
+_NO_FIRST = {
+    "input": translatable("the first dump has no input like it"), "output": translatable("the first dump has no output like it"),
+}
+_NO_SECOND = {
+    "input": translatable("the second dump has no input like it"), "output": translatable("the second dump has no output like it"),
+}
 
 
 class Unreadable(ValueError):
@@ -108,7 +117,7 @@ class Pair:
 def read(root: Path) -> Dump:
     """Return the dump in a folder (the dump's `path`, or one inside it). Raise Unreadable if there is none, or more than one."""
     if not root.is_dir():
-        raise Unreadable(f"{root}: expected a folder with a dump.")
+        raise Unreadable(message(str(root), "a folder with a dump"))
     folders: dict[int, Path] = {}
     nets: set[Path] = set()
     troubles: list[str] = []
@@ -117,20 +126,23 @@ def read(root: Path) -> Dump:
         inner[:] = sorted(name for name in inner if name != "constants")
         count += len(names)
         if count > _MOST_FILES:
-            raise Unreadable(f"{root}: holds more than {_MOST_FILES} files.")
+            raise Unreadable(translate("{path}: holds more than {count} files.").format(path=root, count=_MOST_FILES))
         current = Path(folder)
         if not any(name.endswith(".npy") or name == "statistic.csv" for name in names):
             continue
         iteration = int(current.name) if current.name.isdecimal() and len(current.name) < 18 else 0
         nets.add(current.parent.parent if current.name.isdecimal() and current.parent.name.isdecimal() else current.parent)
         if len(nets) > 1:
-            raise Unreadable(f"{root}: holds several dumps: {', '.join(sorted(str(net) for net in nets))}; name one of them.")
+            text = translate("{path}: holds several dumps: {names}; name one of them.")
+            raise Unreadable(text.format(path=root, names=", ".join(sorted(str(net) for net in nets))))
         if iteration in folders:
-            troubles.append(f"{current}: a second graph of iteration {iteration} is left out")
+            text = translate("{path}: a second graph of iteration {iteration} is left out")
+            troubles.append(text.format(path=current, iteration=iteration))
             continue
         folders[iteration] = current
     if not folders:
-        raise Unreadable(f"{root}: holds no dump: no file is named OP_TYPE.OP_NAME.TASK.STREAM.TIME.input.SLOT.FORMAT.DTYPE.npy.")
+        text = translate("{path}: holds no dump: no file is named OP_TYPE.OP_NAME.TASK.STREAM.TIME.input.SLOT.FORMAT.DTYPE.npy.")
+        raise Unreadable(text.format(path=root))
     return Dump(root, {iteration: _operators(folder, troubles) for iteration, folder in sorted(folders.items())}, troubles)
 
 
@@ -153,7 +165,7 @@ def _operators(folder: Path, troubles: list[str]) -> list[Operator]:
         match = FILE.fullmatch(long_names.get(name, name))
         if match is None:
             if name.endswith(".npy"):
-                troubles.append(f"{folder / name}: has no name of a dump's file")
+                troubles.append(translate("{path}: has no name of a dump's file").format(path=folder / name))
             continue
         if match["kind"] != "Parameter":
             order = (int(match["task"][:18]), int(match["time"][:18]))
@@ -172,7 +184,8 @@ def _operators(folder: Path, troubles: list[str]) -> list[Operator]:
     for row in table_rows.values():
         dumped = operators.get(_file_name(row[2]))
         if len(row) > 6 and row[6].isdecimal() and dumped is not None and len(dumped.files) < int(row[6][:9]):
-            troubles.append(f"{folder}: of {row[2]} {int(row[6][:9]) - len(dumped.files)} of {row[6][:9]} files are missing")
+            text = translate("{folder}: of {operator} {missing} of {count} files are missing")
+            troubles.append(text.format(folder=folder, operator=row[2], missing=int(row[6][:9]) - len(dumped.files), count=row[6][:9]))
     return sorted(operators.values(), key=lambda dumped: dumped.order)
 
 
@@ -200,11 +213,11 @@ def _rows(path: Path, troubles: list[str]) -> Iterator[list[str]]:
         with open(path, encoding="utf-8", errors="replace", newline="") as file:
             for number, row in enumerate(csv.reader(_lines(file))):
                 if number > _MOST_LINES:
-                    troubles.append(f"{path}: the text after line {_MOST_LINES} is left out")
+                    troubles.append(translate("{path}: the text after line {number} is left out").format(path=path, number=_MOST_LINES))
                     return
                 yield row
     except (OSError, csv.Error) as error:
-        troubles.append(f"{path}: can't be read ({error})")
+        troubles.append(translate("{path}: can't be read ({error})").format(path=path, error=error))
 
 
 def _lines(file: Any) -> Iterator[str]:
@@ -222,29 +235,31 @@ def array(path: Path) -> np.ndarray[Any, Any]:
     """Return the values of an .npy file, memory-mapped. Raise Unreadable, also if the header claims more bytes than the file has."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
-            raise Unreadable(f"{path}: is no plain file.")
+            raise Unreadable(translate("{path}: is no plain file.").format(path=path))
         with open(path, "rb") as file:
             version = np.lib.format.read_magic(file)
             if version not in ((1, 0), (2, 0)):
-                raise Unreadable(f"{path}: has the unknown version {version}.")
+                raise Unreadable(translate("{path}: has the unknown version {version}.").format(path=path, version=version))
             reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             shape, fortran, dtype = reader(file, max_header_size=_HEADER)
             start, size = file.tell(), os.fstat(file.fileno()).st_size
     except (OSError, ValueError, TypeError, SyntaxError, KeyError, MemoryError, RecursionError, TokenError) as error:
         if isinstance(error, Unreadable):
             raise
-        raise Unreadable(f"{path}: is damaged ({' '.join(str(error).split()):.100}).") from None
+        text = translate("{path}: is damaged ({error}).")
+        raise Unreadable(text.format(path=path, error=f"{' '.join(str(error).split()):.100}")) from None
     if dtype.hasobject or dtype.kind not in "biufc":
-        raise Unreadable(f"{path}: holds {dtype}, expected numbers.")
+        raise Unreadable(translate("{path}: holds {dtype}, expected numbers.").format(path=path, dtype=dtype))
     if any(length < 0 for length in shape) or math.prod(shape) * dtype.itemsize != size - start:
-        needed = f"{shape!s:.100} of {dtype} needs {math.prod(shape) * dtype.itemsize!s:.40} bytes"
-        raise Unreadable(f"{path}: is damaged: {needed}, it has {size - start}.")
+        text = translate("{path}: is damaged: {shape!s:.100} of {dtype} needs {size!s:.40} bytes, it has {present}.")
+        raise Unreadable(text.format(path=path, shape=shape, dtype=dtype, size=math.prod(shape) * dtype.itemsize, present=size - start))
     if fortran and size > _LARGEST_FORTRAN:
-        raise Unreadable(f"{path}: {size} bytes in Fortran's order, expected {_LARGEST_FORTRAN} at most.")
+        text = translate("{path}: {size} bytes in Fortran's order, expected {most} at most.")
+        raise Unreadable(text.format(path=path, size=size, most=_LARGEST_FORTRAN))
     try:
         return np.memmap(path, dtype, "r", start, shape, "F" if fortran else "C") if math.prod(shape) else np.zeros(shape, dtype)
     except (OSError, ValueError, TypeError, OverflowError) as error:      # odd lengths, no memory to map it, truncated in the meantime
-        raise Unreadable(f"{path}: can't be read ({error}).") from None
+        raise Unreadable(translate("{path}: can't be read ({error})").format(path=path, error=error) + translate(".")) from None
 
 
 def compare(first: Operator, second: Operator, side: str, rtol: float, atol: float) -> list[TensorComparison]:
@@ -261,18 +276,22 @@ def compare(first: Operator, second: Operator, side: str, rtol: float, atol: flo
         for another in free:
             tried = _compare_tensors(first, second, (side, slot), (side, another), rtol, atol)
             if tried.state in ("equal", "close"):
-                tried.text += f" as {side} {another} of the second" if another != slot else ""
+                tried.text += translate(_AS_ANOTHER[side]).format(slot=another) if another != slot else ""
                 results[slot] = tried
                 free.remove(another)
                 break
         else:
-            of_other_size = slot in results and results[slot].largest == math.inf and not results[slot].text.startswith("largest")
-            if slot not in results or slot not in free or (of_other_size and len(slots[0]) > 1):
-                results[slot] = TensorComparison(side, slot, "alone", f"the second dump has no {side} like it")
+            if slot not in results or slot not in free or (_has_other_size(results[slot]) and len(slots[0]) > 1):
+                results[slot] = TensorComparison(side, slot, "alone", translate(_NO_SECOND[side]))
     for slot in free:
         if slot not in results:
-            results[slot] = TensorComparison(side, slot, "alone", f"the first dump has no {side} like it")
+            results[slot] = TensorComparison(side, slot, "alone", translate(_NO_FIRST[side]))
     return [results[slot] for slot in sorted(results)]
+
+
+def _has_other_size(result: TensorComparison) -> bool:
+    """Return whether the two tensors of a comparison have different numbers of values."""
+    return "shape" in result.first and math.prod(result.first["shape"]) != math.prod(result.second["shape"])
 
 
 def _compare_tensors(
@@ -294,12 +313,12 @@ def _compare_tensors(
         return TensorComparison(*key, "unreadable", str(error))
     if statistics[0] is not None and statistics[1] is not None:
         return _compare_statistics(statistics[0], statistics[1], key, rtol, atol)
-    side_name = "first" if files[0] is None else "second"
-    return TensorComparison(*key, "alone", f"the {side_name} dump has no {key[0]} {key[1]} of it")
+    text = translate("the first dump has no {side} {slot} of it" if files[0] is None else "the second dump has no {side} {slot} of it")
+    return TensorComparison(*key, "alone", text.format(side=translate(key[0]), slot=key[1]))
 
 
 def _compare_arrays(a: Any, b: Any, key: tuple[str, int], rtol: float, atol: float) -> TensorComparison:
-    shapes = f"shapes {a.shape} and {b.shape}" if a.shape != b.shape else ""
+    shapes = translate("shapes {first} and {second}").format(first=a.shape, second=b.shape) if a.shape != b.shape else ""
     if a.size != b.size:
         return TensorComparison(*key, "departs", shapes, _figures(a), _figures(b), math.inf)
     flat_a, flat_b = a.reshape(-1), b.reshape(-1)
@@ -319,15 +338,19 @@ def _compare_arrays(a: Any, b: Any, key: tuple[str, int], rtol: float, atol: flo
         if difference.max() > largest or at < 0:
             largest, at = float(difference.max()), start + int(difference.argmax())
     if is_equal:         # a reshaped tensor may have been dumped with either shape
-        return TensorComparison(*key, "close" if shapes else "equal", "; ".join(filter(None, ("equal in every bit", shapes))))
+        text = translate("; ").join(filter(None, (translate("equal in every bit"), shapes)))
+        return TensorComparison(*key, "close" if shapes else "equal", text)
     where = tuple(int(i) for i in np.unravel_index(at, a.shape)) if a.ndim else ()
-    text = f"largest difference {largest:.6g}" + (f" at {where}" if where else "") + f": {flat_a[at]} and {flat_b[at]}"
+    text = translate("largest difference {largest:.6g} at {where}: {first} and {second}") if where else translate(
+        "largest difference {largest:.6g}: {first} and {second}")
+    parts = [text.format(largest=largest, where=where, first=flat_a[at], second=flat_b[at])]
     if departing:
-        text += f"; {departing} of {a.size} elements depart"
+        parts.append(translate("{count} of {total} elements depart").format(count=departing, total=a.size))
     if shapes:
-        text += f"; {shapes}"
+        parts.append(shapes)
     if a.dtype != b.dtype:
-        text += f"; {a.dtype} and {b.dtype}"
+        parts.append(translate("{first} and {second}").format(first=a.dtype, second=b.dtype))
+    text = translate("; ").join(parts)
     return TensorComparison(*key, "departs" if departing else "close", text, _figures(a), _figures(b), largest)
 
 
@@ -385,9 +408,10 @@ def _compare_statistics(a: dict[str, str], b: dict[str, str], key: tuple[str, in
             scale = max(abs(y), largest) if title == "Avg Value" and math.isfinite(largest) else abs(y)   # an average may cancel
             is_close = x == y or abs(x - y) <= atol + rtol * scale or (math.isnan(x) and math.isnan(y))
         if not is_close:
-            departing.append(f"{title} {a[title]} and {b[title]}")
+            departing.append(translate("{title} {first} and {second}").format(title=title, first=a[title], second=b[title]))
     state = "departs" if departing else "equal" if is_same else "close"
-    return TensorComparison(*key, state, "statistics: " + ("; ".join(departing) or "they agree"), dict(a), dict(b))
+    text = translate("statistics: ") + (translate("; ").join(departing) or translate("they agree"))
+    return TensorComparison(*key, state, text, dict(a), dict(b))
 
 
 def _number(text: str) -> float:

@@ -19,8 +19,9 @@ from torchspore.engine.execution import flop_counts
 from torchspore.engine.split_layouts.device_mesh import Mesh
 from torchspore.engine.torch_internals import node_metadata
 from torchspore.engine.torch_internals.torch_private import is_operator
+from torchspore.translations import translatable, translate
 
-_MARKS = {"laid": "redistribution", "mirror": "Parameter", "mirrored": "mean", "detach": "detach", "clone": "clone"}
+_MARKS = {"laid": translatable("redistribution"), "mirror": "Parameter", "mirrored": "mean", "detach": "detach", "clone": "clone"}
 """Operators that are not the program's, and their names in a plan."""
 
 
@@ -34,7 +35,7 @@ class Exchange:
 
     def describe(self) -> str:
         """Return the description for the user."""
-        return f"{self.kind} over {self.devices}"
+        return translate("{kind} over {count}").format(kind=self.kind, count=self.devices)
 
 
 @dataclass
@@ -77,7 +78,7 @@ class Row:
     @property
     def stage(self) -> str:
         """Return a description of the stages for the user."""
-        return ", ".join(map(str, sorted(self.stages))) or "all"
+        return ", ".join(map(str, sorted(self.stages))) or translate("all")
 
     def sends(self) -> str:
         """Return a description of the exchanges for the user; equal exchanges are counted."""
@@ -96,10 +97,9 @@ def rows(split: Any, machine: Machine) -> list[Row]:
         name = str(meta.get(node_metadata.CALLED) or getattr(placed.node.target, "_opname", placed.name))
         key = (meta.get(node_metadata.CALL), name, bool(meta.get(node_metadata.GRADIENT)))
         if not (table_rows and key == last and meta.get(node_metadata.CALL) is not None):
-            title = _MARKS.get(name, name)
-            table_rows.append(
-                Row(f"gradient of {title}" if key[2] else title, _line(meta), key[2], str(meta.get(node_metadata.SCOPE) or ""))
-            )
+            title = translate(_MARKS[name]) if name in _MARKS else name
+            title = translate("gradient of {operator}").format(operator=title) if key[2] else title
+            table_rows.append(Row(title, _line(meta), key[2], str(meta.get(node_metadata.SCOPE) or "")))
             table_rows[-1].is_mark = name in _MARKS
         at[placed.node] = len(table_rows) - 1
         _add(table_rows[-1], placed, split.local.mesh, machine)
@@ -167,7 +167,9 @@ class Totals:
 def totals(split: Any, table_rows: list[Row], machine: Machine) -> Totals:
     """Return the sums over all rows; the time of exchanges is that of the messages, in which sums of gradients go together."""
     sums, messages = split.messages
-    joined = f"; {sums} sums of gradients go in {messages} message{'s' * (messages != 1)}" if sums > messages else ""
+    text = translate("; {sums} sums of gradients go in 1 message") if messages == 1 else translate(
+        "; {sums} sums of gradients go in {messages} messages")
+    joined = text.format(sums=sums, messages=messages) if sums > messages else ""
     sending = costs.of(split.local, machine, is_fused=True).sending
     return Totals(sum(row.bytes for row in table_rows), sending, sum(row.computing for row in table_rows), joined)
 
@@ -176,4 +178,6 @@ def about(split: Any) -> str:
     """The devices and their grid."""
     mesh = split.local.mesh
     stages, grid = split.sharded_capture.stages, " x ".join(map(str, mesh.sizes))
-    return f"{mesh.count} devices, a grid of {grid}" if stages == 1 else f"{stages} stages of {mesh.count} devices each, a grid of {grid}"
+    text = translate("{count} devices, a grid of {grid}") if stages == 1 else translate(
+        "{stages} stages of {count} devices each, a grid of {grid}")
+    return text.format(stages=stages, count=mesh.count, grid=grid)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from torchspore.engine.split_layouts.device_mesh import Mesh
+from torchspore.translations import translate
 
 Axes = tuple[int, ...]
 Shape = tuple[int, ...]
@@ -65,7 +66,8 @@ class Layout:
     def describe(self, mesh: Mesh) -> str:
         """Return a text for people: into how many parts each dimension is split, as strategies are written."""
         shown = "(" + ", ".join(map(str, self.counts(mesh))) + ("," if len(self.dim_axes) == 1 else "") + ")"
-        return shown + "".join(f" {kind} over {mesh.sizes[axis]}" for axis, kind in self.partial)
+        partial = translate("{kind} over {count}")
+        return shown + "".join(f" {partial.format(kind=kind, count=mesh.sizes[axis])}" for axis, kind in self.partial)
 
 
 def unsplit(rank: int) -> Layout:

@@ -16,6 +16,7 @@ from torchspore.graph.backend import measurement
 from torchspore.graph.fx import serialize
 from torchspore.graph.fx.sample_inputs import filled
 from torchspore.graph.settings import Flags, Settings, Tuning
+from torchspore.translations import translate
 
 Module = torch.fx.GraphModule
 
@@ -94,7 +95,7 @@ def waiting(where: Path, graphs: dict[str, dict[str, Any]]) -> Iterator[Waiting 
                 raise ValueError("no such search")
             yield Waiting(key, entry, module, settings, frozenset(entry["held"]), tuning)
         except (OSError, KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:  # a RecursionError is one
-            yield f"{entry.get('net') or key[:12]}: its graph can't be read ({error!r:.100})"
+            yield translate("{graph}: its graph can't be read ({error!r:.100})").format(graph=entry.get("net") or key[:12], error=error)
 
 
 def _settings(entries: dict[str, Any]) -> Settings:

@@ -12,6 +12,7 @@ from torchspore.graph.backend import measurement
 from torchspore.graph.backend.eager_codegen import Code
 from torchspore.graph.fx.fingerprint import machine
 from torchspore.graph.settings import Settings
+from torchspore.translations import translate
 
 Untuned = Callable[[Module, measurement.Inputs, Settings, frozenset[int]], Code]
 """Compiles a prepared graph without tuning: `pipeline.compile_untuned`."""
@@ -22,7 +23,7 @@ def work_off(where: Path, compile_untuned: Untuned) -> Iterator[str]:
     graphs = tuning_file.read(where)
     done = [entry for entry in graphs.values() if entry.get("status") == "tuned"]
     if done:
-        yield f"{len(done)} of {len(graphs)} graphs were tuned before"
+        yield translate("{count} of {total} graphs were tuned before").format(count=len(done), total=len(graphs))
     for item in deferred.waiting(where, graphs):
         if isinstance(item, str):
             yield item
@@ -33,10 +34,12 @@ def work_off(where: Path, compile_untuned: Untuned) -> Iterator[str]:
                 functools.partial(compile_untuned, item.module, item.inputs, item.settings, item.persistent),
             )
         except Exception as error:  # a file may hold any graph; the next one is none the worse
-            yield f"{item.entry['net'] or item.key[:12]}: its graph can't be run ({error!r:.100})"
+            text = translate("{graph}: its graph can't be run ({error!r:.100})")
+            yield text.format(graph=item.entry["net"] or item.key[:12], error=error)
             continue
         tuning_file.keep(item.key, {**entry_of(result, item.tuning, item.entry["net"]), "machine": machine()}, where)
-        yield f"{item.entry['net'] or item.key[:12]}: {result.base * 1e3:.3f} ms, {result}"
+        text = translate("{graph}: {duration:.3f} ms, {result}")
+        yield text.format(graph=item.entry["net"] or item.key[:12], duration=result.base * 1e3, result=result)
 
 
 def threads_of(where: Path) -> int | None:

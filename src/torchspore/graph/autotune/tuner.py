@@ -22,6 +22,7 @@ from torchspore.graph.backend.variant_race import Race
 from torchspore.graph.compile_cache import autotune_cache
 from torchspore.graph.fx.fingerprint import fingerprint
 from torchspore.graph.settings import Settings, Tuning, tuning_budget
+from torchspore.translations import translate
 
 Module = torch.fx.GraphModule
 SEARCHES: dict[str, Callable[[Trials], None]] = {"RL": search_by_bandit, "GA": search_by_genes}
@@ -45,10 +46,12 @@ class SearchResult:
     base: float = 0.0
 
     def __str__(self) -> str:
-        ways = f"{self.tried} ways tried in {self.seconds:.1f} s"
         if self.plan is None:
-            return f"{ways}, nothing better found"
-        return f"{ways}, {self.gain[0]:.2f} times faster ({self.gain[1]:.2f} .. {self.gain[2]:.2f}): {shown(self.plan)}"
+            text = translate("{tried} ways tried in {duration:.1f} s, nothing better found")
+            return text.format(tried=self.tried, duration=self.seconds)
+        text = translate("{tried} ways tried in {duration:.1f} s, {median:.2f} times faster ({least:.2f} .. {greatest:.2f}): {plan}")
+        return text.format(tried=self.tried, duration=self.seconds, median=self.gain[0], least=self.gain[1], greatest=self.gain[2],
+                           plan=shown(self.plan))
 
 
 def compile(module: Module, inputs: measurement.Inputs, settings: Settings, persistent: frozenset[int], plain: Callable[[], Code]) -> Code:

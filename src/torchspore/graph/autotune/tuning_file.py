@@ -20,7 +20,7 @@ from torchspore.base.frames import user_line
 from torchspore.context import effects
 from torchspore.engine import process
 from torchspore.graph.fx.fingerprint import machine
-from torchspore.translations import translatable
+from torchspore.translations import translatable, translate
 
 PATH_VARIABLE = "TORCHSPORE_TUNING"
 SECTION = translatable("tuning")
@@ -55,7 +55,7 @@ def path() -> Path:
     try:
         read(first)
     except Unusable as reason:
-        report_message(f"tuning: {first} {reason}; it is passed over.")
+        report_message(translate("tuning: {path} {reason}; it is passed over.").format(path=first, reason=reason))
         return first.with_name(f"{first.stem}-{hashlib.sha256(machine().encode()).hexdigest()[:8]}.json")
     return first
 
@@ -68,12 +68,13 @@ def read(where: Path, of: str | None = None) -> dict[str, Entry]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:
-        raise Unusable(f"can't be read ({error})") from None
+        raise Unusable(translate("can't be read ({error})").format(error=error)) from None
     if not isinstance(contents, dict) or contents.get("format") != FORMAT or not isinstance(contents.get("graphs"), dict):
-        raise Unusable("is not a tuning file of this version of torchspore")
+        raise Unusable(translate("is not a tuning file of this version of torchspore"))
     ours = machine() if of is None else of
     if contents.get("machine") != ours:
-        raise Unusable(f"was written on another machine or with another torch ({contents.get('machine')}; here {ours})")
+        text = translate("was written on another machine or with another torch ({other}; here {ours})")
+        raise Unusable(text.format(other=contents.get("machine"), ours=ours))
     return {key: entry for key, entry in contents["graphs"].items() if isinstance(entry, dict)}
 
 
@@ -83,10 +84,11 @@ def find(key: str) -> Entry | None:
     try:
         graphs = read(where)
     except Unusable as reason:
-        report_message(f"tuning: {where} {reason}; it is passed over.")
+        report_message(translate("tuning: {path} {reason}; it is passed over.").format(path=where, reason=reason))
         return None
     if key not in graphs and graphs and os.environ.get(PATH_VARIABLE):
-        report_message(f"tuning: {where} has no entry for the graph at {user_line()}; it was written for another network or other shapes.")
+        text = translate("tuning: {path} has no entry for the graph at {line}; it was written for another network or other shapes.")
+        report_message(text.format(path=where, line=user_line()))
     return graphs.get(key)
 
 
@@ -102,9 +104,8 @@ def keep(key: str, entry: Entry, where: Path | None = None) -> Path | None:
         graphs[key] = entry
         write(where, {"format": FORMAT, "machine": machine(), "graphs": graphs})
     except OSError as error:
-        report_message(
-            f"tuning: {where} can't be written ({error.strerror or error}); the program continues, and a later run searches again."
-        )
+        text = translate("tuning: {path} can't be written ({reason}); the program continues, and a later run searches again.")
+        report_message(text.format(path=where, reason=error.strerror or error))
         return None
     return where
 

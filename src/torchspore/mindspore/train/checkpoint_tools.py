@@ -103,7 +103,7 @@ def _difference(name: str, first: Entry | None, second: Entry | None, rtol: floa
     with np.errstate(invalid="ignore"):
         largest_at = int(np.argmax(np.where(unlike, np.nan_to_num(np.abs(first_values - second_values), nan=np.inf), -1.0)))
     at = [int(n) for n in np.unravel_index(largest_at, first.shape)] if first.shape else []
-    summary = f"{int(unlike.sum()):,} of {first_values.size:,} values, most at {at}"
+    summary = translate("{count:,} of {total:,} values, most at {index}").format(count=int(unlike.sum()), total=first_values.size, index=at)
     return Difference(name, summary, f"{first_values[largest_at]:.9g}", f"{second_values[largest_at]:.9g}")
 
 
@@ -137,13 +137,16 @@ def _by_cell(shapes: dict[str, tuple[int, ...]], cell: str, source: str) -> Plan
     wrong = [name for name in plan.parameters if shapes.get(name) != originals[name]]
     if wrong:
         name = wrong[0]
-        shape = f"of shape {list(shapes[name])}" if name in shapes else "missing"
-        more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-        raise ValueError(message(f"{source}: {name!r} is {shape}{more}", f"the shape {list(originals[name])}, as in --cell {cell}"))
+        text = translate("{source}: {name!r} is of shape {shape}") if name in shapes else translate("{source}: {name!r} is missing")
+        subject = text.format(source=source, name=name, shape=list(shapes.get(name, ())))
+        subject += translate(", and {count} more").format(count=len(wrong) - 1) if len(wrong) > 1 else ""
+        expected = translate("the shape {shape}, as in --cell {cell}").format(shape=list(originals[name]), cell=cell)
+        raise ValueError(message(subject, expected))
     state = set(torch_names.to_torch(shapes, "2d").omitted)
     extra = [name for name in shapes if name not in plan.parameters and name not in plan.omitted and name not in state]
     if extra:
-        raise ValueError(message(f"{source}: {', '.join(map(repr, extra[:5]))}", f"parameters of --cell {cell}, which has no such names"))
+        expected = translate("parameters of --cell {cell}, which has no such names").format(cell=cell)
+        raise ValueError(message(f"{source}: {', '.join(map(repr, extra[:5]))}", expected))
     return plan
 
 
@@ -195,7 +198,7 @@ def check_output(name: str, is_torch: bool) -> None:
     """Raises ValueError if `name` is not a file of torch or MindSpore, or its folder does not exist."""
     folder = Path(name).expanduser().absolute().parent
     if not folder.is_dir():
-        raise ValueError(message(name, f"a folder that exists: {folder}"))
+        raise ValueError(message(name, translate("a folder that exists: {path}").format(path=folder)))
     _kind(name, [end for end, kind in _KINDS.items() if (kind not in ("ckpt", "dcp") if is_torch else kind != "torch")])
 
 
@@ -207,7 +210,7 @@ def is_known(name: str) -> bool:
 def _kind(name: str, ends: Iterable[str]) -> str:
     end = Path(name).suffix
     if end not in ends:
-        raise ValueError(message(name, f"a file name that ends with {', '.join(ends)}"))
+        raise ValueError(message(name, translate("a file name that ends with {suffixes}").format(suffixes=", ".join(ends))))
     return _KINDS[end]
 
 

@@ -11,6 +11,7 @@ from torchspore.base.text import message, with_hint
 from torchspore.mindspore import nn
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.train.torch_names import Converted, Plan
+from torchspore.translations import translate
 
 _BATCH_NORM = (nn.BatchNorm1d, nn.BatchNorm2d, nn.SyncBatchNorm)
 _INSTANCE_NORM = (nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d)
@@ -136,17 +137,19 @@ def _notes(layer: Cell) -> Iterator[str]:
     if isinstance(layer, (*_CONV, *_CONV_TRANSPOSE)):
         if layer.pad_mode == "same" and any(size > 1 for size in layer.kernel_size):
             is_plain = isinstance(layer, _CONV) and all(step == 1 for step in layer.stride)
-            yield "pad_mode='same' is padding='same' in torch" if is_plain else (
-                f"pad_mode='same' with stride={layer.stride} has no counterpart in torch: pad the input by torch.nn.functional.pad")
+            text = translate("pad_mode='same' is padding='same' in torch") if is_plain else translate(
+                "pad_mode='same' with stride={stride} has no counterpart in torch: pad the input by torch.nn.functional.pad")
+            yield text.format(stride=layer.stride)
         elif layer.pad_mode == "pad":
-            yield f"set padding={layer.padding} in torch; MindSpore's order of several numbers is top, bottom, left, right"
+            text = translate("set padding={padding} in torch; MindSpore's order of several numbers is top, bottom, left, right")
+            yield text.format(padding=layer.padding)
     if getattr(layer, "data_format", getattr(layer, "format", "")) == "NHWC":
-        yield "data_format='NHWC' has no counterpart in torch: transpose the input"
+        yield translate("data_format='NHWC' has no counterpart in torch: transpose the input")
     epsilon = getattr(layer, "epsilon", getattr(layer, "eps", None))
     is_norm = isinstance(layer, (*_BATCH_NORM, *_INSTANCE_NORM, nn.LayerNorm, nn.GroupNorm))
     if is_norm and epsilon is not None and epsilon != _TORCH_EPSILON:
-        yield f"set eps={epsilon:g} in torch, whose default is 1e-05"
+        yield translate("set eps={epsilon:g} in torch, whose default is 1e-05").format(epsilon=epsilon)
     if isinstance(layer, _INSTANCE_NORM) or (is_norm and not getattr(layer, "affine", True)):
-        yield "set affine=True in torch"
+        yield translate("set affine=True in torch")
     if isinstance(layer, nn.Dense) and getattr(layer, "activation", None) is not None:
-        yield "torch.nn.Linear has no activation: apply it after the layer"
+        yield translate("torch.nn.Linear has no activation: apply it after the layer")

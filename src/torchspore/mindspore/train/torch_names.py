@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from torchspore.base.text import message, with_hint
+from torchspore.translations import translate
 
 Shape = tuple[int, ...]
 Shapes = Mapping[str, Shape]
@@ -65,13 +66,14 @@ def to_torch(shapes: Shapes, conv: str | None = None) -> Plan:
         parameters[name] = Converted(_torch_name(name, converted, is_volume), shape)
     statistics = [name for name in converted if parameters[name].name.rpartition(".")[2] == "running_mean"]
     if any(_last(name) in ("moving_mean", "mean") for name in statistics):
-        notes.append(f"{_listed(statistics)}: BatchNorm and InstanceNorm have the same names. The values are written for BatchNorm. "
-                     "For InstanceNorm pass --cell")
+        text = translate("{names}: BatchNorm and InstanceNorm have the same names. The values are written for BatchNorm. "
+                         "For InstanceNorm pass --cell")
+        notes.append(text.format(names=_listed(statistics)))
     is_norm = any(_last(name) == "gamma" and parameters[name].name != name for name in converted)
     is_conv = any(len(shape) > 3 and _last(name) == "weight" for name, shape in converted.items())
     if is_norm or is_conv:
-        notes.append("a checkpoint has no settings. Compare pad_mode (MindSpore: 'same'), epsilon (LayerNorm: 1e-7) and data_format with "
-                     "the torch module. --cell lists the settings that differ")
+        notes.append(translate("a checkpoint has no settings. Compare pad_mode (MindSpore: 'same'), epsilon (LayerNorm: 1e-7) and "
+                               "data_format with the torch module. --cell lists the settings that differ"))
     return Plan(_distinct(parameters), omitted, notes)
 
 
@@ -89,15 +91,18 @@ def to_mindspore(shapes: Shapes, conv: str | None = None) -> Plan:
     for name in sequences:
         parameters[name] = parameters[name]._replace(shape=(*converted[name][:2], 1, *converted[name][2:]))
     if sequences:
-        notes.append(f"written for Conv1d, with the axis of length 1 that MindSpore has: {_listed(sequences)}. "
-                     "For BiDense and mint.nn.Conv1d pass --cell, --like or --conv 2d")
+        text = translate("written for Conv1d, with the axis of length 1 that MindSpore has: {names}. "
+                         "For BiDense and mint.nn.Conv1d pass --cell, --like or --conv 2d")
+        notes.append(text.format(names=_listed(sequences)))
     slopes = [name for name in converted if _last(parameters[name].name) in ("w", "a") and _last(name) == "weight"]
     if slopes:
-        notes.append(f"written for PReLU: {_listed(slopes)}. If these are weights of a norm, pass --cell or --like")
+        text = translate("written for PReLU: {names}. If these are weights of a norm, pass --cell or --like")
+        notes.append(text.format(names=_listed(slopes)))
     tables = [name for name, shape in converted.items() if len(shape) == 2 and parameters[name].name == name
               and _last(name) == "weight" and _with_last(name, "bias") not in converted]
     if tables:
-        notes.append(f"written for Dense layers without a bias: {_listed(tables)}. For Embedding pass --cell or --like")
+        text = translate("written for Dense layers without a bias: {names}. For Embedding pass --cell or --like")
+        notes.append(text.format(names=_listed(tables)))
     return Plan(_distinct(parameters), [name for name in shapes if name not in converted], notes)
 
 
@@ -117,7 +122,7 @@ def like(shapes: Shapes, counterparts: Mapping[str, Converted], originals: Shape
         more = f" ({len(lost)} such)" if len(lost) > 1 else ""
         raise ValueError(message(f"{name!r} of shape {list(shapes[name])}{more}", expected))
     absent = [name for torch_name, name in by_torch_name.items() if torch_name not in shapes]
-    notes = [f"the file of torch has no values for {_listed(absent)}"] if absent else []
+    notes = [translate("the file of torch has no values for {names}").format(names=_listed(absent))] if absent else []
     parameters = {name: Converted(by_torch_name[name], originals[by_torch_name[name]]) for name in converted}
     return Plan(parameters, [name for name in shapes if name not in parameters], notes)
 
@@ -142,7 +147,8 @@ def _conv1d_weights(shapes: Shapes, conv: str | None, notes: list[str]) -> set[s
         return set(flat)
     long = [name for name in flat if weights[name][3] > 1]
     if len(flat) == len(weights) and long:
-        notes.append(f"written for Conv1d: {_listed(flat)}. If these are Conv2d weights with a kernel of (1, k), pass --conv 2d or --cell")
+        text = translate("written for Conv1d: {names}. If these are Conv2d weights with a kernel of (1, k), pass --conv 2d or --cell")
+        notes.append(text.format(names=_listed(flat)))
         return set(flat)
     if not long and len(flat) < len(weights):
         return set()                             # 1x1 kernels together with larger ones: Conv2d

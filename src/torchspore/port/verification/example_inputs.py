@@ -13,6 +13,7 @@ from torchspore.mindspore.common.tensor import Tensor
 from torchspore.port.analysis.source import PortError
 from torchspore.port.verification import recorded_run
 from torchspore.port.verification.recorded_run import ArrayOfTensor, Recorded, Recorder, Recording, state_of
+from torchspore.translations import translate
 
 nn: Any = mindspore_nn
 _FLOATS = ("float16", "float32", "float64", "bfloat16")
@@ -44,7 +45,9 @@ def recording(
     imported = earlier or recorded_run.run(path, set(), False, package=package)
     namespace, error = imported.namespace, imported.error
     if name not in namespace:
-        raise PortError(f"{path}: the import ended before {name} was defined{f': {error}' if error else ''}.")
+        sentence = translate("{path}: the import ended before {name} was defined: {error}.") if error else translate(
+            "{path}: the import ended before {name} was defined.")
+        raise PortError(sentence.format(path=path, name=name, error=error))
     cls = namespace[name]
     with recorder.active():
         classes = [value for value in namespace.values() if isinstance(value, type) and issubclass(value, nn.Cell)]
@@ -61,12 +64,14 @@ def recording(
             cell(*(Tensor(value) for value in values))
         except Exception as error:
             if texts:
-                raise PortError(f"{name} can't be called with {', '.join(texts)}: {error}") from error
+                sentence = translate("{name} can't be called with {inputs}: {error}")
+                raise PortError(sentence.format(name=name, inputs=", ".join(texts), error=error)) from error
             continue
         result.calls[name] = Recorded(cell, cell, tuple(map(ArrayOfTensor, values)), {}, before, cell.training, creation)
         return result
-    raise PortError(f"{name}: the inputs of construct{inspect.signature(type(cell).construct)} can't be inferred. "
-                    "Pass them: --example 8,3,32,32, or --example 4,16,int32:100 for integers below 100.")
+    sentence = translate("{name}: the inputs of construct{signature} can't be inferred. Pass them: --example 8,3,32,32, or --example "
+                         "4,16,int32:100 for integers below 100.")
+    raise PortError(sentence.format(name=name, signature=inspect.signature(type(cell).construct)))
 
 
 def _created(cls: Any, arguments: str | None, namespace: dict[str, Any]) -> Any:
@@ -76,7 +81,7 @@ def _created(cls: Any, arguments: str | None, namespace: dict[str, Any]) -> Any:
         cell = eval(call, {"np": np, "nn": nn, "Tensor": Tensor, **namespace})
     except Exception as error:
         signature = f"__init__{inspect.signature(vars(cls)['__init__'])}" if "__init__" in vars(cls) else f"{inspect.signature(cls)}"
-        hint = "" if arguments else f" Pass its arguments: --args \"...\" for {signature}."
+        hint = "" if arguments else translate(' Pass its arguments: --args "..." for {signature}.').format(signature=signature)
         raise PortError(f"{call}: {error}.{hint}") from error
     if not isinstance(cell, nn.Cell):
         raise PortError(f"{call}: expected a Cell, got {type(cell).__name__}.")

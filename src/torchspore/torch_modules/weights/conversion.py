@@ -17,6 +17,7 @@ from torchspore.torch_modules.weights.comparison import Comparison
 from torchspore.torch_modules.weights.plans import Plan, Sides
 from torchspore.torch_modules.weights.presets import Choices
 from torchspore.torch_modules.weights.slots import Recipe, Shape, Slot, recipes
+from torchspore.translations import translate
 
 
 class Request(NamedTuple):
@@ -152,14 +153,16 @@ def _planned(both: Sides, request: Request, is_to_torch: bool, model: torch.nn.M
     result = plans.plan(both, plans.parse_maps(request.maps), is_to_torch, _choices(request, model), request.matrices)
     if not request.is_partial:
         plans.check_complete(result, is_to_torch)
-    notes = [f"the layouts are those of mindformers' {result.family}"] if result.family else []
+    notes = [translate("the layouts are those of mindformers' {family}").format(family=result.family)] if result.family else []
     absent = [slot.name for slot in (result.torch if is_to_torch else result.mindspore)]
     if absent:
-        notes.append(f"the output has no values for {', '.join(absent[:5])}{' ..' if len(absent) > 5 else ''}")
+        names = f"{', '.join(absent[:5])}{' ..' if len(absent) > 5 else ''}"
+        notes.append(translate("the output has no values for {names}").format(names=names))
     pairs = [(link.mindspore[0], link.torch[0]) for link in result.links if len(link.mindspore) == len(link.torch) == 1]
     renamed = sum(ours.path != theirs.name for ours, theirs in pairs)
     if renamed:
-        notes.append(f"{renamed} of {len(pairs)} names have no equal name on the other side; structure, shape and conventions pair them")
+        text = translate("{count} of {total} names have no equal name on the other side; structure, shape and conventions pair them")
+        notes.append(text.format(count=renamed, total=len(pairs)))
     return result, notes
 
 
@@ -204,7 +207,7 @@ def _compared(
     except comparison.NoInput as error:
         if request.verifies:
             raise
-        notes.append(f"not verified: {error}")
+        notes.append(translate("not verified: {reason}").format(reason=error))
         return None
 
 

@@ -18,6 +18,7 @@ from torchspore.distributed import device_count
 from torchspore.distributed.shard.machine_model import machine
 from torchspore.distributed.shard.search.costs import Cost
 from torchspore.errors import StrategyRefused
+from torchspore.translations import translate
 
 if TYPE_CHECKING:
     import torch
@@ -41,11 +42,14 @@ class Chosen:
     def describe(self) -> str:
         """Return the description for the user."""
         others = [
-            f"{count} take{'s' * (count == 1)} {cost.describe()}" for count, cost in sorted(self.costs.items()) if count != self.stages
+            (translate("1 takes {cost}") if count == 1 else translate("{count} take {cost}")).format(count=count, cost=cost.describe())
+            for count, cost in sorted(self.costs.items()) if count != self.stages
         ]
-        others += [f"{count} do not fit: {why}" for count, why in sorted(self.refused.items())]
-        text = f"{self.stages} stage{'s' * (self.stages > 1)}: {self.costs[self.stages].describe()}"
-        return text + (f", where {'; '.join(others)}" if others else ", the only number that fits")
+        others += [translate("{count} do not fit: {reason}").format(count=count, reason=why) for count, why in sorted(self.refused.items())]
+        text = translate("1 stage: {cost}") if self.stages == 1 else translate("{count} stages: {cost}")
+        more = translate(", where {others}").format(others=translate("; ").join(others)) if others else translate(
+            ", the only number that fits")
+        return text.format(count=self.stages, cost=self.costs[self.stages].describe()) + more
 
 
 def is_requested() -> bool:
@@ -120,5 +124,6 @@ def _report_choice(chosen: Chosen) -> None:
 
     if device_count.devices()[1] == device_count.RANKS:
         consistency.check_equal("the number of pipeline stages that was chosen", str(chosen.stages))
-    effects.note("distribution", f"auto_pipeline: {chosen.describe()}, at {machine().describe()}")
+    text = translate("auto_pipeline: {choice}, at {speeds}")
+    effects.note("distribution", text.format(choice=chosen.describe(), speeds=machine().describe()))
     effects.report(OPTION, Outcome.applied(chosen.describe()))

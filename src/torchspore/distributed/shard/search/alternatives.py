@@ -10,6 +10,7 @@ import torch
 
 from torchspore.distributed.shard import strategy_marker
 from torchspore.distributed.shard.search.costs import Cost
+from torchspore.translations import translate
 
 if TYPE_CHECKING:
     from torchspore.distributed.shard.sharded_capture import ShardedCapture
@@ -35,7 +36,7 @@ def sufficient_devices(
     Return the reason if none fits, or if the program sets the number.
     """
     if any(node.target is strategy_marker.laid for node in module.graph.nodes) or sharded_capture.input_layouts is not None:
-        return "the strategies of the program are for this number of devices"
+        return translate("the strategies of the program are for this number of devices")
     too_few = [sharded_capture.count]
     while 2 * too_few[-1] <= MOST_DEVICES:
         capture = copy.copy(sharded_capture)
@@ -44,4 +45,5 @@ def sufficient_devices(
         if not cost.excess:
             return Sufficient(capture.count, cost, tuple(too_few))
         too_few.append(capture.count)
-    return f"no number up to {MOST_DEVICES} suffices; smaller batches, recomputation or pipeline stages hold less"
+    text = translate("no number up to {most} suffices; smaller batches, recomputation or pipeline stages hold less")
+    return text.format(most=MOST_DEVICES)

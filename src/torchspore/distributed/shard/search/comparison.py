@@ -24,6 +24,7 @@ from torchspore.engine.split_layouts.device_layout import Layout
 from torchspore.engine.split_layouts.device_mesh import Mesh
 from torchspore.engine.split_layouts.sharded_layout import sharded_layout_of
 from torchspore.engine.tensors.tensor import TensorBase
+from torchspore.translations import translatable, translate
 
 if TYPE_CHECKING:
     from torchspore.distributed.shard.sharded_capture import Attempt, ShardedCapture
@@ -51,20 +52,20 @@ class Searched:
         """Return the description for the user."""
         speed = self.machine.describe_exchanges()
         if self.mode == strategy_search.PROPAGATION:
-            return f"the program's strategies are spread: {_describe_cost(self.search_cost)} at {speed}"
+            text = translate("the program's strategies are spread: {cost} at {speed}")
+            return text.format(cost=_describe_cost(self.search_cost), speed=speed)
         tally = self.tally
-        looked = f"{tally.choices:,} choices on {tally.grids} grids, {tally.compared} graphs compared"
-        guessed = f", {tally.guessed} guessed" if tally.guessed else ""
-        both = (
-            f"{_describe_cost(self.search_cost)}, where data parallel with the program's own strategies takes {_describe_cost(self.plain)}"
-        )
-        if not self.is_better:
-            both = f"nothing beats data parallel with the program's own strategies, {_describe_cost(self.plain)}"
-        return f"{looked}{guessed}: {both} at {speed}"
+        looked = translate("{choices:,} choices on {grids} grids, {compared} graphs compared").format(
+            choices=tally.choices, grids=tally.grids, compared=tally.compared)
+        guessed = translate(", {count} guessed").format(count=tally.guessed) if tally.guessed else ""
+        text = translate(
+            "{looked}: {cost}, where data parallel with the program's own strategies takes {plain} at {speed}") if self.is_better else (
+            translate("{looked}: nothing beats data parallel with the program's own strategies, {plain} at {speed}"))
+        return text.format(looked=looked + guessed, cost=_describe_cost(self.search_cost), plain=_describe_cost(self.plain), speed=speed)
 
 
 def _describe_cost(cost: Cost) -> str:
-    return cost.describe(f" ({cost.received:,} bytes in {cost.messages} exchanges)")
+    return cost.describe(translate(" ({size:,} bytes in {count} exchanges)").format(size=cost.received, count=cost.messages))
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Compared:
     is_taken: bool = False
 
 
-PROGRAM, SEARCHED = "the program's strategies", "searched"
+PROGRAM, SEARCHED = translatable("the program's strategies"), translatable("searched")
 
 
 class _Comparison:
@@ -119,7 +120,8 @@ class _Comparison:
         is_free = plan is None and not any(node.target is strategy_marker.laid for node in self._module.graph.nodes)
         attempt = capture.attempt(self._module, self._lifted, mesh, plan, is_free=is_free)
         name = SEARCHED if plan is not None else PROGRAM
-        return Compared(f"{name}, enable_parallel_optimizer={capture.splits_optimizer}", mesh, costs.of(attempt.local, self._machine))
+        name = f"{translate(name)}, enable_parallel_optimizer={capture.splits_optimizer}"
+        return Compared(name, mesh, costs.of(attempt.local, self._machine))
 
 
 def _compared_plans(

@@ -17,6 +17,7 @@ from torchspore.engine.tensors import tree
 from torchspore.engine.torch_internals import node_metadata
 from torchspore.engine.torch_internals.torch_private import is_operator
 from torchspore.graph.fx.operator_arguments import arguments_by_name
+from torchspore.translations import translate
 
 FREE = frozenset({
     "t", "view", "_unsafe_view", "reshape", "_reshape_alias", "transpose", "permute", "expand", "unsqueeze", "squeeze", "slice", "select",
@@ -54,7 +55,7 @@ class Cost:
 
     def describe(self, more: str = "") -> str:
         """Return the description for the user: the time, `more`, and the memory beyond that of a device."""
-        over = f", {self.excess:.0%} more memory than a device has" if self.excess else ""
+        over = translate(", {share:.0%} more memory than a device has").format(share=self.excess) if self.excess else ""
         return f"{self.seconds * 1e3:.3f} ms{more}{over}"
 
 
