@@ -54,11 +54,16 @@ PIPELINES: dict[str, Callable[[], Any]] = {
 }
 
 
+def forked(workers: int) -> dict[str, Any]:
+    """Return the arguments of a DataLoader whose workers are forked: from Python 3.14 on, others receive no functions without a name."""
+    return {"multiprocessing_context": "fork"} if workers else {}
+
+
 @pytest.mark.parametrize("workers", [0, 1, 3])
 @pytest.mark.parametrize("pipeline", PIPELINES)
 def test_each_row_is_read_once_in_each_epoch(pipeline: str, workers: int) -> None:
     data = PIPELINES[pipeline]()
-    loader = DataLoader(torchspore.as_iterable(data), batch_size=None, num_workers=workers)
+    loader = DataLoader(torchspore.as_iterable(data), batch_size=None, num_workers=workers, **forked(workers))
     expected = sum(int(row[0].size) for row in data.create_tuple_iterator(num_epochs=1, output_numpy=True))
     for _ in range(2):
         values = [int(value) for row in loader for value in row[0].flatten()]
@@ -95,7 +100,7 @@ def test_each_worker_computes_only_its_rows() -> None:
         return np.int64(os.getpid()), x
 
     data = numbers().map(process, ["x"], ["pid", "x"])
-    rows = [(int(pid), int(x)) for pid, x in DataLoader(torchspore.as_iterable(data), batch_size=None, num_workers=2)]
+    rows = [(int(pid), int(x)) for pid, x in DataLoader(torchspore.as_iterable(data), batch_size=None, num_workers=2, **forked(2))]
     by_process: dict[int, list[int]] = {}
     for pid, x in rows:
         by_process.setdefault(pid, []).append(x)
@@ -161,7 +166,7 @@ def test_a_loader_trains_like_the_same_data_of_mindspore(mode: int) -> None:
 
 
 @pytest.mark.parametrize("data", [
-    loader(), DataLoader(Rows(), batch_size=4, num_workers=1), StreamWithLength(), DataLoader(StreamWithLength(), batch_size=None),
+    loader(), DataLoader(Rows(), batch_size=4, num_workers=1, **forked(1)), StreamWithLength(), DataLoader(StreamWithLength(), batch_size=None),
     DataLoader(Rows(), batch_size=4, collate_fn=lambda rows: {"x": torch.tensor(np.stack([row[0] for row in rows])),
                                                               "y": torch.tensor([row[1] for row in rows])}),
 ], ids=lambda data: type(data).__name__)

@@ -139,7 +139,7 @@ def test_the_reason_of_an_import_that_ends_early(tmp_path: Path) -> None:
     path = tmp_path / "net_of_test.py"
     path.write_text("import math\n\nmath.sqrt(-1)\n" + HEAD
                     + "class Net(nn.Cell):\n    def construct(self, x):\n        return x\n", encoding="utf-8")
-    with pytest.raises(PortError, match="the import ended before Net was defined: math domain error"):
+    with pytest.raises(PortError, match=r"the import ended before Net was defined: (math domain error|expected a nonnegative input)"):
         complete_port.port_file(str(path), ["Net"], "", ["3,4"])
 
 

@@ -199,13 +199,15 @@ def test_a_full_disk_ends_the_recording_and_not_the_training(tmp_path: Path, rai
     record, answers = SummaryRecord(str(tmp_path), raise_exception=raises), []
     with full_disk.takes(20_000):
         try:
-            for step in range(2_000):
+            for step in range(20_000):                     # from Python 3.14 on, the buffer of a file has 128 KB
                 record.add_value("scalar", "loss", Tensor(float(step)))
                 answers.append(record.record(step))
+                if answers[-3:] == [False] * 3:
+                    break
         except OSError:
             assert raises
     record.close()
-    assert (len(answers) < 2_000) if raises else (answers[0] and not answers[-1])
+    assert (len(answers) < 20_000) if raises else (answers[0] and not answers[-1])
     if not raises:
         assert len(page_of(tmp_path)["scalars"]["loss"]) > 100
 

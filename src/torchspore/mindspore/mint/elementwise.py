@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from torchspore.engine.formulas import clamping
 from torchspore.engine.tensors.creation import constant
 from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.mindspore import ops
@@ -112,17 +113,13 @@ def xlogy(input: Any, other: Any) -> T:
 @bridged(wide=Widening(compares=True))
 def clamp(input: T, min: Any = None, max: Any = None) -> T:
     """Clip x to the range from `min` to `max`, numbers or Tensors."""
-    if isinstance(min, T) != isinstance(max, T) and min is not None and max is not None:
-        return torch.clamp(torch.clamp(input, min=min), max=max)
-    return torch.clamp(input, min, max)
+    return clamping.clamp(input, min, max)
 
 
 @bridged(wide=Widening(compares=True))
 def clip(input: T, min: Any = None, max: Any = None) -> T:
     """Clip x to the range from `min` to `max`, numbers or Tensors."""
-    if isinstance(min, T) != isinstance(max, T) and min is not None and max is not None:
-        return torch.clamp(torch.clamp(input, min=min), max=max)
-    return torch.clamp(input, min, max)
+    return clamping.clamp(input, min, max)
 
 
 @bridged

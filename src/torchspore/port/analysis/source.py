@@ -176,10 +176,10 @@ def read(path: str) -> Source:
         raise PortError(translate("{path}: expected Python source; a {suffix} file has none.").format(path=path, suffix=file.suffix))
     try:
         data = file.read_bytes()
+        if b"\0" in data:
+            raise PortError(translate("{path}: expected Python source, got a binary file.").format(path=path))
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         text = data.decode(encoding)
     except (OSError, SyntaxError, UnicodeDecodeError, LookupError) as error:
         raise PortError(translate("{path}: can't be read: {error}").format(path=path, error=error)) from error
-    if "\0" in text:
-        raise PortError(translate("{path}: expected Python source, got a binary file.").format(path=path))
     return Source(text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff"), path)

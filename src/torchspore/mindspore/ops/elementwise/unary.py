@@ -6,6 +6,7 @@ from collections.abc import Callable
 import torch
 
 from torchspore.engine.autograd import integer_gradients
+from torchspore.engine.formulas import clamping
 from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.ops.declaration.declare import op
 from torchspore.mindspore.ops.declaration.wide import Widening
@@ -147,12 +148,7 @@ def _clamp(x: T, low: T | float | None, high: T | float | None) -> T:
     """Clip x between numbers or Tensors, in their common dtype."""
     if any(value.dtype is torch.bool if isinstance(value, T) else isinstance(value, bool) for value in (x, low, high)):
         raise ValueError("For Clamp, the dtype of 'input', 'min' and 'max' must not be bool.")
-    if not isinstance(low, T) and not isinstance(high, T):
-        return torch.clamp(x, low, high)
-    for name, bound in (("min", low), ("max", high)):      # at a bound, only x gets a gradient
-        if bound is not None:
-            x = torch.clamp(x, **{name: bound})
-    return x
+    return clamping.clamp(x, low, high)
 
 
 def _clamp_tensors(x: T, low: T | float | None, high: T | float | None) -> T:

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 
 from torchspore.base.text import message
 from torchspore.engine.devices import device
+from torchspore.engine.formulas import clamping
 from torchspore.mindspore.ops.declaration.arguments import sizes
 from torchspore.mindspore.ops.declaration.declare import op
 from torchspore.mindspore.ops.declaration.limits import small
@@ -81,7 +82,7 @@ def _affine_grid(theta: T, output_size: Any, align_corners: bool = False) -> T:
 @op()
 def cosine_similarity(x1: T, x2: T, dim: int = 1, eps: float = 1e-08) -> T:
     """The cosine of the angle between vectors along `dim`; the product of their norms is at least `eps`."""
-    product = (torch.linalg.vector_norm(x1, dim=dim) * torch.linalg.vector_norm(x2, dim=dim)).clamp(min=eps)
+    product = clamping.clamp(torch.linalg.vector_norm(x1, dim=dim) * torch.linalg.vector_norm(x2, dim=dim), eps)
     return (x1 * x2).sum(dim) / product
 
 

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 
 from torchspore.base.arguments import is_int
 from torchspore.base.text import message, with_type
+from torchspore.engine.formulas import clamping
 from torchspore.engine.formulas.half_precision import HALVES
 from torchspore.engine.tensors import change_counters
 from torchspore.mindspore.ops.declaration.declare import op
@@ -95,7 +96,7 @@ def group_norm(input: T, num_groups: int, weight: T | None = None, bias: T | Non
 def _l2_normalize(input_x: T, axis: Any = 0, epsilon: float = 1e-4) -> T:
     """Divide x by its norm along `axis`, whose square is at least `epsilon`."""
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
-    return input_x * torch.rsqrt(torch.clamp(torch.sum(input_x * input_x, axes, keepdim=True), min=epsilon))
+    return input_x * torch.rsqrt(clamping.clamp(torch.sum(input_x * input_x, axes, keepdim=True), epsilon))
 
 
 @op(primitive="BatchNorm", init=("is_training", "epsilon", "momentum", "data_format"), states=("mean", "variance"))

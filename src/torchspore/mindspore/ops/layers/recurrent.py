@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.base.text import message, with_type
+from torchspore.engine.formulas import clamping
 from torchspore.engine.formulas.half_precision import in_float32, is_slow
 from torchspore.engine.random import generators
 from torchspore.mindspore.ops.declaration.declare import op
@@ -210,7 +211,7 @@ def _dynamic_rnn(
         i, j, f, o = torch.sigmoid(i), act(j), torch.sigmoid(f + forget_bias), torch.sigmoid(o)
         c = c * f + i * j
         if cell_clip > 0:
-            c = c.clamp(-cell_clip, cell_clip)
+            c = clamping.clamp(c, -cell_clip, cell_clip)
         shown = act(c)
         h = shown * o
         results.append((h, h, c, i, j, f, o, shown))

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from torchspore.engine.formulas import clamping
 from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.ops.declaration.declare import op
 from torchspore.mindspore.ops.reductions.norms import in_dtype_of_norm, norm_of_extremes
@@ -363,7 +364,7 @@ def _nuclear_norm(x: T, dim: Any = None, keepdim: bool = False) -> T:
 def _lp_norm(input: T, axis: Any, p: int = 2, keep_dims: bool = False, epsilon: float = 1e-12) -> T:
     """The p-norm along `axis`, at least `epsilon`."""
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
-    return torch.clamp(L.vector_norm(input, p, axes, keep_dims), min=epsilon)
+    return clamping.clamp(L.vector_norm(input, p, axes, keep_dims), epsilon)
 
 
 @op(primitive="EuclideanNorm", init=("keep_dims",))

@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.base.text import message
+from torchspore.engine.formulas import clamping
 from torchspore.mindspore.ops.declaration.declare import op
 from torchspore.mindspore.ops.losses.loss import class_indexes, constant_in, divergence, probability_loss, reduced, require_equal_shapes
 
@@ -134,7 +135,7 @@ def _triplet_margin_loss(
     near, far = _distance(x, positive, p, eps), _distance(x, negative, p, eps)
     if swap:
         far = torch.minimum(far, _distance(positive, negative, p, eps))
-    return reduced(torch.clamp(near - far + margin, min=0), reduction)
+    return reduced(clamping.clamp(near - far + margin, 0), reduction)
 
 
 def _distance(a: T, b: T, p: int, eps: float) -> T:
@@ -150,7 +151,7 @@ def gaussian_nll_loss(x: T, target: T, var: T, full: bool = False, eps: float = 
     """Half of log(var) + (x - target)^2 / var, with variances of at least `eps`; `full` adds log(2 pi) / 2."""
     if x.shape != target.shape or var.shape not in (x.shape, x.shape[:-1], (*x.shape[:-1], 1)):
         x, target, var = torch.broadcast_tensors(x, target, var)
-    smallest = torch.clamp(var, min=eps)                # no gradient below eps, where torch's loss has a huge one
+    smallest = clamping.clamp(var, eps)                 # no gradient below eps, where torch's loss has a huge one
     if smallest.ndim < x.ndim:
         smallest = smallest.unsqueeze(-1)
     # torch's function computes the same, and first asks on the host whether a variance is negative.

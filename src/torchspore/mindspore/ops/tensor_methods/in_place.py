@@ -12,7 +12,7 @@ import torch
 from torchspore.base.text import message, with_type
 from torchspore.engine.autograd import integer_gradients
 from torchspore.engine.execution.precision import as_stored
-from torchspore.engine.formulas import quotients
+from torchspore.engine.formulas import clamping, quotients
 from torchspore.engine.random.generators import drawing
 from torchspore.engine.tensors import creation, dtypes
 from torchspore.engine.tensors.creation import constant
@@ -44,7 +44,7 @@ inplace_sigmoid = _declare_in_place("inplace_sigmoid", torch.sigmoid, "1 / (1 + 
 @updating("input", name="clamp_")
 def clamp_(input: T, min: Any = None, max: Any = None) -> T:
     """Clip x to the range from `min` to `max` in place; return the Tensor."""
-    return torch.clamp(input, min, max)
+    return clamping.clamp(input, min, max)
 
 
 @updating("input", name="stop_gradient_")
