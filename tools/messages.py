@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import itertools
 import os
 import re
 import string
@@ -24,6 +25,7 @@ SOURCE = ROOT / "src/torchspore"
 sys.path.insert(0, str(ROOT / "src"))
 
 from torchspore.translations import LANGUAGES, VARIABLE, catalogue  # noqa: E402
+from torchspore.translations.refusals import EXPECTED, GOT, HINT  # noqa: E402
 
 MARKERS = {
     "translate": None, "translatable": None, "applied": "Outcome", "no_effect": "Outcome", "refused": "Outcome", "idle": "Outcome",
@@ -76,6 +78,33 @@ def messages_of_checks(tree: ast.AST) -> Iterator[str]:
                 elif isinstance(part, ast.JoinedStr) and isinstance(part.values[0], ast.Constant):
                     head, got, _ = str(part.values[0].value).partition(", got ")          # f"a Cell, got {kind}"
                     yield from [head] * bool(got)
+
+
+def messages_of_refusals(tree: ast.AST) -> Iterator[str]:
+    """Yield the templates of errors that code writes in English: what was expected, and the hint; see translations/refusals.py."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args:
+            for part in _parts(node.exc.args[:1]):
+                sentence, _, hint = _template(part).partition(HINT)
+                _, is_expected, expected = sentence.partition(EXPECTED)
+                if is_expected:
+                    head, _, actual = expected.partition(". ")[0].removesuffix(".").partition(GOT)
+                    yield from (_renumbered(EXPECTED + head), *([_renumbered(actual)] if "{" in actual else []))
+                    yield from [_renumbered(hint.removesuffix("."))] * bool(hint)
+
+
+def _template(node: ast.expr) -> str:
+    """Return a text, of an f-string with its values as fields; "" for anything else."""
+    if isinstance(node, ast.Constant):
+        return node.value.replace("{", "{{").replace("}", "}}") if isinstance(node.value, str) else ""
+    return "".join("{}" if isinstance(part, ast.FormattedValue) else _template(part) for part in getattr(node, "values", ()))
+
+
+def _renumbered(template: str) -> str:
+    """Return a template with its fields numbered from 0; one without fields as the text that it stands for."""
+    numbers = itertools.count()
+    text = re.sub(r"(?<!\{)\{\}", lambda _: f"{{{next(numbers)}}}", template)
+    return text if text != template else template.replace("{{", "{").replace("}}", "}")
 
 
 def messages_of_parser(parser: Any) -> Iterator[str]:
@@ -133,8 +162,8 @@ def _of_files(read: Callable[[ast.AST], Iterator[str]]) -> dict[str, str]:
 
 
 def collect_checks() -> dict[str, str]:
-    """Return what the checks of arguments expect, each with its file; a translation is optional."""
-    return _of_files(messages_of_checks)
+    """Return what checks of arguments expect, and the templates of other errors, each with its file; a translation is optional."""
+    return {**_of_files(messages_of_refusals), **_of_files(messages_of_checks)}
 
 
 def placeholders(text: str) -> list[str]:
