@@ -4,8 +4,9 @@
     tools/messages.py            writes new messages into src/torchspore/translations/zh.po, and removes those that no code uses
     tools/messages.py --check    fails if a message has no translation, an entry is stale, or placeholders differ
 
-A message is a literal text in one of the calls in MARKERS, a text of a command's help, or a text of a context option's declaration. The
-literal texts in the calls in CHECKS, of hundreds of checks of arguments, may have a translation; without one they are shown in English.
+A message is a literal text in one of the calls in MARKERS, in a call of `tr` of a page's script, of a command's help, or of a context
+option's declaration. The literal texts in the calls in CHECKS, of hundreds of checks of arguments, may have a translation; without one
+they are shown in English.
 """
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ CHECKS = {"message": 1, "with_type": 0, "with_hint": 1, "check_type": 4}
 HEADER = "Content-Type: text/plain; charset=UTF-8\nLanguage: {language}\n"
 _FIELD = re.compile(r"\w*")
 """The name of a placeholder; the help of `torchspore check` has braces of JSON."""
-_PERCENT = re.compile(r"%\(\w+\)\w|%%")
+_PERCENT = re.compile(r"%\(\w+\)\w|%%|%\d")
 
 
 def messages_of_code(tree: ast.AST) -> Iterator[str]:
@@ -132,7 +133,12 @@ def messages_of_option(option: Any) -> Iterator[str]:
 def collect() -> dict[str, str]:
     """Return each message with the file or command that contains it, in the order of files."""
     os.environ.pop(VARIABLE, None)
+    from torchspore.view.page import literals
+
     messages = _of_files(messages_of_code)
+    for path in sorted(SOURCE.rglob("*.js")):
+        for text in literals(path.read_text(encoding="utf-8")):
+            messages.setdefault(text, path.relative_to(ROOT).as_posix())
     from torchspore.cli import grammar
     from torchspore.cli.main import COMMANDS
     from torchspore.context.options import ALIASES, OPTIONS
@@ -167,7 +173,7 @@ def collect_checks() -> dict[str, str]:
 
 
 def placeholders(text: str) -> list[str]:
-    """Return what a translation must contain too: `{name}`, `%(default)s`, and commands and names in backquotes."""
+    """Return what a translation must contain too: `{name}`, `%(default)s`, `%0`, and commands and names in backquotes."""
     try:
         parts = [part[1:] for part in string.Formatter().parse(text) if part[1] is not None]
     except ValueError:                     # a text with braces that no code formats
