@@ -4,13 +4,15 @@
     tools/messages.py            writes new messages into src/torchspore/translations/zh.po, and removes those that no code uses
     tools/messages.py --check    fails if a message has no translation, an entry is stale, or placeholders differ
 
-A message is a literal text in one of the calls in MARKERS, a text of a command's help, or a text of a context option's declaration. The
-literal texts in the calls in CHECKS, of hundreds of checks of arguments, may have a translation; without one they are shown in English.
+A message is a literal text in one of the calls in MARKERS, in a call of `tr` of a page's script, of a command's help, or of a context
+option's declaration. The literal texts in the calls in CHECKS, of hundreds of checks of arguments, may have a translation; without one
+they are shown in English.
 """
 from __future__ import annotations
 
 import argparse
 import ast
+import itertools
 import os
 import re
 import string
@@ -24,6 +26,7 @@ SOURCE = ROOT / "src/torchspore"
 sys.path.insert(0, str(ROOT / "src"))
 
 from torchspore.translations import LANGUAGES, VARIABLE, catalogue  # noqa: E402
+from torchspore.translations.refusals import EXPECTED, GOT, HINT  # noqa: E402
 
 MARKERS = {
     "translate": None, "translatable": None, "applied": "Outcome", "no_effect": "Outcome", "refused": "Outcome", "idle": "Outcome",
@@ -35,7 +38,7 @@ CHECKS = {"message": 1, "with_type": 0, "with_hint": 1, "check_type": 4}
 HEADER = "Content-Type: text/plain; charset=UTF-8\nLanguage: {language}\n"
 _FIELD = re.compile(r"\w*")
 """The name of a placeholder; the help of `torchspore check` has braces of JSON."""
-_PERCENT = re.compile(r"%\(\w+\)\w|%%")
+_PERCENT = re.compile(r"%\(\w+\)\w|%%|%\d")
 
 
 def messages_of_code(tree: ast.AST) -> Iterator[str]:
@@ -78,6 +81,33 @@ def messages_of_checks(tree: ast.AST) -> Iterator[str]:
                     yield from [head] * bool(got)
 
 
+def messages_of_refusals(tree: ast.AST) -> Iterator[str]:
+    """Yield the templates of errors that code writes in English: what was expected, and the hint; see translations/refusals.py."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args:
+            for part in _parts(node.exc.args[:1]):
+                sentence, _, hint = _template(part).partition(HINT)
+                _, is_expected, expected = sentence.partition(EXPECTED)
+                if is_expected:
+                    head, _, actual = expected.partition(". ")[0].removesuffix(".").partition(GOT)
+                    yield from (_renumbered(EXPECTED + head), *([_renumbered(actual)] if "{" in actual else []))
+                    yield from [_renumbered(hint.removesuffix("."))] * bool(hint)
+
+
+def _template(node: ast.expr) -> str:
+    """Return a text, of an f-string with its values as fields; "" for anything else."""
+    if isinstance(node, ast.Constant):
+        return node.value.replace("{", "{{").replace("}", "}}") if isinstance(node.value, str) else ""
+    return "".join("{}" if isinstance(part, ast.FormattedValue) else _template(part) for part in getattr(node, "values", ()))
+
+
+def _renumbered(template: str) -> str:
+    """Return a template with its fields numbered from 0; one without fields as the text that it stands for."""
+    numbers = itertools.count()
+    text = re.sub(r"(?<!\{)\{\}", lambda _: f"{{{next(numbers)}}}", template)
+    return text if text != template else template.replace("{{", "{").replace("}}", "}")
+
+
 def messages_of_parser(parser: Any) -> Iterator[str]:
     """Yield the texts of a command's help, and its hints."""
     yield parser.description
@@ -103,7 +133,12 @@ def messages_of_option(option: Any) -> Iterator[str]:
 def collect() -> dict[str, str]:
     """Return each message with the file or command that contains it, in the order of files."""
     os.environ.pop(VARIABLE, None)
+    from torchspore.html_pages.page import literals
+
     messages = _of_files(messages_of_code)
+    for path in sorted(SOURCE.rglob("*.js")):
+        for text in literals(path.read_text(encoding="utf-8")):
+            messages.setdefault(text, path.relative_to(ROOT).as_posix())
     from torchspore.cli import grammar
     from torchspore.cli.main import COMMANDS
     from torchspore.context.options import ALIASES, OPTIONS
@@ -133,12 +168,12 @@ def _of_files(read: Callable[[ast.AST], Iterator[str]]) -> dict[str, str]:
 
 
 def collect_checks() -> dict[str, str]:
-    """Return what the checks of arguments expect, each with its file; a translation is optional."""
-    return _of_files(messages_of_checks)
+    """Return what checks of arguments expect, and the templates of other errors, each with its file; a translation is optional."""
+    return {**_of_files(messages_of_refusals), **_of_files(messages_of_checks)}
 
 
 def placeholders(text: str) -> list[str]:
-    """Return what a translation must contain too: `{name}`, `%(default)s`, and commands and names in backquotes."""
+    """Return what a translation must contain too: `{name}`, `%(default)s`, `%0`, and commands and names in backquotes."""
     try:
         parts = [part[1:] for part in string.Formatter().parse(text) if part[1] is not None]
     except ValueError:                     # a text with braces that no code formats

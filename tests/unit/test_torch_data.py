@@ -166,7 +166,8 @@ def test_a_loader_trains_like_the_same_data_of_mindspore(mode: int) -> None:
 
 
 @pytest.mark.parametrize("data", [
-    loader(), DataLoader(Rows(), batch_size=4, num_workers=1, **forked(1)), StreamWithLength(), DataLoader(StreamWithLength(), batch_size=None),
+    loader(), DataLoader(Rows(), batch_size=4, num_workers=1, **forked(1)), StreamWithLength(),
+    DataLoader(StreamWithLength(), batch_size=None),
     DataLoader(Rows(), batch_size=4, collate_fn=lambda rows: {"x": torch.tensor(np.stack([row[0] for row in rows])),
                                                               "y": torch.tensor([row[1] for row in rows])}),
 ], ids=lambda data: type(data).__name__)

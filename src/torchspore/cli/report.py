@@ -44,7 +44,7 @@ class Report:
         losses = self._losses.end()
         page = self._folder / PAGE
         try:
-            write_atomically(page, html("Run", self._data(code, error, took, losses), "charts", "report"))
+            write_atomically(page, html(translate("Run"), self._data(code, error, took, losses), "charts", "report"))
         except OSError as problem:
             text = translate("{command}: {path} can't be written ({reason}).").format(
                 command="torchspore run --report", path=page, reason=problem.strerror or type(problem).__name__)

@@ -70,7 +70,7 @@ function curve(host, points, show, across, filled) {
       made.onmouseleave = () => tip.hidden = true;
     });
   }
-  if (bad) host.appendChild(element("p", "quiet", bad + " values are no numbers (nan or infinite)"));
+  if (bad) host.appendChild(element("p", "quiet", tr("%0 values are no numbers (nan or infinite)", bad)));
 }
 
 /** Counts between edges as columns. */

@@ -4,7 +4,8 @@
 for (const [name, points] of Object.entries(data.scalars)) {
   const host = section(name), good = points.filter(([, value]) => value !== null);
   host.dataset.kind = "scalar";
-  if (good.length) host.appendChild(element("p", "quiet", `last ${figure(good[good.length - 1][1])} at step ${good[good.length - 1][0]}, least ${figure(Math.min(...good.map(([, v]) => v)))}`));
+  if (good.length) host.appendChild(element("p", "quiet", tr(
+    "last %0 at step %1, least %2", figure(good[good.length - 1][1]), good[good.length - 1][0], figure(Math.min(...good.map(([, v]) => v))))));
   curve(host, points, figure);
 }
 
@@ -15,11 +16,12 @@ for (const [name, rows] of Object.entries(data.histograms)) {
   slider.type = "range";
   slider.max = rows.length - 1;
   slider.value = rows.length - 1;
-  slider.setAttribute("aria-label", "Step");
+  slider.setAttribute("aria-label", tr("Step"));
   const draw = () => {
     const row = rows[slider.value];
     place.replaceChildren();
-    told.textContent = `step ${row.step}` + (row.counts ? `: mean ${figure(row.mean)}, deviation ${figure(row.deviation)}` : "") + (row.bad ? `; ${row.bad} are no numbers` : "");
+    told.textContent = tr("step %0", row.step) + (row.counts ? tr(": mean %0, deviation %1", figure(row.mean), figure(row.deviation)) : "") +
+      (row.bad ? tr("; %0 are no numbers", row.bad) : "");
     if (row.counts) columns(place, row.edges, row.counts);
   };
   slider.oninput = draw;
@@ -32,18 +34,21 @@ for (const [name, rows] of Object.entries(data.images)) {
   for (const { step, png } of rows) {
     const one = row.appendChild(element("div")), picture = one.appendChild(element("img", "picture"));
     picture.src = png;
-    picture.alt = `${name} at step ${step}`;
-    one.appendChild(element("span", "", `step ${step}`));
+    picture.alt = tr("%0 at step %1", name, step);
+    one.appendChild(element("span", "", tr("step %0", step)));
   }
 }
 
 for (const [name, text] of Object.entries(data.texts)) section(name, true).appendChild(element("pre", "", text));
 
 if (data.graph.length) {
-  const host = section("Network", true);
+  const host = section(tr("Network"), true);
   host.dataset.kind = "graph";
   host.appendChild(element("p", "quiet", data.graphAbout));
-  table(host, [["name", "name", null, "name"], ["kind", "type"], ["about", "shape", null, "name"], ["reads", "reads", (names) => names.join(", "), "name"]], data.graph, 400);
+  table(host, [
+    ["name", tr("name"), null, "name"], ["kind", tr("type")], ["about", tr("shape"), null, "name"],
+    ["reads", tr("reads"), (names) => names.join(", "), "name"],
+  ], data.graph, 400);
 }
-if (!document.querySelector("section")) section("Nothing was recorded", true);
+if (!document.querySelector("section")) section(tr("Nothing was recorded"), true);
 markReady();

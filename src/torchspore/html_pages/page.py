@@ -10,13 +10,17 @@ import functools
 import hashlib
 import html as escaping
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from torchspore.translations import translate
+
 _HERE = Path(__file__).parent
+_LITERAL = re.compile(r'\btr\(\s*"((?:[^"\\]|\\.)*)"')
 _FRAME = """<!DOCTYPE html>
-<html lang="en">
+<html lang="{language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -25,11 +29,11 @@ _FRAME = """<!DOCTYPE html>
 <style>{style}</style>
 </head>
 <body>
-<header><h1>{title}</h1><span id="about"></span><span class="gap"></span><button id="theme" title="Light or dark">Theme</button></header>
+<header><h1>{title}</h1><span id="about"></span><span class="gap"></span><button id="theme" title="{theme_hint}">{theme}</button></header>
 <div id="note" role="status" hidden></div>
 <main id="main"></main>
 <script type="application/json" id="data">{data}</script>
-<script>{script}</script>
+{texts}<script>{script}</script>
 </body>
 </html>
 """
@@ -44,9 +48,23 @@ def render_page(title: str, data: Any, scripts: Sequence[str], styles: Sequence[
     """Return the page with these texts of scripts, after `common.js`, and of styles, after `page.css`."""
     script = "\n".join((_text("common.js"), *scripts))
     style = "\n".join(("", _text("page.css"), *styles))
+    texts = translated_texts(script)
     return _FRAME.format(
         title=escaping.escape(title), style=style, style_hash=_hash(style), script=script, script_hash=_hash(script), data=_json(data),
+        language="zh-Hans" if texts else "en", theme=translate("Theme"), theme_hint=translate("Light or dark"),
+        texts=f'<script type="application/json" id="texts">{_json(texts)}</script>\n' if texts else "",
     )
+
+
+def translated_texts(script: str) -> dict[str, str]:
+    """Return the texts of a script, which are the literals in calls of `tr`, with their translations; none in English."""
+    pairs = ((text, translate(text)) for text in literals(script))
+    return {text: translation for text, translation in pairs if translation != text}
+
+
+def literals(script: str) -> list[str]:
+    """Return the literal texts in the calls of `tr` in a script."""
+    return [json.loads(f'"{text}"') for text in _LITERAL.findall(script)]
 
 
 def _json(data: Any) -> str:

@@ -6,7 +6,7 @@ const ROW = 17, HEAD = 20, GAP = 10;
 class Timeline {
   constructor(host, found) {
     this.found = found;
-    host.appendChild(element("p", "quiet", "The wheel zooms, a drag moves, f shows all; a click tells of an event."));
+    host.appendChild(element("p", "quiet", tr("The wheel zooms, a drag moves, f shows all; a click tells of an event.")));
     this.canvas = host.appendChild(element("canvas"));
     this.canvas.id = "timeline";
     this.details = host.appendChild(element("pre", "quiet"));
@@ -95,7 +95,8 @@ class Timeline {
 
   told(n) {
     const events = this.found.events, phase = this.found.phases[events.phase[n]];
-    return `${this.found.names[events.name[n]]}\n${time(events.span[n])}${phase ? ", " + (NAMED[phase] || phase) : ""}, at ${time(events.start[n] - this.found.start)}`;
+    const span = time(events.span[n]) + (phase ? ", " + (NAMED[phase] || phase) : "");
+    return `${this.found.names[events.name[n]]}\n${tr("%0, at %1", span, time(events.start[n] - this.found.start))}`;
   }
 
   listen() {

@@ -108,7 +108,7 @@ def read(path: Path, steps: frozenset[int] = frozenset(), most_events: int = MOS
 
 def page(trace: Trace, path: Path) -> str:
     """Return the page of a trace."""
-    return html("Trace", data(trace, path), "charts", "timeline", "trace")
+    return html(translate("Trace"), data(trace, path), "charts", "timeline", "trace")
 
 
 def data(trace: Trace, path: Path) -> dict[str, Any]:

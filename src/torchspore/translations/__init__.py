@@ -36,6 +36,11 @@ def translate(text: str) -> str:
     return messages.get(text, text)
 
 
+def messages_of_language() -> Mapping[str, str]:
+    """Return all translations of the user's language; none for English."""
+    return select() if _STATE.messages is None else _STATE.messages
+
+
 def translatable(text: str) -> str:
     """Mark a text of a table for the catalogue. The code that prints the table translates it."""
     return text

@@ -139,3 +139,16 @@ def test_plan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     lines = chinese.splitlines()
     at = next(number for number, line in enumerate(lines) if line.startswith("算子"))
     assert width(lines[at][: lines[at].index("代码行")]) == width(lines[at + 1][: lines[at + 1].index("train.py")])
+
+
+def test_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    from torchspore.html_pages import html
+
+    english = html("Run", {"about": "x"}, "charts", "report")
+    assert '<html lang="en">' in english and 'id="texts"' not in english
+    monkeypatch.setenv(translations.VARIABLE, "zh")
+    translations.select()
+    chinese = html("Run", {"about": "x"}, "charts", "report")
+    texts = json.loads(re.search(r'id="texts">(.*?)</script>', chinese)[1])          # type: ignore[index]
+    assert '<html lang="zh-Hans">' in chinese and texts["This run"] == "本次运行"
+    assert all(text.count("%") == translation.count("%") for text, translation in texts.items())

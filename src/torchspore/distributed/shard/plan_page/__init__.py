@@ -12,6 +12,7 @@ from torchspore.distributed.shard.cost_estimate import Row
 from torchspore.engine.split_layouts.device_layout import from_matrix
 from torchspore.graph.save_graphs import page
 from torchspore.html_pages.page import render_page
+from torchspore.translations import translate
 
 MOST = 10_000
 """So many operators the page holds; it says how many it left out."""
@@ -22,7 +23,7 @@ def html(split: Any, machine: Machine) -> str:
     """Return the page of a split graph."""
     scripts = [*(page.text_of(name) for name in page.DRAWING), (_HERE / "plan.js").read_text(encoding="utf-8")]
     styles = [page.text_of("drawing.css"), (_HERE / "plan.css").read_text(encoding="utf-8")]
-    return render_page("Plan", data(split, machine), scripts, styles)
+    return render_page(translate("Plan"), data(split, machine), scripts, styles)
 
 
 def data(split: Any, machine: Machine) -> dict[str, Any]:
@@ -31,24 +32,25 @@ def data(split: Any, machine: Machine) -> dict[str, Any]:
     total, peak_memory = cost_estimate.totals(split, table_rows, machine), memory_model.memory(split)
     seen = {at: row for at, row in enumerate(table_rows) if row.is_seen}
     remaining = len(seen) - MOST
+    left_out = translate("{count:,} of {total:,} operators are left out of this page, the last ones.")
     return {
         "about": cost_estimate.about(split),
         "devices": split.sharded_capture.count * split.sharded_capture.stages,
         "sizes": list(mesh.sizes),
-        "notes": [f"{remaining:,} of {len(seen):,} operators are left out of this page, the last ones."] if remaining > 0 else [],
-        "speeds": f"at {machine.describe()}, one after the other{total.joined}",
+        "notes": [left_out.format(count=remaining, total=len(seen))] if remaining > 0 else [],
+        "speeds": translate("at {speeds}, one after the other").format(speeds=machine.describe()) + total.joined,
         "received": total.bytes,
         "sending": total.sending * 1e6,
         "computing": total.computing * 1e6,
         "memory": [
             [name, size]
             for name, size in (
-                ("parameters", peak_memory.parameters),
-                ("state of optimizers", peak_memory.states),
-                ("inputs", peak_memory.inputs),
-                ("gradients", peak_memory.gradients),
-                ("activations", peak_memory.activations),
-                ("optimizer's work", peak_memory.work),
+                (translate("parameters"), peak_memory.parameters),
+                (translate("the state of optimizers").removeprefix("the "), peak_memory.states),
+                (translate("inputs"), peak_memory.inputs),
+                (translate("gradients"), peak_memory.gradients),
+                (translate("activations"), peak_memory.activations),
+                (translate("the optimizer's work").removeprefix("the "), peak_memory.work),
             )
         ],
         "rows": [_row(at, row, table_rows) for at, row in list(seen.items())[:MOST]],

@@ -6,10 +6,10 @@ const rows = new Map(data.rows.map((row) => [row.id, row]));
 
 // ---- which colour a split has: that of the axes of the grid along which results are cut
 
-const kinds = new Map([["whole", COLOURS[0]]]);
+const kinds = new Map([[tr("whole"), COLOURS[0]]]);
 function kindOf(row) {
-  if (!row.axes.length) return "whole";
-  return "along " + row.axes.map((axis) => `axis ${axis} (${data.sizes[axis]})`).join(" and ");
+  if (!row.axes.length) return tr("whole");
+  return tr("along %0", row.axes.map((axis) => tr("axis %0 (%1)", axis, data.sizes[axis])).join(tr(" and ")));
 }
 for (const row of data.rows) {
   const kind = kindOf(row);
@@ -25,13 +25,13 @@ function chip(colour) {
 // ---- the sums
 
 const total = data.memory.reduce((sum, [, size]) => sum + size, 0);
-cards(section("A step on each device", true), [
-  ["devices", figure(data.devices)], ["grid", data.sizes.join(" x ")], ["received", bytes(data.received)], ["exchanges", time(data.sending)],
-  ["computing", time(data.computing)], ["memory at the peak", bytes(total)],
+cards(section(tr("A step on each device"), true), [
+  [tr("devices"), figure(data.devices)], [tr("grid"), data.sizes.join(" x ")], [tr("received"), bytes(data.received)],
+  [tr("exchanges"), time(data.sending)], [tr("computing"), time(data.computing)], [tr("memory at the peak"), bytes(total)],
 ]);
 document.querySelector("section").appendChild(element("p", "quiet", data.speeds));
 
-const held = section("Memory of a device at its peak", true), bar = held.appendChild(element("div", "held"));
+const held = section(tr("Memory of a device at its peak"), true), bar = held.appendChild(element("div", "held"));
 data.memory.forEach(([name, size], place) => {
   const part = bar.appendChild(element("i"));
   part.style.background = COLOURS[place + 1];
@@ -40,18 +40,18 @@ data.memory.forEach(([name, size], place) => {
   part.onmouseleave = () => tell(null, "");
 });
 table(held, [
-  ["name", "kind", (name, row) => { const cell = element("span"); cell.append(chip(row.colour), name); return cell; }],
-  ["size", "bytes", bytes, "number"], ["part", "share", share],
+  ["name", tr("kind"), (name, row) => { const cell = element("span"); cell.append(chip(row.colour), name); return cell; }],
+  ["size", tr("bytes"), bytes, "number"], ["part", tr("share"), share],
 ], data.memory.map(([name, size], place) => ({ name, size, part: size / (total || 1), colour: COLOURS[place + 1] })), 20).id = "memory";
 
 // ---- the graph
 
-const around = section("Graph", true), keys = around.appendChild(element("div", "keys"));
+const around = section(tr("Graph"), true), keys = around.appendChild(element("div", "keys"));
 for (const [kind, colour] of kinds) {
   const key = keys.appendChild(element("span"));
   key.append(chip(colour), kind);
 }
-keys.appendChild(element("span", "warn", "⇄ redistribution or sum, with what each device receives"));
+keys.appendChild(element("span", "warn", tr("⇄ redistribution or sum, with what each device receives")));
 const drawing = around.appendChild(element("div"));
 drawing.id = "drawing";
 const host = drawing.appendChild(element("div")), details = drawing.appendChild(element("div"));
@@ -130,19 +130,19 @@ function tellOf(row) {
   details.appendChild(element("h3", "", row.operator));
   const list = details.appendChild(element("dl"));
   const say = (name, value) => { if (value) list.append(element("dt", "", name), element("dd", "", value)); };
-  say("stage", row.stage);
-  say("split", row.split);
-  say("cut", kindOf(row) + (row.partial ? ", terms of a sum" : ""));
-  say("exchanges", row.exchanges.map((one) => `${one.kind} over ${one.devices}: ${bytes(one.bytes)}`).join("\n"));
-  say("time of exchanges", row.exchanges.length ? time(row.sending) : "");
-  say("time of computing", time(row.computing));
-  say("rule", row.whole ? "none splits it: each device runs it whole" : "");
+  say(tr("stage"), row.stage);
+  say(tr("split"), row.split);
+  say(tr("cut"), kindOf(row) + (row.partial ? tr(", terms of a sum") : ""));
+  say(tr("exchanges"), row.exchanges.map((one) => `${tr("%0 over %1", one.kind, one.devices)}: ${bytes(one.bytes)}`).join("\n"));
+  say(tr("time of exchanges"), row.exchanges.length ? time(row.sending) : "");
+  say(tr("time of computing"), time(row.computing));
+  say(tr("rule"), row.whole ? tr("none splits it: each device runs it whole") : "");
   say("Parameters", row.parameters.join(", "));
   say("Cell", row.scope);
-  say("line", row.line);
+  say(tr("line"), row.line);
 }
 
-details.appendChild(element("p", "quiet", "A click on an operator, here or in the table, tells of it; a click on a group opens it."));
+details.appendChild(element("p", "quiet", tr("A click on an operator, here or in the table, tells of it; a click on a group opens it.")));
 app.panes.push(new PlanPane(host, app));
 const tree = treeOf(app.compilation, 0);
 note(tree.root);
@@ -151,13 +151,14 @@ app.refresh(true);
 
 // ---- the tables
 
-const operators = section("Operators", true), search = operators.appendChild(element("div", "bar")).appendChild(element("input"));
-search.placeholder = "an operator, split, exchange or line";
+const operators = section(tr("Operators"), true), search = operators.appendChild(element("div", "bar")).appendChild(element("input"));
+search.placeholder = tr("an operator, split, exchange or line");
 const listed = table(operators, [
-  ["operator", "operator", (name, row) => { const cell = element("span"); cell.append(chip(colourOf(row)), name + (row.whole ? " (whole)" : "")); return cell; }],
-  ...(data.rows.some((row) => row.stage) ? [["stage", "stage", null, "name"]] : []),
-  ["split", "split", null, "name"], ["sends", "exchanges"], ["bytes", "received", (size) => (size ? bytes(size) : ""), "number"],
-  ["sending", "exchange time", (us) => (us ? time(us) : ""), "number"], ["computing", "compute time", (us) => (us ? time(us) : ""), "number"], ["line", "line", null, "name"],
+  ["operator", tr("operator"), (name, row) => { const cell = element("span"); cell.append(chip(colourOf(row)), name + (row.whole ? tr(" (whole)") : "")); return cell; }],
+  ...(data.rows.some((row) => row.stage) ? [["stage", tr("stage"), null, "name"]] : []),
+  ["split", tr("split"), null, "name"], ["sends", tr("exchanges")], ["bytes", tr("received"), (size) => (size ? bytes(size) : ""), "number"],
+  ["sending", tr("exchange time"), (us) => (us ? time(us) : ""), "number"], ["computing", tr("compute time"), (us) => (us ? time(us) : ""), "number"],
+  ["line", tr("line"), null, "name"],
 ], data.rows, 400);
 listed.id = "operators";
 listed.onrow = (line, row) => { line.onclick = () => { app.select(row.id); around.scrollIntoView(); }; };
@@ -166,8 +167,8 @@ search.oninput = () => {
   const wanted = search.value.toLowerCase();
   listed.filter((row) => [row.operator, row.split, row.sends, row.line, row.scope].join("\n").toLowerCase().includes(wanted));
 };
-table(section("Parameters and the state of optimizers", true), [
-  ["name", "name", null, "name"], ["shape", "shape", null, "name"], ["split", "split", null, "name"], ["own", "a device's part", null, "name"],
-  ["bytes", "bytes of a device", bytes, "number"], ["kind", "kind"],
+table(section(tr("Parameters and the state of optimizers"), true), [
+  ["name", tr("name"), null, "name"], ["shape", tr("shape"), null, "name"], ["split", tr("split"), null, "name"],
+  ["own", tr("a device's part"), null, "name"], ["bytes", tr("bytes of a device"), bytes, "number"], ["kind", tr("kind")],
 ], data.parameters, 400).id = "parameters";
 markReady();

@@ -17,6 +17,7 @@ from torchspore.mindspore.ops.declaration.blame import is_about_arguments, is_us
 from torchspore.mindspore.ops.declaration.reasons import Reason, is_torch, of_call, reason
 from torchspore.public_names import older_calls
 from torchspore.translations import translate
+from torchspore.translations.refusals import translate_refusal
 
 LONGEST = 60
 
@@ -82,6 +83,10 @@ def replaced(
     text = str(error.args[0]) if isinstance(error, KeyError) and len(error.args) == 1 else str(error)
     if isinstance(error, KeyError) and called.endswith("__getitem__"):
         return error
+    if is_our_text and len(error.args) == 1:
+        translated = translate_refusal(text)
+        error.args = (translated,) if translated != text else error.args
+        text = translated
     if is_our_text or isinstance(error, OSError):
         if not re.match(r"['/\w.]+[^:：\n]*(?:: |：)", text) and not _named(called) & set(re.findall(r"\w+", text)):
             error.args = (f"{line_prefix()}{called}: {text or translate('it cannot be done.')}",) if len(error.args) <= 1 else error.args
@@ -146,7 +151,7 @@ def _reason(function: Callable[..., Any], arguments_by_name: dict[str, Any], err
         text = translate("expected a Tensor as {key}, got {kind}.").format(key=layer, kind=type(arguments_by_name[layer]).__name__)
         return TypeError, text, None
     if not is_torch(error):
-        sentence, hint = split_hint(text)
+        sentence, hint = split_hint(translate_refusal(text))
         return type(error), sentence if sentence.endswith((".", "。")) else sentence + translate("."), hint or None
     try:
         return reason(function.__name__, arguments_by_name, error)
