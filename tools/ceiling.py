@@ -122,9 +122,9 @@ def _page(
         impossible = [
             used for used in programs if any(name in SLIPS or (not resolved[name] and not releases["names"][name]) for name in used)
         ]
-        corrected = [used for used in complete if any(name in SLIPS for name in used)]
+        slipped = [used for used in complete if any(name in SLIPS for name in used)]
         share, ceiling = len(complete) / len(programs), 1 - len(impossible) / len(programs)
-        rows.append(f"| {corpus} | {len(programs)} | {len(complete)} | {share:.1%} | {len(impossible)} | {ceiling:.1%} | {len(corrected)} |")
+        rows.append(f"| {corpus} | {len(programs)} | {len(complete)} | {share:.1%} | {len(impossible)} | {ceiling:.1%} | {len(slipped)} |")
     ranked = sorted(absent.items(), key=lambda item: (-item[1], item[0]))
     names = [f"| `{name}` | {count} | {_span(releases['names'][name])} |" for name, count in ranked]
     return HEAD.format(versions=", ".join(releases["versions"]), rows="\n".join(rows), names="\n".join(names))

@@ -21,7 +21,7 @@ import warnings
 from collections.abc import Iterator
 from types import ModuleType
 
-from walk_names import is_public, own_attributes
+from walk_names import attributes_of, is_public
 
 from recorders.names import TARGET, is_for_programs
 
@@ -112,7 +112,7 @@ def record_inside(arguments: argparse.Namespace) -> int:
     header = f"MindSpore {importlib.import_module(ROOT).__version__}, recorded by `tools/record.py private_names`."
     lines = [f"{module}: {' '.join(names)}" for module, names in sorted(private.items())]
     PRIVATE.write_text("\n".join([f"# Private names of {header}", *lines]) + "\n", encoding="utf-8")
-    lines = list(compact({path: set(own_attributes(cls)) for cls, path in classes.items()}))
+    lines = list(compact({path: set(attributes_of(cls)) for cls, path in classes.items()}))
     CLASSES.write_text("\n".join([f"# Attributes of the classes of {header}", *lines]) + "\n", encoding="utf-8")
     lines = [f"{module}: {' '.join(names)}" for module, names in sorted(imports.items())]
     IMPORTS.write_text("\n".join([f"# Modules that are imported by the modules of {header[:-1]}.", *lines]) + "\n", encoding="utf-8")
