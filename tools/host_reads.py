@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lists the calls on hot paths that read a tensor's values on the host or create a tensor there, each with the reason why it may.
+"""Lists the calls on hot paths that read a tensor's values on the host or create a tensor there, each with its reason.
 
     tools/host_reads.py            prints the list
     tools/host_reads.py --check    fails where a call has no reason in tools/host_reads.json, or a reason has no call
@@ -112,7 +112,7 @@ class Call:
 
     @property
     def key(self) -> str:
-        """The key in the table. It has no line number: that changes with every edit above it."""
+        """Return the key in the table. It has no line number: that changes with every edit above it."""
         return f"{self.file}::{self.function}::{self.text}"
 
 
@@ -196,8 +196,8 @@ def unlisted_waits(seen: Path) -> list[str]:
     functions = {(call.file, call.function) for call in calls()}
     functions |= {(file, name) for keys in NOT_IN_TEXT.values() for file, _, name in (key.partition("::") for key in keys)}
     lines: dict[str, None] = {}
-    for place in seen.read_text(encoding="utf-8").splitlines():
-        reason, _, where = place.partition(" at ")
+    for note in seen.read_text(encoding="utf-8").splitlines():
+        reason, _, where = note.partition(" at ")
         path, _, number = where.rpartition(":")
         file = path.partition("/src/torchspore/")[2]
         is_cold = any(file == cold or file.startswith(f"{cold}/") for cold in COLD)
