@@ -1,9 +1,9 @@
-"""What torch's DeviceMesh does at its creation in one of N processes, beside the groups of `distributed.comm.groups`.
+"""Cost of the creation of torch's DeviceMesh in one of N processes, compared with the groups of `distributed.comm.groups`.
 
     python benchmarks/device_mesh.py
 
-torch's `fake` backend stands for the other processes: it connects nothing, so that the table has the calls and the time of one process
-alone. Groups of torchspore are created by their members only, one for each set of axes along which a graph exchanges.
+torch's `fake` backend replaces the other processes: it connects nothing, so that the table has the calls and the time of only one
+process. Groups of torchspore are created by their members only, one for each set of axes along which a graph exchanges.
 """
 from __future__ import annotations
 

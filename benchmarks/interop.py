@@ -160,13 +160,13 @@ NETS = {
 
 
 def in_torch(model: torch.nn.Module, batch: tuple[torch.Tensor, torch.Tensor]) -> turns.Seconds:
-    """A step of torch's loop."""
+    """Return a timer of steps of torch's loop."""
     optimizer = torch.optim.SGD(model.parameters(), 0.01, 0.9)
-    return turns.here(torch_step(model.train(), torch.nn.functional.cross_entropy, optimizer, batch))
+    return turns.timer(torch_step(model.train(), torch.nn.functional.cross_entropy, optimizer, batch))
 
 
 def in_mindspore(net: Any, batch: tuple[torch.Tensor, torch.Tensor], is_graph: bool) -> turns.Seconds:
-    """A step of MindSpore's loop, in a mode."""
+    """Return a timer of steps of MindSpore's loop, in a mode."""
     mode = ms.GRAPH_MODE if is_graph else ms.PYNATIVE_MODE
     loss = nn.CrossEntropyLoss()
     step = nn.TrainOneStepCell(nn.WithLossCell(net, loss), nn.Momentum(net.trainable_params(), 0.01, 0.9)).set_train()
@@ -176,7 +176,7 @@ def in_mindspore(net: Any, batch: tuple[torch.Tensor, torch.Tensor], is_graph: b
         ms.set_context(mode=mode)
         return step(*data)
 
-    return turns.here(run)
+    return turns.timer(run)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""One rank of a contender of parallel.py: runs steps when told how many on standard input; answers with seconds, the first call's first."""
+"""One rank of a contender of parallel.py: runs the steps that standard input requests; answers with seconds, also of the first step."""
 from __future__ import annotations
 
 import importlib
@@ -14,7 +14,7 @@ ELEMENTS = 1 << 20
 
 
 def spore(what: str, how: str) -> Callable[[], Any]:
-    """A step by torchspore: `how` is PyNative, graph, level1 or level2."""
+    """Return a step by torchspore: `how` is PyNative, graph, level1 or level2."""
     import torchspore
 
     torchspore.install()
@@ -38,7 +38,7 @@ def spore(what: str, how: str) -> Callable[[], Any]:
 
 
 def by_torch(what: str, how: str) -> Callable[[], Any]:
-    """A step by torch: `how` is gloo, DDP or FSDP2."""
+    """Return a step by torch: `how` is gloo, DDP or FSDP2."""
     import torch
     from handwritten import torch_step
 
@@ -72,7 +72,7 @@ def by_torch(what: str, how: str) -> Callable[[], Any]:
 
 
 def main() -> None:
-    """The worker's loop; arguments: lenet, resnet18, gpt, sum or init, and who does it how."""
+    """Serve steps; arguments: lenet, resnet18, gpt, sum or init, and the contender."""
     what, how = sys.argv[1:]
     step = (by_torch if how in ("gloo", "DDP", "FSDP2") else spore)(what, how)
     if what == "init":
