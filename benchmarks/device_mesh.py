@@ -53,8 +53,8 @@ def main() -> None:
         cells = []
         for kind in ("DeviceMesh", "members"):
             run = subprocess.run([sys.executable, "-c", PROGRAM, json.dumps(sizes), kind], capture_output=True, text=True, check=True)
-            calls, own, seconds = json.loads(run.stdout.splitlines()[-1])
-            cells.append(f"{calls} ({own}), {seconds * 1000:.1f}" if kind == "DeviceMesh" else f"{calls}, {seconds * 1000:.1f}")
+            calls, member_calls, seconds = json.loads(run.stdout.splitlines()[-1])
+            cells.append(f"{calls} ({member_calls}), {seconds * 1000:.1f}" if kind == "DeviceMesh" else f"{calls}, {seconds * 1000:.1f}")
         count = sizes[0] * sizes[1] * sizes[2]
         print(f"| {count} | {' x '.join(map(str, sizes))} | {cells[0]} | {cells[1]} |", flush=True)
         time.sleep(0.1)

@@ -1,4 +1,4 @@
-"""Training steps of a Cell as a torch Module and of a torch Module as a Cell, beside the net written natively.
+"""Training steps of a Cell as a torch Module and of a torch Module as a Cell, compared with the native net.
 
 `python benchmarks/interop.py [--nets mlp,conv,transformer] [--rounds 9] [--seconds 0.4]`. All contenders of a table run in this process.
 """

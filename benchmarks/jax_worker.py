@@ -1,4 +1,4 @@
-"""Steps in plain jax under jax.jit when told how many on standard input; answers with seconds. Needs a Python that has jax.
+"""Steps in plain jax under jax.jit, as standard input requests; answers with their seconds. Needs a Python that has jax.
 
 The nets are those of `programs/`, written as is usual in jax: functions of a dict of arrays, images with channels last.
 """

@@ -3,7 +3,7 @@
     python benchmarks/precision.py [--rounds 3]
 
 The error is that of the loss, and of the gradients of all Parameters together, |g - g64| / |g64|, against the same net in float64 with the
-same weights and batch. Times are of a whole training step, in turns within one process. Shares are of the operators of the step's graph
+same weights and batch. Times are of complete training steps, in turns in one process. Shares are of the operators of the step's graph
 that compute with floating-point numbers, without casts. force_fp32 is measured on the net cast to float16 by `to_float`.
 """
 from __future__ import annotations

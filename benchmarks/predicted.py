@@ -113,7 +113,7 @@ def correlation(results: list[dict[str, Any]]) -> float:
 
 
 def picture(results: list[dict[str, Any]], path: Path) -> None:
-    """Write the scatter plot: predicted milliseconds from left to right, measured ones from bottom to top, both logarithmic."""
+    """Write the scatter plot: predicted milliseconds from left to right, measured ones from bottom to top, both on a logarithmic scale."""
     size, margin = 480, 56
     values = [result[key] * 1e3 for result in results for key in ("predicted", "measured")]
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))

@@ -3,7 +3,7 @@
     python benchmarks/searching.py [--only "GPT, 12 layers"]
 
 Each search runs in a separate process that compiles a training step with Adam and runs nothing. "data parallel" is the predicted step of
-the program's own strategies. "search" is the CPU time of building the model and solving all grids; "plan" is the CPU time of the
+the program's strategies. "search" is the CPU time of building the model and solving all grids; "plan" is the CPU time of the
 compilation: capture, search, and the split of the candidates. "memory" is the growth of the peak during the search.
 """
 from __future__ import annotations

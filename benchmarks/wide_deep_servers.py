@@ -1,4 +1,4 @@
-"""Wide&Deep with large tables on parameter servers beside one process: `python benchmarks/wide_deep_servers.py [--rows 10000000]`.
+"""Wide&Deep with large tables on parameter servers and in one process: `python benchmarks/wide_deep_servers.py [--rows 10000000]`.
 
 Two workers and two servers (`--workers`, `--servers`) train with half of each batch; the other run has one process and the full batches.
 Prints the largest difference of the losses and values, whether the rows of a table with exact sums have the same bits, and the peak memory

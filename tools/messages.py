@@ -101,7 +101,7 @@ def collect() -> dict[str, str]:
 
 
 def placeholders(text: str) -> list[str]:
-    """Return what a translation must contain too: `{name}`, `%(default)s`, and commands and names in backquotes."""
+    """Return the parts that a translation must also contain: `{name}`, `%(default)s`, and commands and names in backquotes."""
     try:
         parts = [part[1:] for part in string.Formatter().parse(text) if part[1] is not None]
     except ValueError:                     # a text with braces that no code formats

@@ -111,7 +111,7 @@ def main() -> int:
     parser.add_argument("--parts", nargs="+", choices=PARTS, help="run these parts of all tests")
     parser.add_argument("--workers", type=int, default=2, help="how many tests run at once (2)")
     parser.add_argument("--again", action="store_true", help="repeat parts that have a result of this commit")
-    parser.add_argument("--keep", action="store_true", help="leave the environment in .versions, for the next call")
+    parser.add_argument("--keep", action="store_true", help="do not delete the environment in .versions, for the next call")
     parser.add_argument("--python", metavar="PATH", help="the interpreter to use")
     arguments = parser.parse_args()
     if arguments.list:

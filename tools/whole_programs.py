@@ -31,7 +31,7 @@ MODES = ("pynative", "graph")
 CLOSE = 1e-5
 NUMBER = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?|nan|inf")
 LOOSER = re.compile(r"^# tolerance (\S+):", re.MULTILINE)
-"""A program that needs more says `# tolerance 1e-4: why` in a comment."""
+"""A program with a larger tolerance has the comment `# tolerance 1e-4: why`."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The page of what is missing: the public names of MindSpore 2.10 that torchspore does not offer, module by module."""
+"""The page of missing names: the public names of MindSpore 2.10 that torchspore does not offer, module by module."""
 from __future__ import annotations
 
 from torchspore.public_names import lookup

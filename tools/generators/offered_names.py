@@ -58,7 +58,7 @@ def classes() -> str:
 def offered_names(module: ModuleType) -> list[str]:
     """Return the names of `module` that are for programs: MindSpore has them there, or `__all__` lists them, or `module` is one of 1.x.
 
-    Names that a module imports for its internal use, and modules that MindSpore lacks, are left out.
+    Names that a module imports for its internal use, and modules that MindSpore lacks, are omitted.
     """
     path = public_path(module.__name__)
     in_mindspore, exported = listing.mindspore().get(path, frozenset()), vars(module).get("__all__", ())

@@ -41,7 +41,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Files:
-    """Where jobs write: the result file, and a folder for their outputs and notes."""
+    """The files that jobs write: the result file, and a folder for their outputs and notes."""
 
     results: Path
     work: Path

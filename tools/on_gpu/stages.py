@@ -37,7 +37,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage: its jobs run `processes` at a time, within `seconds` and what earlier stages did not use (`dry_seconds` in a dry run)."""
+    """A stage: its jobs run `processes` at a time, within `seconds` and the unused time of earlier stages (`dry_seconds` in a dry run)."""
 
     letter: str
     title: str

@@ -4,7 +4,7 @@
     tools/packages mindcv mindyolo mindnlp mindocr          all rows of these packages (the default: all eight; over an hour on two cores)
     tools/packages mindcv --only 'resnet|swin'              rows whose names match the pattern
     tools/packages mindcv --families --oracle PYTHON        one model of each family, with weights carried over by .ckpt
-    tools/packages mindnlp --folder DIR --write             keeps packages in DIR, and puts the table into docs/packages.md
+    tools/packages mindnlp --folder DIR --write             stores packages in DIR, and puts the table into docs/packages.md
 
 Each package is installed with --no-deps into a separate folder, with its requirements except MindSpore. Each row runs within a time limit.
 The tool restarts the process of the rows if it dies. The exit code is 1 if a row failed, or logits differ by more than 1e-4.

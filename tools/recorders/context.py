@@ -1,4 +1,4 @@
-"""Records what real MindSpore 2.10 does with the context cases: tests/parity/context/mindspore_2_10.json.
+"""Records the results of the context cases in real MindSpore 2.10: tests/parity/context/mindspore_2_10.json.
 
     tools/record.py context --python .oracle/bin/python              records all cases (about two minutes)
     tools/record.py context --python .oracle/bin/python --check      records, compares with the file and writes nothing

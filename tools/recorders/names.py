@@ -3,7 +3,7 @@
     tools/record.py names --python .oracle/bin/python        writes src/torchspore/public_names/mindspore_2_10.txt
 
 A line is a module, its attributes without a leading underscore that MindSpore defines, and its submodules. Modules that it imports, such
-as os and NumPy, are left out.
+as os and NumPy, are omitted.
 """
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def record_inside(arguments: argparse.Namespace) -> int:
-    """Write the record: for each result the cases that give it."""
+    """Write the record: for each result the cases that have it."""
     mindspore = oracle.mindspore()
     mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
     mindspore.set_context(pynative_synchronize=True)

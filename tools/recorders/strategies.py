@@ -5,7 +5,7 @@
 The plugin lets MindSpore compile for N devices without any. Each primitive of tests/parity/strategies/grid.py is compiled with each
 strategy of its grid, in a net whose inputs are all Parameters: MindSpore's strategy file has the layouts of the inputs, its log that of the
 output. Writes tests/parity/strategies/records/NAME.json; a refused strategy is recorded as null and its reason is printed; a group without
-an accepted strategy is left out.
+an accepted strategy is omitted.
 """
 from __future__ import annotations
 
