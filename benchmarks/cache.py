@@ -69,12 +69,12 @@ def run(name: str, folder: str) -> tuple[float, float, int]:
     """Run a process; return the seconds to the first step, its loss, and the number of kernels that it compiled."""
     import os
 
-    ran = subprocess.run(
+    process = subprocess.run(
         [sys.executable, __file__, "--child", name, folder], capture_output=True, text=True, check=True,
         env={**os.environ, "TORCHSPORE_LOG": "graph", "GLOG_v": "3"},
     )
-    seconds, loss = ran.stdout.split()
-    return float(seconds), float(loss), ran.stderr.count("] compile: a kernel")
+    seconds, loss = process.stdout.split()
+    return float(seconds), float(loss), process.stderr.count("] compile: a kernel")
 
 
 def main() -> None:

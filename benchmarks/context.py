@@ -72,10 +72,10 @@ def main() -> int:
 
 
 def _run(python: str, which: str) -> dict[str, list[float]]:
-    ran = subprocess.run([python, __file__, "--inside", which], capture_output=True, text=True)
-    if "RESULT" not in ran.stdout:
-        raise SystemExit(ran.stderr)
-    times: dict[str, list[float]] = json.loads(ran.stdout.partition("RESULT")[2])
+    process = subprocess.run([python, __file__, "--inside", which], capture_output=True, text=True)
+    if "RESULT" not in process.stdout:
+        raise SystemExit(process.stderr)
+    times: dict[str, list[float]] = json.loads(process.stdout.partition("RESULT")[2])
     return times
 
 

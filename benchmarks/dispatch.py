@@ -30,12 +30,12 @@ def main() -> None:
         "torch: relu": turns.timer(lambda: torch.relu(torch_tensor)), "torchspore: ops.relu": turns.timer(lambda: ops.relu(tensor)),
         "torchspore: an empty Cell": turns.timer(lambda: cell(tensor)),
     }
-    away = turns.Worker(options.oracle, "oracle_worker.py", add.__name__.rpartition(".")[2], "pynative") if options.oracle else None
-    if away:
-        contenders["MindSpore 2.10: a + a"] = away.seconds
+    worker = turns.Worker(options.oracle, "oracle_worker.py", add.__name__.rpartition(".")[2], "pynative") if options.oracle else None
+    if worker:
+        contenders["MindSpore 2.10: a + a"] = worker.seconds
     turns.compare("one operator on two floats", contenders, "torch: a + a", min(options.seconds, 0.1), options.rounds, "us")
-    if away:
-        away.close()
+    if worker:
+        worker.close()
     print_operators(options.rounds)
     print_gradients(options.rounds)
 

@@ -13,7 +13,7 @@ class Layer(nn.Module):
 
     def __init__(self, width: int, heads: int, length: int) -> None:
         super().__init__()
-        self.heads, self.each = heads, width // heads
+        self.heads, self.head_width = heads, width // heads
         self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
         self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(approximate="tanh"), nn.Linear(4 * width, width))
@@ -22,8 +22,8 @@ class Layer(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return the layer's result."""
         batch, length, width = x.shape
-        q, k, v = self.qkv(self.norm1(x)).reshape(batch, length, 3 * self.heads, self.each).transpose(1, 2).chunk(3, 1)
-        scores = q @ k.transpose(-1, -2) * (1 / self.each**0.5) + self.mask
+        q, k, v = self.qkv(self.norm1(x)).reshape(batch, length, 3 * self.heads, self.head_width).transpose(1, 2).chunk(3, 1)
+        scores = q @ k.transpose(-1, -2) * (1 / self.head_width**0.5) + self.mask
         x = x + self.out((torch.softmax(scores, -1) @ v).transpose(1, 2).reshape(batch, length, width))
         return x + self.mlp(self.norm2(x))
 

@@ -38,12 +38,12 @@ def linear(p: Params, x: Array) -> Array:
     return x @ p["w"] + p["b"]
 
 
-def convolved(w: Array, x: Array, stride: int = 1, padding: int = 0) -> Array:
+def convolve(w: Array, x: Array, stride: int = 1, padding: int = 0) -> Array:
     """Return the convolution of an image with channels last."""
     return jax.lax.conv_general_dilated(x, w, (stride, stride), [(padding, padding)] * 2, dimension_numbers=("NHWC", "HWIO", "NHWC"))
 
 
-def pooled(x: Array, size: int, stride: int, padding: int = 0) -> Array:
+def max_pool(x: Array, size: int, stride: int, padding: int = 0) -> Array:
     """Return the maximum of each window."""
     space = [(0, 0), (padding, padding), (padding, padding), (0, 0)]
     return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, size, size, 1), (1, stride, stride, 1), space)
@@ -85,8 +85,8 @@ def lenet() -> tuple[Any, ...]:
     params = {"c0": conv(1, 6, 5), "c1": conv(6, 16, 5), "0": dense(256, 120), "1": dense(120, 84), "2": dense(84, 10)}
 
     def forward(p: Params, s: Params, x: Array, training: bool) -> tuple[Array, Params]:
-        x = pooled(jax.nn.relu(convolved(p["c0"], x)), 2, 2)
-        x = pooled(jax.nn.relu(convolved(p["c1"], x)), 2, 2).reshape(x.shape[0], -1)
+        x = max_pool(jax.nn.relu(convolve(p["c0"], x)), 2, 2)
+        x = max_pool(jax.nn.relu(convolve(p["c1"], x)), 2, 2).reshape(x.shape[0], -1)
         return linear(p["2"], jax.nn.relu(linear(p["1"], jax.nn.relu(linear(p["0"], x))))), s
 
     return params, {}, forward, RNG.random((64, 28, 28, 1), np.float32), RNG.integers(0, 10, 64)
@@ -115,9 +115,9 @@ def resnet(counts: tuple[int, ...], is_deep: bool, classes: int, size: int, batc
         norms = Norms({name: p[f"n{name}"] for name in s}, s, training)
 
         def unit(name: str, x: Array, stride: int) -> Array:
-            return norms(name, convolved(p[name], x, stride, p[name].shape[0] // 2))
+            return norms(name, convolve(p[name], x, stride, p[name].shape[0] // 2))
 
-        x = pooled(jax.nn.relu(unit("stem", x, 2)), 3, 2, 1)
+        x = max_pool(jax.nn.relu(unit("stem", x, 2)), 3, 2, 1)
         for name, count, stride, has_way in blocks:
             around = unit(f"{name}.down", x, stride) if has_way else x
             strided = 1 if is_deep else 0

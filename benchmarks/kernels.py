@@ -63,10 +63,10 @@ def table(title: str, program: str, sizes: dict[str, int], rounds: int, seconds:
             worker.close()
     base = reports["0"]["numbers"]
     for level, report in reports.items():
-        off = max(abs(a - b) for a, b in zip(report["numbers"], base)) / max(map(abs, base))
+        error = max(abs(a - b) for a, b in zip(report["numbers"], base)) / max(map(abs, base))
         generated = report["launched"].count("generated")
         print(f"| {title} | {level} | {len(report['launched'])} | {generated} | {statistics.median(times[level]) * 1e3:.3f} | "
-              f"{turns.ratio(times[level], times['0'])} | {report['first']:.1f} | {off:.0e} |", flush=True)
+              f"{turns.ratio(times[level], times['0'])} | {report['first']:.1f} | {error:.0e} |", flush=True)
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ NETS = {
 def main() -> None:
     """Print a table for each net, inference and training step."""
     if sys.argv[1:2] == ["--child"]:
-        return child(*sys.argv[2:])
+        return serve(*sys.argv[2:])
     options = turns.arguments((__doc__ or "").splitlines()[0])
     for name, title in NETS.items():
         for what in ("inference", "training step") if name == "towers" else ("inference",):
@@ -35,7 +35,7 @@ def main() -> None:
     return None
 
 
-def child(name: str, what: str, count: str) -> None:
+def serve(name: str, what: str, count: str) -> None:
     """Serve steps of a contender."""
     import torchspore
 

@@ -87,12 +87,12 @@ def measure(program: str, sizes: dict[str, int], mode: str, settings: dict[str, 
 
 def measure_in_child(arguments: dict[str, Any], environment: dict[str, str]) -> dict[str, Any]:
     """Call `measure` in a new process."""
-    ran = subprocess.run(
+    process = subprocess.run(
         [sys.executable, __file__, "serve", json.dumps(arguments)], capture_output=True, text=True, env={**os.environ, **environment},
     )
-    if ran.returncode:
-        raise SystemExit(ran.stderr)
-    result: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    if process.returncode:
+        raise SystemExit(process.stderr)
+    result: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])
     return result
 
 
@@ -108,10 +108,10 @@ def table(net: str, modes: list[str], steps: int, folder: str) -> None:
             if steps:
                 result["seconds"] = measure_in_child({**arguments, "steps": steps}, {})["seconds"]
             first = first or result
-            took, base = statistics.median(result["seconds"]), statistics.median(first["seconds"])
+            median, base = statistics.median(result["seconds"]), statistics.median(first["seconds"])
             verdict = "equal" if result["digest"] == first["digest"] else "DIFFERENT"
-            print(f"| {mode} | {how} | {result['memory']:.0f} | {result['memory'] / first['memory']:.2f} | {took:.2f} "
-                  f"({min(result['seconds']):.2f} .. {max(result['seconds']):.2f}) | {took / base:.2f} | {verdict} |", flush=True)
+            print(f"| {mode} | {how} | {result['memory']:.0f} | {result['memory'] / first['memory']:.2f} | {median:.2f} "
+                  f"({min(result['seconds']):.2f} .. {max(result['seconds']):.2f}) | {median / base:.2f} | {verdict} |", flush=True)
 
 
 def main() -> None:

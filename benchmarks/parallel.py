@@ -61,7 +61,7 @@ class Ranks:
             rank.close()
 
 
-def awake(ranks: Ranks) -> turns.Seconds:
+def timer_of(ranks: Ranks) -> turns.Seconds:
     """Return a function that wakes the ranks, times steps and stops the ranks again."""
 
     def seconds(steps: int) -> float:
@@ -81,40 +81,40 @@ def compare_contenders(what: str, hows: tuple[str, ...], title: str, options: An
         for how in hows:
             started[how] = Ranks(what, how)
             started[how].sleep()
-        turns.compare(title, {how: awake(ranks) for how, ranks in started.items()}, hows[0], options.seconds, options.rounds)
+        turns.compare(title, {how: timer_of(ranks) for how, ranks in started.items()}, hows[0], options.seconds, options.rounds)
     finally:
         for ranks in started.values():
             ranks.wake()
             ranks.close()
 
 
-def beginnings(count: int) -> None:
+def print_connection_times(count: int) -> None:
     """Print how long two processes need to connect."""
     print("\n### meeting of two processes\n\n| who | s, median (min .. max) |\n|---|---|")
     for name, how in (("torch init_process_group", "gloo"), ("init()", "PyNative")):
-        took = []
+        seconds = []
         for _ in range(count):
             ranks = Ranks("init", how)
-            took.append(ranks.first)
+            seconds.append(ranks.first)
             ranks.close()
-        print(f"| {name} | {statistics.median(took):.3f} ({min(took):.3f} .. {max(took):.3f}) |", flush=True)
+        print(f"| {name} | {statistics.median(seconds):.3f} ({min(seconds):.3f} .. {max(seconds):.3f}) |", flush=True)
 
 
-def memory() -> None:
+def print_memory() -> None:
     """Print the growth of a process's memory while it creates and trains a wide net: of tensors, and with freed memory that it retains."""
     print("\n### memory of each of two processes: eight weights of 4 MiB with Adam\n")
     print("MiB more at the peak of three steps, where all that is freed leaves the process, and as programs run.\n")
     print("| who | held | to FSDP2's | as it runs | to FSDP2's |")
     print("|---|---:|---:|---:|---:|")
-    in_use = {how: _grown(how, MALLOC_MMAP_THRESHOLD_="65536") for how in GROWING}
-    retained = {how: _grown(how) for how in GROWING}
+    in_use = {how: _memory_growth(how, MALLOC_MMAP_THRESHOLD_="65536") for how in GROWING}
+    retained = {how: _memory_growth(how) for how in GROWING}
     for how in GROWING:
         shares = (in_use[how] / in_use["FSDP2"], retained[how] / retained["FSDP2"])
         print(f"| {how} | {in_use[how]:.0f} | {shares[0]:.2f} | {retained[how]:.0f} | {shares[1]:.2f} |")
     sys.stdout.flush()
 
 
-def _grown(how: str, **environment: str) -> float:
+def _memory_growth(how: str, **environment: str) -> float:
     ranks = Ranks("adam", how, "parallel_memory.py", **environment)
     try:
         return ranks.first
@@ -131,14 +131,14 @@ def main() -> None:
     options = parser.parse_args()
     names = options.what or ["init", "sum", "lenet", "resnet18", "gpt", "memory"]
     if "init" in names:
-        beginnings(5)
+        print_connection_times(5)
     if "sum" in names:
         compare_contenders("sum", ("gloo", "PyNative", "graph"), "a sum of 4 MiB over two processes", options)
     for what in ("lenet", "resnet18", "gpt"):
         if what in names:
             compare_contenders(what, TRAINING, f"data parallel step of {what}, two processes", options)
     if "memory" in names:
-        memory()
+        print_memory()
 
 
 if __name__ == "__main__":

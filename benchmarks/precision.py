@@ -79,7 +79,7 @@ def gradients(cell: Any, batch: tuple[Any, ...]) -> tuple[float, Any]:
     return float(value), np.concatenate([g.asnumpy().astype(np.float64).ravel() for g in values])
 
 
-def stepped(cell: Any, batch: tuple[Any, ...], mode: str) -> tuple[Callable[[], Any], dict[str, float]]:
+def training_step(cell: Any, batch: tuple[Any, ...], mode: str) -> tuple[Callable[[], Any], dict[str, float]]:
     """Return a training step under a policy, and the share of its operators in each dtype."""
     import mindspore as ms
     from mindspore import nn
@@ -113,7 +113,7 @@ def table(name: str, make: Callable[[], tuple[Any, tuple[Any, ...]]], options: a
     for label, mode, lowered in rows:
         ms.set_context(mode=ms.GRAPH_MODE, ascend_config={"precision_mode": mode})
         value, vector = gradients(*losses(make, lowered=lowered))
-        runs[label], shares = stepped(*losses(make, lowered=lowered), mode)
+        runs[label], shares = training_step(*losses(make, lowered=lowered), mode)
         error = np.linalg.norm(vector - exact) / np.linalg.norm(exact)
         shown = ", ".join(f"{share:.0%} {kind}" for kind, share in sorted(shares.items(), key=lambda item: -item[1]))
         lines[label] = f"{abs(value - value64) / abs(value64):.1e} | {error:.1e} | {shown}"

@@ -77,8 +77,8 @@ def main() -> None:
     step = step_of(options.width, options.mode)
     for _ in range(5):
         step()
-    took: dict[str, list[float]] = {name: [] for name in WATCHERS}
-    after: list[tuple[int, float, float]] = []
+    seconds_by_recorder: dict[str, list[float]] = {name: [] for name in WATCHERS}
+    reads: list[tuple[int, float, float]] = []
     for _ in range(options.rounds):
         for name, make in WATCHERS.items():
             watcher = make()
@@ -86,7 +86,7 @@ def main() -> None:
             started = clock()
             for _ in range(options.steps):
                 step()
-            took[name].append((clock() - started) / options.steps)
+            seconds_by_recorder[name].append((clock() - started) / options.steps)
             watcher.stop()
             if name == "Profiler()":
                 started = clock()
@@ -95,16 +95,16 @@ def main() -> None:
                 with tempfile.TemporaryDirectory() as folder:
                     started = clock()
                     files.write(record, Path(folder), files.FileSelection())
-                    after.append((len(record.operators), read, clock() - started))
+                    reads.append((len(record.operators), read, clock() - started))
     how = f"a step of six layers of {options.width}, mode {options.mode}, {options.rounds} rounds of {options.steps} steps"
     print(f"### What watching costs: {how}\n")
     print("| | ms a step | of off (median, min .. max) |\n|---|---:|---:|")
-    for name, seconds in took.items():
-        ratios = [recorded / off for recorded, off in zip(seconds, took["off"])]
+    for name, seconds in seconds_by_recorder.items():
+        ratios = [recorded / off for recorded, off in zip(seconds, seconds_by_recorder["off"])]
         ratio_text = f"{statistics.median(ratios):.2f}x ({min(ratios):.2f} .. {max(ratios):.2f})"
         print(f"| {name} | {statistics.median(seconds) * 1e3:.2f} | {ratio_text} |")
-    count = after[-1][0]
-    reading, writing = (statistics.median(times[column] for times in after) / count * 1e6 for column in (1, 2))
+    count = reads[-1][0]
+    reading, writing = (statistics.median(times[column] for times in reads) / count * 1e6 for column in (1, 2))
     print(f"\nAfterwards a profile of {count:,} operators is read in {reading:.0f} us and written in {writing:.0f} us an operator.")
 
 

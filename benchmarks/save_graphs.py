@@ -62,12 +62,12 @@ def main() -> None:
     for _ in range(options.rounds):
         for level, price in prices.values():
             compile_step(level, options.blocks, price)
-    off = prices["0"][1].seconds
+    seconds_without = prices["0"][1].seconds
     each = min(timeit.repeat(lambda: stages.keep("optimize", None), number=100_000, repeat=5)) / 100_000  # type: ignore[arg-type]
     print(f"### What saved graphs cost: a training step of {prices['0'][1].operators} operators, {options.rounds} compilations each\n")
     print("| save_graphs | compile s | of 0 (median, min .. max) | files | MB |\n|---|---:|---|---:|---:|")
     for name, (_, price) in prices.items():
-        ratios = [took / base for took, base in zip(price.seconds, off)]
+        ratios = [took / base for took, base in zip(price.seconds, seconds_without)]
         ratio_text = f"{statistics.median(ratios):.2f}x ({min(ratios):.2f} .. {max(ratios):.2f})"
         print(f"| {name} | {statistics.median(price.seconds):.3f} | {ratio_text} | {price.files} | {price.bytes / 1e6:.1f} |")
     print(f"\nOff, each of the 14 or so places that hand a stage in takes {each * 1e9:.0f} ns.")

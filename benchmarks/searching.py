@@ -144,10 +144,10 @@ def main() -> None:
         if options.only not in (None, name):
             continue
         command = [sys.executable, __file__, "--worker", name, str(devices), mode]
-        ended = subprocess.run(command, capture_output=True, text=True, check=False)
-        if ended.returncode:
-            raise SystemExit(ended.stderr[-2000:])
-        row = json.loads(ended.stdout.splitlines()[-1])
+        process = subprocess.run(command, capture_output=True, text=True, check=False)
+        if process.returncode:
+            raise SystemExit(process.stderr[-2000:])
+        row = json.loads(process.stdout.splitlines()[-1])
         guessed = f"  ({row['guessed']} guessed)" if row["guessed"] else ""
         print(f"{name:<17} {devices:>7} {mode:<22} {row['grid']:<12} {row['data']:>10.2f} ms {row['ms']:>6.2f} ms {row['search']:>6.2f} s "
               f"{row['plan']:>6.2f} s {row['memory']:.0f} MB{guessed}", flush=True)

@@ -19,7 +19,7 @@ def batch(what: str) -> tuple[np.ndarray, np.ndarray]:
     return x, y
 
 
-def by_torch(what: str) -> Callable[[], Any]:
+def step_by_torch(what: str) -> Callable[[], Any]:
     """Return the step written by hand in torch."""
     import torch
 
@@ -31,7 +31,7 @@ def by_torch(what: str) -> Callable[[], Any]:
     return nets.step(nets.Gpt() if what == "gpt" else nets.Mlp(), x, y.long() if what == "gpt" else y)
 
 
-def semi_auto(what: str) -> Callable[[], Any]:
+def step_by_semi_auto(what: str) -> Callable[[], Any]:
     """Return the step of one device with strategies, split over the ranks."""
     import planning
     from mindspore.communication import get_group_size, init
@@ -67,4 +67,4 @@ def semi_auto(what: str) -> Callable[[], Any]:
 
 if __name__ == "__main__":
     what, how = sys.argv[1:]
-    turns.serve(by_torch(what) if how == "torch" else semi_auto(what), lambda out: out)
+    turns.serve(step_by_torch(what) if how == "torch" else step_by_semi_auto(what), lambda out: out)

@@ -21,16 +21,16 @@ def main() -> None:
     torchspore.install()
     from programs import data
 
-    many = sorted({1, cores.usable(), 2 * cores.usable()})
+    counts = sorted({1, cores.usable(), 2 * cores.usable()})
     with tempfile.TemporaryDirectory() as name:
         data.make(Path(name))
-        times = _times([("default", "default"), *((str(w), str(t)) for t in many for w in many)], name, options.rounds)
+        times = _times([("default", "default"), *((str(w), str(t)) for t in counts for w in counts)], name, options.rounds)
     defaults = times["default", "default"]
     print(f"\n### Workers and threads on {cores.usable()} cores, seconds an epoch of 512 pictures, the median of {options.rounds}\n")
     print(f"The defaults of both: {statistics.median(defaults):.2f} s. More threads of operators than cores are capped at the cores.\n")
-    print("| threads of operators | " + " | ".join(f"{workers} workers" for workers in many) + " |\n|---|" + "---:|" * len(many))
-    for threads in many:
-        row = [times[str(workers), str(threads)] for workers in many]
+    print("| threads of operators | " + " | ".join(f"{workers} workers" for workers in counts) + " |\n|---|" + "---:|" * len(counts))
+    for threads in counts:
+        row = [times[str(workers), str(threads)] for workers in counts]
         cells = [f"{statistics.median(times_of_pair):.2f} s ({_ratio(times_of_pair, defaults):.2f}x)" for times_of_pair in row]
         print(f"| {threads} | {' | '.join(cells)} |")
 

@@ -146,11 +146,11 @@ def measure(contenders: dict[str, Seconds], seconds: float, rounds: int) -> dict
     """Return the seconds of a step of each contender in each round; a contender slower than SLOW seconds runs in two rounds."""
     steps, turns_of = {}, {}
     for name, run in contenders.items():
-        took = run(1)
-        if took < SLOW:
+        step_time = run(1)
+        if step_time < SLOW:
             run(2)
-            took = run(2) / 2
-        steps[name], turns_of[name] = max(1, int(seconds / max(took, 1e-7))), rounds if took < SLOW else min(2, rounds)
+            step_time = run(2) / 2
+        steps[name], turns_of[name] = max(1, int(seconds / max(step_time, 1e-7))), rounds if step_time < SLOW else min(2, rounds)
     times: dict[str, list[float]] = {name: [] for name in contenders}
     for turn in range(rounds):
         for name, run in contenders.items():

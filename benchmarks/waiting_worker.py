@@ -37,8 +37,8 @@ def _mindspore(who: str, source: str, folder: Path, workers: str = str(WORKERS),
     if threads != "default":
         ms.set_context(runtime_num_threads=int(threads))
     if source == "files":
-        many = ds.config.get_num_parallel_workers() if workers == "default" else int(workers)
-        dataset, _ = data.jpeg(folder, many, SIZE, BATCH)
+        worker_count = ds.config.get_num_parallel_workers() if workers == "default" else int(workers)
+        dataset, _ = data.jpeg(folder, worker_count, SIZE, BATCH)
     else:
         images, labels = _in_memory()
         dataset = ds.NumpySlicesDataset({"image": images, "label": labels}, shuffle=False).batch(BATCH)
@@ -50,8 +50,8 @@ def _mindspore(who: str, source: str, folder: Path, workers: str = str(WORKERS),
 
 def _in_memory() -> tuple[np.ndarray, np.ndarray]:
     """Return random pictures and classes: a repeated fit of one batch would lead to very small numbers, which are slow."""
-    chance = np.random.RandomState(0)
-    return chance.randn(PICTURES, 3, SIZE, SIZE).astype(np.float32), chance.randint(0, 4, PICTURES).astype(np.int32)
+    random = np.random.RandomState(0)
+    return random.randn(PICTURES, 3, SIZE, SIZE).astype(np.float32), random.randint(0, 4, PICTURES).astype(np.int32)
 
 
 def _torch(_who: str, source: str, folder: Path) -> Callable[[], Any]:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from parallel_memory import resident, torch_step
+from parallel_memory import read_memory, torch_step
 
 ROWS, STEPS = 64, 3
 CONTENDERS = ("FSDP2", "level1", "level2", "level3")
@@ -73,12 +73,12 @@ def serve(how: str, layers: int, width: int) -> None:
             parallel_optimizer_config={"optimizer_level": how, "parallel_optimizer_threshold": 0}, init_param_in_compile=True,
         )
         ordered = pipeline.overlap_exchanges
-        shown = {"all_gather_into_tensor": "G", "reduce_scatter_tensor": "R", "all_reduce": "A", "mm": "m"}
+        letters = {"all_gather_into_tensor": "G", "reduce_scatter_tensor": "R", "all_reduce": "A", "mm": "m"}
 
         def recorded(module: Any) -> Any:
             module = ordered(module)
             names = [getattr(node.target, "_opname", "") for node in module.graph.nodes]
-            orders.append([shown[name] for name in names if name in shown])
+            orders.append([letters[name] for name in names if name in letters])
             return module
 
         pipeline.overlap_exchanges = recorded
@@ -91,7 +91,7 @@ def serve(how: str, layers: int, width: int) -> None:
     for _ in range(STEPS):
         small()
     Path("/proc/self/clear_refs").write_text("5")                 # resets the peak
-    before = resident("VmRSS")
+    before = read_memory("VmRSS")
     step = make(layers, width)
     step()
     seconds = []
@@ -99,7 +99,7 @@ def serve(how: str, layers: int, width: int) -> None:
         started = time.perf_counter()
         step()
         seconds.append(time.perf_counter() - started)
-    answer = {"memory": resident("VmHWM") - before, "seconds": min(seconds), "exchanges": exchanges_of(orders) if orders else ""}
+    answer = {"memory": read_memory("VmHWM") - before, "seconds": min(seconds), "exchanges": exchanges_of(orders) if orders else ""}
     print("answer " + json.dumps(answer), flush=True)
 
 

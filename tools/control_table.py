@@ -93,8 +93,8 @@ def page() -> str:
             for level in LEVELS:
                 outcomes = [outcome(function, level, not beyond, expected) for function, expected in references]
                 kinds = [kind for kind, _ in outcomes]
-                ran = len(kinds) - kinds.count("refused")
-                cells += [*(str(kinds.count(kind)) for kind in ("whole", "parts", "refused")), f"{sum(e for _, e in outcomes)} of {ran}"]
+                count = len(kinds) - kinds.count("refused")
+                cells += [*(str(kinds.count(kind)) for kind in ("whole", "parts", "refused")), f"{sum(e for _, e in outcomes)} of {count}"]
         lines.append(f"| {title} | {len(references)} | " + " | ".join(cells) + " |")
         print(lines[-1], flush=True)
     return HEAD + "\n".join(lines) + "\n"

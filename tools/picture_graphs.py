@@ -37,10 +37,10 @@ def reduce_colours(path: Path, height: int = HEIGHT) -> None:
     pixels = np.asarray(Image.open(path).convert("RGB")).reshape(-1, 3)
     colours, indices, counts = np.unique(pixels, axis=0, return_inverse=True, return_counts=True)
     palette = list(np.argsort(-counts)[:FREQUENT])
-    away = np.min([np.abs(colours.astype(int) - colours[k]).sum(1) for k in palette], axis=0)
+    distances = np.min([np.abs(colours.astype(int) - colours[k]).sum(1) for k in palette], axis=0)
     while len(palette) < min(256, len(colours)):
-        palette.append(int(np.argmax(away)))
-        away = np.minimum(away, np.abs(colours.astype(int) - colours[palette[-1]]).sum(1))
+        palette.append(int(np.argmax(distances)))
+        distances = np.minimum(distances, np.abs(colours.astype(int) - colours[palette[-1]]).sum(1))
     nearest = np.argmin([np.abs(colours.astype(int) - colours[k]).sum(1) for k in palette], axis=0).astype(np.uint8)
     image = Image.fromarray(nearest[indices.ravel()].reshape(height, WIDTH), "P")
     image.putpalette(colours[palette].tobytes())

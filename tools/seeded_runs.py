@@ -30,10 +30,10 @@ def programs() -> list[Path]:
 def losses(command: list[str], program: Path, mode: str) -> list[float]:
     """Return the losses that a program prints. Raises RuntimeError with the end of its messages if it fails."""
     environment = {**os.environ, "TORCHSPORE_DEVICE": "CPU", "GLOG_v": "3"}
-    ran = subprocess.run([*command, str(program), mode], cwd=PROGRAMS, env=environment, capture_output=True, text=True, check=False)
-    if ran.returncode:
-        raise RuntimeError(f"{program.name} in {mode} mode ended with code {ran.returncode}:\n{ran.stderr[-2000:]}")
-    return parsed(ran.stdout)
+    process = subprocess.run([*command, str(program), mode], cwd=PROGRAMS, env=environment, capture_output=True, text=True, check=False)
+    if process.returncode:
+        raise RuntimeError(f"{program.name} in {mode} mode ended with code {process.returncode}:\n{process.stderr[-2000:]}")
+    return parsed(process.stdout)
 
 
 def parsed(output: str) -> list[float]:

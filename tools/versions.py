@@ -76,7 +76,7 @@ class Combination:
 SMOKE = ("tests/null", "tests/unit/test_extras.py", "tests/unit/cli", "tests/scripts/test_alias.py")
 
 
-def without(extra: str, *files: str) -> Combination:
+def without_extra(extra: str, *files: str) -> Combination:
     """Return the combination that lacks one extra; `files` are the tests that touch it."""
     return Combination(f"no-{extra}", "3.11", "2.13.0", "numpy>=2", tuple(other for other in EXTRAS if other != extra), (*files, *SMOKE))
 
@@ -90,13 +90,13 @@ COMBINATIONS = {row.name: row for row in (
     Combination("python-3.13", "3.13", "2.15.0", "numpy>=2", ()),
     Combination("old-python-new-torch", "3.10", "2.14.1", "numpy==1.26.4", ()),
     Combination("new-python-old-torch", "3.14", "2.11.0", "numpy>=2", ()),
-    without("completion"),
-    without("export", "tests/unit/train/test_export.py"),
-    without("encryption", "tests/unit/train/test_encryption.py"),
-    without("server", "tests/unit/server/test_roles.py"),
-    without("summary", "tests/unit/train/test_summary.py"),
-    without("text", "tests/unit/dataset/test_text.py"),
-    without("video", "tests/unit/dataset/test_more_vision.py"),
+    without_extra("completion"),
+    without_extra("export", "tests/unit/train/test_export.py"),
+    without_extra("encryption", "tests/unit/train/test_encryption.py"),
+    without_extra("server", "tests/unit/server/test_roles.py"),
+    without_extra("summary", "tests/unit/train/test_summary.py"),
+    without_extra("text", "tests/unit/dataset/test_text.py"),
+    without_extra("video", "tests/unit/dataset/test_more_vision.py"),
 )}
 
 

@@ -11,7 +11,7 @@ class Attention(nn.Cell):
 
     def __init__(self, width, heads):
         super().__init__()
-        self.heads, self.each = heads, width // heads
+        self.heads, self.head_width = heads, width // heads
         self.query, self.key, self.value = nn.Dense(width, width), nn.Dense(width, width), nn.Dense(width, width)
         self.out = nn.Dense(width, width)
         self.softmax = nn.Softmax()
@@ -19,11 +19,11 @@ class Attention(nn.Cell):
     def construct(self, x):
         """Return for each token the weighted values of all tokens."""
         batch, length, width = x.shape
-        shape = (batch, length, self.heads, self.each)
+        shape = (batch, length, self.heads, self.head_width)
         q = self.query(x).reshape(shape).transpose(0, 2, 1, 3)
         k = self.key(x).reshape(shape).transpose(0, 2, 3, 1)
         v = self.value(x).reshape(shape).transpose(0, 2, 1, 3)
-        scores = self.softmax(ops.matmul(q, k) * (1 / self.each**0.5))
+        scores = self.softmax(ops.matmul(q, k) * (1 / self.head_width**0.5))
         return self.out(ops.matmul(scores, v).transpose(0, 2, 1, 3).reshape(batch, length, width))
 
 

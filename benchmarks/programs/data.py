@@ -78,16 +78,16 @@ def make(folder: Path) -> None:
     """Write the files that the pipelines read: 512 JPEGs of 320 x 256, lines of words, and a MindRecord file."""
     import cv2
 
-    chance = np.random.RandomState(0)
+    random = np.random.RandomState(0)
     for number in range(512):
         target = folder / "pictures" / f"class{number % 4}"
         target.mkdir(parents=True, exist_ok=True)
-        smooth = cv2.resize(chance.randint(0, 256, (16, 20, 3)).astype(np.uint8), (320, 256), interpolation=cv2.INTER_CUBIC)
-        noisy = np.clip(smooth.astype(int) + chance.randint(-12, 13, smooth.shape), 0, 255).astype(np.uint8)
+        smooth = cv2.resize(random.randint(0, 256, (16, 20, 3)).astype(np.uint8), (320, 256), interpolation=cv2.INTER_CUBIC)
+        noisy = np.clip(smooth.astype(int) + random.randint(-12, 13, smooth.shape), 0, 255).astype(np.uint8)
         cv2.imwrite(str(target / f"{number}.jpg"), noisy, [cv2.IMWRITE_JPEG_QUALITY, 90])
-    lines = [" ".join(WORDS[n] for n in chance.randint(0, 1000, chance.randint(8, 64))) for _ in range(4096)]
+    lines = [" ".join(WORDS[n] for n in random.randint(0, 1000, random.randint(8, 64))) for _ in range(4096)]
     (folder / "lines.txt").write_text("\n".join(lines) + "\n")
     writer = FileWriter(str(folder / "rows.mindrecord"), 1, overwrite=True)
     writer.add_schema({"image": {"type": "float32", "shape": [3, 32, 32]}, "label": {"type": "int32"}}, "benchmark")
-    writer.write_raw_data([{"image": chance.rand(3, 32, 32).astype(np.float32), "label": n} for n in range(4096)])
+    writer.write_raw_data([{"image": random.rand(3, 32, 32).astype(np.float32), "label": n} for n in range(4096)])
     writer.commit()

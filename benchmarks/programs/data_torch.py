@@ -107,7 +107,7 @@ def mel(folder: Path, workers: int):
 def _filters(mels: int, bins: int, rate: int) -> np.ndarray:
     """Return triangles on the mel scale, (bins, mels)."""
     points = 700 * (10 ** (np.linspace(0, 2595 * np.log10(1 + rate / 2 / 700), mels + 2) / 2595) - 1)
-    every = np.linspace(0, rate // 2, bins)
-    slopes = points[None] - every[:, None]
+    frequencies = np.linspace(0, rate // 2, bins)
+    slopes = points[None] - frequencies[:, None]
     steps = np.diff(points)
     return np.maximum(0, np.minimum(-slopes[:, :-2] / steps[:-1], slopes[:, 2:] / steps[1:])).astype(np.float32)

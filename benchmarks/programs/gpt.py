@@ -11,7 +11,7 @@ class Attention(nn.Cell):
 
     def __init__(self, width, heads, length):
         super().__init__()
-        self.heads, self.each = heads, width // heads
+        self.heads, self.head_width = heads, width // heads
         self.qkv = nn.Dense(width, 3 * width)
         self.out = nn.Dense(width, width)
         self.mask = ms.Tensor(np.triu(np.full((length, length), -1e9, np.float32), 1))
@@ -20,8 +20,8 @@ class Attention(nn.Cell):
     def construct(self, x):
         """Return for each token the weighted values of earlier tokens."""
         batch, length, width = x.shape
-        q, k, v = ops.split(self.qkv(x).reshape(batch, length, 3 * self.heads, self.each).transpose(0, 2, 1, 3), self.heads, 1)
-        scores = ops.matmul(q, k.transpose(0, 1, 3, 2)) * (1 / self.each**0.5) + self.mask
+        q, k, v = ops.split(self.qkv(x).reshape(batch, length, 3 * self.heads, self.head_width).transpose(0, 2, 1, 3), self.heads, 1)
+        scores = ops.matmul(q, k.transpose(0, 1, 3, 2)) * (1 / self.head_width**0.5) + self.mask
         return self.out(ops.matmul(self.softmax(scores), v).transpose(0, 2, 1, 3).reshape(batch, length, width))
 
 

@@ -119,11 +119,11 @@ def _install_packages(work: Path) -> None:
 
 def _describe_machine(file: Path, device: str, is_dry: bool) -> bool:
     """Write the first line of the results. Return whether the stages can run; a dry run always can."""
-    ended = subprocess.run([sys.executable, "-m", "on_gpu.machine", device], capture_output=True, text=True)
-    if ended.returncode:
-        results.append(file, results.MACHINE, "machine", results.FAILED, detail=ended.stderr)
+    process = subprocess.run([sys.executable, "-m", "on_gpu.machine", device], capture_output=True, text=True)
+    if process.returncode:
+        results.append(file, results.MACHINE, "machine", results.FAILED, detail=process.stderr)
         return is_dry
-    facts = json.loads(ended.stdout)
+    facts = json.loads(process.stdout)
     results.append(file, results.MACHINE, "machine", results.PASSED, **facts, dry=is_dry)
     return is_dry or facts["card"] is not None
 

@@ -39,21 +39,21 @@ def write_cases(spec: Path) -> None:
         api = row["api"].removeprefix("set_").removesuffix("_context")
         for version, measured in row["measured"].items():
             for value, answer in measured.items():
-                entry = {"api": api or "context", "key": row["key"], "parent": row["parent"], "value": _mended(value)}
+                entry = {"api": api or "context", "key": row["key"], "parent": row["parent"], "value": _valid_code(value)}
                 if api == "ps":
                     if version in OURS and _snippet(value) not in snippets:
                         snippets.append(_snippet(value))
                 elif version in OURS:
                     cases.append({**entry, "form": FORMS[version]})
-                elif version in OLDER and _refused(row["measured"]):
-                    older.append({**entry, "mindspore": version, **_carried(answer)})
+                elif version in OLDER and _is_refused(row["measured"]):
+                    older.append({**entry, "mindspore": version, **_record_of(answer)})
     cases += [{"api": "context", "key": "device_id", "parent": None, "value": "1", "form": "read first"}]
     _write("cases.json", {"about": "what tools/record.py context tries in MindSpore 2.10", "cases": cases, "snippets": snippets})
     about = "answers of MindSpore 2.0.0 and 1.0.0 on a CPU where 2.10 refuses the key; carried over from the project's measurements"
     _write("older.json", {"about": about, "cases": older})
 
 
-def _mended(value: str) -> str:
+def _valid_code(value: str) -> str:
     return value.replace("a temporary folder", ".")
 
 
@@ -65,14 +65,14 @@ def _snippet(code: str) -> str:
     return code
 
 
-def _refused(measured: dict[str, dict[str, str]]) -> bool:
+def _is_refused(measured: dict[str, dict[str, str]]) -> bool:
     """Return whether 2.10 has no such key: every value raises the same kind of error."""
     answers = [answer for version in OURS for answer in measured.get(version, {}).values()]
     words = ("not recognized", "has been removed", "not is recognized")
     return bool(answers) and any(word in answer for answer in answers for word in words)
 
 
-def _carried(answer: str) -> dict[str, Any]:
+def _record_of(answer: str) -> dict[str, Any]:
     """Turn "ok (False, True) +warning" or "TypeError: ..." into a record without the error's text."""
     if not answer.startswith("ok"):
         return {"outcome": answer.partition(":")[0]}
@@ -97,11 +97,11 @@ def answers_to_cases() -> dict[str, Any]:
     for case in listed["cases"]:
         key = json.dumps([case["api"], keyword_of(case), case["value"], case["form"]])
         if key not in done:
-            done[key] = _apart(lambda case=case: _try(mindspore, case))
+            done[key] = _run_in_fork(lambda case=case: _try(mindspore, case))
         cases.append({**case, **done[key]})
-    snippets = [{"code": code, **_apart(lambda code=code: _run(mindspore, code))} for code in listed["snippets"]]
+    snippets = [{"code": code, **_run_in_fork(lambda code=code: _run(mindspore, code))} for code in listed["snippets"]]
     names = ("context", "auto_parallel")
-    defaults = {api: _apart(lambda api=api: {"outcome": "ok", "after": _all(mindspore, api)})["after"] for api in names}
+    defaults = {api: _run_in_fork(lambda api=api: {"outcome": "ok", "after": _get_all(mindspore, api)})["after"] for api in names}
     about = {"mindspore": mindspore.__version__, "device": "CPU", "cores": os.cpu_count(), "command": "tools/record.py context"}
     return {"about": about, "defaults": defaults, "cases": cases, "snippets": snippets}
 
@@ -112,7 +112,7 @@ def keyword_of(case: dict[str, Any]) -> str:
     return str(case["parent"] if inside else case["key"])
 
 
-def _apart(task: Any) -> dict[str, Any]:
+def _run_in_fork(task: Any) -> dict[str, Any]:
     """Run a task in a forked process, in an empty folder, without its output."""
     def answer() -> Any:
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -141,13 +141,13 @@ def _try(mindspore: Any, case: dict[str, Any]) -> dict[str, Any]:
     value = eval(case["value"], {"ms": mindspore})
     if case["form"] == "read first":
         getter(key)
-    old = {} if case["api"] == "context" else _all(mindspore, "auto_parallel")
+    old = {} if case["api"] == "context" else _get_all(mindspore, "auto_parallel")
     setter(**{key: value})
     answer = {"outcome": "ok", "after": _get(getter, key)}
     if case["form"] == "bypassed" and isinstance(value, dict):
         answer["members"] = {name: _get(getter, name) for name in value if name != "parallel_speed_up_json_path"}
     if old:
-        new = _all(mindspore, "auto_parallel")
+        new = _get_all(mindspore, "auto_parallel")
         answer["changed"] = {name: new[name] for name in new if new[name] != old[name] and name != key}
     return answer
 
@@ -158,7 +158,7 @@ def _run(mindspore: Any, code: str) -> dict[str, Any]:
     return {"outcome": "ok", "after": space.get("R")}
 
 
-def _all(mindspore: Any, api: str) -> dict[str, Any]:
+def _get_all(mindspore: Any, api: str) -> dict[str, Any]:
     """Return the getter's answer for every key of the cases."""
     getter = mindspore.context.get_context if api == "context" else mindspore.context.get_auto_parallel_context
     keys = {case["key"] for case in json.loads((FOLDER / "cases.json").read_text())["cases"] if case["api"] == api}

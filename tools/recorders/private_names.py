@@ -66,7 +66,7 @@ def is_of_mindspore(value: object) -> bool:
     return not inspect.ismodule(value) and (str(home).startswith(ROOT) or is_value)
 
 
-def compact(attributes: dict[str, set[str]]) -> Iterator[str]:
+def lines_of_classes(attributes: dict[str, set[str]]) -> Iterator[str]:
     """Yield a line for each class: `class: Base name name …`. Base is the largest of BASES that it contains, whose attributes are omitted."""
     bases = sorted((path for path in attributes if path in BASES), key=lambda path: -len(attributes[path]))
     for path, names in sorted(attributes.items()):
@@ -76,7 +76,7 @@ def compact(attributes: dict[str, set[str]]) -> Iterator[str]:
             yield f"{path}: {' '.join(([base] if base else []) + rest)}"
 
 
-def imported(module: ModuleType) -> Iterator[str]:
+def imported_modules(module: ModuleType) -> Iterator[str]:
     """Yield `name=module` for each module of MindSpore, Python and NumPy in a module's attributes, except its submodules."""
     for name, value in sorted(vars(module).items()):
         if not inspect.ismodule(value) or name.startswith("__") or value.__name__ == f"{module.__name__}.{name}":
@@ -104,7 +104,7 @@ def record_inside(arguments: argparse.Namespace) -> int:
         ]
         if names:
             private[module.__name__] = sorted(names)
-        if not module.__name__.startswith(NO_IMPORTS) and (others := list(imported(module))):
+        if not module.__name__.startswith(NO_IMPORTS) and (others := list(imported_modules(module))):
             imports[module.__name__] = others
         for value in vars(module).values():
             if isinstance(value, type) and getattr(value, "__module__", None) == module.__name__ and module.__name__.startswith(HOMES):
@@ -112,7 +112,7 @@ def record_inside(arguments: argparse.Namespace) -> int:
     header = f"MindSpore {importlib.import_module(ROOT).__version__}, recorded by `tools/record.py private_names`."
     lines = [f"{module}: {' '.join(names)}" for module, names in sorted(private.items())]
     PRIVATE.write_text("\n".join([f"# Private names of {header}", *lines]) + "\n", encoding="utf-8")
-    lines = list(compact({path: set(attributes_of(cls)) for cls, path in classes.items()}))
+    lines = list(lines_of_classes({path: set(attributes_of(cls)) for cls, path in classes.items()}))
     CLASSES.write_text("\n".join([f"# Attributes of the classes of {header}", *lines]) + "\n", encoding="utf-8")
     lines = [f"{module}: {' '.join(names)}" for module, names in sorted(imports.items())]
     IMPORTS.write_text("\n".join([f"# Modules that are imported by the modules of {header[:-1]}.", *lines]) + "\n", encoding="utf-8")

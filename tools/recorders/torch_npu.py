@@ -21,14 +21,14 @@ FILES = ("__init__", "npu_config", "utils", "memory", "random", "streams", "grap
 TORCHAIR = "torch_npu/dynamo/torchair/"
 
 
-def functions(source: str) -> dict[str, Any]:
+def signatures_of(source: str) -> dict[str, Any]:
     """Return the signatures of the functions and methods of a file: [name, kind, has a default] for each parameter."""
     signatures: dict[str, Any] = {}
     for node in ast.parse(source).body:
         if isinstance(node, ast.FunctionDef):
-            signatures[node.name] = parameters(node)
+            signatures[node.name] = parameters_of(node)
         elif isinstance(node, ast.ClassDef):
-            methods = {inner.name: parameters(inner)[1:] for inner in node.body if isinstance(inner, ast.FunctionDef)}
+            methods = {inner.name: parameters_of(inner)[1:] for inner in node.body if isinstance(inner, ast.FunctionDef)}
             settable = sorted({
                 inner.comparators[0].value for inner in ast.walk(node)
                 if isinstance(inner, ast.Compare) and isinstance(inner.left, ast.Name) and inner.left.id == "name"
@@ -38,7 +38,7 @@ def functions(source: str) -> dict[str, Any]:
     return signatures
 
 
-def parameters(function: ast.FunctionDef) -> list[list[Any]]:
+def parameters_of(function: ast.FunctionDef) -> list[list[Any]]:
     """Return [name, kind, has a default] for each parameter."""
     signature = function.args
     plain = [*signature.posonlyargs, *signature.args]
@@ -83,12 +83,12 @@ def read_wheel(wheel: zipfile.ZipFile) -> tuple[str, dict[str, Any]]:
     """Return the version of a wheel, and its names with their signatures."""
     signatures: dict[str, Any] = {}
     for name in FILES:
-        signatures.update(functions(wheel.read(f"{NPU}{name}.py").decode()))
+        signatures.update(signatures_of(wheel.read(f"{NPU}{name}.py").decode()))
     head = wheel.read(f"{NPU}__init__.py").decode()
     names = names_in_all(head)
     objects = {name: signatures[cls] for name, cls in classes_of_instances(head).items() if name in names and cls in signatures}
-    air = functions(wheel.read(f"{TORCHAIR}npu_fx_compiler.py").decode())
-    config = functions(wheel.read(f"{TORCHAIR}configs/compiler_config.py").decode())
+    air = signatures_of(wheel.read(f"{TORCHAIR}npu_fx_compiler.py").decode())
+    config = signatures_of(wheel.read(f"{TORCHAIR}configs/compiler_config.py").decode())
     version = wheel.filename.rpartition("/")[2].split("-")[1] if wheel.filename else ""
     return version, {
         "npu": {name: objects.get(name, signatures.get(name)) for name in names},
