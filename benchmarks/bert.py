@@ -12,7 +12,7 @@ class Layer(nn.Module):
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
-        self.heads, self.each = heads, width // heads
+        self.heads, self.head_width = heads, width // heads
         self.query, self.key, self.value, self.out = (nn.Linear(width, width) for _ in range(4))
         self.norm1, self.norm2 = nn.LayerNorm(width, 1e-12), nn.LayerNorm(width, 1e-12)
         self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
@@ -20,8 +20,9 @@ class Layer(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return the layer's result."""
         batch, length, width = x.shape
-        q, k, v = (part(x).reshape(batch, length, self.heads, self.each).transpose(1, 2) for part in (self.query, self.key, self.value))
-        scores = torch.softmax(q @ k.transpose(-1, -2) * (1 / self.each**0.5), -1)
+        shape = batch, length, self.heads, self.head_width
+        q, k, v = (part(x).reshape(shape).transpose(1, 2) for part in (self.query, self.key, self.value))
+        scores = torch.softmax(q @ k.transpose(-1, -2) * (1 / self.head_width**0.5), -1)
         x = self.norm1(x + self.out((scores @ v).transpose(1, 2).reshape(batch, length, width)))
         return self.norm2(x + self.mlp(x))
 
