@@ -1,9 +1,9 @@
-"""This tree beside another one of torchspore, a commit before say, in turns within one run.
+"""Compares this tree of torchspore with another one, such as an earlier commit, in turns within one run.
 
     git worktree add /tmp/before HEAD~1
     python benchmarks/beside.py --other /tmp/before/src [--nets mlp,lenet,resnet18,gpt,add] [--how PyNative,O0,O1]
 
-On a machine that others use too, `TURNS_CLOCK=processor` in front counts processor time.
+On a machine with other work, set TURNS_CLOCK=processor to count processor time.
 """
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from pathlib import Path
 
 import turns
 
-OWN = Path(__file__).resolve().parent.parent / "src"
+THIS_TREE = Path(__file__).resolve().parent.parent / "src"
 SIZES = {"resnet18": {"size": 64}}
 
 
 def main() -> None:
-    """Prints a table for each net and way of running it."""
+    """Print a table for each net and mode."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--other", required=True, type=Path, help="the `src` of the other tree")
     parser.add_argument("--nets", default="mlp,lenet,resnet18,gpt")
@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--seconds", type=float, default=0.4, help="how long one turn takes")
     options = parser.parse_args()
-    trees = {"other": options.other.resolve(), "this": OWN}
+    trees = {"other": options.other.resolve(), "this": THIS_TREE}
     for net in options.nets.split(","):
         for how in options.how.split(","):
             with tempfile.TemporaryDirectory() as folder:
@@ -42,10 +42,10 @@ def main() -> None:
                         process.close()
 
 
-def worker(net: str, how: str, tree: Path, kernels: str) -> turns.Elsewhere:
-    """A process that runs steps of a net with the torchspore of a tree, and an empty cache of compiled kernels."""
+def worker(net: str, how: str, tree: Path, kernels: str) -> turns.Worker:
+    """Start a process that runs steps of a net with the torchspore of a tree and an empty cache of compiled kernels."""
     path = os.pathsep.join(filter(None, (str(tree), os.environ.get("PYTHONPATH"))))
-    return turns.Elsewhere(sys.executable, "spore_worker.py", net, "step", json.dumps(SIZES.get(net, {})), how, environment={
+    return turns.Worker(sys.executable, "spore_worker.py", net, "step", json.dumps(SIZES.get(net, {})), how, environment={
         "PYTHONPATH": path, "TORCHINDUCTOR_CACHE_DIR": kernels,
     })
 

@@ -3,7 +3,7 @@
     python benchmarks/cache.py            all three
     python benchmarks/cache.py branches   one of resnet50, gpt, branches
 
-Each process is fresh; the time goes from the built net to the end of its first step. `kernels` are those that a C++ compiler made.
+Each process is fresh; the time goes from the built net to the end of its first step. `kernels` are those that a C++ compiler built.
 """
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROGRAMS = ("resnet50", "gpt", "branches")
 
 
 def branches() -> Callable[[], Any]:
-    """A training step of a net with branches and loops that Tensors decide."""
+    """Return a training step of a net with branches and loops that depend on Tensors."""
     import mindspore as ms
     import numpy as np
     from mindspore import nn, ops
@@ -49,7 +49,7 @@ def branches() -> Callable[[], Any]:
 
 
 def first_step(name: str, folder: str) -> None:
-    """Prints the seconds of the first step."""
+    """Print the seconds of the first step."""
     import torchspore
 
     torchspore.install()
@@ -66,15 +66,15 @@ def first_step(name: str, folder: str) -> None:
 
 
 def run(name: str, folder: str) -> tuple[float, float, int]:
-    """Seconds to the first step, its loss, and how many kernels were compiled, in a process of its own."""
+    """Run a process; return the seconds to the first step, its loss, and the number of kernels that it compiled."""
     import os
 
-    ran = subprocess.run(
+    process = subprocess.run(
         [sys.executable, __file__, "--child", name, folder], capture_output=True, text=True, check=True,
         env={**os.environ, "TORCHSPORE_LOG": "graph", "GLOG_v": "3"},
     )
-    seconds, loss = ran.stdout.split()
-    return float(seconds), float(loss), ran.stderr.count("] compile: a kernel")
+    seconds, loss = process.stdout.split()
+    return float(seconds), float(loss), process.stderr.count("] compile: a kernel")
 
 
 def main() -> None:
@@ -84,10 +84,11 @@ def main() -> None:
     print(f"{'':9} first process        second process       times faster")
     for name in sys.argv[1:] or PROGRAMS:
         with tempfile.TemporaryDirectory() as folder:
-            cold, loss, made = run(name, folder)
-            warm, again, left = run(name, folder)
-        same = "equal losses" if abs(loss - again) <= 1e-5 * abs(loss) else f"LOSSES DIFFER: {loss} {again}"
-        print(f"{name:9} {cold:6.1f} s, {made:3} kernels  {warm:6.1f} s, {left:3} kernels  {cold / warm:5.1f}x  {same}", flush=True)
+            cold, loss, cold_kernels = run(name, folder)
+            warm, warm_loss, warm_kernels = run(name, folder)
+        verdict = "equal losses" if abs(loss - warm_loss) <= 1e-5 * abs(loss) else f"LOSSES DIFFER: {loss} {warm_loss}"
+        kernels = f"{cold_kernels:3} kernels  {warm:6.1f} s, {warm_kernels:3} kernels"
+        print(f"{name:9} {cold:6.1f} s, {kernels}  {cold / warm:5.1f}x  {verdict}", flush=True)
 
 
 if __name__ == "__main__":

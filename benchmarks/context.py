@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What reading and writing the context costs, beside real MindSpore where `--oracle PYTHON` names a Python that has it.
+"""The time of reading and writing the context, compared with real MindSpore if `--oracle PYTHON` names a Python that has it.
 
     benchmarks/context.py --oracle /path/to/python
 """
@@ -25,7 +25,7 @@ ROUNDS = 9
 
 
 def measure(is_ours: bool) -> dict[str, list[float]]:
-    """Gives microseconds a call, for each case a few rounds; runs in the process that has the package."""
+    """Return the microseconds of a call for each case and round; runs in the process that has the package."""
     if is_ours:
         sys.path.insert(0, str(ROOT / "src"))
         import torchspore
@@ -40,14 +40,14 @@ def measure(is_ours: bool) -> dict[str, list[float]]:
 
     assert hasattr(mindspore, "__torchspore__") == is_ours, "the other MindSpore was imported"
     space["context"] = mindspore.context
-    found = {}
+    times = {}
     for name, (code, _) in CASES.items():
         if "store" in code and not is_ours:
             continue
         timer = timeit.Timer(code, globals=space)
         count = max(timer.autorange()[0] // 4, 1)
-        found[name] = [seconds / count * 1e6 for seconds in timer.repeat(ROUNDS, count)]
-    return found
+        times[name] = [seconds / count * 1e6 for seconds in timer.repeat(ROUNDS, count)]
+    return times
 
 
 def main() -> int:
@@ -66,17 +66,17 @@ def main() -> int:
     for name, (_, reach) in CASES.items():
         median = statistics.median(ours[name])
         slow += reach is not None and median >= reach
-        told = f"< {reach:g} us: {'yes' if median < reach else 'NO'}" if reach else ""
-        print(f"{name:44}{_shown(ours[name]):>24}{_shown(theirs.get(name)):>24}   {told}".rstrip())
+        verdict = f"< {reach:g} us: {'yes' if median < reach else 'NO'}" if reach else ""
+        print(f"{name:44}{_shown(ours[name]):>24}{_shown(theirs.get(name)):>24}   {verdict}".rstrip())
     return 1 if slow else 0
 
 
 def _run(python: str, which: str) -> dict[str, list[float]]:
-    ran = subprocess.run([python, __file__, "--inside", which], capture_output=True, text=True)
-    if "RESULT" not in ran.stdout:
-        raise SystemExit(ran.stderr)
-    found: dict[str, list[float]] = json.loads(ran.stdout.partition("RESULT")[2])
-    return found
+    process = subprocess.run([python, __file__, "--inside", which], capture_output=True, text=True)
+    if "RESULT" not in process.stdout:
+        raise SystemExit(process.stderr)
+    times: dict[str, list[float]] = json.loads(process.stdout.partition("RESULT")[2])
+    return times
 
 
 def _shown(rounds: list[float] | None) -> str:

@@ -1,4 +1,4 @@
-"""Branches and loops on Tensors: PyNative against one captured graph, taking turns in one process.
+"""Branches and loops on Tensors: PyNative and one captured graph, which take turns in one process.
 
     benchmarks/control.py [--rounds 15]
 
@@ -66,7 +66,7 @@ FUNCTIONS = (branch, nested, loop, loop_with_break, loop_of_products)
 
 
 def seconds(call: Callable[..., Any], arguments: tuple[Any, ...], times: int) -> float:
-    """The time of one call, over `times`."""
+    """Return the mean time of a call over `times` calls."""
     start = time.perf_counter()
     for _ in range(times):
         call(*arguments)
@@ -74,7 +74,7 @@ def seconds(call: Callable[..., Any], arguments: tuple[Any, ...], times: int) ->
 
 
 def compare(function: Callable[..., Any], size: int, gradient: bool, rounds: int) -> tuple[list[float], list[float]]:
-    """Seconds of PyNative and of the graph, round by round."""
+    """Return the seconds of PyNative and of the graph in each round."""
     generator = np.random.default_rng(3)
     arguments = tuple(Tensor(generator.random((size, size), np.float32)) for _ in range(2))
     eager = ops.value_and_grad(function, (0, 1)) if gradient else function
@@ -82,11 +82,11 @@ def compare(function: Callable[..., Any], size: int, gradient: bool, rounds: int
     graph(*arguments)
     assert len(torchspore.graphs(graph)) == 1
     times = max(3, int(0.02 / seconds(eager, arguments, 5)))
-    found: tuple[list[float], list[float]] = ([], [])
+    results: tuple[list[float], list[float]] = ([], [])
     for turn in range(rounds):
-        for place in (0, 1) if turn % 2 else (1, 0):
-            found[place].append(seconds((eager, graph)[place], arguments, times))
-    return found
+        for contender in (0, 1) if turn % 2 else (1, 0):
+            results[contender].append(seconds((eager, graph)[contender], arguments, times))
+    return results
 
 
 def main() -> int:

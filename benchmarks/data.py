@@ -1,7 +1,7 @@
-"""Rows a second of data pipelines, beside real MindSpore and torch's DataLoader. `python benchmarks/data.py [--oracle PYTHON]`.
+"""Rows a second of data pipelines, compared with real MindSpore and torch's DataLoader. `python benchmarks/data.py [--oracle PYTHON]`.
 
-Each pipeline is read by 1, 2 and 4 workers; each contender has a process of its own, and they take turns: a few epochs each a round. Who
-waits is stopped, or it would read ahead.
+Each pipeline is read by 1, 2 and 4 workers; each contender has a separate process, and they take turns: a few epochs in each round. The
+others are stopped, because they would read ahead.
 """
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ WORKERS = (1, 2, 4)
 PIPELINES = ("rows", "function", "jpeg", "folder", "sentences", "records", "mel")
 NOT_IN_TORCH = ("records",)
 _EPOCHS = 3
-"""Of a turn."""
+"""Epochs of a turn."""
 
 
 def main() -> None:
-    """Measures every pipeline."""
+    """Measure every pipeline."""
     options = turns.arguments(__doc__ or "")
     torchspore.install()
     from programs import data
 
-    wanted = os.environ.get("PIPELINES", " ".join(PIPELINES)).split()
+    names = os.environ.get("PIPELINES", " ".join(PIPELINES)).split()
     print(f"\n### rows a second, the median of {options.rounds} epochs\n")
     heads = " | ".join(f"{workers} worker{'s' * (workers > 1)}" for workers in WORKERS)
     print(f"| pipeline | contender | {heads} | ours to the best of the others |\n|---|---|{'---:|' * len(WORKERS)}---|")
     with tempfile.TemporaryDirectory() as name:
         data.make(Path(name))
-        for pipeline in wanted:
+        for pipeline in names:
             _measure(pipeline, Path(name), options)
 
 
@@ -52,21 +52,21 @@ def _measure(pipeline: str, folder: Path, options) -> None:
         f"{rates['torchspore'][at] / max(rates[who][at] for who in rates if who != 'torchspore'):.2f}" if len(rates) > 1 else "-"
         for at in range(len(WORKERS))
     ]
-    told = {"torchspore": "torchspore", "mindspore": "MindSpore 2.10", "torch": "torch DataLoader"}
-    for who, found in rates.items():
-        figures, share = " | ".join(f"{rate:,.0f}" for rate in found), " / ".join(shares) if who == "torchspore" else ""
-        print(f"| {pipeline} | {told[who]} | {figures} | {share} |")
+    titles = {"torchspore": "torchspore", "mindspore": "MindSpore 2.10", "torch": "torch DataLoader"}
+    for who, rates_of_contender in rates.items():
+        figures, share = " | ".join(f"{rate:,.0f}" for rate in rates_of_contender), " / ".join(shares) if who == "torchspore" else ""
+        print(f"| {pipeline} | {titles[who]} | {figures} | {share} |")
     sys.stdout.flush()
 
 
 def _rates(pipeline: str, workers: int, folder: Path, contenders: dict[str, str], rounds: int) -> dict[str, float]:
-    """The rows a second of each contender: all are started, warmed by one epoch, then take turns."""
+    """Return the rows a second of each contender: all start and run one epoch, then take turns."""
     counts = {"rows": 16384, "function": 16384, "jpeg": 512, "folder": 512, "sentences": 4096, "records": 4096, "mel": 512}
     started = {
-        who: turns.Elsewhere(python, "data_worker.py", who, pipeline, str(workers), str(folder)) for who, python in contenders.items()
+        who: turns.Worker(python, "data_worker.py", who, pipeline, str(workers), str(folder)) for who, python in contenders.items()
     }
-    times = turns.asleep_between(started, rounds, lambda _: _EPOCHS)
-    return {who: counts[pipeline] / statistics.median(own) for who, own in times.items()}
+    times = turns.measure_stopped(started, rounds, lambda _: _EPOCHS)
+    return {who: counts[pipeline] / statistics.median(times_of_contender) for who, times_of_contender in times.items()}
 
 
 if __name__ == "__main__":

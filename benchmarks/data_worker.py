@@ -1,4 +1,4 @@
-"""Reads one epoch of a pipeline of `programs/data.py` or `programs/data_torch.py` when told how many on standard input."""
+"""Reads one epoch of a pipeline of `programs/data.py` or `programs/data_torch.py` for each request on standard input."""
 from __future__ import annotations
 
 import importlib
@@ -10,7 +10,7 @@ import turns
 
 
 def main() -> None:
-    """The worker's loop: `data_worker.py torchspore|mindspore|torch PIPELINE WORKERS FOLDER`."""
+    """Serve epochs: `data_worker.py torchspore|mindspore|torch PIPELINE WORKERS FOLDER`."""
     who, pipeline, workers, folder = sys.argv[1:]
     if who == "torchspore":
         import torchspore
@@ -20,9 +20,9 @@ def main() -> None:
         import torch
 
         torch.set_num_threads(1)
-    made = importlib.import_module("programs.data_torch" if who == "torch" else "programs.data")
-    count = min(int(workers), os.cpu_count() or 1) if who == "mindspore" else int(workers)     # it refuses more
-    dataset, _ = getattr(made, pipeline)(Path(folder), count)
+    pipelines = importlib.import_module("programs.data_torch" if who == "torch" else "programs.data")
+    count = min(int(workers), os.cpu_count() or 1) if who == "mindspore" else int(workers)     # MindSpore refuses more
+    dataset, _ = getattr(pipelines, pipeline)(Path(folder), count)
     rows = dataset if who == "torch" else dataset.create_tuple_iterator(output_numpy=True)
 
     def epoch() -> None:

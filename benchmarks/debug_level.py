@@ -1,4 +1,4 @@
-"""What `debug_level` costs: captures of a training step, RELEASE and DEBUG taking turns.
+"""The cost of `debug_level`: captures of a training step with RELEASE and DEBUG in turns.
 
     python benchmarks/debug_level.py
 """
@@ -28,7 +28,7 @@ class Block(nn.Cell):
 
 
 def capture(level: int) -> float:
-    """Seconds that a new training step takes to capture."""
+    """Return the seconds of the capture of a new training step."""
     ms.set_context(mode=ms.GRAPH_MODE, debug_level=level)
     body = nn.SequentialCell(*[Block() for _ in range(BLOCKS)])
     net = nn.WithLossCell(body, nn.MSELoss())
@@ -43,12 +43,12 @@ def main() -> None:
     capture(ms.RELEASE)
     taken: dict[int, list[float]] = {ms.RELEASE: [], ms.DEBUG: []}
     for _ in range(ROUNDS):
-        for level, found in taken.items():
-            found.append(capture(level))
+        for level, seconds in taken.items():
+            seconds.append(capture(level))
     release, debug = taken[ms.RELEASE], taken[ms.DEBUG]
     print(f"a training step of {BLOCKS} blocks, median of {ROUNDS} captures (least .. most)")
-    for name, found in (("RELEASE", release), ("DEBUG", debug)):
-        print(f"{name:8} {statistics.median(found):.3f} s ({min(found):.3f} .. {max(found):.3f})")
+    for name, seconds in (("RELEASE", release), ("DEBUG", debug)):
+        print(f"{name:8} {statistics.median(seconds):.3f} s ({min(seconds):.3f} .. {max(seconds):.3f})")
     ratios = [d / r for r, d in zip(release, debug)]
     print(f"DEBUG takes {statistics.median(ratios):.2f}x of RELEASE ({min(ratios):.2f} .. {max(ratios):.2f})")
 

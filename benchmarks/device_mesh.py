@@ -1,9 +1,9 @@
-"""What torch's DeviceMesh does at its creation in one of N processes, beside the groups of `distributed.comm.groups`.
+"""Cost of the creation of torch's DeviceMesh in one of N processes, compared with the groups of `distributed.comm.groups`.
 
     python benchmarks/device_mesh.py
 
-torch's `fake` backend stands for the other processes: it connects nothing, so that the table has the calls and the time of one process
-alone. Groups of torchspore are created by their members only, one for each set of axes along which a graph exchanges.
+torch's `fake` backend replaces the other processes: it connects nothing, so that the table has the calls and the time of only one
+process. Groups of torchspore are created by their members only, one for each set of axes along which a graph exchanges.
 """
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def main() -> None:
         cells = []
         for kind in ("DeviceMesh", "members"):
             run = subprocess.run([sys.executable, "-c", PROGRAM, json.dumps(sizes), kind], capture_output=True, text=True, check=True)
-            calls, own, seconds = json.loads(run.stdout.splitlines()[-1])
-            cells.append(f"{calls} ({own}), {seconds * 1000:.1f}" if kind == "DeviceMesh" else f"{calls}, {seconds * 1000:.1f}")
+            calls, member_calls, seconds = json.loads(run.stdout.splitlines()[-1])
+            cells.append(f"{calls} ({member_calls}), {seconds * 1000:.1f}" if kind == "DeviceMesh" else f"{calls}, {seconds * 1000:.1f}")
         count = sizes[0] * sizes[1] * sizes[2]
         print(f"| {count} | {' x '.join(map(str, sizes))} | {cells[0]} | {cells[1]} |", flush=True)
         time.sleep(0.1)

@@ -1,4 +1,4 @@
-"""The cost of small operators beside torch's, outside and inside of a gradient. `python benchmarks/dispatch.py [--oracle PYTHON]`."""
+"""Times of small operators and torch's, outside and inside of a gradient. `python benchmarks/dispatch.py [--oracle PYTHON]`."""
 from __future__ import annotations
 
 import statistics
@@ -23,19 +23,19 @@ def main() -> None:
     from programs import add
 
     mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
-    own, other = mindspore.Tensor([1.0, 2.0]), torch.tensor([1.0, 2.0])
+    tensor, torch_tensor = mindspore.Tensor([1.0, 2.0]), torch.tensor([1.0, 2.0])
     cell = nn.Identity()
     contenders = {
-        "torch: a + a": turns.here(lambda: other + other), "torchspore: a + a": turns.here(lambda: own + own),
-        "torch: relu": turns.here(lambda: torch.relu(other)), "torchspore: ops.relu": turns.here(lambda: ops.relu(own)),
-        "torchspore: an empty Cell": turns.here(lambda: cell(own)),
+        "torch: a + a": turns.timer(lambda: torch_tensor + torch_tensor), "torchspore: a + a": turns.timer(lambda: tensor + tensor),
+        "torch: relu": turns.timer(lambda: torch.relu(torch_tensor)), "torchspore: ops.relu": turns.timer(lambda: ops.relu(tensor)),
+        "torchspore: an empty Cell": turns.timer(lambda: cell(tensor)),
     }
-    away = turns.Elsewhere(options.oracle, "oracle_worker.py", add.__name__.rpartition(".")[2], "pynative") if options.oracle else None
-    if away:
-        contenders["MindSpore 2.10: a + a"] = away.seconds
+    worker = turns.Worker(options.oracle, "oracle_worker.py", add.__name__.rpartition(".")[2], "pynative") if options.oracle else None
+    if worker:
+        contenders["MindSpore 2.10: a + a"] = worker.seconds
     turns.compare("one operator on two floats", contenders, "torch: a + a", min(options.seconds, 0.1), options.rounds, "us")
-    if away:
-        away.close()
+    if worker:
+        worker.close()
     print_operators(options.rounds)
     print_gradients(options.rounds)
 
@@ -45,18 +45,19 @@ def print_operators(rounds: int) -> None:
     from mindspore import ops
 
     vector, matrix = torch.ones(4), torch.ones(4, 4)
-    own, other = torchspore_tensor(vector), torchspore_tensor(matrix)
+    v, m = torchspore_tensor(vector), torchspore_tensor(matrix)
     rows: list[tuple[str, Callable[[], Any], Callable[[], Any]]] = [
-        ("x + y", lambda: own + own, lambda: vector + vector), ("x - y", lambda: own - own, lambda: vector - vector),
-        ("x * 2", lambda: own * 2, lambda: vector * 2), ("x + 1.0", lambda: own + 1.0, lambda: vector + 1.0),
-        ("x > 0", lambda: own > 0, lambda: vector > 0), ("x @ y", lambda: other @ other, lambda: matrix @ matrix),
-        ("maximum", lambda: ops.maximum(own, own), lambda: torch.maximum(vector, vector)),
-        ("x.reshape(2, 8)", lambda: other.reshape(2, 8), lambda: matrix.reshape(2, 8)),
-        ("x.sum()", lambda: other.sum(), lambda: matrix.sum()), ("x[1:3]", lambda: other[1:3], lambda: matrix[1:3]),
-        ("cat", lambda: ops.cat((own, own)), lambda: torch.cat((vector, vector))),
-        ("softmax", lambda: ops.softmax(other), lambda: torch.softmax(matrix, -1)),
+        ("x + y", lambda: v + v, lambda: vector + vector), ("x - y", lambda: v - v, lambda: vector - vector),
+        ("x * 2", lambda: v * 2, lambda: vector * 2), ("x + 1.0", lambda: v + 1.0, lambda: vector + 1.0),
+        ("x > 0", lambda: v > 0, lambda: vector > 0), ("x @ y", lambda: m @ m, lambda: matrix @ matrix),
+        ("maximum", lambda: ops.maximum(v, v), lambda: torch.maximum(vector, vector)),
+        ("x.reshape(2, 8)", lambda: m.reshape(2, 8), lambda: matrix.reshape(2, 8)),
+        ("x.sum()", lambda: m.sum(), lambda: matrix.sum()), ("x[1:3]", lambda: m[1:3], lambda: matrix[1:3]),
+        ("cat", lambda: ops.cat((v, v)), lambda: torch.cat((vector, vector))),
+        ("softmax", lambda: ops.softmax(m), lambda: torch.softmax(matrix, -1)),
     ]
-    print_ratios("small operators", "us", 1e6, [(name, turns.here(mine), turns.here(theirs), 2000) for name, mine, theirs in rows], rounds)
+    timed_rows = [(name, turns.timer(mine), turns.timer(theirs), 2000) for name, mine, theirs in rows]
+    print_ratios("small operators", "us", 1e6, timed_rows, rounds)
 
 
 def print_gradients(rounds: int) -> None:
@@ -65,11 +66,11 @@ def print_gradients(rounds: int) -> None:
     from mindspore import ops
 
     vector = torch.ones(4)
-    own = torchspore_tensor(vector)
+    tensor = torchspore_tensor(vector)
     rows: list[tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = [
-        ("x + y", lambda x: x + own, lambda x: x + vector), ("x - y", lambda x: x - own, lambda x: x - vector),
+        ("x + y", lambda x: x + tensor, lambda x: x + vector), ("x - y", lambda x: x - tensor, lambda x: x - vector),
         ("x * 1.0", lambda x: x * 1.0, lambda x: x * 1.0), ("relu", ops.relu, torch.relu),
-        ("maximum", lambda x: ops.maximum(x, own), lambda x: torch.maximum(x, vector)),
+        ("maximum", lambda x: ops.maximum(x, tensor), lambda x: torch.maximum(x, vector)),
         ("x.reshape(4)", lambda x: x.reshape(4), lambda x: x.reshape(4)), ("x[0:4]", lambda x: x[0:4], lambda x: x[0:4]),
     ]
 
@@ -82,10 +83,10 @@ def print_gradients(rounds: int) -> None:
 
     def of_torchspore(step: Callable[[Any], Any]) -> Callable[[], Any]:
         gradient = mindspore.value_and_grad(lambda x: chain(step, x).sum())
-        return lambda: gradient(own)
+        return lambda: gradient(tensor)
 
     print_ratios(f"operators in a gradient, each of a chain of {CHAIN}", "us", 1e6 / CHAIN, [
-        (name, turns.here(of_torchspore(mine)), turns.here(of_torch(theirs)), 20) for name, mine, theirs in rows
+        (name, turns.timer(of_torchspore(mine)), turns.timer(of_torch(theirs)), 20) for name, mine, theirs in rows
     ], rounds)
 
 
@@ -109,9 +110,9 @@ def print_ratios(
     """Print a table: by operator the fastest time here and in torch, and the ratios of `rounds` rounds of a number of calls."""
     print(f"\n### {title}\n")
     print(f"| operator | torch: {unit} | torchspore: {unit} | ratio (median, min .. max of {rounds}) |\n|---|---:|---:|---|")
-    for name, own, other, count in rows:
-        own(count // 10), other(count // 10)
-        pairs = [(own(count), other(count)) for _ in range(rounds)]
+    for name, time_ours, time_torch, count in rows:
+        time_ours(count // 10), time_torch(count // 10)
+        pairs = [(time_ours(count), time_torch(count)) for _ in range(rounds)]
         ratios = [mine / theirs for mine, theirs in pairs]
         times = [min(column) / count * scale for column in zip(*pairs)]
         print(f"| {name} | {times[1]:.2f} | {times[0]:.2f} | {statistics.median(ratios):.2f} ({min(ratios):.2f} .. {max(ratios):.2f}) |")

@@ -1,4 +1,4 @@
-"""The first step in fresh processes, beside torch's: `python benchmarks/first_step.py [--rounds N]`.
+"""The first step in fresh processes, compared with torch's: `python benchmarks/first_step.py [--rounds N]`.
 
 A first step of torchspore at O0 captures the graph, generates its code and runs it once; torch's first step only runs. Imports and the
 creation of the net are not counted.
@@ -19,11 +19,11 @@ NETS: dict[str, tuple[str, str, dict[str, Any], float]] = {
     "BERT-base, forward": ("bert", "infer", {}, 1.5),
     "GPT of 24 layers, training": ("gpt", "step", {"layers": 24}, 3.0),
 }
-"""By title: the program, what it does, its sizes, and the seconds that its first step may take on a quiet machine."""
+"""By title: the program, `step` or `infer`, its sizes, and the limit in seconds of its first step on an idle machine."""
 
 
 def main() -> None:
-    """Prints the table."""
+    """Print the table."""
     options = turns.arguments(__doc__ or "")
     print(f"\n### First step in a fresh process, seconds, the median of {options.rounds}\n")
     print("| net | torch eager | PyNative | Graph O0 | Graph O0 as a ratio to torch eager (median, min .. max) | limit for O0 |")
@@ -36,10 +36,10 @@ def main() -> None:
         times: dict[str, list[float]] = {who: [] for who in workers}
         for _ in range(options.rounds):
             for who, arguments in workers.items():
-                process = turns.Elsewhere(sys.executable, *arguments)
+                process = turns.Worker(sys.executable, *arguments)
                 times[who].append(process.first)
                 process.close()
-        medians = " | ".join(f"{statistics.median(own):.2f}" for own in times.values())
+        medians = " | ".join(f"{statistics.median(seconds):.2f}" for seconds in times.values())
         print(f"| {title} | {medians} | {turns.ratio(times['O0'], times['torch'])} | {limit:.2f} |", flush=True)
 
 

@@ -13,17 +13,17 @@ class Layer(nn.Module):
 
     def __init__(self, width: int, heads: int, length: int) -> None:
         super().__init__()
-        self.heads, self.each = heads, width // heads
+        self.heads, self.head_width = heads, width // heads
         self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
         self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(approximate="tanh"), nn.Linear(4 * width, width))
         self.register_buffer("mask", torch.triu(torch.full((length, length), -1e9), 1))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """The layer's result."""
+        """Return the layer's result."""
         batch, length, width = x.shape
-        q, k, v = self.qkv(self.norm1(x)).reshape(batch, length, 3 * self.heads, self.each).transpose(1, 2).chunk(3, 1)
-        scores = q @ k.transpose(-1, -2) * (1 / self.each**0.5) + self.mask
+        q, k, v = self.qkv(self.norm1(x)).reshape(batch, length, 3 * self.heads, self.head_width).transpose(1, 2).chunk(3, 1)
+        scores = q @ k.transpose(-1, -2) * (1 / self.head_width**0.5) + self.mask
         x = x + self.out((torch.softmax(scores, -1) @ v).transpose(1, 2).reshape(batch, length, width))
         return x + self.mlp(self.norm2(x))
 
@@ -34,21 +34,21 @@ class GPT(nn.Module):
     def __init__(self, words: int = 1000, length: int = 128, width: int = 256, heads: int = 4, layers: int = 4) -> None:
         super().__init__()
         self.words = words
-        self.token, self.place = nn.Embedding(words, width), nn.Embedding(length, width)
-        self.register_buffer("places", torch.arange(length))
+        self.token, self.position = nn.Embedding(words, width), nn.Embedding(length, width)
+        self.register_buffer("indices", torch.arange(length))
         self.layers = nn.Sequential(*[Layer(width, heads, length) for _ in range(layers)])
         self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, words, bias=False)
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        """(batch, length) gives (batch * length, words)."""
-        x = self.token(ids) + self.place(self.places)
+        """Return scores (batch * length, words) for ids (batch, length)."""
+        x = self.token(ids) + self.position(self.indices)
         return self.head(self.norm(self.layers(x))).reshape(-1, self.words)
 
 
 def make(
     fused: bool, words: int = 1000, length: int = 128, width: int = 256, heads: int = 4, layers: int = 4, batch: int = 8,
 ) -> tuple[Any, ...]:
-    """The GPT written by hand in torch."""
+    """Return the GPT written by hand in torch: model, loss, optimizer, batch."""
     model = GPT(words, length, width, heads, layers)
     ids = torch.randint(0, words, (batch, length + 1))
     optimizer = torch.optim.Adam(model.parameters(), 1e-3, fused=fused or None)

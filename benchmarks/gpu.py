@@ -1,8 +1,8 @@
-"""ResNet-50, GPT-2-small and BERT on a GPU: training and inference, PyNative and Graph, beside torch as people write it by hand.
+"""ResNet-50, GPT-2-small and BERT on a GPU: training and inference, PyNative and Graph, compared with hand-written torch.
 
     python benchmarks/gpu.py [--dtype bfloat16] [--tf32] [--compile] [--nets resnet50,gpt2-infer] [--levels O0,O1,O2]
 
-All contenders take turns in one process; a turn is many steps, and only its end waits for the device. The goals: PyNative within 1.05x of
+All contenders take turns in one process; a turn has many steps, and only its end waits for the device. The goals: PyNative within 1.05x of
 torch eager, Graph within 1.00x. A share is that of the fastest product of two matrices of the same dtype. `--tiny --device CPU` runs the
 benchmark itself on small nets. docs/gpu.md has the last run.
 """
@@ -70,12 +70,12 @@ class Workload:
 
     @property
     def title(self) -> str:
-        """What is measured, for people."""
+        """Return the title of the table."""
         return f"{self.net.title}, {'inference' if self.is_inference else 'training step'}"
 
 
 def main() -> None:
-    """Measures the networks that the command line names."""
+    """Measure the networks that the command line names."""
     options = _options()
     names = [net.name + kind for net in NETS for kind in ("", INFERENCE)]
     selected = options.nets.split(",") if options.nets else names
@@ -94,7 +94,7 @@ def main() -> None:
 
 
 def _device(target: str) -> torch.device:
-    """torch's device of a `device_target`. Raises SystemExit where this machine has none."""
+    """Return torch's device of a `device_target`. Raises SystemExit if this machine has none."""
     if target == "CPU":
         return torch.device("cpu")
     if target == "Ascend":
@@ -121,7 +121,7 @@ def _options() -> argparse.Namespace:
 
 
 def peak_speed(device: torch.device, dtype: torch.dtype, tf32: bool, size: int) -> float:
-    """The most operations a second that a product of two square matrices reaches."""
+    """Return the largest measured speed of a product of two square matrices, in operations a second."""
     torch.backends.cuda.matmul.fp32_precision = "tf32" if tf32 else "ieee"
     torch.backends.cudnn.conv.fp32_precision = "tf32" if tf32 else "ieee"
     matrix, seconds = torch.randn(size, size, device=device).to(dtype), []
@@ -139,7 +139,7 @@ def _synchronize(device: torch.device) -> None:
 
 
 def measure(workload: Workload, peak: float, options: argparse.Namespace) -> None:
-    """Prints the table of one workload, and appends it to the result file of tools/on_gpu.sh."""
+    """Print the table of one workload, and append it to the result file of tools/on_gpu.sh."""
     steps: dict[str, Step] = {EAGER: _torch_step(workload, False)}
     operations = _operations(steps[EAGER])
     if options.compile:
@@ -147,7 +147,7 @@ def measure(workload: Workload, peak: float, options: argparse.Namespace) -> Non
     steps["PyNative"] = _spore_step(workload, options, 1, "O0")
     for level in options.levels.split(","):
         steps[f"Graph {level}"] = _spore_step(workload, options, 0, level)
-    times = turns.taken({name: _timed(step, workload.device) for name, step in steps.items()}, options.seconds, options.rounds)
+    times = turns.measure({name: _timed(step, workload.device) for name, step in steps.items()}, options.seconds, options.rounds)
     waits = {name: host_waits.count(step) if workload.device.type == "cuda" else None for name, step in steps.items()}
     kind = "inference" if workload.is_inference else "training step"
     print(f"\n### {workload.net.name}: {'tiny' if options.tiny else workload.net.title}, {kind}, {operations / 1e9:.3f} GFLOP\n")
@@ -166,7 +166,7 @@ def measure(workload: Workload, peak: float, options: argparse.Namespace) -> Non
 
 
 def _append(workload: Workload, options: argparse.Namespace, operations: int, peak: float, rows: list[dict[str, Any]]) -> None:
-    """Appends the table to the file that ON_GPU_RESULTS names; tools/on_gpu.sh sets it."""
+    """Append the table to the file that ON_GPU_RESULTS names; tools/on_gpu.sh sets it."""
     file = os.environ.get("ON_GPU_RESULTS")
     if not file:
         return
@@ -179,7 +179,7 @@ def _append(workload: Workload, options: argparse.Namespace, operations: int, pe
 
 
 def _goal(name: str, seconds: list[float], base: list[float]) -> str:
-    """Whether a contender of torchspore reaches its goal."""
+    """Return whether a contender of torchspore reaches its goal, as a text."""
     limit = GOALS.get(name.split()[0])
     if limit is None:
         return ""
@@ -200,7 +200,7 @@ def _timed(step: Step, device: torch.device) -> Callable[[int], float]:
 
 
 def _operations(step: Step) -> int:
-    """The floating-point operations of a step."""
+    """Return the floating-point operations of a step."""
     from torchspore.engine.execution import flop_counts
 
     counter = flop_counts.Counter()

@@ -1,8 +1,8 @@
-"""Graph mode beside torch eager, torch.compile, jax.jit and MindSpore 2.10.
+"""Graph mode compared with torch eager, torch.compile, jax.jit and MindSpore 2.10.
 
     python benchmarks/graph.py [--quick] [--jax PYTHON] [--oracle PYTHON] [--nets mlp,gpt]
 
-Each contender has a process of its own, with an empty cache of compiled kernels; all take turns in one run. *The others* are torch eager,
+Each contender has a separate process with an empty cache of compiled kernels; all take turns in one run. *The others* are torch eager,
 torch.compile and jax.jit.
 """
 from __future__ import annotations
@@ -23,7 +23,7 @@ OURS = ("PyNative", "O0", "O1", "O2")
 
 @dataclass
 class Net:
-    """A line of the benchmark: which program, training step or inference, at which sizes."""
+    """A line of the benchmark: the program, training step or inference, the sizes."""
 
     title: str
     program: str
@@ -33,7 +33,7 @@ class Net:
 
     @property
     def name(self) -> str:
-        """What `--nets` calls it."""
+        """Return the name for `--nets`."""
         return "-".join([self.program, *(["infer"] if self.what == "infer" else []), *([str(self.sizes["size"])] if self.sizes else [])])
 
 
@@ -52,16 +52,16 @@ NETS = [
 
 
 def main() -> None:
-    """Measures the nets that are asked for and what a call costs."""
+    """Measure the selected nets and the overhead of a call."""
     options = _options()
-    wanted = options.nets.split(",") if options.nets else [net.name for net in NETS if net.is_quick or not options.quick]
-    unknown = set(wanted) - {"overhead", *(net.name for net in NETS)}
+    names = options.nets.split(",") if options.nets else [net.name for net in NETS if net.is_quick or not options.quick]
+    unknown = set(names) - {"overhead", *(net.name for net in NETS)}
     if unknown:
         raise SystemExit(f"--nets {unknown.pop()}: expected some of {', '.join(net.name for net in NETS)}, overhead")
     for net in NETS:
-        if net.name in wanted:
-            measured(net, options)
-    if not options.nets or "overhead" in wanted:
+        if net.name in names:
+            measure(net, options)
+    if not options.nets or "overhead" in names:
         overhead(options)
 
 
@@ -69,7 +69,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--jax", help="a Python that has jax")
     parser.add_argument("--oracle", help="a Python that has real MindSpore 2.10")
-    parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
+    parser.add_argument("--no-compile", action="store_true", help="omit torch.compile")
     parser.add_argument("--quick", action="store_true", help="the smaller nets, fewer rounds")
     parser.add_argument("--nets", help="names with commas between")
     parser.add_argument("--rounds", type=int)
@@ -80,17 +80,17 @@ def _options() -> argparse.Namespace:
     return options
 
 
-def measured(net: Net, options: argparse.Namespace) -> None:
-    """Measures one net and prints its table."""
-    processes: dict[str, turns.Elsewhere] = {}
+def measure(net: Net, options: argparse.Namespace) -> None:
+    """Measure one net and print its table."""
+    processes: dict[str, turns.Worker] = {}
     with tempfile.TemporaryDirectory() as folder:
         for name, start in _contenders(net, options, folder).items():
             try:
                 processes[name] = start()
-            except RuntimeError as error:      # one contender that fails is left out of the table, and said
+            except RuntimeError as error:      # the table omits a contender that fails
                 print(f"{net.name}: {name} did not start: {error}", file=sys.stderr)
         try:
-            times = turns.taken({name: process.seconds for name, process in processes.items()}, options.seconds, options.rounds)
+            times = turns.measure({name: process.seconds for name, process in processes.items()}, options.seconds, options.rounds)
         finally:
             for process in processes.values():
                 process.close()
@@ -98,45 +98,46 @@ def measured(net: Net, options: argparse.Namespace) -> None:
 
 
 def _print(title: str, times: dict[str, list[float]], firsts: dict[str, float]) -> None:
-    """One line for each contender: its step beside torch eager's and beside the best of the others within each round, its first step."""
-    others = [own for name, own in times.items() if name in (EAGER, COMPILE, JAX)]
+    """Print a line for each contender: its step, ratios to torch eager and to the best of the others in each round, its first step."""
+    others = [spent for name, spent in times.items() if name in (EAGER, COMPILE, JAX)]
     best = [min(round_) for round_ in zip(*others)]
     print(f"\n### {title}\n")
     print(f"| contender | ms a step | ratio to {EAGER} (median, min .. max) | ratio to the best of the others | s, first step |")
     print("|---|---:|---|---|---:|")
-    for name, own in times.items():
-        beside = turns.ratio(own, best) if name.startswith("torchspore") else ""
-        print(f"| {name} | {statistics.median(own) * 1e3:.3f} | {turns.ratio(own, times[EAGER])} | {beside} | {firsts[name]:.1f} |")
+    for name, spent in times.items():
+        to_best = turns.ratio(spent, best) if name.startswith("torchspore") else ""
+        print(f"| {name} | {statistics.median(spent) * 1e3:.3f} | {turns.ratio(spent, times[EAGER])} | {to_best} | {firsts[name]:.1f} |")
     sys.stdout.flush()
 
 
-def _contenders(net: Net, options: argparse.Namespace, folder: str) -> dict[str, Callable[[], turns.Elsewhere]]:
+def _contenders(net: Net, options: argparse.Namespace, folder: str) -> dict[str, Callable[[], turns.Worker]]:
     sizes, device = json.dumps(net.sizes), "cuda" if options.device == "GPU" else "cpu"
 
-    def ours(how: str) -> Callable[[], turns.Elsewhere]:
-        return lambda: turns.Elsewhere(sys.executable, "spore_worker.py", net.program, net.what, sizes, how, environment={
+    def ours(how: str) -> Callable[[], turns.Worker]:
+        return lambda: turns.Worker(sys.executable, "spore_worker.py", net.program, net.what, sizes, how, environment={
             "TORCHINDUCTOR_CACHE_DIR": f"{folder}/{how}", "TORCHSPORE_FORCE_DEVICE_TARGET": options.device,
         })
 
-    def torchs(how: str) -> Callable[[], turns.Elsewhere]:
-        return lambda: turns.Elsewhere(sys.executable, "torch_worker.py", net.program, device, net.what, sizes, how, environment={
+    def torchs(how: str) -> Callable[[], turns.Worker]:
+        return lambda: turns.Worker(sys.executable, "torch_worker.py", net.program, device, net.what, sizes, how, environment={
             "TORCHINDUCTOR_CACHE_DIR": f"{folder}/{how}",
         })
 
-    found = {EAGER: torchs("eager")}
+    contenders = {EAGER: torchs("eager")}
     if not options.no_compile:
-        found[COMPILE] = torchs("compile")
+        contenders[COMPILE] = torchs("compile")
     if options.jax:
-        found[JAX] = lambda: turns.Elsewhere(options.jax, "jax_worker.py", net.program, net.what, sizes)
+        contenders[JAX] = lambda: turns.Worker(options.jax, "jax_worker.py", net.program, net.what, sizes)
     for how in (*OURS, *(["boost"] if net.what == "infer" else [])):
-        found[f"torchspore {how}"] = ours(how)
+        contenders[f"torchspore {how}"] = ours(how)
     if options.oracle:
-        found["MindSpore 2.10 graph"] = lambda: turns.Elsewhere(options.oracle, "oracle_worker.py", net.program, "graph", net.what, sizes)
-    return found
+        contenders["MindSpore 2.10 graph"] = lambda: turns.Worker(
+            options.oracle, "oracle_worker.py", net.program, "graph", net.what, sizes)
+    return contenders
 
 
 def overhead(options: argparse.Namespace) -> None:
-    """What a call of a compiled Cell costs beyond its kernels, in this process."""
+    """Print the time of a call of a compiled Cell without its kernels, in this process."""
     import torch
 
     import torchspore
@@ -145,7 +146,7 @@ def overhead(options: argparse.Namespace) -> None:
     import mindspore as ms
     from mindspore import nn
 
-    torch.set_num_threads(1)               # waiting for other threads is no part of a call
+    torch.set_num_threads(1)               # a call does not include waiting for other threads
     ms.set_context(mode=ms.GRAPH_MODE)
     x, y = ms.ops.ones((2, 8)), ms.Tensor([1, 0], ms.int32)
     net = nn.SequentialCell(nn.Dense(8, 8), nn.ReLU(), nn.Dense(8, 8), nn.ReLU(), nn.Dense(8, 2))
@@ -153,18 +154,18 @@ def overhead(options: argparse.Namespace) -> None:
     for title, called, arguments in (("inference", net, (x,)), ("training step", cell, (x, y))):
         called(*arguments)
         (graph,) = torchspore.graphs(called)
-        code, seen = graph.code, []
+        code, inputs_of_code = graph.code, []
 
-        def watched(*inputs, code=code, seen=seen):
-            seen[:] = inputs
+        def watched(*inputs, code=code, inputs_of_code=inputs_of_code):
+            inputs_of_code[:] = inputs
             return code(*inputs)
 
         graph.code = watched
         called(*arguments)
         graph.code = code
         times = turns.compare(f"A call of a compiled Cell (a tiny MLP, {title})", {
-            "its code alone": turns.here(lambda code=code, seen=seen: code(*seen)),
-            "the call": turns.here(lambda called=called, arguments=arguments: called(*arguments)),
+            "its code alone": turns.timer(lambda code=code, inputs_of_code=inputs_of_code: code(*inputs_of_code)),
+            "the call": turns.timer(lambda called=called, arguments=arguments: called(*arguments)),
         }, "its code alone", 0.1, options.rounds, "us", "a call")
         extra = sorted(a - b for a, b in zip(times["the call"], times["its code alone"]))
         print(f"\nbeyond its kernels: {statistics.median(extra) * 1e6:.1f} us ({extra[0] * 1e6:.1f} .. {extra[-1] * 1e6:.1f})")

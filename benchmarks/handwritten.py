@@ -1,4 +1,4 @@
-"""Training steps in torch as people write them by hand."""
+"""Training steps in torch, as users write them."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ Loss = Callable[..., torch.Tensor]
 
 
 def torch_step(model: torch.nn.Module, loss: Loss, optimizer: torch.optim.Optimizer, batch: tuple[torch.Tensor, ...]) -> Callable[[], Any]:
-    """One eager training step."""
+    """Return an eager training step."""
 
     def step() -> torch.Tensor:
         optimizer.zero_grad()
@@ -25,7 +25,7 @@ def torch_step(model: torch.nn.Module, loss: Loss, optimizer: torch.optim.Optimi
 def compiled_step(
     model: torch.nn.Module, loss: Loss, optimizer: torch.optim.Optimizer, batch: tuple[torch.Tensor, ...],
 ) -> Callable[[], Any]:
-    """The same with the forward and backward pass compiled by torch.compile."""
+    """Return a training step whose forward and backward pass torch.compile compiles."""
     forward = torch.compile(lambda x, y: loss(model(x), y))
 
     def step() -> torch.Tensor:
@@ -39,7 +39,7 @@ def compiled_step(
 
 
 def inference(model: torch.nn.Module, x: torch.Tensor, compiled: bool) -> Callable[[], Any]:
-    """One forward pass without gradients."""
+    """Return a forward pass without gradients."""
     model.eval()
     forward = torch.compile(model) if compiled else model
 

@@ -9,12 +9,12 @@ from torch.profiler import ProfilerActivity, profile, record_function
 
 WAITS = ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize", "cudaMemcpy",
          "hipStreamSynchronize", "hipDeviceSynchronize", "hipEventSynchronize", "hipMemcpyWithStream")
-"""Calls of the runtime that return when the device has finished. `cudaMemcpyAsync` is followed by a synchronization where it waits."""
+"""Calls of the runtime that return when the device has finished. If `cudaMemcpyAsync` waits, a synchronization follows."""
 _MARK = "counted step"
 
 
 def count(step: Callable[[], Any]) -> int:
-    """Gives how many such calls one step makes. The profiler's own synchronization comes after the step and is not counted."""
+    """Return the number of such calls of one step. The profiler's synchronization comes after the step and does not count."""
     torch.cuda.synchronize()
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
         with record_function(_MARK):

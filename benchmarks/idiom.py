@@ -1,4 +1,4 @@
-"""A training step in the spelling of 1.x, beside `nn.TrainOneStepCell`: the forward pass must not run twice.
+"""A training step in the style of 1.x, compared with `nn.TrainOneStepCell`: the forward pass must not run twice.
 
 `python benchmarks/idiom.py [--seconds S] [--rounds N]`.
 """
@@ -12,7 +12,7 @@ import torchspore
 
 
 def main() -> None:
-    """Measures LeNet-5 with batch norm and dropout and ResNet-18 in both modes; the ratio is the promise: at most 1.02."""
+    """Measure LeNet-5 with batch norm and dropout and ResNet-18 in both modes; the goal is a ratio of at most 1.02."""
     options = turns.arguments(__doc__ or "")
     torchspore.install()
     import mindspore as ms
@@ -20,7 +20,7 @@ def main() -> None:
     for title, network in (("LeNet-5 with batch norm and dropout, batch 64", _lenet), ("ResNet-18 on 64x64, batch 16", _resnet18)):
         for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
             ms.set_context(mode=mode)
-            contenders = {"nn.TrainOneStepCell": turns.here(_step(network, False)), "own step, 1.x": turns.here(_step(network, True))}
+            contenders = {"nn.TrainOneStepCell": turns.timer(_step(network, False)), "own step, 1.x": turns.timer(_step(network, True))}
             name = "Graph" if mode == ms.GRAPH_MODE else "PyNative"
             turns.compare(f"{title}, {name}", contenders, "nn.TrainOneStepCell", options.seconds, options.rounds)
 
@@ -48,13 +48,13 @@ def _resnet18() -> tuple[Any, Any, Any]:
     return ResNet18(), ms.Tensor(x), ms.Tensor(np.random.randint(0, 10, 16).astype(np.int32))
 
 
-def _step(network: Any, is_own: bool) -> Any:
-    """One step of a freshly made net: by TrainOneStepCell, or by a Cell as programs for 1.x write it."""
+def _step(network: Any, is_older_style: bool) -> Any:
+    """Return a step of a new net: by TrainOneStepCell, or by a Cell as programs for 1.x write it."""
     import mindspore as ms
     from mindspore import nn, ops
 
-    class TrainOneStep(nn.Cell):
-        """The spelling of the model zoo."""
+    class OlderTrainStep(nn.Cell):
+        """The training step of the model zoo."""
 
         def __init__(self, network: Any, optimizer: Any) -> None:
             super().__init__(auto_prefix=False)
@@ -66,7 +66,7 @@ def _step(network: Any, is_own: bool) -> Any:
             self.sens = 1.0
 
         def construct(self, *inputs: Any) -> Any:
-            """The loss."""
+            """Return the loss."""
             loss = self.network(*inputs)
             sens = ops.fill(loss.dtype, loss.shape, self.sens)
             self.optimizer(self.grad(self.network, self.weights)(*inputs, sens))
@@ -76,7 +76,7 @@ def _step(network: Any, is_own: bool) -> Any:
     net, x, y = network()
     optimizer = nn.Momentum(net.trainable_params(), 0.01, 0.9)
     with_loss = nn.WithLossCell(net, nn.CrossEntropyLoss())
-    step = (TrainOneStep if is_own else nn.TrainOneStepCell)(with_loss, optimizer)
+    step = (OlderTrainStep if is_older_style else nn.TrainOneStepCell)(with_loss, optimizer)
     step.set_train()
     return lambda: step(x, y)
 

@@ -1,4 +1,4 @@
-"""What importing costs, in fresh processes by turns, with modules that are compiled already. `python benchmarks/imports.py`."""
+"""The time of imports in fresh processes in turns, with compiled modules in the cache. `python benchmarks/imports.py`."""
 from __future__ import annotations
 
 import os
@@ -15,8 +15,8 @@ CODE = {
 }
 
 
-def importing(code: str) -> turns.Seconds:
-    """Times n imports, each in a process of its own, without the start of Python."""
+def timed_import(code: str) -> turns.Seconds:
+    """Return a function that times n imports, each in a separate process, without the start of Python."""
     timed = f"import time; start = time.perf_counter(); {code}; print(time.perf_counter() - start)"
 
     def once() -> float:
@@ -27,12 +27,12 @@ def importing(code: str) -> turns.Seconds:
 
 
 def main() -> None:
-    """Prints the table."""
+    """Print the table."""
     options = turns.arguments(__doc__ or "")
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["PYTHONPYCACHEPREFIX"] = folder
-        contenders = {name: importing(code) for name, code in CODE.items()}
+        contenders = {name: timed_import(code) for name, code in CODE.items()}
         turns.compare("imports", contenders, "import torch", 1e-6, options.rounds, "ms", "an import")
 
 

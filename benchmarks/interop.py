@@ -1,4 +1,4 @@
-"""Training steps of a Cell as a torch Module and of a torch Module as a Cell, beside the net written natively.
+"""Training steps of a Cell as a torch Module and of a torch Module as a Cell, compared with the native net.
 
 `python benchmarks/interop.py [--nets mlp,conv,transformer] [--rounds 9] [--seconds 0.4]`. All contenders of a table run in this process.
 """
@@ -159,14 +159,14 @@ NETS = {
 }
 
 
-def in_torch(model: torch.nn.Module, batch: tuple[torch.Tensor, torch.Tensor]) -> turns.Seconds:
-    """A step of torch's loop."""
+def torch_timer(model: torch.nn.Module, batch: tuple[torch.Tensor, torch.Tensor]) -> turns.Seconds:
+    """Return a timer of steps of torch's loop."""
     optimizer = torch.optim.SGD(model.parameters(), 0.01, 0.9)
-    return turns.here(torch_step(model.train(), torch.nn.functional.cross_entropy, optimizer, batch))
+    return turns.timer(torch_step(model.train(), torch.nn.functional.cross_entropy, optimizer, batch))
 
 
-def in_mindspore(net: Any, batch: tuple[torch.Tensor, torch.Tensor], is_graph: bool) -> turns.Seconds:
-    """A step of MindSpore's loop, in a mode."""
+def cell_timer(net: Any, batch: tuple[torch.Tensor, torch.Tensor], is_graph: bool) -> turns.Seconds:
+    """Return a timer of steps of MindSpore's loop, in a mode."""
     mode = ms.GRAPH_MODE if is_graph else ms.PYNATIVE_MODE
     loss = nn.CrossEntropyLoss()
     step = nn.TrainOneStepCell(nn.WithLossCell(net, loss), nn.Momentum(net.trainable_params(), 0.01, 0.9)).set_train()
@@ -176,7 +176,7 @@ def in_mindspore(net: Any, batch: tuple[torch.Tensor, torch.Tensor], is_graph: b
         ms.set_context(mode=mode)
         return step(*data)
 
-    return turns.here(run)
+    return turns.timer(run)
 
 
 def main() -> None:
@@ -190,14 +190,14 @@ def main() -> None:
         cell, module, data = NETS[name]
         batch = data()
         turns.compare(f"{name}: a Cell in torch's loop", {
-            "torch": in_torch(module(), batch), "as_module": in_torch(torchspore.as_module(cell()), batch),
+            "torch": torch_timer(module(), batch), "as_module": torch_timer(torchspore.as_module(cell()), batch),
         }, "torch", options.seconds, options.rounds)
         turns.compare(f"{name}: a torch Module in MindSpore's loop", {
-            "Cell, PyNative": in_mindspore(cell(), batch, False),
-            "as_cell, PyNative": in_mindspore(torchspore.as_cell(module()), batch, False),
+            "Cell, PyNative": cell_timer(cell(), batch, False),
+            "as_cell, PyNative": cell_timer(torchspore.as_cell(module()), batch, False),
         }, "Cell, PyNative", options.seconds, options.rounds)
         turns.compare(f"{name}: a torch Module in a graph", {
-            "Cell, graph": in_mindspore(cell(), batch, True), "as_cell, graph": in_mindspore(torchspore.as_cell(module()), batch, True),
+            "Cell, graph": cell_timer(cell(), batch, True), "as_cell, graph": cell_timer(torchspore.as_cell(module()), batch, True),
         }, "Cell, graph", options.seconds, options.rounds)
 
 

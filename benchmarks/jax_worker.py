@@ -1,6 +1,6 @@
-"""Steps in plain jax under jax.jit when told how many on standard input; answers with seconds. Needs a Python that has jax.
+"""Steps in plain jax under jax.jit, as standard input requests; answers with their seconds. Needs a Python that has jax.
 
-The nets are those of `programs/`, written as people write them in jax: functions of a dict of arrays, images with channels last.
+The nets are those of `programs/`, written as is usual in jax: functions of a dict of arrays, images with channels last.
 """
 from __future__ import annotations
 
@@ -19,44 +19,44 @@ RNG = np.random.default_rng(0)
 
 
 def dense(inputs: int, outputs: int) -> Params:
-    """A weight of (inputs, outputs) and a bias."""
+    """Return a weight of (inputs, outputs) and a bias."""
     return {"w": jnp.asarray(RNG.normal(0, inputs**-0.5, (inputs, outputs)), jnp.float32), "b": jnp.zeros(outputs)}
 
 
 def conv(inputs: int, outputs: int, size: int) -> Array:
-    """A weight of (size, size, inputs, outputs)."""
+    """Return a weight of (size, size, inputs, outputs)."""
     return jnp.asarray(RNG.normal(0, (inputs * size * size) ** -0.5, (size, size, inputs, outputs)), jnp.float32)
 
 
 def norm(width: int) -> Params:
-    """Gain and shift."""
+    """Return gain and shift."""
     return {"g": jnp.ones(width), "b": jnp.zeros(width)}
 
 
 def linear(p: Params, x: Array) -> Array:
-    """x w + b."""
+    """Return x w + b."""
     return x @ p["w"] + p["b"]
 
 
-def convolved(w: Array, x: Array, stride: int = 1, padding: int = 0) -> Array:
-    """A convolution of an image with channels last."""
+def convolve(w: Array, x: Array, stride: int = 1, padding: int = 0) -> Array:
+    """Return the convolution of an image with channels last."""
     return jax.lax.conv_general_dilated(x, w, (stride, stride), [(padding, padding)] * 2, dimension_numbers=("NHWC", "HWIO", "NHWC"))
 
 
-def pooled(x: Array, size: int, stride: int, padding: int = 0) -> Array:
-    """The greatest of each window."""
+def max_pool(x: Array, size: int, stride: int, padding: int = 0) -> Array:
+    """Return the maximum of each window."""
     space = [(0, 0), (padding, padding), (padding, padding), (0, 0)]
     return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, size, size, 1), (1, stride, stride, 1), space)
 
 
 def layer_norm(p: Params, x: Array, eps: float) -> Array:
-    """Normalised over the last axis."""
+    """Normalise over the last axis."""
     mean = x.mean(-1, keepdims=True)
     return (x - mean) * jax.lax.rsqrt(((x - mean) ** 2).mean(-1, keepdims=True) + eps) * p["g"] + p["b"]
 
 
 class Norms:
-    """Batch norms: in training the batch's statistics, and new running ones in `new`; else the running ones."""
+    """Batch norms: in training they use the batch's statistics and store new running ones in `new`, otherwise they use the running ones."""
 
     def __init__(self, params: Params, running: Params, training: bool) -> None:
         self.params, self.running, self.training, self.new = params, running, training, {}
@@ -70,7 +70,7 @@ class Norms:
 
 
 def mlp() -> tuple[Any, ...]:
-    """784-512-512-10."""
+    """Return the MLP 784-512-512-10."""
     params = {"0": dense(784, 512), "1": dense(512, 512), "2": dense(512, 10)}
 
     def forward(p: Params, s: Params, x: Array, training: bool) -> tuple[Array, Params]:
@@ -81,26 +81,26 @@ def mlp() -> tuple[Any, ...]:
 
 
 def lenet() -> tuple[Any, ...]:
-    """LeNet-5."""
+    """Return LeNet-5."""
     params = {"c0": conv(1, 6, 5), "c1": conv(6, 16, 5), "0": dense(256, 120), "1": dense(120, 84), "2": dense(84, 10)}
 
     def forward(p: Params, s: Params, x: Array, training: bool) -> tuple[Array, Params]:
-        x = pooled(jax.nn.relu(convolved(p["c0"], x)), 2, 2)
-        x = pooled(jax.nn.relu(convolved(p["c1"], x)), 2, 2).reshape(x.shape[0], -1)
+        x = max_pool(jax.nn.relu(convolve(p["c0"], x)), 2, 2)
+        x = max_pool(jax.nn.relu(convolve(p["c1"], x)), 2, 2).reshape(x.shape[0], -1)
         return linear(p["2"], jax.nn.relu(linear(p["1"], jax.nn.relu(linear(p["0"], x))))), s
 
     return params, {}, forward, RNG.random((64, 28, 28, 1), np.float32), RNG.integers(0, 10, 64)
 
 
 def resnet(counts: tuple[int, ...], is_deep: bool, classes: int, size: int, batch: int) -> tuple[Any, ...]:
-    """ResNet-18 (`is_deep` False: two 3x3) or ResNet-50 (1x1, 3x3, 1x1)."""
+    """Return ResNet-18 (`is_deep` False: two 3x3) or ResNet-50 (1x1, 3x3, 1x1)."""
     params: Params = {"stem": conv(3, 64, 7)}
     blocks, inputs, wide = [], 64, 4 if is_deep else 1
     for stage, count in enumerate(counts):
-        for place in range(count):
-            width, stride = 64 << stage, 2 if stage and not place else 1
+        for index in range(count):
+            width, stride = 64 << stage, 2 if stage and not index else 1
             shapes = [(inputs, width, 1), (width, width, 3), (width, width * 4, 1)] if is_deep else [(inputs, width, 3), (width, width, 3)]
-            name = f"{stage}.{place}"
+            name = f"{stage}.{index}"
             blocks.append((name, len(shapes), stride, stride != 1 or inputs != width * wide))
             for number, shape in enumerate(shapes):
                 params[f"{name}.{number}"] = conv(*shape)
@@ -115,9 +115,9 @@ def resnet(counts: tuple[int, ...], is_deep: bool, classes: int, size: int, batc
         norms = Norms({name: p[f"n{name}"] for name in s}, s, training)
 
         def unit(name: str, x: Array, stride: int) -> Array:
-            return norms(name, convolved(p[name], x, stride, p[name].shape[0] // 2))
+            return norms(name, convolve(p[name], x, stride, p[name].shape[0] // 2))
 
-        x = pooled(jax.nn.relu(unit("stem", x, 2)), 3, 2, 1)
+        x = max_pool(jax.nn.relu(unit("stem", x, 2)), 3, 2, 1)
         for name, count, stride, has_way in blocks:
             around = unit(f"{name}.down", x, stride) if has_way else x
             strided = 1 if is_deep else 0
@@ -131,7 +131,7 @@ def resnet(counts: tuple[int, ...], is_deep: bool, classes: int, size: int, batc
 
 
 def attention(p: Params, x: Array, heads: int, is_causal: bool) -> Array:
-    """Attention of x to itself."""
+    """Return the self-attention of x."""
     batch, length, width = x.shape
     q, k, v = (linear(p[name], x).reshape(batch, length, heads, width // heads).transpose(0, 2, 1, 3) for name in "qkv")
     scores = q @ k.transpose(0, 1, 3, 2) * (width // heads) ** -0.5
@@ -141,9 +141,9 @@ def attention(p: Params, x: Array, heads: int, is_causal: bool) -> Array:
 
 
 def transformer(words: int, length: int, width: int, heads: int, layers: int, batch: int, is_gpt: bool) -> tuple[Any, ...]:
-    """A GPT (normalised before, a head) or BERT's encoder (normalised after)."""
+    """Return a GPT (normalised before, a head) or BERT's encoder (normalised after)."""
     params: Params = {"token": jnp.asarray(RNG.normal(0, 0.02, (words, width)), jnp.float32)}
-    params |= {"place": jnp.asarray(RNG.normal(0, 0.02, (length, width)), jnp.float32), "norm": norm(width)}
+    params |= {"position": jnp.asarray(RNG.normal(0, 0.02, (length, width)), jnp.float32), "norm": norm(width)}
     params["layers"] = [
         {**{name: dense(width, width) for name in "qkvo"}, "n1": norm(width), "n2": norm(width), "up": dense(width, 4 * width),
          "down": dense(4 * width, width)} for _ in range(layers)
@@ -153,7 +153,7 @@ def transformer(words: int, length: int, width: int, heads: int, layers: int, ba
 
     def forward(p: Params, s: Params, ids: Array, training: bool) -> tuple[Array, Params]:
         eps = 1e-5 if is_gpt else 1e-12
-        x = p["token"][ids] + p["place"]
+        x = p["token"][ids] + p["position"]
         x = x if is_gpt else layer_norm(p["norm"], x, eps)
         for layer in p["layers"]:
             def grown(x: Array, layer: Params = layer) -> Array:
@@ -180,7 +180,7 @@ NETS = {
 
 
 def training(name: str, net: tuple[Any, ...]) -> Any:
-    """A function that does one step: SGD with momentum, for the GPT Adam."""
+    """Return a function that runs one step: Adam for the GPT, otherwise SGD with momentum."""
     params, state, forward, x, y = net
     x, y = jnp.asarray(x), jnp.asarray(y)
 
@@ -199,18 +199,18 @@ def training(name: str, net: tuple[Any, ...]) -> Any:
         return jax.tree.map(lambda a, b: a - 0.01 * b, p, m), s, m, t + 1, value
 
     zeros = jax.tree.map(jnp.zeros_like, params)
-    held = [params, state, (zeros, jax.tree.map(jnp.zeros_like, params)) if name == "gpt" else zeros, jnp.asarray(1.0)]
+    values = [params, state, (zeros, jax.tree.map(jnp.zeros_like, params)) if name == "gpt" else zeros, jnp.asarray(1.0)]
     compiled = jax.jit(step, donate_argnums=(0, 1, 2, 3))
 
-    def one() -> Array:
-        *held[:], value = compiled(*held)
+    def run_step() -> Array:
+        *values[:], value = compiled(*values)
         return value
 
-    return one
+    return run_step
 
 
 def main() -> None:
-    """The worker's loop; arguments: the net, `step` or `infer`, its sizes as JSON."""
+    """Serve steps; arguments: the net, `step` or `infer`, its sizes as JSON."""
     name, what, sizes = sys.argv[1:]
     net = NETS[name](**json.loads(sizes))
     if what == "step":

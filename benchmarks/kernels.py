@@ -1,9 +1,9 @@
-"""Graph kernels: how many kernels a call launches at each `opt_level`, and what it takes.
+"""Graph kernels: the number of kernels that a call launches at each `opt_level`, and its time.
 
     python benchmarks/kernels.py [--nets gpt,elementwise,mlp] [--rounds 7] [--seconds 0.4]
 
-Kernels are counted from outside: operators that torch dispatches and that are no views, and C++ functions of generated code. Each level
-has a process of its own with an empty cache of compiled kernels; all take turns for the times. Numbers are compared by the first loss, or
+Kernels are counted from outside: operators that torch dispatches, except views, and C++ functions of generated code. Each level
+has a separate process with an empty cache of compiled kernels; all take turns for the times. Numbers are compared by the first loss, or
 the result, of level 0.
 """
 from __future__ import annotations
@@ -33,8 +33,8 @@ HEAD = """| net | opt_level | kernels launched | generated | ms a step | ratio t
 |---|---:|---:|---:|---:|---|---:|---:|"""
 
 
-def serve(program: str, sizes: dict[str, int], level: str, told: Path) -> None:
-    """Writes what is launched, the seconds of the first call and the numbers to a file, then does steps when it is asked to."""
+def serve(program: str, sizes: dict[str, int], level: str, report: Path) -> None:
+    """Write the launched kernels, the seconds of the first call and the numbers to a file, then serve steps."""
     import mindspore as ms
 
     ms.set_context(mode=ms.GRAPH_MODE, graph_kernel_flags=f"--opt_level={level}")
@@ -44,33 +44,33 @@ def serve(program: str, sizes: dict[str, int], level: str, told: Path) -> None:
     numbers = step().asnumpy().ravel()[:1000].tolist()
     first = time.perf_counter() - started
     step()
-    told.write_text(json.dumps({"launched": kernel_launches.launched(step), "first": first, "numbers": numbers}))
+    report.write_text(json.dumps({"launched": kernel_launches.launched(step), "first": first, "numbers": numbers}))
     turns.serve(step, lambda out: out.asnumpy())
 
 
 def table(title: str, program: str, sizes: dict[str, int], rounds: int, seconds: float) -> None:
-    """Prints the rows of one net."""
+    """Print the rows of one net."""
     with tempfile.TemporaryDirectory() as folder:
         workers = {
-            level: turns.Elsewhere(
+            level: turns.Worker(
                 sys.executable, "kernels.py", "serve", program, json.dumps(sizes), level, f"{folder}/{level}.json",
                 environment={"TORCHINDUCTOR_CACHE_DIR": f"{folder}/kernels{level}"},
             ) for level in LEVELS
         }
-        found: dict[str, dict[str, Any]] = {level: json.loads(Path(f"{folder}/{level}.json").read_text()) for level in LEVELS}
-        times = turns.taken({level: worker.seconds for level, worker in workers.items()}, seconds, rounds)
+        reports: dict[str, dict[str, Any]] = {level: json.loads(Path(f"{folder}/{level}.json").read_text()) for level in LEVELS}
+        times = turns.measure({level: worker.seconds for level, worker in workers.items()}, seconds, rounds)
         for worker in workers.values():
             worker.close()
-    base = found["0"]["numbers"]
-    for level, own in found.items():
-        off = max(abs(a - b) for a, b in zip(own["numbers"], base)) / max(map(abs, base))
-        generated = own["launched"].count("generated")
-        print(f"| {title} | {level} | {len(own['launched'])} | {generated} | {statistics.median(times[level]) * 1e3:.3f} | "
-              f"{turns.ratio(times[level], times['0'])} | {own['first']:.1f} | {off:.0e} |", flush=True)
+    base = reports["0"]["numbers"]
+    for level, report in reports.items():
+        error = max(abs(a - b) for a, b in zip(report["numbers"], base)) / max(map(abs, base))
+        generated = report["launched"].count("generated")
+        print(f"| {title} | {level} | {len(report['launched'])} | {generated} | {statistics.median(times[level]) * 1e3:.3f} | "
+              f"{turns.ratio(times[level], times['0'])} | {report['first']:.1f} | {error:.0e} |", flush=True)
 
 
 def main() -> None:
-    """Measures the nets that are asked for."""
+    """Measure the selected nets."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--nets", default=",".join(NETS))
     parser.add_argument("--rounds", type=int, default=7)

@@ -1,8 +1,8 @@
-"""`inter_op_parallel_num`: nets with independent operators, in one line and in lanes.
+"""`inter_op_parallel_num`: nets with independent operators, in sequence and in lanes.
 
     python benchmarks/lanes.py [--rounds N] [--seconds S]
 
-Each contender has a process of its own: threads of kernels that wait for work keep a core busy for a while.
+Each contender has a separate process: threads of kernels that wait for work keep a core busy for a while.
 """
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ NETS = {
 
 
 def main() -> None:
-    """Prints a table for each net, inference and training step."""
+    """Print a table for each net, inference and training step."""
     if sys.argv[1:2] == ["--child"]:
-        return child(*sys.argv[2:])
+        return serve(*sys.argv[2:])
     options = turns.arguments((__doc__ or "").splitlines()[0])
     for name, title in NETS.items():
         for what in ("inference", "training step") if name == "towers" else ("inference",):
             contenders = {
-                f"{shown}": turns.Elsewhere(sys.executable, "lanes.py", "--child", name, what, str(count))
+                f"{shown}": turns.Worker(sys.executable, "lanes.py", "--child", name, what, str(count))
                 for shown, count in (("one after the other", 0), ("inter_op_parallel_num=2", 2))
             }
             turns.compare(title.format(what), {shown: p.seconds for shown, p in contenders.items()}, "one after the other", options.seconds,
@@ -35,8 +35,8 @@ def main() -> None:
     return None
 
 
-def child(name: str, what: str, count: str) -> None:
-    """A contender: runs steps when it is told to."""
+def serve(name: str, what: str, count: str) -> None:
+    """Serve steps of a contender."""
     import torchspore
 
     torchspore.install()
@@ -54,7 +54,7 @@ def child(name: str, what: str, count: str) -> None:
 
 
 def towers(nn: Any, ops: Any) -> tuple[Any, Any]:
-    """Products that one thread does in a tenth of a millisecond."""
+    """Return products that one thread computes in a tenth of a millisecond."""
 
     class Towers(nn.Cell):  # type: ignore[misc]
         def __init__(self) -> None:
@@ -71,7 +71,7 @@ def towers(nn: Any, ops: Any) -> tuple[Any, Any]:
 
 
 def sums(nn: Any, ops: Any) -> tuple[Any, Any]:
-    """Running sums and sorts of long vectors, which torch's kernels do in one thread."""
+    """Return running sums and sorts of long vectors, which torch's kernels compute in one thread."""
 
     class Sums(nn.Cell):  # type: ignore[misc]
         def construct(self, x: Any) -> Any:

@@ -9,7 +9,7 @@ from torch import nn
 
 
 def make(fused: bool) -> tuple[Any, ...]:
-    """LeNet-5 written by hand in torch."""
+    """Return LeNet-5 written by hand in torch: model, loss, optimizer, batch."""
     model = nn.Sequential(
         nn.Conv2d(1, 6, 5), nn.ReLU(), nn.MaxPool2d(2, 2), nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2, 2),
         nn.Flatten(), nn.Linear(256, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10),

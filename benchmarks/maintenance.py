@@ -1,7 +1,7 @@
-"""What recorders cost a step, on and off. `python benchmarks/maintenance.py [--rounds N]`.
+"""The cost of recorders, on and off, for a step. `python benchmarks/maintenance.py [--rounds N]`.
 
-A LeNet training step, batch 64, in both modes; each recorder has a process of its own, they take turns, and a ratio is taken within each
-round to the process in which nothing was ever set.
+A LeNet training step, batch 64, in both modes; each recorder has a separate process. They take turns, and a ratio compares each with the
+process without any setting in the same round.
 """
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _STEPS = 50
 
 
 def main() -> None:
-    """Measures both modes."""
+    """Measure both modes."""
     options = turns.arguments(__doc__ or "")
     print(f"\n### a LeNet training step, times the step with nothing set, the median of {options.rounds} rounds\n")
     print("| recorder | how | PyNative | Graph |\n|---|---|---:|---:|")
@@ -44,12 +44,12 @@ def main() -> None:
 
 def _ratios(mode: str, folder: Path, rounds: int) -> dict[str, float]:
     started = {recorder: _start(recorder, mode, folder / recorder.replace(", ", "-")) for recorder in RECORDERS}
-    times = turns.asleep_between(started, rounds + 1, lambda recorder: STEPS.get(recorder, _STEPS))
+    times = turns.measure_stopped(started, rounds + 1, lambda recorder: STEPS.get(recorder, _STEPS))
     plain = times["nothing set"][1:]                   # the first round warms up
-    return {recorder: statistics.median(one / other for one, other in zip(own[1:], plain)) for recorder, own in times.items()}
+    return {name: statistics.median(a / b for a, b in zip(seconds[1:], plain)) for name, seconds in times.items()}
 
 
-def _start(recorder: str, mode: str, folder: Path) -> turns.Elsewhere:
+def _start(recorder: str, mode: str, folder: Path) -> turns.Worker:
     folder.mkdir(parents=True)
     surroundings = {}
     if recorder.startswith("recorder"):
@@ -64,7 +64,7 @@ def _start(recorder: str, mode: str, folder: Path) -> turns.Elsewhere:
         settings = folder / "dump.json"
         settings.write_text(json.dumps({"common_dump_settings": common}))
         surroundings = {"MINDSPORE_DUMP_CONFIG": str(settings)}
-    return turns.Elsewhere(sys.executable, "maintenance_worker.py", recorder, mode, str(folder), environment=surroundings)
+    return turns.Worker(sys.executable, "maintenance_worker.py", recorder, mode, str(folder), environment=surroundings)
 
 
 if __name__ == "__main__":

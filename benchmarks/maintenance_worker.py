@@ -12,7 +12,7 @@ import torchspore
 
 
 def main() -> None:
-    """The worker's loop."""
+    """Serve the steps."""
     recorder, mode, folder = sys.argv[1:]
     torchspore.install()
     import mindspore as ms
@@ -25,7 +25,7 @@ def main() -> None:
 
 
 def _off(_: Path, step: Callable[[], Any]) -> Callable[[], Any]:
-    """Everything switched on and off again."""
+    """Switch everything on and off again."""
     import mindspore as ms
 
     ms.set_context(op_timeout=600, enable_dump=True, deterministic="ON", pynative_synchronize=True)
@@ -68,7 +68,7 @@ def _profiler(folder: Path, step: Callable[[], Any]) -> Callable[[], Any]:
     steps = 0
 
     def profiled() -> Any:
-        """A profile of ten steps again and again, its files left out: those take their time once."""
+        """Run a step in a profile of ten steps, without writing files, which would take time only once."""
         nonlocal profiler, steps
         if steps % 10 == 0:
             profiler.start()

@@ -2,9 +2,9 @@
 
     python benchmarks/memory.py [--net resnet50] [--mode graph] [--steps 3] [--folder .]
 
-Each row is measured in processes of its own, one after the other. Memory is what the process holds beyond Python and its libraries at most
-during a step (VmHWM of Linux, set back before it): weights, optimizer state, gradients and all other values, with an allocator that gives
-freed blocks back at once. Time is measured in another process, without that. Numbers are compared by the bits of the losses of two steps.
+Each row is measured in separate processes, one after the other. Memory is the peak of the process during a step (VmHWM of Linux, reset
+before it) without Python and its libraries: weights, optimizer state, gradients and all other values. The allocator returns freed blocks at
+once. Time is measured in another process, without this allocator. Numbers are compared by the bits of the losses of two steps.
 """
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ OFFLOAD = {"memory_offload": "ON"}
 WAYS: dict[str, dict[str, dict[str, Any]]] = {
     "graph": {
         "O0": {}, "O1": {"memory_optimize_level": "O1"}, "mem_reuse off": {"reuse": False}, "memory_offload": OFFLOAD,
-        "memory_offload, offload_param": {**OFFLOAD, "state": True}, "recompute": {"again": True},
-        "recompute, O1": {"again": True, "memory_optimize_level": "O1"}, "all of it": {**OFFLOAD, "state": True, "again": True},
+        "memory_offload, offload_param": {**OFFLOAD, "state": True}, "recompute": {"recompute": True},
+        "recompute, O1": {"recompute": True, "memory_optimize_level": "O1"}, "all of it": {**OFFLOAD, "state": True, "recompute": True},
     },
     "pynative": {
-        "plain": {}, "memory_offload": OFFLOAD, "memory_offload, offload_param": {**OFFLOAD, "state": True}, "recompute": {"again": True},
-        "all of it": {**OFFLOAD, "state": True, "again": True},
+        "plain": {}, "memory_offload": OFFLOAD, "memory_offload, offload_param": {**OFFLOAD, "state": True},
+        "recompute": {"recompute": True}, "all of it": {**OFFLOAD, "state": True, "recompute": True},
     },
 }
 HEAD = """| mode | how | MiB | of the first | s a step (min .. max) | of the first | numbers |
@@ -46,34 +46,34 @@ HEAD = """| mode | how | MiB | of the first | s a step (min .. max) | of the fir
 GIVES_BACK = {"TORCHSPORE_MALLOC": "0", "MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
 
 
-def kib(key: str) -> int:
-    """One of the figures that Linux keeps of this process."""
+def read_kib(key: str) -> int:
+    """Return one of the figures that Linux stores about this process, in KiB."""
     return int(re.findall(rf"{key}:\s+(\d+)", Path("/proc/self/status").read_text())[0])
 
 
-def measured(program: str, sizes: dict[str, int], mode: str, wanted: dict[str, Any], steps: int, folder: str) -> dict[str, Any]:
-    """What a process tells: the most MiB in a step, the seconds of each of `steps`, the bits of two losses."""
+def measure(program: str, sizes: dict[str, int], mode: str, settings: dict[str, Any], steps: int, folder: str) -> dict[str, Any]:
+    """Run a training step; return the most MiB in a step, the seconds of each of `steps`, and a digest of two losses."""
     import mindspore as ms
     from mindspore import nn, ops
 
-    for kind in (ms.GRAPH_MODE, ms.PYNATIVE_MODE):               # what is loaded at first use counts as Python's and its libraries'
+    for kind in (ms.GRAPH_MODE, ms.PYNATIVE_MODE):               # lazily loaded libraries do not count as memory of the step
         ms.set_context(mode=kind)
         net = nn.Dense(2, 2)
         nn.TrainOneStepCell(net, nn.Adam(net.trainable_params())).set_train()(ops.ones((2, 2))).asnumpy()
-    at_start = kib("VmRSS")
-    wanted = dict(wanted)
-    again, state, reuse = wanted.pop("again", False), wanted.pop("state", False), wanted.pop("reuse", True)
+    at_start = read_kib("VmRSS")
+    settings = dict(settings)
+    is_recomputed, state, reuse = settings.pop("recompute", False), settings.pop("state", False), settings.pop("reuse", True)
     if not reuse:
         path = Path(folder) / f".reuse-{os.getpid()}.json"
         path.write_text('{"sys": {"mem_reuse": false}}')
-        wanted["env_config_path"] = str(path)
-    ms.set_context(mode=ms.GRAPH_MODE if mode == "graph" else ms.PYNATIVE_MODE, **wanted)
+        settings["env_config_path"] = str(path)
+    ms.set_context(mode=ms.GRAPH_MODE if mode == "graph" else ms.PYNATIVE_MODE, **settings)
     if not reuse:
         path.unlink()
-    if "memory_offload" in wanted:
+    if "memory_offload" in settings:
         ms.context.set_offload_context({"offload_path": folder, **({"offload_param": "disk"} if state else {})})
     ms.set_seed(1)
-    step = importlib.import_module(f"programs.{program}").step(**sizes, **({"again": True} if again else {}))
+    step = importlib.import_module(f"programs.{program}").step(**sizes, **({"is_recomputed": True} if is_recomputed else {}))
     digest = hashlib.sha256(step().asnumpy().tobytes())
     digest.update(step().asnumpy().tobytes())
     Path("/proc/self/clear_refs").write_text("5")
@@ -82,54 +82,54 @@ def measured(program: str, sizes: dict[str, int], mode: str, wanted: dict[str, A
         started = time.perf_counter()
         step().asnumpy()
         seconds.append(time.perf_counter() - started)
-    return {"memory": (kib("VmHWM") - at_start) / 1024, "seconds": seconds, "digest": digest.hexdigest()}
+    return {"memory": (read_kib("VmHWM") - at_start) / 1024, "seconds": seconds, "digest": digest.hexdigest()}
 
 
-def elsewhere(told: dict[str, Any], environment: dict[str, str]) -> dict[str, Any]:
-    """`measured` in a new process."""
-    ran = subprocess.run(
-        [sys.executable, __file__, "serve", json.dumps(told)], capture_output=True, text=True, env={**os.environ, **environment},
+def measure_in_child(arguments: dict[str, Any], environment: dict[str, str]) -> dict[str, Any]:
+    """Call `measure` in a new process."""
+    process = subprocess.run(
+        [sys.executable, __file__, "serve", json.dumps(arguments)], capture_output=True, text=True, env={**os.environ, **environment},
     )
-    if ran.returncode:
-        raise SystemExit(ran.stderr)
-    found: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
-    return found
+    if process.returncode:
+        raise SystemExit(process.stderr)
+    result: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])
+    return result
 
 
 def table(net: str, modes: list[str], steps: int, folder: str) -> None:
-    """Prints the rows of one net."""
+    """Print the rows of one net."""
     title, program, sizes = NETS[net]
     print(f"\n### {title}\n\n{HEAD}", flush=True)
     for mode in modes:
         first: dict[str, Any] = {}
-        for how, wanted in WAYS[mode].items():
-            told = {"program": program, "sizes": sizes, "mode": mode, "wanted": wanted, "steps": 1, "folder": folder}
-            found = elsewhere(told, GIVES_BACK)
+        for how, settings in WAYS[mode].items():
+            arguments = {"program": program, "sizes": sizes, "mode": mode, "settings": settings, "steps": 1, "folder": folder}
+            result = measure_in_child(arguments, GIVES_BACK)
             if steps:
-                found["seconds"] = elsewhere({**told, "steps": steps}, {})["seconds"]
-            first = first or found
-            took, base = statistics.median(found["seconds"]), statistics.median(first["seconds"])
-            same = "equal" if found["digest"] == first["digest"] else "DIFFERENT"
-            print(f"| {mode} | {how} | {found['memory']:.0f} | {found['memory'] / first['memory']:.2f} | {took:.2f} "
-                  f"({min(found['seconds']):.2f} .. {max(found['seconds']):.2f}) | {took / base:.2f} | {same} |", flush=True)
+                result["seconds"] = measure_in_child({**arguments, "steps": steps}, {})["seconds"]
+            first = first or result
+            median, base = statistics.median(result["seconds"]), statistics.median(first["seconds"])
+            verdict = "equal" if result["digest"] == first["digest"] else "DIFFERENT"
+            print(f"| {mode} | {how} | {result['memory']:.0f} | {result['memory'] / first['memory']:.2f} | {median:.2f} "
+                  f"({min(result['seconds']):.2f} .. {max(result['seconds']):.2f}) | {median / base:.2f} | {verdict} |", flush=True)
 
 
 def main() -> None:
-    """Prints the tables."""
+    """Print the tables."""
     if sys.argv[1:2] == ["serve"]:
         import torchspore
 
         torchspore.install()
-        print(json.dumps(measured(**json.loads(sys.argv[2]))))
+        print(json.dumps(measure(**json.loads(sys.argv[2]))))
         return
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--net", choices=[*NETS, "both"], default="both")
     parser.add_argument("--mode", choices=[*WAYS, "both"], default="both")
-    parser.add_argument("--steps", type=int, default=3, help="steps whose time is taken; 0: one, of the process whose memory is measured")
-    parser.add_argument("--folder", default=".", help="a folder on the disk that values move to")
-    given = parser.parse_args()
-    for net in ("resnet50", "gpt") if given.net == "both" else (given.net,):
-        table(net, list(WAYS) if given.mode == "both" else [given.mode], given.steps, str(Path(given.folder).resolve()))
+    parser.add_argument("--steps", type=int, default=3, help="timed steps; 0: time one step in the process whose memory is measured")
+    parser.add_argument("--folder", default=".", help="a folder on the disk to which values move")
+    options = parser.parse_args()
+    for net in ("resnet50", "gpt") if options.net == "both" else (options.net,):
+        table(net, list(WAYS) if options.mode == "both" else [options.mode], options.steps, str(Path(options.folder).resolve()))
     print(f"\n{os.cpu_count()} cores, load {' '.join(f'{load:.1f}' for load in os.getloadavg())} in the last 1, 5 and 15 minutes")
 
 

@@ -9,7 +9,7 @@ from torch import nn
 
 
 def make(fused: bool) -> tuple[Any, ...]:
-    """The MLP written by hand in torch."""
+    """Return the MLP written by hand in torch: model, loss, optimizer, batch."""
     model = nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
     optimizer = torch.optim.SGD(model.parameters(), 0.01, 0.9, fused=fused or None)
     return model, nn.CrossEntropyLoss(), optimizer, (torch.rand(128, 784), torch.randint(0, 10, (128,)))

@@ -1,4 +1,4 @@
-"""Runs steps of `programs/NAME.py` in real MindSpore when told how many on standard input; answers with seconds."""
+"""Runs steps of `programs/NAME.py` in real MindSpore, as standard input requests; answers with their seconds."""
 from __future__ import annotations
 
 import importlib
@@ -9,7 +9,7 @@ import turns
 
 
 def main() -> None:
-    """The worker's loop."""
+    """Serve the steps."""
     program, mode, what, sizes = (*sys.argv[1:], "step", "{}")[:4]
     import mindspore
 

@@ -13,14 +13,14 @@ LAYERS, WIDTH, ROWS, STEPS = 8, 1024, 32, 3
 """Eight weights of 4 MiB, and little else."""
 
 
-def resident(field: str) -> float:
-    """The memory of this process in MiB: `VmRSS` now, `VmHWM` the most."""
+def read_memory(field: str) -> float:
+    """Return the memory of this process in MiB: `VmRSS` is the present one, `VmHWM` the peak."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field))
 
 
-def spore(how: str) -> Callable[[int], Callable[[], Any]]:
-    """Makes steps of nets of some width."""
+def steps_by_torchspore(how: str) -> Callable[[int], Callable[[], Any]]:
+    """Return a function that makes a step of a net of some width by torchspore."""
     import torchspore
 
     torchspore.install()
@@ -72,8 +72,8 @@ def torch_step(layers: int, width: int, rows: int, is_sharded: bool) -> Callable
     return step
 
 
-def by_torch(how: str) -> Callable[[int], Callable[[], Any]]:
-    """The same by torch."""
+def steps_by_torch(how: str) -> Callable[[int], Callable[[], Any]]:
+    """Return a function that makes a step of a net of some width by torch."""
     import torch
 
     torch.distributed.init_process_group("gloo")
@@ -81,17 +81,17 @@ def by_torch(how: str) -> Callable[[int], Callable[[], Any]]:
 
 
 def main() -> None:
-    """Grows once small, so that what is loaded at first need does not count, then wide."""
-    make = (by_torch if sys.argv[2] in ("DDP", "FSDP2") else spore)(sys.argv[2])
+    """Train a small net, which loads all modules, then a wide one; print the growth of the peak."""
+    make = (steps_by_torch if sys.argv[2] in ("DDP", "FSDP2") else steps_by_torchspore)(sys.argv[2])
     small = make(16)
     for _ in range(STEPS):
         small()
-    Path("/proc/self/clear_refs").write_text("5")                 # the most begins anew
-    before = resident("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")                 # resets the peak
+    before = read_memory("VmRSS")
     step = make(WIDTH)
     for _ in range(STEPS):
         step()
-    print(f"answer {resident('VmHWM') - before}", flush=True)
+    print(f"answer {read_memory('VmHWM') - before}", flush=True)
 
 
 if __name__ == "__main__":

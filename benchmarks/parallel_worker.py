@@ -1,4 +1,4 @@
-"""One rank of a contender of parallel.py: runs steps when told how many on standard input; answers with seconds, the first call's first."""
+"""One rank of a contender of parallel.py: runs the steps that standard input requests; answers with seconds, also of the first step."""
 from __future__ import annotations
 
 import importlib
@@ -13,8 +13,8 @@ ELEMENTS = 1 << 20
 """Of the sum over processes: 4 MiB."""
 
 
-def spore(what: str, how: str) -> Callable[[], Any]:
-    """A step by torchspore: `how` is PyNative, graph, level1 or level2."""
+def step_by_torchspore(what: str, how: str) -> Callable[[], Any]:
+    """Return a step by torchspore: `how` is PyNative, graph, level1 or level2."""
     import torchspore
 
     torchspore.install()
@@ -25,9 +25,9 @@ def spore(what: str, how: str) -> Callable[[], Any]:
     ms.set_context(mode=0 if how == "graph" else 1)
     started = time.perf_counter()
     init()
-    took = time.perf_counter() - started
+    seconds = time.perf_counter() - started
     if what == "init":
-        return lambda: took
+        return lambda: seconds
     ms.set_auto_parallel_context(parallel_mode="data_parallel", gradients_mean=True)
     if how.startswith("level"):
         ms.set_auto_parallel_context(enable_parallel_optimizer=True, parallel_optimizer_config={"optimizer_level": how})
@@ -37,16 +37,16 @@ def spore(what: str, how: str) -> Callable[[], Any]:
     return importlib.import_module(f"programs.{what}").step()
 
 
-def by_torch(what: str, how: str) -> Callable[[], Any]:
-    """A step by torch: `how` is gloo, DDP or FSDP2."""
+def step_by_torch(what: str, how: str) -> Callable[[], Any]:
+    """Return a step by torch: `how` is gloo, DDP or FSDP2."""
     import torch
     from handwritten import torch_step
 
     started = time.perf_counter()
     torch.distributed.init_process_group("gloo")
-    took = time.perf_counter() - started
+    seconds = time.perf_counter() - started
     if what == "init":
-        return lambda: took
+        return lambda: seconds
     torch.manual_seed(0)
     if what == "sum":
         x = torch.ones(ELEMENTS)
@@ -72,9 +72,9 @@ def by_torch(what: str, how: str) -> Callable[[], Any]:
 
 
 def main() -> None:
-    """The worker's loop; arguments: lenet, resnet18, gpt, sum or init, and who does it how."""
+    """Serve steps; arguments: lenet, resnet18, gpt, sum or init, and the contender."""
     what, how = sys.argv[1:]
-    step = (by_torch if how in ("gloo", "DDP", "FSDP2") else spore)(what, how)
+    step = (step_by_torch if how in ("gloo", "DDP", "FSDP2") else step_by_torchspore)(what, how)
     if what == "init":
         print(f"answer {step()}", flush=True)
         return

@@ -1,4 +1,4 @@
-"""A net that no single graph holds (it reads a value in the middle): in parts, against PyNative; values and gradients."""
+"""A net that needs two graphs, because it reads a value in the middle: in parts and in PyNative; values and gradients."""
 from __future__ import annotations
 
 import turns
@@ -7,7 +7,7 @@ import torchspore
 
 
 def main() -> None:
-    """Prints a table for each size."""
+    """Print a table for each size."""
     options = turns.arguments(__doc__ or "")
     torchspore.install()
     import mindspore as ms
@@ -38,7 +38,7 @@ def main() -> None:
 
             for _ in range(20):
                 timed(ms.GRAPH_MODE)()
-            both = {"PyNative": turns.here(timed(1)), "in parts": turns.here(timed(0))}
+            both = {"PyNative": turns.timer(timed(1)), "in parts": turns.timer(timed(0))}
             turns.compare(
                 f"A net with a graph break, {width} wide, {title}", both, "PyNative", options.seconds, options.rounds, "us", "a call",
             )

@@ -1,4 +1,4 @@
-"""How much the memory of each stage of a pipeline grows: `torchspore workers -n 2 --show all benchmarks/pipeline_memory.py 1f1b`."""
+"""Growth of the memory of each stage of a pipeline: `torchspore workers -n 2 --show all benchmarks/pipeline_memory.py 1f1b`."""
 import sys
 
 import mindspore as ms
@@ -11,7 +11,7 @@ ROWS, WIDTH, LAYERS, PARTS = 16384, 256, 16, 8
 
 
 def peak() -> float:
-    """The most memory that this process has had, in MiB."""
+    """Return the peak memory of this process, in MiB."""
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
 

@@ -1,4 +1,4 @@
-"""How long a plan takes for 8, 512 and 4,096 devices: a training step of a GPT of 4 layers, width 256, cut as Megatron does.
+"""Seconds of a plan for 8, 512 and 4,096 devices: a training step of a GPT of 4 layers, width 256, split as in Megatron.
 
     python benchmarks/planning.py [--rounds 3] [--shares]
 """
@@ -38,7 +38,7 @@ class Linear(nn.Cell):
         self.product, self.sum = P.MatMul().shard(product), P.Add().shard(summed)
 
     def construct(self, x: Any) -> Any:
-        """The layer."""
+        """Return the layer's result."""
         return self.sum(self.product(x, self.weight), self.bias)
 
 
@@ -58,9 +58,9 @@ class Block(nn.Cell):
         self.mask = Tensor(np.triu(np.full((LENGTH, LENGTH), -1e4, np.float32), 1))
 
     def construct(self, x: Any) -> Any:
-        """The layer."""
+        """Return the layer's result."""
         y, shape = self.first(x), (-1, LENGTH, HEADS, WIDTH // HEADS)
-        q, k, v = (ops.transpose(one(y).reshape(shape), (0, 2, 1, 3)) for one in (self.q, self.k, self.v))
+        q, k, v = (ops.transpose(layer(y).reshape(shape), (0, 2, 1, 3)) for layer in (self.q, self.k, self.v))
         y = self.mix(self.softmax(self.scores(q, k) * 0.18 + self.mask), v)
         x = x + self.out(ops.transpose(y, (0, 2, 1, 3)).reshape(x.shape))
         return x + self.down(ops.gelu(self.up(self.second(x))))
@@ -72,22 +72,22 @@ class Gpt(nn.Cell):
     def __init__(self, data: int, model: int) -> None:
         super().__init__()
         self.table = Parameter(initializer(Normal(0.02), (WORDS, WIDTH)), name="table")
-        self.places = Parameter(initializer(Normal(0.02), (LENGTH, WIDTH)), name="places")
+        self.positions = Parameter(initializer(Normal(0.02), (LENGTH, WIDTH)), name="positions")
         self.gather = P.Gather().shard(((model, 1), (data, 1)))
         self.blocks = nn.CellList([Block(data, model) for _ in range(LAYERS)])
         self.norm, self.head = nn.LayerNorm((WIDTH,)), P.MatMul(transpose_b=True).shard(((data, 1), (model, 1)))
         self.loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
 
     def construct(self, x: Any, y: Any) -> Any:
-        """The loss."""
-        h = (self.gather(self.table, x, 0) + self.places).reshape(-1, WIDTH)
+        """Return the loss."""
+        h = (self.gather(self.table, x, 0) + self.positions).reshape(-1, WIDTH)
         for block in self.blocks:
             h = block(h)
         return self.loss(self.head(self.norm(h), self.table), y)
 
 
-def planned(devices: int, shares: bool) -> dict[str, float]:
-    """Seconds of a compilation, of the split in it, and of the table that is printed."""
+def measure_plan(devices: int, shares: bool) -> dict[str, float]:
+    """Return the seconds of a compilation, of the split in it, and of the printed table."""
     os.environ["TORCHSPORE_PLAN"] = str(devices)
     data, model = GRIDS[devices]
     ms.reset_auto_parallel_context()
@@ -97,40 +97,40 @@ def planned(devices: int, shares: bool) -> dict[str, float]:
     net = Gpt(data, model)
     step = nn.TrainOneStepCell(net, nn.Adam(net.trainable_params(), 1e-3)).set_train()
     x, y = Tensor(np.zeros((512, LENGTH), np.int32)), Tensor(np.zeros(512 * LENGTH, np.int32))
-    found, make = dict[str, float](), execution.Split
+    seconds, make = dict[str, float](), execution.Split
 
-    def timed(*given: Any) -> Any:
+    def timed(*arguments: Any) -> Any:
         started = time.perf_counter()
-        made = make(*given)
-        found["split"] = time.perf_counter() - started
-        return made
+        split = make(*arguments)
+        seconds["split"] = time.perf_counter() - started
+        return split
 
     execution.Split = timed  # type: ignore[assignment,misc]
     try:
         started = time.perf_counter()
         step.compile(x, y)
-        found["all"] = time.perf_counter() - started
+        seconds["all"] = time.perf_counter() - started
     finally:
         execution.Split = make  # type: ignore[misc]
     started = time.perf_counter()
     list(plan_text.text(torchspore.graphs(step)[0].split, Machine()))
-    found["table"] = time.perf_counter() - started
-    return found
+    seconds["table"] = time.perf_counter() - started
+    return seconds
 
 
 def main() -> None:
-    """Prints a line for each number of devices: the median of several compilations."""
+    """Print a line for each number of devices: the median of several compilations."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--shares", action="store_true", help="with enable_parallel_optimizer")
     options = parser.parse_args()
     ms.set_context(mode=ms.GRAPH_MODE)
-    planned(8, options.shares)                                 # what is loaded at first need
+    measure_plan(8, options.shares)                                 # loads modules that are loaded lazily
     print(f"a step of a GPT of {LAYERS} layers, width {WIDTH}, with its gradients and Adam: seconds, median of {options.rounds}")
     print(f"{'devices':>8} {'grid':>8} {'compile':>8} {'split':>8} {'table':>8}")
     for devices, grid in GRIDS.items():
-        rounds = [planned(devices, options.shares) for _ in range(options.rounds)]
-        middle = {key: statistics.median(one[key] for one in rounds) for key in ("all", "split", "table")}
+        rounds = [measure_plan(devices, options.shares) for _ in range(options.rounds)]
+        middle = {key: statistics.median(times[key] for times in rounds) for key in ("all", "split", "table")}
         print(f"{devices:>8} {grid[0]:>4} x{grid[1]:>2} {middle['all']:>8.2f} {middle['split']:>8.2f} {middle['table']:>8.2f}")
 
 

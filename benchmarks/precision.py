@@ -3,8 +3,8 @@
     python benchmarks/precision.py [--rounds 3]
 
 The error is that of the loss, and of the gradients of all Parameters together, |g - g64| / |g64|, against the same net in float64 with the
-same weights and batch. Times are of a whole training step, in turns within one process. Shares are of the operators of the step's graph
-that compute with floating-point numbers, casts left out. force_fp32 is measured on the net cast to float16 by `to_float`.
+same weights and batch. Times are of complete training steps, in turns in one process. Shares are of the operators of the step's graph
+that compute with floating-point numbers, without casts. force_fp32 is measured on the net cast to float16 by `to_float`.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ POLICIES = (
 
 
 def nets() -> dict[str, Callable[[], tuple[Any, tuple[Any, ...]]]]:
-    """The nets, each a function that makes (net with loss, batch)."""
+    """Return the nets, each as a function that returns (net, batch)."""
     import numpy as np
     from mindspore import nn
     from programs import gpt
@@ -49,7 +49,7 @@ def nets() -> dict[str, Callable[[], tuple[Any, tuple[Any, ...]]]]:
 
 
 def losses(make: Callable[[], tuple[Any, tuple[Any, ...]]], wide: bool = False, lowered: bool = False) -> tuple[Any, tuple[Any, ...]]:
-    """The net with its loss, made alike each time, and its batch; `wide` in float64, `lowered` with its layers in float16."""
+    """Return the net with its loss, equal in each call, and its batch; `wide` in float64, `lowered` with its layers in float16."""
     import mindspore as ms
     from mindspore import nn
 
@@ -60,27 +60,27 @@ def losses(make: Callable[[], tuple[Any, tuple[Any, ...]]], wide: bool = False, 
     if wide:
         for parameter in net.get_parameters():
             parameter.set_dtype(ms.float64)
-    given = tuple(ms.Tensor(a, ms.float64) if wide and a.dtype.kind == "f" else ms.Tensor(a) for a in batch)
+    tensors = tuple(ms.Tensor(a, ms.float64) if wide and a.dtype.kind == "f" else ms.Tensor(a) for a in batch)
 
     class Lossy(nn.WithLossCell):
         def construct(self, data: Any, label: Any) -> Any:
             out = self._backbone(data)
             return self._loss_fn(out.astype(ms.float32) if lowered else out, label)
 
-    return Lossy(net, nn.CrossEntropyLoss()).set_train(), given
+    return Lossy(net, nn.CrossEntropyLoss()).set_train(), tensors
 
 
 def gradients(cell: Any, batch: tuple[Any, ...]) -> tuple[float, Any]:
-    """The loss and all gradients in one vector, in float64."""
+    """Return the loss, and all gradients as one vector in float64."""
     import mindspore as ms
     import numpy as np
 
-    value, found = ms.value_and_grad(cell, None, cell.trainable_params())(*batch)
-    return float(value), np.concatenate([g.asnumpy().astype(np.float64).ravel() for g in found])
+    value, values = ms.value_and_grad(cell, None, cell.trainable_params())(*batch)
+    return float(value), np.concatenate([g.asnumpy().astype(np.float64).ravel() for g in values])
 
 
-def stepped(cell: Any, batch: tuple[Any, ...], mode: str) -> tuple[Callable[[], Any], dict[str, float]]:
-    """A training step under a policy, and the share of its operators in each dtype."""
+def training_step(cell: Any, batch: tuple[Any, ...], mode: str) -> tuple[Callable[[], Any], dict[str, float]]:
+    """Return a training step under a policy, and the share of its operators in each dtype."""
     import mindspore as ms
     from mindspore import nn
 
@@ -96,12 +96,12 @@ def stepped(cell: Any, batch: tuple[Any, ...], mode: str) -> tuple[Callable[[], 
     run()
     counts = outcomes.count_dtypes(torchspore.graphs(step)[0].module)
     counts.pop("cast", None)
-    whole = sum(counts.values())
-    return run, {kind: count / whole for kind, count in counts.items()}
+    total = sum(counts.values())
+    return run, {kind: count / total for kind, count in counts.items()}
 
 
-def table(name: str, make: Callable[[], tuple[Any, tuple[Any, ...]]], given: argparse.Namespace) -> None:
-    """Prints the rows of one net."""
+def table(name: str, make: Callable[[], tuple[Any, tuple[Any, ...]]], options: argparse.Namespace) -> None:
+    """Print the rows of one net."""
     import mindspore as ms
     import numpy as np
 
@@ -112,30 +112,30 @@ def table(name: str, make: Callable[[], tuple[Any, tuple[Any, ...]]], given: arg
     rows += [("to_float(float16)", "must_keep_origin_dtype", True), ("to_float(float16), force_fp32", "force_fp32", True)]
     for label, mode, lowered in rows:
         ms.set_context(mode=ms.GRAPH_MODE, ascend_config={"precision_mode": mode})
-        value, found = gradients(*losses(make, lowered=lowered))
-        runs[label], shares = stepped(*losses(make, lowered=lowered), mode)
-        error = np.linalg.norm(found - exact) / np.linalg.norm(exact)
+        value, vector = gradients(*losses(make, lowered=lowered))
+        runs[label], shares = training_step(*losses(make, lowered=lowered), mode)
+        error = np.linalg.norm(vector - exact) / np.linalg.norm(exact)
         shown = ", ".join(f"{share:.0%} {kind}" for kind, share in sorted(shares.items(), key=lambda item: -item[1]))
         lines[label] = f"{abs(value - value64) / abs(value64):.1e} | {error:.1e} | {shown}"
-    times = turns.taken({label: turns.here(run) for label, run in runs.items()}, given.seconds, given.rounds)
-    for label, own in times.items():
-        ratio = turns.ratio(own, times[POLICIES[0]])
-        print(f"| {name} | {label} | {lines[label]} | {statistics.median(own) * 1000:.1f} | {ratio} |", flush=True)
+    times = turns.measure({label: turns.timer(run) for label, run in runs.items()}, options.seconds, options.rounds)
+    for label, times_of_policy in times.items():
+        ratio = turns.ratio(times_of_policy, times[POLICIES[0]])
+        print(f"| {name} | {label} | {lines[label]} | {statistics.median(times_of_policy) * 1000:.1f} | {ratio} |", flush=True)
 
 
 def main() -> None:
-    """Prints the table."""
+    """Print the table."""
     import torchspore
 
     torchspore.install()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.1, help="how long one turn takes")
-    given = parser.parse_args()
+    options = parser.parse_args()
     print("### Precision of a training step\n\n| net | policy | error of the loss | of the gradients | operators | ms a step | "
           "of must_keep_origin_dtype |\n|---|---|---:|---:|---|---:|---|", flush=True)
     for name, make in nets().items():
-        table(name, make, given)
+        table(name, make, options)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Predicted beside measured step times of strategies: 32 plans of an MLP on 2 and on 4 processes, with this machine's measured speeds.
+"""Predicted and measured step times of strategies: 32 plans of an MLP on 2 and on 4 processes, with this machine's measured speeds.
 
     torchspore calibrate --processes 2 --out two.json && torchspore calibrate --processes 4 --out four.json
     python benchmarks/predicted.py --machine 2:two.json --machine 4:four.json [--picture docs/guides/images/predicted.svg]
@@ -29,7 +29,7 @@ _RESULT = "PREDICTED "
 
 
 def strategies(count: int) -> dict[str, tuple[Any, Any]]:
-    """The strategies of one product by name, for `count` processes."""
+    """Return the strategies of one product by name, for `count` processes."""
     single: dict[str, tuple[Any, Any]] = {
         "data": ((count, 1), (1, 1)), "columns": ((1, 1), (1, count)), "rows": ((1, count), (count, 1)), "whole": ((1, 1), (1, 1)),
     }
@@ -40,15 +40,15 @@ def strategies(count: int) -> dict[str, tuple[Any, Any]]:
 
 
 def plans(count: int) -> list[dict[str, Any]]:
-    """Random plans: batch, width, and the strategy of each of four products."""
+    """Return random plans: batch, width, and the strategy of each of four products."""
     source = random.Random(count)
     names = list(strategies(count))
-    made = [{"batch": batch, "width": width, "layers": [name] * 4} for name, batch, width in (
+    plan_list = [{"batch": batch, "width": width, "layers": [name] * 4} for name, batch, width in (
         ("data", 1024, 256), ("data", 64, 1024), ("columns", 64, 1024), ("rows", 1024, 256), ("whole", 256, 512))]
-    while len(made) < PLANS:
+    while len(plan_list) < PLANS:
         layers = [source.choice(names) for _ in range(4)]
-        made.append({"batch": source.choice((64, 256, 1024)), "width": source.choice((256, 512, 1024)), "layers": layers})
-    return made
+        plan_list.append({"batch": source.choice((64, 256, 1024)), "width": source.choice((256, 512, 1024)), "layers": layers})
+    return plan_list
 
 
 def work(count: int, machine_file: str) -> None:
@@ -113,7 +113,7 @@ def correlation(results: list[dict[str, Any]]) -> float:
 
 
 def picture(results: list[dict[str, Any]], path: Path) -> None:
-    """Write the scatter plot: predicted milliseconds from left to right, measured ones from bottom to top, both logarithmic."""
+    """Write the scatter plot: predicted milliseconds from left to right, measured ones from bottom to top, both on a logarithmic scale."""
     size, margin = 480, 56
     values = [result[key] * 1e3 for result in results for key in ("predicted", "measured")]
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))

@@ -1,4 +1,4 @@
-"""What a profiler costs while it watches, and what reading a profile costs: a training step with it and without, by turns.
+"""The cost of a profiler while it records and of reading a profile: a training step with and without it, in turns.
 
     python benchmarks/profiling.py [--mode 0] [--rounds 9] [--steps 20] [--width 256] [--loaded]
 """
@@ -27,17 +27,17 @@ from torchspore.observe.profiling.session import ProfilerSession  # noqa: E402
 
 
 class Off:
-    """Nothing watches."""
+    """No profiler records."""
 
     def start(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def stop(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 class Report(Off):
-    """What `torchspore run --report` follows."""
+    """The recorder of `torchspore run --report`."""
 
     def start(self) -> None:
         self._losses = Losses()
@@ -57,7 +57,7 @@ WATCHERS: dict[str, Callable[[], Any]] = {
 
 
 def step_of(width: int, mode: int) -> Callable[[], Any]:
-    """A training step of a net of six layers."""
+    """Return a training step of a net of six layers."""
     ms.set_context(mode=mode)
     body = nn.SequentialCell(*[cell for _ in range(6) for cell in (nn.Dense(width, width), nn.ReLU())])
     step = nn.TrainOneStepCell(nn.WithLossCell(body, nn.MSELoss()), nn.Adam(body.trainable_params())).set_train()
@@ -69,24 +69,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for name, default in (("mode", 0), ("rounds", 9), ("steps", 20), ("width", 256)):
         parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--loaded", action="store_true", help="processor time of one thread, for a machine that does other work too")
-    given, _ = parser.parse_known_args()
-    clock = time.process_time if given.loaded else time.perf_counter
-    if given.loaded:
+    parser.add_argument("--loaded", action="store_true", help="measure processor time of one thread, for a machine with other work")
+    options, _ = parser.parse_known_args()
+    clock = time.process_time if options.loaded else time.perf_counter
+    if options.loaded:
         torch.set_num_threads(1)
-    step = step_of(given.width, given.mode)
+    step = step_of(options.width, options.mode)
     for _ in range(5):
         step()
-    took: dict[str, list[float]] = {name: [] for name in WATCHERS}
-    after: list[tuple[int, float, float]] = []
-    for _ in range(given.rounds):
+    seconds_by_recorder: dict[str, list[float]] = {name: [] for name in WATCHERS}
+    reads: list[tuple[int, float, float]] = []
+    for _ in range(options.rounds):
         for name, make in WATCHERS.items():
             watcher = make()
             watcher.start()
             started = clock()
-            for _ in range(given.steps):
+            for _ in range(options.steps):
                 step()
-            took[name].append((clock() - started) / given.steps)
+            seconds_by_recorder[name].append((clock() - started) / options.steps)
             watcher.stop()
             if name == "Profiler()":
                 started = clock()
@@ -95,16 +95,16 @@ def main() -> None:
                 with tempfile.TemporaryDirectory() as folder:
                     started = clock()
                     files.write(record, Path(folder), files.FileSelection())
-                    after.append((len(record.operators), read, clock() - started))
-    how = f"a step of six layers of {given.width}, mode {given.mode}, {given.rounds} rounds of {given.steps} steps"
+                    reads.append((len(record.operators), read, clock() - started))
+    how = f"a step of six layers of {options.width}, mode {options.mode}, {options.rounds} rounds of {options.steps} steps"
     print(f"### What watching costs: {how}\n")
     print("| | ms a step | of off (median, min .. max) |\n|---|---:|---:|")
-    for name, seconds in took.items():
-        ratios = [one / off for one, off in zip(seconds, took["off"])]
-        told = f"{statistics.median(ratios):.2f}x ({min(ratios):.2f} .. {max(ratios):.2f})"
-        print(f"| {name} | {statistics.median(seconds) * 1e3:.2f} | {told} |")
-    count = after[-1][0]
-    reading, writing = (statistics.median(one[place] for one in after) / count * 1e6 for place in (1, 2))
+    for name, seconds in seconds_by_recorder.items():
+        ratios = [recorded / off for recorded, off in zip(seconds, seconds_by_recorder["off"])]
+        ratio_text = f"{statistics.median(ratios):.2f}x ({min(ratios):.2f} .. {max(ratios):.2f})"
+        print(f"| {name} | {statistics.median(seconds) * 1e3:.2f} | {ratio_text} |")
+    count = reads[-1][0]
+    reading, writing = (statistics.median(times[column] for times in reads) / count * 1e6 for column in (1, 2))
     print(f"\nAfterwards a profile of {count:,} operators is read in {reading:.0f} us and written in {writing:.0f} us an operator.")
 
 

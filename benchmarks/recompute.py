@@ -1,4 +1,4 @@
-"""`Cell.recompute`: memory and time of a training step with and without it, in both modes, each in a process of its own.
+"""`Cell.recompute`: memory and time of a training step with and without it, in both modes, each in a separate process.
 
     python benchmarks/recompute.py
 """
@@ -16,8 +16,8 @@ from pathlib import Path
 BLOCKS, WIDTH, BATCH, STEPS = 12, 256, 2048, 7
 
 
-def measure(mode: str, again: bool) -> dict[str, float]:
-    """Peak memory of a step's tensors (MiB) and its median time (ms)."""
+def measure(mode: str, is_recomputed: bool) -> dict[str, float]:
+    """Return the peak memory of a step's tensors (MiB), its median time (ms) and the last loss."""
     import mindspore as ms
     import numpy as np
     from mindspore import nn, ops
@@ -35,7 +35,7 @@ def measure(mode: str, again: bool) -> dict[str, float]:
         def __init__(self) -> None:
             super().__init__()
             self.blocks = nn.SequentialCell(*[Block() for _ in range(BLOCKS)])
-            for block in self.blocks if again else []:
+            for block in self.blocks if is_recomputed else []:
                 block.recompute()
 
         def construct(self, x):  # type: ignore[no-untyped-def]
@@ -55,7 +55,7 @@ def measure(mode: str, again: bool) -> dict[str, float]:
 
 
 def peak(call: Callable[[], object]) -> float:
-    """The most memory (MiB) that tensors made in the call take at a time, as torch's profiler counts it."""
+    """Return the peak memory (MiB) of the tensors that the call creates, as torch's profiler counts it."""
     from torch.profiler import ProfilerActivity, profile
 
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
@@ -71,20 +71,20 @@ def main() -> None:
         import torchspore
 
         torchspore.install()
-        print(json.dumps(measure(sys.argv[1], sys.argv[2] == "again")))
+        print(json.dumps(measure(sys.argv[1], sys.argv[2] == "recomputed")))
         return
     print(f"{BLOCKS} blocks of a transformer's MLP, width {WIDTH}, {BATCH} rows; median of {STEPS - 2} steps")
     for mode in ("PYNATIVE_MODE", "GRAPH_MODE"):
-        found = [
+        results = [
             json.loads(subprocess.run([sys.executable, __file__, mode, how], capture_output=True, text=True, check=True).stdout)
-            for how in ("kept", "again")
+            for how in ("plain", "recomputed")
         ]
-        kept, again = found
-        same = "equal" if kept["loss"] == again["loss"] else "DIFFERENT"
+        plain, recomputed = results
+        verdict = "equal" if plain["loss"] == recomputed["loss"] else "DIFFERENT"
         print(
-            f"{mode:14} kept {kept['memory']:5.0f} MiB {kept['time']:6.1f} ms   "
-            f"recomputed {again['memory']:5.0f} MiB {again['time']:6.1f} ms"
-            f"   {again['memory'] / kept['memory']:.2f}x memory, {again['time'] / kept['time']:.2f}x time, numbers {same}"
+            f"{mode:14} kept {plain['memory']:5.0f} MiB {plain['time']:6.1f} ms   "
+            f"recomputed {recomputed['memory']:5.0f} MiB {recomputed['time']:6.1f} ms"
+            f"   {recomputed['memory'] / plain['memory']:.2f}x memory, {recomputed['time'] / plain['time']:.2f}x time, numbers {verdict}"
         )
 
 

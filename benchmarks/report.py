@@ -1,6 +1,6 @@
 """Run benchmarks and write docs/performance.md: `python benchmarks/report.py [--only graph,cache] [OPTIONS OF THE BENCHMARKS]`.
 
-Each benchmark has a part of the page, with the command that made it; `--only` leaves the other parts as they are.
+Each benchmark has a part of the page, with the command that wrote it; `--only` does not change the other parts.
 """
 from __future__ import annotations
 

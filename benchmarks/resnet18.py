@@ -20,13 +20,13 @@ class Block(nn.Module):
             self.down = nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """The block's result."""
+        """Return the block's result."""
         around = x if self.down is None else self.down(x)
         return torch.relu(self.bn2(self.conv2(torch.relu(self.bn1(self.conv1(x))))) + around)
 
 
 def make(fused: bool, size: int = 64, batch: int = 16) -> tuple[Any, ...]:
-    """ResNet-18 written by hand in torch."""
+    """Return ResNet-18 written by hand in torch: model, loss, optimizer, batch."""
     blocks: list[nn.Module] = []
     inputs = 64
     for stage, outputs in enumerate((64, 128, 256, 512)):

@@ -20,19 +20,19 @@ class Bottleneck(nn.Module):
             self.down = nn.Sequential(nn.Conv2d(inputs, width * 4, 1, stride, bias=False), nn.BatchNorm2d(width * 4))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """The block's result."""
+        """Return the block's result."""
         around = x if self.down is None else self.down(x)
         x = torch.relu(self.bn2(self.conv2(torch.relu(self.bn1(self.conv1(x))))))
         return torch.relu(self.bn3(self.conv3(x)) + around)
 
 
 def make(fused: bool, size: int = 224, batch: int = 8) -> tuple[Any, ...]:
-    """Model, loss, optimizer, batch."""
+    """Return model, loss, optimizer, batch."""
     blocks: list[nn.Module] = []
     inputs = 64
     for stage, (count, width) in enumerate(((3, 64), (4, 128), (6, 256), (3, 512))):
-        for place in range(count):
-            blocks.append(Bottleneck(inputs, width, 2 if stage and not place else 1))
+        for index in range(count):
+            blocks.append(Bottleneck(inputs, width, 2 if stage and not index else 1))
             inputs = width * 4
     model = nn.Sequential(
         nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1), *blocks,

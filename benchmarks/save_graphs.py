@@ -1,4 +1,4 @@
-"""What `save_graphs` costs: a training step is captured and compiled anew at each level, the levels taking turns.
+"""The cost of `save_graphs`: a new training step is captured and compiled at each level, and the levels take turns.
 
     python benchmarks/save_graphs.py [--blocks 24] [--rounds 7]
 """
@@ -29,7 +29,7 @@ LEVELS: tuple[int | bool, ...] = (0, 1, 2, True, 3)
 
 @dataclass
 class Price:
-    """What one level took: seconds of each compilation, and of the last one the files and their bytes."""
+    """The cost of one level: seconds of each compilation, and files and bytes of the last one."""
 
     seconds: list[float] = field(default_factory=list)
     files: int = 0
@@ -37,8 +37,8 @@ class Price:
     operators: int = 0
 
 
-def compiled(level: int | bool, blocks: int, price: Price) -> None:
-    """Compiles a new training step and notes what that took."""
+def compile_step(level: int | bool, blocks: int, price: Price) -> None:
+    """Compile a new training step and add its cost to `price`."""
     with tempfile.TemporaryDirectory() as folder:
         ms.set_context(mode=ms.GRAPH_MODE, save_graphs=level, save_graphs_path=folder)
         body = nn.SequentialCell(*[debug_level.Block() for _ in range(blocks)])
@@ -56,20 +56,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--blocks", type=int, default=24)
     parser.add_argument("--rounds", type=int, default=7)
-    given, _ = parser.parse_known_args()
+    options, _ = parser.parse_known_args()
     prices = {str(level): (level, Price()) for level in LEVELS}
-    compiled(0, given.blocks, Price())
-    for _ in range(given.rounds):
+    compile_step(0, options.blocks, Price())
+    for _ in range(options.rounds):
         for level, price in prices.values():
-            compiled(level, given.blocks, price)
-    off = prices["0"][1].seconds
+            compile_step(level, options.blocks, price)
+    seconds_without = prices["0"][1].seconds
     each = min(timeit.repeat(lambda: stages.keep("optimize", None), number=100_000, repeat=5)) / 100_000  # type: ignore[arg-type]
-    print(f"### What saved graphs cost: a training step of {prices['0'][1].operators} operators, {given.rounds} compilations each\n")
+    print(f"### What saved graphs cost: a training step of {prices['0'][1].operators} operators, {options.rounds} compilations each\n")
     print("| save_graphs | compile s | of 0 (median, min .. max) | files | MB |\n|---|---:|---|---:|---:|")
     for name, (_, price) in prices.items():
-        ratios = [took / base for took, base in zip(price.seconds, off)]
-        told = f"{statistics.median(ratios):.2f}x ({min(ratios):.2f} .. {max(ratios):.2f})"
-        print(f"| {name} | {statistics.median(price.seconds):.3f} | {told} | {price.files} | {price.bytes / 1e6:.1f} |")
+        ratios = [took / base for took, base in zip(price.seconds, seconds_without)]
+        ratio_text = f"{statistics.median(ratios):.2f}x ({min(ratios):.2f} .. {max(ratios):.2f})"
+        print(f"| {name} | {statistics.median(price.seconds):.3f} | {ratio_text} | {price.files} | {price.bytes / 1e6:.1f} |")
     print(f"\nOff, each of the 14 or so places that hand a stage in takes {each * 1e9:.0f} ns.")
 
 

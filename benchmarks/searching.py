@@ -1,9 +1,9 @@
-"""How long `auto_parallel` searches, and what it finds, for large networks: CPU seconds of the search alone, and predicted steps.
+"""Searches of `auto_parallel` for large networks: their CPU seconds, and the predicted times of steps.
 
     python benchmarks/searching.py [--only "GPT, 12 layers"]
 
-Each search runs in a process of its own that compiles a training step with Adam and runs nothing. "data parallel" is the predicted step of
-the program's own strategies. "search" is the CPU time of building the model and solving all grids; "plan" is the CPU time of the
+Each search runs in a separate process that compiles a training step with Adam and runs nothing. "data parallel" is the predicted step of
+the program's strategies. "search" is the CPU time of building the model and solving all grids; "plan" is the CPU time of the
 compilation: capture, search, and the split of the candidates. "memory" is the growth of the peak during the search.
 """
 from __future__ import annotations
@@ -26,7 +26,7 @@ WIDTH, HEADS, LENGTH, WORDS = 1024, 16, 128, 32768
 
 
 def networks() -> dict[str, Any]:
-    """Functions from the number of devices to a network with its loss and its inputs."""
+    """Return functions from the number of devices to a network with its loss and its inputs."""
     import mindspore as ms
     import numpy as np
     from mindspore import Parameter, Tensor, nn, ops
@@ -65,13 +65,13 @@ def networks() -> dict[str, Any]:
         def __init__(self, layers: int, encoder_layers: int = 0) -> None:
             super().__init__()
             self.words = nn.Embedding(WORDS, WIDTH)
-            self.places = Parameter(Tensor(np.zeros((LENGTH, WIDTH), np.float32)), name="places")
+            self.positions = Parameter(Tensor(np.zeros((LENGTH, WIDTH), np.float32)), name="positions")
             self.encoder = nn.CellList([Block() for _ in range(encoder_layers)])
             self.decoder = nn.CellList([Block(encoder_layers > 0) for _ in range(layers)])
             self.norm, self.head = nn.LayerNorm((WIDTH,)), nn.Dense(WIDTH, WORDS, has_bias=False)
 
         def construct(self, x: Any, y: Any) -> Any:
-            h = self.words(x) + self.places
+            h = self.words(x) + self.positions
             memory = h
             for block in self.encoder:
                 memory = block(memory)
@@ -144,10 +144,10 @@ def main() -> None:
         if options.only not in (None, name):
             continue
         command = [sys.executable, __file__, "--worker", name, str(devices), mode]
-        ended = subprocess.run(command, capture_output=True, text=True, check=False)
-        if ended.returncode:
-            raise SystemExit(ended.stderr[-2000:])
-        row = json.loads(ended.stdout.splitlines()[-1])
+        process = subprocess.run(command, capture_output=True, text=True, check=False)
+        if process.returncode:
+            raise SystemExit(process.stderr[-2000:])
+        row = json.loads(process.stdout.splitlines()[-1])
         guessed = f"  ({row['guessed']} guessed)" if row["guessed"] else ""
         print(f"{name:<17} {devices:>7} {mode:<22} {row['grid']:<12} {row['data']:>10.2f} ms {row['ms']:>6.2f} ms {row['search']:>6.2f} s "
               f"{row['plan']:>6.2f} s {row['memory']:.0f} MB{guessed}", flush=True)

@@ -1,6 +1,6 @@
-"""Training with the parameter server beside DDP and torch.distributed.rpc: `python benchmarks/server.py [--sizes 0.08,30] [--steps 20]`.
+"""Training with the parameter server, DDP and torch.distributed.rpc: `python benchmarks/server.py [--sizes 0.08,30] [--steps 20]`.
 
-Two workers train a dense network with Momentum, of about as many MB of parameters as `--sizes` says. DDP has the two workers alone; the
+Two workers train a dense network with Momentum; `--sizes` sets the approximate MB of its parameters. DDP has only the two workers; the
 others have one server. The table has the time of a step in ms, the ratio to DDP, and the peak memory of a worker and of the server in MB.
 """
 from __future__ import annotations

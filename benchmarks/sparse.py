@@ -1,9 +1,9 @@
-"""Sparse gradients: time and memory of a training step against the size of the table, with rows and with whole gradients.
+"""Sparse gradients: time and memory of a training step against the size of the table, with gradients of rows and of the complete table.
 
     python benchmarks/sparse.py [--rows 1000,10000,100000,1000000]
 
-A batch of 256 x 8 indexes looks rows of 16 numbers up; a dense layer and a loss follow. Contenders of one line take turns. Memory is the
-most that tensors made in a step take at a time, as torch's profiler counts it.
+A batch of 256 x 8 indexes selects rows of 16 numbers; a dense layer and a loss follow. Contenders of one line take turns. Memory is the
+peak of the tensors that a step creates, as torch's profiler counts it.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OPTIMIZERS = ("LazyAdam", "FTRL", "ProximalAdagrad", "Adam")
 
 
 def step(rows: int, optimizer: str, mode: str, is_sparse: bool) -> Callable[[], Any]:
-    """One training step on a table of `rows` rows."""
+    """Return a training step on a table of `rows` rows."""
     import mindspore as ms
     import numpy as np
     from mindspore import nn
@@ -29,8 +29,8 @@ def step(rows: int, optimizer: str, mode: str, is_sparse: bool) -> Callable[[], 
         def __init__(self) -> None:
             super().__init__()
             table = ms.Tensor(np.random.RandomState(0).rand(rows, WIDTH).astype(np.float32))
-            whole = not is_sparse and nn.Embedding(rows, WIDTH, embedding_table=table)
-            self.table = whole or nn.EmbeddingLookup(rows, WIDTH, param_init=table)
+            embedding = not is_sparse and nn.Embedding(rows, WIDTH, embedding_table=table)
+            self.table = embedding or nn.EmbeddingLookup(rows, WIDTH, param_init=table)
             self.head = nn.Dense(FIELDS * WIDTH, 1)
 
         def construct(self, ids):  # type: ignore[no-untyped-def]
@@ -49,7 +49,7 @@ def step(rows: int, optimizer: str, mode: str, is_sparse: bool) -> Callable[[], 
 
 
 def main() -> None:
-    """Prints the tables."""
+    """Print the tables."""
     import torchspore
 
     torchspore.install()
@@ -57,16 +57,16 @@ def main() -> None:
     parser.add_argument("--rows", default="1000,10000,100000,1000000")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.1, help="how long one turn takes")
-    given = parser.parse_args()
+    options = parser.parse_args()
     for mode in ("GRAPH_MODE", "PYNATIVE_MODE"):
         print(f"\n### Sparse gradients, {mode}\n\n| optimizer | rows | rows' ms | whole ms | rows / whole | rows' MiB | whole MiB |")
         print("|---|---:|---:|---:|---|---:|---:|", flush=True)
         for optimizer in OPTIMIZERS:
-            for rows in map(int, given.rows.split(",")):
-                made = {name: step(rows, optimizer, mode, name == "rows") for name in ("rows", "whole")}
-                times = turns.taken({name: turns.here(run) for name, run in made.items()}, given.seconds, given.rounds)
-                memory = {name: recompute.peak(run) for name, run in made.items()}
-                ms = {name: statistics.median(own) * 1000 for name, own in times.items()}
+            for rows in map(int, options.rows.split(",")):
+                steps = {name: step(rows, optimizer, mode, name == "rows") for name in ("rows", "whole")}
+                times = turns.measure({name: turns.timer(run) for name, run in steps.items()}, options.seconds, options.rounds)
+                memory = {name: recompute.peak(run) for name, run in steps.items()}
+                ms = {name: statistics.median(times_of_kind) * 1000 for name, times_of_kind in times.items()}
                 print(f"| {optimizer} | {rows:,} | {ms['rows']:.2f} | {ms['whole']:.2f} | {turns.ratio(times['rows'], times['whole'])} "
                       f"| {memory['rows']:.2f} | {memory['whole']:.2f} |", flush=True)
 

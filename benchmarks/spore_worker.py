@@ -1,4 +1,4 @@
-"""Runs steps of `programs/NAME.py` in torchspore when told how many on standard input; answers with seconds, the first call's first."""
+"""Runs steps of `programs/NAME.py` in torchspore, as standard input requests; answers with their seconds, beginning with the first call."""
 from __future__ import annotations
 
 import importlib
@@ -11,7 +11,7 @@ import torchspore
 
 
 def main() -> None:
-    """The worker's loop; arguments: the program, `step` or `infer`, its sizes as JSON, and PyNative, O0, O1, O2 or boost."""
+    """Serve steps; arguments: the program, `step` or `infer`, its sizes as JSON, and PyNative, O0, O1, O2 or boost."""
     program, what, sizes, how = sys.argv[1:]
     torchspore.install()
     import mindspore

@@ -1,4 +1,4 @@
-"""The price of semi_auto_parallel's local graph: a step over two processes beside tensor parallel code written by hand in torch.
+"""The cost of semi_auto_parallel's local graph: a step over two processes, compared with hand-written tensor parallel torch.
 
     python benchmarks/tensor_parallel.py [mlp] [gpt] [--rounds 9] [--seconds 0.6]
 
@@ -13,7 +13,7 @@ import turns
 
 
 def main() -> None:
-    """Runs what is named, or both."""
+    """Run the named benchmarks, or both."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", nargs="*", help="mlp, gpt")
     parser.add_argument("--rounds", type=int, default=9)

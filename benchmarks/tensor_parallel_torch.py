@@ -1,6 +1,6 @@
-"""Tensor parallel nets as people write them in torch: Megatron's two functions around products, a table and a loss over a split vocabulary.
+"""Tensor parallel nets in torch: Megatron's two functions around products, a table and a loss over a split vocabulary.
 
-They are the nets of tensor_parallel_worker.py, operator by operator, with the same exchanges.
+They have the same operators and exchanges as the nets of tensor_parallel_worker.py.
 """
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ class Copied(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
-        """The value itself."""
+        """Return the value."""
         return x.view_as(x)
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
-        """The sum of the ranks' gradients."""
+        """Return the sum of the ranks' gradients."""
         gradient = gradient.contiguous()
         dist.all_reduce(gradient)
         return gradient
 
 
 class Summed(torch.autograd.Function):
-    """The sum of the ranks' terms; the gradient goes on as it is."""
+    """The sum of the ranks' terms; the gradient passes unchanged."""
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
-        """The sum, in the place of the terms."""
+        """Return the sum, stored in the tensor of the terms."""
         dist.all_reduce(x)
         ctx.mark_dirty(x)
         return x
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
-        """The gradient of each term."""
+        """Return the gradient of each term."""
         return gradient
 
 
@@ -51,25 +51,25 @@ class SplitLoss(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """The loss, equal on all ranks."""
+        """Return the loss, equal on all ranks."""
         most = logits.amax(1, keepdim=True)
         dist.all_reduce(most, dist.ReduceOp.MAX)
         powers = (logits - most).exp()
         total = powers.sum(1, keepdim=True)
         dist.all_reduce(total)
-        own = labels - dist.get_rank() * logits.shape[1]
-        here = (own >= 0) & (own < logits.shape[1])
-        own = torch.where(here, own, 0).unsqueeze(1)
-        picked = (logits - most).gather(1, own) * here.unsqueeze(1)
+        local_labels = labels - dist.get_rank() * logits.shape[1]
+        here = (local_labels >= 0) & (local_labels < logits.shape[1])
+        local_labels = torch.where(here, local_labels, 0).unsqueeze(1)
+        picked = (logits - most).gather(1, local_labels) * here.unsqueeze(1)
         dist.all_reduce(picked)
-        ctx.save_for_backward(powers.div_(total), own, here)
+        ctx.save_for_backward(powers.div_(total), local_labels, here)
         return (total.log() - picked).mean()
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> Any:
-        """The own part of the gradient."""
-        shares, own, here = ctx.saved_tensors
-        shares.scatter_add_(1, own, -here.unsqueeze(1).to(shares.dtype))
+        """Return this rank's part of the gradient."""
+        shares, local_labels, here = ctx.saved_tensors
+        shares.scatter_add_(1, local_labels, -here.unsqueeze(1).to(shares.dtype))
         return shares.mul_(gradient / len(shares)), None
 
 
@@ -82,7 +82,7 @@ class Columns(nn.Module):
         self.bias = nn.Parameter(torch.zeros(after // dist.get_world_size()))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """The own outputs."""
+        """Return this rank's outputs."""
         return torch.addmm(self.bias, x, self.weight)
 
 
@@ -95,7 +95,7 @@ class Rows(nn.Module):
         self.bias = nn.Parameter(torch.zeros(after))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """All outputs."""
+        """Return all outputs."""
         return Summed.apply(x @ self.weight) + self.bias
 
 
@@ -110,9 +110,9 @@ class Block(nn.Module):
         self.register_buffer("mask", torch.full((LENGTH, LENGTH), -1e4).triu(1))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """The layer."""
+        """Return the layer's result."""
         y, shape = Copied.apply(self.first(x)), (-1, LENGTH, HEADS // dist.get_world_size(), WIDTH // HEADS)
-        q, k, v = (one(y).view(shape).transpose(1, 2) for one in (self.q, self.k, self.v))
+        q, k, v = (layer(y).view(shape).transpose(1, 2) for layer in (self.q, self.k, self.v))
         y = torch.softmax(q @ k.transpose(2, 3) * 0.18 + self.mask, -1) @ v
         x = x + self.out(y.transpose(1, 2).reshape(len(x), -1))
         return x + self.down(functional.gelu(self.up(Copied.apply(self.second(x))), approximate="tanh"))
@@ -124,16 +124,16 @@ class Gpt(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.table = nn.Parameter(torch.randn(WORDS // dist.get_world_size(), WIDTH) * 0.02)
-        self.places = nn.Parameter(torch.randn(LENGTH, WIDTH) * 0.02)
+        self.positions = nn.Parameter(torch.randn(LENGTH, WIDTH) * 0.02)
         self.blocks = nn.ModuleList([Block() for _ in range(LAYERS)])
         self.norm = nn.LayerNorm(WIDTH)
 
     def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """The loss."""
-        own = x - dist.get_rank() * len(self.table)
-        here = (own >= 0) & (own < len(self.table))
-        rows = functional.embedding(torch.where(here, own, 0), self.table) * here.unsqueeze(-1)
-        h = (Summed.apply(rows) + self.places).view(-1, WIDTH)
+        """Return the loss."""
+        local_ids = x - dist.get_rank() * len(self.table)
+        here = (local_ids >= 0) & (local_ids < len(self.table))
+        rows = functional.embedding(torch.where(here, local_ids, 0), self.table) * here.unsqueeze(-1)
+        h = (Summed.apply(rows) + self.positions).view(-1, WIDTH)
         for block in self.blocks:
             h = block(h)
         return SplitLoss.apply(Copied.apply(self.norm(h)) @ self.table.t(), y)
@@ -148,14 +148,14 @@ class Mlp(nn.Module):
         self.pairs = nn.ModuleList(map(nn.ModuleList, pairs))
 
     def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """The loss."""
+        """Return the loss."""
         for up, down in self.pairs:
             x = down(torch.relu(up(Copied.apply(x))))
         return functional.mse_loss(x, y)
 
 
 def step(net: nn.Module, x: torch.Tensor, y: torch.Tensor) -> Callable[[], torch.Tensor]:
-    """A training step with Adam."""
+    """Return a training step with Adam."""
     optimizer = torch.optim.Adam(net.parameters(), 1e-3, fused=True)
 
     def run() -> torch.Tensor:

@@ -11,7 +11,7 @@ from tensor_parallel_sizes import LENGTH, MLP_BATCH, MLP_DEPTH, MLP_WIDTH, WORDS
 
 
 def batch(what: str) -> tuple[np.ndarray, np.ndarray]:
-    """Data of a step, equal on all ranks."""
+    """Return the data of a step, equal on all ranks."""
     random = np.random.default_rng(0)
     if what == "gpt":
         return random.integers(0, WORDS, (8, LENGTH)).astype(np.int32), random.integers(0, WORDS, 8 * LENGTH).astype(np.int32)
@@ -19,8 +19,8 @@ def batch(what: str) -> tuple[np.ndarray, np.ndarray]:
     return x, y
 
 
-def by_torch(what: str) -> Callable[[], Any]:
-    """The step written by hand."""
+def step_by_torch(what: str) -> Callable[[], Any]:
+    """Return the step written by hand in torch."""
     import torch
 
     torch.distributed.init_process_group("gloo")
@@ -31,8 +31,8 @@ def by_torch(what: str) -> Callable[[], Any]:
     return nets.step(nets.Gpt() if what == "gpt" else nets.Mlp(), x, y.long() if what == "gpt" else y)
 
 
-def semi_auto(what: str) -> Callable[[], Any]:
-    """The step of one device with strategies, split over the ranks."""
+def step_by_semi_auto(what: str) -> Callable[[], Any]:
+    """Return the step of one device with strategies, split over the ranks."""
     import planning
     from mindspore.communication import get_group_size, init
     from planning import ms, nn, ops
@@ -54,7 +54,7 @@ def semi_auto(what: str) -> Callable[[], Any]:
             self.loss = nn.MSELoss()
 
         def construct(self, x: Any, y: Any) -> Any:
-            """The loss."""
+            """Return the loss."""
             for up, down in zip(self.ups, self.downs):
                 x = down(ops.relu(up(x)))
             return self.loss(x, y)
@@ -67,4 +67,4 @@ def semi_auto(what: str) -> Callable[[], Any]:
 
 if __name__ == "__main__":
     what, how = sys.argv[1:]
-    turns.serve(by_torch(what) if how == "torch" else semi_auto(what), lambda out: out)
+    turns.serve(step_by_torch(what) if how == "torch" else step_by_semi_auto(what), lambda out: out)

@@ -1,4 +1,4 @@
-"""Runs steps of hand-written torch when told how many on standard input, in a process that torchspore has not touched."""
+"""Runs the steps of hand-written torch that standard input requests, in a process without torchspore."""
 from __future__ import annotations
 
 import importlib
@@ -11,15 +11,15 @@ from handwritten import compiled_step, inference, torch_step
 
 
 def main() -> None:
-    """The worker's loop; arguments: the benchmark's module, the device, `step` or `infer`, its sizes as JSON, `eager` or `compile`."""
+    """Serve steps; arguments: the benchmark's module, the device, `step` or `infer`, its sizes as JSON, `eager` or `compile`."""
     name, device, what, sizes, how = (*sys.argv[1:], "step", "{}", "eager")[:5] if len(sys.argv) == 3 else sys.argv[1:]
     torch.manual_seed(0)
     with torch.device(device):
-        made = importlib.import_module(name).make(False, **json.loads(sizes))
+        parts = importlib.import_module(name).make(False, **json.loads(sizes))
     if what == "infer":
-        step = inference(made[0], made[3][0], how == "compile")
+        step = inference(parts[0], parts[3][0], how == "compile")
     else:
-        step = (compiled_step if how == "compile" else torch_step)(*made)
+        step = (compiled_step if how == "compile" else torch_step)(*parts)
     turns.serve(step, lambda out: torch.accelerator.synchronize() if device != "cpu" else None)
 
 

@@ -1,4 +1,4 @@
-"""What the training benchmarks share: torchspore in both modes, torch as people write it, torch.compile, real MindSpore."""
+"""Contenders of the training benchmarks: torchspore in both modes, plain torch, torch.compile, real MindSpore."""
 from __future__ import annotations
 
 import importlib
@@ -15,23 +15,23 @@ import torchspore
 
 
 def spore_step(program: str, mode: int) -> Callable[[], Any]:
-    """One training step of `programs/PROGRAM.py` by torchspore, in one mode."""
+    """Return a training step of `programs/PROGRAM.py` by torchspore, in one mode."""
     torchspore.install()
     import mindspore
 
     make = importlib.import_module(f"programs.{program}").step
     mindspore.set_context(mode=mode)
-    own = make()
+    run_step = make()
 
     def step() -> Any:
         mindspore.set_context(mode=mode)
-        return own()
+        return run_step()
 
     return step
 
 
 def run(program: str, title: str, make: Callable[..., tuple[Any, ...]]) -> None:
-    """Measures all contenders. `make(fused)` gives torch's (model, loss, optimizer, batch)."""
+    """Measure all contenders. `make(fused)` returns torch's (model, loss, optimizer, batch)."""
     options = turns.arguments(title)
     device = {"CPU": "cpu", "GPU": "cuda", "Ascend": "npu"}[options.device]
     torch.manual_seed(0)
@@ -46,11 +46,11 @@ def run(program: str, title: str, make: Callable[..., tuple[Any, ...]]) -> None:
             step()
             torch.accelerator.synchronize()
 
-        return turns.here(waiting if device != "cpu" else step)
+        return turns.timer(waiting if device != "cpu" else step)
 
-    # The denominator runs in a process of its own: this one keeps freed memory, because torchspore's engine is loaded in it.
-    away = [turns.Elsewhere(sys.executable, "torch_worker.py", Path(sys.argv[0]).stem, device)]
-    contenders = {"torch eager": away[0].seconds}
+    # The denominator runs in a separate process, because torchspore's engine makes this process retain freed memory.
+    workers = [turns.Worker(sys.executable, "torch_worker.py", Path(sys.argv[0]).stem, device)]
+    contenders = {"torch eager": workers[0].seconds}
     if options.device != "CPU":
         torchspore.install()
         import mindspore
@@ -64,8 +64,8 @@ def run(program: str, title: str, make: Callable[..., tuple[Any, ...]]) -> None:
     contenders["torchspore Graph O0"] = timed(spore_step(program, 0))
     if options.oracle:
         for mode in ("pynative", "graph"):
-            away.append(turns.Elsewhere(options.oracle, "oracle_worker.py", program, mode))
-            contenders[f"MindSpore 2.10 {mode}"] = away[-1].seconds
+            workers.append(turns.Worker(options.oracle, "oracle_worker.py", program, mode))
+            contenders[f"MindSpore 2.10 {mode}"] = workers[-1].seconds
     turns.compare(title, contenders, "torch eager", options.seconds, options.rounds)
-    for process in away:
+    for process in workers:
         process.close()

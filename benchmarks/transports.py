@@ -2,7 +2,7 @@
 
 One server and two workers. In each step every worker sends float32 values, the server adds them, and every worker receives the sums. Then
 one worker is killed: the table shows after how long the server's side learns it, and what happens if the worker starts again. Needs the
-packages grpcio and ray beside torch: install them in an environment for this program alone.
+packages grpcio and ray: install them with torch in an environment for this program only.
 """
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def rpc_process(port: int, rank: int, megabytes: float, steps: int, **_: Any) ->
         time.sleep(WAIT)
         return
     report(ready=True)
-    while True:                                           # the server asks worker 1: its own layer does not report a lost process
+    while True:                                           # the server asks worker 1: its layer does not report a lost process
         time.sleep(0.1)
         try:
             rpc.rpc_sync("process2", time.time, timeout=5)

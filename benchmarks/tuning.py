@@ -1,9 +1,9 @@
-"""Tuning: what a search over back end, layout, threads, blocking and limits of fusion gains, and what it takes.
+"""Tuning: gain and cost of a search over back end, layout, threads, blocking and limits of fusion.
 
     python benchmarks/tuning.py [--nets elementwise,mlp,gpt] [--budget 60] [--rounds 9]
 
-Each way to search has a process and a tuning folder of its own; then a second process uses what was kept without a search, and takes
-turns with the untuned program.
+Each kind of search has a separate process and tuning folder. Then a second process uses the stored result without a search, in turns with
+the untuned program.
 """
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ HEAD = """| net | search | ms a step | faster than untuned (median, min .. max) 
 |---|---|---:|---|---:|---:|---:|"""
 
 
-def serve(program: str, sizes: dict[str, int], how: str, told: Path) -> None:
-    """Writes the seconds of the first call to a file, then does steps when it is asked to."""
+def serve(program: str, sizes: dict[str, int], how: str, report: Path) -> None:
+    """Write the seconds of the first call to a file, then serve steps."""
     import mindspore as ms
 
     ms.set_context(mode=ms.GRAPH_MODE, **WAYS[how])
@@ -42,37 +42,37 @@ def serve(program: str, sizes: dict[str, int], how: str, told: Path) -> None:
     step = importlib.import_module(f"programs.{program}").step(**sizes)
     started = time.perf_counter()
     step().asnumpy()
-    told.write_text(json.dumps({"first": time.perf_counter() - started}))
+    report.write_text(json.dumps({"first": time.perf_counter() - started}))
     turns.serve(step, lambda out: out.asnumpy())
 
 
 def table(title: str, program: str, sizes: dict[str, int], options: argparse.Namespace) -> None:
-    """Prints the rows of one net."""
+    """Print the rows of one net."""
     with tempfile.TemporaryDirectory() as folder:
 
-        def worker(place: int, how: str) -> turns.Elsewhere:
-            return turns.Elsewhere(
-                sys.executable, "tuning.py", "serve", program, json.dumps(sizes), how, f"{folder}/{place}.json", environment={
-                    "TORCHSPORE_TUNING": f"{folder}/tuning{place}", "TORCHSPORE_TUNE_SECONDS": str(options.budget),
-                    "TORCHINDUCTOR_CACHE_DIR": f"{folder}/kernels{place}",
+        def worker(index: int, how: str) -> turns.Worker:
+            return turns.Worker(
+                sys.executable, "tuning.py", "serve", program, json.dumps(sizes), how, f"{folder}/{index}.json", environment={
+                    "TORCHSPORE_TUNING": f"{folder}/tuning{index}", "TORCHSPORE_TUNE_SECONDS": str(options.budget),
+                    "TORCHINDUCTOR_CACHE_DIR": f"{folder}/kernels{index}",
                 })
 
-        for place, how in enumerate(WAYS):
-            worker(place, how).close()
-        workers = {how: worker(place, how) for place, how in enumerate(WAYS)}
-        firsts = {how: json.loads(Path(f"{folder}/{place}.json").read_text())["first"] for place, how in enumerate(WAYS)}
-        times = turns.taken({how: worker.seconds for how, worker in workers.items()}, options.seconds, options.rounds)
-        for one in workers.values():
-            one.close()
-        for place, how in enumerate(WAYS):
-            tried, seconds, found = _kept(Path(f"{folder}/tuning{place}/tuning.json"))
-            gain = turns.ratio(times["untuned"], times[how]) if found or how == "untuned" else "nothing better found"
+        for index, how in enumerate(WAYS):
+            worker(index, how).close()
+        workers = {how: worker(index, how) for index, how in enumerate(WAYS)}
+        firsts = {how: json.loads(Path(f"{folder}/{index}.json").read_text())["first"] for index, how in enumerate(WAYS)}
+        times = turns.measure({how: worker.seconds for how, worker in workers.items()}, options.seconds, options.rounds)
+        for process in workers.values():
+            process.close()
+        for index, how in enumerate(WAYS):
+            tried, seconds, has_plan = _read_searches(Path(f"{folder}/tuning{index}/tuning.json"))
+            gain = turns.ratio(times["untuned"], times[how]) if has_plan or how == "untuned" else "nothing better found"
             print(f"| {title} | {how} | {statistics.median(times[how]) * 1e3:.3f} | {gain} | {tried} | {seconds:.0f} | {firsts[how]:.1f} |",
                   flush=True)
 
 
-def _kept(path: Path) -> tuple[int, float, bool]:
-    """How many ways the searches of a tuning file tried, their seconds, and whether one found something."""
+def _read_searches(path: Path) -> tuple[int, float, bool]:
+    """Return the number of candidates of the searches in a tuning file, their seconds, and whether a search was successful."""
     if not path.exists():
         return 0, 0.0, False
     entries = json.loads(path.read_text())["graphs"].values()
@@ -80,7 +80,7 @@ def _kept(path: Path) -> tuple[int, float, bool]:
 
 
 def main() -> None:
-    """Measures the nets that are asked for."""
+    """Measure the selected nets."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--nets", default=",".join(NETS))
     parser.add_argument("--budget", type=float, default=60.0, help="seconds that a search may take")

@@ -1,8 +1,8 @@
 """The share of a training that waits for its data. `python benchmarks/waiting.py [--oracle PYTHON]`.
 
 ResNet-18 on pictures of 64 x 64 from JPEG files (decode, random crop, flip, normalize), one epoch of 512, batch 16; each contender once
-with the pipeline and once with as many batches that lie in memory. What the files cost beside that is the time spent on data, whether the
-steps wait for it or share the cores with it.
+with the pipeline and once with as many batches in memory. The additional time with files is the time spent on data: steps wait for the
+pipeline, or share the cores with it.
 """
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import turns
 
 import torchspore
 
-TOLD = {"torchspore": "torchspore, Model.train", "mindspore": "MindSpore 2.10, Model.train", "torch": "torch, DataLoader"}
+TITLES = {"torchspore": "torchspore, Model.train", "mindspore": "MindSpore 2.10, Model.train", "torch": "torch, DataLoader"}
 
 
 def main() -> None:
-    """Measures each contender in turns."""
+    """Measure each contender in turns."""
     options = turns.arguments(__doc__ or "")
     torchspore.install()
     from programs import data
@@ -34,16 +34,16 @@ def main() -> None:
     print("| contender | batches in memory | JPEG files, 2 workers | spent on data |\n|---|---:|---:|---:|")
     for who in contenders:
         memory, files = (times[who, source] for source in ("memory", "files"))
-        share = statistics.median(1 - one / other for one, other in zip(memory, files))
-        print(f"| {TOLD[who]} | {statistics.median(memory):.2f} | {statistics.median(files):.2f} | {share:.0%} |")
+        share = statistics.median(1 - in_memory / from_files for in_memory, from_files in zip(memory, files))
+        print(f"| {TITLES[who]} | {statistics.median(memory):.2f} | {statistics.median(files):.2f} | {share:.0%} |")
 
 
 def _times(contenders: dict[str, str], folder: Path, rounds: int) -> dict[tuple[str, str], list[float]]:
     started = {
-        (who, source): turns.Elsewhere(python, "waiting_worker.py", who, source, str(folder))
+        (who, source): turns.Worker(python, "waiting_worker.py", who, source, str(folder))
         for who, python in contenders.items() for source in ("memory", "files")
     }
-    return turns.asleep_between(started, rounds)
+    return turns.measure_stopped(started, rounds)
 
 
 if __name__ == "__main__":

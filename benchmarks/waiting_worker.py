@@ -1,4 +1,4 @@
-"""Trains an epoch of ResNet-18 when told on standard input: `waiting_worker.py torchspore|mindspore|torch memory|files FOLDER`.
+"""Trains an epoch of ResNet-18 when requested on standard input: `waiting_worker.py torchspore|mindspore|torch memory|files FOLDER`.
 
 For benchmarks/threads.py two words may follow: the workers of the pipeline and the threads of operators, a number or `default` each.
 """
@@ -16,7 +16,7 @@ BATCH, SIZE, WORKERS, PICTURES = 16, 64, 2, 512
 
 
 def main() -> None:
-    """The worker's loop."""
+    """Serve the epochs."""
     who, source, folder, *counts = sys.argv[1:]
     run = _torch(who, source, Path(folder)) if who == "torch" else _mindspore(who, source, Path(folder), *counts)
     turns.serve(run, lambda out: out)
@@ -37,8 +37,8 @@ def _mindspore(who: str, source: str, folder: Path, workers: str = str(WORKERS),
     if threads != "default":
         ms.set_context(runtime_num_threads=int(threads))
     if source == "files":
-        many = ds.config.get_num_parallel_workers() if workers == "default" else int(workers)
-        dataset, _ = data.jpeg(folder, many, SIZE, BATCH)
+        worker_count = ds.config.get_num_parallel_workers() if workers == "default" else int(workers)
+        dataset, _ = data.jpeg(folder, worker_count, SIZE, BATCH)
     else:
         images, labels = _in_memory()
         dataset = ds.NumpySlicesDataset({"image": images, "label": labels}, shuffle=False).batch(BATCH)
@@ -49,9 +49,9 @@ def _mindspore(who: str, source: str, folder: Path, workers: str = str(WORKERS),
 
 
 def _in_memory() -> tuple[np.ndarray, np.ndarray]:
-    """Pictures and classes at random: fitting one batch again and again would end in numbers so small that they are slow."""
-    chance = np.random.RandomState(0)
-    return chance.randn(PICTURES, 3, SIZE, SIZE).astype(np.float32), chance.randint(0, 4, PICTURES).astype(np.int32)
+    """Return random pictures and classes: a repeated fit of one batch would lead to very small numbers, which are slow."""
+    random = np.random.RandomState(0)
+    return random.randn(PICTURES, 3, SIZE, SIZE).astype(np.float32), random.randint(0, 4, PICTURES).astype(np.int32)
 
 
 def _torch(_who: str, source: str, folder: Path) -> Callable[[], Any]:

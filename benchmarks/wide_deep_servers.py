@@ -1,4 +1,4 @@
-"""Wide&Deep with large tables on parameter servers beside one process: `python benchmarks/wide_deep_servers.py [--rows 10000000]`.
+"""Wide&Deep with large tables on parameter servers and in one process: `python benchmarks/wide_deep_servers.py [--rows 10000000]`.
 
 Two workers and two servers (`--workers`, `--servers`) train with half of each batch; the other run has one process and the full batches.
 Prints the largest difference of the losses and values, whether the rows of a table with exact sums have the same bits, and the peak memory
@@ -100,7 +100,7 @@ def train(path: str, rows: int, steps: int, count: int) -> None:
 
 
 def run(folder: Path, rows: int, steps: int, workers: int, servers: int) -> tuple[list[dict[str, Any]], dict[str, float]]:
-    """Run a job, or one process if there are no servers; return the results of the workers and the memory of each process."""
+    """Run a job, or one process if `servers` is 0; return the results of the workers and the memory of each process."""
     port = free_port()
     base = {name: value for name, value in os.environ.items() if not name.startswith("MS_")} | {"OMP_NUM_THREADS": "1"}
     roles = [("", 0)] if not servers else [

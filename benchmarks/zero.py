@@ -1,9 +1,9 @@
-"""Memory and time of a step of semi_auto_parallel with the parallel optimizer (ZeRO 1 to 3) beside FSDP2; the exchanges of each graph.
+"""Memory and time of a step of semi_auto_parallel with the parallel optimizer (ZeRO 1 to 3) and of FSDP2; the exchanges of each graph.
 
     python benchmarks/zero.py [--ranks 2,4,8] [--who FSDP2,level1,level2,level3] [--layers 16] [--width 768]
 
-Each row is a run of its own. Memory is what a process holds at most beyond what it held after steps of a tiny net: weights, Adam's state,
-gradients, activations, and what the first step takes to compile. The allocator returns freed blocks at once.
+Each row is a separate run. Memory is the peak of a process minus its memory after steps of a tiny net: weights, Adam's state,
+gradients, activations, and the memory of the compilation. The allocator returns freed blocks at once.
 """
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from parallel_memory import resident, torch_step
+from parallel_memory import read_memory, torch_step
 
 ROWS, STEPS = 64, 3
 CONTENDERS = ("FSDP2", "level1", "level2", "level3")
@@ -37,7 +37,7 @@ def by_torchspore(layers: int, width: int) -> Any:
 
 
 def exchanges_of(orders: list[list[str]]) -> str:
-    """The exchanges and products of the last graph, in the order in which a process begins them; equal runs are counted."""
+    """Return the exchanges and products of the last graph, in the order in which a process begins them; equal ones in a row are counted."""
     parts: list[list[Any]] = []
     for name in orders[-1]:
         if parts and parts[-1][0] == name:
@@ -48,7 +48,7 @@ def exchanges_of(orders: list[list[str]]) -> str:
 
 
 def serve(how: str, layers: int, width: int) -> None:
-    """One rank: prints its memory, the seconds of its steps, and the exchanges of its graph."""
+    """Run one rank: print its memory, the seconds of its steps, and the exchanges of its graph."""
     orders: list[list[str]] = []
     if how == "FSDP2":
         import torch
@@ -73,12 +73,12 @@ def serve(how: str, layers: int, width: int) -> None:
             parallel_optimizer_config={"optimizer_level": how, "parallel_optimizer_threshold": 0}, init_param_in_compile=True,
         )
         ordered = pipeline.overlap_exchanges
-        shown = {"all_gather_into_tensor": "G", "reduce_scatter_tensor": "R", "all_reduce": "A", "mm": "m"}
+        letters = {"all_gather_into_tensor": "G", "reduce_scatter_tensor": "R", "all_reduce": "A", "mm": "m"}
 
         def recorded(module: Any) -> Any:
             module = ordered(module)
             names = [getattr(node.target, "_opname", "") for node in module.graph.nodes]
-            orders.append([shown[name] for name in names if name in shown])
+            orders.append([letters[name] for name in names if name in letters])
             return module
 
         pipeline.overlap_exchanges = recorded
@@ -90,8 +90,8 @@ def serve(how: str, layers: int, width: int) -> None:
     small = make(layers, 16)
     for _ in range(STEPS):
         small()
-    Path("/proc/self/clear_refs").write_text("5")                 # the peak begins anew
-    before = resident("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")                 # resets the peak
+    before = read_memory("VmRSS")
     step = make(layers, width)
     step()
     seconds = []
@@ -99,12 +99,12 @@ def serve(how: str, layers: int, width: int) -> None:
         started = time.perf_counter()
         step()
         seconds.append(time.perf_counter() - started)
-    answer = {"memory": resident("VmHWM") - before, "seconds": min(seconds), "exchanges": exchanges_of(orders) if orders else ""}
+    answer = {"memory": read_memory("VmHWM") - before, "seconds": min(seconds), "exchanges": exchanges_of(orders) if orders else ""}
     print("answer " + json.dumps(answer), flush=True)
 
 
 def run(how: str, ranks: int, layers: int, width: int) -> dict[str, Any]:
-    """The largest memory and the time of the slowest rank of a run."""
+    """Return the median memory and the time of the slowest rank of a run."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
@@ -129,7 +129,7 @@ def run(how: str, ranks: int, layers: int, width: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Prints the tables."""
+    """Print the tables."""
     if sys.argv[1:2] == ["serve"]:
         serve(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
         return

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes docs/reference/control-flow.md: what becomes of the corpus of control flow at each syntax level.
+"""Writes docs/reference/control-flow.md: the result of compiling each function of the control-flow corpus, by syntax level.
 
     tools/control_table.py              runs the corpus (minutes) and writes the page
-    tools/control_table.py --check      runs it and fails where the page differs
+    tools/control_table.py --check      runs it and fails if the page differs
 """
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ reads, prints, branches that disagree, lists that grow.
 
 
 def rows() -> list[tuple[str, list[Callable[..., Any]]]]:
-    """The subjects and their functions."""
+    """Return the subjects and their functions."""
     from tests.unit.graph.control_flow import generator, test_generated, test_strict
     from tests.unit.graph.control_flow.corpus import branches, loops, returns, state
 
@@ -43,43 +43,43 @@ def rows() -> list[tuple[str, list[Callable[..., Any]]]]:
 
 
 def outcome(function: Callable[..., Any], level: str, gradient: bool, expected: Any) -> tuple[str, bool]:
-    """(whole, parts or refused; whether values and gradients are PyNative's, which are `expected`)."""
+    """Return (whole, parts or refused; whether values and gradients equal PyNative's, `expected`)."""
     from tests.unit.graph.control_flow.running import INPUTS, compiled, expect_equal, graph_values, is_single_graph
     from torchspore.errors import CompileError
 
     try:
         if hasattr(function, "state"):
-            found, call = compiled(_again(function), 2, level)
+            values, call = compiled(_fresh_copy(function), 2, level)
         else:
-            found, call = graph_values(function, INPUTS, gradient, level)
+            values, call = graph_values(function, INPUTS, gradient, level)
     except CompileError:
         return "refused", False
     try:
-        expect_equal(found, expected)
+        expect_equal(values, expected)
     except AssertionError:
         return "whole" if is_single_graph(call) else "parts", False
     return "whole" if is_single_graph(call) else "parts", True
 
 
-def _again(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A generated function once more, with a state that no call has changed."""
-    from tests.unit.graph.control_flow.generator import function as made
+def _fresh_copy(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a new copy of a generated function, whose state no call has changed."""
+    from tests.unit.graph.control_flow.generator import function as generated
 
-    return made(int(function.__name__.rpartition("_")[2]))
+    return generated(int(function.__name__.rpartition("_")[2]))
 
 
 def reference(function: Callable[..., Any], gradient: bool) -> Any:
-    """PyNative's values and gradients; None where it can't run the function for every input either."""
+    """Return PyNative's values and gradients, or None if PyNative cannot run the function for every input."""
     from tests.unit.graph.control_flow.running import INPUTS, expected, values
 
     try:
-        return expected(_again(function), 2) if hasattr(function, "state") else values(function, INPUTS, gradient)
+        return expected(_fresh_copy(function), 2) if hasattr(function, "state") else values(function, INPUTS, gradient)
     except UnboundLocalError:
         return None
 
 
 def page() -> str:
-    """The page, from a run of everything."""
+    """Run all functions and return the page."""
     import contextlib
     import io
 
@@ -89,31 +89,31 @@ def page() -> str:
         cells = []
         beyond = title.startswith("beyond")
         with contextlib.redirect_stdout(io.StringIO()):
-            made = [(function, expected) for function in functions if (expected := reference(function, not beyond)) is not None]
+            references = [(function, expected) for function in functions if (expected := reference(function, not beyond)) is not None]
             for level in LEVELS:
-                found = [outcome(function, level, not beyond, expected) for function, expected in made]
-                kinds = [kind for kind, _ in found]
-                ran = len(kinds) - kinds.count("refused")
-                cells += [*(str(kinds.count(kind)) for kind in ("whole", "parts", "refused")), f"{sum(e for _, e in found)} of {ran}"]
-        lines.append(f"| {title} | {len(made)} | " + " | ".join(cells) + " |")
+                outcomes = [outcome(function, level, not beyond, expected) for function, expected in references]
+                kinds = [kind for kind, _ in outcomes]
+                count = len(kinds) - kinds.count("refused")
+                cells += [*(str(kinds.count(kind)) for kind in ("whole", "parts", "refused")), f"{sum(e for _, e in outcomes)} of {count}"]
+        lines.append(f"| {title} | {len(references)} | " + " | ".join(cells) + " |")
         print(lines[-1], flush=True)
     return HEAD + "\n".join(lines) + "\n"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="fail where the page differs")
+    parser.add_argument("--check", action="store_true", help="fail if the page differs")
     arguments = parser.parse_args()
     sys.path.insert(0, str(ROOT))
     import torchspore
 
     torchspore.install()
-    made = page()
+    text = page()
     if arguments.check:
-        same = PAGE.read_text(encoding="utf-8") == made
-        print(f"{PAGE.name} is up to date" if same else f"{PAGE.name} differs: run tools/control_table.py")
-        return 0 if same else 1
-    PAGE.write_text(made, encoding="utf-8")
+        is_current = PAGE.read_text(encoding="utf-8") == text
+        print(f"{PAGE.name} is up to date" if is_current else f"{PAGE.name} differs: run tools/control_table.py")
+        return 0 if is_current else 1
+    PAGE.write_text(text, encoding="utf-8")
     print(f"wrote {PAGE.relative_to(ROOT)}")
     return 0
 

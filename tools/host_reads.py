@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Lists the calls on hot paths that read a tensor's values on the host or create a tensor there, each with the reason why it may.
+"""Lists the calls on hot paths that read a tensor's values on the host or create a tensor there, each with its reason.
 
     tools/host_reads.py            prints the list
-    tools/host_reads.py --check    fails where a call has no reason in tools/host_reads.json, or a reason has no call
+    tools/host_reads.py --check    fails if a call has no reason in tools/host_reads.json, or a reason has no call
     tools/host_reads.py --seen F   prints waits of a run on the stand-in with STAND_IN_WAITS=F whose function has no such call
 
 On an accelerator such a call makes Python wait for the device, or moves memory. The list comes from the source, so it also names calls
-whose tensor is always on the host; the reason then says so. The stand-in accelerator (tests/stand_in) counts the waits of a program.
+whose tensor is always on the host, as the reason then states. The stand-in accelerator (tests/stand_in) counts the waits of a program.
 """
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ NOT_IN_TEXT = {
         "engine/autograd/integer_gradients.py::_Shadows.__torch_function__", "graph/specialization/compiled_graph.py::Graph.run",
     ),
 }
-"""Functions that a run on the stand-in accelerator saw waiting (`--seen`) and whose text does not show it: an index may be a mask, a number
+"""Functions that waited in a run on the stand-in accelerator (`--seen`), which their text does not show: an index may be a mask, a number
 a Tensor, and torch checks matrices. The keys are those of REASONS."""
 REASONS = {
     "length": "A Tensor names lengths, axes or numbers of a call. The shape of the result depends on it, so the host has to know it.",
@@ -112,7 +112,7 @@ class Call:
 
     @property
     def key(self) -> str:
-        """The key in the table. It has no line number: that changes with every edit above it."""
+        """Return the key in the table. It has no line number: that changes with every edit above it."""
         return f"{self.file}::{self.function}::{self.text}"
 
 
@@ -196,8 +196,8 @@ def unlisted_waits(seen: Path) -> list[str]:
     functions = {(call.file, call.function) for call in calls()}
     functions |= {(file, name) for keys in NOT_IN_TEXT.values() for file, _, name in (key.partition("::") for key in keys)}
     lines: dict[str, None] = {}
-    for place in seen.read_text(encoding="utf-8").splitlines():
-        reason, _, where = place.partition(" at ")
+    for note in seen.read_text(encoding="utf-8").splitlines():
+        reason, _, where = note.partition(" at ")
         path, _, number = where.rpartition(":")
         file = path.partition("/src/torchspore/")[2]
         is_cold = any(file == cold or file.startswith(f"{cold}/") for cold in COLD)
@@ -233,7 +233,7 @@ def _outer_scopes(function: str) -> list[str]:
 def main() -> int:
     """Print the list, or its problems; return 1 if there are problems."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="fail where a call has no reason or a reason has no call")
+    parser.add_argument("--check", action="store_true", help="fail if a call has no reason or a reason has no call")
     parser.add_argument("--seen", type=Path, metavar="FILE", help="print waits of a run on the stand-in whose function has no listed call")
     options = parser.parse_args()
     if options.seen:

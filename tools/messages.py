@@ -173,7 +173,7 @@ def collect_checks() -> dict[str, str]:
 
 
 def placeholders(text: str) -> list[str]:
-    """Return what a translation must contain too: `{name}`, `%(default)s`, `%0`, and commands and names in backquotes."""
+    """Return the parts that a translation must also contain: `{name}`, `%(default)s`, `%0`, and commands and names in backquotes."""
     try:
         parts = [part[1:] for part in string.Formatter().parse(text) if part[1] is not None]
     except ValueError:                     # a text with braces that no code formats

@@ -2,7 +2,7 @@
 """Makes the pictures of docs/guides/save-graphs.md: runs the guide's program and opens its page in headless Chromium.
 
     tools/picture_graphs.py             writes docs/guides/images/graphs-*.png
-    tools/picture_graphs.py --into DIR  writes them elsewhere
+    tools/picture_graphs.py --into DIR  writes them into DIR
 """
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ GUIDE = ROOT / "docs" / "guides" / "save-graphs.md"
 
 
 def program() -> str:
-    """The first program of the guide."""
-    found = re.search(r"^```python\n(# graphs\.py\n.*?)^```", GUIDE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    assert found is not None, f"{GUIDE} has no program graphs.py"
-    return found.group(1)
+    """Return the first program of the guide."""
+    match = re.search(r"^```python\n(# graphs\.py\n.*?)^```", GUIDE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    assert match is not None, f"{GUIDE} has no program graphs.py"
+    return match.group(1)
 
 
-def shrunk(path: Path, height: int = HEIGHT) -> None:
-    """Makes a screenshot small: a palette of its most frequent colours and of the rare ones that lie farthest from these."""
+def reduce_colours(path: Path, height: int = HEIGHT) -> None:
+    """Reduce the colours of a screenshot to a palette: the most frequent ones, and rare ones that differ most from these."""
     pixels = np.asarray(Image.open(path).convert("RGB")).reshape(-1, 3)
-    colours, places, counts = np.unique(pixels, axis=0, return_inverse=True, return_counts=True)
-    kept = list(np.argsort(-counts)[:FREQUENT])
-    away = np.min([np.abs(colours.astype(int) - colours[k]).sum(1) for k in kept], axis=0)
-    while len(kept) < min(256, len(colours)):
-        kept.append(int(np.argmax(away)))
-        away = np.minimum(away, np.abs(colours.astype(int) - colours[kept[-1]]).sum(1))
-    nearest = np.argmin([np.abs(colours.astype(int) - colours[k]).sum(1) for k in kept], axis=0).astype(np.uint8)
-    made = Image.fromarray(nearest[places.ravel()].reshape(height, WIDTH), "P")
-    made.putpalette(colours[kept].tobytes())
-    made.save(path, optimize=True)
+    colours, indices, counts = np.unique(pixels, axis=0, return_inverse=True, return_counts=True)
+    palette = list(np.argsort(-counts)[:FREQUENT])
+    distances = np.min([np.abs(colours.astype(int) - colours[k]).sum(1) for k in palette], axis=0)
+    while len(palette) < min(256, len(colours)):
+        palette.append(int(np.argmax(distances)))
+        distances = np.minimum(distances, np.abs(colours.astype(int) - colours[palette[-1]]).sum(1))
+    nearest = np.argmin([np.abs(colours.astype(int) - colours[k]).sum(1) for k in palette], axis=0).astype(np.uint8)
+    image = Image.fromarray(nearest[indices.ravel()].reshape(height, WIDTH), "P")
+    image.putpalette(colours[palette].tobytes())
+    image.save(path, optimize=True)
 
 
 def pictures(page: Path, into: Path, browser: chromium.Browser) -> list[Path]:
-    """The three pictures, in the order in which the guide shows them."""
+    """Make the three pictures, in the order in which the guide shows them. Return their paths."""
     browser.open(page.as_uri() + "?theme=light", "document.body && document.body.dataset.ready")
     stage = "app.compilation.stages.findIndex((stage) => stage.title === '04_optimize')"
     gelu = "[...app.panes[0].tree.nodes.values()].find((node) => node.record && node.record.o === 'aten.gelu_backward').id"
@@ -59,13 +59,13 @@ def pictures(page: Path, into: Path, browser: chromium.Browser) -> list[Path]:
         ("compare", f"app.select(null); app.show(app.panes[0], {stage}); app.compare(); app.select({gelu})"),
         ("dark", f"app.compare(); document.getElementById('theme').click(); app.select({dense})"),
     ]
-    made = []
+    paths = []
     for name, action in steps:
         browser.evaluate(action)
-        made.append(into / f"graphs-{name}.png")
-        browser.picture(made[-1])
-        shrunk(made[-1])
-    return made
+        paths.append(into / f"graphs-{name}.png")
+        browser.picture(paths[-1])
+        reduce_colours(paths[-1])
+    return paths
 
 
 def main() -> int:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Makes the pictures of the pages of figures: trains a small net with a profiler, summaries and a report, and opens the pages in Chromium.
+"""Makes the pictures of the result pages: trains a small net with a profiler, summaries and a report, and opens the pages in Chromium.
 
     tools/picture_pages.py             writes docs/guides/images/{trace,report,curves}.png
-    tools/picture_pages.py --into DIR  writes them elsewhere
+    tools/picture_pages.py --into DIR  writes them into DIR
 """
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from picture_graphs import ROOT, chromium, shrunk
+from picture_graphs import ROOT, chromium, reduce_colours
 
 PROGRAM = """
 import mindspore as ms, mindspore.dataset as ds, numpy as np
@@ -24,12 +24,12 @@ ms.set_seed(1)
 net = nn.SequentialCell(nn.Conv2d(1, 8, 3), nn.ReLU(), nn.MaxPool2d(2, 2), nn.Flatten(), nn.Dense(8 * 14 * 14, 10))
 random = np.random.RandomState(0)
 digits = random.rand(512, 1, 28, 28).astype(np.float32)
-for place in range(512):
-    digits[place, :, place % 10 * 2 : place % 10 * 2 + 6] += 1
+for row in range(512):
+    digits[row, :, row % 10 * 2 : row % 10 * 2 + 6] += 1
 
 def rows():
-    for place in range(512):
-        yield digits[place], np.int32(place % 10)
+    for row in range(512):
+        yield digits[row], np.int32(row % 10)
 
 data = ds.GeneratorDataset(rows, ["image", "label"], shuffle=False).batch(32)
 model = Model(net, nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean"), nn.Adam(net.trainable_params(), 1e-3))
@@ -63,10 +63,10 @@ def main() -> int:
                 window.open(page.as_uri() + "?theme=light", READY)
                 if name == "trace":
                     window.evaluate("const f = timeline.found; timeline.show(f.start, f.start + (f.end - f.start) * 0.4)")
-                made = into / f"{name}.png"
-                window.picture(made)
-            shrunk(made, height)
-            print(f"{made}: {made.stat().st_size // 1024} KB")
+                image = into / f"{name}.png"
+                window.picture(image)
+            reduce_colours(image, height)
+            print(f"{image}: {image.stat().st_size // 1024} KB")
     return 0
 
 

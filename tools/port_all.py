@@ -3,10 +3,10 @@
 
     tools/port_all.py                    tests/scripts/programs/models; prints the table
     tools/port_all.py FILE ...           these programs
-    tools/port_all.py --mindcv FOLDER    a model of each family of MindCV, of which `pip download mindcv==0.3.0` was unpacked there
-    tools/port_all.py --write            writes docs/reference/ports.md; the rows of MindCV stay as they are without --mindcv
+    tools/port_all.py --mindcv FOLDER    a model of each family of MindCV; FOLDER contains the unpacked mindcv==0.3.0
+    tools/port_all.py --write            writes docs/reference/ports.md; without --mindcv the rows of MindCV stay unchanged
 
-A program runs in a process of its own, which has the imports of this one.
+Each program runs in a child process, which inherits the imports.
 """
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ PAGE = ROOT / "docs/reference/ports.md"
 SECONDS = 300
 
 
-def port_one(path: str) -> dict[str, Any]:
-    """Port and verify the Cells of a program, or of `FILE.py:function`; return what a row of the table says."""
+def port_program(path: str) -> dict[str, Any]:
+    """Port and verify the Cells of a program, or of `FILE.py:function`. Return its row of the table."""
     from torchspore.port import complete_port
 
     path, _, function = path.partition(":")
@@ -47,7 +47,7 @@ def port_one(path: str) -> dict[str, Any]:
 
 
 def _port_function(path: str, function: str) -> Any:
-    """Port a function of MindCV and the Cells that it needs, with the smallest pictures that they take."""
+    """Port a function of MindCV and the Cells that it needs, with the smallest pictures that they accept."""
     from packages.with_mindcv import _sizes
 
     from torchspore.port import complete_port
@@ -82,7 +82,7 @@ def failed_row(path: str, problem: str) -> dict[str, Any]:
 def _in_child(path: str, result: str) -> None:
     warnings.simplefilter("ignore")
     try:
-        row = port_one(path)
+        row = port_program(path)
     except Exception as error:
         row = failed_row(path, f"{type(error).__name__}: {error}".splitlines()[0])
     Path(result).write_text(json.dumps(row), encoding="utf-8")

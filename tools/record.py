@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Records facts that tests and pages compare with: answers of real MindSpore, names, signatures, numbers of uses.
 
-    tools/record.py parity --python .oracle/bin/python nn_conv       what MindSpore answers to the cases in a file
+    tools/record.py parity --python .oracle/bin/python nn_conv       MindSpore's answers to the cases in a file
     tools/record.py SUBJECT --help                                   the arguments of a subject, and the files that it writes
 
 A subject is a module in tools/recorders. Run a recorder alone: MindSpore's thread pool becomes very slow next to other work.

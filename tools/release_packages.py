@@ -44,9 +44,9 @@ def run(*command: str | Path, cwd: Path | None = None) -> Duration:
     """Run a command and return how long it took. Raises SystemExit with its output if it fails."""
     start, before = time.perf_counter(), os.times()
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "TORCHSPORE_", "MS_"))}
-    ended = subprocess.run([str(word) for word in command], cwd=cwd, env=environment, capture_output=True, text=True)
-    if ended.returncode:
-        raise SystemExit(f"{' '.join(map(str, command))}\n{ended.stdout}{ended.stderr}")
+    process = subprocess.run([str(word) for word in command], cwd=cwd, env=environment, capture_output=True, text=True)
+    if process.returncode:
+        raise SystemExit(f"{' '.join(map(str, command))}\n{process.stdout}{process.stderr}")
     after = os.times()
     processor = after.children_user + after.children_system - before.children_user - before.children_system
     return Duration(time.perf_counter() - start, processor)

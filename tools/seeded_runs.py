@@ -4,7 +4,7 @@
     tools/seeded_runs.py                                        compare with the recorded losses
     tools/seeded_runs.py --oracle .oracle/bin/python --write    record the losses of MindSpore
 
-The programs are in tests/scripts/programs/seeded. The exit code is 1 where a loss differs by more than 1e-5.
+The programs are in tests/scripts/programs/seeded. The exit code is 1 if a loss differs by more than 1e-5.
 """
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ TOLERANCE = 1e-5
 
 
 def programs() -> list[Path]:
-    """The seeded programs, without the module that they share."""
+    """Return the seeded programs, without the module that they share."""
     return sorted(path for path in PROGRAMS.glob("*.py") if path.stem != "seeded")
 
 
 def losses(command: list[str], program: Path, mode: str) -> list[float]:
-    """The losses that a program prints. Raises RuntimeError with the end of its messages where it fails."""
+    """Return the losses that a program prints. Raises RuntimeError with the end of its messages if it fails."""
     environment = {**os.environ, "TORCHSPORE_DEVICE": "CPU", "GLOG_v": "3"}
-    ran = subprocess.run([*command, str(program), mode], cwd=PROGRAMS, env=environment, capture_output=True, text=True, check=False)
-    if ran.returncode:
-        raise RuntimeError(f"{program.name} in {mode} mode ended with code {ran.returncode}:\n{ran.stderr[-2000:]}")
-    return parsed(ran.stdout)
+    process = subprocess.run([*command, str(program), mode], cwd=PROGRAMS, env=environment, capture_output=True, text=True, check=False)
+    if process.returncode:
+        raise RuntimeError(f"{program.name} in {mode} mode ended with code {process.returncode}:\n{process.stderr[-2000:]}")
+    return parsed(process.stdout)
 
 
 def parsed(output: str) -> list[float]:
-    """The losses in the output of a program: a hexadecimal number in each line."""
+    """Return the losses in the output of a program: a hexadecimal number in each line."""
     return [float.fromhex(line) for line in output.split()]
 
 
 def largest_difference(expected: list[float], actual: list[float]) -> float:
-    """The largest difference of two losses of one step; infinite where one run has fewer steps or a loss is not a number."""
+    """Return the largest difference of two losses of one step, or infinity if one run has fewer steps or a loss is not a number."""
     if len(expected) != len(actual) or not expected:
         return float("inf")
     differences = [abs(a - b) for a, b in zip(expected, actual)]

@@ -124,7 +124,7 @@ class Job:
 
 
 def run_job(kind: str, number: int, moment: float, configuration: str, expected: str, pause: float) -> str:
-    """Run a job and kill a process after `moment` seconds; return what went wrong, or an empty string."""
+    """Run a job and kill a process after `moment` seconds; return the problem, or an empty string."""
     with tempfile.TemporaryDirectory(prefix="torchspore_kills_") as name:
         folder = Path(name)
         if configuration:

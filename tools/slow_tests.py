@@ -3,7 +3,7 @@
 JUNIT_FILE is the file of `pytest --junitxml=FILE`. `--scale` converts its times to those of an idle machine with two cores and two tests
 at once. A test that takes longer than LIMIT is slow; the quickest test of each function always stays in `make test`. If the other tests of
 a parametrized function take longer than FAMILY together, an evenly spaced sample of them stays. Tests that are not in JUNIT_FILE, because
-they are slow already, keep their lines as long as their files exist.
+they are slow already, retain their lines as long as their files exist.
 """
 from __future__ import annotations
 

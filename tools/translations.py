@@ -86,14 +86,14 @@ def main(words: Sequence[str] | None = None, root: Path = ROOT) -> int:
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--mark", nargs="+", metavar="PAGE", type=Path, default=[])
     arguments = parser.parse_args(words)
-    known = dict(pages(root))
+    originals = dict(pages(root))
     for path in arguments.mark:
-        if (translation := path.absolute()) not in known:
-            print(f"{path}: expected a translation: {', '.join(page.relative_to(root).as_posix() for page in known)}", file=sys.stderr)
+        if (translation := path.absolute()) not in originals:
+            print(f"{path}: expected a translation: {', '.join(page.relative_to(root).as_posix() for page in originals)}", file=sys.stderr)
             return 2
-        mark(translation, known[translation], root)
+        mark(translation, originals[translation], root)
     is_stale = False
-    for translation, original in known.items():
+    for translation, original in originals.items():
         recorded = recorded_sections(translation.read_text(encoding="utf-8"))
         differences = stale_sections(recorded, sections(original.read_text(encoding="utf-8")))
         is_stale |= bool(differences)

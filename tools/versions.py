@@ -1,18 +1,18 @@
 """Runs the tests with other versions of Python, torch and NumPy, and with and without the optional extras.
 
     tools/versions.py --list                      the combinations, and which results each of them has
-    tools/versions.py --run oldest                all tests of one combination, in four parts; parts with a result of this commit are left
+    tools/versions.py --run oldest                all tests of one combination, in four parts, except those with a result of this commit
     tools/versions.py --run oldest --parts 2/4    one part
     tools/versions.py --run oldest --sample       a sample: a shard of the tests, and the files that depend most on Python and torch
     tools/versions.py --all [--sample]            every combination, one after the other
 
-Each combination gets a virtual environment of its own in .versions/, which is deleted at the end (`--keep` leaves it): a CUDA build of
-torch takes 5 to 7 GB. The tests run in a work tree of the last commit: files may be edited meanwhile, and changes without a commit are
+Each combination gets a separate virtual environment in .versions/, which the tool deletes at the end (except with `--keep`): a CUDA build
+of torch takes 5 to 7 GB. The tests run in a work tree of the last commit: files may be edited meanwhile, and changes without a commit are
 not tested.
 The results go to docs/reference/versions.json after each part, so that an interrupted run loses one part at most, and from there to
-docs/reference/versions.md. pip's own configuration is set aside (PIP_CONFIG_FILE), because it may limit torch to the versions that one
-machine offers; the environment variables of pip act. An interpreter is looked for in the folder of pyenv, in the folder .versions/pythonX.Y
-that tools/debian_python.sh fills, and in PATH.
+docs/reference/versions.md. The configuration file of pip is ignored (PIP_CONFIG_FILE), because it may limit torch to the versions that
+one machine offers; the environment variables of pip act. The tool looks for an interpreter in pyenv's folder, in PATH, and in the folder
+.versions/pythonX.Y that tools/debian_python.sh fills.
 """
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ EXTRAS = ("completion", "export", "encryption", "server", "summary", "text", "vi
 SPACE = 9
 """Gigabytes that the largest environment needs while pip unpacks it."""
 HOURS = 3
-"""A call of pytest that takes longer is ended and counts as an error."""
+"""A longer call of pytest is killed and counts as an error."""
 
 
 @dataclass(frozen=True)
 class Combination:
     """One row of the table: versions (`numpy` is a requirement's text), the optional extras, and the tests that are run.
 
-    Without `extras` only pytest is installed beside torchspore; with them, the tools of the developers too. `files` stands for all tests.
+    Without `extras` only pytest and torchspore are installed; with them, the tools of the developers too. Empty `files` means all tests.
     """
 
     name: str
@@ -69,15 +69,15 @@ class Combination:
     files: tuple[str, ...] = ()
 
     def parts(self) -> tuple[str, ...]:
-        """The parts that make a complete result."""
+        """Return the parts that make a complete result."""
         return ("files",) if self.files else PARTS
 
 
 SMOKE = ("tests/null", "tests/unit/test_extras.py", "tests/unit/cli", "tests/scripts/test_alias.py")
 
 
-def without(extra: str, *files: str) -> Combination:
-    """The combination that lacks one extra; `files` are the tests that touch it."""
+def without_extra(extra: str, *files: str) -> Combination:
+    """Return the combination that lacks one extra; `files` are the tests that touch it."""
     return Combination(f"no-{extra}", "3.11", "2.13.0", "numpy>=2", tuple(other for other in EXTRAS if other != extra), (*files, *SMOKE))
 
 
@@ -90,18 +90,18 @@ COMBINATIONS = {row.name: row for row in (
     Combination("python-3.13", "3.13", "2.15.0", "numpy>=2", ()),
     Combination("old-python-new-torch", "3.10", "2.14.1", "numpy==1.26.4", ()),
     Combination("new-python-old-torch", "3.14", "2.11.0", "numpy>=2", ()),
-    without("completion"),
-    without("export", "tests/unit/train/test_export.py"),
-    without("encryption", "tests/unit/train/test_encryption.py"),
-    without("server", "tests/unit/server/test_roles.py"),
-    without("summary", "tests/unit/train/test_summary.py"),
-    without("text", "tests/unit/dataset/test_text.py"),
-    without("video", "tests/unit/dataset/test_more_vision.py"),
+    without_extra("completion"),
+    without_extra("export", "tests/unit/train/test_export.py"),
+    without_extra("encryption", "tests/unit/train/test_encryption.py"),
+    without_extra("server", "tests/unit/server/test_roles.py"),
+    without_extra("summary", "tests/unit/train/test_summary.py"),
+    without_extra("text", "tests/unit/dataset/test_text.py"),
+    without_extra("video", "tests/unit/dataset/test_more_vision.py"),
 )}
 
 
 def main() -> int:
-    """Returns 1 where a combination that ran has a failure, or an environment could not be made."""
+    """Run the command. Return 1 if a combination has a failure, or its environment cannot be created."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     chosen = parser.add_mutually_exclusive_group(required=True)
     chosen.add_argument("--list", action="store_true", help="print the combinations and which results they have")
@@ -111,7 +111,7 @@ def main() -> int:
     parser.add_argument("--parts", nargs="+", choices=PARTS, help="run these parts of all tests")
     parser.add_argument("--workers", type=int, default=2, help="how many tests run at once (2)")
     parser.add_argument("--again", action="store_true", help="repeat parts that have a result of this commit")
-    parser.add_argument("--keep", action="store_true", help="leave the environment in .versions, for the next call")
+    parser.add_argument("--keep", action="store_true", help="do not delete the environment in .versions, for the next call")
     parser.add_argument("--python", metavar="PATH", help="the interpreter to use")
     arguments = parser.parse_args()
     if arguments.list:
@@ -131,10 +131,10 @@ def _print_list() -> int:
 
 
 def _run(row: Combination, arguments: argparse.Namespace) -> int:
-    """Runs the parts of a combination that have no result yet. Returns 1 where one has a failure."""
-    asked = (SAMPLE,) if arguments.sample and not row.files else tuple(arguments.parts or ()) if not row.files else ()
+    """Run the parts of a combination that have no result yet. Return 1 if one has a failure."""
+    requested = (SAMPLE,) if arguments.sample and not row.files else tuple(arguments.parts or ()) if not row.files else ()
     commit = _git("rev-parse", "--short=8", "HEAD")
-    parts = [part for part in asked or row.parts() if arguments.again or not _has_result(row, part, commit)]
+    parts = [part for part in requested or row.parts() if arguments.again or not _has_result(row, part, commit)]
     if not parts:
         print(f"{row.name}: every part has a result of {commit}")
         return 0
@@ -168,7 +168,7 @@ def _git(*words: str) -> str:
 
 
 def _check_out(row: Combination, commit: str) -> Path:
-    """Brings the combination's work tree to a commit. Returns its folder."""
+    """Bring the combination's work tree to a commit. Return its folder."""
     tree = WORK / row.name / "tree"
     if (tree / ".git").exists():
         subprocess.run(["git", "checkout", "--quiet", "--force", "--detach", commit], cwd=tree, check=True)
@@ -179,13 +179,13 @@ def _check_out(row: Combination, commit: str) -> Path:
 
 
 def _remove(row: Combination) -> None:
-    """Deletes the environment and the work tree."""
+    """Delete the environment and the work tree."""
     shutil.rmtree(WORK / row.name, ignore_errors=True)
     _git("worktree", "prune")
 
 
 def _interpreter(version: str, named: str | None) -> str:
-    """The path of an interpreter. Raises RuntimeError where there is none."""
+    """Return the path of an interpreter. Raises RuntimeError if none has this version."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     candidates = [named] if named else [
         *sorted(map(str, pyenv.glob(f"{version}.*/bin/python"))), str(WORK / f"python{version}" / "usr" / "bin" / f"python{version}"),
@@ -193,17 +193,17 @@ def _interpreter(version: str, named: str | None) -> str:
     ]
     for path in candidates:
         try:
-            said = subprocess.run([path, "-c", "import sys; print(*sys.version_info[:2], sep='.')"],
+            process = subprocess.run([path, "-c", "import sys; print(*sys.version_info[:2], sep='.')"],
                                   capture_output=True, text=True, check=False)
         except OSError:
             continue
-        if said.stdout.strip() == version:
+        if process.stdout.strip() == version:
             return path
     raise RuntimeError(f"there is no Python {version} here: tools/debian_python.sh {version} .versions/python{version} may bring it")
 
 
 def _environment(row: Combination, named: str | None, commit: str) -> tuple[Path, int]:
-    """Makes the virtual environment, or takes the one that is there. Returns its interpreter and the seconds that it took."""
+    """Create the virtual environment, unless it exists. Return its interpreter and the seconds of its creation."""
     folder = WORK / row.name
     python, ready = folder / "bin" / "python", folder / ".ready"
     if ready.exists():
@@ -226,7 +226,7 @@ def _environment(row: Combination, named: str | None, commit: str) -> tuple[Path
 
 
 def _requirements(row: Combination, tree: Path) -> list[str]:
-    """pip's arguments: the versions, torchspore itself, and the developers' tools where extras are asked for."""
+    """Return pip's arguments: the versions, torchspore, and the developers' tools if the combination has extras."""
     tests = ["pytest>=8", "pytest-xdist>=3.6"]
     if row.extras:
         declared = _project()["optional-dependencies"]
@@ -236,7 +236,7 @@ def _requirements(row: Combination, tree: Path) -> list[str]:
 
 
 def _project() -> dict[str, Any]:
-    """The table of the project in pyproject.toml."""
+    """Return the table of the project in pyproject.toml."""
     try:
         import tomllib
     except ImportError:                      # Python 3.10
@@ -245,15 +245,15 @@ def _project() -> dict[str, Any]:
 
 
 def _command(words: list[str], environment: dict[str, str]) -> None:
-    """Runs a command. Raises RuntimeError with the end of its output where it fails."""
-    ended = subprocess.run(words, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
-    if ended.returncode:
-        said = (ended.stderr or ended.stdout).strip().splitlines()
-        raise RuntimeError(f"{shlex.join(words)} ended with {ended.returncode}:\n" + "\n".join(said[-15:]))
+    """Run a command. Raises RuntimeError with the end of its output if it fails."""
+    process = subprocess.run(words, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+    if process.returncode:
+        lines = (process.stderr or process.stdout).strip().splitlines()
+        raise RuntimeError(f"{shlex.join(words)} ended with {process.returncode}:\n" + "\n".join(lines[-15:]))
 
 
 def _versions(python: Path) -> dict[str, str]:
-    """The versions that pip chose, of Python and of the packages that matter."""
+    """Return the versions that pip chose, of Python and of the main packages."""
     code = ("import platform, importlib.metadata as m\n"
             "print(f'python {platform.python_version()}')\n"
             "for name in 'torch numpy scipy opencv-python-headless pillow protobuf msgpack safetensors pytest'.split(): "
@@ -263,17 +263,17 @@ def _versions(python: Path) -> dict[str, str]:
 
 
 def calls(makefile: str) -> list[list[str]]:
-    """The arguments of pytest in the calls that `make test` makes, without those about processes and durations."""
+    """Return the arguments of the pytest calls of `make test`, without those about processes and durations."""
     recipe = re.search(r"^test:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
     assert recipe is not None, "the Makefile has no target `test`"
-    found = [shlex.split(line.partition("-m pytest")[2]) for line in recipe[1].splitlines() if "-m pytest" in line]
-    assert found, "the target `test` does not call pytest"
-    return [[word for place, word in enumerate(words) if not word.startswith("--durations") and word != "-n" and words[place - 1] != "-n"]
-            for words in found]
+    commands = [shlex.split(line.partition("-m pytest")[2]) for line in recipe[1].splitlines() if "-m pytest" in line]
+    assert commands, "the target `test` does not call pytest"
+    return [[word for at, word in enumerate(words) if not word.startswith("--durations") and word != "-n" and words[at - 1] != "-n"]
+            for words in commands]
 
 
 def _test(row: Combination, part: str, python: Path, workers: int) -> dict[str, Any]:
-    """Runs one part of the tests. Returns the figures, the names of tests that failed, and the reasons of those that were skipped."""
+    """Run one part of the tests. Return the figures, the names of tests that failed, and the reasons of skips."""
     tree = WORK / row.name / "tree"
     quick, *others = calls((tree / "Makefile").read_text(encoding="utf-8"))
     if part == "files":
@@ -296,17 +296,17 @@ def _test(row: Combination, part: str, python: Path, workers: int) -> dict[str, 
 
 
 def _cpu_seconds() -> float:
-    """The processor's time that ended child processes took: what other programs do on the machine does not lengthen it."""
+    """Return the processor time of the child processes that have ended: other programs on the machine do not lengthen it."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def _pytest(python: Path, tree: Path, words: list[str], workers: int, output: Path) -> dict[str, tuple[str, str]]:
-    """Runs pytest once and returns the outcome and the reason of each test. The output stays in a .log file beside the report."""
+    """Run pytest once. Return the outcome and the reason of each test. The output is in a .log file next to the report."""
     report, log = Path(f"{output}.xml"), Path(f"{output}.log")
     report.unlink(missing_ok=True)
     command = [str(python), "-m", "pytest", *words, "-n", str(workers), "-p", "no:cacheprovider", f"--junitxml={report}"]
-    # Tests find commands such as `torchspore`, ruff and mypy beside the interpreter.
+    # Tests call commands such as `torchspore`, ruff and mypy, which are in the folder of the interpreter.
     environment = {**os.environ, "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"}
     with log.open("w", encoding="utf-8") as file:
         process = subprocess.Popen(command, cwd=tree, env=environment, stdout=file, stderr=subprocess.STDOUT, start_new_session=True)
@@ -325,7 +325,7 @@ def _pytest(python: Path, tree: Path, words: list[str], workers: int, output: Pa
 
 
 def _outcomes(report: Path) -> dict[str, tuple[str, str]]:
-    """The outcome and the reason of each test in a report of pytest."""
+    """Return the outcome and the reason of each test in a report of pytest."""
     outcomes = {}
     for case in ElementTree.parse(report).iter("testcase"):
         # A file that can't be collected, or an interrupted run, has a row without the name of a class.
@@ -342,7 +342,7 @@ def _outcomes(report: Path) -> dict[str, tuple[str, str]]:
 
 
 def _store(row: Combination, part: str, result: dict[str, Any], versions: dict[str, str], seconds: int) -> None:
-    """Adds a result to the file of results and writes the page. Results of other versions of the same combination are dropped."""
+    """Add a result to the file of results and write the page. Results of other versions of the same combination are dropped."""
     results = versions_page.load()
     entry = results.get(row.name, {})
     if entry.get("versions", {}) != versions or entry.get("extras") != list(row.extras):

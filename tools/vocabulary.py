@@ -7,7 +7,7 @@
     tools/vocabulary.py --write          lowers the budget to the shares of now; it never raises a budget
 
 A name counts if one of its words is in VAGUE: such a word does not say what the value contains. Each identifier counts once: functions,
-classes, arguments, assigned variables and attributes, modules. Prose is what docstrings, comments and Markdown pages contain, without
+classes, arguments, assigned variables and attributes, modules. Prose is the text of docstrings, comments and Markdown pages, without
 code blocks and generated pages. Shares are findings in 1,000 identifiers, and in 1,000 lines of prose. CONTRIBUTING.md states the rule.
 """
 from __future__ import annotations

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Runs the programs of tests/scripts/programs/{models,idioms} in both modes and prints a table beside real MindSpore's answers.
+"""Runs the programs of tests/scripts/programs/{models,idioms} in both modes and prints a table that compares them with real MindSpore.
 
-    tools/whole_programs.py                       compares with what is recorded in tests/scripts/programs/answers.json
-    tools/whole_programs.py --oracle PYTHON       asks real MindSpore 2.10 first, and records what it answers and how long a step takes
-    tools/whole_programs.py --only 'gan|bert'     programs whose name the pattern finds
+    tools/whole_programs.py                       compares with the record in tests/scripts/programs/answers.json
+    tools/whole_programs.py --oracle PYTHON       runs them in real MindSpore 2.10 first, and records its output and the time of a step
+    tools/whole_programs.py --only 'gan|bert'     programs whose name matches the pattern
     tools/whole_programs.py --write               also writes docs/reference/programs.md
 
-The exit code is 1 where a program fails or a number differs by more than the program's tolerance. Run it alone on the machine.
+The exit code is 1 if a program fails or a number differs by more than the program's tolerance. Run it alone on the machine.
 """
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ MODES = ("pynative", "graph")
 CLOSE = 1e-5
 NUMBER = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?|nan|inf")
 LOOSER = re.compile(r"^# tolerance (\S+):", re.MULTILINE)
-"""A program that needs more says `# tolerance 1e-4: why` in a comment."""
+"""A program with a larger tolerance has the comment `# tolerance 1e-4: why`."""
 
 
 @dataclass
 class Ended:
-    """What came of one run: the lines that are compared, seconds of a later step and of the first, what was compiled again."""
+    """The result of a run: the lines that are compared, the seconds of a later step and of the first, the number of recompilations."""
 
     lines: list[str]
     seconds: float | None = None
     first: float | None = None
     error: str = ""
-    again: int = 0
+    recompilations: int = 0
 
 
 @dataclass
 class Row:
-    """A program's row in the table: for each mode the run here, real MindSpore's, and how far apart they are."""
+    """A program's row in the table: for each mode the run here and real MindSpore's, which it compares."""
 
     name: str
     tolerance: float
@@ -55,43 +55,43 @@ class Row:
     theirs: dict[str, Ended] = field(default_factory=dict)
 
     def distance(self, mode: str) -> float | None:
-        """The largest relative difference of a number; None where a run failed or the words differ."""
+        """Return the largest relative difference of a number, or None if a run failed or the words differ."""
         theirs = self.theirs.get(mode)
         if theirs is None or theirs.error:
             theirs = self.theirs["pynative"]
         return None if self.ours[mode].error else distance(theirs.lines, self.ours[mode].lines)
 
     def is_equal(self, mode: str) -> bool:
-        """Whether the run here printed real MindSpore's numbers."""
-        apart = self.distance(mode)
-        return apart is not None and apart <= self.tolerance
+        """Return whether the run here printed real MindSpore's numbers, within the tolerance."""
+        difference = self.distance(mode)
+        return difference is not None and difference <= self.tolerance
 
 
-def distance(wanted: list[str], given: list[str]) -> float | None:
-    """The largest relative difference of the numbers in lines that are otherwise the same; None where the words differ."""
-    one, other = "\n".join(wanted), "\n".join(given)
-    if NUMBER.sub("#", one) != NUMBER.sub("#", other):
+def distance(expected: list[str], actual: list[str]) -> float | None:
+    """Return the largest relative difference of the numbers in lines with the same words, or None if the words differ."""
+    expected_text, actual_text = "\n".join(expected), "\n".join(actual)
+    if NUMBER.sub("#", expected_text) != NUMBER.sub("#", actual_text):
         return None
     largest = 0.0
-    for first, second in zip(NUMBER.findall(one), NUMBER.findall(other)):
+    for first, second in zip(NUMBER.findall(expected_text), NUMBER.findall(actual_text)):
         if first != second:
-            left, right = float(first), float(second)
-            # A number below 1e-6 is the rounding of greater ones.
-            apart = abs(left - right) / max(abs(left), abs(right), 1e-6)
-            largest = max(largest, apart if math.isfinite(apart) else math.inf)
+            expected_number, actual_number = float(first), float(second)
+            # A number below 1e-6 is a rounding error of larger numbers.
+            difference = abs(expected_number - actual_number) / max(abs(expected_number), abs(actual_number), 1e-6)
+            largest = max(largest, difference if math.isfinite(difference) else math.inf)
     return largest
 
 
 def programs(pattern: str = "") -> list[Path]:
-    """The programs, models first."""
-    found = [path for folder in ("models", "idioms") for path in sorted((FOLDER / folder).glob("*.py"))]
-    return [path for path in found if re.search(pattern, path.stem)]
+    """Return the programs whose name matches `pattern`, models first."""
+    paths = [path for folder in ("models", "idioms") for path in sorted((FOLDER / folder).glob("*.py"))]
+    return [path for path in paths if re.search(pattern, path.stem)]
 
 
 def tolerance(program: Path) -> float:
-    """How far the numbers of a program may lie apart, relative to their size."""
-    said = LOOSER.search(program.read_text(encoding="utf-8"))
-    return float(said[1]) if said else CLOSE
+    """Return the largest relative difference that the numbers of a program may have."""
+    match = LOOSER.search(program.read_text(encoding="utf-8"))
+    return float(match[1]) if match else CLOSE
 
 
 class Warm:
@@ -102,7 +102,7 @@ class Warm:
         self.process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def run(self, program: Path, mode: str) -> Ended:
-        """What the program came to."""
+        """Run the program in a forked process and return its result."""
         assert self.process.stdin is not None and self.process.stdout is not None
         with tempfile.TemporaryDirectory() as folder:
             self.process.stdin.write(json.dumps({"arguments": [str(program), mode], "cwd": folder}) + "\n")
@@ -112,20 +112,21 @@ class Warm:
 
 
 def ended(answer: dict[str, Any]) -> Ended:
-    """Takes an answer of a warm process apart."""
+    """Return the result that the answer of a warm process describes."""
     lines = answer["out"].splitlines()
-    said = {line.split()[1]: float(line.split()[2]) for line in lines if line.startswith("# ")}
+    values = {line.split()[1]: float(line.split()[2]) for line in lines if line.startswith("# ")}
     error = ""
     if answer["code"]:
         error = next((line for line in reversed(answer["err"].strip().splitlines()) if re.match(r"[\w.]*(Error|Exception)\b", line)), "")
         error = error or answer["err"].strip()[-300:] or f"exit code {answer['code']}"
     events = re.findall(r"^\[torchspore graph\] (\w+):", answer["err"], re.MULTILINE)
-    again = sum(event in ("again", "refused", "break") for event in events)
-    return Ended([line for line in lines if line and not line.startswith("#")], said.get("seconds"), said.get("first"), error, again)
+    recompilations = sum(event in ("again", "refused", "break") for event in events)
+    printed = [line for line in lines if line and not line.startswith("#")]
+    return Ended(printed, values.get("seconds"), values.get("first"), error, recompilations)
 
 
 def serve() -> None:
-    """In real MindSpore: answers requests as tests/scripts/forking.py does."""
+    """Answer requests in real MindSpore, as tests/scripts/forking.py does here."""
     import mindspore  # noqa: F401
 
     for line in sys.stdin:
@@ -161,7 +162,7 @@ def _in_child(request: dict[str, Any]) -> int:
 
 
 def ask(oracle: str, chosen: list[Path], recorded: dict[str, Any]) -> None:
-    """Asks real MindSpore and writes down what it answers."""
+    """Run the programs in real MindSpore and record the results in answers.json."""
     warm = Warm([oracle, "-W", "ignore", __file__, "--serve"])
     for program in chosen:
         runs = {mode: warm.run(program, mode) for mode in MODES}
@@ -171,11 +172,11 @@ def ask(oracle: str, chosen: list[Path], recorded: dict[str, Any]) -> None:
         good = "graph" if runs["pynative"].error else "pynative"
         entry: dict[str, Any] = {"lines": runs[good].lines}
         for mode in MODES:
-            one = runs[mode]
-            entry[mode] = {"error": one.error[:200]} if one.error else {"seconds": one.seconds, "first": one.first}
+            run = runs[mode]
+            entry[mode] = {"error": run.error[:200]} if run.error else {"seconds": run.seconds, "first": run.first}
             if mode != good and not runs[mode].error:
-                apart = distance(runs[good].lines, runs[mode].lines)
-                if apart is None or apart > tolerance(program) / 10:
+                difference = distance(runs[good].lines, runs[mode].lines)
+                if difference is None or difference > tolerance(program) / 10:
                     entry[mode]["lines"] = runs[mode].lines
         recorded.update(json.loads(ANSWERS.read_text(encoding="utf-8")) if ANSWERS.exists() else {})
         recorded[program.stem] = entry
@@ -183,17 +184,17 @@ def ask(oracle: str, chosen: list[Path], recorded: dict[str, Any]) -> None:
 
 
 def theirs(entry: dict[str, Any]) -> dict[str, Ended]:
-    """Real MindSpore's runs as they were recorded."""
+    """Return the recorded runs of real MindSpore, by mode."""
     return {mode: Ended(**{"lines": entry["lines"], **entry[mode]}) for mode in MODES}
 
 
 def main() -> int:
-    """Prints the table; 1 where a row is not as it should be."""
+    """Print the table. Return 1 if a program failed or differs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--oracle", help="a Python with mindspore==2.10.0")
     parser.add_argument("--only", default="", help="a pattern of programs' names")
     parser.add_argument("--write", action="store_true", help="write docs/reference/programs.md")
-    parser.add_argument("--verbose", action="store_true", help="print both outputs where they differ")
+    parser.add_argument("--verbose", action="store_true", help="print both outputs if they differ")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
@@ -208,7 +209,7 @@ def main() -> int:
     print(f"{'program':28} {'apart':>9} {'graph':>9} | {'ms, here':>9} {'MindSpore':>9} | {'graph':>9} {'MindSpore':>9}  first, again")
     for program in chosen:
         row = Row(program.stem, tolerance(program), {mode: warm.run(program, mode) for mode in MODES})
-        # What was never recorded is at least compared with itself.
+        # A program without a record is compared with its PyNative run.
         unknown = {"lines": row.ours["pynative"].lines, **{mode: {} for mode in MODES}}
         row.theirs = theirs(recorded.get(program.stem, unknown))
         rows.append(row)
@@ -218,9 +219,9 @@ def main() -> int:
     return 0 if all(row.is_equal(mode) for row in rows for mode in MODES) else 1
 
 
-def _apart(row: Row, mode: str) -> str:
-    apart = row.distance(mode)
-    return "fails" if row.ours[mode].error else "differs" if apart is None else f"{apart:.1e}" + ("" if apart <= row.tolerance else "!")
+def _cell(row: Row, mode: str) -> str:
+    value = row.distance(mode)
+    return "fails" if row.ours[mode].error else "differs" if value is None else f"{value:.1e}" + ("" if value <= row.tolerance else "!")
 
 
 def _milliseconds(run: Ended) -> str:
@@ -228,20 +229,20 @@ def _milliseconds(run: Ended) -> str:
 
 
 def show(row: Row, verbose: bool) -> None:
-    """Prints a row of the table, and what is wrong with it."""
+    """Print a row of the table, and its errors."""
     cells = [f"{_milliseconds(runs[mode]):>9}" for mode in MODES for runs in (row.ours, row.theirs)]
     first = row.ours["graph"].first
-    print(f"{row.name:28} {_apart(row, 'pynative'):>9} {_apart(row, 'graph'):>9} | {cells[0]} {cells[1]} | {cells[2]} {cells[3]}  "
-          f"{f'{first:.1f} s' if first else ''} {row.ours['graph'].again or ''}", flush=True)
+    print(f"{row.name:28} {_cell(row, 'pynative'):>9} {_cell(row, 'graph'):>9} | {cells[0]} {cells[1]} | {cells[2]} {cells[3]}  "
+          f"{f'{first:.1f} s' if first else ''} {row.ours['graph'].recompilations or ''}", flush=True)
     for mode in MODES:
         if row.ours[mode].error:
             print(f"    {mode}: {row.ours[mode].error}")
         elif verbose and not row.is_equal(mode):
-            print("\n".join(f"    {one:60} | {other}" for one, other in zip(row.theirs[mode].lines, row.ours[mode].lines)))
+            print("\n".join(f"    {expected:60} | {actual}" for expected, actual in zip(row.theirs[mode].lines, row.ours[mode].lines)))
 
 
 def page(rows: list[Row]) -> str:
-    """The table as a page of the documentation."""
+    """Return the page of the documentation with the table."""
     equal = sum(row.is_equal(mode) for row in rows for mode in MODES)
     lines = [
         "<!-- Written by tools/whole_programs.py --oracle PYTHON --write. -->", "",
@@ -255,7 +256,7 @@ def page(rows: list[Row]) -> str:
     ]
     for row in rows:
         cells = [_milliseconds(runs[mode]) for mode in MODES for runs in (row.ours, row.theirs)]
-        lines.append(f"| {row.name} | {_apart(row, 'pynative')} | {_apart(row, 'graph')} | {' | '.join(cells)} |")
+        lines.append(f"| {row.name} | {_cell(row, 'pynative')} | {_cell(row, 'graph')} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 

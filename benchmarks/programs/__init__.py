@@ -1,1 +1,1 @@
-"""MindSpore programs for the benchmarks; each has `step()`, which gives a function that does one training step."""
+"""MindSpore programs for the benchmarks; each has `step()`, which returns a function that runs one training step."""

@@ -3,6 +3,6 @@ import mindspore as ms
 
 
 def step():
-    """One add."""
+    """Return a function that adds two floats."""
     a = ms.Tensor([1.0, 2.0])
     return lambda: a + a

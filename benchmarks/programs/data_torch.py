@@ -1,4 +1,4 @@
-"""The pipelines of data.py as people write them with torch's DataLoader: the same functions, the same rows."""
+"""The pipelines of data.py, written for torch's DataLoader: the same functions and rows."""
 from __future__ import annotations
 
 import os
@@ -26,18 +26,18 @@ class Rows(Dataset):
 
 
 def loader(items, function, workers: int, batch: int, shuffle: bool):
-    """A DataLoader: one worker is the program's own process, as torch has it."""
+    """Return a DataLoader and the number of rows; with one worker, torch loads in the program's process."""
     count = 0 if workers == 1 else workers
-    made = DataLoader(Rows(items, function), batch, shuffle, num_workers=count, persistent_workers=count > 0)
-    return made, len(items)
+    dataset = DataLoader(Rows(items, function), batch, shuffle, num_workers=count, persistent_workers=count > 0)
+    return dataset, len(items)
 
 
 def rows(folder: Path, workers: int):
     data = np.random.RandomState(0).randint(0, 256, (16384, 28, 28, 1)).astype(np.uint8)
     both = list(zip(data, range(len(data))))
 
-    def scaled(one):
-        return np.ascontiguousarray((one[0] * np.float32(1 / 255)).transpose(2, 0, 1)), one[1]
+    def scaled(row):
+        return np.ascontiguousarray((row[0] * np.float32(1 / 255)).transpose(2, 0, 1)), row[1]
 
     return loader(both, scaled, workers, 64, True)
 
@@ -47,7 +47,7 @@ def function(folder: Path, workers: int):
 
 
 def _pictures(folder: Path):
-    """(path, class) of each picture; the folders are the classes."""
+    """Return (path, class) of each picture; the folders are the classes."""
     classes = sorted(os.listdir(folder / "pictures"))
     return [
         (os.path.join(folder, "pictures", name, file), label)
@@ -64,22 +64,22 @@ def _normal(image):
 
 
 def jpeg(folder: Path, workers: int, size: int = 224, batch: int = 32):
-    def augmented(one):
-        image = _read(one[0])
+    def augmented(row):
+        image = _read(row[0])
         height, width = image.shape[:2]
         area, ratio = height * width * np.random.uniform(0.08, 1.0), np.exp(np.random.uniform(np.log(3 / 4), np.log(4 / 3)))
         wide, high = min(width, round((area * ratio) ** 0.5)), min(height, round((area / ratio) ** 0.5))
         top, left = np.random.randint(height - high + 1), np.random.randint(width - wide + 1)
         image = cv2.resize(image[top : top + high, left : left + wide], (size, size))
-        return _normal(image[:, ::-1] if np.random.rand() < 0.5 else image), one[1]
+        return _normal(image[:, ::-1] if np.random.rand() < 0.5 else image), row[1]
 
     return loader(_pictures(folder), augmented, workers, batch, True)
 
 
 def folder(folder: Path, workers: int):
-    def cropped(one):
-        image = cv2.resize(_read(one[0]), (320, 256))
-        return _normal(image[16:240, 48:272]), one[1]
+    def cropped(row):
+        image = cv2.resize(_read(row[0]), (320, 256))
+        return _normal(image[16:240, 48:272]), row[1]
 
     return loader(_pictures(folder), cropped, workers, 32, False)
 
@@ -88,8 +88,8 @@ def sentences(folder: Path, workers: int):
     number = {f"word{n}": n + 2 for n in range(1000)}
 
     def looked_up(line):
-        found = [number.get(word, 1) for word in line.split()][:64]
-        return np.array(found + [0] * (64 - len(found)), np.int32)
+        numbers = [number.get(word, 1) for word in line.split()][:64]
+        return np.array(numbers + [0] * (64 - len(numbers)), np.int32)
 
     return loader((folder / "lines.txt").read_text().splitlines(), looked_up, workers, 64, False)
 
@@ -98,16 +98,16 @@ def mel(folder: Path, workers: int):
     window, scale = torch.hann_window(400), torch.from_numpy(_filters(80, 201, 16000))
 
     def spectrogram(sound):
-        found = torch.stft(torch.from_numpy(sound), 400, 160, 400, window, return_complex=True).abs() ** 2
-        return scale.T @ found
+        power = torch.stft(torch.from_numpy(sound), 400, 160, 400, window, return_complex=True).abs() ** 2
+        return scale.T @ power
 
     return loader(np.random.RandomState(0).randn(512, 8000).astype(np.float32), spectrogram, workers, 32, False)
 
 
 def _filters(mels: int, bins: int, rate: int) -> np.ndarray:
-    """Triangles on the mel scale, (bins, mels)."""
+    """Return triangles on the mel scale, (bins, mels)."""
     points = 700 * (10 ** (np.linspace(0, 2595 * np.log10(1 + rate / 2 / 700), mels + 2) / 2595) - 1)
-    every = np.linspace(0, rate // 2, bins)
-    slopes = points[None] - every[:, None]
+    frequencies = np.linspace(0, rate // 2, bins)
+    slopes = points[None] - frequencies[:, None]
     steps = np.diff(points)
     return np.maximum(0, np.minimum(-slopes[:, :-2] / steps[:-1], slopes[:, 2:] / steps[1:])).astype(np.float32)

@@ -7,7 +7,7 @@ from programs.common import training
 
 
 def step():
-    """One training step."""
+    """Return a training step."""
     net = nn.SequentialCell(
         nn.Conv2d(1, 6, 5, pad_mode="valid", has_bias=True), nn.ReLU(), nn.MaxPool2d(2, 2),
         nn.Conv2d(6, 16, 5, pad_mode="valid", has_bias=True), nn.ReLU(), nn.MaxPool2d(2, 2),

@@ -7,7 +7,7 @@ from programs.common import training
 
 
 def step():
-    """One training step."""
+    """Return a training step."""
     net = nn.SequentialCell(nn.Dense(784, 512), nn.ReLU(), nn.Dense(512, 512), nn.ReLU(), nn.Dense(512, 10))
     x = ms.Tensor(np.random.rand(128, 784).astype(np.float32))
     y = ms.Tensor(np.random.randint(0, 10, 128).astype(np.int32))

@@ -21,7 +21,7 @@ class Block(nn.Cell):
             self.down = nn.SequentialCell(nn.Conv2d(inputs, outputs, 1, stride, pad_mode="valid"), nn.BatchNorm2d(outputs))
 
     def construct(self, x):
-        """The block's result."""
+        """Return the block's result."""
         around = x if self.down is None else self.down(x)
         return self.relu(self.bn2(self.conv2(self.relu(self.bn1(self.conv1(x))))) + around)
 
@@ -45,13 +45,13 @@ class ResNet18(nn.Cell):
         self.fc = nn.Dense(512, classes)
 
     def construct(self, x):
-        """Class scores."""
+        """Return class scores."""
         x = self.pool(self.relu(self.bn1(self.conv1(x))))
         return self.fc(self.flatten(self.mean(self.blocks(x))))
 
 
 def step(size=64, batch=16):
-    """One training step."""
+    """Return a training step."""
     net = ResNet18()
     x = ms.Tensor(np.random.rand(batch, 3, size, size).astype(np.float32))
     y = ms.Tensor(np.random.randint(0, 10, batch).astype(np.int32))
@@ -59,5 +59,5 @@ def step(size=64, batch=16):
 
 
 def infer(size=64, batch=16):
-    """One forward pass."""
+    """Return a forward pass."""
     return inference(ResNet18(), ms.Tensor(np.random.rand(batch, 3, size, size).astype(np.float32)))

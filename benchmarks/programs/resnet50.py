@@ -24,7 +24,7 @@ class Bottleneck(nn.Cell):
             self.down = nn.SequentialCell(nn.Conv2d(inputs, outputs, 1, stride, pad_mode="valid"), nn.BatchNorm2d(outputs))
 
     def construct(self, x):
-        """The block's result."""
+        """Return the block's result."""
         around = x if self.down is None else self.down(x)
         x = self.relu(self.bn1(self.conv1(x)))
         x = self.relu(self.bn2(self.conv2(x)))
@@ -42,8 +42,8 @@ class ResNet50(nn.Cell):
         self.pool = nn.MaxPool2d(3, 2, pad_mode="pad", padding=1)
         blocks, inputs = [], 64
         for stage, (count, width) in enumerate(((3, 64), (4, 128), (6, 256), (3, 512))):
-            for place in range(count):
-                blocks.append(Bottleneck(inputs, width, 2 if stage and not place else 1))
+            for index in range(count):
+                blocks.append(Bottleneck(inputs, width, 2 if stage and not index else 1))
                 inputs = width * 4
         self.blocks = nn.SequentialCell(blocks)
         self.mean = nn.AdaptiveAvgPool2d(1)
@@ -51,26 +51,26 @@ class ResNet50(nn.Cell):
         self.fc = nn.Dense(2048, classes)
 
     def construct(self, x):
-        """Class scores."""
+        """Return class scores."""
         x = self.pool(self.relu(self.bn1(self.conv1(x))))
         return self.fc(self.flatten(self.mean(self.blocks(x))))
 
 
 def of(net, infers, size=224, batch=8):
-    """A training step or a forward pass of a net."""
+    """Return a training step or a forward pass of a net."""
     x = ms.Tensor(np.random.rand(batch, 3, size, size).astype(np.float32))
     y = ms.Tensor(np.random.randint(0, 1000, batch).astype(np.int32))
     return inference(net, x) if infers else training(net, nn.CrossEntropyLoss(), nn.Momentum(net.trainable_params(), 0.01, 0.9), x, y)
 
 
-def step(size=224, batch=8, again=False):
-    """One training step; with `again` the blocks are recomputed."""
+def step(size=224, batch=8, is_recomputed=False):
+    """Return a training step; the blocks are recomputed if `is_recomputed`."""
     net = ResNet50()
-    for block in net.blocks if again else []:
+    for block in net.blocks if is_recomputed else []:
         block.recompute()
     return of(net, False, size, batch)
 
 
 def infer(size=224, batch=8):
-    """One forward pass."""
+    """Return a forward pass."""
     return of(ResNet50(), True, size, batch)

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from parity.context import differences as kept
+from parity.context import differences as declared
 
 from torchspore.context import page
 from torchspore.context.option import GETTERS, SETTERS, Alias, Option
@@ -20,7 +20,7 @@ TITLE = (
 
 
 def reference() -> str:
-    """Gives docs/reference/context.md."""
+    """Return the text of docs/reference/context.md."""
     lines = [
         FIRST_LINE, "", "# The context", "",
         f"{page.summary()} `torchspore explain` prints the outcome of each option. With `TORCHSPORE_STRICT=1` an option without an effect "
@@ -36,11 +36,11 @@ def reference() -> str:
 
 
 def _items(api: str) -> list[Option | Alias]:
-    """Gives the options of a setter by name, each followed by its members."""
-    found: list[Option | Alias] = [option for option in OPTIONS.values() if option.api == api and option.parent not in OPTIONS]
-    found += [alias for alias in ALIASES.values() if alias.api == api]
+    """Return the options of a setter by name, each followed by its members."""
+    items: list[Option | Alias] = [option for option in OPTIONS.values() if option.api == api and option.parent not in OPTIONS]
+    items += [alias for alias in ALIASES.values() if alias.api == api]
     ordered: list[Option | Alias] = []
-    for item in sorted(found, key=lambda item: item.name):
+    for item in sorted(items, key=lambda item: item.name):
         ordered.append(item)
         ordered += item.members.values() if isinstance(item, Option) else []
     return ordered
@@ -72,7 +72,7 @@ def _section(item: Option | Alias) -> Iterator[str]:
 
 
 def differences(path: Path) -> str:
-    """Gives docs/differences.md with its part about the context made anew; what else stands in the file stays."""
+    """Return docs/differences.md with a new part about the context, and otherwise unchanged."""
     part = "\n".join([BEGIN, "", "## The context", "", *_differences(), END])
     if not path.exists():
         return f"{TITLE}\n{part}\n"
@@ -86,15 +86,15 @@ def differences(path: Path) -> str:
 def _differences() -> Iterator[str]:
     yield "| difference | MindSpore 2.10 | torchspore | why | cases |"
     yield "|---|---|---|---|---|"
-    for difference in kept.DIFFERENCES:
-        cases = [case for case in kept.RECORD["cases"] if kept.find(case) is difference]
+    for difference in declared.DIFFERENCES:
+        cases = [case for case in declared.RECORD["cases"] if declared.find(case) is difference]
         names = list(dict.fromkeys(f"`{case['key']}`" for case in cases))
         shown = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
         yield f"| {difference.title} | {difference.there} | {difference.here} | {difference.why} | {len(cases)}: {shown} |"
-    for name, (title, there, here, why) in kept.BEYOND_CASES.items():
+    for name, (title, there, here, why) in declared.BEYOND_CASES.items():
         yield f"| {title} | {there} | {here} | {why} | `test_{name}` |"
     yield ""
-    count = len(kept.RECORD["cases"])
-    version = kept.RECORD["about"]["mindspore"]
+    count = len(declared.RECORD["cases"])
+    version = declared.RECORD["about"]["mindspore"]
     yield f"{count} cases were compared with MindSpore {version}; those not listed here agree in acceptance, kind of error and value."
     yield ""

@@ -1,4 +1,4 @@
-"""The page of what is missing: the public names of MindSpore 2.10 that torchspore does not offer, module by module."""
+"""The page of missing names: the public names of MindSpore 2.10 that torchspore does not offer, module by module."""
 from __future__ import annotations
 
 from torchspore.public_names import lookup
@@ -18,7 +18,7 @@ an import of one succeeds with a warning, and its first use raises; `torchspore 
 
 
 def missing() -> str:
-    """The text of docs/reference/missing.md."""
+    """Return the text of docs/reference/missing.md."""
     rows, there, total = [], 0, 0
     for module, names in sorted(_packages().items()):
         absent = sorted(name for name in names if not lookup.is_offered(f"{module}.{name}"))
@@ -30,7 +30,7 @@ def missing() -> str:
 
 
 def _packages() -> dict[str, list[str]]:
-    """The packages of MindSpore 2.10 with their public names; modules inside them repeat these beside what they import themselves."""
+    """Return the packages of MindSpore 2.10 with their public names. The modules inside of a package repeat its names."""
     modules = mindspore()
     packages = {path for path in modules if any(other.startswith(f"{path}.") for other in modules)}
     return {path: [name for name in modules[path] if f"{path}.{name}" not in modules] for path in packages}

@@ -1,4 +1,4 @@
-"""The page of names: each public name of MindSpore 2.10, and each older one that programs use, with what is there of it here."""
+"""The page of names: each public name of MindSpore 2.10, and each older one that programs use, with its state in torchspore."""
 from __future__ import annotations
 
 import importlib
@@ -30,18 +30,18 @@ MARK = "<!-- names -->"
 
 
 def names() -> str:
-    """The text of docs/reference/names.md."""
+    """Return the text of docs/reference/names.md."""
     return _page()[0]
 
 
 def readme(path: Path) -> str:
-    """The README with its sentence about names as the page has it."""
+    """Return the README with the sentence about names that the page has."""
     before, _, rest = path.read_text(encoding="utf-8").partition(MARK)
     return f"{before}{MARK}{_page()[1]}{MARK}{rest.partition(MARK)[2]}"
 
 
 def _page() -> tuple[str, str]:
-    if not _made:
+    if not _texts:
         torchspore.install()
         record = json.loads(REACHED.read_text(encoding="utf-8"))
         rows = _rows(record)
@@ -52,41 +52,41 @@ def _page() -> tuple[str, str]:
         count = sum(1 for row in new if row[2])
         figures = {"there": count, "all": len(new), "old": len(there) - count, "compared": compared}
         text = HEAD.format(**figures, programs=len(record["programs"]), used=len(used))
-        _made.append(text + _tables(rows))
-        _made.append(f"{count} of the {len(new)} public names of MindSpore 2.10's packages, and {len(there) - count} older ones; "
+        _texts.append(text + _tables(rows))
+        _texts.append(f"{count} of the {len(new)} public names of MindSpore 2.10's packages, and {len(there) - count} older ones; "
                      f"{compared} are used by parity cases")
-    return _made[0], _made[1]
+    return _texts[0], _texts[1]
 
 
-_made: list[str] = []
+_texts: list[str] = []
 
 Row = tuple[str, str, bool, bool, int]
-"""Package, name, whether it is here, whether 2.10 has it, in how many cases it is used."""
+"""Package, name, is it here, does 2.10 have it, the number of cases that use it."""
 
 
 def _rows(record: dict[str, dict[str, int]]) -> list[Row]:
     modules = mindspore()
     packages = {path for path in modules if any(other.startswith(f"{path}.") for other in modules)}
-    wanted = {(path, name): True for path in packages for name in modules[path] if f"{path}.{name}" not in modules}
+    listed_names = {(path, name): True for path in packages for name in modules[path] if f"{path}.{name}" not in modules}
     for full in record["programs"]:
         package, _, name = full.rpartition(".")
-        if package in offered() and (package, name) not in wanted and name not in offered() and f"{package}.{name}" not in modules:
-            wanted[package, name] = name in modules.get(package, ())
+        if package in offered() and (package, name) not in listed_names and name not in offered() and f"{package}.{name}" not in modules:
+            listed_names[package, name] = name in modules.get(package, ())
     counts = _counts(record["cases"])
     return [
         (package, name, lookup.is_offered(f"{package}.{name}"), is_new, counts(package, name))
-        for (package, name), is_new in sorted(wanted.items()) if is_new or lookup.is_offered(f"{package}.{name}")
+        for (package, name), is_new in sorted(listed_names.items()) if is_new or lookup.is_offered(f"{package}.{name}")
     ]
 
 
 def _counts(cases: dict[str, int]) -> Any:
-    """How many cases use a name, or another name of the same function or class."""
+    """Return a function that counts the cases which use a name, or another name of the same function or class."""
     shared: dict[int, int] = {}
-    kept: list[Any] = []                         # an id is one object's only while that lives
+    values: list[Any] = []                       # they stay alive, so that ids are unique
     for full, count in cases.items():
         value = _value(*full.rpartition(".")[::2])
         if value is not None:
-            kept.append(value)
+            values.append(value)
             shared[id(value)] = shared.get(id(value), 0) + count
 
     def count(package: str, name: str) -> int:
@@ -94,7 +94,7 @@ def _counts(cases: dict[str, int]) -> Any:
         plain = value is None or isinstance(value, (bool, int, float, str, tuple))
         return cases.get(f"{package}.{name}", 0) if plain else shared.get(id(value), 0)
 
-    count.kept = kept                            # type: ignore[attr-defined]
+    count.values = values                        # type: ignore[attr-defined]
     return count
 
 

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from walk_names import listed, modules, own_attributes, public_names
+from walk_names import attributes_of, lines_of, modules, public_names
 
 import torchspore
 from torchspore.public_names import homes, listing
@@ -38,27 +38,27 @@ def forget_lists() -> None:
 def names() -> str:
     """Return the list of public names."""
     walked = modules(importlib.import_module(FRONT_END), lambda name: True, tolerant=False)
-    return "\n".join([HEADER, *listed((public_path(module.__name__), offered_names(module)) for module in walked)]) + "\n"
+    return "\n".join([HEADER, *lines_of((public_path(module.__name__), offered_names(module)) for module in walked)]) + "\n"
 
 
 def classes() -> str:
     """Return the list of the classes that MindSpore has under the same name, with their attributes."""
-    cell = own_attributes(importlib.import_module(f"{FRONT_END}.nn").Cell)
+    cell = attributes_of(importlib.import_module(f"{FRONT_END}.nn").Cell)
     by_path: dict[str, list[str]] = {}
     for module in modules(importlib.import_module(FRONT_END), lambda name: True, tolerant=False):
         for value in vars(module).values():
             if isinstance(value, type) and value.__module__ == module.__name__ and value.__name__ in listing.mindspore_classes():
-                attributes = own_attributes(value)
+                attributes = attributes_of(value)
                 path = public_path(f"{value.__module__}.{value.__name__}")
                 inherits = set(cell) < set(attributes)
                 by_path[path] = [CELL, *(name for name in attributes if name not in cell)] if inherits else attributes
-    return "\n".join([CLASSES_HEADER, *listed(sorted(by_path.items()))]) + "\n"
+    return "\n".join([CLASSES_HEADER, *lines_of(sorted(by_path.items()))]) + "\n"
 
 
 def offered_names(module: ModuleType) -> list[str]:
     """Return the names of `module` that are for programs: MindSpore has them there, or `__all__` lists them, or `module` is one of 1.x.
 
-    Names that a module imports for its internal use, and modules that MindSpore lacks, are left out.
+    Names that a module imports for its internal use, and modules that MindSpore lacks, are omitted.
     """
     path = public_path(module.__name__)
     in_mindspore, exported = listing.mindspore().get(path, frozenset()), vars(module).get("__all__", ())
@@ -83,7 +83,7 @@ def private(public: listing.Listing) -> str:
         module, _, name = path.rpartition(".")
         if resolves(path):
             by_module.setdefault(module, set()).add(name)
-    return "\n".join([PRIVATE_HEADER, *listed((module, sorted(names)) for module, names in sorted(by_module.items()))]) + "\n"
+    return "\n".join([PRIVATE_HEADER, *lines_of((module, sorted(names)) for module, names in sorted(by_module.items()))]) + "\n"
 
 
 def resolves(path: str) -> bool:

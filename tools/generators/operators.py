@@ -17,7 +17,7 @@ SPACES = ("ops", "P", "operations", "Tensor")
 
 
 def operators() -> str:
-    """Gives docs/reference/operators.md."""
+    """Return the text of docs/reference/operators.md."""
     torchspore.install()
     from torchspore.mindspore.ops.declaration.declare import OPERATORS
 
@@ -52,12 +52,12 @@ class _Row:
 
     @property
     def is_public(self) -> bool:
-        """Whether a program can name it; some serve only layers."""
+        """Return whether a program can name the operator; some serve only layers."""
         return bool(self.function or self.primitive or self.methods)
 
     @property
     def text(self) -> str:
-        """The row of the table."""
+        """Return the row of the table."""
         methods, doc = ", ".join(map(_code, self.methods)), self.doc.replace("|", "\\|")
         return "| " + " | ".join([_code(self.function), _code(self.primitive), methods, doc, ", ".join(self.cases)]) + " |"
 
@@ -67,23 +67,23 @@ def _code(name: str) -> str:
 
 
 def _methods(operator: Any) -> Iterator[str]:
-    """The methods that are this operator, or that carry its name and call it with other arguments."""
+    """Yield the methods that are this operator, or have its name and call it with other arguments."""
     from torchspore.mindspore.common.tensor import Tensor
 
-    for name, held in vars(Tensor).items():
-        if held is operator.function or (name == operator.name and callable(held)):
+    for name, attribute in vars(Tensor).items():
+        if attribute is operator.function or (name == operator.name and callable(attribute)):
             yield name
 
 
 @cache
 def _used() -> dict[str, set[str]]:
-    """The names of operators that each file of parity cases writes: `ops.relu`, `P.ReLU`, `x.sum`, or a text such as 'relu' in a table."""
-    found: dict[str, set[str]] = {}
+    """Return for each operator name the files of parity cases that use it: `ops.relu`, `P.ReLU`, `x.sum`, or a text such as 'relu'."""
+    files_by_name: dict[str, set[str]] = {}
     for path in sorted(CASES.glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             for name in _names(node):
-                found.setdefault(name, set()).add(path.stem)
-    return found
+                files_by_name.setdefault(name, set()).add(path.stem)
+    return files_by_name
 
 
 def _names(node: ast.AST) -> list[str]:

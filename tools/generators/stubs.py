@@ -37,7 +37,7 @@ def __getattr__(name: str) -> Any: ...
 
 
 def context() -> str:
-    """Gives context.pyi."""
+    """Return the text of context.pyi."""
     lines = [HEAD + "# ruff: noqa: E501\n", "from typing import Any, Final, Literal, TypedDict, overload", ""]
     lines += ["from typing_extensions import Unpack", ""]
     lines += [f"{name}: Final = {number}" for name, number in CONSTANTS.items()]
@@ -52,7 +52,7 @@ def context() -> str:
 
 
 def package() -> str:
-    """Gives __init__.pyi: the context's names at the top, and anything else untyped."""
+    """Return the text of __init__.pyi: the exported names of the context; anything else is untyped."""
     lines = [HEAD + "# ruff: noqa: I001\n", "from typing import Any, Literal", "", "from mindspore.context import ("]
     lines += [f"    {name} as {name}," for name in EXPORTED]
     lines += [
@@ -104,7 +104,7 @@ def _typed_dict(api: str) -> Iterator[str]:
     for item in _named(api):
         option = OPTIONS[item.of] if isinstance(item, Alias) else item
         if option.settable:
-            yield f"    {item.name}: {_written(option)}  # {first_sentence(item.doc)}"
+            yield f"    {item.name}: {_type_of_argument(option)}  # {first_sentence(item.doc)}"
     yield ""
 
 
@@ -113,22 +113,22 @@ def _getter(api: str) -> Iterator[str]:
         option = OPTIONS[item.of] if isinstance(item, Alias) else item
         if option.readable:
             yield "@overload"
-            yield f"def {GETTERS[api]}(attr_key: Literal[{item.name!r}]) -> {_read(option)}: ..."
+            yield f"def {GETTERS[api]}(attr_key: Literal[{item.name!r}]) -> {_type_of_result(option)}: ..."
 
 
 def _named(api: str) -> list[Option | Alias]:
-    """Gives what a setter or getter knows by its own name."""
-    found: list[Option | Alias] = [
+    """Return the options and aliases that a setter or getter accepts by their names."""
+    options: list[Option | Alias] = [
         option for option in OPTIONS.values() if option.api == api and (option.member_of is None or option.top_level)
     ]
-    return found + [alias for alias in ALIASES.values() if alias.api == api]
+    return options + [alias for alias in ALIASES.values() if alias.api == api]
 
 
-def _written(option: Option) -> str:
+def _type_of_argument(option: Option) -> str:
     return _class_name(option.name) if isinstance(option.kind, Members) else option.kind.stub
 
 
-def _read(option: Option) -> str:
+def _type_of_result(option: Option) -> str:
     kind = option.kind
     if isinstance(kind, Choice) and not kind.reads and option.default not in kind.words:
         return "str"

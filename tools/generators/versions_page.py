@@ -38,24 +38,24 @@ A CUDA build of torch takes 5 to 7 GB of disk while its combination runs.
 
 
 def load() -> dict[str, Any]:
-    """The stored results by the combination's name."""
+    """Return the stored results by the combination's name."""
     return dict(json.loads(RESULTS.read_text(encoding="utf-8"))) if RESULTS.exists() else {}
 
 
 def save(results: dict[str, Any]) -> None:
-    """Writes the results and the page."""
+    """Write the results and the page."""
     RESULTS.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     PAGE.write_text(versions(), encoding="utf-8")
 
 
 def versions() -> str:
-    """The text of docs/reference/versions.md."""
+    """Return the text of docs/reference/versions.md."""
     results = load()
     return HEAD + "".join(_row(name, entry) for name, entry in results.items()) + _failures(results) + _skipped(results) + TAIL
 
 
 def _counted(entry: dict[str, Any]) -> list[dict[str, Any]]:
-    """The results that count: all parts where all have run, otherwise the sample, otherwise the parts there are."""
+    """Return the results that count: all parts if all have run, otherwise the sample, otherwise the parts that have run."""
     parts = entry["parts"]
     if all(part in parts for part in entry["complete"]):
         return [parts[part] for part in entry["complete"]]
@@ -86,7 +86,7 @@ def _failures(results: dict[str, Any]) -> str:
 
 
 def _skipped(results: dict[str, Any]) -> str:
-    """How often a test was skipped, by reason and combination."""
+    """Return the section of skipped tests: their number by reason and combination."""
     counts: dict[str, dict[str, int]] = {}
     for name, entry in results.items():
         for result in _counted(entry):

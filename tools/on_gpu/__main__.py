@@ -19,7 +19,7 @@ MINUTES = 8.0
 
 
 def main() -> int:
-    """Runs the stages. Gives 1 where a check failed, crashed or timed out, and 2 where there is no GPU."""
+    """Run the stages. Return 1 if a check failed, crashed or timed out, and 2 without a GPU."""
     options = _options()
     if options.fetch:
         wheels.fetch()
@@ -52,7 +52,7 @@ def main() -> int:
 
 
 def run_stages(chosen: Sequence[stages.Stage], machine: stages.Machine, files: jobs.Files, seconds: float) -> None:
-    """Runs stages in order. Each has its share of the time and what earlier ones did not use; together they end within `seconds`."""
+    """Run stages in order. Each has its share of the time and the unused time of earlier ones; together they end within `seconds`."""
     end = time.monotonic() + seconds
     shares = {stage.letter: stage.dry_seconds if machine.is_dry else stage.seconds for stage in chosen}
     for number, stage in enumerate(chosen):
@@ -88,7 +88,7 @@ def _options() -> argparse.Namespace:
 
 
 def _positive(kind: Callable[[str], float]) -> Callable[[str], float]:
-    """Gives a type of argparse for numbers above 0."""
+    """Return a type of argparse for numbers above 0."""
 
     def read(text: str) -> float:
         try:
@@ -102,28 +102,28 @@ def _positive(kind: Callable[[str], float]) -> Callable[[str], float]:
     return read
 
 
-def _letters(text: str, known: str) -> list[str]:
+def _letters(text: str, valid: str) -> list[str]:
     letters = [letter.strip() for letter in text.split(",")]
     for letter in letters:
-        if len(letter) != 1 or letter not in known:
-            raise argparse.ArgumentTypeError(f"{letter!r} is no stage: expected letters of {known} with commas between, such as a,c")
+        if len(letter) != 1 or letter not in valid:
+            raise argparse.ArgumentTypeError(f"{letter!r} is no stage: expected letters of {valid} with commas between, such as a,c")
     return letters
 
 
 def _install_packages(work: Path) -> None:
-    """Installs the wheels that travelled and lets later processes find them."""
+    """Install the wheels of `.wheels` and add them to the path of later processes."""
     target = work / "site"
     if wheels.FOLDER.is_dir() and wheels.install(target):
         os.environ["PYTHONPATH"] = f"{target}{os.pathsep}{os.environ['PYTHONPATH']}"
 
 
 def _describe_machine(file: Path, device: str, is_dry: bool) -> bool:
-    """Writes the first line of the results. Gives whether the stages can run: a dry run can anywhere."""
-    ended = subprocess.run([sys.executable, "-m", "on_gpu.machine", device], capture_output=True, text=True)
-    if ended.returncode:
-        results.append(file, results.MACHINE, "machine", results.FAILED, detail=ended.stderr)
+    """Write the first line of the results. Return whether the stages can run; a dry run always can."""
+    process = subprocess.run([sys.executable, "-m", "on_gpu.machine", device], capture_output=True, text=True)
+    if process.returncode:
+        results.append(file, results.MACHINE, "machine", results.FAILED, detail=process.stderr)
         return is_dry
-    facts = json.loads(ended.stdout)
+    facts = json.loads(process.stdout)
     results.append(file, results.MACHINE, "machine", results.PASSED, **facts, dry=is_dry)
     return is_dry or facts["card"] is not None
 

@@ -19,7 +19,7 @@ RESTARTS = 20
 SPOILED = 75
 """The exit code of a pytest process whose device reports an earlier error for every call."""
 NO_TESTS = 5
-"""pytest's exit code where no test is selected: an earlier start has run all of them."""
+"""pytest's exit code if no test is selected: an earlier start has run all of them."""
 _running: set[subprocess.Popen[bytes]] = set()
 
 
@@ -41,14 +41,14 @@ class Job:
 
 @dataclass(frozen=True)
 class Files:
-    """Where jobs write: the result file, and a folder for their outputs and notes."""
+    """The files that jobs write: the result file, and a folder for their outputs and notes."""
 
     results: Path
     work: Path
 
 
 def run(jobs: Sequence[Job], files: Files, processes: int, seconds: float) -> None:
-    """Runs jobs, `processes` at a time, and ends those that still run after `seconds`. An interrupt ends all of them."""
+    """Run jobs, `processes` at a time, and kill those that still run after `seconds`. An interrupt kills all of them."""
     deadline = time.monotonic() + seconds
     with ThreadPoolExecutor(processes) as pool:
         futures = [pool.submit(_run_tests if job.tests else _run_command, job, files, deadline) for job in jobs]
@@ -63,9 +63,9 @@ def run(jobs: Sequence[Job], files: Files, processes: int, seconds: float) -> No
 
 
 def _run_tests(job: Job, files: Files, deadline: float) -> None:
-    """Runs pytest, and starts it again behind each test that ends the process.
+    """Run pytest, and start it again after each test that ends the process.
 
-    Warnings stay warnings: packages of a GPU machine warn about things that are not torchspore's.
+    Warnings stay warnings, because packages of a GPU machine emit some.
     """
     started_file = files.work / f"{job.stage}-{job.name}.started"
     extra = {"ON_GPU_JOB": str(started_file)}
@@ -90,14 +90,14 @@ def _run_tests(job: Job, files: Files, deadline: float) -> None:
 
 
 def _unfinished(job: Job, files: Files, started_file: Path) -> list[str]:
-    """Gives the tests that were started and have no result."""
+    """Return the tests that were started and have no result."""
     started = started_file.read_text(encoding="utf-8").splitlines() if started_file.exists() else []
     finished = {line["check"] for line in results.read(files.results) if line["stage"] == job.stage}
     return [name for name in started if name not in finished]
 
 
 def _run_command(job: Job, files: Files, deadline: float) -> None:
-    """Runs a command. Its exit code is the outcome of a check; lines that it appended itself are kept beside a failure of the process."""
+    """Run a command. Its exit code is the outcome of a check; if the process fails, the lines that it appended stay."""
     begun = time.monotonic()
     code, output = _execute(list(job.command), job, files, deadline, {})
     if job.appends and code == 0:
@@ -107,7 +107,7 @@ def _run_command(job: Job, files: Files, deadline: float) -> None:
 
 
 def _execute(command: list[str], job: Job, files: Files, deadline: float, extra: Mapping[str, str]) -> tuple[int | None, str]:
-    """Gives the exit code, None where the deadline ended the process, and the end of the output. Its children end with it."""
+    """Run a command and its children until the deadline. Return the exit code, None after the deadline, and the end of the output."""
     log = files.work / f"{job.stage}-{job.name}.log"
     environment = {**os.environ, **job.environment, **extra, "ON_GPU_RESULTS": str(files.results), "ON_GPU_STAGE": job.stage}
     seconds = deadline - time.monotonic()
@@ -128,14 +128,14 @@ def _execute(command: list[str], job: Job, files: Files, deadline: float, extra:
 
 
 def _tail(log: Path) -> str:
-    """Gives the end of an output without the frames of pytest, which fill the stack of a crash."""
+    """Return the end of an output without the frames of pytest, which fill the stack of a crash."""
     lines = log.read_bytes()[-20_000:].decode(errors="replace").splitlines()
     text = "\n".join(line for line in lines if not any(word in line for word in ("/_pytest/", "/pluggy/", "/pytest/__main__")))
     return text[100 - results.DETAIL:]
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ends a process and those that it started."""
+    """Kill a process and its children."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""Prints what the machine is, as JSON: the card, its driver, versions, the commit. It runs in a process of its own, which may crash."""
+"""Prints a description of the machine as JSON: the card, its driver, versions, the commit. Runs in a separate process, as it may crash."""
 from __future__ import annotations
 
 import datetime
@@ -20,7 +20,7 @@ PACKAGES = ("numpy", "triton", "nvidia-nccl-cu13", "torch_npu")
 
 
 def facts(target: str) -> dict[str, object]:
-    """Gives the description; `card` is None without a device of the `device_target`, which is GPU or Ascend."""
+    """Return the description; `card` is None without a device of the `device_target`, which is GPU or Ascend."""
     module = _module(target)
     has_card = module is not None and module.is_available()
     properties = module.get_device_properties(0) if has_card else None

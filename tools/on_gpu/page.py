@@ -1,4 +1,4 @@
-"""docs/gpu.md: what the last run on a GPU showed. It is generated from docs/gpu.json, the summary of a result file."""
+"""docs/gpu.md: the results of the last run on a GPU. It is generated from docs/gpu.json, the summary of a result file."""
 from __future__ import annotations
 
 import json
@@ -27,7 +27,7 @@ CPU and on the stand-in accelerator.
 
 
 def summary(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Gives what the page shows of a result file: the machine, counts of each stage, what did not pass, reasons of skips, measurements."""
+    """Return the content of the page: the machine, counts of each stage, failures, reasons of skips, measurements."""
     machine: dict[str, Any] = next((line.get("values", {}) for line in lines if line["stage"] == results.MACHINE), {})
     report: dict[str, Any] = {"machine": machine, "stages": {}}
     for stage in STAGES:
@@ -45,7 +45,7 @@ def summary(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _short(line: dict[str, Any]) -> str:
-    """Gives one line of a detail: the first of a test, which names the error, and the last of a process, which ends with it."""
+    """Return one line of a detail: the first of a test, which names the error, or the last of a process."""
     lines = [text.strip() for text in line.get("detail", "").splitlines() if text.strip()]
     if not lines:
         return ""
@@ -53,7 +53,7 @@ def _short(line: dict[str, Any]) -> str:
 
 
 def counts(lines: Sequence[dict[str, Any]]) -> str:
-    """Gives "12 passed, 1 failed" for result lines."""
+    """Return "12 passed, 1 failed" for result lines."""
     return _counts(Counter(line["outcome"] for line in lines))
 
 
@@ -62,13 +62,13 @@ def _counts(numbers: dict[str, int]) -> str:
 
 
 def publish(file: Path) -> None:
-    """Writes docs/gpu.json and docs/gpu.md from a result file. Raises SystemExit for a dry run, which shows nothing about a GPU."""
+    """Write docs/gpu.json and docs/gpu.md from a result file. Raises SystemExit for a dry run, which shows nothing about a GPU."""
     if not file.exists():
         raise SystemExit(f"{file}: there is no such file. Expected a results.jsonl that tools/on_gpu.sh wrote.")
     report = summary(results.read(file))
     if report["machine"].get("dry") or not report["machine"].get("card"):
         raise SystemExit(f"{file}: this is no run on a GPU. Expected a results.jsonl that tools/on_gpu.sh wrote on a machine with one.")
-    # A copy of the working tree that travelled to the GPU machine has no commit; this checkout is what it was copied from.
+    # The copy of the working tree on the GPU machine has no commit; it was copied from this checkout.
     report["machine"]["commit"] = report["machine"].get("commit") or _commit()
     SUMMARY.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     PAGE.write_text(render(report), encoding="utf-8")
@@ -79,12 +79,12 @@ def _commit() -> str:
 
 
 def page() -> str:
-    """Gives the text of docs/gpu.md."""
+    """Return the text of docs/gpu.md."""
     return render(json.loads(SUMMARY.read_text(encoding="utf-8")) if SUMMARY.exists() else None)
 
 
 def render(report: dict[str, Any] | None) -> str:
-    """Gives the page of a summary, or of no run."""
+    """Return the page of a summary, or of no run."""
     lines = [HEAD.rstrip()]
     lines += _machine(report["machine"]) if report else [NEVER.rstrip()]
     lines += ["", "## Stages", "", "| stage | what it checks | seconds at most | result |", "|---|---|---:|---|"]

@@ -1,6 +1,6 @@
 """A pytest plugin that appends a JSON line for each test, and lets a run continue after a crash.
 
-The environment says where: ON_GPU_RESULTS (the result file), ON_GPU_STAGE (the letter), ON_GPU_JOB (a file that belongs to this job and
+The environment contains ON_GPU_RESULTS (the result file), ON_GPU_STAGE (the letter), ON_GPU_JOB (a file that belongs to this job and
 names the tests that were started). Tests that this file names are not run again, so a job that crashed is started again as it is.
 A CUDA error such as an illegal access spoils the process for all later tests: the process then ends with SPOILED.
 """
@@ -17,7 +17,7 @@ from on_gpu import results
 from on_gpu.jobs import SPOILED
 
 LIMIT = float(os.environ.get("ON_GPU_TEST_SECONDS", "120"))
-"""After so many seconds a test has hung, and its process ends."""
+"""The seconds after which a test counts as hung and its process ends."""
 _stderr = os.fdopen(os.dup(2), "w")
 """The process's error output; pytest redirects the descriptor itself."""
 _results, _stage, _job = Path(os.environ["ON_GPU_RESULTS"]), os.environ["ON_GPU_STAGE"], Path(os.environ["ON_GPU_JOB"])
@@ -26,7 +26,7 @@ _reports: dict[str, list[pytest.TestReport]] = {}
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out the tests that earlier starts of this job have run."""
+    """Remove the tests that earlier starts of this job have run."""
     started = set(_job.read_text(encoding="utf-8").splitlines()) if _job.exists() else set()
     done = [item for item in items if item.nodeid in started]
     config.hook.pytest_deselected(items=done)
@@ -34,19 +34,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_runtest_logstart(nodeid: str) -> None:
-    """Notes that a test starts: one that has no result afterwards has crashed."""
+    """Note that a test starts: a test without a result has crashed."""
     with _job.open("a", encoding="utf-8") as file:
         file.write(nodeid + "\n")
     faulthandler.dump_traceback_later(LIMIT, exit=True, file=_stderr)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Collects the parts of a test: set-up, call, tear-down."""
+    """Collect the parts of a test: set-up, call, tear-down."""
     _reports.setdefault(report.nodeid, []).append(report)
 
 
 def pytest_runtest_logfinish(nodeid: str) -> None:
-    """Appends the line of a test, and ends a process whose device is spoiled."""
+    """Append the line of a test, and end the process if its device is spoiled."""
     faulthandler.cancel_dump_traceback_later()
     reports = _reports.pop(nodeid, [])
     failed = next((report for report in reports if report.failed), None)
@@ -59,7 +59,7 @@ def pytest_runtest_logfinish(nodeid: str) -> None:
 
 
 def _message(report: pytest.TestReport) -> str:
-    """Gives the error and the line that raised it."""
+    """Return the error and the line that raised it."""
     crash = getattr(report.longrepr, "reprcrash", None)
     if crash is None:
         return report.longreprtext
@@ -67,12 +67,12 @@ def _message(report: pytest.TestReport) -> str:
 
 
 def _reason(report: pytest.TestReport) -> str:
-    """Gives the reason of a skip: pytest keeps (file, line, reason)."""
+    """Return the reason of a skip: pytest stores (file, line, reason)."""
     return str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else report.longreprtext
 
 
 def _is_spoiled() -> bool:
-    """Whether CUDA reports an error of an earlier kernel for every call from now on."""
+    """Return whether every call of CUDA now reports an error of an earlier kernel."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_available() or not torch.cuda.is_initialized():
         return False

@@ -17,7 +17,7 @@ DETAIL = 1500
 
 
 def append(path: Path, stage: str, check: str, outcome: str, seconds: float = 0.0, detail: str = "", **values: Any) -> None:
-    """Appends a line. Several processes append to one file: a single write of a file opened for appending is not torn."""
+    """Append a line. Several processes append to one file: a single write to a file opened for appending is atomic."""
     line = {"stage": stage, "check": check, "outcome": outcome, "seconds": round(seconds, 3)}
     if detail:
         line["detail"] = detail[-DETAIL:]
@@ -31,7 +31,7 @@ def append(path: Path, stage: str, check: str, outcome: str, seconds: float = 0.
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """Gives the lines of a file. A last line that a killed process tore is left out."""
+    """Return the lines of a file. An incomplete last line, which a killed process wrote, is omitted."""
     lines = []
     for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
         try:

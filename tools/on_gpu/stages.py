@@ -22,7 +22,7 @@ NETS = ("gpt2", "resnet50", "bert", "gpt2-infer", "resnet50-infer", "bert-infer"
 
 @dataclass(frozen=True)
 class Machine:
-    """What the stages run on. A dry run has a sample of each stage, on the CPU or on the stand-in accelerator."""
+    """The machine of the stages. A dry run has a sample of each stage, on the CPU or on the stand-in accelerator."""
 
     is_dry: bool
     processes: int
@@ -31,13 +31,13 @@ class Machine:
 
     @property
     def tests(self) -> dict[str, str]:
-        """The environment of tests: which device programs use, whatever they ask for."""
+        """Return the environment of tests: it sets the device of all programs."""
         return {"TESTS_STAND_IN": "1", "OMP_NUM_THREADS": "1"} if self.is_dry else {"TESTS_DEVICE": self.device, "OMP_NUM_THREADS": "1"}
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage: its jobs run `processes` at a time, within `seconds` and what earlier stages did not use (`dry_seconds` in a dry run)."""
+    """A stage: its jobs run `processes` at a time, within `seconds` and the unused time of earlier stages (`dry_seconds` in a dry run)."""
 
     letter: str
     title: str
@@ -48,12 +48,12 @@ class Stage:
 
 
 def doctor(machine: Machine) -> list[Job]:
-    """`torchspore doctor` and `torchspore env`."""
+    """Return the jobs of `torchspore doctor` and `torchspore env`."""
     return [Job("a", name, command=(sys.executable, "-m", "torchspore", name)) for name in ("doctor", "env")]
 
 
 def gpu_tests(letter: str, *files: str) -> Callable[[Machine], list[Job]]:
-    """Jobs that run files of tests/gpu, one job for each."""
+    """Return a function that returns the jobs of files of tests/gpu, one job for each."""
 
     def jobs(machine: Machine) -> list[Job]:
         return [Job(letter, file, tests=(f"{GPU_TESTS}/test_{file}.py",), environment=machine.tests) for file in files]
@@ -62,7 +62,7 @@ def gpu_tests(letter: str, *files: str) -> Callable[[Machine], list[Job]]:
 
 
 def parity(machine: Machine) -> list[Job]:
-    """The parity records in both modes, in three jobs for each process; a dry run has every 40th test on the stand-in."""
+    """Return the jobs of the parity records in both modes, three for each process; a dry run has every 40th test on the stand-in."""
     if machine.is_dry:
         return [_parity(machine, [], str(part), f"{part}/80", "-p", "stand_in") for part in (1, 2)]
     parts = _balanced(sorted((ROOT / "tests/parity/cases").glob("*.py")), 3 * machine.processes)
@@ -79,7 +79,7 @@ def _parity(machine: Machine, files: Sequence[Path], name: str, shard: str, *wor
 
 
 def _balanced(files: Sequence[Path], count: int) -> list[list[Path]]:
-    """Spreads files over parts of about equal size: the largest first, each to the smallest part."""
+    """Spread files over parts of about equal size: the largest first, each to the smallest part."""
     parts: list[list[Path]] = [[] for _ in range(min(count, len(files)))]
     sizes = [0] * len(parts)
     for file in sorted(files, key=lambda file: -file.stat().st_size):
@@ -90,7 +90,7 @@ def _balanced(files: Sequence[Path], count: int) -> list[list[Path]]:
 
 
 def programs(machine: Machine) -> list[Job]:
-    """Generated programs in both modes, and whole programs with recorded losses; a dry run has three of each, on the CPU."""
+    """Return the jobs of generated programs in both modes and of complete programs with recorded losses; a dry run has three of each."""
     environment = {"OMP_NUM_THREADS": "1"} if machine.is_dry else {**machine.tests, "TORCHSPORE_DEVICE": machine.device}
     count = 1 if machine.is_dry else 8
     shards = 3 * GENERATED // 8 if machine.is_dry else count * GENERATED // PAIRS
@@ -100,16 +100,16 @@ def programs(machine: Machine) -> list[Job]:
     ]
     names = ("lenet", "gcn", "clipping") if machine.is_dry else WHOLE_PROGRAMS
     selected = " or ".join(f"{name}-" for name in names)
-    whole = [
+    recorded = [
         Job("d", f"whole-{part}", environment=environment,
             tests=("tests/scripts/test_whole_programs.py", "-k", selected, "--shard", f"{part}/{count}"))
         for part in range(1, count + 1)
     ]
-    return pairs + whole
+    return pairs + recorded
 
 
 def benchmarks(machine: Machine) -> list[Job]:
-    """benchmarks/gpu.py for each net: first the contenders that start at once, then those that compile."""
+    """Return the jobs of benchmarks/gpu.py for each net: first the contenders that start at once, then those that compile."""
     tiny = ("--device", "CPU", "--tiny", "--rounds", "2", "--seconds", "0.05")
     options = tiny if machine.is_dry else ("--device", machine.device, "--rounds", "5", "--seconds", "0.5")
     nets = NETS[:2] if machine.is_dry else NETS
@@ -122,7 +122,7 @@ def benchmarks(machine: Machine) -> list[Job]:
 
 
 def workers(machine: Machine) -> list[Job]:
-    """`torchspore workers` with one process: NCCL on a GPU, HCCL on Ascend, gloo in a dry run."""
+    """Return the job of `torchspore workers` with one process: NCCL on a GPU, HCCL on Ascend, gloo in a dry run."""
     device = "CPU" if machine.is_dry else machine.device
     program = str(ROOT / "tools/on_gpu/collectives.py")
     return [Job("g", "workers -n 1", command=(sys.executable, "-m", "torchspore", "workers", "-n", "1", program, device))]

@@ -1,4 +1,4 @@
-"""Packages for a machine without a network: fetched here into `.wheels`, installed there where they are missing.
+"""Packages for a machine without a network: downloaded here into `.wheels`, installed there if they are missing.
 
 `.wheels` is ignored by git. The wheels are for Python 3.12 on x86-64 Linux, the newest release of each runtime dependency that the GPU
 machine is not expected to have.
@@ -21,12 +21,12 @@ FOLDER = ROOT / ".wheels"
 EXPECTED = {
     "torch", "numpy", "scipy", "opencv-python-headless", "pillow", "protobuf", "msgpack", "rich", "safetensors", "pytest", "triton",
 }
-"""What the GPU machine has."""
+"""Packages that the GPU machine has."""
 PYTHON, PLATFORMS = "3.12", [*(f"manylinux_2_{minor}_x86_64" for minor in range(39, 4, -1)), "manylinux2014_x86_64", "any"]
 
 
 def names() -> list[str]:
-    """Gives the runtime dependencies that have to travel, as requirements for pip."""
+    """Return the runtime dependencies that the GPU machine lacks, as requirements for pip."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     plain = [text for text in project["dependencies"] if "python_version" not in text]
     return [text for text in plain if _name(text) not in EXPECTED]
@@ -37,7 +37,7 @@ def _name(requirement: str) -> str:
 
 
 def fetch() -> None:
-    """Downloads the wheels. Raises CalledProcessError where pip fails."""
+    """Download the wheels. Raises CalledProcessError if pip fails."""
     platforms = [word for platform in PLATFORMS for word in ("--platform", platform)]
     FOLDER.mkdir(exist_ok=True)
     for old in FOLDER.glob("*.whl"):
@@ -52,7 +52,7 @@ def fetch() -> None:
 
 
 def install(target: Path) -> list[str]:
-    """Installs the wheels whose packages are missing here into a folder; gives their names."""
+    """Install the wheels whose packages are missing here into a folder. Return their names."""
     missing = [wheel for wheel in sorted(FOLDER.glob("*.whl")) if not _is_installed(wheel.name.split("-")[0])]
     if missing:
         subprocess.run(

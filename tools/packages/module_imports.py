@@ -14,8 +14,8 @@ REQUIRED_SHARE = 0.97
 def import_all(package: str, third_party_texts: tuple[str, ...] = ()) -> dict[str, Any]:
     """Import the modules of `package`. Return the counts as the row's remark.
 
-    An ImportError whose text holds one of `third_party_texts` counts as a missing third-party package, as a ModuleNotFoundError for another
-    package does.
+    An ImportError whose text contains one of `third_party_texts` counts as a missing third-party package, like a ModuleNotFoundError for
+    another package.
 
     Raises:
         ImportError: fewer than 97 % of the modules that miss no third-party package can be imported.
@@ -25,7 +25,7 @@ def import_all(package: str, third_party_texts: tuple[str, ...] = ()) -> dict[st
     for name in names:
         try:
             importlib.import_module(name)
-        except BaseException as error:  # not ImportError: torchspore then takes the imports of the package for guarded ones
+        except BaseException as error:  # not ImportError: torchspore would regard the imports of the package as guarded
             absent = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
             first_line = f"{type(error).__name__}: {error}".splitlines()[0][:120]
             if absent not in ("", package, "mindspore"):
@@ -36,9 +36,9 @@ def import_all(package: str, third_party_texts: tuple[str, ...] = ()) -> dict[st
                 failed.append(f"{name}: {first_line}")
         else:
             imported += 1
-    asked = len(names) - missing.total()
-    remark = f"{imported} of {asked} modules import; {missing.total()} of {len(names)} miss a third-party package ({', '.join(missing)})"
-    if imported < REQUIRED_SHARE * asked:
+    expected = len(names) - missing.total()
+    remark = f"{imported} of {expected} modules import; {missing.total()} of {len(names)} miss a third-party package ({', '.join(missing)})"
+    if imported < REQUIRED_SHARE * expected:
         raise ImportError(f"{remark}; the first failures: {'; '.join(failed[:3])}")
     return {"told": remark + (f"; not imported: {'; '.join(failed[:4])}" if failed else "")}
 

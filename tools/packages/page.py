@@ -18,7 +18,7 @@ weights, which a `.ckpt` file transferred.
 
 
 def table(package: str, rows: dict[str, dict[str, Any]]) -> str:
-    """A line for each group of rows, and one for each row that failed."""
+    """Return the table: a line for each group of rows, and one for each row that failed."""
     groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows.values():
         groups[row["group"]].append(row)
@@ -43,11 +43,11 @@ def table(package: str, rows: dict[str, dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write(found: dict[str, dict[str, dict[str, Any]]]) -> None:
-    """Puts the tables of these packages into the document, and leaves those of others."""
+def write(results: dict[str, dict[str, dict[str, Any]]]) -> None:
+    """Put the tables of these packages into the document, and leave those of others unchanged."""
     text = DOCUMENT.read_text() if DOCUMENT.exists() else HEAD
     text = HEAD + text.partition("`.ckpt` file transferred.\n")[2]
-    for package, rows in found.items():
+    for package, rows in results.items():
         section = f"\n## {package}\n\n{table(package, rows)}"
         pattern = re.compile(rf"\n## {package}\n.*?(?=\n## |\Z)", re.DOTALL)
         text = pattern.sub(lambda _: section, text) if pattern.search(text) else text + section  # noqa: B023

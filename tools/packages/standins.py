@@ -1,6 +1,6 @@
-"""Stands in for modules of mindspore.dataset that torchspore lacks yet, so that packages which import them at their top can be imported.
+"""Stand-ins of modules of mindspore.dataset that torchspore lacks, so that packages which import them can be imported.
 
-What stands in can only be named and subclassed; nothing is put where torchspore has a module. (Text and audio come with their own issue.)
+A program can name and subclass a class of a stand-in, but not use it. Modules that torchspore has are not replaced.
 """
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class _Module(types.ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        made = _absent(f"{self.__name__}.{name}")
-        setattr(self, name, made)
-        return made
+        cls = _absent(f"{self.__name__}.{name}")
+        setattr(self, name, cls)
+        return cls
 
 
 def _absent(path: str) -> type:
@@ -32,9 +32,9 @@ def _absent(path: str) -> type:
     return type(path.rpartition(".")[2], (), {"__init__": refuse, "PY": "PY", "C": "C"})
 
 
-def put() -> list[str]:
-    """Puts them where they are needed; gives their names."""
-    found = []
+def install_stand_ins() -> list[str]:
+    """Install the stand-ins of the absent modules and classes. Return their names."""
+    names = []
     for path in LACKING:
         try:
             importlib.import_module(path)
@@ -44,10 +44,10 @@ def put() -> list[str]:
             sys.modules[path] = module
             parent, _, name = path.rpartition(".")
             setattr(importlib.import_module(parent), name, module)
-            found.append(path)
+            names.append(path)
     dataset = importlib.import_module("mindspore.dataset")
     for name in CLASSES:
         if not hasattr(dataset, name):
             setattr(dataset, name, _absent(f"mindspore.dataset.{name}"))
-            found.append(f"mindspore.dataset.{name}")
-    return found
+            names.append(f"mindspore.dataset.{name}")
+    return names

@@ -9,19 +9,19 @@ from typing import Any
 PACKAGE = "mindcv==0.3.0"
 NEEDS = ("tqdm", "pyyaml")
 FULL = ((re.compile("inception|xception"), 299), (re.compile("_384"), 384), (re.compile("halonet|swinv2|_256"), 256))
-"""Lengths of pictures that are not 224, for models that take no other."""
+"""Lengths of pictures other than 224, for models that accept only these."""
 HALF = re.compile("volo")
-"""Models that compute in float16 alone (they hold constants of it), as their recipes ask by amp_level."""
+"""Models that compute only in float16 (their constants have this dtype); their recipes set it by amp_level."""
 SMALL = 64
 LIGHT = re.compile(r"tiny|xxs|xxsmall|nano|pico|small|_s\d|_s$|_s_|xs|18|26|b0|b1|_050|_0x5|c16|_1_5x|_002")
-"""What names the smaller members of a family."""
+"""Matches the names of the smaller members of a family."""
 POLICIES = ("randaug-m7-mstd0.5", "autoaug", "autoaugr-mstd0.5", "3a", "trivialaugwide", "augmix-m3-w3")
 
 Row = tuple[str, str, Callable[[], dict[str, Any] | None]]
 
 
-def rows(given: dict[str, Any]) -> Iterator[Row]:
-    """(name, group, what to run) of each row."""
+def rows(options: dict[str, Any]) -> Iterator[Row]:
+    """Yield (name, group, function to run) of each row."""
     from mindcv.models import list_models, model_entrypoint  # type: ignore[import-not-found]
 
     families: dict[tuple[str, str], list[str]] = {}
@@ -29,9 +29,9 @@ def rows(given: dict[str, Any]) -> Iterator[Row]:
         kind = re.match(r"[a-zA-Z]+\d?[a-zA-Z]*(_v\d|_[xy]_|_lite)?", name)
         families.setdefault((model_entrypoint(name).__module__, kind.group(0) if kind else name), []).append(name)
     light = [next((name for name in named if LIGHT.search(name)), named[0]) for named in families.values()]
-    for name in light if given["families"] else list_models():
-        yield name, "models", lambda name=name: _model(name, given)  # type: ignore[misc]
-    if not given["ours"]:
+    for name in light if options["families"] else list_models():
+        yield name, "models", lambda name=name: _model(name, options)  # type: ignore[misc]
+    if not options["ours"]:
         return
     for name in ("ce", "bce", "asl_single_label", "asl_multi_label", "jsd"):
         yield f"loss {name}", "losses", lambda name=name: _loss(name)  # type: ignore[misc]
@@ -42,9 +42,9 @@ def rows(given: dict[str, Any]) -> Iterator[Row]:
     ):
         yield f"schedule {name}", "schedules", lambda name=name: _schedule(name)  # type: ignore[misc]
     for name in ("", *POLICIES):
-        yield f"transforms {name or 'plain'}", "transforms", lambda name=name: _transforms(name, given["work"])  # type: ignore[misc]
+        yield f"transforms {name or 'plain'}", "transforms", lambda name=name: _transforms(name, options["work"])  # type: ignore[misc]
     for mode in (1, 0):
-        yield f"train and validate, mode {mode}", "programs", lambda mode=mode: _train(mode, given["work"])  # type: ignore[misc]
+        yield f"train and validate, mode {mode}", "programs", lambda mode=mode: _train(mode, options["work"])  # type: ignore[misc]
 
 
 def _sizes(name: str) -> list[int]:
@@ -52,24 +52,24 @@ def _sizes(name: str) -> list[int]:
     return [SMALL, full]
 
 
-def _model(name: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Builds the model; a forward and a backward pass on the smallest pictures it takes. MindSpore's forward pass has our weights."""
+def _model(name: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Build the model and run a forward and backward pass on the smallest pictures that it accepts. MindSpore loads our weights."""
     import mindspore as ms
     import numpy as np
     from mindcv.models import create_model  # type: ignore[import-not-found]
 
-    kept = given["work"] / name
+    stem = options["work"] / name
     ms.set_seed(1)
     net = create_model(name, num_classes=10)
     if HALF.search(name):
         net.to_float(ms.float16)
     net.set_train(False)
-    if not given["ours"]:
-        ms.load_checkpoint(f"{kept}.ckpt", net)
-        wanted = np.load(f"{kept}.npz")
-        logits = net(ms.Tensor(wanted["x"])).asnumpy()
-        Path(f"{kept}.ckpt").unlink()
-        return {"apart": float(np.abs(wanted["logits"] - logits).max() / np.abs(logits).max())}
+    if not options["ours"]:
+        ms.load_checkpoint(f"{stem}.ckpt", net)
+        expected = np.load(f"{stem}.npz")
+        logits = net(ms.Tensor(expected["x"])).asnumpy()
+        Path(f"{stem}.ckpt").unlink()
+        return {"apart": float(np.abs(expected["logits"] - logits).max() / np.abs(logits).max())}
     for size in _sizes(name):
         x = np.random.RandomState(0).rand(2, 3, size, size).astype(np.float32)
         try:
@@ -80,9 +80,9 @@ def _model(name: str, given: dict[str, Any]) -> dict[str, Any]:
         except Exception:
             if size != SMALL:
                 raise
-    if given["families"]:
-        ms.save_checkpoint(net, f"{kept}.ckpt")
-        np.savez(f"{kept}.npz", x=x, logits=logits.asnumpy())
+    if options["families"]:
+        ms.save_checkpoint(net, f"{stem}.ckpt")
+        np.savez(f"{stem}.npz", x=x, logits=logits.asnumpy())
     net.set_train(True)
     loss = ms.nn.CrossEntropyLoss()
 
@@ -137,20 +137,20 @@ def _schedule(name: str) -> None:
 
 
 def pictures(folder: Path, classes: int = 2, count: int = 8) -> Path:
-    """A folder of JPEG pictures, `train` and `val`, each with folders of classes; made once."""
+    """Write a folder of JPEG pictures, `train` and `val`, each with a folder for each class, unless it exists. Return its path."""
     import numpy as np
     from PIL import Image
 
     drawn = np.random.RandomState(0)
     for part in ("train", "val"):
         for label in range(classes):
-            own = folder / "pictures" / part / f"class{label}"
-            if own.exists():
+            class_folder = folder / "pictures" / part / f"class{label}"
+            if class_folder.exists():
                 continue
-            own.mkdir(parents=True)
+            class_folder.mkdir(parents=True)
             for number in range(count):
                 values = drawn.randint(0, 120, (72, 80, 3)) + np.array([120 * label, 0, 120 * (1 - label)])
-                Image.fromarray(values.astype(np.uint8)).save(own / f"{number}.jpg")
+                Image.fromarray(values.astype(np.uint8)).save(class_folder / f"{number}.jpg")
     return folder / "pictures"
 
 
@@ -159,8 +159,8 @@ def _loader(folder: Path, part: str, policy: str = "") -> Any:
 
     is_training = part == "train"
     source = create_dataset(name="ImageNet", root=str(pictures(folder)), split=part, shuffle=is_training, num_parallel_workers=1)
-    wanted = {"auto_augment": policy or None, "re_prob": 0.5} if is_training else {}
-    transforms = create_transforms("imagenet", image_resize=64, is_training=is_training, **wanted)
+    augmentation = {"auto_augment": policy or None, "re_prob": 0.5} if is_training else {}
+    transforms = create_transforms("imagenet", image_resize=64, is_training=is_training, **augmentation)
     return create_loader(
         source, batch_size=4, drop_remainder=is_training, is_training=is_training, transform=transforms, num_parallel_workers=1,
         num_classes=2,
@@ -176,7 +176,7 @@ def _transforms(policy: str, folder: Path) -> None:
 
 
 def _train(mode: int, folder: Path) -> dict[str, Any]:
-    """What train.py and validate.py of MindCV's repository do (they are in neither wheel nor source archive), with MindCV's own parts."""
+    """Train and validate as train.py and validate.py of MindCV's repository do (no archive contains them), with MindCV's functions."""
     import mindspore as ms
     from mindcv.loss import create_loss  # type: ignore[import-not-found]
     from mindcv.models import create_model  # type: ignore[import-not-found]
@@ -201,8 +201,8 @@ def _train(mode: int, folder: Path) -> dict[str, Any]:
         )
         trainer.train(3, training, callbacks=[monitor], dataset_sink_mode=False)
         last = sorted((folder / f"out{mode}").glob("*.ckpt"))
-        again = create_model("resnet18", num_classes=2, checkpoint_path=str(last[-1]))
-        accuracy = ms.Model(again, loss_fn=loss, metrics=metrics).eval(checking)["Top_1_Accuracy"]
+        loaded = create_model("resnet18", num_classes=2, checkpoint_path=str(last[-1]))
+        accuracy = ms.Model(loaded, loss_fn=loss, metrics=metrics).eval(checking)["Top_1_Accuracy"]
     finally:
         ms.set_context(mode=1)
     return {"told": f"accuracy {accuracy:.2f} after 3 epochs"}

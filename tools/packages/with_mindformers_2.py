@@ -1,4 +1,4 @@
-"""mindformers 2.1.0, which is made for MindSpore 2.11: the rows of 1.7.0."""
+"""mindformers 2.1.0, which requires MindSpore 2.11: the rows of 1.7.0."""
 from __future__ import annotations
 
 from with_mindformers import NEEDS as NEEDS

@@ -19,7 +19,7 @@ LLAMA = {**SMALL, "num_key_value_heads": 2}
 T5 = {"vocab_size": 64, "d_model": 32, "num_layers": 2, "num_heads": 2, "d_ff": 64, "d_kv": 16, "decoder_start_token_id": 0}
 
 MODELS: tuple[tuple[str, str, dict[str, Any], str], ...] = (
-    # Class, its configuration, sizes, and what its labels are.
+    # Class, its configuration, its sizes, and the kind of its labels.
     ("BertModel", "BertConfig", SMALL, ""),
     ("BertForMaskedLM", "BertConfig", SMALL, "tokens"),
     ("BertForPreTraining", "BertConfig", SMALL, "pretraining"),
@@ -45,12 +45,12 @@ MODELS: tuple[tuple[str, str, dict[str, Any], str], ...] = (
 Row = tuple[str, str, Callable[[], dict[str, Any] | None]]
 
 
-def rows(given: dict[str, Any]) -> Iterator[Row]:
-    """(name, group, what to run) of each row."""
-    del given
+def rows(options: dict[str, Any]) -> Iterator[Row]:
+    """Yield (name, group, function to run) of each row."""
+    del options
     import standins
 
-    standins.put()
+    standins.install_stand_ins()
     for name, config, sizes, labels in MODELS:
         yield name, config.removesuffix("Config"), lambda n=name, c=config, s=sizes, k=labels: _model(n, c, s, k)  # type: ignore[misc]
 
@@ -63,19 +63,19 @@ def _inputs(kind: str) -> dict[str, Any]:
     tokens = drawn.randint(3, 60, (2, 7))
     if kind == "ends":
         tokens[:, -1] = 62
-    made: dict[str, Any] = {"input_ids": tokens}
-    made |= {
+    inputs: dict[str, Any] = {"input_ids": tokens}
+    inputs |= {
         "tokens": {"labels": tokens}, "generates": {"labels": tokens}, "classes": {"labels": np.array([0, 1])},
         "ends": {"labels": np.array([0, 1])},
         "token classes": {"labels": tokens % 2}, "spans": {"start_positions": np.array([1, 2]), "end_positions": np.array([3, 4])},
         "choices": {"input_ids": tokens.reshape(1, 2, 7), "labels": np.array([1])}, "both": {"decoder_input_ids": tokens},
         "pretraining": {"labels": tokens, "next_sentence_label": np.array([0, 1])},
     }.get(kind, {})
-    return {name: ms.Tensor(values, ms.int64) for name, values in made.items()}
+    return {name: ms.Tensor(values, ms.int64) for name, values in inputs.items()}
 
 
 def _model(name: str, config: str, sizes: dict[str, Any], kind: str) -> dict[str, Any] | None:
-    """Four training steps, after which the loss is lower, and five generated tokens, the same ones with and without the kept keys."""
+    """Train until the loss is lower, then check that five generated tokens are equal with and without the cache of keys."""
     import mindnlp.transformers as transformers  # type: ignore[import-not-found]
     import mindspore as ms
     import numpy as np
@@ -83,12 +83,12 @@ def _model(name: str, config: str, sizes: dict[str, Any], kind: str) -> dict[str
 
     ms.set_seed(1)
     model = getattr(transformers, name)(getattr(transformers, config)(**sizes))
-    given = _inputs(kind)
+    inputs = _inputs(kind)
     model.train()
     optimizer = optim.AdamW(model.parameters(), lr=1e-2)
 
     def forward() -> Any:
-        out = model(**given)
+        out = model(**inputs)
         return out.loss if getattr(out, "loss", None) is not None else (out[0] ** 2).mean()
 
     step = value_and_grad(forward, tuple(p for p in model.parameters() if p.requires_grad))
@@ -102,9 +102,9 @@ def _model(name: str, config: str, sizes: dict[str, Any], kind: str) -> dict[str
     if kind != "generates":
         return None
     model.eval()
-    words = [
-        model.generate(given["input_ids"], max_new_tokens=5, do_sample=False, use_cache=kept).asnumpy() for kept in (True, False)
+    tokens = [
+        model.generate(inputs["input_ids"], max_new_tokens=5, do_sample=False, use_cache=is_cached).asnumpy() for is_cached in (True, False)
     ]
-    if not np.array_equal(*words):
-        raise ValueError(f"the kept keys change what is generated: {words[0].tolist()}, {words[1].tolist()}")
+    if not np.array_equal(*tokens):
+        raise ValueError(f"the cached keys change the generated tokens: {tokens[0].tolist()}, {tokens[1].tolist()}")
     return None

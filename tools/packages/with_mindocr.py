@@ -18,12 +18,12 @@ NEEDS = (
 Row = tuple[str, str, Callable[[], dict[str, Any] | None]]
 
 
-def rows(given: dict[str, Any]) -> Iterator[Row]:
-    """(name, group, what to run) of each row."""
-    del given                                    # each model runs at one size, without MindSpore
+def rows(options: dict[str, Any]) -> Iterator[Row]:
+    """Yield (name, group, function to run) of each row."""
+    del options                                    # each model runs at one size, without MindSpore
     from mindocr.models import list_models  # type: ignore[import-not-found]
 
-    # Some models fetch weights of their backbones from the network whatever they are told; here they keep the initial ones.
+    # Some models always download the weights of their backbones; here they use the initial weights.
     for path, module in list(sys.modules.items()):
         for fetches in ("load_pretrained", "load_model"):
             if path.startswith("mindocr.models") and inspect.isfunction(getattr(module, fetches, None)):
@@ -52,7 +52,7 @@ def _db(x: Any) -> list[Any]:
 
 def _pse(x: Any) -> list[Any]:
     n, _, h, w = x.shape
-    texts = _pixels(n, h, w) * 0 + 1           # with both kinds of pixels the loss reads beyond a list, which the CPU refuses (2.10 too)
+    texts = _pixels(n, h, w) * 0 + 1           # with both kinds of pixels the loss reads beyond a list: an error on the CPU, also in 2.10
     return [texts, (_pixels(n, 6, h, w) > 0.8).astype("float32"), texts]
 
 
@@ -114,7 +114,7 @@ RECIPES: tuple[tuple[str, str, Any, Any, str, dict[str, Any], Any], ...] = (
 
 
 def _model(name: str) -> dict[str, Any] | None:
-    """Builds the model, runs it, and takes a training step; its loss must fall over two more."""
+    """Build and run the model, and train two steps with its loss, which must stay finite."""
     import mindspore as ms
     import numpy as np
     from mindocr.losses import build_loss  # type: ignore[import-not-found]
@@ -131,16 +131,16 @@ def _model(name: str) -> dict[str, Any] | None:
     if "layoutxlm" in name:
         x = [tuple(x)]
     net.set_train(False)
-    if name != "table_master":                   # it writes 500 tokens one by one, each by all those before: many minutes
+    if name != "table_master":                   # it generates 500 tokens one by one, each from all earlier ones: many minutes
         net(*x, *(tensors(further()) if name.startswith("robustscanner") else ()))
     net.set_train(True)
-    wanted = tensors(targets(inputs()[0])) if targets else []
+    expected = tensors(targets(inputs()[0])) if targets else []
     loss = build_loss(loss_name, **keywords) if loss_name else lambda out: _total(out)
     optimizer = ms.nn.SGD(net.trainable_params(), learning_rate=1e-4)
     x += tensors(further()) if further else []
 
-    def forward(*given: Any) -> Any:
-        out = loss(net(*given), *wanted)
+    def forward(*tensors_in: Any) -> Any:
+        out = loss(net(*tensors_in), *expected)
         return out[0] if isinstance(out, tuple) else out
 
     step = ms.value_and_grad(forward, None, optimizer.parameters)
@@ -155,7 +155,7 @@ def _model(name: str) -> dict[str, Any] | None:
 
 
 def _total(out: Any) -> Any:
-    """The sum of the means of all floating-point Tensors in a nest."""
+    """Return the sum of the means of all floating-point Tensors in a nest."""
     import mindspore as ms
 
     if isinstance(out, dict):

@@ -18,9 +18,9 @@ NEEDS = (
 Row = tuple[str, str, Callable[[], dict[str, Any] | None]]
 
 
-def rows(given: dict[str, Any]) -> Iterator[Row]:
-    """(name, group, what to run) of each row."""
-    del given
+def rows(options: dict[str, Any]) -> Iterator[Row]:
+    """Yield (name, group, function to run) of each row."""
+    del options
     yield "every module", "imports", lambda: import_all("mindone", ("insightface is not available",))
     yield "UNet2DConditionModel", "training", lambda: compare_modes(_unet_losses)
 

@@ -12,7 +12,7 @@ NEEDS = ("gym==0.26.2", "gym-notices", "cloudpickle", "matplotlib", "contourpy",
 Row = tuple[str, str, Callable[[], dict[str, Any] | None]]
 
 
-def rows(given: dict[str, Any]) -> Iterator[Row]:
-    """(name, group, what to run) of each row."""
-    del given
+def rows(options: dict[str, Any]) -> Iterator[Row]:
+    """Yield (name, group, function to run) of each row."""
+    del options
     yield "every module", "imports", lambda: import_all("mindspore_rl", ("d4rl is not installed",))

@@ -1,6 +1,6 @@
 """mindyolo 0.5.0: small nets of each version's blocks and head train with its loss, and detect.
 
-The wheel holds no configurations; those below are our own, with the blocks that each version is known by.
+The wheel contains no configurations. Those below are written for this tool, with the characteristic blocks of each version.
 """
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ VERSIONS: dict[str, dict[str, Any]] = {
 Row = tuple[str, str, Callable[[], dict[str, Any] | None]]
 
 
-def rows(given: dict[str, Any]) -> Iterator[Row]:
-    """(name, group, what to run) of each row."""
-    del given
+def rows(options: dict[str, Any]) -> Iterator[Row]:
+    """Yield (name, group, function to run) of each row."""
+    del options
     for name in VERSIONS:
         yield name, "models", lambda name=name: _model(name)  # type: ignore[misc]
 
 
 def _config(version: dict[str, Any], of_loss: dict[str, Any]) -> Any:
-    """A backbone that halves five times, with the version's block at the last three sizes, and its head on those."""
+    """Return a model: a backbone that halves five times, with the version's block at the last three sizes, and its head on those."""
     from mindyolo.utils.config import Config  # type: ignore[import-not-found]
 
     block, arguments = version["block"]
@@ -49,7 +49,7 @@ def _config(version: dict[str, Any], of_loss: dict[str, Any]) -> Any:
     for _ in range(4):
         backbone += [[-1, 1, *conv], [-1, 1, block, arguments]]
     kind, words = version["head"]
-    sizes = {"YOLOv4Head": [8, 6, 4], "YOLOv9Head": [4, 6, 8, 4, 6, 8]}.get(kind, [4, 6, 8])        # the ninth has helpers while training
+    sizes = {"YOLOv4Head": [8, 6, 4], "YOLOv9Head": [4, 6, 8, 4, 6, 8]}.get(kind, [4, 6, 8])        # YOLOv9 has auxiliary heads
     head = [[sizes, 1, kind, words]]
     names = {"nc": CLASSES, "anchors": ANCHORS, "pairs": PAIRS, "stride": STRIDES, "reg_max": of_loss.get("reg_max", 16)}
     head[0][3] = [names[word] for word in words]
@@ -60,7 +60,7 @@ def _config(version: dict[str, Any], of_loss: dict[str, Any]) -> Any:
 
 
 def _model(name: str) -> dict[str, Any] | None:
-    """Three training steps with the version's loss, which stay finite; then boxes by non-maximum suppression."""
+    """Train three steps with the version's loss, which must stay finite; then compute boxes by non-maximum suppression."""
     import mindspore as ms
     import numpy as np
     from mindyolo.models import create_loss, create_model  # type: ignore[import-not-found]
@@ -71,11 +71,12 @@ def _model(name: str) -> dict[str, Any] | None:
     loss_name, keywords = version["loss"]
     size = 128
     net = create_model(name, model_cfg=_config(version, keywords), num_classes=CLASSES)
-    given = {**keywords, "nc": CLASSES, "anchors": PAIRS if name == "yolov4" else ANCHORS, "stride": STRIDES, "input_size": (size, size)}
-    loss = create_loss(name=loss_name, **given)
+    anchors = PAIRS if name == "yolov4" else ANCHORS
+    keywords_of_loss = {**keywords, "nc": CLASSES, "anchors": anchors, "stride": STRIDES, "input_size": (size, size)}
+    loss = create_loss(name=loss_name, **keywords_of_loss)
     pictures = ms.Tensor(np.random.RandomState(0).rand(2, 3, size, size).astype(np.float32))
     boxes = np.zeros((2, 8, 6), np.float32)
-    boxes[:, :, 0] = -1.0                            # what marks an empty place
+    boxes[:, :, 0] = -1.0                            # marks an unused row
     for picture in range(2):
         boxes[picture, 0] = [picture, picture + 1, 0.5, 0.5, 0.4, 0.3]
         boxes[picture, 1] = [picture, 2, 0.3, 0.6, 0.2, 0.3]
@@ -99,7 +100,8 @@ def _model(name: str) -> dict[str, Any] | None:
     out = net(pictures)
     while isinstance(out, (tuple, list)):
         out = out[0]
-    found = non_max_suppression(out.asnumpy(), conf_thres=1e-4, iou_thres=0.6, conf_free=name in ("yolov8", "yolov9", "yolov10", "yolov11"))
-    if len(found) != 2 or found[0].shape[-1] != 6:
-        raise ValueError(f"detections of shapes {[f.shape for f in found]}")
+    is_free = name in ("yolov8", "yolov9", "yolov10", "yolov11")
+    boxes_of_pictures = non_max_suppression(out.asnumpy(), conf_thres=1e-4, iou_thres=0.6, conf_free=is_free)
+    if len(boxes_of_pictures) != 2 or boxes_of_pictures[0].shape[-1] != 6:
+        raise ValueError(f"detections of shapes {[f.shape for f in boxes_of_pictures]}")
     return None

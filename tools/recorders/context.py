@@ -1,11 +1,11 @@
-"""Records what real MindSpore 2.10 does with the context cases: tests/parity/context/mindspore_2_10.json.
+"""Records the results of the context cases in real MindSpore 2.10: tests/parity/context/mindspore_2_10.json.
 
     tools/record.py context --python .oracle/bin/python              records all cases (about two minutes)
     tools/record.py context --python .oracle/bin/python --check      records, compares with the file and writes nothing
     tools/record.py context --spec FILE                              writes cases.json and older.json from the project's notes
 
 The cases (key, form, value) are in tests/parity/context/cases.json. Each runs in a process forked from one that has imported MindSpore,
-in an empty folder. A record holds the type of an error and never its text.
+in an empty folder. A record contains the type of an error and never its text.
 """
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OLDER = ("2.0.0 (device check bypassed)", "2.0.0 CPU", "1.0.0 CPU")
 
 
 def write_cases(spec: Path) -> None:
-    """Writes what is to be tried, and what older versions were seen to answer where 2.10 refuses a key."""
+    """Write the cases to try, and the answers of older versions to keys that 2.10 refuses."""
     cases, older, snippets = [], [], []
     for row in json.loads(spec.read_text())["rows"]:
         if row["group"] in ("historic", "internal") or "federated" in row["key"]:
@@ -39,46 +39,46 @@ def write_cases(spec: Path) -> None:
         api = row["api"].removeprefix("set_").removesuffix("_context")
         for version, measured in row["measured"].items():
             for value, answer in measured.items():
-                entry = {"api": api or "context", "key": row["key"], "parent": row["parent"], "value": _mended(value)}
+                entry = {"api": api or "context", "key": row["key"], "parent": row["parent"], "value": _valid_code(value)}
                 if api == "ps":
                     if version in OURS and _snippet(value) not in snippets:
                         snippets.append(_snippet(value))
                 elif version in OURS:
                     cases.append({**entry, "form": FORMS[version]})
-                elif version in OLDER and _refused(row["measured"]):
-                    older.append({**entry, "mindspore": version, **_carried(answer)})
+                elif version in OLDER and _is_refused(row["measured"]):
+                    older.append({**entry, "mindspore": version, **_record_of(answer)})
     cases += [{"api": "context", "key": "device_id", "parent": None, "value": "1", "form": "read first"}]
     _write("cases.json", {"about": "what tools/record.py context tries in MindSpore 2.10", "cases": cases, "snippets": snippets})
     about = "answers of MindSpore 2.0.0 and 1.0.0 on a CPU where 2.10 refuses the key; carried over from the project's measurements"
     _write("older.json", {"about": about, "cases": older})
 
 
-def _mended(value: str) -> str:
+def _valid_code(value: str) -> str:
     return value.replace("a temporary folder", ".")
 
 
 def _snippet(code: str) -> str:
-    """Makes a case that reads every option read each by its getter."""
+    """Return the code of a case; a case that reads every option calls the getter of each."""
     if "_get_ps_context_func_map" in code:
         names = "server_mode ms_role enable_ps worker_num server_num scheduler_ip scheduler_port enable_ssl config_file_path"
         return f"R={{k:context.get_ps_context(k) for k in {names.split()}}}"
     return code
 
 
-def _refused(measured: dict[str, dict[str, str]]) -> bool:
-    """Says whether 2.10 has no such key: every value gives the same kind of error, whatever it is."""
+def _is_refused(measured: dict[str, dict[str, str]]) -> bool:
+    """Return whether 2.10 has no such key: every value raises the same kind of error."""
     answers = [answer for version in OURS for answer in measured.get(version, {}).values()]
     words = ("not recognized", "has been removed", "not is recognized")
     return bool(answers) and any(word in answer for answer in answers for word in words)
 
 
-def _carried(answer: str) -> dict[str, Any]:
-    """Turns "ok (False, True) +warning" or "TypeError: ..." into a record without the error's text."""
+def _record_of(answer: str) -> dict[str, Any]:
+    """Turn "ok (False, True) +warning" or "TypeError: ..." into a record without the error's text."""
     if not answer.startswith("ok"):
         return {"outcome": answer.partition(":")[0]}
     try:
         before, after = ast.literal_eval(answer.removeprefix("ok ").removesuffix(" +warning"))
-    except (SyntaxError, ValueError):  # the getter raised, and its sentence was cut
+    except (SyntaxError, ValueError):  # the getter raised; the notes contain only the beginning of its message
         after = "ValueError:"
     if isinstance(after, str) and after.startswith("ValueError:"):
         return {"outcome": "ok", "after": {"raises": "ValueError"}}
@@ -95,24 +95,24 @@ def answers_to_cases() -> dict[str, Any]:
     done: dict[str, Any] = {}
     cases = []
     for case in listed["cases"]:
-        again = json.dumps([case["api"], asked_key(case), case["value"], case["form"]])
-        if again not in done:
-            done[again] = _apart(lambda case=case: _try(mindspore, case))
-        cases.append({**case, **done[again]})
-    snippets = [{"code": code, **_apart(lambda code=code: _run(mindspore, code))} for code in listed["snippets"]]
+        key = json.dumps([case["api"], keyword_of(case), case["value"], case["form"]])
+        if key not in done:
+            done[key] = _run_in_fork(lambda case=case: _try(mindspore, case))
+        cases.append({**case, **done[key]})
+    snippets = [{"code": code, **_run_in_fork(lambda code=code: _run(mindspore, code))} for code in listed["snippets"]]
     names = ("context", "auto_parallel")
-    defaults = {api: _apart(lambda api=api: {"outcome": "ok", "after": _all(mindspore, api)})["after"] for api in names}
+    defaults = {api: _run_in_fork(lambda api=api: {"outcome": "ok", "after": _get_all(mindspore, api)})["after"] for api in names}
     about = {"mindspore": mindspore.__version__, "device": "CPU", "cores": os.cpu_count(), "command": "tools/record.py context"}
     return {"about": about, "defaults": defaults, "cases": cases, "snippets": snippets}
 
 
-def asked_key(case: dict[str, Any]) -> str:
-    """Gives the keyword that a case sets: a member is set inside its dictionary, except where its own name is tried."""
+def keyword_of(case: dict[str, Any]) -> str:
+    """Return the keyword that a case sets: a member is set inside its dictionary, unless the case tries the member's name."""
     inside = case["form"] != "top level" and case["parent"] not in (None, "parallel_speed_up_json")
     return str(case["parent"] if inside else case["key"])
 
 
-def _apart(task: Any) -> dict[str, Any]:
+def _run_in_fork(task: Any) -> dict[str, Any]:
     """Run a task in a forked process, in an empty folder, without its output."""
     def answer() -> Any:
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -135,19 +135,19 @@ def _try(mindspore: Any, case: dict[str, Any]) -> dict[str, Any]:
     context = mindspore.context
     prefix = "" if case["api"] == "context" else "auto_parallel_"
     setter, getter = getattr(context, f"set_{prefix}context"), getattr(context, f"get_{prefix}context")
-    key = asked_key(case)
+    key = keyword_of(case)
     if case["form"] == "bypassed":
         context._check_target_specific_cfgs = lambda *_: True
     value = eval(case["value"], {"ms": mindspore})
     if case["form"] == "read first":
         getter(key)
-    old = {} if case["api"] == "context" else _all(mindspore, "auto_parallel")
+    old = {} if case["api"] == "context" else _get_all(mindspore, "auto_parallel")
     setter(**{key: value})
-    answer = {"outcome": "ok", "after": _asked(getter, key)}
+    answer = {"outcome": "ok", "after": _get(getter, key)}
     if case["form"] == "bypassed" and isinstance(value, dict):
-        answer["members"] = {name: _asked(getter, name) for name in value if name != "parallel_speed_up_json_path"}
+        answer["members"] = {name: _get(getter, name) for name in value if name != "parallel_speed_up_json_path"}
     if old:
-        new = _all(mindspore, "auto_parallel")
+        new = _get_all(mindspore, "auto_parallel")
         answer["changed"] = {name: new[name] for name in new if new[name] != old[name] and name != key}
     return answer
 
@@ -158,14 +158,14 @@ def _run(mindspore: Any, code: str) -> dict[str, Any]:
     return {"outcome": "ok", "after": space.get("R")}
 
 
-def _all(mindspore: Any, api: str) -> dict[str, Any]:
-    """Gives what the getter answers for every key of the cases."""
+def _get_all(mindspore: Any, api: str) -> dict[str, Any]:
+    """Return the getter's answer for every key of the cases."""
     getter = mindspore.context.get_context if api == "context" else mindspore.context.get_auto_parallel_context
     keys = {case["key"] for case in json.loads((FOLDER / "cases.json").read_text())["cases"] if case["api"] == api}
-    return {key: _asked(getter, key) for key in sorted(keys)}
+    return {key: _get(getter, key) for key in sorted(keys)}
 
 
-def _asked(getter: Any, key: str) -> Any:
+def _get(getter: Any, key: str) -> Any:
     try:
         return getter(key)
     except Exception as error:
@@ -176,7 +176,7 @@ def _asked(getter: Any, key: str) -> Any:
 
 
 def _write(name: str, content: dict[str, Any]) -> None:
-    """Writes a record with one case a line, so that a change reads well."""
+    """Write a record with one case in a line, so that differences are readable."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     lines = []
     for head, part in content.items():

@@ -4,7 +4,7 @@
     tools/record.py name_uses --programs ../shared/spec/programs.json        counts the programs
 
 A case counts for a name that it reads from one of MindSpore's modules while it runs. If a file reads a name once, when it is imported,
-the cases whose label has that name count, or one case. All cases pass (`make test`), so each stands for a result equal to MindSpore's.
+the cases whose label has that name count, or one case. All cases pass (`make test`), so the result of each equals MindSpore's.
 """
 from __future__ import annotations
 

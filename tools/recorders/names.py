@@ -3,7 +3,7 @@
     tools/record.py names --python .oracle/bin/python        writes src/torchspore/public_names/mindspore_2_10.txt
 
 A line is a module, its attributes without a leading underscore that MindSpore defines, and its submodules. Modules that it imports, such
-as os and NumPy, are left out.
+as os and NumPy, are omitted.
 """
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import argparse
 import sys
 import warnings
 
-from walk_names import listed, modules, public_names
+from walk_names import lines_of, modules, public_names
 
 from recorders import oracle
 
@@ -45,6 +45,6 @@ def record_inside(arguments: argparse.Namespace) -> int:
     python = f"{sys.version_info[0]}.{sys.version_info[1]}"
     header = f"# Public names of MindSpore {package.__version__}, recorded by `tools/record.py names` (Python {python})."
     named = [(module.__name__, public_names(module, "mindspore")) for module in modules(package, is_for_programs, tolerant=True)]
-    TARGET.write_text("\n".join([header, *listed(named)]) + "\n", encoding="utf-8")
+    TARGET.write_text("\n".join([header, *lines_of(named)]) + "\n", encoding="utf-8")
     print(f"{TARGET.name}: {len(named)} modules, {sum(len(names) for _, names in named)} names")
     return 0

@@ -83,7 +83,7 @@ def _synonym(name: str, free: list[str]) -> str | None:
 def _alike(name: str, other: str) -> bool:
     """Return whether two names at the same position share a word or one contains the other.
 
-    `keep_prob` is 1 less `drop_prob`: the two never stand for each other.
+    `keep_prob` is 1 less `drop_prob`: neither ever replaces the other.
     """
     if name != other and "keep_prob" in (name, other):
         return False

@@ -46,7 +46,7 @@ def run_inside(arguments: argparse.Namespace, words: Sequence[str] = (), **optio
 
 
 def output_of(arguments: argparse.Namespace, words: Sequence[str], **options: Any) -> str:
-    """Return what MindSpore's Python prints if it runs with these words. Raises subprocess.CalledProcessError."""
+    """Return the output of MindSpore's Python with these words. Raises subprocess.CalledProcessError."""
     variables = {**os.environ, "GLOG_v": "3"}
     return subprocess.run([str(python(arguments)), *words], env=variables, check=True, stdout=subprocess.PIPE, text=True, **options).stdout
 

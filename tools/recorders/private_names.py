@@ -4,7 +4,7 @@
 
 writes src/torchspore/public_names/mindspore_2_10_{private,classes,imports}.txt. A line of the first is a module and its names that MindSpore
 defines: private ones, or those of a private module. A line of the second is a class, its base in BASES, and the attributes that it adds,
-those that its methods assign to `self` included; operators are left out. A line of the third is a module and the modules that it has
+those that its methods assign to `self` included; operators are omitted. A line of the third is a module and the modules that it has
 imported, with their names in it (`np=numpy`): programs import them from there.
 """
 # ruff: noqa: E501
@@ -21,7 +21,7 @@ import warnings
 from collections.abc import Iterator
 from types import ModuleType
 
-from walk_names import is_public, own_attributes
+from walk_names import attributes_of, is_public
 
 from recorders.names import TARGET, is_for_programs
 
@@ -33,20 +33,20 @@ HOMES = ("mindspore.nn", "mindspore.train", "mindspore.common", "mindspore.datas
          "mindspore.ops.primitive", "mindspore.communication", "mindspore.parallel")
 BASES = ("mindspore.nn.cell.Cell", "mindspore.nn.optim.optimizer.Optimizer", "mindspore.nn.loss.loss.LossBase",
          "mindspore.dataset.engine.datasets.Dataset", "mindspore.common.tensor.Tensor", "mindspore.ops.primitive.Primitive")
-LEFT_OUT = ("mindspore.nn.probability", "mindspore.boost", "mindspore.dataset.core", "mindspore.nn.optim.thor", "mindspore.parallel._tensor")
+OMITTED = ("mindspore.nn.probability", "mindspore.boost", "mindspore.dataset.core", "mindspore.nn.optim.thor", "mindspore.parallel._tensor")
 SKIPPED = (
     "mindspore._extends", "mindspore.graph_pass", "mindspore._check_jit_forbidden_api", "mindspore.parallel.cluster", "mindspore._akg",
     "mindspore.ops._op_impl", "mindspore.ops._vmap", "mindspore.train._utils_", "mindspore.numpy.fft",
     "mindspore.experimental", "mindspore.run_check", "mindspore.mindrecord", "mindspore.scipy", "mindspore.graph._parse", "mindspore.graph._pijit", "mindspore.ops.composite.multitype_ops",
 )
 NO_IMPORTS = ("mindspore.ops._grad_experimental", "mindspore._c_")
-"""Modules from which programs import names alone, and not the modules that these have imported."""
+"""Modules from which programs import only names, not the modules that these have imported."""
 EXTENSIONS = ("mindspore._c_expression", "mindspore._c_dataengine", "mindspore._c_mindrecord")
-"""Compiled modules, which pkgutil does not walk. What they hold is public there; programs import it from there."""
+"""Compiled modules, which pkgutil does not walk. Programs import their public names."""
 
 
 def modules() -> Iterator[ModuleType]:
-    """Every module of MindSpore's that programs could import."""
+    """Yield every module of MindSpore that programs could import."""
     package = importlib.import_module(ROOT)
     yield package
     for information in pkgutil.walk_packages(package.__path__, ROOT + ".", onerror=lambda name: None):
@@ -66,18 +66,18 @@ def is_of_mindspore(value: object) -> bool:
     return not inspect.ismodule(value) and (str(home).startswith(ROOT) or is_value)
 
 
-def compact(attributes: dict[str, set[str]]) -> Iterator[str]:
-    """A line for each class: `class: Base name name …`; Base is the largest of BASES whose attributes it has, which are left out."""
+def lines_of_classes(attributes: dict[str, set[str]]) -> Iterator[str]:
+    """Yield a line for each class: `class: Base name name …`. Base is the largest of BASES that it contains, whose attributes are omitted."""
     bases = sorted((path for path in attributes if path in BASES), key=lambda path: -len(attributes[path]))
-    for path, own in sorted(attributes.items()):
-        base = next((base for base in bases if base != path and attributes[base] <= own and attributes[base] != own), None)
-        rest = sorted(own - attributes[base]) if base else sorted(own)
-        if rest and not path.startswith(LEFT_OUT):
+    for path, names in sorted(attributes.items()):
+        base = next((base for base in bases if base != path and attributes[base] <= names and attributes[base] != names), None)
+        rest = sorted(names - attributes[base]) if base else sorted(names)
+        if rest and not path.startswith(OMITTED):
             yield f"{path}: {' '.join(([base] if base else []) + rest)}"
 
 
-def imported(module: ModuleType) -> Iterator[str]:
-    """The modules of MindSpore, Python and NumPy that a module has under names of its own; its own submodules stand elsewhere."""
+def imported_modules(module: ModuleType) -> Iterator[str]:
+    """Yield `name=module` for each module of MindSpore, Python and NumPy in a module's attributes, except its submodules."""
     for name, value in sorted(vars(module).items()):
         if not inspect.ismodule(value) or name.startswith("__") or value.__name__ == f"{module.__name__}.{name}":
             continue
@@ -104,7 +104,7 @@ def record_inside(arguments: argparse.Namespace) -> int:
         ]
         if names:
             private[module.__name__] = sorted(names)
-        if not module.__name__.startswith(NO_IMPORTS) and (others := list(imported(module))):
+        if not module.__name__.startswith(NO_IMPORTS) and (others := list(imported_modules(module))):
             imports[module.__name__] = others
         for value in vars(module).values():
             if isinstance(value, type) and getattr(value, "__module__", None) == module.__name__ and module.__name__.startswith(HOMES):
@@ -112,7 +112,7 @@ def record_inside(arguments: argparse.Namespace) -> int:
     header = f"MindSpore {importlib.import_module(ROOT).__version__}, recorded by `tools/record.py private_names`."
     lines = [f"{module}: {' '.join(names)}" for module, names in sorted(private.items())]
     PRIVATE.write_text("\n".join([f"# Private names of {header}", *lines]) + "\n", encoding="utf-8")
-    lines = list(compact({path: set(own_attributes(cls)) for cls, path in classes.items()}))
+    lines = list(lines_of_classes({path: set(attributes_of(cls)) for cls, path in classes.items()}))
     CLASSES.write_text("\n".join([f"# Attributes of the classes of {header}", *lines]) + "\n", encoding="utf-8")
     lines = [f"{module}: {' '.join(names)}" for module, names in sorted(imports.items())]
     IMPORTS.write_text("\n".join([f"# Modules that are imported by the modules of {header[:-1]}.", *lines]) + "\n", encoding="utf-8")

@@ -2,7 +2,7 @@
 
     tools/record.py programs --python .oracle/bin/python [NAME ...]
 
-NAME.expected next to NAME.py holds the output; its first line has the versions and the command. Modules of 1.x that 2.10 lacks are added
+NAME.expected next to NAME.py contains the output; its first line has the versions and the command. Modules of 1.x that 2.10 lacks are added
 before a program runs.
 """
 from __future__ import annotations

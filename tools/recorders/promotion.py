@@ -17,13 +17,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def record_inside(arguments: argparse.Namespace) -> int:
-    """Write the record: for each result the cases that give it."""
+    """Write the record: for each result the cases that have it."""
     mindspore = oracle.mindspore()
     mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
     mindspore.set_context(pynative_synchronize=True)
     by_result: dict[str, list[str]] = {}
-    for symbol, left in promotion.groups():
-        for case, result in answers(symbol, left).items():
+    for symbol, first_type in promotion.groups():
+        for case, result in answers(symbol, first_type).items():
             by_result.setdefault(result, []).append(case)
     content = {"made by": "tools/record.py promotion", "mindspore": mindspore.__version__, "results": by_result}
     path = oracle.RECORDS / "promotion.json"
@@ -32,14 +32,14 @@ def record_inside(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def answers(symbol: str, left: str) -> dict[str, str]:
+def answers(symbol: str, first_type: str) -> dict[str, str]:
     """Return the answers of one group; the cases run one by one if MindSpore crashes in the group."""
-    of_group = _ask(symbol, left)
+    of_group = _ask(symbol, first_type)
     if of_group is not None:
         return of_group
-    return {case: (_ask(symbol, left, case) or {case: "crash"})[case] for case in promotion.names(symbol, left)}
+    return {case: (_ask(symbol, first_type, case) or {case: "crash"})[case] for case in promotion.names(symbol, first_type)}
 
 
-def _ask(symbol: str, left: str, only: str | None = None) -> dict[str, str] | None:
+def _ask(symbol: str, first_type: str, only: str | None = None) -> dict[str, str] | None:
     mindspore = oracle.mindspore()
-    return oracle.answer_of_fork(lambda: promotion.answers(mindspore, symbol, left, only))
+    return oracle.answer_of_fork(lambda: promotion.answers(mindspore, symbol, first_type, only))

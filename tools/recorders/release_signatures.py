@@ -1,4 +1,4 @@
-"""Reads the signatures of every MindSpore release whose wheel PyPI has, as text: nothing of a wheel is imported or executed.
+"""Reads the signatures of every MindSpore release whose wheel PyPI has, as text. No code of a wheel is imported or executed.
 
     tools/record.py release_signatures --folder FOLDER                      downloads each release once, and writes FOLDER/RELEASE.json
     tools/record.py release_signatures --folder FOLDER --site DIR RELEASE   reads an installed copy instead of a wheel

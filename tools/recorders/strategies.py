@@ -5,7 +5,7 @@
 The plugin lets MindSpore compile for N devices without any. Each primitive of tests/parity/strategies/grid.py is compiled with each
 strategy of its grid, in a net whose inputs are all Parameters: MindSpore's strategy file has the layouts of the inputs, its log that of the
 output. Writes tests/parity/strategies/records/NAME.json; a refused strategy is recorded as null and its reason is printed; a group without
-an accepted strategy is left out.
+an accepted strategy is omitted.
 """
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def record_inside(arguments: argparse.Namespace) -> int:
     for name in arguments.names or GRID:
         groups = []
         for group in GRID[name]:
-            answers = asked_apart(group, log)
+            answers = ask_in_children(group, log)
             for strategy, answer in answers.items():
                 if isinstance(answer, str):
                     print(group.primitive, group.inputs, strategy, answer, sep="\t", flush=True)
@@ -54,14 +54,14 @@ def record_inside(arguments: argparse.Namespace) -> int:
                 continue
             taken = {strategy: None if isinstance(answer, str) else answer for strategy, answer in answers.items()}
             groups.append({**group.facts(), "answers": taken})
-        (folder / f"{name}.json").write_text(written(groups))
+        (folder / f"{name}.json").write_text(json_text(groups))
         taken = [answer for group in groups for answer in group["answers"].values()]
-        print("#", name, len(taken), "strategies,", sum(isinstance(one, dict) for one in taken), "taken", flush=True)
+        print("#", name, len(taken), "strategies,", sum(isinstance(answer, dict) for answer in taken), "taken", flush=True)
     return 0
 
 
-def written(groups: list[dict]) -> str:
-    """JSON with a line for each answer."""
+def json_text(groups: list[dict]) -> str:
+    """Return the record as JSON with a line for each answer."""
     parts = []
     for group in groups:
         head = json.dumps({key: value for key, value in group.items() if key != "answers"})[:-1]
@@ -71,7 +71,7 @@ def written(groups: list[dict]) -> str:
 
 
 def ask(group, strategy: list, log: Path) -> dict | str:
-    """MindSpore's answer to one strategy: layouts, or the reason of a refusal."""
+    """Return MindSpore's answer to one strategy: the layouts, or the reason of the refusal."""
     import mindspore as ms
     import numpy as np
     from mindspore import context, ops
@@ -87,43 +87,43 @@ def ask(group, strategy: list, log: Path) -> dict | str:
     with open(log, "r+") as file:
         file.truncate(0)
 
-    made = [
-        ms.Parameter(ms.Tensor(np.ones(shape, getattr(np, dtype))), name=f"input{place}")
-        for place, (shape, dtype) in enumerate(group.inputs)
+    parameters = [
+        ms.Parameter(ms.Tensor(np.ones(shape, getattr(np, dtype))), name=f"input{index}")
+        for index, (shape, dtype) in enumerate(group.inputs)
     ]
-    cuts = [part and made_of(part) for part in strategy]
+    cuts = [part and strategy_from_json(part) for part in strategy]
     try:
         primitive = eval(group.primitive, {"P": ops.operations, "ops": ops, "ms": ms, "G": ops.auto_generate})
         primitive.shard(*cuts)
-        net = net_class(group, log.parent)(primitive, made)
+        net = net_class(group, log.parent)(primitive, parameters)
         net.set_train()
         _cell_graph_executor.compile(net)
     except Exception as error:
-        found = REASON.findall(log.read_text(errors="replace"))
-        reasons = [one for one in found if "init failed" not in one and "Init failed" not in one and "failed." not in one]
-        return re.sub(r"\s+", " ", (reasons or found or [f"{type(error).__name__}: {error}"])[0])[:200]
-    return found_layouts(saved, log, len(group.inputs))
+        messages = REASON.findall(log.read_text(errors="replace"))
+        reasons = [text for text in messages if "init failed" not in text and "Init failed" not in text and "failed." not in text]
+        return re.sub(r"\s+", " ", (reasons or messages or [f"{type(error).__name__}: {error}"])[0])[:200]
+    return read_layouts(saved, log, len(group.inputs))
 
 
-def asked_apart(group, log: Path) -> dict:
-    """The answers of a process of its own: some strategies end MindSpore by a signal."""
-    left, answers = list(map(json.dumps, group.strategies())), {}
-    while left:
+def ask_in_children(group, log: Path) -> dict:
+    """Return the answer to each strategy, computed in child processes: some strategies end MindSpore by a signal."""
+    remaining, answers = list(map(json.dumps, group.strategies())), {}
+    while remaining:
         end, start = os.pipe()
         child = os.fork()
         if child == 0:
             with open(start, "w") as pipe:
-                for strategy in left:
+                for strategy in remaining:
                     pipe.write(json.dumps([strategy, ask(group, json.loads(strategy), log)]) + "\n")
                     pipe.flush()
             os._exit(0)
         os.close(start)
         with open(end) as pipe:
             answers.update(map(json.loads, pipe))
-        ended = os.waitpid(child, 0)[1]
-        left = [one for one in left if one not in answers]
-        if left:
-            answers[left.pop(0)] = f"ended by {ended}"
+        status = os.waitpid(child, 0)[1]
+        remaining = [strategy for strategy in remaining if strategy not in answers]
+        if remaining:
+            answers[remaining.pop(0)] = f"ended by {status}"
     return answers
 
 
@@ -131,19 +131,19 @@ SOURCE = """
 import mindspore as ms
 
 class Net(ms.nn.Cell):
-    def __init__(self, primitive, made):
+    def __init__(self, primitive, parameters):
         super().__init__()
         self.primitive = primitive
-        {held}
+        {assignments}
 
     def construct(self):
-        return self.primitive({given}){after}
+        return self.primitive({arguments}){after}
 """
 
 
 @functools.cache
-def module_of(source: str, folder: Path):
-    """The module with this source: MindSpore's parser wants a file."""
+def import_source(source: str, folder: Path):
+    """Import a module with this source from a file: MindSpore's parser reads the file."""
     name = f"net{abs(hash(source))}"
     (folder / f"{name}.py").write_text(source)
     sys.path.insert(0, str(folder))
@@ -151,19 +151,19 @@ def module_of(source: str, folder: Path):
 
 
 def net_class(group, folder: Path):
-    """The Cell that calls the primitive of this group."""
-    held = "\n        ".join(f"self.input{place} = made[{place}]" for place in range(len(group.inputs)))
-    given = group.call or ", ".join([*(f"self.input{place}" for place in range(len(group.inputs))), *group.constants])
-    return module_of(SOURCE.format(held=held, given=given, after=group.after), folder).Net
+    """Return the class of the Cell that calls the primitive of this group."""
+    assignments = "\n        ".join(f"self.input{index} = parameters[{index}]" for index in range(len(group.inputs)))
+    arguments = group.call or ", ".join([*(f"self.input{index}" for index in range(len(group.inputs))), *group.constants])
+    return import_source(SOURCE.format(assignments=assignments, arguments=arguments, after=group.after), folder).Net
 
 
-def made_of(part):
-    """The strategy that JSON wrote: a tuple of tuples, or of Layouts."""
+def strategy_from_json(part):
+    """Return the strategy of an input that was stored as JSON: a tuple, or a tuple of Layouts."""
     from mindspore import Layout
 
     if isinstance(part, dict):
         layout = Layout(tuple(part["devices"]), tuple(part["names"]))
-        return tuple(layout(*map(tuplified, one)) for one in part["maps"])
+        return tuple(layout(*map(tuplified, names)) for names in part["maps"])
     return tuplified(part)
 
 
@@ -171,17 +171,17 @@ def tuplified(part):
     return tuple(map(tuplified, part)) if isinstance(part, list) else part
 
 
-def found_layouts(saved: Path, log: Path, count: int) -> dict:
-    """The layouts of one compile, device axes of size one left out."""
+def read_layouts(saved: Path, log: Path, count: int) -> dict:
+    """Return the layouts of the last compilation: the device matrix and tensor map of each input and of the output."""
     answer = {}
     if saved.exists():
         items = json.loads(saved.read_text())["parallel_layout_item"]
         answer["inputs"] = [
-            [items[f"input{place}"]["dev_matrix"], items[f"input{place}"]["tensor_map"]] if f"input{place}" in items else None
-            for place in range(count)
+            [items[f"input{index}"]["dev_matrix"], items[f"input{index}"]["tensor_map"]] if f"input{index}" in items else None
+            for index in range(count)
         ]
-    found = LAYOUTS.findall(log.read_text(errors="replace"))
-    if found:
-        devices, places = ([int(one) for one in part.split(",") if one.strip()] for part in found[0])
-        answer["output"] = [devices, places]
+    matches = LAYOUTS.findall(log.read_text(errors="replace"))
+    if matches:
+        devices, tensor_map = ([int(number) for number in part.split(",") if number.strip()] for part in matches[0])
+        answer["output"] = [devices, tensor_map]
     return answer

@@ -21,45 +21,46 @@ FILES = ("__init__", "npu_config", "utils", "memory", "random", "streams", "grap
 TORCHAIR = "torch_npu/dynamo/torchair/"
 
 
-def functions(source: str) -> dict[str, Any]:
-    """Signatures of the functions of a file, as [name, kind, has a default] a parameter, and of the methods of its classes."""
-    found: dict[str, Any] = {}
+def signatures_of(source: str) -> dict[str, Any]:
+    """Return the signatures of the functions and methods of a file: [name, kind, has a default] for each parameter."""
+    signatures: dict[str, Any] = {}
     for node in ast.parse(source).body:
         if isinstance(node, ast.FunctionDef):
-            found[node.name] = parameters(node)
+            signatures[node.name] = parameters_of(node)
         elif isinstance(node, ast.ClassDef):
-            own = {inner.name: parameters(inner)[1:] for inner in node.body if isinstance(inner, ast.FunctionDef)}
+            methods = {inner.name: parameters_of(inner)[1:] for inner in node.body if isinstance(inner, ast.FunctionDef)}
             settable = sorted({
                 inner.comparators[0].value for inner in ast.walk(node)
                 if isinstance(inner, ast.Compare) and isinstance(inner.left, ast.Name) and inner.left.id == "name"
                 and isinstance(inner.comparators[0], ast.Constant)
             })
-            found[node.name] = {"methods": own, "attributes": settable}
-    return found
+            signatures[node.name] = {"methods": methods, "attributes": settable}
+    return signatures
 
 
-def parameters(function: ast.FunctionDef) -> list[list[Any]]:
-    """A row a parameter."""
-    given = function.args
-    plain = [*given.posonlyargs, *given.args]
-    late = len(plain) - len(given.defaults)
-    rows: list[list[Any]] = [[one.arg, "plain", place >= late] for place, one in enumerate(plain)]
-    rows += [[given.vararg.arg, "star", True]] if given.vararg else []
-    rows += [[one.arg, "keyword", default is not None] for one, default in zip(given.kwonlyargs, given.kw_defaults, strict=True)]
-    return rows + ([[given.kwarg.arg, "stars", True]] if given.kwarg else [])
+def parameters_of(function: ast.FunctionDef) -> list[list[Any]]:
+    """Return [name, kind, has a default] for each parameter."""
+    signature = function.args
+    plain = [*signature.posonlyargs, *signature.args]
+    late = len(plain) - len(signature.defaults)
+    rows: list[list[Any]] = [[argument.arg, "plain", position >= late] for position, argument in enumerate(plain)]
+    rows += [[signature.vararg.arg, "star", True]] if signature.vararg else []
+    keywords = zip(signature.kwonlyargs, signature.kw_defaults, strict=True)
+    rows += [[argument.arg, "keyword", default is not None] for argument, default in keywords]
+    return rows + ([[signature.kwarg.arg, "stars", True]] if signature.kwarg else [])
 
 
-def assigned(source: str) -> dict[str, str]:
-    """What a module makes of classes at its top: name -> class."""
-    found = {}
+def classes_of_instances(source: str) -> dict[str, str]:
+    """Return the class of each instance that a module assigns at its top: name -> class."""
+    classes = {}
     for node in ast.parse(source).body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and isinstance(node.targets[0], ast.Name):
-            found[node.targets[0].id] = ast.unparse(node.value.func).rpartition(".")[2]
-    return found
+            classes[node.targets[0].id] = ast.unparse(node.value.func).rpartition(".")[2]
+    return classes
 
 
-def public(source: str) -> list[str]:
-    """What `__all__` lists."""
+def names_in_all(source: str) -> list[str]:
+    """Return the names in `__all__`."""
     for node in ast.parse(source).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             return list(ast.literal_eval(node.value))
@@ -79,17 +80,17 @@ def record(arguments: argparse.Namespace) -> int:
 
 
 def read_wheel(wheel: zipfile.ZipFile) -> tuple[str, dict[str, Any]]:
-    """The version of a wheel, and its names with their signatures."""
-    found: dict[str, Any] = {}
+    """Return the version of a wheel, and its names with their signatures."""
+    signatures: dict[str, Any] = {}
     for name in FILES:
-        found.update(functions(wheel.read(f"{NPU}{name}.py").decode()))
+        signatures.update(signatures_of(wheel.read(f"{NPU}{name}.py").decode()))
     head = wheel.read(f"{NPU}__init__.py").decode()
-    names = public(head)
-    objects = {name: found[made] for name, made in assigned(head).items() if name in names and made in found}
-    air = functions(wheel.read(f"{TORCHAIR}npu_fx_compiler.py").decode())
-    config = functions(wheel.read(f"{TORCHAIR}configs/compiler_config.py").decode())
+    names = names_in_all(head)
+    objects = {name: signatures[cls] for name, cls in classes_of_instances(head).items() if name in names and cls in signatures}
+    air = signatures_of(wheel.read(f"{TORCHAIR}npu_fx_compiler.py").decode())
+    config = signatures_of(wheel.read(f"{TORCHAIR}configs/compiler_config.py").decode())
     version = wheel.filename.rpartition("/")[2].split("-")[1] if wheel.filename else ""
     return version, {
-        "npu": {name: objects.get(name, found.get(name)) for name in names},
+        "npu": {name: objects.get(name, signatures.get(name)) for name in names},
         "torchair": {"get_npu_backend": air["get_npu_backend"], "CompilerConfig": config["CompilerConfig"]},
     }
