@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchspore.context.kinds import Bool, GraphKernelFlags, Int, Kind, Str, Words
-from torchspore.context.option import Option
+from torchspore.context.option import On, Option
 from torchspore.names.kernels import EXPRESSIONS, OPERATORS, PASSES
 
 _OPERATORS = Words("operators", OPERATORS)
@@ -83,16 +83,14 @@ enable_low_precision = Option(
     idle="a kernel computes in the dtypes of its operators; ascend_config's precision_mode changes those",
 )
 enable_csr_fusion = Option(
-    member_of="graph_kernel_flags", top_level=False, kind=Bool(), default=False,
+    member_of="graph_kernel_flags", top_level=False, kind=Bool(), default=False, read_by=_READER,
     example="set_context(graph_kernel_flags='--enable_csr_fusion')",
-    doc="Requests kernels for sparse CSR operators.",
-    idle="sparse CSR operators are calls of torch's library, no generator writes kernels of them",
+    doc="Fuses also the lookups of sparse CSR operators, which read the elements of a Tensor at the positions of a matrix.",
 )
 enable_debug_mode = Option(
-    member_of="graph_kernel_flags", top_level=False, kind=Bool(), default=False,
+    member_of="graph_kernel_flags", top_level=False, kind=Bool(), default=False, read_by=_READER, on=On.CPU,
     example="set_context(graph_kernel_flags='--enable_debug_mode')",
-    doc="Requests kernels that can be debugged.",
-    idle="TORCHSPORE_LOG=graph reports each kernel when it is compiled",
+    doc="Compiles kernels without optimization and with debug symbols, so that a debugger such as gdb shows their source lines.",
 )
 enable_lite_conv_tuning = Option(
     member_of="graph_kernel_flags", top_level=False, kind=Bool(), default=False,
@@ -207,10 +205,9 @@ cpu_arch = Option(
     idle="kernels are compiled for the machine that runs them",
 )
 cpu_feature = Option(
-    member_of="graph_kernel_flags", top_level=False, kind=Str(), default="",
+    member_of="graph_kernel_flags", top_level=False, kind=Str(), default="", read_by=_READER, on=On.CPU,
     example="set_context(graph_kernel_flags='--cpu_feature=avx512')",
-    doc="The instruction set for which kernels are generated.",
-    idle="kernels are compiled for the machine that runs them",
+    doc="The vector instructions that kernels use: sse (no wide vectors), avx (256 bits), avx512 or neon. By default the widest of the machine.",
 )
 cpu_type = Option(
     member_of="graph_kernel_flags", top_level=False, kind=Str(), default="",
