@@ -1,8 +1,8 @@
 """Names in public programs that no MindSpore release has: misspelled ones whose meaning is clear, and names of torch.
 
-The line fails on MindSpore. A misspelled name (SLIPS) runs here with one warning. A name of torch (OF_TORCH) raises an error whose hint names
-MindSpore's way: torch's defaults differ (`nn.ConvTranspose2d`, `nn.init.kaiming_normal_`), so the program would compute other numbers than
-its author expects.
+The line fails on MindSpore. A misspelled name (SLIPS) runs here with one warning. A name of torch (OF_TORCH) raises an error whose hint
+names MindSpore's way: torch's defaults differ (`nn.ConvTranspose2d`, `nn.init.kaiming_normal_`), so the program would compute other numbers
+than its author expects.
 """
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def test_the_table_of_a_program(run: Callable[..., Run], tmp_path: object) -> No
     assert [line.split() for line in lines if line.startswith(("option", "device_id", "auto_parallel"))] == [
         ["option", "value", "from", "outcome"],
         ["device_id", "2", "train.py:2", "no", "effect", "here:", "the", "CPU", "has", "no", "index"],
-        ["auto_parallel.device_num", "2", "train.py:3", "kept;", "nothing", "that", "looks", "at", "it", "has", "run"],
+        ["auto_parallel.device_num", "2", "train.py:3", "stored;", "nothing", "that", "reads", "it", "has", "run"],
     ]
 
 

@@ -70,7 +70,7 @@ def test_a_name_of_torch_is_refused_with_mindspore_s_way(path: str) -> None:
 
 def test_a_name_inside_of_a_module_of_torch() -> None:
     assert "hint: write mindspore.ops, or" in lookup.text_for("mindspore.nn.functional.interpolate")
-    with pytest.raises(ImportError, match="mindspore.nn.init is a name of torch"):
+    with pytest.raises(ImportError, match=r"mindspore\.nn\.init is a name of torch"):
         from mindspore.nn.init import kaiming_normal_  # noqa: F401
 
 

@@ -207,7 +207,8 @@ cpu_arch = Option(
 cpu_feature = Option(
     member_of="graph_kernel_flags", top_level=False, kind=Str(), default="", read_by=_READER, on=On.CPU,
     example="set_context(graph_kernel_flags='--cpu_feature=avx512')",
-    doc="The vector instructions that kernels use: sse (no wide vectors), avx (256 bits), avx512 or neon. By default the widest of the machine.",
+    doc="The vector instructions that kernels use: sse (no wide vectors), avx (256 bits), avx512 or neon. The default is the widest "
+        "of the machine.",
 )
 cpu_type = Option(
     member_of="graph_kernel_flags", top_level=False, kind=Str(), default="",
