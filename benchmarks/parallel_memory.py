@@ -47,7 +47,7 @@ def spore(how: str) -> Callable[[int], Callable[[], Any]]:
 
 
 def torch_step(layers: int, width: int, rows: int, how: str) -> Callable[[], float]:
-    """Return a step of torch's: FSDP2 (ZeRO 3), FSDP2.keep (weights stay gathered: ZeRO 2), DDP.zero (ZeRO 1), DDP."""
+    """Return a step of torch's: FSDP2 (ZeRO 3), FSDP2.keep (gathered weights stay: ZeRO 2), DDP.zero (ZeRO 1), DDP."""
     import torch
     from torch.distributed.fsdp import fully_shard
     from torch.distributed.optim import ZeroRedundancyOptimizer

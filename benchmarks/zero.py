@@ -99,12 +99,16 @@ def serve(how: str, layers: int, width: int) -> None:
     before = resident("VmRSS")
     step = make(layers, width)
     step()
-    seconds = []
+    seconds, processor = [], time.process_time()
     for _ in range(STEPS):
         started = time.perf_counter()
         step()
         seconds.append(time.perf_counter() - started)
-    answer = {"memory": resident("VmHWM") - before, "seconds": min(seconds), "exchanges": exchanges_of(orders) if orders else ""}
+    processor = (time.process_time() - processor) / STEPS
+    answer = {
+        "memory": resident("VmHWM") - before, "seconds": min(seconds), "processor": processor,
+        "exchanges": exchanges_of(orders) if orders else "",
+    }
     print("answer " + json.dumps(answer), flush=True)
 
 
@@ -129,14 +133,14 @@ def run(how: str, ranks: int, layers: int, width: int) -> dict[str, Any]:
         answers.append(json.loads(lines[-1].removeprefix("answer ")))
     return {
         "memory": statistics.median(answer["memory"] for answer in answers), "seconds": max(answer["seconds"] for answer in answers),
-        "exchanges": answers[0]["exchanges"],
+        "processor": sum(answer["processor"] for answer in answers), "exchanges": answers[0]["exchanges"],
     }
 
 
 def best(how: str, ranks: int, options: argparse.Namespace) -> dict[str, Any]:
     """The smallest memory and the shortest step of the repeated runs."""
     answers = [run(how, ranks, options.layers, options.width) for _ in range(options.repeats)]
-    smallest = {field: min(answer[field] for answer in answers) for field in ("memory", "seconds")}
+    smallest = {field: min(answer[field] for answer in answers) for field in ("memory", "seconds", "processor")}
     return {**smallest, "exchanges": answers[0]["exchanges"]}
 
 
@@ -154,17 +158,20 @@ def main() -> None:
     options = parser.parse_args()
     size = options.width**2 * 4 / 2**20
     print(f"\n### ZeRO in semi_auto_parallel beside torch's: {options.layers} weights of {size:.3g} MiB with Adam\n")
-    print("The median of the ranks' peaks; the fastest of three steps on the slowest rank. All ranks share the cores of one machine.")
+    print("The median of the ranks' peaks; the fastest of three steps on the slowest rank; the processor's time of all ranks for a step,")
+    print("which other programs of the machine hardly change. All ranks share the cores of one machine.")
     print("Each level is compared with torch's counterpart, the row above it.")
     print(f"Load of the machine: {' '.join(f'{load:.1f}' for load in os.getloadavg())}.\n")
-    print("| ranks | who | MiB at the peak | to torch's | ms a step | to torch's |\n|---:|---|---:|---:|---:|---:|")
+    print("| ranks | who | MiB at the peak | to torch's | ms a step | to torch's | processor: ms | to torch's |")
+    print("|---:|---|---:|---:|---:|---:|---:|---:|")
     graphs: dict[tuple[str, str], list[str]] = {}
     for ranks in map(int, options.ranks.split(",")):
         for level in (f"level{number}" for number in options.levels.split(",")):
             theirs, ours = best(COUNTERPARTS[level], ranks, options), best(level, ranks, options)
             for name, answer in ((NAMES[COUNTERPARTS[level]], theirs), (level, ours)):
                 print(f"| {ranks} | {name} | {answer['memory']:.0f} | {answer['memory'] / theirs['memory']:.2f} "
-                      f"| {answer['seconds'] * 1000:.0f} | {answer['seconds'] / theirs['seconds']:.2f} |", flush=True)
+                      f"| {answer['seconds'] * 1000:.0f} | {answer['seconds'] / theirs['seconds']:.2f} "
+                      f"| {answer['processor'] * 1000:.0f} | {answer['processor'] / theirs['processor']:.2f} |", flush=True)
             graphs.setdefault((level, ours["exchanges"]), []).append(str(ranks))
     print("\nThe exchanges of each executed graph in the order in which a process begins them, between its products (m):")
     print("G gathers a weight, R sums a gradient by reduce-scatter, A sums the loss.\n\n| graph | ranks | exchanges |\n|---|---|---|")
