@@ -68,7 +68,7 @@ enable_auto_tensor_inplace = Option(
     member_of="graph_kernel_flags", top_level=False, kind=Bool(), default=False,
     example="set_context(graph_kernel_flags='--enable_auto_tensor_inplace')",
     doc="Requests kernels that overwrite values that are no longer needed.",
-    idle="a kernel's results use memory of values that are no longer needed",
+    idle="kernels write into new memory; the memory of a value is reused as soon as no operator needs it",
 )
 enable_dynamic_batch = Option(
     member_of="graph_kernel_flags", top_level=False, kind=Bool(), default=True, read_by=_READER,
@@ -214,7 +214,7 @@ cpu_type = Option(
     member_of="graph_kernel_flags", top_level=False, kind=Str(), default="",
     example="set_context(graph_kernel_flags='--cpu_type=skylake-avx512')",
     doc="The model of the processor for which kernels are generated.",
-    idle="kernels are compiled for the machine that runs them",
+    idle="kernels are compiled for the machine that runs them; cpu_feature chooses their vector instructions",
 )
 kernel_generator = Option(
     member_of="graph_kernel_flags", top_level=False, kind=Str(), default="AKG",
