@@ -1,7 +1,7 @@
 """`mindspore.common.dtype`: the dtype objects with MindSpore's names, and conversions between them, NumPy's and Python's types."""
 from __future__ import annotations
 
-from types import FunctionType
+import types
 from typing import Any
 
 import numpy as np
@@ -126,7 +126,7 @@ def get_py_obj_dtype(obj: Any) -> Type:
             return TensorType(obj.dtype)
         if isinstance(obj, Type):
             return type_type
-        if isinstance(obj, (FunctionType, FRONT.primitive or ())) or hasattr(obj, "construct"):
+        if isinstance(obj, (types.FunctionType, FRONT.primitive or ())) or hasattr(obj, "construct"):
             return function
     kind = obj if isinstance(obj, type) else type(obj)
     for python, dtype in (
