@@ -46,20 +46,24 @@ def steps_by_torchspore(how: str) -> Callable[[int], Callable[[], Any]]:
     return make
 
 
-def torch_step(layers: int, width: int, rows: int, is_sharded: bool) -> Callable[[], float]:
-    """Return a step of layers that FSDP2 shards one by one, or that DDP copies."""
+def torch_step(layers: int, width: int, rows: int, how: str) -> Callable[[], float]:
+    """Return a step of torch's: FSDP2 (ZeRO 3), FSDP2.keep (gathered weights stay: ZeRO 2), DDP.zero (ZeRO 1), DDP."""
     import torch
     from torch.distributed.fsdp import fully_shard
+    from torch.distributed.optim import ZeroRedundancyOptimizer
 
     parts = [torch.nn.Sequential(torch.nn.Linear(width, width, bias=False), torch.nn.ReLU()) for _ in range(layers)]
     model: Any = torch.nn.Sequential(*parts)
-    if is_sharded:
-        for part in parts:
-            fully_shard(part)
-        fully_shard(model)
+    if how.startswith("FSDP2"):
+        for part in (*parts, model):
+            fully_shard(part, reshard_after_forward=how == "FSDP2")
     else:
-        model = torch.nn.parallel.DistributedDataParallel(model)
-    optimizer = torch.optim.Adam(model.parameters(), 1e-3, fused=True)
+        model = torch.nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=how == "DDP.zero")
+    optimizer: Any
+    if how == "DDP.zero":
+        optimizer = ZeroRedundancyOptimizer(model.parameters(), torch.optim.Adam, lr=1e-3, fused=True)
+    else:
+        optimizer = torch.optim.Adam(model.parameters(), 1e-3, fused=True)
     x = torch.ones(rows, width)
 
     def step() -> float:
@@ -77,7 +81,7 @@ def steps_by_torch(how: str) -> Callable[[int], Callable[[], Any]]:
     import torch
 
     torch.distributed.init_process_group("gloo")
-    return lambda width: torch_step(LAYERS, width, ROWS, is_sharded=how == "FSDP2")
+    return lambda width: torch_step(LAYERS, width, ROWS, how)
 
 
 def main() -> None:

@@ -1,9 +1,11 @@
-"""Memory and time of a step of semi_auto_parallel with the parallel optimizer (ZeRO 1 to 3) and of FSDP2; the exchanges of each graph.
+"""Memory and time of a step of semi_auto_parallel with the parallel optimizer (ZeRO 1 to 3) beside torch's; the exchanges of each graph.
 
-    python benchmarks/zero.py [--ranks 2,4,8] [--who FSDP2,level1,level2,level3] [--layers 16] [--width 768]
+    python benchmarks/zero.py [--ranks 2,4,8] [--levels 1,2,3] [--layers 16] [--width 768] [--repeats 1]
 
-Each row is a separate run. Memory is the peak of a process minus its memory after steps of a tiny net: weights, Adam's state,
-gradients, activations, and the memory of the compilation. The allocator returns freed blocks at once.
+Each level has the counterpart of torch that splits the same values: level 1 (states of the optimizer) DDP with ZeroRedundancyOptimizer,
+level 2 (also gradients) FSDP2 with reshard_after_forward=False, level 3 (also weights) FSDP2. Each row is a separate run. Memory is the
+peak of a process minus its memory after steps of a tiny net: weights, Adam's state, gradients, activations, and the memory of the compilation.
+The allocator returns freed blocks at once.
 """
 from __future__ import annotations
 
@@ -22,7 +24,10 @@ from typing import Any
 from parallel_memory import read_memory, torch_step
 
 ROWS, STEPS = 64, 3
-CONTENDERS = ("FSDP2", "level1", "level2", "level3")
+COUNTERPARTS = {"level1": "DDP.zero", "level2": "FSDP2.keep", "level3": "FSDP2"}
+NAMES = {
+    "DDP.zero": "DDP, ZeroRedundancyOptimizer", "FSDP2.keep": "FSDP2, reshard_after_forward=False", "FSDP2": "FSDP2",
+}
 
 
 def by_torchspore(layers: int, width: int) -> Any:
@@ -50,13 +55,13 @@ def exchanges_of(orders: list[list[str]]) -> str:
 def serve(how: str, layers: int, width: int) -> None:
     """Run one rank: print its memory, the seconds of its steps, and the exchanges of its graph."""
     orders: list[list[str]] = []
-    if how == "FSDP2":
+    if how in NAMES:
         import torch
 
         torch.distributed.init_process_group("gloo")
 
         def make(layers: int, width: int) -> Callable[[], float]:
-            return torch_step(layers, width, ROWS, is_sharded=True)
+            return torch_step(layers, width, ROWS, how)
     else:
         import torchspore
 
@@ -94,12 +99,16 @@ def serve(how: str, layers: int, width: int) -> None:
     before = read_memory("VmRSS")
     step = make(layers, width)
     step()
-    seconds = []
+    seconds, processor = [], time.process_time()
     for _ in range(STEPS):
         started = time.perf_counter()
         step()
         seconds.append(time.perf_counter() - started)
-    answer = {"memory": read_memory("VmHWM") - before, "seconds": min(seconds), "exchanges": exchanges_of(orders) if orders else ""}
+    processor = (time.process_time() - processor) / STEPS
+    answer = {
+        "memory": read_memory("VmHWM") - before, "seconds": min(seconds), "processor": processor,
+        "exchanges": exchanges_of(orders) if orders else "",
+    }
     print("answer " + json.dumps(answer), flush=True)
 
 
@@ -124,8 +133,15 @@ def run(how: str, ranks: int, layers: int, width: int) -> dict[str, Any]:
         answers.append(json.loads(lines[-1].removeprefix("answer ")))
     return {
         "memory": statistics.median(answer["memory"] for answer in answers), "seconds": max(answer["seconds"] for answer in answers),
-        "exchanges": answers[0]["exchanges"],
+        "processor": sum(answer["processor"] for answer in answers), "exchanges": answers[0]["exchanges"],
     }
+
+
+def best(how: str, ranks: int, options: argparse.Namespace) -> dict[str, Any]:
+    """Return the smallest memory and the shortest step of the repeated runs."""
+    answers = [run(how, ranks, options.layers, options.width) for _ in range(options.repeats)]
+    smallest = {field: min(answer[field] for answer in answers) for field in ("memory", "seconds", "processor")}
+    return {**smallest, "exchanges": answers[0]["exchanges"]}
 
 
 def main() -> None:
@@ -135,24 +151,28 @@ def main() -> None:
         return
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ranks", default="2,4,8")
-    parser.add_argument("--who", default=",".join(CONTENDERS), help="FSDP2 comes first")
+    parser.add_argument("--levels", default="1,2,3")
     parser.add_argument("--layers", type=int, default=16)
     parser.add_argument("--width", type=int, default=768)
+    parser.add_argument("--repeats", type=int, default=1, help="runs of each row, of which the smallest numbers count")
     options = parser.parse_args()
     size = options.width**2 * 4 / 2**20
-    print(f"\n### ZeRO in semi_auto_parallel beside FSDP2: {options.layers} weights of {size:.3g} MiB with Adam\n")
-    print("The median of the ranks' peaks; the fastest of three steps on the slowest rank. All ranks share the cores of one machine.")
+    print(f"\n### ZeRO in semi_auto_parallel beside torch's: {options.layers} weights of {size:.3g} MiB with Adam\n")
+    print("The median of the ranks' peaks; the fastest of three steps on the slowest rank; the processor's time of all ranks for a step,")
+    print("which other programs of the machine hardly change. All ranks share the cores of one machine.")
+    print("Each level is compared with torch's counterpart, the row above it.")
     print(f"Load of the machine: {' '.join(f'{load:.1f}' for load in os.getloadavg())}.\n")
-    print("| ranks | who | MiB at the peak | to FSDP2's | ms a step | to FSDP2's |\n|---:|---|---:|---:|---:|---:|")
+    print("| ranks | who | MiB at the peak | to torch's | ms a step | to torch's | processor: ms | to torch's |")
+    print("|---:|---|---:|---:|---:|---:|---:|---:|")
     graphs: dict[tuple[str, str], list[str]] = {}
     for ranks in map(int, options.ranks.split(",")):
-        answers = {how: run(how, ranks, options.layers, options.width) for how in options.who.split(",")}
-        base = answers["FSDP2"]
-        for how, answer in answers.items():
-            print(f"| {ranks} | {how} | {answer['memory']:.0f} | {answer['memory'] / base['memory']:.2f} | {answer['seconds'] * 1000:.0f} "
-                  f"| {answer['seconds'] / base['seconds']:.2f} |", flush=True)
-            if answer["exchanges"]:
-                graphs.setdefault((how, answer["exchanges"]), []).append(str(ranks))
+        for level in (f"level{number}" for number in options.levels.split(",")):
+            theirs, ours = best(COUNTERPARTS[level], ranks, options), best(level, ranks, options)
+            for name, answer in ((NAMES[COUNTERPARTS[level]], theirs), (level, ours)):
+                print(f"| {ranks} | {name} | {answer['memory']:.0f} | {answer['memory'] / theirs['memory']:.2f} "
+                      f"| {answer['seconds'] * 1000:.0f} | {answer['seconds'] / theirs['seconds']:.2f} "
+                      f"| {answer['processor'] * 1000:.0f} | {answer['processor'] / theirs['processor']:.2f} |", flush=True)
+            graphs.setdefault((level, ours["exchanges"]), []).append(str(ranks))
     print("\nThe exchanges of each executed graph in the order in which a process begins them, between its products (m):")
     print("G gathers a weight, R sums a gradient by reduce-scatter, A sums the loss.\n\n| graph | ranks | exchanges |\n|---|---|---|")
     for (how, text), counts in graphs.items():

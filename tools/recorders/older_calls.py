@@ -161,6 +161,18 @@ _PRIMITIVES = (
     ("mindspore.Tensor.roll", "1.1.1", "2.10", "shift>shifts,axis>dims", "", ""),
 )
 """Functions that were instances of primitives (`cast`), and the names that numpy and the primitives have for an argument."""
+_POOLS = {"ksize": "kernel_size", "padding": "pad_mode"}
+_LOSSES = {"base": "logits", "predict": "logits", "target": "labels"}
+_FACTORS = {"input_data": "input", "x1": "tensor1", "x2": "tensor2"}
+_RENAMED: dict[str, dict[str, str]] = {
+    **dict.fromkeys(("ops.AvgPool", "ops.MaxPool", "ops.MaxPoolWithArgmax"), _POOLS),
+    **{name: {"sigma": "beta"} for name in ("nn.SmoothL1Loss", "ops.SmoothL1Loss")},
+    **{f"nn.{name}.construct": _LOSSES for name in ("BCEWithLogitsLoss", "FocalLoss", "L1Loss", "MSELoss", "SmoothL1Loss")},
+    "nn.CosineEmbeddingLoss.construct": {"x1": "logits_x1", "x2": "logits_x2", "y": "labels"},
+    **dict.fromkeys(("mindspore.Tensor.addcdiv", "mindspore.Tensor.addcmul", "ops.addcdiv", "ops.addcmul"), _FACTORS),
+    "mindspore.Tensor.ger": {"x": "vec2"},
+}
+"""Arguments whose new names show no likeness to the old ones: by the callable, old -> new."""
 _FOLDED = {
     "mindspore.common": "mindspore", "mindspore.context": "mindspore", "mindspore.amp": "mindspore",
     "mindspore.communication": "communication",
@@ -199,6 +211,8 @@ def rows_of(folder: Path) -> list[tuple[str, ...]]:
             if new is None:
                 continue
             renamed, dropped = align(old, new)
+            others = {before: now for before, now in _RENAMED.get(name, {}).items() if before in dropped}
+            renamed, dropped = {**renamed, **others}, [argument for argument in dropped if argument not in others]
             position = moved(old, new, renamed, 0 if is_method else 1)
             if version(release)[:2] == _LATEST:
                 dropped, position = [], ""                   # of the latest release: no older spelling

@@ -33,6 +33,12 @@ class Flags:
     horizontal: bool = False
     exact: bool = False
     vectors: bool = True
+    instructions: str = ""
+    """The vector instructions that kernels use; empty for the widest of the machine."""
+    is_debugged: bool = False
+    """True if kernels are compiled without optimization and with debug symbols."""
+    sparse: bool = False
+    """True if kernels may contain the lookups of sparse CSR operators."""
     measured: bool = False
     depth: int = -1
     """The number of operators before a reduction that one kernel may compute with it; -1 for any number."""
@@ -85,7 +91,7 @@ _READ = (
     "enable_expand_ops_only", "disable_expand_ops", "enable_cluster_ops", "enable_cluster_ops_only", "disable_cluster_ops",
     "enable_simplify_exprs_only", "disable_simplify_exprs", "enable_pass", "disable_pass", "enable_dynamic_batch",
     "enable_dynamic_shape_fusion", "enable_parallel_op_combine", "parallel_ops_level",
-    "disable_matmul_post_fusion",
+    "disable_matmul_post_fusion", "cpu_feature", "enable_debug_mode", "enable_csr_fusion",
 )
 
 
@@ -125,7 +131,8 @@ _SAME_VALUE = {
     "expand_not": "disable_expand_ops", "cluster": "enable_cluster_ops", "cluster_only": "enable_cluster_ops_only",
     "cluster_not": "disable_cluster_ops", "rules_only": "enable_simplify_exprs_only", "rules_not": "disable_simplify_exprs",
     "on": "enable_pass", "off": "disable_pass", "open_batch": "enable_dynamic_batch", "open_lengths": "enable_dynamic_shape_fusion",
-    "combines": "enable_parallel_op_combine",
+    "combines": "enable_parallel_op_combine", "instructions": "cpu_feature", "is_debugged": "enable_debug_mode",
+    "sparse": "enable_csr_fusion",
 }
 """By the field of `Flags`, the option whose value it has unchanged."""
 

@@ -264,8 +264,11 @@ def text_for(path: str) -> str:
     """Return the message for a missing `path`: whether MindSpore has it, and the nearest existing name."""
     if path in slips.SLIPS:
         return slips.text_for(path)
-    near = nearest(path)
     text = _standing(path).format(path=path)
+    if (replacement := slips.replacement(path)) is not None:
+        return with_hint(translate("{path} is a name of torch; no release of MindSpore has it.").format(path=path),
+                         translate("write {word}").format(word=replacement))
+    near = nearest(path)
     return with_hint(text, translate("the nearest name here is {near}").format(near=near)) if near else text
 
 

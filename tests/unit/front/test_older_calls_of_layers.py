@@ -10,7 +10,7 @@ import mindspore as ms
 import mindspore.dataset as ds
 import numpy as np
 import pytest
-from mindspore import Parameter, Tensor, nn
+from mindspore import Parameter, Tensor, nn, ops
 from mindspore.dataset import text, vision
 from mindspore.mindrecord import FileWriter
 
@@ -41,7 +41,7 @@ LAYERS: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {       # a layer,
 }
 BY_HAND = {
     "nn.Cell.insert_child_to_cell", "nn.Cell.insert_param_to_cell", "dataset.MindDataset", "dataset.text.Lookup",
-    "dataset.vision.ToType", "dataset.transforms.vision.ToType", "nn.CellHooks.register_backward_hook",
+    "dataset.vision.ToType", "dataset.transforms.vision.ToType", "nn.CellHooks.register_backward_hook", "nn.SmoothL1Loss",
 }
 INTERNAL = {
     "nn.DropoutExt.construct", "dataset.DebugHook.set_previous_op_name", "dataset.vision.not_random", "nn._Step.construct",
@@ -71,6 +71,39 @@ def test_a_layer_takes_the_older_keyword(name: str, mode: int) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         np.testing.assert_array_equal(np.asarray(create()(**older).asnumpy()), np.asarray(create()(*today.values()).asnumpy()))
+
+
+CONSTRUCTORS: dict[str, tuple[Callable[[], Any], Callable[[], Any], tuple[Tensor, ...]]] = {      # the older form, today's, the inputs
+    "AvgPool": (
+        lambda: ops.AvgPool(ksize=2, strides=2, padding="valid"),
+        lambda: ops.AvgPool(kernel_size=2, strides=2, pad_mode="valid"), (IMAGE,),
+    ),
+    "MaxPool": (
+        lambda: ops.MaxPool(ksize=3, strides=1, padding="same"),
+        lambda: ops.MaxPool(kernel_size=3, strides=1, pad_mode="same"), (IMAGE,),
+    ),
+    "MaxPoolWithArgmax": (
+        lambda: ops.MaxPoolWithArgmax(ksize=2, padding="valid"),
+        lambda: ops.MaxPoolWithArgmax(kernel_size=2, pad_mode="valid"), (IMAGE,),
+    ),
+    "ops.SmoothL1Loss": (lambda: ops.SmoothL1Loss(sigma=0.1), lambda: ops.SmoothL1Loss(beta=0.1), (ROW, OTHER)),
+    "nn.SmoothL1Loss": (lambda: nn.SmoothL1Loss(sigma=0.1), lambda: nn.SmoothL1Loss(beta=0.1), (ROW, OTHER)),
+}
+
+
+@pytest.mark.parametrize("name", CONSTRUCTORS)
+def test_a_constructor_takes_the_older_keywords(name: str, mode: int) -> None:
+    older, today, inputs = CONSTRUCTORS[name]
+    results = [create()(*inputs) for create in (older, today)]
+    first, second = (result[0] if isinstance(result, tuple) else result for result in results)
+    np.testing.assert_array_equal(first.asnumpy(), second.asnumpy())
+
+
+def test_a_dropped_argument_of_a_primitive_names_its_release() -> None:
+    with pytest.raises(TypeError, match=r"hint: `window` is an argument of MindSpore 0\.1; today's signature has no such argument"):
+        ops.MaxPoolWithArgmax(window=2)
+    with pytest.raises(TypeError, match=r"AvgPool\(nonsense=2\): expected AvgPool\(kernel_size=1, .*\)\.$"):
+        ops.AvgPool(nonsense=2)
 
 
 def test_methods_of_cells() -> None:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import warnings
 from typing import Any
 
@@ -54,3 +55,27 @@ def test_a_method_of_a_pipeline_as_a_function() -> None:
         pairs = ds.batch(ds.NumpySlicesDataset(np.arange(4), ["x"], shuffle=False), 2)
         rows = ds.create_dict_iterator(pairs, output_numpy=True, num_epochs=1)
     assert [row["x"].tolist() for row in rows] == [[0, 1], [2, 3]]
+
+
+@pytest.mark.parametrize("path", slips.OF_TORCH)
+def test_a_name_of_torch_is_refused_with_mindspore_s_way(path: str) -> None:
+    text = re.escape(f"{path} is a name of torch; no release of MindSpore has it.\n\nhint: write {slips.OF_TORCH[path]}.")
+    home, _, name = path.rpartition(".")
+    assert not listing.has(listing.mindspore(), path) and not lookup.is_offered(path)
+    assert re.fullmatch(text, lookup.text_for(path))
+    if home in listing.mindspore():
+        with pytest.raises(AttributeError, match=text):
+            getattr(importlib.import_module(home), name)
+
+
+def test_a_name_inside_of_a_module_of_torch() -> None:
+    assert "hint: write mindspore.ops, or" in lookup.text_for("mindspore.nn.functional.interpolate")
+    with pytest.raises(ImportError, match=r"mindspore\.nn\.init is a name of torch"):
+        from mindspore.nn.init import kaiming_normal_  # noqa: F401
+
+
+@pytest.mark.parametrize("path", [path for path in slips.OF_TORCH if path.startswith("mindspore.nn.init")])
+def test_the_initializers_of_the_hints_run(path: str) -> None:
+    values = {**vars(ms.common.initializer), "weight": ms.Parameter(np.ones((2, 3), np.float32))}
+    exec(slips.OF_TORCH[path].partition(" with ")[0], values)
+    assert values["weight"].shape == (2, 3) and (values["weight"].asnumpy() != 1).any() == (not path.endswith("ones_"))

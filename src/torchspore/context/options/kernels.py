@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchspore.context.kinds import Bool, GraphKernelFlags, Int, Kind, Str, Words
-from torchspore.context.option import Option
+from torchspore.context.option import On, Option
 from torchspore.public_names.kernels import EXPRESSIONS, OPERATORS, PASSES
 
 _OPERATORS = Words("operators", OPERATORS)
@@ -68,7 +68,7 @@ enable_auto_tensor_inplace = Option(
     member_of="graph_kernel_flags", top_level=False, kind=Bool(), default=False,
     example="set_context(graph_kernel_flags='--enable_auto_tensor_inplace')",
     doc="Requests kernels that overwrite values that are no longer needed.",
-    idle="a kernel's results use memory of values that are no longer needed",
+    idle="kernels write into new memory; the memory of a value is reused as soon as no operator needs it",
 )
 enable_dynamic_batch = Option(
     member_of="graph_kernel_flags", top_level=False, kind=Bool(), default=True, read_by=_READER,
@@ -83,16 +83,14 @@ enable_low_precision = Option(
     idle="a kernel computes in the dtypes of its operators; ascend_config's precision_mode changes those",
 )
 enable_csr_fusion = Option(
-    member_of="graph_kernel_flags", top_level=False, kind=Bool(), default=False,
+    member_of="graph_kernel_flags", top_level=False, kind=Bool(), default=False, read_by=_READER,
     example="set_context(graph_kernel_flags='--enable_csr_fusion')",
-    doc="Requests kernels for sparse CSR operators.",
-    idle="sparse CSR operators are calls of torch's library, no generator writes kernels of them",
+    doc="Fuses also the lookups of sparse CSR operators, which read the elements of a Tensor at the positions of a matrix.",
 )
 enable_debug_mode = Option(
-    member_of="graph_kernel_flags", top_level=False, kind=Bool(), default=False,
+    member_of="graph_kernel_flags", top_level=False, kind=Bool(), default=False, read_by=_READER, on=On.CPU,
     example="set_context(graph_kernel_flags='--enable_debug_mode')",
-    doc="Requests kernels that can be debugged.",
-    idle="TORCHSPORE_LOG=graph reports each kernel when it is compiled",
+    doc="Compiles kernels without optimization and with debug symbols, so that a debugger such as gdb shows their source lines.",
 )
 enable_lite_conv_tuning = Option(
     member_of="graph_kernel_flags", top_level=False, kind=Bool(), default=False,
@@ -207,16 +205,16 @@ cpu_arch = Option(
     idle="kernels are compiled for the machine that runs them",
 )
 cpu_feature = Option(
-    member_of="graph_kernel_flags", top_level=False, kind=Str(), default="",
+    member_of="graph_kernel_flags", top_level=False, kind=Str(), default="", read_by=_READER, on=On.CPU,
     example="set_context(graph_kernel_flags='--cpu_feature=avx512')",
-    doc="The instruction set for which kernels are generated.",
-    idle="kernels are compiled for the machine that runs them",
+    doc="The vector instructions that kernels use: sse (no wide vectors), avx (256 bits), avx512 or neon. The default is the widest "
+        "of the machine.",
 )
 cpu_type = Option(
     member_of="graph_kernel_flags", top_level=False, kind=Str(), default="",
     example="set_context(graph_kernel_flags='--cpu_type=skylake-avx512')",
     doc="The model of the processor for which kernels are generated.",
-    idle="kernels are compiled for the machine that runs them",
+    idle="kernels are compiled for the machine that runs them; cpu_feature chooses their vector instructions",
 )
 kernel_generator = Option(
     member_of="graph_kernel_flags", top_level=False, kind=Str(), default="AKG",

@@ -1,7 +1,7 @@
 """Clusters of pointwise operators and reductions as compiled kernels, used if they are faster than the separate operators."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 import torch
@@ -54,14 +54,15 @@ _kernels: dict[str, inductor.Kernel] = {}
 """By fingerprint of a cluster, the kernel that won: equal layers are compiled once."""
 
 
-def is_fusable(node: Node, is_open: bool = False) -> bool:
-    """Return whether a generated kernel can compute the node with the same numbers; with `is_open`, lengths may be symbols."""
+def is_fusable(node: Node, is_open: bool = False, more: Collection[str] = ()) -> bool:
+    """Return whether a generated kernel can compute the node with the same numbers; with `is_open`, lengths may be symbols. `more` are
+    operators beyond the usual ones."""
     target = node.target
     if not is_operator(target) or target.namespace != "aten" or target._opname.endswith("_"):
         return False
     if target._schema.is_mutable or not _has_tensors(node, is_open):
         return False
-    return is_view(node) or target._opname in _HEAVY
+    return is_view(node) or target._opname in _HEAVY or target._opname in more
 
 
 def _has_tensors(node: Node, is_open: bool = False) -> bool:

@@ -19,11 +19,13 @@ SUMS = frozenset({"sum", "mean", "amax", "amin", "var", "var_mean"})
 REDUCTIONS_IN_MEMORY = frozenset(fusion.REDUCTIONS) - SUMS - {"max_pool2d_with_indices", "avg_pool2d", "avg_pool2d_backward"}
 """Operators that consist of several reductions and elementwise steps: they are decomposed if they become part of a kernel."""
 MOVES = frozenset(fusion.MOVES)
+LOOKUPS = frozenset({"index"})
+"""Operators that read the elements of a Tensor at the positions of a sparse CSR matrix."""
 EXACT = frozenset("""
     add sub mul div neg abs relu sign floor ceil trunc clamp clamp_min clamp_max minimum maximum where eq ne lt le gt ge logical_and
     logical_or logical_not bitwise_and bitwise_or bitwise_not threshold_backward hardtanh hardtanh_backward masked_fill _to_copy clone
     ones_like zeros_like full_like full zeros ones fill square sqrt reciprocal
-""".split()) | MOVES
+""".split()) | MOVES | LOOKUPS
 """Operators that IEEE arithmetic defines to the last bit, so that a generated kernel gives ATen's bits."""
 
 
@@ -40,6 +42,8 @@ def allowed(flags: Flags) -> frozenset[str]:
     names |= reductions - _of(flags.expand_not)
     if flags.moves:
         names |= MOVES
+    if flags.sparse:
+        names |= LOOKUPS
     names |= _of(flags.cluster)
     if flags.cluster_only:
         names = set(_of(flags.cluster_only))
@@ -53,7 +57,7 @@ def _of(names: Names) -> set[str]:
 
 def is_allowed(flags: Flags, node: Node) -> bool:
     """Return whether the flags allow a node into a kernel, and a kernel can compute it with the same numbers."""
-    if not fusion.is_fusable(node, flags.open_batch or flags.open_lengths) or not _has_inputs(node):
+    if not fusion.is_fusable(node, flags.open_batch or flags.open_lengths, LOOKUPS if flags.sparse else ()) or not _has_inputs(node):
         return False
     return is_view(node) or node.target._opname in allowed(flags)  # type: ignore[union-attr]
 

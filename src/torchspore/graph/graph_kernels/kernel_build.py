@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import dataclasses
+import platform
 import re
 from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, field
@@ -22,14 +23,18 @@ from torchspore.graph.fx.modules import copy_module, transform_inner
 from torchspore.graph.fx.sample_inputs import filled
 from torchspore.graph.graph_kernels import partition, rematerialize
 from torchspore.graph.passes.clusters import Cluster, extract, insert_kernels
-from torchspore.graph.report import stages
+from torchspore.graph.report import outcomes, stages
 from torchspore.graph.settings import Flags
 from torchspore.public_names.kernels import operator_name
+from torchspore.translations import translate
 
 Module = torch.fx.GraphModule
 REPORT_TEXT = "graph kernels are generated"
 MOST_NAMES = 8
 """So many operators are in the name of a kernel; of more it tells the number."""
+BITS = {"sse": 1, "avx": 256, "avx2": 256, "avx512": 512, "neon": 128}
+"""By the instruction set that `cpu_feature` names, the bits of a vector in Inductor's kernels; 1 if it writes no vectors for the set."""
+_WIDTHS = {"AVX512": (256, 512), "AVX2": (256,)}
 WORTH = 0.95
 """With online_tuning a kernel is kept if it needs at most this share of its operators' time."""
 
@@ -141,11 +146,28 @@ def options(flags: Flags) -> dict[str, Any]:
     if flags.horizontal or flags.parallel:
         options["aggressive_fusion"] = True
     options |= flags.blocking
+    if flags.instructions:
+        options["cpp.simdlen"] = _vector_bits(flags.instructions)
     if not flags.vectors:
         options["cpp.simdlen"] = 1
+    if flags.is_debugged:
+        options["aot_inductor.debug_compile"] = True
     if flags.threads is not None:
         options["cpp.threads"] = flags.threads
     return options
+
+
+def _vector_bits(instructions: str) -> int | None:
+    """Return the bits of a vector for Inductor: 1 for none, None for the widest. Warn about instructions that the machine lacks."""
+    bits, usable = BITS.get(instructions), {1, *_WIDTHS.get(torch.backends.cpu.get_cpu_capability(), ())}
+    if platform.machine() == "aarch64":
+        usable.add(128)
+    if bits not in usable:
+        text = translate("--cpu_feature={name} is none of the instruction sets of this machine ({known}); kernels use the widest.")
+        known = ", ".join(name for name, width in BITS.items() if width in usable)
+        outcomes.warn(text.format(name=instructions, known=known))
+        return None
+    return bits
 
 
 # ---- names

@@ -1,10 +1,12 @@
 """`mindspore.common.dtype`: the dtype objects with MindSpore's names, and conversions between them, NumPy's and Python's types."""
 from __future__ import annotations
 
+import types
 from typing import Any
 
 import numpy as np
 
+from torchspore.engine.front_end import FRONT
 from torchspore.engine.tensors import dtypes as _engine
 from torchspore.engine.tensors.dtypes import (
     Bool,
@@ -59,6 +61,7 @@ from torchspore.engine.tensors.structured_types import (
     type_type,
     undetermined,
 )
+from torchspore.engine.tensors.tensor import TensorBase
 
 bool = bool_
 half, single, double, float = float16, float32, float64, float32
@@ -111,12 +114,20 @@ def type_size_in_bytes(dtype: Type) -> Any:
 def get_py_obj_dtype(obj: Any) -> Type:
     """Return the MindSpore type of a Python type or value: `1.5` and `float` are float64, a list is list_, None type_none.
 
-    Raises NotImplementedError for types without one.
+    A Tensor has a tensor type, a function, a Cell and a primitive `function`, a dtype `type_type`. Raises NotImplementedError for types
+    without one.
     """
     from builtins import bool as python_bool
     from builtins import float as python_float
     from builtins import int as python_int
 
+    if not isinstance(obj, type):
+        if isinstance(obj, TensorBase):
+            return TensorType(obj.dtype)
+        if isinstance(obj, Type):
+            return type_type
+        if isinstance(obj, (types.FunctionType, FRONT.primitive or ())) or hasattr(obj, "construct"):
+            return function
     kind = obj if isinstance(obj, type) else type(obj)
     for python, dtype in (
         (python_bool, bool_), (python_int, int64), (python_float, float64), (complex, complex128), (str, string), (list, list_),

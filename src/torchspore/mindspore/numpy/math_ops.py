@@ -171,11 +171,23 @@ def _ratio(a: T, b: T) -> T:
     return torch.div(floating(a), floating(b))
 
 
+def _quotient(name: str) -> Callable[..., T]:
+    def body(x1: Any, x2: Any, dtype: Any = None) -> T:
+        a, b = to_tensor(x1), to_tensor(x2)
+        if not {a.dtype, b.dtype} & {torch.float16, torch.float32} and not (a.is_complex() or b.is_complex()):
+            a, b = a.to(torch.float32), b.to(torch.float32)              # also float64, as in MindSpore
+        return cast(_ratio(*pair(a, b)), dtype)
+
+    body.__name__ = body.__qualname__ = name
+    body.__doc__ = "x1 / x2, float32 for integers and float64. In `dtype`, if it is set."
+    return function(body)
+
+
 add = _binary("add", _numbers(torch.add), "x1 + x2.")
 subtract = _binary("subtract", _numbers(torch.sub), "x1 - x2.")
 multiply = _binary("multiply", torch.mul, "x1 * x2.")
-divide = _binary("divide", _ratio, "x1 / x2, float32 for integers.")
-true_divide = _binary("true_divide", _ratio, "x1 / x2, float32 for integers.")
+divide = _quotient("divide")
+true_divide = _quotient("true_divide")
 power = _binary("power", _numbers(torch.pow), "x1 to the power x2; integers stay integers.")
 floor_divide = _binary("floor_divide", _counted(quotients.floor_divide), "x1 / x2, rounded down.")
 fmod = _binary("fmod", _counted(quotients.fmod), "The remainder of x1 / x2, with the sign of x1.")

@@ -17,6 +17,7 @@ from support import fake_timings, kernel_compilers, kernel_launches, processes
 from torchspore.context import effects
 from torchspore.context.public import scope
 from torchspore.context.store import STORE
+from torchspore.engine.torch_internals import torch_private
 from torchspore.graph.backend import inductor
 
 
@@ -308,11 +309,65 @@ def test_a_flag_without_an_effect_is_an_error_in_strict_mode(monkeypatch: pytest
     launched(Exact(), data(2), data(2), flags="--opt_level=1 --enable_cce_lib")
     assert "--enable_cce_lib has no effect here: it is a library of Ascend's own compiler" in effects.notes()["graph kernels"]
     monkeypatch.setenv("TORCHSPORE_STRICT", "1")
-    with pytest.raises(Exception, match="graph_kernel_flags: means nothing here: --enable_csr_fusion: sparse CSR"):
-        launched(Exact(), data(6), data(6), flags="--opt_level=1 --enable_csr_fusion")
+    with pytest.raises(Exception, match="graph_kernel_flags: means nothing here: --enable_lite_conv_tuning: convolutions are calls"):
+        launched(Exact(), data(6), data(6), flags="--opt_level=1 --enable_lite_conv_tuning")
     monkeypatch.delenv("TORCHSPORE_STRICT")
     with scope(mode=ms.PYNATIVE_MODE):
         ms.ops.relu(data(2))                   # strict mode waits for it, to look whether graphs are used at all
+
+
+class Sparse(nn.Cell):
+    """Elements of a Tensor at the positions of a CSR matrix."""
+
+    def construct(self, starts, columns, values, x):
+        return (ops.csr_mul(ms.CSRTensor(starts, columns, values, (3, 4)), x) * 2.0).values + 1.0
+
+
+def test_csr_fusion_includes_the_lookups_of_sparse_matrices(launched: Any) -> None:
+    starts, columns = Tensor([0, 1, 3, 4], ms.int32), Tensor([0, 1, 3, 2], ms.int32)
+    inputs = starts, columns, data(4), data(3, 4, seed=1)
+    before = launched(Sparse(), *inputs, flags="--opt_level=2")
+    after = launched(Sparse(), *inputs, flags="--opt_level=2 --enable_csr_fusion")
+    assert "index" in before and "index" not in after and len(after) < len(before)
+    values, x = inputs[2].asnumpy(), inputs[3].asnumpy()
+    np.testing.assert_array_equal(Sparse()(*inputs).asnumpy(), 2 * values * x[[0, 1, 1, 2], [0, 1, 3, 2]] + 1)
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[tuple[dict[str, Any], Any]]:
+    """The settings and the result of each compilation by Inductor, which the kernel store does not replace."""
+    done: list[tuple[dict[str, Any], Any]] = []
+    compile_ = torch_private.inductor
+
+    def inductor_(module: Any, inputs: Any, options: dict[str, Any], *more: Any) -> Any:
+        done.append((options, compile_(module, inputs, options, *more)))
+        return done[-1][1]
+
+    monkeypatch.setattr(inductor.kernel_store, "find", lambda key: None)
+    monkeypatch.setattr(torch_private, "inductor", inductor_)
+    return done
+
+
+@pytest.mark.skipif("avx512f" not in Path("/proc/cpuinfo").read_text(), reason="the processor has no AVX-512")
+@pytest.mark.parametrize(("feature", "values"), [("avx", 8), ("avx512", 16), ("sse", 0)])
+def test_cpu_feature_chooses_the_vectors_of_kernels(feature: str, values: int, launched: Any, compiled: Any) -> None:
+    launched(Exact(), data(32, 5 + values), data(32, 5 + values), flags=f"--opt_level=1 --cpu_feature={feature}")
+    (_, kernel), = compiled
+    lengths = re.findall(r"Vectorized<float>::loadu\(in_ptr0 \+ .*static_cast<int64_t>\((\d+)\)\)", kernel.source)
+    assert lengths[:1] == [str(values)] * bool(values)
+
+
+def test_cpu_feature_that_the_machine_lacks_is_reported(launched: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    launched(Exact(), data(7), data(7), flags="--opt_level=1 --cpu_feature=altivec")
+    assert "--cpu_feature=altivec is none of the instruction sets of this machine (sse" in capfd.readouterr().err
+
+
+def test_debug_mode_compiles_with_symbols(launched: Any, compiled: Any) -> None:
+    sizes = []
+    for flag in ("", "--enable_debug_mode"):
+        launched(Exact(), data(9), data(9), flags=f"--opt_level=1 {flag}")
+        sizes.append(sum(b"-O0" in Path(library).read_bytes() for library in compiled[-1][1].libraries.values()))
+    assert sizes == [0, 1]
 
 
 PROGRAM = """

@@ -80,7 +80,8 @@ class L1Regularizer(Cell):
 
     def construct(self, weights: Any) -> Any:
         """The loss."""
-        return ops.sum(ops.abs(weights)) * self.scale
+        total = ops.sum(ops.abs(weights)) * self.scale
+        return ops.cast(total, dtypes.float32) if weights.dtype == dtypes.float16 else total
 
 
 class ChannelShuffle(Cell):

@@ -22,6 +22,7 @@ from torchspore.engine.tensors.tensor import TensorBase, raw, unwrap, wrap, wrap
 from torchspore.errors import CommunicationError
 from torchspore.mindspore.ops.declaration.explain import explain, lacks_kernel, name_of, of_graph
 from torchspore.mindspore.ops.declaration.extremes import Extremes
+from torchspore.mindspore.ops.declaration.function_limits import limited
 from torchspore.mindspore.ops.declaration.older_keywords import renamed_keywords
 from torchspore.mindspore.ops.declaration.primitive import Primitive, primitive_class
 from torchspore.mindspore.ops.declaration.wide import Widening, widened
@@ -61,7 +62,7 @@ def op(
 
     def declare(body: Body) -> Body:
         name = body.__name__
-        function = body if raw_arguments else _bridge(widened(body, wide), older)
+        function = body if raw_arguments else _bridge(limited(widened(body, wide)), older)
         _codes[function.__code__] = name  # type: ignore[attr-defined]
         if states:
             function = _keeping(function, [list(inspect.signature(body).parameters).index(state) for state in states], states)

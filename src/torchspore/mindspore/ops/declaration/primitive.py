@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from torchspore.base.frames import user_line
-from torchspore.base.text import list_choices, message, short, with_type
+from torchspore.base.text import list_choices, message, short, with_hint, with_type
 from torchspore.context import effects
 from torchspore.context.store import STORE
 from torchspore.engine import process
@@ -19,6 +19,7 @@ from torchspore.engine.tensors import change_counters
 from torchspore.engine.tensors.tensor import frame
 from torchspore.mindspore.ops.declaration import strategy_checks
 from torchspore.mindspore.ops.declaration.primitive_limits import LIMITS, check_relations
+from torchspore.public_names import older_calls
 from torchspore.translations import translate
 
 
@@ -296,7 +297,9 @@ def _wrong_constructor_call(name: str, constructor: inspect.Signature, args: tup
 
     arguments = ", ".join([*map(shown, args), *(f"{key}={shown(value)}" for key, value in kwargs.items())])
     bare = constructor.replace(parameters=[p.replace(annotation=inspect.Parameter.empty) for p in constructor.parameters.values()])
-    return TypeError(f"{name}({arguments}): expected {name}{bare}.".replace("=torch.", "=mindspore."))
+    text = f"{name}({arguments}): expected {name}{bare}.".replace("=torch.", "=mindspore.")
+    hint = older_calls.explanation([name], constructor.parameters, kwargs)
+    return TypeError(with_hint(text, hint) if hint else text)
 
 
 def _wrong_number_of_inputs(name: str, fewest: int, most: int, number: int) -> str:
@@ -407,7 +410,10 @@ def _constructor(name: str, signature: inspect.Signature, checks: _ArgumentCheck
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError:
-            raise _wrong_constructor_call(name, signature, args, kwargs) from None
+            older_spelling = older_calls.renamed_arguments(functools.partial(__init__, self), [name], args, kwargs)
+            if older_spelling is None:
+                raise _wrong_constructor_call(name, signature, args, kwargs) from None
+            bound = signature.bind(*args, **older_spelling)
         arguments = {key: checks.check(key, value) for key, value in bound.arguments.items()}
         bound.apply_defaults()
         check_relations(name, bound.arguments)

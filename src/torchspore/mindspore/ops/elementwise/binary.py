@@ -123,9 +123,15 @@ heaviside = two(
     "heaviside", torch.heaviside, "0 where `input` is negative, 1 where it is positive, `values` where it is 0.", "Heaviside",
     names=("input", "values"), methods=("heaviside",), alike=True,
 )
-copysign = two(
-    "copysign", _in_floats(torch.copysign), "The size of x with the sign of `other`.", names=("x", "other"), methods=("copysign",),
-)
+
+
+@op(methods=("copysign",))
+def copysign(x: Any, other: Any) -> T:
+    """The size of x with the sign of `other`, in the dtype of x; float32 for integers."""
+    x = floats(torch.as_tensor(x))
+    return torch.copysign(x, other.to(x.dtype) if isinstance(other, torch.Tensor) else other)
+
+
 xdivy = two("xdivy", _in_floats(_xdivy), "x / y, and 0 where x is 0.", "Xdivy", _XY, ("xdivy",))
 xlogy = two("xlogy", _in_floats(torch.xlogy), "input * log(other), and 0 where `input` is 0.", "Xlogy", methods=("xlogy",))
 _div_no_nan_op = two("_div_no_nan", _div_no_nan, "x / y, and 0 where y is 0.", "DivNoNan", ("x", "y"))

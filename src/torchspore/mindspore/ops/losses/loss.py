@@ -92,6 +92,14 @@ def _sparse_softmax_cross_entropy(logits: T, labels: T, is_grad: bool = False) -
     return (torch.softmax(logits, -1) - F.one_hot(class_indexes(labels), logits.shape[-1])) / logits.shape[0]
 
 
+def subtracted(input: T, target: T) -> T:
+    """input - target; truth values become numbers in the dtype of the other one."""
+    if torch.bool in (input.dtype, target.dtype):
+        common = torch.promote_types(input.dtype, target.dtype)
+        input, target = input.to(common), target.to(common)
+    return input - target
+
+
 def reduced(loss: T, reduction: str) -> T:
     """Reduce the losses to their mean or sum, or not at all. Raises ValueError for another word."""
     if reduction not in ("mean", "sum", "none"):
@@ -101,15 +109,16 @@ def reduced(loss: T, reduction: str) -> T:
 
 @op()
 def mse_loss(input: T, target: T, reduction: str = "mean") -> T:
-    """The squared difference; integers are computed in float32."""
-    first, second = (t if t.is_floating_point() or t.is_complex() else t.to(torch.float32) for t in (input, target))
-    return reduced(torch.square(first - second), reduction)
+    """The squared difference; two Tensors of integers are computed in float32."""
+    if not any(t.is_floating_point() or t.is_complex() for t in (input, target)):
+        input, target = input.to(torch.float32), target.to(torch.float32)
+    return reduced(torch.square(subtracted(input, target)), reduction)
 
 
 @op()
 def l1_loss(input: T, target: T, reduction: str = "mean") -> T:
     """The absolute difference. For integers, sum and mean keep the dtype and truncate the result."""
-    apart = torch.abs(input - target)
+    apart = torch.abs(subtracted(input, target))
     if apart.is_floating_point() or apart.is_complex() or reduction not in ("mean", "sum"):
         return reduced(apart, reduction)
     total = apart.sum(dtype=apart.dtype if reduction == "sum" else torch.int64)

@@ -10,7 +10,15 @@ import torch.nn.functional as F
 from torchspore.base.text import message
 from torchspore.engine.formulas import clamping
 from torchspore.mindspore.ops.declaration.declare import op
-from torchspore.mindspore.ops.losses.loss import class_indexes, constant_in, divergence, probability_loss, reduced, require_equal_shapes
+from torchspore.mindspore.ops.losses.loss import (
+    class_indexes,
+    constant_in,
+    divergence,
+    probability_loss,
+    reduced,
+    require_equal_shapes,
+    subtracted,
+)
 
 T = torch.Tensor
 
@@ -20,7 +28,7 @@ def huber_loss(input: T, target: T, reduction: str = "mean", delta: float = 1.0)
     """Half the squared difference up to `delta`; above it, delta times (the difference minus delta / 2)."""
     if delta <= 0:
         raise ValueError(message(f"delta={delta}", "a number above 0"))
-    distance = (input - target).abs()
+    distance = subtracted(input, target).abs()
     return reduced(torch.where(distance <= delta, 0.5 * distance * distance, delta * (distance - 0.5 * delta)), reduction)
 
 
@@ -167,7 +175,7 @@ def _poisson_nll(input: T, target: T, log_input: bool, full: bool, eps: float, r
         large = torch.where(target > 1, target, 2.0)
         stirling = large * torch.log(large) - large + 0.5 * torch.log(2 * torch.pi * large)
         losses = losses + torch.where(target > 1, stirling, 0.0)
-    return reduced(losses, reduction)
+    return reduced(losses.to(input.dtype) if input.is_floating_point() else losses, reduction)
 
 
 @op(primitive="KLDivLoss", init=("reduction",))

@@ -103,4 +103,5 @@ def diff(x: T, n: int = 1, axis: int = -1, prepend: T | None = None, append: T |
 @op()
 def trapz(y: T, x: T | None = None, *, dx: float = 1.0, dim: int = -1) -> T:
     """The integral along `dim` by the trapezoidal rule, at the points x or with spacing `dx`."""
+    y, x = (t if t is None or t.dtype is torch.float16 or t.is_complex() else t.to(torch.float32) for t in (y, x))   # also float64
     return torch.trapezoid(y, dx=dx, dim=dim) if x is None else torch.trapezoid(y, x, dim=dim)

@@ -258,10 +258,13 @@ def _where(self: Any, condition: Any, y: Any) -> Any:
     return selection.where(condition, self, y)
 
 
+_SMALL_INTEGERS = (dtypes.int8, dtypes.int16, dtypes.int32, dtypes.uint8)
+
+
 def _trace(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
     """The sum along the diagonal of two axes, `offset` positions above the main one, in `dtype` if it is set."""
     if offset == 0 and self.ndim == 2 and dtype is None:
-        return matrix_products.trace(self)
+        return matrix_products.trace(_astype(self, dtypes.int64) if self.dtype in _SMALL_INTEGERS else self)
     out = reduction.sum(array.diagonal(self, offset, axis1, axis2), -1)
     return out if dtype is None else _astype(out, dtype)
 

@@ -1,6 +1,7 @@
 """Metrics of a network's outputs."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from torchspore.base.suggest import closest
@@ -25,14 +26,14 @@ from torchspore.mindspore.train.metrics.ranking import ROC, BleuScore
 from torchspore.mindspore.train.metrics.surface import HausdorffDistance, MeanSurfaceDistance, RootMeanSquareDistance
 from torchspore.public_names import missing
 
-_FACTORY: dict[str, type[Metric]] = {
+_FACTORY: dict[str, Callable[..., Any]] = {
     "accuracy": Accuracy, "acc": Accuracy, "precision": Precision, "recall": Recall, "F1": F1, "topk": TopKCategoricalAccuracy,
     "top_1_accuracy": Top1CategoricalAccuracy, "top_5_accuracy": Top5CategoricalAccuracy, "mae": MAE, "mse": MSE, "loss": Loss,
     "confusion_matrix": ConfusionMatrix, "confusion_matrix_metric": ConfusionMatrixMetric,
     "occlusion_sensitivity": OcclusionSensitivity, "cosine_similarity": CosineSimilarity, "dice": Dice, "perplexity": Perplexity,
     "bleu_score": BleuScore,
     "hausdorff_distance": HausdorffDistance, "mean_surface_distance": MeanSurfaceDistance, "roc": ROC,
-    "root_mean_square_distance": RootMeanSquareDistance,
+    "root_mean_square_distance": RootMeanSquareDistance, "auc": auc,
 }
 
 
@@ -41,7 +42,7 @@ def names() -> list[str]:
     return sorted(_FACTORY)
 
 
-def get_metric_fn(name: str, *args: Any, **kwargs: Any) -> Metric:
+def get_metric_fn(name: str, *args: Any, **kwargs: Any) -> Any:
     """Returns the metric of that name. Raises KeyError for an unknown name."""
     if name not in _FACTORY:
         near = closest(str(name), list(_FACTORY))
