@@ -88,7 +88,8 @@ def measured(program: str, sizes: dict[str, int], mode: str, wanted: dict[str, A
 def elsewhere(told: dict[str, Any], environment: dict[str, str]) -> dict[str, Any]:
     """`measured` in a new process."""
     ran = subprocess.run(
-        [sys.executable, __file__, "serve", json.dumps(told)], capture_output=True, text=True, env={**os.environ, **environment},
+        [sys.executable, __file__, "serve", json.dumps(told)], capture_output=True, text=True,
+        env={**os.environ, "TORCHSPORE_WAIT": "1", **environment},
     )
     if ran.returncode:
         raise SystemExit(ran.stderr)

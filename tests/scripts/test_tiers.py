@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -55,11 +56,19 @@ print("ended", flush=True)
 """
 
 
+STARTED: list[subprocess.Popen[str]] = []
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path) -> Iterator[Path]:
     (tmp_path / "program.py").write_text(PROGRAM)
     (tmp_path / "temporary").mkdir()
-    return tmp_path
+    yield tmp_path
+    for program in STARTED:
+        if program.poll() is None:
+            program.kill()
+            program.communicate()
+    STARTED.clear()
 
 
 def compiler(folder: Path, text: str) -> str:
@@ -78,11 +87,12 @@ def start(folder: Path, *arguments: str, **extra: str) -> subprocess.Popen[str]:
     settings = {"TORCHINDUCTOR_CACHE_DIR": str(folder / "kernels"), "TORCHSPORE_LOG": "graph", "TMPDIR": str(folder / "temporary"), **extra}
     env = {**environment(settings), **settings}
     env.pop("TORCHSPORE_WAIT")
-    return subprocess.Popen(
-        [sys.executable, "program.py", *arguments], cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    STARTED.append(subprocess.Popen(
+        [sys.executable, "program.py", *arguments], cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+    return STARTED[-1]
 
 
-def wait_for(condition: object, seconds: float = 120.0) -> bool:
+def wait_for(condition: object, seconds: float = 400.0) -> bool:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if condition():  # type: ignore[operator]
@@ -199,8 +209,6 @@ def test_the_process_has_low_priority_and_half_of_the_processors(folder: Path) -
         group = Path(f"/proc/{pid}/autogroup")
         if group.exists() and os.getsid(pid) != os.getsid(program.pid):
             assert int(group.read_text().split()[-1]) >= 10
-    program.kill()
-    program.communicate()
 
 
 @pytest.mark.slow
