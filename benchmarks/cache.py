@@ -71,7 +71,7 @@ def run(name: str, folder: str) -> tuple[float, float, int]:
 
     process = subprocess.run(
         [sys.executable, __file__, "--child", name, folder], capture_output=True, text=True, check=True,
-        env={**os.environ, "TORCHSPORE_LOG": "graph", "GLOG_v": "3"},
+        env={**os.environ, "TORCHSPORE_LOG": "graph", "TORCHSPORE_WAIT": "1", "GLOG_v": "3"},
     )
     seconds, loss = process.stdout.split()
     return float(seconds), float(loss), process.stderr.count("] compile: a kernel")

@@ -88,7 +88,8 @@ def measure(program: str, sizes: dict[str, int], mode: str, settings: dict[str, 
 def measure_in_child(arguments: dict[str, Any], environment: dict[str, str]) -> dict[str, Any]:
     """Call `measure` in a new process."""
     process = subprocess.run(
-        [sys.executable, __file__, "serve", json.dumps(arguments)], capture_output=True, text=True, env={**os.environ, **environment},
+        [sys.executable, __file__, "serve", json.dumps(arguments)], capture_output=True, text=True,
+        env={**os.environ, "TORCHSPORE_WAIT": "1", **environment},
     )
     if process.returncode:
         raise SystemExit(process.stderr)

@@ -4,8 +4,8 @@
 
 Each level has the counterpart of torch that splits the same values: level 1 (states of the optimizer) DDP with ZeroRedundancyOptimizer,
 level 2 (also gradients) FSDP2 with reshard_after_forward=False, level 3 (also weights) FSDP2. Each row is a separate run. Memory is the
-peak of a process minus its memory after steps of a tiny net: weights, Adam's state, gradients, activations, and the memory of the compilation.
-The allocator returns freed blocks at once.
+peak of a process minus its memory after steps of a tiny net: weights, Adam's state, gradients, activations, and the memory that the
+compilation takes. The allocator returns freed blocks at once.
 """
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return this process's environment without the variables that change a program's behaviour, and with `extra`."""
     plain = {name: value for name, value in os.environ.items() if not name.startswith(("TORCHSPORE_", "MS_", "GLOG_"))}
     stand_in = {"PYTHONPATH": f"{TESTS / 'stand_in_site'}{os.pathsep}{TESTS}"} if USES_STAND_IN else {}
-    return {**plain, "COLUMNS": "120", "TORCHSPORE_PATIENCE": "1000", **stand_in, **(extra or {})}
+    return {**plain, "COLUMNS": "120", "TORCHSPORE_PATIENCE": "1000", "TORCHSPORE_WAIT": "1", **stand_in, **(extra or {})}
 
 
 def torchspore(*arguments: str | Path, cwd: Path, extra: Mapping[str, str] | None = None, timeout: float = 120) -> Run:

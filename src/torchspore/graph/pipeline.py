@@ -19,6 +19,7 @@ from torchspore.graph.backend import eager_codegen, inference, lanes, matrix_pro
 from torchspore.graph.backend.eager_codegen import Code
 from torchspore.graph.backend.variant_race import Race
 from torchspore.graph.compile_cache import autotune_cache
+from torchspore.graph.fx import exchanges
 from torchspore.graph.fx.fingerprint import fingerprint
 from torchspore.graph.fx.modules import copy_module
 from torchspore.graph.fx.order import reorder
@@ -28,6 +29,7 @@ from torchspore.graph.passes.layout import has_images
 from torchspore.graph.passes.regather import regather_weights
 from torchspore.graph.report import outcomes, stages
 from torchspore.graph.settings import Settings
+from torchspore.graph.tiers import tiered_code
 from torchspore.translations import translatable, translate
 
 Inputs = measurement.Inputs
@@ -59,14 +61,30 @@ def compile(
     outcomes.compiling(settings, requested, why)
     try:
         with allocator.aside():
-            code = _compile_tuned(module, inputs, settings, persistent)
-            if (settings.lanes > 1 or settings.level == "O2") and not has_exchanges:
-                code = lanes.run_in_lanes(code, module, inputs, settings)
+            code = _compile_in_tiers(module, inputs, settings, persistent)
     except measurement.Unrunnable as reason:
         event_log.event("level", f"nothing is measured, the graph runs as at O0: {reason}")
         code = _compile_plain(module)
     stages.emitted(code, module, inputs)
     malloc.give_back()
+    return code
+
+
+def _compile_in_tiers(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, persistent: frozenset[int]) -> Code:
+    if settings.level == "O0" or settings.infer_boost or _has_cached_values(module):
+        return compile_completely(module, inputs, settings, persistent)
+
+    def complete(module: torch.fx.GraphModule, inputs: Inputs) -> Code:
+        return compile_completely(module, inputs, settings, persistent)
+
+    return tiered_code.compile(module, inputs, settings, persistent, _compile_plain, complete)
+
+
+def compile_completely(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, persistent: frozenset[int]) -> Code:
+    """Return the code of a graph after the requested passes, tuned, measured and in lanes as the settings request it."""
+    code = _compile_tuned(module, inputs, settings, persistent)
+    if (settings.lanes > 1 or settings.level == "O2") and not exchanges.has_exchanges(module):
+        code = lanes.run_in_lanes(code, module, inputs, settings)
     return code
 
 

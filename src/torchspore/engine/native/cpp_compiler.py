@@ -6,11 +6,17 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 SECONDS = "TORCHSPORE_COMPILER_SECONDS"
 """The environment variable with the seconds that one run of the compiler may take; 600 without it."""
+
+
+_GROUP: dict[str, Any] = {"process_group": 0} if sys.version_info >= (3, 11) else {"start_new_session": True}
+"""A group of its own, which a signal reaches with all of its processes. Linux divides time between sessions, so it stays in this one."""
 
 
 class CompilerFailed(Exception):
@@ -31,7 +37,8 @@ def run(command: Sequence[str], folder: str) -> None:
         words[output_index] = temporary = f"{target}.{os.getpid()}.{threading.get_ident()}"
     setpriv = shutil.which("setpriv")          # ends the compiler with this program, also if that is killed
     arguments = [setpriv, "--pdeathsig", "TERM", *words] if setpriv is not None else words
-    process = subprocess.Popen(arguments, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    process = subprocess.Popen(arguments, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **_GROUP)
+    _keep_priority(process.pid)
     limit = _time_limit()
     try:
         try:
@@ -49,6 +56,14 @@ def run(command: Sequence[str], folder: str) -> None:
         if temporary and os.path.exists(os.path.join(folder, temporary)):
             os.remove(os.path.join(folder, temporary))
         raise
+
+
+def _keep_priority(pid: int) -> None:
+    """Give a compiler with its own session the priority of this process, which has an effect between the processes of one session."""
+    priority = os.getpriority(os.PRIO_PROCESS, 0) if hasattr(os, "getpriority") else 0
+    if priority > 0 and "start_new_session" in _GROUP:
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/autogroup", "w") as file:
+            file.write(str(priority))
 
 
 def _time_limit() -> float:

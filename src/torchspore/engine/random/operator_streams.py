@@ -137,6 +137,14 @@ def of_function(kernel_name: str, op_seed: int | None) -> OperatorStream:
     return _functions[key]
 
 
+def substitute(number: int) -> OperatorStream:
+    """Return a new stream with the number of a stream of another process, whose graph is compiled here. The caller keeps it alive."""
+    stream = OperatorStream((1, number))
+    stream.number = number
+    _streams[number] = stream
+    return stream
+
+
 def is_of_layer(number: int) -> bool:
     """Return whether the stream of this number belongs to a layer or a primitive, not to a function."""
     stream = _streams.get(number)

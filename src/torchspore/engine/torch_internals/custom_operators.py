@@ -14,6 +14,9 @@ LIBRARY = torch.library.Library("torchspore", "FRAGMENT")
 EXCHANGES: set[str] = set()
 """The names of operators that send data to other processes or receive it from them; passes keep their order."""
 
+HOMES: dict[str, str] = {}
+"""By the name of an operator, the module that defines it when it is imported."""
+
 
 def define(schema: str, compute: Any, form: Any, tags: tuple[torch.Tag, ...] = (), is_exchange: bool = False) -> Any:
     """Define and return the operator `torchspore::NAME` of a schema.
@@ -23,6 +26,7 @@ def define(schema: str, compute: Any, form: Any, tags: tuple[torch.Tag, ...] = (
     name = schema.partition("(")[0]
     if is_exchange:
         EXCHANGES.add(name)
+    HOMES[name] = compute.__module__
     LIBRARY.define(schema, tags=tags)
     LIBRARY.impl(name, compute, "CompositeExplicitAutograd")
     torch.library.register_fake(f"torchspore::{name}", form, lib=LIBRARY)

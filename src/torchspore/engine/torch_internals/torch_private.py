@@ -356,6 +356,13 @@ def _libraries(code: Any) -> dict[str, str]:
     return {name: value.__self__.__file__ for name, value in names.items() if name.startswith("cpp_fused") and hasattr(value, "__self__")}
 
 
+def kernel_folder() -> str:
+    """Return the directory in which Inductor stores kernels; it exists."""
+    from torch._inductor.runtime.cache_dir_utils import cache_dir
+
+    return cache_dir()
+
+
 def prepare_kernels() -> None:
     """Provide what libraries of C++ kernels request when they are loaded: the function that finds a tensor's memory."""
     address = torch._C._dynamo.guards._torchinductor_pyobject_tensor_data_ptr  # type: ignore[attr-defined]
@@ -478,7 +485,8 @@ no_torch_function = torch._C._disabled_torch_function_impl
 __all__ = [
     "add_all", "allocator_settings", "around_operators", "backward_node", "current_trace", "disable_proxy_modes_tracing", "FakeTensor",
     "FakeTensorMode", "fused_adam", "fused_adamw", "fused_sgd", "gelu", "graph_module", "graph_of", "has_operator", "in_transform",
-    "inductor", "is_of_compiler", "is_operator", "kernel_of", "lazy_graphs", "load_for_symbols", "log_softmax", "make_fx", "modes_of_now",
+    "inductor", "is_of_compiler", "is_operator", "kernel_folder", "kernel_of", "lazy_graphs", "load_for_symbols", "log_softmax", "make_fx",
+    "modes_of_now",
     "multiply_all", "next_sequence_number", "no_transforms", "NoCompiler", "onednn_linear", "OpOverload", "outside_of_transforms",
     "pop_mode", "set_grad_enabled",
     "profile_events", "proxy_of", "push_mode", "quick_mark", "set_allocator_settings", "sizes_as_symbols", "softmax", "standard_gamma",

@@ -28,10 +28,11 @@ def work_off(where: Path, compile_untuned: Untuned) -> Iterator[str]:
         if isinstance(item, str):
             yield item
             continue
+        graph = item.graph
         try:
             result = search(
-                item.module, item.inputs, item.settings, item.persistent, item.tuning,
-                functools.partial(compile_untuned, item.module, item.inputs, item.settings, item.persistent),
+                graph.module, graph.inputs, graph.settings, graph.persistent, item.tuning,
+                functools.partial(compile_untuned, graph.module, graph.inputs, graph.settings, graph.persistent),
             )
         except Exception as error:  # a file may hold any graph; the next one is none the worse
             text = translate("{graph}: its graph can't be run ({error!r:.100})")

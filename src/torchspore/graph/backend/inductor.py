@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -45,6 +45,45 @@ def compiled_by(compiler: Compiler) -> AbstractContextManager[None]:
     return during(_compiler, compiler)
 
 
+_missing: ContextVar[list[str] | None] = ContextVar("missing_kernels", default=None)
+_is_for_others: ContextVar[bool] = ContextVar("kernels_for_others", default=False)
+
+
+class NotStored(RuntimeError):
+    """A graph would have to be measured or compiled in a block that only uses stored results."""
+
+
+@contextmanager
+def only_stored() -> Iterator[list[str]]:
+    """A block that uses stored kernels and compiles none; yields the list of graphs whose kernel is not stored."""
+    missing: list[str] = []
+    with during(_missing, missing):
+        yield missing
+
+
+def expect_compilation() -> None:
+    """Raise NotStored in a block of `only_stored`."""
+    if _missing.get() is not None:
+        raise NotStored("the form of a graph is not stored")
+
+
+def for_another_process() -> AbstractContextManager[None]:
+    """Use only kernels that are stored for another process in the block."""
+    return during(_is_for_others, True)
+
+
+def failure() -> str | None:
+    """Return why kernels cannot be compiled here; None as far as is known."""
+    return _COMPILER.failure
+
+
+def fail(text: str, line: str) -> None:
+    """Report once that another process of this program could not compile kernels; `line` is the user's line of the graph."""
+    if _COMPILER.failure is None:
+        _COMPILER.failure = text
+        _report_failure(_LEVELS, f"{line}: " if line else "")
+
+
 def is_there() -> bool:
     """Return whether kernels can be compiled, as far as is known."""
     return _COMPILER.failure is None
@@ -66,6 +105,10 @@ def kernel(module: torch.fx.GraphModule, level: str, more: Mapping[str, Any] = _
     if stored is not None:
         event_log.event("load", f"a kernel for {_shown(module)} in {time.perf_counter() - started:.3f} s")
         return stored
+    missing = _missing.get()
+    if missing is not None:
+        missing.append(_shown(module))
+        return None
     try:
         compiled = (_compiler.get() or torch_private.inductor)(module, inputs, {**_options(level), **more})
     except torch_private.NoCompiler as error:
@@ -78,17 +121,21 @@ def kernel(module: torch.fx.GraphModule, level: str, more: Mapping[str, Any] = _
             return None
         _COMPILER.failure = translate("the C++ compiler failed ({error})").format(error=_first_line(error))
     else:
-        if is_stored:
-            kernel_store.keep(key, compiled.source, compiled.libraries)
+        is_kept = is_stored and kernel_store.keep(key, compiled.source, compiled.libraries)
+        if _is_for_others.get() and not is_kept:
+            event_log.event("compile", f"the kernel for {_shown(module)} can't be stored for another process")
+            return None
         event_log.event("compile", f"a kernel for {_shown(module)} in {time.perf_counter() - started:.1f} s")
         return compiled
-    _report_failure(subject)
+    _report_failure(subject, line_prefix())
     return None
 
 
 def compile_single_kernel(module: torch.fx.GraphModule) -> Kernel | None:
     """One C++ function for a graph with no writes in it, calls of other kernels included; None where Inductor can't write it."""
     if _COMPILER.failure is not None:
+        return None
+    if _missing.get() is not None or _is_for_others.get():
         return None
     started = time.perf_counter()
     inputs = [node.meta["val"] for node in module.graph.nodes if node.op == "placeholder"]
@@ -101,9 +148,9 @@ def compile_single_kernel(module: torch.fx.GraphModule) -> Kernel | None:
     return kernel
 
 
-def _report_failure(subject: str) -> None:
+def _report_failure(subject: str, prefix: str) -> None:
     text = translate("{subject}, and {failure}; graphs run without them.").format(subject=subject, failure=_COMPILER.failure)
-    print(f"torchspore: {line_prefix()}{text}", file=sys.stderr)
+    print(f"torchspore: {prefix}{text}", file=sys.stderr)
     effects.note("compiler", text)
 
 

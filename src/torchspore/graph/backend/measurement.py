@@ -106,17 +106,17 @@ def by_clock(codes: dict[str, Runs], inputs: list[torch.Tensor], turns: Turns = 
         for name, code in codes.items():
             if turn >= turns.least and spent[name] > turns.longest:
                 continue
-            started = time.perf_counter()
+            started = now()
             code(*inputs)
             if has_queue:
                 torch.accelerator.synchronize()
-            took = time.perf_counter() - started
+            took = now() - started
             best[name], spent[name] = min(best[name], took), spent[name] + took
     return best
 
 
 def timed_by(clock: Callable[[], float]) -> AbstractContextManager[None]:
-    """Use `clock` for the timing of single operators in this thread."""
+    """Use `clock` for all timing in this thread."""
     return during(_clock, clock)
 
 

@@ -16,6 +16,7 @@ from torchspore.graph.backend import (
     cuda_graphs,
     eager_codegen,
     fusion,
+    inductor,
     inference,
     kernel_operators,
     matrix_products,
@@ -59,6 +60,7 @@ def compile(module: Module, inputs: measurement.Inputs, settings: Settings, pers
         if code is not None:
             event_log.event("level", f"{choice}, as measured before")
             return code
+    inductor.expect_compilation()
     best, code = _raced(forms, inputs)
     autotune_cache.keep(key, best)
     return code

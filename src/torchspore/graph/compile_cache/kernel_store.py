@@ -37,17 +37,22 @@ def find(key: str) -> Callable[..., list[Any]] | None:
         return None
 
 
-def keep(key: str, source: str, libraries: dict[str, str]) -> None:
-    """Store a kernel for the next process, if a store is open: the text that Inductor wrote, and the path of each library by its name."""
+def keep(key: str, source: str, libraries: dict[str, str]) -> bool:
+    """Store a kernel for another process, if a store is open: the text that Inductor wrote, and the path of each library by its name.
+
+    Return whether it is stored.
+    """
     if autotune_cache.ACTIVE.store is None:
-        return
+        return False
     text = _call_in(source, libraries)
-    if text is not None:
-        try:
-            library_entries = {name: (os.path.relpath(path, _folder()), _digest(Path(path))) for name, path in libraries.items()}
-        except OSError:
-            return
-        autotune_cache.keep(key, json.dumps({"text": text, "libraries": library_entries}))
+    if text is None:
+        return False
+    try:
+        library_entries = {name: (os.path.relpath(path, _folder()), _digest(Path(path))) for name, path in libraries.items()}
+    except OSError:
+        return False
+    autotune_cache.keep(key, json.dumps({"text": text, "libraries": library_entries}))
+    return True
 
 
 def _folder() -> Path:

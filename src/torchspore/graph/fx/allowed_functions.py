@@ -4,11 +4,14 @@ from __future__ import annotations
 import importlib
 import operator
 import re
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from typing import Any
 
 import torch
 
-from torchspore.engine.torch_internals import torch_private
+from torchspore.base.context_values import during
+from torchspore.engine.torch_internals import custom_operators, torch_private
 
 _ANY = re.compile(
     r"(?!_?(test|foobar|print|assert_scalar|from_file|pin_memory)|.*_unsafe$|set_?$|set_data|record_stream|resize.*|save|warn)\w+"
@@ -23,12 +26,20 @@ _OPERATORS = {
 """The namespaces whose operators may be named, and which of them by their names."""
 _ARGUMENTS = {"Tensor", "int", "SymInt", "float", "number", "bool", "str", "Generator", "Device"}
 """The argument types of operators that a file may name, alone, in lists or optional: no storage, no stream, no object."""
+_DRAWING = re.compile(r"(?!python_call|print)\w+")
+"""torchspore's operators that a graph for one of our own processes may name too: they draw from streams by number."""
+_is_between_processes: ContextVar[bool] = ContextVar("between_processes", default=False)
 _EXECUTION = "torchspore.graph.control_flow.execution"
 _FUNCTIONS = {
     _EXECUTION: ("branch", "branch_keeping", "branch_back", "loop", "loop_keeping", "loop_back", "loop_back_second",
         "check", "say", "fail"),
 }
 """torchspore's functions that graphs may contain."""
+
+
+def between_processes() -> AbstractContextManager[None]:
+    """Allow torchspore's operators in the block: the graph comes from this program through a pipe, and no file contains it."""
+    return during(_is_between_processes, True)
 
 
 def name(target: Any) -> str | None:
@@ -62,6 +73,8 @@ def function(text: str) -> Any:
 def _operator(path: str) -> Any:
     namespace, _, rest = path.partition(".")
     base, _, overload = rest.partition(".")
+    if namespace == "torchspore" and base in custom_operators.HOMES and _is_between_processes.get():
+        return getattr(getattr(torch.ops.torchspore, base), overload)
     if namespace not in _OPERATORS or not torch_private.has_operator(namespace, base, "" if overload == "default" else overload):
         return None
     target = getattr(getattr(getattr(torch.ops, namespace), base), overload)
@@ -69,6 +82,8 @@ def _operator(path: str) -> Any:
 
 
 def _is_allowed(target: Any) -> bool:
+    if target.namespace == "torchspore":
+        return _is_between_processes.get() and _DRAWING.fullmatch(target._opname) is not None
     names = _OPERATORS.get(target.namespace)
     if names is None or not names.fullmatch(target._opname):
         return False

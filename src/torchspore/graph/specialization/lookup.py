@@ -23,6 +23,7 @@ from torchspore.graph.specialization.graph_table import Entry, look_up, table_of
 from torchspore.graph.specialization.number_inputs import placed
 from torchspore.graph.specialization.open_arguments import other_lengths, with_lengths
 from torchspore.graph.splitter import splitter
+from torchspore.graph.tiers import reasons_to_wait
 
 TRIED = 3
 """After so many refusals of one key the program's state is not asked any more whether it has changed."""
@@ -93,11 +94,13 @@ def compile(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwa
     declared, has_open_lengths = (args, kwargs), False
     if settings_of(owner, function).is_split:
         (args, kwargs), has_open_lengths = with_lengths(declared)
-    refusal = _capture_for(owner, function, args, kwargs)
+    with reasons_to_wait.compiling_ahead():
+        refusal = _capture_for(owner, function, args, kwargs)
     if refusal is None:
         return
     if has_open_lengths:                                   # other lengths than the representative ones may fit
-        _capture_for_other_lengths(owner, function, declared)
+        with reasons_to_wait.compiling_ahead():
+            _capture_for_other_lengths(owner, function, declared)
         return
     if refusal.error is not None:
         raise tracebacks.raised_at(refusal.error, refusal.line) from None

@@ -1,0 +1,60 @@
+"""Time to the first and to the 100th step of a training in fresh processes, with an empty cache of kernels: `python benchmarks/tiers.py`.
+
+`--nets mlp,gpt` measures some of the nets. *O1, waiting* compiles before its first step (TORCHSPORE_WAIT=1). *O1 in tiers* starts as O0
+while another process compiles. The last column compares O1 in tiers with the better of O0 and torch.compile, within each round.
+"""
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import tempfile
+from typing import Any
+
+import turns
+
+NETS: dict[str, tuple[str, dict[str, Any]]] = {
+    "mlp": ("MLP 784-512-512-10, batch 128", {}), "lenet": ("LeNet-5, batch 64", {}),
+    "gpt": ("GPT of four layers, width 256, batch 8 x 128", {}), "resnet18": ("ResNet-18 on 64x64, batch 16", {"size": 64, "batch": 16}),
+}
+COMPILE, O0, WAITING, TIERS = "torch.compile", "O0", "O1, waiting", "O1 in tiers"
+STEPS = 100
+
+
+def start(name: str, program: str, sizes: str, folder: str) -> turns.Elsewhere:
+    """Start a contender in a process of its own."""
+    if name == COMPILE:
+        return turns.Elsewhere(sys.executable, "torch_worker.py", program, "cpu", "step", sizes, "compile", environment={
+            "TORCHINDUCTOR_CACHE_DIR": folder})
+    return turns.Elsewhere(sys.executable, "spore_worker.py", program, "step", sizes, name[:2], environment={
+        "TORCHINDUCTOR_CACHE_DIR": folder, "TORCHSPORE_WAIT": "0" if name == TIERS else "1"})
+
+
+def main() -> None:
+    """Prints the table."""
+    arguments, nets = sys.argv[1:], list(NETS)
+    if "--nets" in arguments:
+        index = arguments.index("--nets")
+        nets = arguments[index + 1].split(",")
+        del sys.argv[index + 1:index + 3]
+    options = turns.arguments(__doc__ or "")
+    names = [*([] if options.no_compile else [COMPILE]), O0, WAITING, TIERS]
+    print(f"\n### Seconds to step 1 and to step {STEPS} of a training, the median of {options.rounds} fresh processes\n")
+    print(f"| net | {' | '.join(names)} | {TIERS} beside the best of {', '.join(names[:-2])} (median, min .. max) |")
+    print(f"|---|{'---:|' * len(names)}---|")
+    for net in nets:
+        title, sizes = NETS[net]
+        times: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
+        for _ in range(options.rounds):
+            for name in names:
+                with tempfile.TemporaryDirectory() as folder:
+                    process = start(name, net, json.dumps(sizes), folder)
+                    times[name].append((process.first, process.first + process.seconds(STEPS - 1)))
+                    process.close()
+        shown = [" / ".join(f"{statistics.median(part):.2f}" for part in zip(*times[name])) for name in names]
+        best = [min(times[name][turn][1] for name in names[:-2]) for turn in range(options.rounds)]
+        print(f"| {title} | {' | '.join(shown)} | {turns.ratio([total for _, total in times[TIERS]], best)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
