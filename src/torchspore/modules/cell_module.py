@@ -20,7 +20,7 @@ from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.modules import compiled_calls, torch_state
 from torchspore.modules.module_frame import ModuleFrame, refusing_other_draws, to_mindspore
-from torchspore.modules.parameter_links import Link, can_be_trained, stored_tensor
+from torchspore.modules.parameter_links import Link, can_be_trained, stored_tensor, torch_parameter_of
 
 _STATISTICS = frozenset({"moving_mean", "moving_variance"})
 """Parameters of norms that are buffers in torch: the Cell writes into them, and no optimizer trains them."""
@@ -87,8 +87,8 @@ class CellModule(torch.nn.Module):
         t = stored_tensor(tensor, f"{type(self._cell_).__name__}.{name}")
         is_parameter = tensor.__parameter__ and name not in _STATISTICS and (can_be_trained(t) or not tensor.requires_grad)
         if id(tensor) not in tensors:
-            is_trained = is_parameter and tensor.requires_grad
-            tensors[id(tensor)] = torch.nn.Parameter(t, requires_grad=is_trained) if is_parameter else t.detach()
+            existing = torch_parameter_of(tensor) if is_parameter else t.detach()      # that of another Module of this Cell
+            tensors[id(tensor)] = torch.nn.Parameter(t, requires_grad=tensor.requires_grad) if existing is None else existing
         home = self._parameters if is_parameter else self._buffers
         home[name] = tensors[id(tensor)]  # type: ignore[assignment]
         if not is_parameter and not is_persistent:
@@ -115,7 +115,7 @@ class CellModule(torch.nn.Module):
         return self._compute_(args, kwargs)
 
     @torch.compiler.assume_constant_result
-    def _prepare_compiled_(self) -> bool:
+    def _prepare_compiled_(self) -> tuple[Any, ...]:
         """Run while Dynamo traces a call. Dynamo of torch 2.11 accepts such a method, but no such function with a Module as an argument."""
         return compiled_calls.prepare(self)
 
@@ -174,6 +174,13 @@ class CellModule(torch.nn.Module):
                 f"as_module of {type(cell).__name__}: {', '.join(names)} was added, removed or replaced", "the structure that the Cell had",
                 hint="change the Cell first, then call torchspore.as_module again",
             ))
+
+    def register_parameter(self, name: str, param: torch.nn.Parameter | None) -> None:
+        """As torch's; a torch Parameter that replaces one of the Cell gives the Cell's Parameter its memory."""
+        super().register_parameter(name, param)
+        for link in self.__dict__.get("_links_", ()):
+            if link.home is self._parameters and link.name == name:
+                link.adopt()
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Any:
         self._synchronize_own_()

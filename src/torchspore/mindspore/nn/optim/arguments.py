@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import torch
 
 from torchspore.base.text import message, with_type
 from torchspore.engine.functional import optimizers
@@ -98,7 +99,10 @@ def listed_parameters(name: str, parameters: Any) -> list[Parameter]:
         raise ValueError(message(f"{name}(parameters=[])", "at least one Parameter", hint=translate("check their requires_grad")))
     for parameter in listed:
         if not isinstance(parameter, Parameter):
-            raise TypeError(message(f"{name}(parameters=...)", with_type("Parameters", parameter)))
+            hint = None
+            if isinstance(parameter, torch.Tensor):
+                hint = "write torchspore.as_cell(module).trainable_params() for the parameters of a torch Module"
+            raise TypeError(message(f"{name}(parameters=...)", with_type("Parameters", parameter), hint=hint))
     return listed
 
 
