@@ -16,6 +16,7 @@ from torchspore.base.text import message, short
 from torchspore.engine.execution import thread_state
 from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.tensor import LINKS, raw, transform
+from torchspore.engine.torch_internals import torch_private
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.modules import compiled_calls, torch_state
@@ -111,19 +112,22 @@ class CellModule(torch.nn.Module):
             return transform(self._cell_._run_(*to_mindspore(args), **to_mindspore(kwargs)), raw)
         if around is not None:                       # a gradient or a graph of MindSpore, which returns stand-ins for the Parameters
             return transform(self._cell_(*to_mindspore(args), **to_mindspore(kwargs)), raw)
-        self.synchronize()
-        return self._compute_(args, kwargs)
+        walk = self._walk_()
+        self._update_(walk)
+        if torch_private.backward_node() is None:
+            return self._compute_(walk, args, kwargs)
+        with refusing_other_draws(type(self._cell_).__name__):
+            return self._compute_(walk, args, kwargs)
 
     @torch.compiler.assume_constant_result
     def _prepare_compiled_(self) -> tuple[Any, ...]:
         """Run while Dynamo traces a call. Dynamo of torch 2.11 accepts such a method, but no such function with a Module as an argument."""
         return compiled_calls.prepare(self)
 
-    def _compute_(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _compute_(self, walk: Walk, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the Cell in PyNative mode, recorded by torch.autograd."""
-        walk = self._walk_()
         frame = ModuleFrame(walk.homes, walk.module_of)
-        with frame.open(), refusing_other_draws(type(self._cell_).__name__):
+        with frame.open():
             result = thread_state.in_pynative(self._cell_._run_, to_mindspore(args), to_mindspore(kwargs))
             result = transform(result, raw)
             frame.write_back()
@@ -157,7 +161,11 @@ class CellModule(torch.nn.Module):
 
         Raises RuntimeError if the Cell has other Cells or Parameters than the Module.
         """
-        for link in self._walk_().links:
+        self._update_(self._walk_())
+
+    @staticmethod
+    def _update_(walk: Walk) -> None:
+        for link in walk.links:
             if not link.is_replaced():
                 link.update()
 

@@ -76,13 +76,10 @@ def has_additions(module: Any) -> bool:
 
 @contextmanager
 def refusing_other_draws(name: str) -> Iterator[None]:
-    """Run a call of a Module. Raises RuntimeError if it runs again inside a backward pass and draws random numbers.
+    """Run a call of a Module inside a backward pass. Raises RuntimeError if it draws random numbers.
 
     `torch.utils.checkpoint` restores the states of torch's generators before its second run, and not those of MindSpore's.
     """
-    if torch_private.backward_node() is None:
-        yield
-        return
     before = _random_states()
     try:
         yield

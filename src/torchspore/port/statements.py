@@ -4,7 +4,9 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from torchspore.port import layers
 from torchspore.port.kinds import NUMPY, PYTHON, TENSOR, Scope
+from torchspore.port.rule import literal
 from torchspore.port.source import Source
 from torchspore.port.spans import is_self_attribute
 
@@ -97,6 +99,12 @@ class StatementWriter:
             return None
         if (item := self._item_of_parameter(node.targets[0])) is not None:
             return f"{item} = {self.render(node.value)}"
+        target = node.targets[0]
+        if isinstance(target, ast.Attribute) and target.attr == "momentum" and "BatchNorm" in layers.class_of(self.source, target):
+            self.note("torch's momentum is 1 minus MindSpore's")
+            value = literal(node.value)
+            momentum = repr(round(1 - value, 12)) if isinstance(value, (int, float)) else f"1 - {self.text(node.value, '+')}"
+            return f"{self.render(target)} = {momentum}"
         if not is_self_attribute(node.targets[0]):
             return f"{self.render(node.targets[0])}.data = {self.render(node.value)}" if self._sets_data_of_layer(node) else None
         if self._sets_data(node):

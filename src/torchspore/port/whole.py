@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import ast
+import sys
 import types
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from torchspore.port import emit, examples, record, verify, verify_training
 from torchspore.port.emit import Ported
@@ -44,7 +46,7 @@ def port_file(
         outcome.why_not = "--no-verify"
         return outcome
     if outcome.ported.is_script:
-        outcome.verdicts = [verify_training.verify(path, outcome.ported.text, lambda _: _loaded(outcome, "__main__"))]
+        outcome.verdicts = [verify_training.verify(path, outcome.ported.text, lambda _: _loaded(outcome, project.root, "__main__"))]
         return outcome
     classes = [*outcome.ported.classes, *outcome.ported.functions] if names else outcome.ported.classes
     if inputs or arguments is not None:
@@ -57,17 +59,21 @@ def port_file(
     if training:
         outcome.ported = emit.port(text, names, training, project)
     if not outcome.ported.problems:
-        outcome.verdicts = verify.verify(_loaded(outcome), [*outcome.ported.classes, *outcome.ported.functions], recording)
+        outcome.verdicts = verify.verify(_loaded(outcome, project.root), [*outcome.ported.classes, *outcome.ported.functions], recording)
     outcome.why_not = _why_not(recording)
     return outcome
 
 
-def _loaded(outcome: Outcome, name: str = "ported") -> types.ModuleType:
-    """Return the module of a port."""
-    files = outcome.ported.files
-    if len(files) > 1:
-        return verify.module_of_files(files, outcome.entry, name)
-    return verify.module_of_text(outcome.ported.text, name)
+def _loaded(outcome: Outcome, root: Path, name: str = "ported") -> types.ModuleType:
+    """Return the module of a port. It runs without the arguments of this command."""
+    files, before = outcome.ported.files, sys.argv
+    sys.argv = [str(root / outcome.entry)]
+    try:
+        if len(files) > 1:
+            return verify.module_of_files(files, outcome.entry, name, root)
+        return verify.module_of_text(outcome.ported.text, name)
+    finally:
+        sys.argv = before
 
 
 def _named_in(text: Source, arguments: str | None) -> list[str]:

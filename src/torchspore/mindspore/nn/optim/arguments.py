@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import torch
 
 from torchspore.base.text import message, with_type
 from torchspore.engine.functional import optimizers
@@ -100,7 +99,7 @@ def listed_parameters(name: str, parameters: Any) -> list[Parameter]:
     for parameter in listed:
         if not isinstance(parameter, Parameter):
             hint = None
-            if isinstance(parameter, torch.Tensor):
+            if type(parameter).__module__.partition(".")[0] == "torch":
                 hint = "write torchspore.as_cell(module).trainable_params() for the parameters of a torch Module"
             raise TypeError(message(f"{name}(parameters=...)", with_type("Parameters", parameter), hint=hint))
     return listed
