@@ -80,15 +80,15 @@ class CompiledCall:
         except AssertionError as error:
             if "convert all Tensors to FakeTensors" not in str(error):
                 raise
-            raise frame.refuse("reads a Tensor that is not an attribute of a Cell", "store it in an attribute of the Cell") from error
+            raise frame.error_for("reads a Tensor that is not an attribute of a Cell", "store it in an attribute of the Cell") from error
         finally:
             has_changed, has_drawn = bool(contents.restore()), randomness.was_used()
             if has_drawn:
                 randomness.restore()
         if has_changed:
-            raise frame.refuse("changes a list, a dict or an object in place", _CALL_WITHOUT)
+            raise frame.error_for("changes a list, a dict or an object in place", _CALL_WITHOUT)
         if has_drawn:
-            raise frame.refuse("draws random numbers of Python or NumPy", "draw with mindspore.ops")
+            raise frame.error_for("draws random numbers of Python or NumPy", "draw with mindspore.ops")
         return result
 
 
@@ -126,17 +126,17 @@ class TracedFrame(ModuleFrame):
         super().__init__(homes, {})
         self._cell = cell
 
-    def refuse(self, what: str, hint: str) -> RuntimeError:
+    def error_for(self, what: str, hint: str) -> RuntimeError:
         return RuntimeError(message(f"torch.compile of as_module({type(self._cell).__name__}): construct {what}",
                                     "a construct that computes its result from its arguments and Parameters", hint=hint))
 
     def attribute_set(self, owner: Any, name: str, value: Any) -> None:  # noqa: ARG002
         if not getattr(owner.__dict__.get("_params", {}).get(name), "__parameter__", False):
             hint = "call the Module without torch.compile, or keep the value in a Parameter with requires_grad=False"
-            raise self.refuse(f"sets {type(owner).__name__}.{name}", hint)
+            raise self.error_for(f"sets {type(owner).__name__}.{name}", hint)
 
     def host(self, tensor: TensorBase) -> torch.Tensor:  # noqa: ARG002
-        raise self.refuse("reads the values of a Tensor", _CALL_WITHOUT)
+        raise self.error_for("reads the values of a Tensor", _CALL_WITHOUT)
 
 
 def call(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
