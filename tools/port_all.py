@@ -96,7 +96,7 @@ def port_all(paths: list[str]) -> list[dict[str, Any]]:
     import mindspore  # noqa: F401
     import torch
 
-    from torchspore.port import whole  # noqa: F401
+    from torchspore.port import complete_port  # noqa: F401
 
     torch.set_num_threads(1)
     context, rows = multiprocessing.get_context("fork"), []

@@ -296,8 +296,10 @@ def test_moved_memory_follows() -> None:
     (lambda: torchspore.as_cell(3), r"^as_cell\(3\): expected a torch Module, got int"),
     (lambda: torchspore.as_cell(torch.nn.LazyLinear(2)), "as_cell: 'weight': expected a parameter with dense memory and values"),
     (lambda: torchspore.as_cell(torch.nn.Linear(2, 2, device="meta")), "as_cell: 'weight': expected a parameter with dense memory"),
+    (lambda: torchspore.as_cell(torch.nn.Sequential(torch.jit.trace(torch.nn.Linear(2, 2), torch.ones(2)))),
+     r"^as_cell\(Sequential\): expected a Module without parts that torch\.jit has compiled"),
 ])
-@pytest.mark.filterwarnings("ignore:Lazy modules")
+@pytest.mark.filterwarnings("ignore:Lazy modules", "ignore::DeprecationWarning")
 def test_refused(call: Callable[[], Any], text: str) -> None:
     with pytest.raises(TypeError, match=text):
         call()
@@ -393,3 +395,92 @@ def test_forward_mode_and_vmap() -> None:
     expected = ms.vjp(cell, X)[1](Tensor(np.ones((6, 2), np.float32)))[0].asnumpy().sum()
     np.testing.assert_allclose(ms.jvp(cell, X, ones)[1].asnumpy().sum(), expected, rtol=1e-5)
     np.testing.assert_allclose(ms.vmap(lambda x: cell(x.reshape(1, 3)))(X).asnumpy()[:, 0], cell(X).asnumpy(), rtol=1e-6)
+
+
+class Shared(nn.Cell):
+    """Two Modules of which each has the other's weight, one of them twice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        first, second = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
+        second.weight = first.weight
+        self.modules = (first, second)
+        self.first, self.second, self.again = first, second, first
+
+    def construct(self, x: Any) -> Any:
+        return self.again(self.second(self.first(x)))
+
+
+def test_parameters_that_modules_share_occur_once(in_mode: int) -> None:
+    """An optimizer would otherwise update a shared weight twice, each time with a part of its gradient."""
+    torch.manual_seed(0)
+    net = Shared()
+    first, second = net.modules
+    parameters = net.trainable_params()
+    assert len(parameters) == 3
+    ms.set_context(mode=in_mode)
+    gradients = ms.grad(lambda x: (net(x) ** 2).sum(), None, parameters)(X)
+    (first(second(first(torch.from_numpy(DATA)))) ** 2).sum().backward()
+    for gradient, t in zip(gradients, (first.weight, first.bias, second.bias)):
+        torch.testing.assert_close(gradient.torch(), t.grad)
+
+
+def test_parameters_of_cells_inside_of_a_module_have_names_of_their_own(tmp_path: Path) -> None:
+    body = torch.nn.Sequential(torchspore.as_module(nn.Dense(3, 3)), torchspore.as_module(nn.Dense(3, 2)))
+    cell = torchspore.as_cell(body)
+    ms.save_checkpoint(cell, str(tmp_path / "net.ckpt"))
+    assert list(ms.load_checkpoint(str(tmp_path / "net.ckpt"))) == ["0.weight", "0.bias", "1.weight", "1.bias"]
+
+
+STEPS = [0]
+
+
+class Counter(torch.nn.Module):
+    """Counts its calls in a tensor that is not a buffer, a global list and an attribute of its class."""
+
+    calls = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = torch.zeros(())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.count += 1
+        STEPS[0] += 1
+        Counter.calls += 1
+        return x * self.count * STEPS[0] * Counter.calls
+
+
+def test_state_outside_of_buffers(in_mode: int) -> None:
+    STEPS[0] = Counter.calls = 0
+    cell = torchspore.as_cell(Counter())
+    ms.set_context(mode=in_mode)
+    assert [float(cell(Tensor([1.0]))[0]) for _ in range(4)] == [1.0, 8.0, 27.0, 64.0]
+
+
+class Returning(torch.nn.Module):
+    def __init__(self, result: Callable[[torch.Tensor], Any]) -> None:
+        super().__init__()
+        self.result = result
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.result(x)
+
+
+def test_sizes_and_named_results_of_torch_are_tuples(in_mode: int) -> None:
+    ms.set_context(mode=in_mode)
+    values, indexes = torchspore.as_cell(Returning(lambda x: torch.topk(x, 2)))(X)
+    assert values.shape == (6, 2) and indexes.dtype == ms.int64
+    assert torchspore.as_cell(Returning(lambda x: x.shape))(X) == (6, 3)
+
+
+@pytest.mark.parametrize("result", [object, lambda: {1, 2}, lambda: torch.distributions.Normal(0, 1), lambda: b"text", lambda: slice(1)])
+def test_other_results_are_refused(in_mode: int, result: Callable[[], Any]) -> None:
+    ms.set_context(mode=in_mode)
+    with pytest.raises(TypeError, match=r"(?s)^as_cell of Returning: the result has a value of type .*hint: call as_cell on a Module that"):
+        torchspore.as_cell(Returning(lambda _: result()))(X)
+
+
+def test_optimizers_name_as_cell_for_parameters_of_torch() -> None:
+    with pytest.raises(TypeError, match=r"expected Parameters, got Parameter\.\n\nhint: write torchspore\.as_cell\(module\)"):
+        nn.SGD(list(torch.nn.Linear(2, 2).parameters()), 0.1)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from mindspore import Tensor, nn, ops
+from torch.nn.utils import prune
 
 import torchspore
 
@@ -339,3 +340,87 @@ def test_the_signature_is_that_of_construct() -> None:
     assert list(inspect.signature(module.forward).parameters) == ["pixels", "labels"]
     assert module(images(), labels=images()).equal(images() * 2)
     assert torch.compile(module, fullgraph=True, backend="eager")(images(), labels=images()).equal(images() * 2)
+
+
+def test_modules_of_one_cell_share_their_parameters() -> None:
+    """An optimizer of both would otherwise update a shared weight twice, each time with a part of its gradient."""
+    encoder, heads = nn.Dense(3, 3), [nn.Dense(3, 1), nn.Dense(3, 2)]
+    modules = torch.nn.ModuleList([module_of(nn.SequentialCell(encoder, head)) for head in heads])
+    assert len(list(modules.parameters())) == 6
+    x = torch.ones(2, 3)
+    sum(each(x).sum() for each in modules).backward()
+    weight = module_of(encoder).weight
+    expected = sum(head.weight.torch().sum(0) for head in heads)[:, None] * x.sum(0)
+    torch.testing.assert_close(weight.grad, expected)
+
+
+def test_replaced_and_removed_parameters() -> None:
+    cell = nn.Dense(3, 2)
+    module = module_of(cell)
+    module.weight = torch.nn.Parameter(torch.zeros(2, 3), requires_grad=False)
+    assert not cell.weight.asnumpy().any() and not cell.weight.requires_grad
+    torch.testing.assert_close(module(torch.ones(1, 3)), cell.bias.torch()[None])
+    prune.random_unstructured(module, "bias", 0.5)
+    with pytest.raises(RuntimeError, match="as_module: 'bias' was removed from the Module's parameters"):
+        module(torch.ones(1, 3))
+    with pytest.raises(RuntimeError, match=r"expected values on one device, got cpu and meta"):
+        module_of(nn.Dense(3, 2))(torch.ones(1, 3, device="meta"))
+
+
+class Scaled(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.options: dict[str, Any] = {"scale": 1.5, "names": ["a"]}
+        self.sizes = [1, 2]
+        self.constants = {"tensors": [Tensor([2.0])]}
+
+    def construct(self, x: Any) -> Any:
+        return x * self.options["scale"] * len(self.options["names"]) * sum(self.sizes) * self.constants["tensors"][0]
+
+
+def test_torch_compile_compares_the_contents_of_containers() -> None:
+    cell, x = Scaled(), torch.ones(2)
+    module = module_of(cell)
+    compiled = torch.compile(module, fullgraph=True, backend="aot_eager")
+    for change in (
+        lambda: None, lambda: cell.options.update(scale=2.5), lambda: cell.options["names"].append("b"), lambda: cell.sizes.append(3),
+        lambda: cell.options.update(scale=1.5),
+    ):
+        change()
+        torch.testing.assert_close(compiled(x), module(x))
+
+
+OUTSIDE = Tensor([2.0])
+
+
+class Counting(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[int] = []
+
+    def construct(self, x: Any) -> Any:
+        self.calls.append(1)
+        return x * len(self.calls)
+
+
+class Drawing(nn.Cell):
+    def construct(self, x: Any) -> Any:
+        return x * float(np.random.rand())
+
+
+class ReadingOutside(nn.Cell):
+    def construct(self, x: Any) -> Any:
+        return x * OUTSIDE
+
+
+@pytest.mark.parametrize(("cell", "text"), [
+    (Counting, r"as_module\(Counting\): construct changes a list, a dict or an object in place"),
+    (Drawing, r"as_module\(Drawing\): construct draws random numbers of Python or NumPy"),
+    (ReadingOutside, r"as_module\(ReadingOutside\): construct reads a Tensor that is not an attribute of a Cell"),
+])
+def test_torch_compile_refuses_other_state(cell: type[nn.Cell], text: str) -> None:
+    module = module_of(cell())
+    with pytest.raises(Exception, match=text):
+        torch.compile(module, fullgraph=True, backend="aot_eager")(torch.ones(2))
+    assert not getattr(module.cell, "calls", None)
+    assert module(torch.ones(2)) is not None

@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import ast
+import sys
 import types
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from torchspore.port.analysis.definitions import File
 from torchspore.port.analysis.project import Project
@@ -45,7 +47,7 @@ def port_file(
         outcome.why_not = "--no-verify"
         return outcome
     if outcome.ported.is_script:
-        outcome.verdicts = [training_comparison.verify(path, outcome.ported.text, lambda _: _loaded(outcome, "__main__"))]
+        outcome.verdicts = [training_comparison.verify(path, outcome.ported.text, lambda _: _loaded(outcome, project.root, "__main__"))]
         return outcome
     classes = [*outcome.ported.classes, *outcome.ported.functions] if names else outcome.ported.classes
     if inputs or arguments is not None:
@@ -58,17 +60,22 @@ def port_file(
     if training:
         outcome.ported = torch_file.port(text, names, training, project)
     if not outcome.ported.problems:
-        outcome.verdicts = comparison.verify(_loaded(outcome), [*outcome.ported.classes, *outcome.ported.functions], recording)
+        names_in_torch = [*outcome.ported.classes, *outcome.ported.functions]
+        outcome.verdicts = comparison.verify(_loaded(outcome, project.root), names_in_torch, recording)
     outcome.why_not = _why_not(recording)
     return outcome
 
 
-def _loaded(outcome: Outcome, name: str = "ported") -> types.ModuleType:
-    """Return the module of a port."""
-    files = outcome.ported.files
-    if len(files) > 1:
-        return comparison.module_of_files(files, outcome.entry, name)
-    return comparison.module_of_text(outcome.ported.text, name)
+def _loaded(outcome: Outcome, root: Path, name: str = "ported") -> types.ModuleType:
+    """Return the module of a port. It runs without the arguments of this command."""
+    files, before = outcome.ported.files, sys.argv
+    sys.argv = [str(root / outcome.entry)]
+    try:
+        if len(files) > 1:
+            return comparison.module_of_files(files, outcome.entry, name, root)
+        return comparison.module_of_text(outcome.ported.text, name)
+    finally:
+        sys.argv = before
 
 
 def _named_in(text: Source, arguments: str | None) -> list[str]:

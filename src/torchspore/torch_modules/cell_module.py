@@ -16,11 +16,12 @@ from torchspore.base.text import message, short
 from torchspore.engine.execution import thread_state
 from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.tensor import LINKS, raw, transform
+from torchspore.engine.torch_internals import torch_private
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.torch_modules import compiled_calls, torch_state
 from torchspore.torch_modules.module_frame import ModuleFrame, refusing_other_draws, to_mindspore
-from torchspore.torch_modules.parameter_links import Link, can_be_trained, stored_tensor
+from torchspore.torch_modules.parameter_links import Link, can_be_trained, stored_tensor, torch_parameter_of
 
 _STATISTICS = frozenset({"moving_mean", "moving_variance"})
 """Parameters of norms that are buffers in torch: the Cell writes into them, and no optimizer trains them."""
@@ -87,8 +88,8 @@ class CellModule(torch.nn.Module):
         t = stored_tensor(tensor, f"{type(self._cell_).__name__}.{name}")
         is_parameter = tensor.__parameter__ and name not in _STATISTICS and (can_be_trained(t) or not tensor.requires_grad)
         if id(tensor) not in tensors:
-            is_trained = is_parameter and tensor.requires_grad
-            tensors[id(tensor)] = torch.nn.Parameter(t, requires_grad=is_trained) if is_parameter else t.detach()
+            existing = torch_parameter_of(tensor) if is_parameter else t.detach()      # that of another Module of this Cell
+            tensors[id(tensor)] = torch.nn.Parameter(t, requires_grad=tensor.requires_grad) if existing is None else existing
         home = self._parameters if is_parameter else self._buffers
         home[name] = tensors[id(tensor)]  # type: ignore[assignment]
         if not is_parameter and not is_persistent:
@@ -111,19 +112,22 @@ class CellModule(torch.nn.Module):
             return transform(self._cell_._run_(*to_mindspore(args), **to_mindspore(kwargs)), raw)
         if around is not None:                       # a gradient or a graph of MindSpore, which returns substitutes for the Parameters
             return transform(self._cell_(*to_mindspore(args), **to_mindspore(kwargs)), raw)
-        self.synchronize()
-        return self._compute_(args, kwargs)
+        walk = self._walk_()
+        self._update_(walk)
+        if torch_private.backward_node() is None:
+            return self._compute_(walk, args, kwargs)
+        with refusing_other_draws(type(self._cell_).__name__):
+            return self._compute_(walk, args, kwargs)
 
     @torch.compiler.assume_constant_result
-    def _prepare_compiled_(self) -> bool:
+    def _prepare_compiled_(self) -> tuple[Any, ...]:
         """Run while Dynamo traces a call. Dynamo of torch 2.11 accepts such a method, but no such function with a Module as an argument."""
         return compiled_calls.prepare(self)
 
-    def _compute_(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _compute_(self, walk: Walk, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the Cell in PyNative mode, recorded by torch.autograd."""
-        walk = self._walk_()
         frame = ModuleFrame(walk.homes, walk.module_of)
-        with frame.open(), refusing_other_draws(type(self._cell_).__name__):
+        with frame.open():
             result = thread_state.in_pynative(self._cell_._run_, to_mindspore(args), to_mindspore(kwargs))
             result = transform(result, raw)
             frame.write_back()
@@ -157,7 +161,11 @@ class CellModule(torch.nn.Module):
 
         Raises RuntimeError if the Cell has other Cells or Parameters than the Module.
         """
-        for link in self._walk_().links:
+        self._update_(self._walk_())
+
+    @staticmethod
+    def _update_(walk: Walk) -> None:
+        for link in walk.links:
             if not link.is_replaced():
                 link.update()
 
@@ -174,6 +182,13 @@ class CellModule(torch.nn.Module):
                 f"as_module of {type(cell).__name__}: {', '.join(names)} was added, removed or replaced", "the structure that the Cell had",
                 hint="change the Cell first, then call torchspore.as_module again",
             ))
+
+    def register_parameter(self, name: str, param: torch.nn.Parameter | None) -> None:
+        """As torch's; a torch Parameter that replaces one of the Cell gives the Cell's Parameter its memory."""
+        super().register_parameter(name, param)
+        for link in self.__dict__.get("_links_", ()):
+            if link.home is self._parameters and link.name == name:
+                link.adopt()
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Any:
         self._synchronize_own_()

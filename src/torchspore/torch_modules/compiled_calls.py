@@ -1,10 +1,12 @@
 """Calls of a Cell's Module inside torch.compile: one function of tensors, which Dynamo takes as it is and AOTAutograd traces.
 
 Dynamo does not look into this function. Before each call it compares the training modes of the Cells and the counts of their changes with
-those of the compilation, and compiles again after a change. A Cell that changes an attribute in `construct` is refused.
+those of the compilation, and compiles again after a change. It also compares the numbers and texts in lists, dicts and sets of the Cells.
+A Cell that changes an attribute or such a container in `construct`, or draws random numbers of Python or NumPy, is refused.
 """
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -13,8 +15,12 @@ import torch
 from torchspore.base.text import message
 from torchspore.engine.execution import thread_state
 from torchspore.engine.tensors import change_counters
-from torchspore.engine.tensors.tensor import TensorBase, raw, transform
+from torchspore.engine.tensors.tensor import TensorBase, raw, tensors, transform
+from torchspore.graph.capture.state import Contents, Randomness, Unwatchable
 from torchspore.torch_modules.module_frame import ModuleFrame, to_mindspore
+
+_MOST_VALUES = 256
+"""Containers with more values are not compared before each call."""
 
 
 class CompiledCall:
@@ -26,6 +32,8 @@ class CompiledCall:
         self.values: list[torch.Tensor] = []
         self.cells: list[Any] = []
         self.torch_modules: list[torch.nn.Module] = []
+        self.containers: list[tuple[dict[str, Any], str]] = []
+        """The lists, dicts and sets of the Cells that consist of numbers and texts: the dict of the Cell, and the name there."""
         self.function = self._function()
 
     def prepare(self) -> None:
@@ -35,14 +43,16 @@ class CompiledCall:
         for cell in self.cells:
             cell.__dict__.setdefault(change_counters.SETTINGS_CHANGED_AT, 0)
         self.torch_modules = [module for module in self._module.modules() if not hasattr(module, "_cell_")]
-        tensors = {id(link.tensor): (link.tensor, link.home[link.name]) for link in self._module._all_links_()}
+        sources = {id(link.tensor): (link.tensor, link.home[link.name]) for link in self._module._all_links_()}
+        self.containers = []
         for cell in self.cells:
-            for value in cell.__dict__.values():
-                for item in value if type(value) in (list, tuple) else (value,):
-                    if isinstance(item, TensorBase):
-                        tensors.setdefault(id(item), (item, item._t))
-        self._tensors = [tensor for tensor, _ in tensors.values()]
-        self.values = [t for _, t in tensors.values()]
+            for name, value in _contents(cell):
+                for item in tensors(value):
+                    sources.setdefault(id(item), (item, item._t))
+                if type(value) in (list, dict, set) and 0 <= _count_values(value) <= _MOST_VALUES:
+                    self.containers.append((cell.__dict__, name))
+        self._tensors = [tensor for tensor, _ in sources.values()]
+        self.values = [t for _, t in sources.values()]
 
     def _function(self) -> Callable[..., Any]:
         def run_cell(_: list[Any], values: list[torch.Tensor], args: Any, kwargs: Any) -> Any:
@@ -56,12 +66,57 @@ class CompiledCall:
     def _compute(self, values: list[torch.Tensor], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the Cell with `values` in place of its tensors."""
         cell = self._module.cell
-        frame = TracedFrame(cell, {id(tensor): (values, number) for number, tensor in enumerate(self._tensors)})
-        with frame.open():
-            result = thread_state.in_pynative(cell._run_, to_mindspore(args), to_mindspore(kwargs))
-            result = transform(result, raw)
-            frame.write_back()
+        frame = TracedFrame(cell, {id(tensor): (dict(enumerate(values)), number) for number, tensor in enumerate(self._tensors)})
+        contents, randomness = Contents(), Randomness()
+        for each in self.cells:
+            for _, value in _contents(each):
+                with contextlib.suppress(Unwatchable):
+                    contents.take(value)
+        try:
+            with frame.open():
+                result = thread_state.in_pynative(cell._run_, to_mindspore(args), to_mindspore(kwargs))
+                result = transform(result, raw)
+                frame.write_back()
+        except AssertionError as error:
+            if "convert all Tensors to FakeTensors" not in str(error):
+                raise
+            raise frame.error_for("reads a Tensor that is not an attribute of a Cell", "store it in an attribute of the Cell") from error
+        finally:
+            has_changed, has_drawn = bool(contents.restore()), randomness.was_used()
+            if has_drawn:
+                randomness.restore()
+        if has_changed:
+            raise frame.error_for("changes a list, a dict or an object in place", _CALL_WITHOUT)
+        if has_drawn:
+            raise frame.error_for("draws random numbers of Python or NumPy", "draw with mindspore.ops")
         return result
+
+
+_CALL_WITHOUT = "call the Module without torch.compile"
+
+
+def _contents(cell: Any) -> list[tuple[str, Any]]:
+    """Return the attributes of a Cell that are not torchspore's."""
+    return [(name, value) for name, value in cell.__dict__.items() if not (name.startswith("_") and (name.endswith("_") or name in _OURS))]
+
+
+_OURS = frozenset({"_params", "_cells", "_buffers"})
+
+
+def _count_values(value: Any) -> int:
+    """Return how many numbers and texts a container consists of; a number below 0 if it has other values."""
+    if isinstance(value, (list, tuple, set, dict)):
+        items = [*value, *value.values()] if isinstance(value, dict) else value
+        counts = [_count_values(item) for item in items]
+        return -1 if any(count < 0 for count in counts) else sum(counts)
+    return 1 if value is None or type(value) in (int, float, bool, str) else -1
+
+
+def _values(value: Any) -> list[Any]:
+    """Return the keys and values of a container of numbers and texts."""
+    if isinstance(value, dict):
+        return [item for key, inner in value.items() for item in (key, *_values(inner))]
+    return [item for inner in value for item in _values(inner)] if isinstance(value, (list, tuple, set)) else [value]
 
 
 class TracedFrame(ModuleFrame):
@@ -71,35 +126,38 @@ class TracedFrame(ModuleFrame):
         super().__init__(homes, {})
         self._cell = cell
 
-    def _refuse(self, what: str, hint: str) -> RuntimeError:
+    def error_for(self, what: str, hint: str) -> RuntimeError:
         return RuntimeError(message(f"torch.compile of as_module({type(self._cell).__name__}): construct {what}",
                                     "a construct that computes its result from its arguments and Parameters", hint=hint))
 
     def attribute_set(self, owner: Any, name: str, value: Any) -> None:  # noqa: ARG002
         if not getattr(owner.__dict__.get("_params", {}).get(name), "__parameter__", False):
             hint = "call the Module without torch.compile, or keep the value in a Parameter with requires_grad=False"
-            raise self._refuse(f"sets {type(owner).__name__}.{name}", hint)
+            raise self.error_for(f"sets {type(owner).__name__}.{name}", hint)
 
     def host(self, tensor: TensorBase) -> torch.Tensor:  # noqa: ARG002
-        raise self._refuse("reads the values of a Tensor", "call the Module without torch.compile")
+        raise self.error_for("reads the values of a Tensor", _CALL_WITHOUT)
 
 
 def call(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return the result of a call that Dynamo traces."""
-    module._prepare_compiled_()
+    expected = module._prepare_compiled_()
     compiled = module._compiled_
+    for value, constant in zip([item for holder, name in compiled.containers for item in _values(holder[name])], expected):
+        if value != constant:                                # Dynamo compares a number only if a branch depends on it
+            raise RuntimeError("unreachable: while Dynamo traces, both are read at the same time")
     cells = [cell.__dict__ for cell in compiled.cells]
     state = [str(change_counters.generation), [(cell["training"], str(cell[change_counters.SETTINGS_CHANGED_AT])) for cell in cells],
              [inner.training for inner in compiled.torch_modules]]
     return compiled.function(state, compiled.values, args, kwargs)
 
 
-def prepare(module: Any) -> bool:
-    """Bring the form that torch.compile traces up to date."""
+def prepare(module: Any) -> tuple[Any, ...]:
+    """Bring the form that torch.compile traces up to date. Return the numbers and texts in containers of the Cells."""
     if module._compiled_ is None:
         module._compiled_ = CompiledCall(module)
     module._compiled_.prepare()
-    return True
+    return tuple(item for holder, name in module._compiled_.containers for item in _values(holder[name]))
 
 
 def _check(cell: Any, result: Any) -> None:

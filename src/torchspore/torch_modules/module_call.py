@@ -122,6 +122,7 @@ def _entered(name: str, result: Any) -> Any:
         raise TypeError(message(
             f"as_cell of {name}: the result has a value of type {type(leaf).__name__}",
             "tensors, numbers, texts, None, and lists, tuples and dicts of them",
+            hint="call as_cell on a Module that returns the tensors of the result; transformers' models take use_cache=False",
         ))
 
     return tree.mapped(result, enter)

@@ -15,7 +15,7 @@ from torchspore.mindspore.common.tensor import Tensor, copied_attributes
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.torch_modules import module_call
 from torchspore.torch_modules.cell_module import CellModule
-from torchspore.torch_modules.parameter_links import Link
+from torchspore.torch_modules.parameter_links import Link, tensor_of
 
 _OF_THE_MODULE = frozenset({"_module_", "_places_", "_lists_", LINKS, "_params", "_cells", "_buffers", "training"})
 """Attributes of a ModuleCell that a copy gets from its own Module."""
@@ -24,7 +24,7 @@ _OF_THE_MODULE = frozenset({"_module_", "_places_", "_lists_", LINKS, "_params",
 def as_cell(module: Any) -> Cell:
     """Return a Cell that computes with a torch Module and has its parameters, in the same memory.
 
-    Raises TypeError for a value that is not a torch Module, and for parameters without memory.
+    Raises TypeError for a value that is not a torch Module, for parameters without memory, and for parts that torch.jit has compiled.
     """
     if isinstance(module, Cell):
         return module
@@ -33,6 +33,11 @@ def as_cell(module: Any) -> Cell:
     if isinstance(module, CellModule):
         module.synchronize()
         return module.cell
+    if any(isinstance(inner, torch.jit.ScriptModule) for inner in module.modules()):
+        raise TypeError(message(
+            f"as_cell({type(module).__name__})", "a Module without parts that torch.jit has compiled",
+            hint="take the Module before torch.jit.script or trace, or store it in a tuple: self.teacher = (module,)",
+        ))
     return ModuleCell(module)
 
 
@@ -44,7 +49,7 @@ class ModuleCell(Cell):
         self.__dict__["_module_"] = module
         module.eval()
         persistent = module.state_dict(keep_vars=True)
-        joined = {id(link.t): link.tensor for inner in module.modules() if isinstance(inner, CellModule) for link in inner._links_}
+        of_cells = {id(link.t): link.tensor for inner in module.modules() if isinstance(inner, CellModule) for link in inner._links_}
         places: dict[int, list[module_call.Place]] = {}
         named: dict[int, tuple[str, Any]] = {}
         for path, inner in module.named_modules(remove_duplicate=False):
@@ -56,9 +61,13 @@ class ModuleCell(Cell):
         self.__dict__["_places_"] = []
         self.__dict__["_torch_links_"] = []
         for key, (path, t) in named.items():
-            tensor = joined.get(key)
+            tensor = of_cells.get(key)
             if tensor is None:
-                tensor = _tensor_of(path, t, path in persistent)
+                tensor = tensor_of(t)                            # another Cell has this Module, or a Module that shares the parameter
+                if tensor is None:
+                    tensor = _tensor_of(path, t, path in persistent)
+            elif tensor.__parameter__:
+                tensor.name = path
             if tensor.__parameter__:
                 self._params[path] = tensor
             else:

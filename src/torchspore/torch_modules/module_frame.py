@@ -27,7 +27,12 @@ class ModuleFrame(GradFrame):
         home = self._homes.get(id(tensor))
         if home is None:
             return super()._first(tensor)
-        t: torch.Tensor = home[0][home[1]]
+        t = home[0].get(home[1])
+        if not isinstance(t, torch.Tensor):
+            raise RuntimeError(message(
+                f"as_module: {home[1]!r} was removed from the Module's parameters", "the parameters that the Cell had",
+                hint="prune or parametrize the torch Module that computes with the result; a Cell computes with its Parameters",
+            ))
         return t
 
     def run_cell(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -71,13 +76,10 @@ def has_additions(module: Any) -> bool:
 
 @contextmanager
 def refusing_other_draws(name: str) -> Iterator[None]:
-    """Run a call of a Module. Raises RuntimeError if it runs again inside a backward pass and draws random numbers.
+    """Run a call of a Module inside a backward pass. Raises RuntimeError if it draws random numbers.
 
     `torch.utils.checkpoint` restores the states of torch's generators before its second run, and not those of MindSpore's.
     """
-    if torch_private.backward_node() is None:
-        yield
-        return
     before = _random_states()
     try:
         yield

@@ -1,13 +1,18 @@
 """A Parameter of a Cell and a Parameter of a torch Module in one memory, whichever side gives it new memory."""
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import torch
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from torchspore.base.text import message
 from torchspore.engine.tensors import change_counters
 from torchspore.engine.tensors.tensor import LINKS, TensorBase, outside, tell_links
+
+_tensors = WeakTensorKeyDictionary()
+"""Weak references to the MindSpore Tensors, by the torch tensors that Modules have for them."""
 
 
 class Link:
@@ -18,6 +23,7 @@ class Link:
         self._is_buffer = not isinstance(t, torch.nn.Parameter)
         self._remember()
         tensor.__dict__.setdefault(LINKS, []).append(self)
+        _tensors[t] = weakref.ref(tensor)
 
     def _remember(self) -> None:
         self._stored, self._address, self._dtype = self.tensor._t, self.t.data_ptr(), self.t.dtype
@@ -68,7 +74,30 @@ class Link:
         t = self.home.get(self.name)
         if isinstance(t, torch.Tensor) and t is not self.t:
             self.t = t
+            _tensors[t] = weakref.ref(self.tensor)
+            if isinstance(t, torch.nn.Parameter):
+                self.tensor.requires_grad = t.requires_grad
             self.move()
+
+
+def tensor_of(t: torch.Tensor) -> Any:
+    """Return the Tensor that a Cell or a Module has joined with a torch tensor, with the present memory; None without one."""
+    reference = _tensors.get(t)
+    tensor = None if reference is None else reference()
+    for link in () if tensor is None else tensor.__dict__.get(LINKS, ()):
+        if link.t is t:
+            link.update()
+            return tensor
+    return None
+
+
+def torch_parameter_of(tensor: Any) -> torch.nn.Parameter | None:
+    """Return the torch Parameter that a Module has for a Parameter, with the present memory; None without one."""
+    for link in tensor.__dict__.get(LINKS, ()):
+        if isinstance(link.t, torch.nn.Parameter) and not link.is_replaced():
+            link.update()
+            return link.t
+    return None
 
 
 def can_be_trained(t: torch.Tensor) -> bool:

@@ -1,7 +1,9 @@
 """What models of public repositories do beyond the tests of each rule: each case made one of them fail."""
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.training_scripts import MODEL, assert_verified, ported
@@ -79,6 +81,116 @@ class Net(nn.Cell):
 
     def construct(self, x):
         return self.dense(self.conv(x).mean((2, 3))) * sum(self.sizes)
+""", "", "2,3,5,6"),
+    "a ParameterTuple with names": ("""class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.factors = ms.ParameterTuple([Parameter(initializer("ones", (4,)), name=f"factor_{i}") for i in range(2)])
+
+    def construct(self, x):
+        return x * self.factors[0] + self.factors[1]
+""", "", "3,4"),
+    "decorators, logs and checkpoints": ("""from mindspore import load_param_into_net, log as logger
+from mindspore.ops.primitive import constexpr
+from mindspore.train.serialization import load_checkpoint
+
+
+@constexpr
+def first_state(shape):
+    return Tensor(np.ones(shape), ms.float32)
+
+
+class Net(nn.Cell):
+    def __init__(self, path=None):
+        super().__init__()
+        self.dense = nn.Dense(4, 2)
+        logger.warning("a net without weights" if path is None else path)
+        if path is not None:
+            load_param_into_net(self.dense, load_checkpoint(path))
+
+    def construct(self, x):
+        return self.dense(x) + first_state((x.shape[0], 2))
+""", "", "3,4"),
+    "statistics by an argument": ("""class Block(nn.Cell):
+    def __init__(self, use_batch_statistics):
+        super().__init__()
+        self.norm = nn.BatchNorm2d(3, use_batch_statistics=use_batch_statistics)
+
+    def construct(self, x):
+        return self.norm(x)
+
+
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.SequentialCell([Block(value) for value in (None, False, True)])
+        self.norm = nn.BatchNorm2d(3, use_batch_statistics=False)
+
+    def construct(self, x):
+        return self.norm(self.blocks(x))
+""", "", "2,3,5,6"),
+    "four numbers as padding": ("""def conv(size, padding=0):
+    return nn.Conv2d(3, 3, size, pad_mode="pad", padding=padding)
+
+
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.convs = nn.SequentialCell([conv((1, 7), padding=(0, 0, 3, 3)), conv(3, padding=1), conv((3, 1), (1, 1, 0, 0))])
+
+    def construct(self, x):
+        return self.convs(x)
+""", "", "2,3,5,6"),
+    "a crop and reversed sequences": ("""class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.crop, self.reverse = nn.CentralCrop(0.6), ops.ReverseSequence(seq_dim=0, batch_dim=1)
+
+    def construct(self, x):
+        y = self.crop(x).sum((0, 1))
+        return self.reverse(x[0, 0], Tensor([2, 3, 1, 0, 5, 4], ms.int32)), ops.ReverseSequence(2)(x[0], Tensor([2, 3, 1], ms.int32)), y
+""", "", "2,3,5,6"),
+    "an initializer of the program": ("""from mindspore.common import initializer as init
+
+
+class Linear(init.Initializer):
+    def __init__(self, scale=2.0):
+        super().__init__(scale=scale)
+        self.scale = scale
+
+    def _initialize(self, arr):
+        arr[:] = np.linspace(0, self.scale, arr.size).reshape(arr.shape)
+
+
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.dense = nn.Dense(4, 2, weight_init=Linear(3.0))
+
+    def construct(self, x):
+        return self.dense(x)
+""", "", "3,4"),
+    "the momentum of norms": ("""class Net(nn.Cell):
+    def __init__(self, momentum=0.3):
+        super().__init__()
+        self.norms = nn.SequentialCell([nn.BatchNorm2d(3), nn.BatchNorm2d(3)])
+        self.last = nn.BatchNorm2d(3)
+        for _, cell in self.norms.cells_and_names():
+            if isinstance(cell, nn.BatchNorm2d):
+                cell.momentum = 0.1
+        self.last.momentum = momentum
+
+    def construct(self, x):
+        return self.last(self.norms(x))
+""", "", "2,3,5,6"),
+    "statistics compared in float64": ("""class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm2d(3, momentum=0.1)
+
+    def construct(self, x):
+        y = self.norm(x)
+        return y * 1e5 - (y * 1e5 + 1e-3)
 """, "", "2,3,5,6"),
     "a pooling of powers": ("""class Net(nn.Cell):
     def construct(self, x):
@@ -179,3 +291,37 @@ model.train(2, create(samples[:16], 4))
 show("done", ms.GRAPH_MODE)
 """
     assert_verified(ported(tmp_path, text))
+
+
+def test_initial_values_of_the_programs_initializers(tmp_path: Path) -> None:
+    text = torch_file.port(Source(HEAD + MODELS["an initializer of the program"][0])).text
+    namespace: dict[str, Any] = {"__name__": "net_of_test"}
+    exec(text, namespace)
+    assert namespace["Net"]().dense.weight[1, 3] == 3.0
+
+
+CONFIGURED = """import argparse
+from pathlib import Path
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--size", type=int, default=2)
+options = parser.parse_args()
+size = options.size + int((Path(__file__).resolve().parents[1] / "config/size.txt").read_text(encoding="utf-8"))
+"""
+
+
+def test_files_of_a_project_and_its_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program is a package from which `inner_source` is imported; it reads a file and the words of its command line."""
+    for folder in ("net_project/inner_source/utils", "net_project/config"):
+        (tmp_path / folder).mkdir(parents=True)
+    for package in ("net_project", "net_project/inner_source", "net_project/inner_source/utils"):
+        (tmp_path / package / "__init__.py").write_text("", encoding="utf-8")
+    (tmp_path / "net_project/config/size.txt").write_text("3", encoding="utf-8")
+    (tmp_path / "net_project/inner_source/options.py").write_text(CONFIGURED, encoding="utf-8")
+    path = tmp_path / "net_project/inner_source/net.py"
+    text = "from inner_source.options import size\n\n\nclass Net(nn.Cell):\n    def __init__(self):\n        super().__init__()\n"
+    path.write_text(HEAD.rstrip() + "\n" + text + "        self.dense = nn.Dense(size, 2)\n\n    def construct(self, x):\n"
+                    "        return self.dense(x)\n", encoding="utf-8")
+    monkeypatch.setattr(sys, "argv", ["torchspore", "port", "net.py", "--unknown"])
+    verdict, = complete_port.port_file(str(path), ["Net"], "", ["3,5"]).verdicts
+    assert verdict.is_equal, verdict

@@ -125,7 +125,7 @@ def bring(arguments: Any) -> bool:
     moved, target = False, device.current()
     try:
         for tensor in tensors(arguments):
-            if isinstance(tensor, TensorBase) and not _is_on(tensor._t, target):
+            if isinstance(tensor, TensorBase) and not _is_on(tensor._t, target) and not tensor._t.is_meta:
                 engine.rebind(tensor, tensor._t.to(target))
                 moved = True
     except RecursionError:                 # lists in lists without end hold nothing to move

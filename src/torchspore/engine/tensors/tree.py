@@ -51,7 +51,10 @@ def like(holder: Any, items: list[Any]) -> Any:
         return dict(zip(holder, items))
     keys = [key for key, _ in entries(holder)] if isinstance(holder, dict) else []
     if isinstance(holder, tuple):
-        copied = tuple.__new__(kind, items)
+        try:
+            copied = tuple.__new__(kind, items)
+        except TypeError:                                          # C types of torch: torch.Size, torch.return_types.topk
+            return tuple(items)
     else:
         copied = kind.__new__(kind)
         if isinstance(holder, list):

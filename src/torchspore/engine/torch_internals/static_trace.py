@@ -32,7 +32,7 @@ from torch.fx import _lazy_graph_module, _symbolic_trace
 from torch.fx.experimental import proxy_tensor
 from torch.utils._mode_utils import no_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode, autograd_would_have_decomposed
-from torch.utils._pytree import tree_map
+from torch.utils._pytree import tree_leaves, tree_map
 
 from torchspore.engine.torch_internals import static_symbols
 from torchspore.engine.torch_internals.uninterrupted_import import UninterruptedImport
@@ -72,6 +72,7 @@ _KNOWS_FAKE_MODE = _SET_BY_TORCH == _SET_BY_US
 """True if this version of torch sets exactly these attributes. `FakeTensorMode.__init__` loads torch's compilers to read two options."""
 
 _aten = torch.ops.aten
+_LIFTS = (_aten.lift.default, _aten.lift_fresh.default, _aten.lift_fresh_copy.default)
 _SIZES = (_aten.size.default, _aten.stride.default, _aten.storage_offset.default)
 _HANDLED = (FakeTensor, torch.Tensor, torch.nn.Parameter)
 
@@ -209,6 +210,29 @@ def _is_plain_view(t: torch.Tensor) -> bool:
     return base.dtype == t.dtype and t.is_conj() == t.is_neg() == base.is_conj() == base.is_neg() == False and _is_plain(base)  # noqa: E712
 
 
+def refuse_real_operands(func: Any, tensors: Sequence[torch.Tensor]) -> None:
+    """Raises RealOperands for an operator of real tensors alone.
+
+    A fake mode would compute `k + 1` and `k += 1` with the values of `k` at this time, because these operators also accept numbers.
+    """
+    if tensors and func not in _LIFTS and not any(isinstance(t, FakeTensor) for t in tensors):
+        raise RealOperands(f"{func} of torch tensors that are not inputs of the graph")
+
+
+class RealOperands(RuntimeError):
+    """A trace computes with torch tensors that its graph does not have as inputs."""
+
+
+class RefuseRealOperands(TorchDispatchMode):
+    """`refuse_real_operands` for the operators of torch's tracer."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if torch._C._should_allow_numbers_as_tensors(func.overloadpacket.__name__):
+            refuse_real_operands(func, [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)])
+        return func(*args, **kwargs)
+
+
 class _TracingFlag:
     """A value for the flag by which torch's compiler refuses to run inside of a trace: true in one thread."""
 
@@ -297,6 +321,7 @@ class Recorder(proxy_tensor.ProxyTorchDispatchMode):
         proxies, named_proxies = self._proxies(args, tensors), self._proxies(kwargs, tensors)
         if not all(type(t) in _HANDLED or t in self.tracer.tensor_tracker for t in tensors):
             return NotImplemented
+        refuse_real_operands(func, tensors)
         if func not in _SIZES and autograd_would_have_decomposed(func, tensors):
             with self:
                 result = func.decompose(*args, **kwargs)

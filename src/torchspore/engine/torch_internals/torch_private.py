@@ -136,7 +136,7 @@ def graph_of(function: Callable[..., list[torch.Tensor]], inputs: Sequence[torch
 
         @functools.wraps(function)
         def traced(*tensors: torch.Tensor) -> list[torch.Tensor]:
-            with static_trace.tracing_in_this_thread():
+            with static_trace.tracing_in_this_thread(), static_trace.RefuseRealOperands():
                 return function(*tensors)
 
         return make_fx(

@@ -443,6 +443,8 @@ def _as_refusal(error: BaseException) -> BaseException:
     line = lines[-1] if lines else None
     if type(error).__name__ in ("DataDependentOutputException", "DynamicOutputShapeException", "GuardOnDataDependentSymNode"):
         return _needs_values("needs the values of a Tensor to go on", Kind.NEEDS_VALUES, line or "<unknown>")
+    if type(error).__name__ == "RealOperands" or (isinstance(error, AssertionError) and "convert all Tensors to FakeTensors" in str(error)):
+        return Refusal("computes with a torch tensor that is not an argument, a Parameter or a buffer", line or "<unknown>", Kind.OTHER)
     defect = _position_of_defect(error)
     if defect and once.first_time(("defect of the capture", defect)) and FRONT.warn is not None:
         FRONT.warn(with_hint(

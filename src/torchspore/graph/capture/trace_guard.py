@@ -399,12 +399,12 @@ class TraceGuard:
             raise refusal
 
     def _is_torchs(self, frame: FrameType | None) -> bool:
-        """Return whether torch calls, for itself: what it uses there is not a state of the program."""
+        """Return whether torch calls, for itself: what it uses there is not a state of the program. Its Modules call the program's code."""
         while frame is not None:
             name = frame.f_code.co_filename
             if frame.f_code in self.codes or "/torchspore/" in name:
                 return False
-            if "/torch/" in name or "importlib" in name:
+            if ("/torch/" in name and "/torch/nn/modules/" not in name) or "importlib" in name:
                 return True
             frame = frame.f_back
         return False

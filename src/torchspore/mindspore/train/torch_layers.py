@@ -9,6 +9,7 @@ from typing import Any
 
 from torchspore.base.text import message, with_hint
 from torchspore.mindspore import nn
+from torchspore.mindspore.common.parameter import ParameterTuple
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.train.torch_names import Converted, Plan
 from torchspore.translations import translate
@@ -116,7 +117,18 @@ def _renamed(layer: Cell, attribute: str) -> str | None:
         return _AFFINE.get(attribute, attribute)
     names = {"w": "weight"} if isinstance(layer, nn.PReLU) else {"embedding_table": "weight"}
     is_renamed = isinstance(layer, (nn.PReLU, nn.Embedding, nn.EmbeddingLookup))
-    return names.get(attribute, attribute) if is_renamed else attribute
+    return names.get(attribute, attribute) if is_renamed else _item_of_tuple(layer, attribute)
+
+
+def _item_of_tuple(layer: Cell, attribute: str) -> str:
+    """Return the attribute and the index of a Parameter in a ParameterTuple, whose items MindSpore registers by their names."""
+    parameter = layer._params[attribute]
+    for name, value in vars(layer).items():
+        if isinstance(value, ParameterTuple):
+            for index, item in enumerate(value):
+                if item is parameter:
+                    return f"{name}.{index}"
+    return attribute
 
 
 def _torch_path(root: Cell, path: str) -> str:

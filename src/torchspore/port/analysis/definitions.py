@@ -61,6 +61,12 @@ class File:
         for statement in source.tree.body:
             for name in defined_names(statement):
                 self.defining.setdefault(name, []).append(statement)
+        self.changing: dict[str, list[ast.stmt]] = {}
+        """The statements that change a value of the file: `options.size = 3`, `parser.add_argument(...)`."""
+        for statement in source.tree.body:
+            name = changed_name(statement)
+            if name in self.defining and not isinstance(self.defining[name][-1], (ast.ClassDef, ast.FunctionDef)):
+                self.changing.setdefault(name, []).append(statement)
         self.classes = {node.name: node for node in source.tree.body if isinstance(node, ast.ClassDef)}
         self.check_training: Callable[[File, ast.ClassDef], Problem | None] | None = None
         """In the port of a script: returns why a callback or a schedule can't be ported. None: they are not ported."""
@@ -193,7 +199,7 @@ class File:
             if name in needed or name not in self.defining:
                 continue
             needed.add(name)
-            for statement in self.defining[name]:
+            for statement in [*self.defining[name], *self.changing.get(name, ())]:
                 waiting.extend(self.needs(statement))
             if self._is_random(name):
                 waiting.extend(self._drawn_from(name, needed))
@@ -212,6 +218,19 @@ class File:
         ]
         last = max((index for index, statement in enumerate(drawing) if set(defined_names(statement)) & needed), default=-1)
         return [defined_names(statement)[0] for statement in drawing[: last + 1]]
+
+
+def changed_name(statement: ast.stmt) -> str:
+    """Return the value that a statement changes: the owner of an attribute or item that it sets, or of a method that it calls."""
+    target: ast.expr | None = None
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and isinstance(statement.value.func, ast.Attribute):
+        target = statement.value.func
+    elif isinstance(statement, (ast.Assign, ast.AugAssign)):
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+    is_part = isinstance(target, (ast.Attribute, ast.Subscript))
+    while isinstance(target, (ast.Attribute, ast.Subscript)):
+        target = target.value
+    return target.id if is_part and isinstance(target, ast.Name) else ""
 
 
 def free_names(node: ast.AST) -> set[str]:

@@ -109,7 +109,8 @@ class Project:
             before = needed.setdefault(file.module, set())
             for each in file.closure([name]) - before:
                 before.add(each)
-                waiting += [target for statement in file.defining[each] for target in self._imported(file, statement)]
+                waiting += [target for statement in [*file.defining[each], *file.changing.get(each, ())]
+                            for target in self._imported(file, statement)]
         return needed, handed_on
 
     def _imported(self, file: File, statement: ast.stmt) -> Iterator[tuple[File, str]]:
@@ -139,7 +140,11 @@ def _root(file: Path, source: Source) -> Path:
     while (root / "__init__.py").exists() and root.parent != root:
         root = root.parent
     firsts = {dotted.split(".")[0] for dotted in source.imports.values() if not dotted.startswith(".") and not is_elsewhere(dotted)}
-    for folder in [root, *root.parents][:_LEVELS]:
-        if any((folder / first).is_dir() or (folder / f"{first}.py").is_file() for first in firsts):
-            return folder
-    return root
+    inner = [folder for folder in file.parents if root in folder.parents]          # packages from which the program is started
+    folders = [*[root, *root.parents][:_LEVELS], *reversed(inner)]
+
+    def count_modules(folder: Path) -> int:
+        return sum((folder / first).is_dir() or (folder / f"{first}.py").is_file() for first in firsts)
+
+    best = max(folders, key=count_modules)
+    return best if count_modules(best) else root

@@ -29,10 +29,11 @@ class Problem:
 
 _HOMES = (
     ("mindspore.ops.", "ops."), ("mindspore.mint.", "mint."), ("mindspore.nn.probability.", "nn.probability."), ("mindspore.nn.", "nn."),
-    ("mindspore.common.initializer.", "init."), ("mindspore.numpy.", "mnp."), ("mindspore.common.", ""), ("mindspore.", ""),
+    ("mindspore.common.initializer.", "init."), ("mindspore.numpy.", "mnp."),
+    ("mindspore.train.serialization.", ""), ("mindspore.common.", ""), ("mindspore.", ""),
 )
 _MODULES = frozenset(
-    "dtype tensor parameter operations functional composite array_ops math_ops layer loss cell api function activation".split()
+    "dtype tensor parameter operations functional primitive composite array_ops math_ops layer loss cell api function activation".split()
 )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -207,3 +209,20 @@ class Unfold(nn.Module):
         patches = F.unfold(x, tuple(self.sizes), tuple(self.rates), 0, tuple(self.strides))
         patches = patches.reshape(x.shape[0], x.shape[1], -1, rows, columns)
         return patches.transpose(1, 2).reshape(x.shape[0], -1, rows, columns)
+
+
+class Initializer:
+    """An initializer whose subclasses fill a NumPy array."""
+
+    def __init__(self, **arguments: Any) -> None:
+        self._kwargs = arguments
+
+    def __call__(self, tensor: Tensor) -> Tensor:
+        """Fill a tensor."""
+        array = np.zeros(tuple(tensor.shape), np.float32)
+        self._initialize(array)
+        with torch.no_grad():
+            return tensor.copy_(torch.from_numpy(array))
+
+    def _initialize(self, arr: Any) -> None:
+        raise NotImplementedError

@@ -81,6 +81,42 @@ def reverse(x: Tensor, axis: int) -> Tensor:
     return torch.flip(x, (axis,))
 
 
+def reverse_sequence(x: Tensor, lengths: Tensor, axis: int, batch_axis: int = 0) -> Tensor:
+    """Reverse the first `lengths` elements of each sample along an axis."""
+    positions = torch.arange(x.shape[axis], device=x.device)
+    index = torch.where(positions < lengths[:, None], lengths[:, None] - 1 - positions, positions)
+    shape = [1] * x.dim()
+    shape[batch_axis], shape[axis] = x.shape[batch_axis], x.shape[axis]
+    index = index if batch_axis % x.dim() < axis % x.dim() else index.T
+    return torch.gather(x, axis, index.reshape(shape).expand_as(x))
+
+
+def two_sided(padding: Any) -> Any:
+    """Return the padding of torch for four numbers: top, bottom, left, right."""
+    if not isinstance(padding, (tuple, list)) or len(padding) != 4:
+        return padding
+    if padding[0] != padding[1] or padding[2] != padding[3]:
+        raise ValueError(f"padding {padding}: torch pads both sides of a direction equally")
+    return padding[0], padding[2]
+
+
+def use_batch_statistics(norm: nn.Module, inputs: Any) -> None:
+    """Let the call of a norm use the statistics of the batch."""
+    norm.train(True)
+
+
+def use_running_statistics(norm: nn.Module, inputs: Any) -> None:
+    """Let the call of a norm use the running statistics."""
+    norm.train(False)
+
+
+def with_statistics(norm: nn.Module, uses_batch: bool | None) -> nn.Module:
+    """Let a norm use the statistics of the batch always (True), never (False), or in training (None)."""
+    if uses_batch is not None:
+        norm.register_forward_pre_hook(use_batch_statistics if uses_batch else use_running_statistics)
+    return norm
+
+
 def reverse_axes(x: Tensor) -> Tensor:
     """The axes in reverse order."""
     return x.permute(tuple(reversed(range(x.ndim))))

@@ -423,3 +423,16 @@ class RMSELoss(nn.MSELoss):
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Return the loss."""
         return super().forward(input, target).sqrt()
+
+
+class CentralCrop(nn.Module):
+    """The center of images (..., H, W): a fraction of height and width."""
+
+    def __init__(self, central_fraction: float) -> None:
+        super().__init__()
+        self.central_fraction = central_fraction
+
+    def forward(self, image: Tensor) -> Tensor:
+        """Return the center."""
+        top, left = (int((length - length * self.central_fraction) / 2) for length in image.shape[-2:])
+        return image[..., top : image.shape[-2] - top, left : image.shape[-1] - left]

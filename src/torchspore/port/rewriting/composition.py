@@ -213,6 +213,7 @@ def _imports(
         is_ours = file.resolve(name) is not None
         (standard if dotted.split(".")[0] in sys.stdlib_module_names else ours if is_ours else others).add(_import_line(source, name))
     more_standard, more_others = _helper_imports(used, _bound(source), bool(helper_text))
+    more_standard |= {"import logging"} if "logging" in used and "logging" not in _bound(source) else set()
     more_standard |= {"import time"} if needs_time and "time" not in _bound(source) else set()
     future = "from __future__ import annotations\n\n" if helper_text or "annotations" in source.imports else ""
     return future + "\n\n".join(_grouped(*map(_joined, (standard | more_standard, others | more_others, ours))))

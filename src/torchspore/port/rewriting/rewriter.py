@@ -23,6 +23,11 @@ _SHARED_WITH_PYTHON = frozenset(
 """Methods that arrays, strings and lists have too: outside of the computation only those of known Tensors are rewritten."""
 
 
+_WITHOUT_EFFECT = frozenset(
+    "jit ms_function constexpr ops.constexpr ops._primexpr jit_class ms_class lazy_inline cell_attr_register".split())
+"""Decorators that the port omits."""
+
+
 class Rewriter(StatementWriter):
     """Writes the torch form of the nodes of a file."""
 
@@ -140,7 +145,7 @@ class Rewriter(StatementWriter):
                 outer = self.function_name
                 self.function_name = item.name
                 is_of_init = item.name.startswith("_make") and item.name not in self._called_by_construct(node)
-                is_computing = item.name != "__init__" and not is_of_init and (is_cell or self.script is None)
+                is_computing = item.name not in ("__init__", "_initialize") and not is_of_init and (is_cell or self.script is None)
                 replaced[item] = self.function(item, names.get(item.name, item.name), is_computing)
                 self.function_name = outer
         begin = self.source.offset(node.lineno, node.col_offset)
@@ -195,7 +200,7 @@ class Rewriter(StatementWriter):
 
     def _decorator(self, node: ast.expr) -> str:
         called = node.func if isinstance(node, ast.Call) else node
-        if self.source.mindspore_name(called) in ("jit", "ms_function", "constexpr", "ops.constexpr", "lazy_inline", "cell_attr_register"):
+        if self.source.mindspore_name(called) in _WITHOUT_EFFECT:
             return ""
         return self.render(node)
 

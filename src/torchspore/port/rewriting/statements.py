@@ -4,9 +4,11 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from torchspore.port.analysis import layer_expressions
 from torchspore.port.analysis.kinds import NUMPY, PYTHON, TENSOR, Scope
 from torchspore.port.analysis.source import Source
 from torchspore.port.analysis.spans import is_self_attribute
+from torchspore.port.rules.rule import literal
 
 _OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**", ast.MatMult: "@",
@@ -97,6 +99,13 @@ class StatementWriter:
             return None
         if (item := self._item_of_parameter(node.targets[0])) is not None:
             return f"{item} = {self.render(node.value)}"
+        target = node.targets[0]
+        layer = layer_expressions.class_of(self.source, target) if isinstance(target, ast.Attribute) else ""
+        if isinstance(target, ast.Attribute) and target.attr == "momentum" and "BatchNorm" in layer:
+            self.note("torch's momentum is 1 minus MindSpore's")
+            value = literal(node.value)
+            momentum = repr(round(1 - value, 12)) if isinstance(value, (int, float)) else f"1 - {self.text(node.value, '+')}"
+            return f"{self.render(target)} = {momentum}"
         if not is_self_attribute(node.targets[0]):
             return f"{self.render(node.targets[0])}.data = {self.render(node.value)}" if self._sets_data_of_layer(node) else None
         if self._sets_data(node):

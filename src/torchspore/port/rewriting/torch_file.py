@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from torchspore.base.suggest import closest
 from torchspore.port.analysis.class_facts import ClassFacts, without_removed
 from torchspore.port.analysis.collisions import collisions
-from torchspore.port.analysis.definitions import CELLS, MODULES_OF_SCRIPTS, OF_SCRIPTS, File, defined_names
+from torchspore.port.analysis.definitions import CELLS, MODULES_OF_SCRIPTS, OF_SCRIPTS, File, changed_name, defined_names
 from torchspore.port.analysis.kinds import Scope, kinds_of_calls
 from torchspore.port.analysis.project import Project
 from torchspore.port.analysis.source import PortError, Problem, Source
@@ -202,7 +202,7 @@ class Writer:
     def _written(self, file: File, needed: set[str], shared: Shared | None, handed_on: set[str] | frozenset[str] = frozenset()) -> str:
         """Return the text of a file with these definitions."""
         source, rewriter = file.source, self._rewriter(file)
-        statements = [statement for statement in source.tree.body if set(defined_names(statement)) & needed]
+        statements = [statement for statement in source.tree.body if {*defined_names(statement), changed_name(statement)} & needed]
         if self.result.is_script and file is self.file:
             rewriter.script = Script(rewriter, file, self._omitted(file))
             statements = self._script_statements(file)

@@ -22,7 +22,7 @@ NAMES = {
     "nn.RNN": "@RNN", "ops.relu": "torch.relu", "mint.nn.Linear": "nn.Linear", "ParameterTuple": "nn.ParameterList",
     "mnp.pi": "torch.pi", "nn.loss.LossBase": "@LossBase", "nn.LearningRateSchedule": "nn.Module",
     "GRAPH_MODE": "0", "PYNATIVE_MODE": "1", "context.GRAPH_MODE": "0", "context.PYNATIVE_MODE": "1",
-    "nn.TrainOneStepCell": "@TrainOneStepCell", "number": "torch.dtype", "nn.cell": "nn.Module",
+    "nn.TrainOneStepCell": "@TrainOneStepCell", "init.Initializer": "@Initializer", "number": "torch.dtype", "nn.cell": "nn.Module",
     "ops.interpolate": "F.interpolate", "ops.split": "@split",
 }
 NAMES.update({f"{start}Callback": "object" for start in ("", "train.", "train.callback.", "train.callback._callback.")})

@@ -93,6 +93,14 @@ nn.Unfold(ksizes, strides, rates, padding='valid') = @Unfold({ksizes}, {strides}
 Tensor(value, dtype=None) = @@tensor
 Tensor(input_data, dtype=None) = @@tensor
 Tensor(shape, dtype=None, init=None) = @@initializer
+load_checkpoint(ckpt_file_name) = torch.load({ckpt_file_name}, weights_only=True)  # the file is one of torch: `torchspore ckpt to-torch` writes it
+load_param_into_net(net, parameter_dict, strict_load=False) = {net.}.load_state_dict({parameter_dict}, strict={strict_load})
+log.debug(msg, *args) = logging.debug({msg}<, {*args}>)
+log.info(msg, *args) = logging.info({msg}<, {*args}>)
+log.warning(msg, *args) = logging.warning({msg}<, {*args}>)
+log.error(msg, *args) = logging.error({msg}<, {*args}>)
+log.critical(msg, *args) = logging.critical({msg}<, {*args}>)
+nn.CentralCrop(central_fraction) = @CentralCrop({central_fraction})
 Parameter(value, name=None, requires_grad=True, layerwise_parallel=False, parallel_optimizer=True) ~name layerwise_parallel parallel_optimizer = @@parameter
 Parameter(default_input, name=None, requires_grad=True) ~name = @@parameter
 ParameterTuple(xs) = nn.ParameterList({xs})

@@ -68,6 +68,7 @@ ops.Tril(diagonal=0)(x) = torch.tril({x}<, diagonal={diagonal}>)
 ops.Triu(diagonal=0)(x) = torch.triu({x}<, diagonal={diagonal}>)
 ops.StridedSlice(begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0)(x, begin, end, strides=None) = @strided_slice({x}, {begin}, {end}<, {strides}>)
 ops.Slice()(x, begin, size) = @slice_of({x}, {begin}, {size})
+ops.ReverseSequence(seq_dim, batch_dim=0)(x, seq_lengths) = @reverse_sequence({x}, {seq_lengths}, {seq_dim}<, {batch_dim}>)
 ops.ReverseV2(axis)(x) = torch.flip({x}, {axis})
 ops.BiasAdd(data_format='NCHW')(x, bias) = @bias_add({x}, {bias})
 ops.L2Loss()(x) = torch.sum({x+} ** 2) / 2

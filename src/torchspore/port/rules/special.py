@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from torchspore.port.rules.initial import distribution, initializer, with_initial_values
+from torchspore.port.rules.padding import torch_padding
 from torchspore.port.rules.rule import ANY, NoRule, literal
 
 TRAINING = "a Module begins in training mode, a Cell of MindSpore in evaluation: call eval() before predictions"
@@ -83,7 +84,7 @@ def conv(call: Any) -> str:
             call.note(_SAME_PADDING)
     elif mode == "pad":
         if call.has("padding"):
-            words.append(f"padding={_padding(call)}")
+            words.append(f"padding={torch_padding(call)}")
     elif mode not in ("valid", "same"):
         layer = call.helper(f"PaddedConv{digits}")
         words.append(call.fill("pad_mode={pad_mode}, padding={padding}"))
@@ -91,26 +92,6 @@ def conv(call: Any) -> str:
     words.append(call.fill("<groups={group}>"))
     words.append("" if call.value("has_bias") is True else f"bias={call.text('has_bias')}")
     return with_initial_values(call, f"{layer}({', '.join(word for word in words if word)})", weight_init="weight", bias_init="bias")
-
-
-def _padding(call: Any) -> str:
-    """Return torch's padding: MindSpore's four numbers are top, bottom, left, right."""
-    value = call.value("padding")
-    if isinstance(value, tuple) and len(value) == 4:
-        if value[0] != value[1] or value[2] != value[3]:
-            raise NoRule("a padding that differs between sides")
-        return repr((value[0], value[2]))
-    if isinstance(value, tuple) and len(value) == 6:
-        if any(value[i] != value[i + 1] for i in (0, 2, 4)):
-            raise NoRule("a padding that differs between sides")
-        return repr(value[::2])
-    if isinstance(call.argument("padding"), ast.Tuple) and value is ANY:
-        elements = call.argument("padding").elts
-        texts = [ast.dump(element) for element in elements]
-        if len(elements) == 4 and texts[0] == texts[1] and texts[2] == texts[3]:
-            return f"({call.rewriter.text(elements[0])}, {call.rewriter.text(elements[2])})"
-        raise NoRule("a tuple as padding")
-    return str(call.text("padding"))
 
 
 def conv_transpose(call: Any) -> str:
@@ -124,7 +105,7 @@ def conv_transpose(call: Any) -> str:
         layer = call.helper(f"KeepSizeConvTranspose{digits}")
         call.note("pad_mode='same': the output is stride times the input")
     elif mode == "pad":
-        words.append(f"padding={_padding(call)}" if call.has("padding") else "")
+        words.append(f"padding={torch_padding(call)}" if call.has("padding") else "")
         if "output_padding" in call.bound.defaults and call.has("output_padding"):
             words.append(call.fill("output_padding={output_padding}"))
             if digits == "2d":
@@ -167,10 +148,7 @@ def _affine(call: Any) -> str:
 def batch_norm(call: Any) -> str:
     """nn.BatchNorm1d, BatchNorm2d and BatchNorm3d."""
     call.note_once(TRAINING)
-    if call.has("use_batch_statistics"):
-        value = call.value("use_batch_statistics")
-        if value is not True:
-            raise NoRule("the argument use_batch_statistics")
+    has_choice = call.has("use_batch_statistics") and call.value("use_batch_statistics") is not True
     node = call.argument("momentum")
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and literal(node.left) in (1, 1.0):
         momentum = f", momentum={call.rewriter.text(node.right)}"
@@ -181,6 +159,8 @@ def batch_norm(call: Any) -> str:
     layer = f"nn.BatchNorm{_dimension(call)}({call.fill('{num_features}<, eps={eps}>')}{momentum}{_affine(call)}{statistics})"
     layer = with_initial_values(
         call, layer, gamma_init="weight", beta_init="bias", moving_mean_init="running_mean", moving_var_init="running_var")
+    if has_choice:
+        layer = f"{call.helper('with_statistics')}({layer}, {call.text('use_batch_statistics')})"
     return _with_affine(call, layer)
 
 
@@ -272,7 +252,7 @@ def max_pool_layer(call: Any) -> str:
         return call.fill(f"{call.helper(f'KeepSizeMaxPool{digits}')}({{kernel_size}}, {{stride}})")
     if mode not in ("valid", "pad"):
         raise NoRule("a pad_mode that is not a literal")
-    padding = f", padding={_padding(call)}" if mode == "pad" and call.has("padding") else ""
+    padding = f", padding={torch_padding(call)}" if mode == "pad" and call.has("padding") else ""
     rest = call.fill("<, dilation={dilation}><, return_indices={return_indices}><, ceil_mode={ceil_mode}>")
     return call.fill(f"nn.MaxPool{digits}({{kernel_size}}, stride={{stride}}") + f"{padding}{rest})"
 
@@ -287,7 +267,7 @@ def avg_pool_layer(call: Any) -> str:
         return call.fill(f"{call.helper(f'KeepSizeAvgPool{digits}')}({{kernel_size}}, {{stride}})")
     if mode not in ("valid", "pad"):
         raise NoRule("a pad_mode that is not a literal")
-    padding = f", padding={_padding(call)}" if mode == "pad" and call.has("padding") else ""
+    padding = f", padding={torch_padding(call)}" if mode == "pad" and call.has("padding") else ""
     rest = call.fill("<, ceil_mode={ceil_mode}><, count_include_pad={count_include_pad}>")
     rest += call.fill("<, divisor_override={divisor_override}>") if "divisor_override" in call.bound.defaults else ""
     return call.fill(f"nn.AvgPool{digits}({{kernel_size}}, stride={{stride}}") + f"{padding}{rest})"

@@ -71,8 +71,11 @@ def module_of_text(text: str, name: str = "ported") -> types.ModuleType:
     return module
 
 
-def module_of_files(files: dict[str, str], entry: str, name: str = "ported") -> types.ModuleType:
-    """Import the texts of a port of several files, and return the module of the entry; `modules` of it has all by their names."""
+def module_of_files(files: dict[str, str], entry: str, name: str = "ported", root: Path | None = None) -> types.ModuleType:
+    """Import the texts of a port of several files, and return the module of the entry; `modules` of it has all by their names.
+
+    The other files below `root`, such as configurations, are beside them.
+    """
     names = {path: path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path in files}
     tops = {name.split(".")[0] for name in names.values()}
     before = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] in tops}
@@ -81,6 +84,8 @@ def module_of_files(files: dict[str, str], entry: str, name: str = "ported") -> 
             target = Path(folder, path)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text, encoding="utf-8")
+        if root is not None:
+            _link_data(root, Path(folder))
         sys.path.insert(0, folder)
         try:
             others = [module for path, module in names.items() if path != entry or name != "__main__"]
@@ -95,6 +100,19 @@ def module_of_files(files: dict[str, str], entry: str, name: str = "ported") -> 
     result = modules[names[entry]]
     result.__dict__["__modules__"] = modules
     return result
+
+
+def _link_data(root: Path, folder: Path) -> None:
+    """Link the files and folders of a project that are not Python source into the folder of its port."""
+    for path in sorted(root.iterdir()):
+        target = folder / path.name
+        if path.suffix in (".py", ".pyc") or path.name.startswith(".") or path.name == "__pycache__" or target.is_file():
+            continue
+        if path.is_dir() and (target.is_dir() or any(path.glob("*.py"))):
+            target.mkdir(exist_ok=True)
+            _link_data(path, target)
+        else:
+            target.symlink_to(path.resolve())
 
 
 class Builder:
@@ -252,6 +270,7 @@ def compare(recorded: Recorded, builder: Builder, precision: torch.dtype = torch
     for each in (reference, module):
         each.train(recorded.is_training is not is_other_mode)
         each.to(precision)
+    matches = list(copied_parameters(recorded.cell, module))         # `to` replaces buffers, such as running statistics
     _convert_attributes(module, precision)
     _switch_off_dropout(recorded.cell, module)
     _check_all_matched(module, [target for _, _, target in matches])

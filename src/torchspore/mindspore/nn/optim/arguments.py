@@ -98,7 +98,10 @@ def listed_parameters(name: str, parameters: Any) -> list[Parameter]:
         raise ValueError(message(f"{name}(parameters=[])", "at least one Parameter", hint=translate("check their requires_grad")))
     for parameter in listed:
         if not isinstance(parameter, Parameter):
-            raise TypeError(message(f"{name}(parameters=...)", with_type("Parameters", parameter)))
+            hint = None
+            if type(parameter).__module__.partition(".")[0] == "torch":
+                hint = "write torchspore.as_cell(module).trainable_params() for the parameters of a torch Module"
+            raise TypeError(message(f"{name}(parameters=...)", with_type("Parameters", parameter), hint=hint))
     return listed
 
 

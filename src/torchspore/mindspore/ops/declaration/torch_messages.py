@@ -136,6 +136,7 @@ PATTERNS: tuple[
     (r"to have (\d+) channels, but got (\d+) channels", ValueError, _channels),
     (r"same device, but (?:found at least two devices, (\S+) and ([^\s!]+)|got .*? is on ([^\s,]+), different from other tensors on (\S+))",
      RuntimeError, _devices),
+    (r"Tensor on device (\S+) is not on the expected device ([^\s!]+)", RuntimeError, _devices),
     (r"Sizes of tensors must match|expects each tensor to be equal size|Tensors must have same number of dimensions", ValueError, _shapes),
     (r"shape '\[([-\d, ]*)\]' is invalid for input of size (\d+)", ValueError, _elements),
     (
