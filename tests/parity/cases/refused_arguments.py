@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import mindspore as ms
 import numpy as np
-from mindspore import Tensor
+from mindspore import Tensor, ops  # noqa: F401  (the calls name it)
 from parity.case import case, raised
 
 CALLS = """

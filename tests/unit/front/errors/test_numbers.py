@@ -216,7 +216,7 @@ BAD = {
     "linspace": Bad(
         lambda: ops.linspace(0, 1, -2), ValueError,
         "linspace(start: 0, end: 1, steps: -2)",
-        "expected a number of steps from 0 on.",
+        "expected ints from 1 on.",
     ),
     "rand": Bad(
         lambda: ops.rand(-1), ValueError,

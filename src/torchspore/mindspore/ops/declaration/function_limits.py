@@ -88,6 +88,17 @@ LIMITS: dict[str, dict[str, Rule]] = {
 """By the name of a function, the rules of its parameters."""
 
 
+def _apply(rule: Rule, name: str, key: str, value: Any) -> None:
+    """Check an argument. The error does not repeat the name and the argument: the operator's boundary writes the complete call."""
+    try:
+        rule(name, key, value)
+    except (TypeError, ValueError) as error:
+        call, separator, expectation = str(error).partition("): ")
+        if not separator or not call.startswith(f"{name}({key}="):
+            raise
+        raise type(error)(expectation) from None
+
+
 def limited(body: Callable[..., Any]) -> Callable[..., Any]:
     """Return the body of an operator with checks of the parameters that LIMITS names, or unchanged if there are none."""
     rules = LIMITS.get(body.__name__)
@@ -103,10 +114,10 @@ def limited(body: Callable[..., Any]) -> Callable[..., Any]:
         if len(arguments) > least:
             for position, key, rule in by_position:
                 if position < len(arguments) and arguments[position].__class__ in _PLAIN:
-                    rule(name, key, arguments[position])
+                    _apply(rule, name, key, arguments[position])
         for key, value in keywords.items():
             if key in rules and value.__class__ in _PLAIN:
-                rules[key](name, key, value)
+                _apply(rules[key], name, key, value)
         return body(*arguments, **keywords)
 
     return checked_body
