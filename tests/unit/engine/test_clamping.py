@@ -9,7 +9,7 @@ from torchspore.engine.formulas import clamping
 X = torch.tensor([-1.0, 0.0, 0.5, 1.0, 2.0, float("nan")])
 
 
-@pytest.fixture(params=[False, True], ids=["as before torch 2.15", "as from torch 2.15 on"])
+@pytest.fixture(params=[False, True], ids=["as before torch 2.14", "as from torch 2.14 on"])
 def _version(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param is False and clamping._DIFFERS_AT_BOUNDS:
         pytest.skip("this torch passes other gradients at a bound")

@@ -1,6 +1,6 @@
 """Clamping with MindSpore's gradient: an element at a bound passes its gradient to the input alone.
 
-Before 2.15, torch does the same. torch 2.15 passes no gradient at a number, and half of it to each side at a tensor.
+Before 2.14, torch does the same. torch 2.15 passes no gradient at a number, and half of it to each side at a tensor.
 """
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torchspore.base import versions
 
 T = torch.Tensor
-_DIFFERS_AT_BOUNDS = versions.key(torch.__version__) >= (2, 15)
+_DIFFERS_AT_BOUNDS = versions.key(torch.__version__) >= (2, 14)
 
 
 def clamp(x: T, low: T | float | None = None, high: T | float | None = None) -> T:

@@ -245,8 +245,8 @@ class _TracingFlag:
 
 @contextmanager
 def tracing_in_this_thread() -> Iterator[None]:
-    """A block in which torch's flag says that this thread traces. Before torch 2.15, the flag of torch's tracers is true in all threads."""
-    if hasattr(_symbolic_trace, "_is_fx_tracing_context"):         # from torch 2.15 on, each thread has a flag
+    """A block in which torch's flag says that this thread traces. Before torch 2.14, the flag of torch's tracers is true in all threads."""
+    if hasattr(_symbolic_trace, "_is_fx_tracing_context"):         # from torch 2.14 on, each thread has a flag
         with _symbolic_trace._is_fx_tracing_context(True):
             yield
         return
