@@ -14,9 +14,9 @@ from xml.etree import ElementTree
 
 ROOT = Path(__file__).parent.parent
 LIST = ROOT / "tests" / "slow.txt"
-LIMIT = 4.0
+LIMIT = 3.0
 """Seconds of a test."""
-FAMILY = 8.0
+FAMILY = 4.0
 """Seconds of all tests of a function together."""
 ALWAYS_QUICK = (
     "tests/parity/test_cases.py", "tests/scripts/test_documents.py", "tests/scripts/test_samples.py",
