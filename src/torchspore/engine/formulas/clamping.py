@@ -1,6 +1,6 @@
 """Clamping with MindSpore's gradient: an element at a bound passes its gradient to the input alone.
 
-Before 2.14, torch does the same. torch 2.15 passes no gradient at a number, and half of it to each side at a tensor.
+Before 2.14, torch does the same. Later versions pass no gradient at a number, and half of it to each side at a tensor.
 """
 from __future__ import annotations
 
