@@ -143,7 +143,7 @@ def _compile(request: dict[str, Any], channel: _Channel) -> tuple[str, str]:
         graph = stored_graph.read(request["graph"], request["entry"])
     streams = [operator_streams.substitute(number) for number in streams_of(graph.module)]
     if fingerprint(graph.module, graph.settings) != request["key"]:
-        raise ValueError("the graph is another one after its way through the pipe")
+        raise ValueError("the graph from the pipe differs from the graph that was sent")
     with autotune_cache.stored_in(channel), measurement.timed_by(time.process_time), inductor.for_another_process():
         pipeline.compile_completely(graph.module, graph.inputs, graph.settings, graph.persistent)
     del streams

@@ -145,7 +145,7 @@ def call(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     compiled = module._compiled_
     for value, constant in zip([item for holder, name in compiled.containers for item in _values(holder[name])], expected):
         if value != constant:                                # Dynamo compares a number only if a branch depends on it
-            raise RuntimeError("unreachable: while Dynamo traces, both are read at the same time")
+            raise RuntimeError("a container of a Cell changed while torch.compile traced its call")
     cells = [cell.__dict__ for cell in compiled.cells]
     state = [str(change_counters.generation), [(cell["training"], str(cell[change_counters.SETTINGS_CHANGED_AT])) for cell in cells],
              [inner.training for inner in compiled.torch_modules]]

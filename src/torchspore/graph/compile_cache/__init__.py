@@ -33,6 +33,7 @@ from torchspore.graph.settings import Settings
 from torchspore.translations import translate
 
 _folders: dict[Path, Folder] = {}
+INDUCTOR_DIRECTORY = "TORCHINDUCTOR_CACHE_DIR"
 _FORCED = "MS_DEV_FORCE_USE_COMPILE_CACHE"
 
 
@@ -88,7 +89,7 @@ def _open_folder(
     scripts = sorted({code.co_filename for code in ran})
     reads, writes = not STORE.get("save_compile_cache"), bool(STORE.get("enable_compile_cache") or STORE.get("save_compile_cache"))
     entry = _Entry(folder, module, name, scripts, settings, inputs)
-    with autotune_cache.stored_in(_Choices(folder, reads, writes)), _inductor_in(folder.kernels()):
+    with autotune_cache.stored_in(_Choices(folder, reads, writes)), inductor_in(str(folder.kernels())):
         stored = entry.stored() if _loads() else None
         if _loads() and stored is None:
             text = translate("compile cache: no graph of {name} for these inputs in {folder}; it is compiled.")
@@ -214,18 +215,17 @@ def _hash(path: str) -> str:
 
 
 @contextlib.contextmanager
-def _inductor_in(path: Path) -> Iterator[None]:
-    """Make `path` Inductor's directory in the block, unless the user chose one."""
-    name = "TORCHINDUCTOR_CACHE_DIR"
-    before = os.environ.get(name)
-    os.environ[name] = str(path)
+def inductor_in(path: str) -> Iterator[None]:
+    """Make `path` Inductor's directory in the block."""
+    before = os.environ.get(INDUCTOR_DIRECTORY)
+    os.environ[INDUCTOR_DIRECTORY] = path
     try:
         yield
     finally:
         if before is None:
-            os.environ.pop(name, None)
+            os.environ.pop(INDUCTOR_DIRECTORY, None)
         else:
-            os.environ[name] = before
+            os.environ[INDUCTOR_DIRECTORY] = before
 
 
 def _report(folder: Folder) -> None:

@@ -1,5 +1,6 @@
-"""The process that compiles graphs while the program runs: started for the first graph, given one graph at a time, ended when idle.
+"""The process that compiles graphs while the program runs.
 
+It starts for the first graph, compiles one graph at a time, and ends when it is idle.
 Both ends of its pipes belong to this program, so that nothing they carry comes from a file. A line is one JSON object.
 """
 from __future__ import annotations

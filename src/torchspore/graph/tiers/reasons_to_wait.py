@@ -24,7 +24,7 @@ _is_ahead: ContextVar[bool] = ContextVar("compiles_ahead", default=False)
 
 
 def compiling_ahead() -> AbstractContextManager[None]:
-    """A block that compiles and runs nothing: its graphs are wanted complete."""
+    """Return a block that compiles graphs completely, without running them."""
     return during(_is_ahead, True)
 
 

@@ -10,7 +10,7 @@ import functools
 import os
 import statistics
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -26,7 +26,7 @@ from torchspore.engine.torch_internals.torch_private import is_operator
 from torchspore.graph.backend import inductor, measurement, stored_graph, variants
 from torchspore.graph.backend.eager_codegen import Code
 from torchspore.graph.backend.variant_race import WORTH, Race
-from torchspore.graph.compile_cache import autotune_cache
+from torchspore.graph.compile_cache import INDUCTOR_DIRECTORY, autotune_cache, inductor_in
 from torchspore.graph.fx import allowed_functions, serialize
 from torchspore.graph.fx.fingerprint import fingerprint
 from torchspore.graph.fx.modules import copy_module
@@ -41,7 +41,6 @@ Complete = Callable[[Module, measurement.Inputs], Code]
 """Compiles a graph at its level, with the results that are stored."""
 LEAST, MOST, SECONDS = 3, 25, 0.3
 """The number of calls of each form in the comparison: at least and at most so many, or until they took so many seconds."""
-_FOLDER = "TORCHINDUCTOR_CACHE_DIR"
 
 
 def compile(
@@ -93,7 +92,7 @@ def _wait(module: Module, inputs: measurement.Inputs, complete: Complete, reason
 
 def _folder() -> str:
     """Inductor's directory as an absolute path; empty if Inductor chooses it."""
-    folder = os.environ.get(_FOLDER, "")
+    folder = os.environ.get(INDUCTOR_DIRECTORY, "")
     return os.path.abspath(folder) if folder else ""
 
 
@@ -101,19 +100,6 @@ def _homes(module: Module) -> list[str]:
     """The modules that define torchspore's operators in the graph."""
     names = {node.target._opname for node in module.graph.nodes if is_operator(node.target) and node.target.namespace == "torchspore"}
     return sorted({custom_operators.HOMES[name] for name in names})
-
-
-@contextlib.contextmanager
-def _inductor_in(folder: str) -> Iterator[None]:
-    before = os.environ.get(_FOLDER)
-    os.environ[_FOLDER] = folder
-    try:
-        yield
-    finally:
-        if before is None:
-            os.environ.pop(_FOLDER, None)
-        else:
-            os.environ[_FOLDER] = before
 
 
 class _Report:
@@ -222,7 +208,7 @@ class _Tier:
     def _build(self, inputs: tuple[torch.Tensor, ...]) -> Code:
         job, module, complete = self._job, self._module, self._complete
         assert job is not None and module is not None and complete is not None
-        with autotune_cache.stored_in(job), _inductor_in(job.folder), inductor.only_stored() as missing, allocator.aside():
+        with autotune_cache.stored_in(job), inductor_in(job.folder), inductor.only_stored() as missing, allocator.aside():
             with garbage_collection_paused():
                 code = complete(module, functools.partial(list, inputs))
         if missing:

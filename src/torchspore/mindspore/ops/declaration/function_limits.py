@@ -19,7 +19,7 @@ def _flag(name: str, key: str, value: Any) -> None:
         truth(name, key, value)
 
 
-def _whole(name: str, key: str, value: Any) -> None:
+def _int_or_bool(name: str, key: str, value: Any) -> None:
     """An int or a bool."""
     if not isinstance(value, int):
         raise TypeError(message(f"{name}({key}={short(value)})", with_type("an int", value)))
@@ -73,17 +73,17 @@ LIMITS: dict[str, dict[str, Rule]] = {
     "one_hot": {"depth": int_alone, "axis": int_alone},
     "prod": {"keep_dims": truth},
     "reverse_sequence": {"seq_dim": int_alone, "batch_dim": int_alone},
-    "round": {"decimals": _whole},
+    "round": {"decimals": _int_or_bool},
     "scatter_nd": {"shape": _all_ints},
-    "std": {"ddof": _whole},
-    "std_mean": {"ddof": _whole},
+    "std": {"ddof": _int_or_bool},
+    "std_mean": {"ddof": _int_or_bool},
     "strided_slice": dict.fromkeys(_MASKS, lengths(least=0)),
     "svd": {"full_matrices": truth, "compute_uv": truth},
     "top_k": {"k": _POSITIVE, "sorted": truth},
     "topk": {"k": _POSITIVE, "largest": truth, "sorted": truth},
     "unsorted_segment_sum": {"num_segments": int_alone},
-    "var": {"ddof": _whole},
-    "var_mean": {"ddof": _whole},
+    "var": {"ddof": _int_or_bool},
+    "var_mean": {"ddof": _int_or_bool},
 }
 """By the name of a function, the rules of its parameters."""
 
