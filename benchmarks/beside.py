@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Compares this tree of torchspore with another one, such as an earlier commit, in turns within one run.
 
     git worktree add /tmp/before HEAD~1

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """The compile cache: time to the first step at level O1 in a first process and in a second one, for three programs.
 
     python benchmarks/cache.py            all three

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Branches and loops on Tensors: PyNative and one captured graph, which take turns in one process.
 
     benchmarks/control.py [--rounds 15]

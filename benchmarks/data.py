@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Rows a second of data pipelines, compared with real MindSpore and torch's DataLoader. `python benchmarks/data.py [--oracle PYTHON]`.
 
 Each pipeline is read by 1, 2 and 4 workers; each contender has a separate process, and they take turns: a few epochs in each round. The

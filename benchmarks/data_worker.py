@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Reads one epoch of a pipeline of `programs/data.py` or `programs/data_torch.py` for each request on standard input."""
 from __future__ import annotations
 

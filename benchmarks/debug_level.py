@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """The cost of `debug_level`: captures of a training step with RELEASE and DEBUG in turns.
 
     python benchmarks/debug_level.py

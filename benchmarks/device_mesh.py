@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Cost of the creation of torch's DeviceMesh in one of N processes, compared with the groups of `distributed.comm.groups`.
 
     python benchmarks/device_mesh.py

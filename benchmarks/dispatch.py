@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Times of small operators and torch's, outside and inside of a gradient. `python benchmarks/dispatch.py [--oracle PYTHON]`."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """The first step in fresh processes, compared with torch's: `python benchmarks/first_step.py [--rounds N]`.
 
 A first step of torchspore at O0 captures the graph, generates its code and runs it once; torch's first step only runs. Imports and the

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Training step of a small GPT. `python benchmarks/gpt.py [--oracle PYTHON]`."""
 from __future__ import annotations
 

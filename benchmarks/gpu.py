@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """ResNet-50, GPT-2-small and BERT on a GPU: training and inference, PyNative and Graph, compared with hand-written torch.
 
     python benchmarks/gpu.py [--dtype bfloat16] [--tf32] [--compile] [--nets resnet50,gpt2-infer] [--levels O0,O1,O2]

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Graph mode compared with torch eager, torch.compile, jax.jit and MindSpore 2.10.
 
     python benchmarks/graph.py [--quick] [--jax PYTHON] [--oracle PYTHON] [--nets mlp,gpt]

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """A training step in the style of 1.x, compared with `nn.TrainOneStepCell`: the forward pass must not run twice.
 
 `python benchmarks/idiom.py [--seconds S] [--rounds N]`.

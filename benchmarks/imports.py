@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """The time of imports in fresh processes in turns, with compiled modules in the cache. `python benchmarks/imports.py`."""
 from __future__ import annotations
 

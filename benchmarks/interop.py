@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Training steps of a Cell as a torch Module and of a torch Module as a Cell, compared with the native net.
 
 `python benchmarks/interop.py [--nets mlp,conv,transformer] [--rounds 9] [--seconds 0.4]`. All contenders of a table run in this process.

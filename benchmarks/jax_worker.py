@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Steps in plain jax under jax.jit, as standard input requests; answers with their seconds. Needs a Python that has jax.
 
 The nets are those of `programs/`, written as is usual in jax: functions of a dict of arrays, images with channels last.

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Graph kernels: the number of kernels that a call launches at each `opt_level`, and its time.
 
     python benchmarks/kernels.py [--nets gpt,elementwise,mlp] [--rounds 7] [--seconds 0.4]

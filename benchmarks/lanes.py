@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """`inter_op_parallel_num`: nets with independent operators, in sequence and in lanes.
 
     python benchmarks/lanes.py [--rounds N] [--seconds S]

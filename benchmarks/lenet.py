@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Training step of LeNet-5. `python benchmarks/lenet.py [--oracle PYTHON]`."""
 from __future__ import annotations
 

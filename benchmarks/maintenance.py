@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """The cost of recorders, on and off, for a step. `python benchmarks/maintenance.py [--rounds N]`.
 
 A LeNet training step, batch 64, in both modes; each recorder has a separate process. They take turns, and a ratio compares each with the

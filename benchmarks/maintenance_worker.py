@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Trains LeNet with one of the recorders of `maintenance.py` on: `maintenance_worker.py RECORDER pynative|graph FOLDER`."""
 from __future__ import annotations
 

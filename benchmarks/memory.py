@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Memory and time of a training step: `memory_optimize_level`, `memory_offload`, `Cell.recompute` and together, in both modes.
 
     python benchmarks/memory.py [--net resnet50] [--mode graph] [--steps 3] [--folder .]

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Training step of an MLP. `python benchmarks/mlp.py [--oracle PYTHON]`."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Runs steps of `programs/NAME.py` in real MindSpore, as standard input requests; answers with their seconds."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Two processes in one run: init(), a sum of 4 MiB, steps of data parallel training and their memory, compared with DDP and FSDP2.
 
 Each contender is two processes of one thread each, which are stopped during the turns of the others.

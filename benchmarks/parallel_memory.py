@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """One rank of parallel.py's `memory`: how much the memory of this process grows in the first steps of a wide net with Adam.
 
 Arguments: `adam`, and DDP, FSDP2, or a mode and a level of the optimizer, such as graph.level2. The answer is in MiB.

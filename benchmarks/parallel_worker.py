@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """One rank of a contender of parallel.py: runs the steps that standard input requests; answers with seconds, also of the first step."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """A net that needs two graphs, because it reads a value in the middle: in parts and in PyNative; values and gradients."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Seconds of a plan for 8, 512 and 4,096 devices: a training step of a GPT of 4 layers, width 256, split as in Megatron.
 
     python benchmarks/planning.py [--rounds 3] [--shares]

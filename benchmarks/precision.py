@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """`precision_mode`: error against float64, time and dtypes of operators, for each policy.
 
     python benchmarks/precision.py [--rounds 3]

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Predicted and measured step times of strategies: 32 plans of an MLP on 2 and on 4 processes, with this machine's measured speeds.
 
     torchspore calibrate --processes 2 --out two.json && torchspore calibrate --processes 4 --out four.json

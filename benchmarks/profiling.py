@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """The cost of a profiler while it records and of reading a profile: a training step with and without it, in turns.
 
     python benchmarks/profiling.py [--mode 0] [--rounds 9] [--steps 20] [--width 256] [--loaded]

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """`Cell.recompute`: memory and time of a training step with and without it, in both modes, each in a separate process.
 
     python benchmarks/recompute.py

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Run benchmarks and write docs/performance.md: `python benchmarks/report.py [--only graph,cache] [OPTIONS OF THE BENCHMARKS]`.
 
 Each benchmark has a part of the page, with the command that wrote it; `--only` does not change the other parts.

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Training step of ResNet-18 on 64x64. `python benchmarks/resnet18.py [--oracle PYTHON]`."""
 from __future__ import annotations
 

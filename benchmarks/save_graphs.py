@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """The cost of `save_graphs`: a new training step is captured and compiled at each level, and the levels take turns.
 
     python benchmarks/save_graphs.py [--blocks 24] [--rounds 7]

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Searches of `auto_parallel` for large networks: their CPU seconds, and the predicted times of steps.
 
     python benchmarks/searching.py [--only "GPT, 12 layers"]

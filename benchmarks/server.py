@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Training with the parameter server, DDP and torch.distributed.rpc: `python benchmarks/server.py [--sizes 0.08,30] [--steps 20]`.
 
 Two workers train a dense network with Momentum; `--sizes` sets the approximate MB of its parameters. DDP has only the two workers; the

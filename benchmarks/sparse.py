@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Sparse gradients: time and memory of a training step against the size of the table, with gradients of rows and of the complete table.
 
     python benchmarks/sparse.py [--rows 1000,10000,100000,1000000]

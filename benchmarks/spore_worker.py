@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Runs steps of `programs/NAME.py` in torchspore, as standard input requests; answers with their seconds, beginning with the first call."""
 from __future__ import annotations
 

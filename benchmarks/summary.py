@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """The first part of docs/performance.md: a chart of ratios to torch eager, and the rows where torchspore is not first.
 
 `python benchmarks/summary.py` derives both from the tables of the page; `benchmarks/report.py` calls it after each benchmark.

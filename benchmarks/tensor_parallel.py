@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """The cost of semi_auto_parallel's local graph: a step over two processes, compared with hand-written tensor parallel torch.
 
     python benchmarks/tensor_parallel.py [mlp] [gpt] [--rounds 9] [--seconds 0.6]

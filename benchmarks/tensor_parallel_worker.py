@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """One rank of a contender of tensor_parallel.py: `mlp` or `gpt`, by `torch` (written by hand) or by `semi-auto`."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Compares the default numbers of threads with others: `python benchmarks/threads.py`. Seconds of an epoch of ResNet-18 from JPEG files.
 
 The table has threads of operators (`runtime_num_threads`) and workers of the data pipeline, from one to twice the cores.

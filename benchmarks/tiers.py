@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Time to the first and to the 100th step of a training in fresh processes, with an empty cache of kernels: `python benchmarks/tiers.py`.
 
 `--nets mlp,gpt` measures some of the nets. *O1, waiting* compiles before its first step (TORCHSPORE_WAIT=1). *O1 in tiers* starts as O0

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Runs the steps of hand-written torch that standard input requests, in a process without torchspore."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Compares transports for the parameter server: `python benchmarks/transports.py [--sizes 0.08,30,300] [--steps 10]`.
 
 One server and two workers. In each step every worker sends float32 values, the server adds them, and every worker receives the sums. Then

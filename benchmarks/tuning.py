@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Tuning: gain and cost of a search over back end, layout, threads, blocking and limits of fusion.
 
     python benchmarks/tuning.py [--nets elementwise,mlp,gpt] [--budget 60] [--rounds 9]

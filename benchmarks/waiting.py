@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """The share of a training that waits for its data. `python benchmarks/waiting.py [--oracle PYTHON]`.
 
 ResNet-18 on pictures of 64 x 64 from JPEG files (decode, random crop, flip, normalize), one epoch of 512, batch 16; each contender once

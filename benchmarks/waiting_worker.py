@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Trains an epoch of ResNet-18 when requested on standard input: `waiting_worker.py torchspore|mindspore|torch memory|files FOLDER`.
 
 For benchmarks/threads.py two words may follow: the workers of the pipeline and the threads of operators, a number or `default` each.

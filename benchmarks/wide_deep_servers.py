@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Wide&Deep with large tables on parameter servers and in one process: `python benchmarks/wide_deep_servers.py [--rows 10000000]`.
 
 Two workers and two servers (`--workers`, `--servers`) train with half of each batch; the other run has one process and the full batches.

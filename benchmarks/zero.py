@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Memory and time of a step of semi_auto_parallel with the parallel optimizer (ZeRO 1 to 3) beside torch's; the exchanges of each graph.
 
     python benchmarks/zero.py [--ranks 2,4,8] [--levels 1,2,3] [--layers 16] [--width 768] [--repeats 1]

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Count the packages of `graph` that a first call in Graph mode enters, and the files that one gradient in PyNative enters.
 
 `python tools/first_call.py` prints both. The packages are those in the table of docs/architecture.md; a file directly in `graph` counts as

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Compare seeded training runs, without a checkpoint, with real MindSpore 2.10 in both modes, and print a table.
 
     tools/seeded_runs.py --oracle .oracle/bin/python            run both, and compare

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Kill processes of parameter server jobs at random moments: `python tools/server_kills.py [--kills 40] [--recovery] [--seed 1]`.
 
 Each job has two workers, two servers and a scheduler, forked from this process. One process is killed (SIGKILL) between its start and the

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Writes tests/slow.txt, the tests that only `make test-all` runs: `python tools/slow_tests.py JUNIT_FILE [--scale 0.5]`.
 
 JUNIT_FILE is the file of `pytest --junitxml=FILE`. `--scale` converts its times to those of an idle machine with two cores and two tests

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Runs the tests with other versions of Python, torch and NumPy, and with and without the optional extras.
 
     tools/versions.py --list                      the combinations, and which results each of them has

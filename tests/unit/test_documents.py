@@ -1,6 +1,7 @@
 """Pages that describe the code name files that exist."""
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -19,6 +20,17 @@ def test_files_that_a_page_names_exist(page: Path) -> None:
     named -= {name for name in named if name.startswith("rank_0/") or name == "docs/gpu.json"}          # files that a program writes
     missing = sorted(name for name in named if not any(file == name or file.endswith(f"/{name}") for file in FILES))
     assert not missing, f"{page.name} names files that do not exist: {', '.join(missing)}"
+
+
+SCRIPTS = sorted(path.relative_to(ROOT).as_posix() for folder in ("tools", "benchmarks") for path in (ROOT / folder).glob("*.py")
+                 if "__main__" in path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_script_runs_by_its_path_alone(script: str) -> None:
+    """README and the pages write `tools/versions.py --list`, without an interpreter."""
+    assert (ROOT / script).read_text(encoding="utf-8").startswith("#!/usr/bin/env python3\n"), "its first line is not #!/usr/bin/env python3"
+    assert os.access(ROOT / script, os.X_OK), f"git update-index --chmod=+x {script}"
 
 
 def test_modules_that_options_name_exist() -> None:
