@@ -67,7 +67,7 @@ def print_gradients(rounds: int) -> None:
     from mindspore import ops
 
     vector = torch.ones(4)
-    tensor = torchspore_tensor(vector)
+    tensor, argument = torchspore_tensor(vector), torchspore_tensor(vector)
     rows: list[tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = [
         ("x + y", lambda x: x + tensor, lambda x: x + vector), ("x - y", lambda x: x - tensor, lambda x: x - vector),
         ("x * 1.0", lambda x: x * 1.0, lambda x: x * 1.0), ("relu", ops.relu, torch.relu),
@@ -84,7 +84,7 @@ def print_gradients(rounds: int) -> None:
 
     def of_torchspore(step: Callable[[Any], Any]) -> Callable[[], Any]:
         gradient = mindspore.value_and_grad(lambda x: chain(step, x).sum())
-        return lambda: gradient(tensor)
+        return lambda: gradient(argument)
 
     print_ratios(f"operators in a gradient, each of a chain of {CHAIN}", "us", 1e6 / CHAIN, [
         (name, turns.timer(of_torchspore(mine)), turns.timer(of_torch(theirs)), 20) for name, mine, theirs in rows

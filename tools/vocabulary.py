@@ -25,7 +25,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BUDGET = ROOT / "tools/vocabulary.json"
-ROOTS = ("src", "docs", "README.md", "CONTRIBUTING.md")
+ROOTS = ("src", "tools", "benchmarks", "docs", "README.md", "CONTRIBUTING.md")
 VAGUE = frozenset(
     "found given own made place places one wanted kept left whole held written told said asked known lies lie within beside again same"
     .split())

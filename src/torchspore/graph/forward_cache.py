@@ -71,7 +71,7 @@ class Forward(GradFrame):
 
     # ---- while it runs
 
-    def _first(self, tensor: TensorBase) -> torch.Tensor:
+    def initial_value(self, tensor: TensorBase) -> torch.Tensor:
         t = tensor._t if self.outer is None else self.outer.resolve(tensor)
         if t.requires_grad or self._is_over:
             return t

@@ -23,10 +23,10 @@ class ModuleFrame(GradFrame):
         self._homes, self._module_of = homes, module_of
         self.modules = self
 
-    def _first(self, tensor: TensorBase) -> torch.Tensor:
+    def initial_value(self, tensor: TensorBase) -> torch.Tensor:
         home = self._homes.get(id(tensor))
         if home is None:
-            return super()._first(tensor)
+            return super().initial_value(tensor)
         t = home[0].get(home[1])
         if not isinstance(t, torch.Tensor):
             raise RuntimeError(message(

@@ -102,10 +102,13 @@ class GradFrame(Frame):
             if self._frozen and id(tensor) in self._frozen:
                 value = self._frozen[id(tensor)]
                 return (value if self._versions is None else self._versions.read(value)).detach()
-            value = self._first(tensor)
+            if self.outer is None and not self.cut and self.__class__ is GradFrame:
+                value = tensor._t                       # the most frequent case takes no further call
+            else:
+                value = self.initial_value(tensor)
         return value if self._versions is None else self._versions.read(value)
 
-    def _first(self, tensor: TensorBase) -> torch.Tensor:
+    def initial_value(self, tensor: TensorBase) -> torch.Tensor:
         """Return the value at the beginning of the frame of `tensor`, which has no substitute yet."""
         return self._cut(tensor) if self.cut and id(tensor) in self.cut else super().resolve(tensor)
 
@@ -147,7 +150,7 @@ class GradFrame(Frame):
     def _memory(self, tensor: TensorBase) -> torch.Tensor:
         """The torch tensor that writes into `tensor` go to."""
         value = self._substitute_of(tensor)
-        return self._first(tensor) if value is None else value
+        return self.initial_value(tensor) if value is None else value
 
     def _substitute_of(self, tensor: TensorBase) -> torch.Tensor | None:
         value = self._values.get(id(tensor))

@@ -18,7 +18,7 @@ from torchspore.engine.devices.npu import options
 from torchspore.engine.execution import unsupported_dtypes
 from torchspore.engine.front_end import FRONT
 from torchspore.engine.tensors import dtypes, tree
-from torchspore.engine.tensors.tensor import Frame, TensorBase, follow_operators, frame, raw, transform, wrap
+from torchspore.engine.tensors.tensor import Frame, TensorBase, follow_operators, frame, raw, thread_state, transform, wrap
 
 _FLOATS = frozenset({torch.float16, torch.bfloat16, torch.float32, torch.float64})
 
@@ -180,9 +180,11 @@ def ruled(body: Callable[..., Any], name: str) -> Callable[..., Any]:
     """Return the body of the operator `name`, as changed by the rules that apply in this thread."""
     if marks.is_enabled:
         body = marks.with_mark(body, name)
-    around = frame()
+    around = thread_state.frame
     rules = None if around is None else around.rules
-    if rules is None and _policy_options:
+    if rules is None:
+        if not _policy_options:
+            return body
         rules = _policy_rules(around)
     rule = None if rules is None else rules.get(name)
     return body if rule is None else partial(rule, body)

@@ -329,12 +329,13 @@ def unwrap(value: Any) -> Any:
         return raw(value)
     kind = type(value)
     if kind is tuple or kind is list:                      # of numbers or Tensors: most sequences are
+        around = thread_state.frame if active else None
         items = []
         for item in value:
-            if type(item) in _PLAIN:
+            if isinstance(item, TensorBase):
+                items.append(item._t if around is None else around.resolve(item))
+            elif type(item) in _PLAIN:
                 items.append(item)
-            elif isinstance(item, TensorBase):
-                items.append(raw(item))
             else:
                 break
         else:

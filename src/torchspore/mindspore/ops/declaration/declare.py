@@ -48,7 +48,7 @@ OPERATORS: dict[str, Operator] = {}
 def op(
     *, primitive: str | None = None, init: tuple[str, ...] = (), methods: tuple[str, ...] = (), raw_arguments: bool = False,
     older: dict[str, str] | None = None, states: tuple[str, ...] = (), numbers: tuple[str, ...] = (),
-    wide: Widening | None = None,
+    wide: Widening | None = None, plain: Callable[..., torch.Tensor] | None = None,
 ) -> Callable[[Body], Body]:
     """Declare the decorated function as an operator.
 
@@ -58,11 +58,12 @@ def op(
     `states` are arguments that the body writes into: they keep their dtype in Cells that compute in another. `numbers` are arguments whose
     value the body needs: during a capture, a Tensor that the call creates from a number is passed as that number.
     `wide` states how the operator computes uint16, uint32 and uint64; without it, torch decides whether it does.
+    `plain` is torch's function that computes the same for one float32 Tensor, or for two, without other arguments.
     """
 
     def declare(body: Body) -> Body:
         name = body.__name__
-        function = body if raw_arguments else _bridge(limited(widened(body, wide)), older)
+        function = body if raw_arguments else _bridge(limited(widened(body, wide)), older, plain)
         _codes[function.__code__] = name  # type: ignore[attr-defined]
         if states:
             function = _keeping(function, [list(inspect.signature(body).parameters).index(state) for state in states], states)
@@ -83,7 +84,11 @@ _TENSORS = ("T", "torch.Tensor", "T | None", "torch.Tensor | None", torch.Tensor
 """Annotations of parameters that accept a Tensor but not a number."""
 
 
-def _bridge(body: Callable[..., Any], older: dict[str, str] | None = None) -> Callable[..., Any]:
+def _bridge(
+    body: Callable[..., Any], older: dict[str, str] | None = None, plain: Callable[..., torch.Tensor] | None = None,
+) -> Callable[..., Any]:
+    name = body.__name__
+
     @functools.cache
     def tensor_parameters() -> set[int | str]:
         """Return the positions and names of the parameters that accept a Tensor but not a number. Signatures are slow; few need one."""
@@ -95,32 +100,45 @@ def _bridge(body: Callable[..., Any], older: dict[str, str] | None = None) -> Ca
         positions = [key for entries in (enumerate(arguments), keywords.items()) for key, item in entries if item is value]
         return operand_for(value, arguments, keywords) if tensor_parameters().isdisjoint(positions) else value._value()
 
+    def compute(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        return (ruled(body, name) if engine.active else body)(
+            *[
+                (a._t if not engine.active else raw(a) if type(a) is not Number else stands_for(a, arguments, keywords))
+                if isinstance(a, TensorBase)
+                else unwrap(a) if a.__class__ in _NESTED else a
+                for a in arguments
+            ],
+            **({
+                key: unwrap(value) if type(value) is not Number else stands_for(value, arguments, keywords)
+                for key, value in keywords.items()
+            } if keywords else keywords),
+        )
+
     @functools.wraps(body)
     def operator(*arguments: Any, **keywords: Any) -> Any:
         try:
-            if not engine.active and not keywords and 0 < len(arguments) <= 2 and isinstance(arguments[0], TensorBase):
-                if len(arguments) == 1:
-                    out = body(arguments[0]._t)
+            around = engine.thread_state.frame if engine.active else None
+            if keywords or not 0 < len(arguments) <= 2 or (around is not None and Number in map(type, arguments)):
+                out = compute(arguments, keywords)
+            else:                                     # the most frequent calls, with as few further calls as possible
+                form = ruled(body, name) if engine.active else body
+                a = arguments[0]
+                if isinstance(a, TensorBase):
+                    a = a._t if around is None else around.resolve(a)
+                    can_be_plain = plain is not None and form is body and a.dtype is torch.float32
                 else:
-                    first, second = arguments
-                    if isinstance(second, TensorBase):
-                        second = second._t
-                    elif second.__class__ in _NESTED:
-                        second = unwrap(second)
-                    out = body(first._t, second)
-                return wrap(out) if out.__class__ is torch.Tensor else wrap_all(out)
-            out = (ruled(body, body.__name__) if engine.active else body)(
-                *[
-                    (a._t if not engine.active else raw(a) if type(a) is not Number else stands_for(a, arguments, keywords))
-                    if isinstance(a, TensorBase)
-                    else unwrap(a) if a.__class__ in _NESTED else a
-                    for a in arguments
-                ],
-                **({
-                    key: unwrap(value) if type(value) is not Number else stands_for(value, arguments, keywords)
-                    for key, value in keywords.items()
-                } if keywords else keywords),
-            )
+                    a, can_be_plain = unwrap(a) if a.__class__ in _NESTED else a, False
+                if len(arguments) == 1:
+                    out = (plain if can_be_plain else form)(a)          # type: ignore[misc]
+                else:
+                    b = arguments[1]
+                    if isinstance(b, TensorBase):
+                        b = b._t if around is None else around.resolve(b)
+                        if can_be_plain and b.dtype is torch.float32:
+                            form = plain                                # type: ignore[assignment]
+                    elif b.__class__ in _NESTED:
+                        b = unwrap(b)
+                    out = form(a, b)
             if engine.active:
                 pynative.after(out)
         except CommunicationError:

@@ -20,7 +20,7 @@ from torchspore.mindspore.ops.declaration.wide import WIDE
 T = torch.Tensor
 
 
-@op(primitive="ReLU", methods=("relu",))
+@op(primitive="ReLU", methods=("relu",), plain=torch.relu)
 def relu(input: T, inplace: bool = False) -> T:
     """max(x, 0)."""
     if input.dtype is torch.bool or input.dtype in WIDE:

@@ -89,12 +89,13 @@ def _plain_pair(x: Any, y: Any) -> tuple[torch.Tensor, Any] | None:
     """Return operands that need no promotion: two Tensors of one dtype, or a Tensor of floating-point numbers and a number; else None."""
     if not isinstance(x, TensorBase) or type(x) is Number:
         return None
-    a, kind = raw(x), type(y)
+    around = engine.thread_state.frame                   # `raw`, without its call
+    a, kind = x._t if around is None else around.resolve(x), type(y)
     if kind is float or kind is int:
         return (a, y) if a.dtype in _FLOATS and not is_marked(a) else None
     if not isinstance(y, TensorBase) or kind is Number:
         return None
-    b = raw(y)
+    b = y._t if around is None else around.resolve(y)
     return (a, b) if a.dtype is b.dtype and a.dtype not in WIDE else None
 
 
@@ -109,23 +110,27 @@ def binary(
     short = plain or compute
 
     def operator(input: Any, other: Any) -> Any:
-        if not engine.active:
-            try:
+        t = None
+        try:
+            if not engine.active:
                 a = input._t
                 kind = type(other)
                 if kind is float or kind is int:
-                    if a.dtype not in _FLOATS:
-                        return apply_complete_rule(operator, compute, input, other, family)
-                    b = other
-                elif a.dtype is not (b := other._t).dtype:
-                    return apply_complete_rule(operator, compute, input, other, family)
-                t = short(a, b)
-                out = _new(engine.tensor_class)
-                out._t = t
-                return out
-            except (AttributeError, RuntimeError, TypeError, OverflowError):     # the complete rule explains it
-                pass
-        return apply_complete_rule(operator, compute, input, other, family)
+                    if a.dtype in _FLOATS:
+                        t = short(a, other)
+                elif a.dtype is (b := other._t).dtype:
+                    t = short(a, b)
+            elif (operands := _plain_pair(input, other)) is not None:
+                t = ruled(short, name)(*operands)
+        except (AttributeError, RuntimeError, TypeError, OverflowError):     # the complete rule explains it
+            pass
+        if t is None:
+            return apply_complete_rule(operator, compute, input, other, family)
+        if engine.active:
+            pynative.after(t)
+        out = _new(engine.tensor_class)
+        out._t = t
+        return out
 
     operator.__name__ = operator.__qualname__ = name
     operator.__doc__ = doc

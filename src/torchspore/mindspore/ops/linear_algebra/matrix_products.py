@@ -25,7 +25,7 @@ def require_equal_dtypes(a: T, b: T) -> None:
         )
 
 
-@op(methods=("matmul", "__matmul__"), wide=Widening())
+@op(methods=("matmul", "__matmul__"), wide=Widening(), plain=torch.matmul)
 def matmul(input: T, other: T) -> T:
     """The matrix product, with the batch axes broadcast.
 

@@ -102,14 +102,15 @@ def _caster(dtype: dtypes.Type) -> Any:
 
 def _reshape(self: Any, *shape: Any) -> Any:
     """The same elements in another shape, from one tuple or ints."""
+    if not engine.active:
+        try:
+            out = object.__new__(engine.tensor_class)
+            out._t = self._t.reshape(*shape)
+            return out
+        except (AttributeError, RuntimeError, TypeError):                          # raised again, and explained, below
+            pass
     try:
-        lengths = sizes(shape)
-        if not engine.active:
-            try:
-                return wrap(self._t.reshape(lengths))
-            except RuntimeError:                           # raised again, and explained, below
-                pass
-        return array.reshape(self, lengths)
+        return array.reshape(self, sizes(shape))
     except Exception as error:
         raise replaced(error, _reshape, "Tensor.reshape", shape, {}) from None
 
