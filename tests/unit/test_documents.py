@@ -29,7 +29,7 @@ SCRIPTS = sorted(path.relative_to(ROOT).as_posix() for folder in ("tools", "benc
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_script_runs_by_its_path_alone(script: str) -> None:
     """README and the pages write `tools/versions.py --list`, without an interpreter."""
-    assert (ROOT / script).read_text(encoding="utf-8").startswith("#!/usr/bin/env python3\n"), "its first line is not #!/usr/bin/env python3"
+    assert (ROOT / script).read_text(encoding="utf-8").startswith("#!/usr/bin/env python3\n"), "its first line is no shebang of Python"
     assert os.access(ROOT / script, os.X_OK), f"git update-index --chmod=+x {script}"
 
 

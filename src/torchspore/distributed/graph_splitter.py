@@ -10,11 +10,11 @@ from torchspore.distributed import device_count as devices
 from torchspore.distributed.data_parallel import parameter_broadcast
 from torchspore.distributed.shard import execution, sharded_capture, strategy_calls
 from torchspore.distributed.shard.pipeline_parallel import stage_count
-from torchspore.engine.autograd import grad
+from torchspore.engine.autograd.gradient_listeners import LISTENERS
 from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.graph.splitter import SplitGraph, Trace
 
-grad.LISTENERS.append(strategy_calls.LISTENER)
+LISTENERS.append(strategy_calls.LISTENER)
 
 refusal_error = sharded_capture.refused
 chooses_stage_count = stage_count.is_requested

@@ -17,7 +17,8 @@ import torch
 
 from torchspore.context.store import STORE
 from torchspore.engine.autograd import gradient_hooks
-from torchspore.engine.autograd.grad import LISTENERS, GradFrame, differentiate, follow, is_differentiable, new_leaf, recording_gradients
+from torchspore.engine.autograd.grad import GradFrame, differentiate, follow, is_differentiable, new_leaf, recording_gradients
+from torchspore.engine.autograd.gradient_listeners import LISTENERS
 from torchspore.engine.autograd.integer_gradients import is_integer
 from torchspore.engine.autograd.recorded_forward import Beginning
 from torchspore.engine.execution import thread_state

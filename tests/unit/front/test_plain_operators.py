@@ -1,12 +1,12 @@
 """Operators that call torch's function directly for float32 compute what their bodies compute."""
 from __future__ import annotations
 
+import mindspore as ms
 import numpy as np
 import pytest
 import torch
-
-import mindspore as ms
 from mindspore import Tensor, ops
+
 from torchspore.mindspore.ops.declaration.declare import OPERATORS
 
 SPECIAL = np.array([[-0.0, 0.0, np.nan, np.inf], [-np.inf, 1.5, -2.5, 1e-40], [3.0, -1.0, 1e38, -1e38], [0.5, 2.0, -0.5, 7.0]], np.float32)

@@ -21,7 +21,7 @@ from torchspore.distributed.data_parallel import fusion, option_effects, setting
 from torchspore.distributed.data_parallel.gradient_reduction import is_traced
 from torchspore.distributed.data_parallel.gradient_scatters import Scatters
 from torchspore.distributed.data_parallel.sharded_weights import RowShardedWeight
-from torchspore.engine.autograd import grad
+from torchspore.engine.autograd.gradient_listeners import LISTENERS, GradientListener
 from torchspore.engine.memory import reserved_zeros
 from torchspore.engine.split_layouts.sharded_layout import ShardedLayout
 from torchspore.engine.split_layouts.sharded_value import ShardedValue, local_part
@@ -316,8 +316,8 @@ def scattering(weights: Sequence[Any], shares: Sequence[Share | None], factor: f
     if not scattered:
         yield
         return
-    if _LISTENER not in grad.LISTENERS:
-        grad.LISTENERS.append(_LISTENER)
+    if _LISTENER not in LISTENERS:
+        LISTENERS.append(_LISTENER)
     _steps.append(_Step(scattered, factor))
     try:
         yield
@@ -325,7 +325,7 @@ def scattering(weights: Sequence[Any], shares: Sequence[Share | None], factor: f
         _steps.pop().scatters.drop()
 
 
-class _Listener(grad.GradientListener):
+class _Listener(GradientListener):
     """Computes the gradients of a scattered weight for this process's rows."""
 
     def shard_leaf(self, weight: Any) -> torch.Tensor | None:

@@ -15,7 +15,7 @@ import torch
 from torchspore.distributed.data_parallel import gradient_reduction as sums
 from torchspore.distributed.data_parallel import parameter_broadcast
 from torchspore.distributed.data_parallel.gradient_reduction import Message, Plan, is_traced
-from torchspore.engine.autograd import grad
+from torchspore.engine.autograd.gradient_listeners import LISTENERS, GradientListener
 from torchspore.engine.tensors.tensor import TensorBase
 
 _reducers: dict[tuple[int, ...], weakref.ref[EarlyReducer]] = {}
@@ -38,8 +38,8 @@ class EarlyReducer:
         self.count = 0
         """How many messages left during a backward pass."""
         _reducers[self._key] = weakref.ref(self)
-        if _LISTENER not in grad.LISTENERS:
-            grad.LISTENERS.append(_LISTENER)
+        if _LISTENER not in LISTENERS:
+            LISTENERS.append(_LISTENER)
 
     def begin(self, leaves: Sequence[torch.Tensor]) -> None:
         """A forward and a backward pass are going to compute the gradients of these leaves."""
@@ -108,7 +108,7 @@ class EarlyReducer:
         self._is_unchanged = False
 
 
-class _Listener(grad.GradientListener):
+class _Listener(GradientListener):
     """Hands the gradients of a transform to the reducer of its Parameters."""
 
     def begin_pass(self, weights: Sequence[TensorBase], leaves: list[torch.Tensor]) -> Callable[[list[torch.Tensor | None]], None] | None:

@@ -18,7 +18,7 @@ from torchspore.distributed.shard.operator_inputs import last_node, note_call
 from torchspore.distributed.shard.strategy_validation import Fit, TensorLayout, elementwise, has_rules, is_valid_call, layouts_of, takes
 from torchspore.distributed.shard.strategy_validation.layout import read as read_layout
 from torchspore.distributed.shard.strategy_validation.validation import is_of_layouts
-from torchspore.engine.autograd import grad
+from torchspore.engine.autograd.gradient_listeners import GradientListener
 from torchspore.engine.formulas import attention_blocks
 from torchspore.engine.tensors import tree
 from torchspore.engine.tensors.tensor import TensorBase, raw, wrap
@@ -265,7 +265,7 @@ def mirror(weight: Any, value: torch.Tensor) -> torch.Tensor:
     return marked
 
 
-class _Listener(grad.GradientListener):
+class _Listener(GradientListener):
     """Mark the weights of a split graph, so that the partitioner finds their gradients."""
 
     def mark_leaf(self, weight: TensorBase, leaf: torch.Tensor) -> torch.Tensor:

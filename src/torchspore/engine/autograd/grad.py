@@ -14,6 +14,7 @@ import torch
 from torchspore.base.text import message
 from torchspore.context.store import STORE
 from torchspore.engine.autograd import backward_pass, gradient_errors, gradient_hooks, integer_gradients
+from torchspore.engine.autograd.gradient_listeners import LISTENERS, GradientListener
 from torchspore.engine.execution import thread_state
 from torchspore.engine.execution.training_start import TRAINING_START
 from torchspore.engine.formulas import row_gradients as rows_module
@@ -23,35 +24,6 @@ from torchspore.engine.tensors.in_place_versions import Extent, Versions, base_o
 from torchspore.engine.tensors.tensor import Composite, Frame, TensorBase, frame, is_recording, raw, tensors, transform, wrap
 from torchspore.engine.tensors.torch_interop import entered
 from torchspore.engine.torch_internals import torch_private
-
-
-class GradientListener:
-    """Code outside the engine that takes part in gradient transforms. Each method does nothing unless a subclass overrides it."""
-
-    def mark_leaf(self, weight: TensorBase, leaf: torch.Tensor) -> torch.Tensor:
-        """Return the tensor that stands for a weight: `leaf`, or a function of it through which the weight's gradient goes."""
-        return leaf
-
-    def shard_leaf(self, weight: TensorBase) -> torch.Tensor | None:
-        """Return the leaf of a weight whose gradient is computed for some rows only; None for other weights."""
-        return None
-
-    def replace_weight(self, weight: TensorBase, leaf: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
-        """Return the value to compute with, as a function of a leaf that `shard_leaf` returned."""
-        raise NotImplementedError
-
-    def must_replace_early(self) -> bool:
-        """Return whether `replace_weight` has to run before the function is called."""
-        return False
-
-    def begin_pass(self, weights: Sequence[TensorBase], leaves: list[torch.Tensor]) -> Callable[[list[torch.Tensor | None]], None] | None:
-        """Observe the forward and backward pass that follows. Return a function that takes the gradients, or None."""
-        return None
-
-
-LISTENERS: list[GradientListener] = []
-"""Empty on a single device: `distributed` adds its listeners when a program first needs them."""
-
 
 tape_gradients: Callable[..., Any] = backward_pass.compute_gradients
 """Computes gradients; `graph.control_flow.gradient_presence` replaces it by a function that handles branches and loops in a graph."""

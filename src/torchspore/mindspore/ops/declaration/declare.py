@@ -84,10 +84,8 @@ _TENSORS = ("T", "torch.Tensor", "T | None", "torch.Tensor | None", torch.Tensor
 """Annotations of parameters that accept a Tensor but not a number."""
 
 
-def _bridge(
-    body: Callable[..., Any], older: dict[str, str] | None = None, plain: Callable[..., torch.Tensor] | None = None,
-) -> Callable[..., Any]:
-    name = body.__name__
+def _general_form(body: Callable[..., Any], name: str) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
+    """Return the function that computes an operator for any arguments."""
 
     @functools.cache
     def tensor_parameters() -> set[int | str]:
@@ -113,6 +111,15 @@ def _bridge(
                 for key, value in keywords.items()
             } if keywords else keywords),
         )
+
+    return compute
+
+
+def _bridge(
+    body: Callable[..., Any], older: dict[str, str] | None = None, plain: Callable[..., torch.Tensor] | None = None,
+) -> Callable[..., Any]:
+    name = body.__name__
+    compute = _general_form(body, name)
 
     @functools.wraps(body)
     def operator(*arguments: Any, **keywords: Any) -> Any:
@@ -144,22 +151,29 @@ def _bridge(
         except CommunicationError:
             raise                                     # its text already names the rank and the line
         except _EXPLAINED as error:
-            if older is not None and older.keys() & keywords.keys():
-                return operator(*arguments, **{older.get(key, key): value for key, value in keywords.items()})
-            older_spelling = renamed_keywords(operator, error, arguments, keywords)
-            if older_spelling is not None:
-                return operator(*arguments, **older_spelling)
-            if isinstance(error, RecursionError):
-                raise explain(operator, arguments, keywords, error) from None
-            if isinstance(error, RuntimeError) and pynative.bring((arguments, keywords)):
-                return operator(*arguments, **keywords)
-            if unsupported_dtypes.is_cause_of(error) and unsupported_dtypes.dtype_of((arguments, keywords)) is not None:
-                return _without_kernel(operator, arguments, keywords, error)
-            raise explain(operator, arguments, keywords, error) from None
+            return _recover(operator, older, arguments, keywords, error)
         return wrap(out) if out.__class__ is torch.Tensor else wrap_all(out)
 
     operator.gated = True  # type: ignore[attr-defined]
     return operator
+
+
+def _recover(
+    operator: Callable[..., Any], older: dict[str, str] | None, arguments: tuple[Any, ...], keywords: dict[str, Any], error: Exception,
+) -> Any:
+    """Return the result of a call that failed, by another spelling, device or dtype. Raises the explained error if there is none."""
+    if older is not None and older.keys() & keywords.keys():
+        return operator(*arguments, **{older.get(key, key): value for key, value in keywords.items()})
+    older_spelling = renamed_keywords(operator, error, arguments, keywords)
+    if older_spelling is not None:
+        return operator(*arguments, **older_spelling)
+    if isinstance(error, RecursionError):
+        raise explain(operator, arguments, keywords, error) from None
+    if isinstance(error, RuntimeError) and pynative.bring((arguments, keywords)):
+        return operator(*arguments, **keywords)
+    if unsupported_dtypes.is_cause_of(error) and unsupported_dtypes.dtype_of((arguments, keywords)) is not None:
+        return _without_kernel(operator, arguments, keywords, error)
+    raise explain(operator, arguments, keywords, error) from None
 
 
 def _keeping(function: Callable[..., Any], positions: list[int], names: tuple[str, ...]) -> Callable[..., Any]:
