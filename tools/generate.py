@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests"), str(ROOT / "tools")]
 
 from generators import (  # noqa: E402
+    chinese_pages,
     context_page,
     missing_names,
     names_page,
@@ -43,7 +44,11 @@ SUBJECTS: dict[str, Callable[[], dict[Path, str]]] = {
     },
     "older_calls": lambda: {ROOT / "docs/reference/older-calls.md": older_calls_page.older_calls_page()},
     "operators": lambda: {ROOT / "docs/reference/operators.md": operators.operators()},
-    "gpu": lambda: {ROOT / "docs/gpu.md": gpu_page.page()},
+    "gpu": lambda: {
+        ROOT / "docs/gpu.md": gpu_page.page(),
+        ROOT / "docs/zh/gpu.md": chinese_pages.page(gpu_page.page(), "docs/gpu.md"),
+    },
+    "performance": lambda: {ROOT / "docs/zh/performance.md": chinese_pages.page_of("docs/performance.md")},
     "versions": lambda: {ROOT / "docs/reference/versions.md": versions_page.versions()},
     "stubs": lambda: {
         ROOT / "mindspore-stubs/mindspore-stubs/context.pyi": stubs.context(),

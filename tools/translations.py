@@ -49,7 +49,12 @@ def sections(text: str) -> list[Section]:
             parts.append([])
         parts[-1].append(line.rstrip())
     texts = ["\n".join(part).strip() for part in parts]
-    return [Section(part.partition("\n")[0], hashlib.sha256(part.encode()).hexdigest()[:12]) for part in texts if part]
+    return [Section(_heading(part), hashlib.sha256(part.encode()).hexdigest()[:12]) for part in texts if part]
+
+
+def _heading(section: str) -> str:
+    """Return the heading of a section; the text before the first heading has none. A record with its comment would end early."""
+    return section.partition("\n")[0] if section.startswith("#") else "(before the first heading)"
 
 
 def recorded_sections(text: str) -> list[Section] | None:
@@ -73,11 +78,16 @@ def stale_sections(recorded: Sequence[Section] | None, current: Sequence[Section
 
 def mark(translation: Path, original: Path, root: Path = ROOT) -> None:
     """Record the present sections of the English page at the end of its translation."""
-    lines = "\n".join(f"{section.digest} {section.heading}" for section in sections(original.read_text(encoding="utf-8")))
-    text = RECORD.sub("", translation.read_text(encoding="utf-8")).rstrip()
     name = original.relative_to(root).as_posix()
+    text = marked(translation.read_text(encoding="utf-8"), original.read_text(encoding="utf-8"), name)
+    translation.write_text(text, encoding="utf-8")
+
+
+def marked(translation: str, original: str, name: str) -> str:
+    """Return the text of a translation with a record of the present sections of the English page `name`."""
+    lines = "\n".join(f"{section.digest} {section.heading}" for section in sections(original))
     record = f"<!-- translation of {name}; tools/translations.py --mark writes this:\n{lines}\n-->\n"
-    translation.write_text(f"{text}\n\n{record}", encoding="utf-8")
+    return f"{RECORD.sub('', translation).rstrip()}\n\n{record}"
 
 
 def main(words: Sequence[str] | None = None, root: Path = ROOT) -> int:

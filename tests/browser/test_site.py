@@ -47,7 +47,7 @@ def test_the_search_works_from_a_file(site: Path, browser: chromium.Browser) -> 
 def test_the_switch_of_the_language(site: Path, browser: chromium.Browser) -> None:
     links = {
         "docs/guides/start.html": "docs/zh/guides/start.html", "docs/zh/guides/start.html": "docs/guides/start.html",
-        "docs/guides/graph-mode.html": "README.zh-CN.html", "README.zh-CN.html": "index.html",
+        "docs/architecture.html": "README.zh-CN.html", "README.zh-CN.html": "index.html",
     }
     for page, target in links.items():
         browser.open((site / page).as_uri(), "document.querySelector('.torchspore-language')")

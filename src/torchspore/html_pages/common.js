@@ -2,12 +2,6 @@
 /* What every page uses: elements made of text, tables, figures as people write them, light and dark. */
 
 const data = JSON.parse(document.getElementById("data").textContent);
-const texts = JSON.parse((document.getElementById("texts") || { textContent: "{}" }).textContent);
-
-/** A text in the reader's language; the values replace %0, %1 and so on. */
-function tr(text, ...values) {
-  return (texts[text] || text).replace(/%(\d)/g, (field, place) => values[place] ?? field);
-}
 const SVG = "http://www.w3.org/2000/svg";
 
 /** An element with a class and a text; a text is never read as HTML. */

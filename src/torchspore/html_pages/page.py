@@ -41,19 +41,28 @@ _FRAME = """<!DOCTYPE html>
 
 def html(title: str, data: Any, *scripts: str) -> str:
     """Return the page with these scripts (file names without `.js` in this folder, after `common.js`) and the data that they show."""
-    return render_page(title, data, [_text(f"{name}.js") for name in scripts])
+    return render_page(title, data, [text_of(f"{name}.js") for name in scripts])
 
 
 def render_page(title: str, data: Any, scripts: Sequence[str], styles: Sequence[str] = ()) -> str:
     """Return the page with these texts of scripts, after `common.js`, and of styles, after `page.css`."""
-    script = "\n".join((_text("common.js"), *scripts))
-    style = "\n".join(("", _text("page.css"), *styles))
+    script = "\n".join((text_of("texts.js"), text_of("common.js"), *scripts))
+    style = "\n".join(("", text_of("page.css"), *styles))
     texts = translated_texts(script)
     return _FRAME.format(
         title=escaping.escape(title), style=style, style_hash=_hash(style), script=script, script_hash=_hash(script), data=_json(data),
-        language="zh-Hans" if texts else "en", theme=translate("Theme"), theme_hint=translate("Light or dark"),
-        texts=f'<script type="application/json" id="texts">{_json(texts)}</script>\n' if texts else "",
+        language=language_of(texts), theme=translate("Theme"), theme_hint=translate("Light or dark"), texts=element_of(texts),
     )
+
+
+def language_of(texts: dict[str, str]) -> str:
+    """Return the language of a page with these translations."""
+    return "zh-Hans" if texts else "en"
+
+
+def element_of(texts: dict[str, str]) -> str:
+    """Return the element from which `texts.js` reads the translations; nothing in English."""
+    return f'<script type="application/json" id="texts">{_json(texts)}</script>\n' if texts else ""
 
 
 def translated_texts(script: str) -> dict[str, str]:
@@ -81,7 +90,8 @@ def _finite(data: Any) -> Any:
 
 
 @functools.cache
-def _text(name: str) -> str:
+def text_of(name: str) -> str:
+    """Return the text of a file of this folder."""
     return (_HERE / name).read_text(encoding="utf-8")
 
 

@@ -152,3 +152,28 @@ def test_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = json.loads(re.search(r'id="texts">(.*?)</script>', chinese)[1])          # type: ignore[index]
     assert '<html lang="zh-Hans">' in chinese and texts["This run"] == "本次运行"
     assert all(text.count("%") == translation.count("%") for text, translation in texts.items())
+
+
+def test_the_page_of_saved_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    from torchspore.graph.save_graphs import page
+    from torchspore.graph.save_graphs.compilation_record import Compilation, Stage
+    from torchspore.graph.save_graphs.page import data
+    from torchspore.graph.save_graphs.recording import ABOUT
+    from torchspore.graph.save_graphs.snapshot import Snapshot
+
+    stage = Stage("08_execute", ABOUT["execute"], "a.ir", Snapshot("Net", [], [], ()), None, "forward")
+    compilation = Compilation("Net", "net.py:3", {}, [stage])
+    english = page.html({"compilations": [data.of(compilation)]})
+    assert '<html lang="en">' in english and 'id="texts"' not in english and "<h1>Saved graphs</h1>" in english
+    assert '"about":"what runs, in this order"' in english
+    monkeypatch.setenv(translations.VARIABLE, "zh")
+    translations.select()
+    chinese = page.html({"compilations": [data.of(compilation)]})
+    assert '<html lang="zh-Hans">' in chinese and "<h1>保存的计算图</h1>" in chinese
+    assert '"about":"实际执行的算子，按执行顺序排列"' in chinese and '"part":"前向"' in chinese
+    for text in (english, chinese):
+        assert not re.search(r"@[^@<>\n]*@", text.partition("<script")[0])
+    texts = json.loads(re.search(r'id="texts">(.*?)</script>', chinese)[1])          # type: ignore[index]
+    assert texts["Compile options"] == "编译选项"
+    scripts = (english.rpartition('id="data"')[2], chinese.rpartition('id="texts"')[2])
+    assert len({script.partition("</script>")[2].strip() for script in scripts}) == 1

@@ -15,21 +15,21 @@ from torchspore.graph.save_graphs import dot, ir, operator_times
 from torchspore.graph.save_graphs.compilation_record import Compilation, Stage
 from torchspore.graph.save_graphs.folder import Folder
 from torchspore.graph.save_graphs.snapshot import Inputs, Snapshot, Taker
-from torchspore.translations import translate
+from torchspore.translations import translatable, translate
 
 MAIN = ("bootstrap", "type_inference", "gradient", "control_flow", "optimize", "validate", "backend_pass", "task_emit", "execute")
 """The stages that every level writes, in their order; the names that they share with MindSpore mean the same there."""
 
 ABOUT = {
-    "bootstrap": "the operators of the trace, up to the first gradient that the program takes",
-    "type_inference": "the same with the dtype and shape of each value, which a trace knows immediately",
-    "gradient": "the complete trace, with the operators of the gradients",
-    "control_flow": "branches and loops on Tensors as calls of separate graphs",
-    "optimize": "after the passes that every level runs",
-    "validate": "checked: nothing in it that a graph can't hold",
-    "backend_pass": "after the steps that switches ask for: precision, memory, graph kernels",
-    "task_emit": "the form that the compile level chose, with its kernels",
-    "execute": "what runs, in this order",
+    "bootstrap": translatable("the operators of the trace, up to the first gradient that the program takes"),
+    "type_inference": translatable("the same with the dtype and shape of each value, which a trace knows immediately"),
+    "gradient": translatable("the complete trace, with the operators of the gradients"),
+    "control_flow": translatable("branches and loops on Tensors as calls of separate graphs"),
+    "optimize": translatable("after the passes that every level runs"),
+    "validate": translatable("checked: nothing in it that a graph can't hold"),
+    "backend_pass": translatable("after the steps that switches ask for: precision, memory, graph kernels"),
+    "task_emit": translatable("the form that the compile level chose, with its kernels"),
+    "execute": translatable("what runs, in this order"),
 }
 
 _numbers = itertools.count()
@@ -72,7 +72,7 @@ class Recording:
         if name in MAIN:
             self._main(name, self._snapshot(module, name))
         elif self._level >= 2:
-            self._minor(f"hwopt_{next(self._steps)}_{name}", "a step of the back end", module)
+            self._minor(f"hwopt_{next(self._steps)}_{name}", translatable("a step of the back end"), module)
 
     def emitted(self, module: torch.fx.GraphModule, inputs: Callable[[], list[torch.Tensor]]) -> None:
         """Record the graph that runs as the last stages, and measure its operators if that is requested."""
@@ -84,7 +84,7 @@ class Recording:
     def keep_pass(self, name: str, module: torch.fx.GraphModule) -> None:
         """Record the graph after a pass of the optimizer, which level 3 writes."""
         if self._level >= 3:
-            self._minor(f"opt_pass_{next(self._steps)}_{name}", "a pass of the optimizer", module)
+            self._minor(f"opt_pass_{next(self._steps)}_{name}", translatable("a pass of the optimizer"), module)
 
     def part(self, name: str) -> None:
         """Report that the following stages belong to one half of the graph, `forward` or `backward`."""

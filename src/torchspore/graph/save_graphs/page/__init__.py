@@ -9,6 +9,8 @@ from typing import Any
 from torchspore.graph.save_graphs.compilation_record import Compilation
 from torchspore.graph.save_graphs.folder import Folder
 from torchspore.graph.save_graphs.page.data import of
+from torchspore.html_pages import page as html_page
+from torchspore.translations import translatable, translate
 
 MOST = 60_000
 """So many records of operators the page holds in all; of compilations beyond it says that their files tell the rest."""
@@ -18,6 +20,12 @@ _HERE = Path(__file__).parent
 DRAWING = ("dagre.min.js", "tree.js", "layout.js", "pane.js")
 """The scripts that draw a graph, for other pages too; their style is `drawing.css`."""
 _SCRIPTS = (*DRAWING, "details.js", "main.js")
+_LABELS = (
+    translatable("Saved graphs"), translatable("Compilation"), translatable("Find an operator, line or scope  (/)"),
+    translatable("Two stages side by side (c)"), translatable("Compare"), translatable("Light or dark"), translatable("Theme"),
+    translatable("Stages"), translatable("Selection"),
+)
+"""The texts of `page.html`, which has each between two `@`."""
 _compilations: dict[Path, list[dict[str, Any]]] = {}
 
 
@@ -28,7 +36,7 @@ def write(folder: Folder, compilation: Compilation, most: int = MOST) -> None:
     if compilations and "left_out" in compilations[-1]:
         return
     if sum(len(other["records"]) for other in compilations) + len(data["records"]) > most:
-        data = {**data, "name": "later graphs", "records": [], "sources": {}, "stages": [], "left_out": True}
+        data = {**data, "name": translate("later graphs"), "records": [], "sources": {}, "stages": [], "left_out": True}
     compilations.append(data)
     folder.replace("index.html", html({"root": str(folder.root), "compilations": compilations}), 0o600)
 
@@ -36,15 +44,20 @@ def write(folder: Folder, compilation: Compilation, most: int = MOST) -> None:
 def html(data: dict[str, Any]) -> str:
     """The page for this data."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("</", "<\\/").replace("<!--", "<\\!--")
-    before, after = _page().split("@data@")
+    before, after = _page(translate(_LABELS[0])).split("@data@")
     return before + text + after
 
 
 @functools.cache
-def _page() -> str:
-    """The page without its data."""
-    scripts = "".join(f"<script>\n{text_of(name)}\n</script>\n" for name in _SCRIPTS)
-    return text_of("page.html").replace("@style@", text_of("page.css") + text_of("drawing.css")).replace("@scripts@", scripts)
+def _page(title: str) -> str:
+    """The page without its data, in the language of the title."""
+    files = (html_page.text_of("texts.js"), *map(text_of, _SCRIPTS))
+    texts = html_page.translated_texts("\n".join(files))
+    page = text_of("page.html").replace("@language@", html_page.language_of(texts)).replace("@texts@", html_page.element_of(texts))
+    for label in _LABELS:
+        page = page.replace(f"@{label}@", translate(label))
+    scripts = "".join(f"<script>\n{text}\n</script>\n" for text in files)
+    return page.replace("@style@", text_of("page.css") + text_of("drawing.css")).replace("@scripts@", scripts)
 
 
 def text_of(name: str) -> str:

@@ -10,6 +10,7 @@ from torchspore.graph.save_graphs import ir
 from torchspore.graph.save_graphs.compilation_record import Compilation, Stage
 from torchspore.graph.save_graphs.ir_types import Value
 from torchspore.graph.save_graphs.snapshot import Call, Inner, Reference, Snapshot
+from torchspore.translations import translate
 
 FLOPS, BANDWIDTH, CALL = 50e9, 10e9, 2e-6
 """Operations and bytes a second, and seconds a call: a desktop's order of magnitude. Shares depend on their ratios only."""
@@ -79,7 +80,7 @@ class _Table:
 
     def stage(self, stage: Stage) -> dict[str, Any]:
         """A stage; one with the graph of an earlier one holds no graph."""
-        about = {"title": stage.title, "about": stage.about, "file": stage.file, "part": stage.part}
+        about = {"title": stage.title, "about": translate(stage.about), "file": stage.file, "part": translate(stage.part) if stage.part else ""}
         if stage.duplicate_of is not None:
             return {**about, "same": stage.duplicate_of}
         graph = stage.snapshot

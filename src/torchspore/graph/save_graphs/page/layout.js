@@ -27,9 +27,9 @@ function fitting(text, width, font) {
 
 function linesOf(box) {
   const lines = [box.label];
-  if (box.kind === "group") lines.push(box.size + (box.size === 1 ? " operator" : " operators"));
+  if (box.kind === "group") lines.push(box.size === 1 ? tr("1 operator") : tr("%0 operators", box.size));
   else if (box.type) lines.push(box.type);
-  if (box.weights && box.weights.length) lines.push(box.weights.length > 2 ? box.weights.length + " Parameters" : box.weights.map((w) => w.t).join(", "));
+  if (box.weights && box.weights.length) lines.push(box.weights.length > 2 ? tr("%0 Parameters", box.weights.length) : box.weights.map((w) => w.t).join(", "));
   return lines;
 }
 

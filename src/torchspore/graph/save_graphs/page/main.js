@@ -25,7 +25,8 @@ const app = {
     this.panes.splice(0).forEach((pane) => pane.element.remove());
     document.getElementById("stages").replaceChildren();
     document.getElementById("details").replaceChildren();
-    this.note(`This page holds ${this.data.compilations.length - 1} compilations. Those from ${this.compilation.line} on are left out; their .ir files are in ${this.data.root}.`);
+    this.note(tr("This page holds %0 compilations. Those from %1 on are left out; their .ir files are in %2.",
+      this.data.compilations.length - 1, this.compilation.line, this.data.root));
   },
 
   title(place) { return this.compilation.stages[place].title; },
@@ -88,7 +89,7 @@ const app = {
     const at = shape && { x: pane.view.x + shape.x * pane.view.scale, y: pane.view.y + shape.y * pane.view.scale };
     if (this.open.has(id)) this.open.delete(id);
     else if (boxesOf(pane.tree, this.open).length + pane.tree.groups.get(id).children.length > MOST_OPEN) {
-      this.note(`More than ${MOST_OPEN} boxes would be open: shut some groups first.`);
+      this.note(tr("More than %0 boxes would be open: shut some groups first.", MOST_OPEN));
       return;
     } else this.open.add(id);
     this.refresh(false);
@@ -129,7 +130,8 @@ function leftOut(compilation, places) {
     const tree = treeOf(compilation, place);
     if (tree.left > 0) {
       const stage = compilation.stages[holder(compilation, place)];
-      return `${tree.left.toLocaleString("en")} of ${tree.total.toLocaleString("en")} operators are left out of this page, the last ones; ${stage.file} holds them all.`;
+      return tr("%0 of %1 operators are left out of this page, the last ones; %2 holds them all.",
+        tree.left.toLocaleString("en"), tree.total.toLocaleString("en"), stage.file);
     }
   }
   return "";
@@ -144,7 +146,7 @@ function listStages(app) {
     else if (app.places.includes(place)) button.classList.add("other");
     const head = button.appendChild(element("b", "", stage.title + (stage.part ? " · " + stage.part : "")));
     if (stage.same === undefined) head.appendChild(element("span", "count", stage.total.toLocaleString("en")));
-    button.appendChild(element("small", "", stage.same === undefined ? stage.about : "same as " + app.title(stage.same)));
+    button.appendChild(element("small", "", stage.same === undefined ? stage.about : tr("same as %0", app.title(stage.same))));
     if (stage.same === undefined) difference(button, app.compilation, place);
     button.onclick = () => app.show(app.panes[app.panes.length - 1], place);
   });

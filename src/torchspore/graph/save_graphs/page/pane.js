@@ -20,13 +20,13 @@ class Pane {
     this.bar = this.element.appendChild(document.createElement("div"));
     this.bar.className = "bar";
     this.choice = this.bar.appendChild(document.createElement("select"));
-    this.choice.setAttribute("aria-label", "Stage");
+    this.choice.setAttribute("aria-label", tr("Stage"));
     this.choice.onchange = () => app.show(this, Number(this.choice.value));
     const gap = this.bar.appendChild(document.createElement("span"));
     gap.className = "gap";
-    this.button("−", "Shut all groups", () => app.openOnly(new Set([""])));
-    this.button("+", "Open the next groups", () => app.openMore(this));
-    this.button("Fit", "The whole graph (f)", () => this.fit());
+    this.button("−", tr("Shut all groups"), () => app.openOnly(new Set([""])));
+    this.button("+", tr("Open the next groups"), () => app.openMore(this));
+    this.button(tr("Fit"), tr("The whole graph (f)"), () => this.fit());
     this.canvas = svg("svg", { role: "img" }, this.element);
     this.view = { x: 0, y: 0, scale: 1 };
     this.canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
@@ -72,7 +72,7 @@ class Pane {
     const shape = svg("g", { class: "cluster" }, this.world);
     svg("rect", { x: around.x, y: around.y, width: around.width, height: around.height, rx: 10 }, shape);
     const label = svg("text", { x: around.x + 11, y: around.y + 17 }, shape, "− " + fitting(around.group.label, around.width - 36, BOLD));
-    svg("title", {}, label, around.group.id.slice(1) + "\nclick to shut");
+    svg("title", {}, label, around.group.id.slice(1) + "\n" + tr("click to shut"));
     label.addEventListener("click", () => this.app.toggle(around.group.id, this));
     this.shapes.set(around.group.id, shape);
   }
@@ -93,7 +93,7 @@ class Pane {
       svg("text", { class: isWeight ? "weight" : "kind", x: 13, y: 35 + 16 * n }, shape, fitting(line, width - 22, CODE));
     });
     if (box.cost) svg("rect", { class: "heat", x: 8, y: height - 4, width: Math.max(1, (width - 16) * (box.cost / worst)), height: 2.5, rx: 1 }, shape);
-    svg("title", {}, shape, box.kind === "group" ? box.id.slice(1) + "\nclick to open" : (box.record ? box.record.f : box.label) + "\n" + (box.type || ""));
+    svg("title", {}, shape, box.kind === "group" ? box.id.slice(1) + "\n" + tr("click to open") : (box.record ? box.record.f : box.label) + "\n" + (box.type || ""));
     shape.addEventListener("click", () => { if (!this.moved) { if (box.kind === "group") this.app.toggle(box.id, this); else this.app.select(box.id); } });
     this.shapes.set(box.id, shape);
   }
