@@ -80,7 +80,8 @@ class _Table:
 
     def stage(self, stage: Stage) -> dict[str, Any]:
         """A stage; one with the graph of an earlier one holds no graph."""
-        about = {"title": stage.title, "about": translate(stage.about), "file": stage.file, "part": translate(stage.part) if stage.part else ""}
+        part = translate(stage.part) if stage.part else ""
+        about = {"title": stage.title, "about": translate(stage.about), "file": stage.file, "part": part}
         if stage.duplicate_of is not None:
             return {**about, "same": stage.duplicate_of}
         graph = stage.snapshot
