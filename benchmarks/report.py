@@ -53,6 +53,7 @@ def main() -> None:
                 raise SystemExit(f"benchmarks/{name}.py: {process.stderr.strip().splitlines()[-1]}")
             print(process.stdout, flush=True)
             put(name, part, options, process.stdout)
+    subprocess.run([sys.executable, str(HERE.parent / "tools/generate.py"), "performance"], check=True)      # the Chinese page
 
 
 def _runs(name: str, options: list[str]) -> list[tuple[str, list[str]]]:
