@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import multiprocessing
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -177,6 +179,28 @@ def test_videos(tmp_path: Path) -> None:
     assert np.array_equal(decoder.get_frames_at([5, 0]), vision.read_video(path)[0][[5, 0]])
     with pytest.raises(ValueError):
         decoder.get_frames_at([6])
+
+
+def test_a_process_that_is_forked_after_decoding_ends(tmp_path: Path) -> None:
+    """PyAV's converter of a thread that still exists would wait for its threads in the child (`_RgbConverter`)."""
+    path, is_decoded, can_end = video(tmp_path / "a.avi"), threading.Event(), threading.Event()
+
+    def decode() -> None:
+        vision.read_video(path)
+        vision.VideoDecoder(path).get_frames_at([0])
+        is_decoded.set()
+        can_end.wait()
+
+    thread = threading.Thread(target=decode)
+    thread.start()
+    assert is_decoded.wait(60)
+    child = multiprocessing.get_context("fork").Process(target=int)
+    child.start()
+    child.join(20)
+    can_end.set()
+    thread.join()
+    assert child.exitcode == 0
+    child.close()
 
 
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:

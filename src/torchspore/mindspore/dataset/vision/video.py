@@ -28,11 +28,28 @@ def _check_file(call: str, filename: Any, error: type[Exception] = ValueError) -
         raise error(message(f"{call}({filename!r})", "an existing video file"))
 
 
+class _RgbConverter:
+    """Converts frames to RGB, (H, W, 3) uint8, in the thread that calls it.
+
+    `frame.to_ndarray(format="rgb24")` is not used: since version 19 PyAV stores a converter for each thread of the program, and a
+    converter has threads. A process that is forked later frees it, waits for threads that only its parent has, and never ends.
+    """
+
+    def __init__(self, av: Any) -> None:
+        self._reformatter = av.video.reformatter.VideoReformatter()
+        self._options = {"threads": 1} if int(av.__version__.partition(".")[0]) >= 17 else {}
+
+    def convert(self, frame: Any) -> np.ndarray:
+        """Return the pixels of a frame."""
+        return self._reformatter.reformat(frame, format="rgb24", **self._options).to_ndarray()
+
+
 class _Read:
     """The content of a file: frames (T, H, W, 3) and their times, sound (C, L), frame rate and sample rate."""
 
     def __init__(self, call: str, source: Any, with_sound: bool = True, with_pictures: bool = True) -> None:
         av = _library(call)
+        converter = _RgbConverter(av)
         frames, sounds = [], []
         self.times: list[int] = []
         try:
@@ -47,7 +64,7 @@ class _Read:
                     if isinstance(frame, av.VideoFrame):
                         self.times.append(frame.pts)
                         if with_pictures:
-                            frames.append(frame.to_ndarray(format="rgb24"))
+                            frames.append(converter.convert(frame))
                     else:
                         sounds.append(_samples(frame))
                 self.sound_rate = sound.rate if sound is not None else None
@@ -138,10 +155,12 @@ class VideoDecoder:
             check_int("get_frames_at", "indices", index, 0, len(self._read.times) - 1)
         requested_times = {self._read.times[index] for index in indices}
         frames_by_time = {}
-        with _library("get_frames_at").open(self.source) as container:
+        av = _library("get_frames_at")
+        converter = _RgbConverter(av)
+        with av.open(self.source) as container:
             for frame in container.decode(container.streams.video[0]):
                 if frame.pts in requested_times:
-                    frames_by_time[frame.pts] = frame.to_ndarray(format="rgb24")
+                    frames_by_time[frame.pts] = converter.convert(frame)
                 if len(frames_by_time) == len(requested_times):
                     break
         width, height = self._read.size
