@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from torchspore.engine.formulas import clamping
 from torchspore.engine.tensors.tensor import TensorBase, frame, raw, wrap
 
 _SHADOW = "torchspore_shadow"
@@ -40,6 +41,14 @@ _FIRST = frozenset("embedding gather getitem index index_select masked_fill mask
 _BUT_FIRST = frozenset({"where"})
 _DIVISIONS = frozenset(("div", "divide", "true_divide", "truediv"))
 """Functions that take integers for floating-point numbers without a cast: MindSpore gives their gradients as float32."""
+
+
+def _clamp(x: torch.Tensor, min: Any = None, max: Any = None) -> torch.Tensor:
+    return clamping.clamp(x, min, max)
+
+
+_FORMULAS: dict[str, Callable[..., torch.Tensor]] = {"clamp": _clamp}
+"""Functions whose gradient of real numbers differs between torch and MindSpore."""
 
 
 class NeedsReverse(BaseException):
@@ -204,7 +213,7 @@ class _Shadows(TorchFunctionMode):
             followed = args[:1] if name in _FIRST else args
             try:
                 shadowed = _shadowed(followed, cuts) if name not in _BUT_FIRST else (args[0], *_shadowed(args[1:], cuts))
-                shadow_value = function(*shadowed, *args[len(followed):], **_shadowed(kwargs, cuts))
+                shadow_value = _FORMULAS.get(name, function)(*shadowed, *args[len(followed):], **_shadowed(kwargs, cuts))
             except (RuntimeError, TypeError, IndexError, ValueError):
                 shadow_value = None                       # float64 has no such function: integers have no gradient there
         _local.has_divided = _local.has_divided or divides
