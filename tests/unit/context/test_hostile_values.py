@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,10 @@ def nested() -> Any:
     return result
 
 
+# Python 3.14 shows it: there the depth that is available depends on the size of the stack.
+NESTED = "<list that can't be shown>" if sys.version_info < (3, 14) else f"{'[' * 28} .. {']' * 28}"
+
+
 def endless() -> list[Any]:
     results: list[Any] = []
     results.append(results)
@@ -58,7 +63,7 @@ def test_a_value_that_does_not_fit_is_reported_in_the_usual_form(name: str) -> N
 
 
 @pytest.mark.parametrize(("value", "shown"), [(10**400, "1000000000000000000000000000 .. 0000000000000000000000000000"),
-                                             (-(10**5000), "an int of 16610 bits"), (nested(), "<list that can't be shown>")],
+                                             (-(10**5000), "an int of 16610 bits"), (nested(), NESTED)],
                          ids=["large", "larger", "nested"])
 def test_the_message(value: object, shown: str) -> None:
     with pytest.raises(TypeError) as caught:

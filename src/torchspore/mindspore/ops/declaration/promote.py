@@ -56,15 +56,23 @@ def pair(x: Any, y: Any, family: str = "add") -> tuple[Any, Any]:
     if not isinstance(a, torch.Tensor) or not isinstance(b, torch.Tensor):
         if engine.active:
             decided(a, b, family)
-        return (a, _rounded(b, a.dtype)) if isinstance(a, torch.Tensor) else (_rounded(a, b.dtype), b)
+        if isinstance(a, torch.Tensor):
+            return _complex_if(isinstance(b, complex), a), _rounded(b, a.dtype)
+        return _rounded(a, b.dtype), _complex_if(isinstance(a, complex), b)
     if a.dtype is b.dtype:
         return a, b
     if engine.active:
         decided(a, b, family)
+    a, b = _complex_if(b.is_complex(), a), _complex_if(a.is_complex(), b)
     common = torch.promote_types(a.dtype, b.dtype)
     if common is torch.complex32 or (common.is_complex and torch.float16 in (a.dtype, b.dtype) and family in ("mul", "div")):
         raise mixed(a, b)
     return (a.to(common), b.to(common)) if family not in ("mul", "div") and (a.ndim == 0) != (b.ndim == 0) else (a, b)
+
+
+def _complex_if(has_complex_operand: bool, t: torch.Tensor) -> torch.Tensor:
+    """Return bfloat16 next to a complex operand as complex64: torch 2.15 would compute in bcomplex32, which MindSpore lacks."""
+    return t.to(torch.complex64) if has_complex_operand and t.dtype is torch.bfloat16 else t
 
 
 def _rounded(number: Any, dtype: torch.dtype) -> Any:
