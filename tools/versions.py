@@ -4,6 +4,7 @@
     tools/versions.py --list                      the combinations, and which results each of them has
     tools/versions.py --run oldest                all tests of one combination, in four parts, except those with a result of this commit
     tools/versions.py --run oldest --parts 2/4    one part
+    tools/versions.py --run oldest --repeat-failed    the files with failures of the stored results, once more with this commit
     tools/versions.py --run oldest --sample       a sample: a shard of the tests, and the files that depend most on Python and torch
     tools/versions.py --all [--sample]            every combination, one after the other
 
@@ -30,6 +31,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -111,6 +113,7 @@ def main() -> int:
     parser.add_argument("--sample", action="store_true", help="run a sample of the tests")
     parser.add_argument("--parts", nargs="+", choices=PARTS, help="run these parts of all tests")
     parser.add_argument("--workers", type=int, default=2, help="how many tests run at once (2)")
+    parser.add_argument("--repeat-failed", action="store_true", help="run the files with failures of the stored results, with this commit")
     parser.add_argument("--again", action="store_true", help="repeat parts that have a result of this commit")
     parser.add_argument("--keep", action="store_true", help="do not delete the environment in .versions, for the next call")
     parser.add_argument("--python", metavar="PATH", help="the interpreter to use")
@@ -135,9 +138,10 @@ def _run(row: Combination, arguments: argparse.Namespace) -> int:
     """Run the parts of a combination that have no result yet. Return 1 if one has a failure."""
     requested = (SAMPLE,) if arguments.sample and not row.files else tuple(arguments.parts or ()) if not row.files else ()
     commit = _git("rev-parse", "--short=8", "HEAD")
-    parts = [part for part in requested or row.parts() if arguments.again or not _has_result(row, part, commit)]
+    before = versions_page.load().get(row.name, {}).get("parts", {})
+    parts = _parts_to_run(row, arguments, requested or row.parts(), before, commit)
     if not parts:
-        print(f"{row.name}: every part has a result of {commit}")
+        print(f"{row.name}: {'no stored result has a failure' if arguments.repeat_failed else f'every part has a result of {commit}'}")
         return 0
     try:
         python, seconds = _environment(row, arguments.python, commit)
@@ -147,8 +151,11 @@ def _run(row: Combination, arguments: argparse.Namespace) -> int:
     failures = 0
     try:
         for part in parts:
-            result = _test(row, part, python, arguments.workers)
-            result.update(commit=commit, date=datetime.date.today().isoformat())
+            if arguments.repeat_failed:
+                result = {**_repeat_failed(row, before[part], python, arguments.workers), "repeated": commit}
+            else:
+                result = {**_test(row, part, python, arguments.workers), "commit": commit}
+            result["date"] = datetime.date.today().isoformat()
             failures += len(result["failed"])
             _store(row, part, result, _versions(python), seconds)
             print(f"{row.name} {part}: {result['passed']} passed, {len(result['failed'])} failed, "
@@ -158,6 +165,15 @@ def _run(row: Combination, arguments: argparse.Namespace) -> int:
         if not arguments.keep:
             _remove(row)
     return 1 if failures else 0
+
+
+def _parts_to_run(
+    row: Combination, arguments: argparse.Namespace, requested: Sequence[str], before: dict[str, Any], commit: str,
+) -> list[str]:
+    """Return the parts without a result of this commit, or those whose result has a failure; `before` has the stored results."""
+    if arguments.repeat_failed:
+        return [part for part in requested if before.get(part, {}).get("failed")]
+    return [part for part in requested if arguments.again or not _has_result(row, part, commit)]
 
 
 def _has_result(row: Combination, part: str, commit: str) -> bool:
@@ -294,6 +310,27 @@ def _test(row: Combination, part: str, python: Path, workers: int) -> dict[str, 
         "seconds": round(time.monotonic() - start), "cpu_seconds": round(_cpu_seconds() - cpu),
         "processes": workers, "processor": platform.machine(), "cores": os.cpu_count(),
     }
+
+
+def _repeat_failed(row: Combination, result: dict[str, Any], python: Path, workers: int) -> dict[str, Any]:
+    """Run the files with the failures of a stored result. Return that result with the new outcomes of these tests."""
+    tree = WORK / row.name / "tree"
+    files = sorted({_file_of(name, tree) for name in result["failed"]} - {""})
+    outcomes: dict[str, tuple[str, str]] = {}
+    for number, words in enumerate(calls((tree / "Makefile").read_text(encoding="utf-8"))):
+        outcomes.update(_pytest(python, tree, [*words, *files], workers, WORK / f"{row.name}-repeated-{number}"))
+    skips = Counter(result["skipped"])
+    skips.update(outcomes[name][1] for name in result["failed"] if outcomes.get(name, ("", ""))[0] == "skipped")
+    return {
+        **result, "passed": result["passed"] + sum(outcomes.get(name, ("", ""))[0] == "passed" for name in result["failed"]),
+        "failed": sorted(name for name, (outcome, _) in outcomes.items() if outcome == "failed"), "skipped": dict(sorted(skips.items())),
+    }
+
+
+def _file_of(name: str, tree: Path) -> str:
+    """Return the file of a test by its name in a report, which has the class after the module: `tests/unit/test_x/TestY.py::test_z`."""
+    path = name.partition(".py::")[0]
+    return next((f"{part}.py" for part in (path, path.rpartition("/")[0]) if part and (tree / f"{part}.py").exists()), "")
 
 
 def _cpu_seconds() -> float:

@@ -80,3 +80,28 @@ def test_the_page_counts_all_parts_or_the_sample(monkeypatch: pytest.MonkeyPatch
     page = (tmp_path / "versions.md").read_text(encoding="utf-8")
     assert "| x | 3.12.1 | 2.14.1 | 2.5.5 | none | all | 30 | 0 | 3 | 2 | 4 | abc, def | 2026-11-28 |" in page
     assert "## Failures\n\nNone." in page and "| absent | x (3) |" in page
+    entry["parts"]["2/2"]["repeated"] = "fed"  # type: ignore[index]
+    versions_page.save({"x": entry})
+    assert "| abc, def (fed) |" in (tmp_path / "versions.md").read_text(encoding="utf-8")
+
+
+def test_failures_are_repeated_by_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    tree = tmp_path / "x" / "tree"
+    for file in ("tests/test_a.py", "tests/test_b.py"):
+        (tree / file).parent.mkdir(parents=True, exist_ok=True)
+        (tree / file).touch()
+    (tree / "Makefile").write_text("test:\n\tpython -m pytest -q -n 2 -m quick\n", encoding="utf-8")
+    calls: list[list[str]] = []
+
+    def run(python: Path, tree: Path, words: list[str], workers: int, output: Path) -> dict[str, tuple[str, str]]:
+        calls.append(words)
+        return {"tests/test_a.py::passes": ("passed", ""), "tests/test_b/TestB.py::fails": ("failed", "no"),
+                "tests/test_b.py::skips": ("skipped", "absent"), "tests/test_b.py::others": ("passed", "")}
+
+    monkeypatch.setattr(versions, "WORK", tmp_path)
+    monkeypatch.setattr(versions, "_pytest", run)
+    row = versions.Combination("x", "3.12", "2.14.1", "numpy")
+    before = part(10, "tests/test_a.py::passes", "tests/test_b/TestB.py::fails", "tests/test_b.py::skips", "pytest -q ended with 3")
+    after = versions._repeat_failed(row, before, Path("python"), 1)
+    assert calls == [["-q", "-m", "quick", "tests/test_a.py", "tests/test_b.py"]]
+    assert (after["passed"], after["failed"], after["skipped"]) == (11, ["tests/test_b/TestB.py::fails"], {"absent": 1})

@@ -17,7 +17,7 @@ torchspore supports Python 3.10 and newer, torch 2.11 and newer, and NumPy 1.26 
 below in a virtual environment of its own, without the pinned versions of constraints.txt, and runs there what `make test` runs. "all" means
 that every test of `make test` ran; "sample" means a twelfth of them and the files that depend most on Python and torch; "files" means the
 tests that touch the absent extra. A combination without extras has pytest and torchspore's requirements alone: tests that need another
-package are skipped there, with the reason given below.
+package are skipped there, with the reason given below. A second commit in brackets repeated the files with failures.
 
 | combination | Python | torch | NumPy | extras | tests | passed | failed | skipped | minutes | CPU minutes | commit | date |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|
@@ -76,8 +76,12 @@ def _row(name: str, entry: dict[str, Any]) -> str:
     used = [result["cpu_seconds"] for result in results if "cpu_seconds" in result]
     cells = (name, chosen["python"], chosen["torch"], chosen["numpy"], ", ".join(entry["extras"]) or "none", _scope(entry), *figures,
              round(sum(used) / 60) if used else "",
-             ", ".join(dict.fromkeys(result["commit"] for result in results)), max(result["date"] for result in results))
+             ", ".join(dict.fromkeys(map(_commits, results))), max(result["date"] for result in results))
     return f"| {' | '.join(map(str, cells))} |\n"
+
+
+def _commits(result: dict[str, Any]) -> str:
+    return f"{result['commit']} ({result['repeated']})" if "repeated" in result else str(result["commit"])
 
 
 def _failures(results: dict[str, Any]) -> str:
