@@ -4,7 +4,7 @@
     tools/versions.py --list                      the combinations, and which results each of them has
     tools/versions.py --run oldest                all tests of one combination, in four parts, except those with a result of this commit
     tools/versions.py --run oldest --parts 2/4    one part
-    tools/versions.py --run oldest --repeat-failed    the files with failures of the stored results, once more with this commit
+    tools/versions.py --run oldest --repeat-failed    the tests that failed in the stored results, with this commit
     tools/versions.py --run oldest --sample       a sample: a shard of the tests, and the files that depend most on Python and torch
     tools/versions.py --all [--sample]            every combination, one after the other
 
@@ -113,7 +113,7 @@ def main() -> int:
     parser.add_argument("--sample", action="store_true", help="run a sample of the tests")
     parser.add_argument("--parts", nargs="+", choices=PARTS, help="run these parts of all tests")
     parser.add_argument("--workers", type=int, default=2, help="how many tests run at once (2)")
-    parser.add_argument("--repeat-failed", action="store_true", help="run the files with failures of the stored results, with this commit")
+    parser.add_argument("--repeat-failed", action="store_true", help="run the tests that failed in the stored results, with this commit")
     parser.add_argument("--again", action="store_true", help="repeat parts that have a result of this commit")
     parser.add_argument("--keep", action="store_true", help="do not delete the environment in .versions, for the next call")
     parser.add_argument("--python", metavar="PATH", help="the interpreter to use")
@@ -313,12 +313,12 @@ def _test(row: Combination, part: str, python: Path, workers: int) -> dict[str, 
 
 
 def _repeat_failed(row: Combination, result: dict[str, Any], python: Path, workers: int) -> dict[str, Any]:
-    """Run the files with the failures of a stored result. Return that result with the new outcomes of these tests."""
+    """Run the tests that failed in a stored result. Return that result with the new outcomes of these tests."""
     tree = WORK / row.name / "tree"
-    files = sorted({_file_of(name, tree) for name in result["failed"]} - {""})
+    tests = sorted({_test_id(name, tree) for name in result["failed"]} - {""})
     outcomes: dict[str, tuple[str, str]] = {}
     for number, words in enumerate(calls((tree / "Makefile").read_text(encoding="utf-8"))):
-        outcomes.update(_pytest(python, tree, [*words, *files], workers, WORK / f"{row.name}-repeated-{number}"))
+        outcomes.update(_pytest(python, tree, [*words, *tests], workers, WORK / f"{row.name}-repeated-{number}"))
     skips = Counter(result["skipped"])
     skips.update(outcomes[name][1] for name in result["failed"] if outcomes.get(name, ("", ""))[0] == "skipped")
     return {
@@ -327,10 +327,13 @@ def _repeat_failed(row: Combination, result: dict[str, Any], python: Path, worke
     }
 
 
-def _file_of(name: str, tree: Path) -> str:
-    """Return the file of a test by its name in a report, which has the class after the module: `tests/unit/test_x/TestY.py::test_z`."""
-    path = name.partition(".py::")[0]
-    return next((f"{part}.py" for part in (path, path.rpartition("/")[0]) if part and (tree / f"{part}.py").exists()), "")
+def _test_id(name: str, tree: Path) -> str:
+    """Return pytest's id of a test by its name in a report, which has the class after the module: `tests/test_x/TestY.py::test_z`."""
+    path, _, test = name.partition(".py::")
+    module, _, class_name = path.rpartition("/")
+    if (tree / f"{path}.py").exists():
+        return f"{path}.py::{test}"
+    return f"{module}.py::{class_name}::{test}" if (tree / f"{module}.py").exists() else ""
 
 
 def _cpu_seconds() -> float:

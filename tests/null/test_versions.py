@@ -85,7 +85,7 @@ def test_the_page_counts_all_parts_or_the_sample(monkeypatch: pytest.MonkeyPatch
     assert "| abc, def (fed) |" in (tmp_path / "versions.md").read_text(encoding="utf-8")
 
 
-def test_failures_are_repeated_by_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_failures_are_repeated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     tree = tmp_path / "x" / "tree"
     for file in ("tests/test_a.py", "tests/test_b.py"):
         (tree / file).parent.mkdir(parents=True, exist_ok=True)
@@ -103,5 +103,5 @@ def test_failures_are_repeated_by_file(monkeypatch: pytest.MonkeyPatch, tmp_path
     row = versions.Combination("x", "3.12", "2.14.1", "numpy")
     before = part(10, "tests/test_a.py::passes", "tests/test_b/TestB.py::fails", "tests/test_b.py::skips", "pytest -q ended with 3")
     after = versions._repeat_failed(row, before, Path("python"), 1)
-    assert calls == [["-q", "-m", "quick", "tests/test_a.py", "tests/test_b.py"]]
+    assert calls == [["-q", "-m", "quick", "tests/test_a.py::passes", "tests/test_b.py::TestB::fails", "tests/test_b.py::skips"]]
     assert (after["passed"], after["failed"], after["skipped"]) == (11, ["tests/test_b/TestB.py::fails"], {"absent": 1})

@@ -17,7 +17,7 @@ torchspore supports Python 3.10 and newer, torch 2.11 and newer, and NumPy 1.26 
 below in a virtual environment of its own, without the pinned versions of constraints.txt, and runs there what `make test` runs. "all" means
 that every test of `make test` ran; "sample" means a twelfth of them and the files that depend most on Python and torch; "files" means the
 tests that touch the absent extra. A combination without extras has pytest and torchspore's requirements alone: tests that need another
-package are skipped there, with the reason given below. A second commit in brackets repeated the files with failures.
+package are skipped there, with the reason given below. The commit in brackets repeated the tests that had failed.
 
 | combination | Python | torch | NumPy | extras | tests | passed | failed | skipped | minutes | CPU minutes | commit | date |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|
