@@ -315,16 +315,21 @@ def _test(row: Combination, part: str, python: Path, workers: int) -> dict[str, 
 def _repeat_failed(row: Combination, result: dict[str, Any], python: Path, workers: int) -> dict[str, Any]:
     """Run the tests that failed in a stored result. Return that result with the new outcomes of these tests."""
     tree = WORK / row.name / "tree"
-    tests = sorted({_test_id(name, tree) for name in result["failed"]} - {""})
+    ids = {name: _test_id(name, tree) for name in result["failed"]}
+    ids = {name: test for name, test in ids.items() if test}
+    if not ids:
+        raise SystemExit(f"{row.name}: the stored failures name no tests of this commit; --again repeats whole parts")
     outcomes: dict[str, tuple[str, str]] = {}
     for number, words in enumerate(calls((tree / "Makefile").read_text(encoding="utf-8"))):
-        outcomes.update(_pytest(python, tree, [*words, *tests], workers, WORK / f"{row.name}-repeated-{number}"))
+        outcomes.update(_pytest(python, tree, [*words, *sorted(ids.values())], workers, WORK / f"{row.name}-repeated-{number}"))
+    by_outcome: dict[str, list[str]] = {}
+    for name in ids:
+        by_outcome.setdefault(outcomes.get(name, ("failed", ""))[0], []).append(name)
     skips = Counter(result["skipped"])
-    skips.update(outcomes[name][1] for name in result["failed"] if outcomes.get(name, ("", ""))[0] == "skipped")
-    return {
-        **result, "passed": result["passed"] + sum(outcomes.get(name, ("", ""))[0] == "passed" for name in result["failed"]),
-        "failed": sorted(name for name, (outcome, _) in outcomes.items() if outcome == "failed"), "skipped": dict(sorted(skips.items())),
-    }
+    skips.update(outcomes[name][1] for name in by_outcome.get("skipped", []))
+    failed = {*by_outcome.get("failed", []), *(name for name, (outcome, _) in outcomes.items() if outcome == "failed")}
+    passed = result["passed"] + len(by_outcome.get("passed", []))
+    return {**result, "passed": passed, "failed": sorted(failed), "skipped": dict(sorted(skips.items()))}
 
 
 def _test_id(name: str, tree: Path) -> str:
