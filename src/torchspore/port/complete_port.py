@@ -12,7 +12,8 @@ from torchspore.port.analysis.project import Project
 from torchspore.port.analysis.source import Problem, Source
 from torchspore.port.rewriting import torch_file
 from torchspore.port.rewriting.torch_file import Ported
-from torchspore.port.verification import comparison, example_inputs, recorded_run, training_comparison
+from torchspore.port.training import user_classes
+from torchspore.port.verification import comparison, example_inputs, metric_comparison, recorded_run, training_comparison
 from torchspore.port.verification.comparison import Verdict
 from torchspore.port.verification.recorded_run import Recording
 
@@ -48,6 +49,9 @@ def port_file(
         return outcome
     if outcome.ported.is_script:
         outcome.verdicts = [training_comparison.verify(path, outcome.ported.text, lambda _: _loaded(outcome, project.root, "__main__"))]
+        file = project.entry
+        metrics = [name for name in outcome.ported.classes if user_classes.is_metric(file, file.classes[name])]
+        outcome.verdicts += metric_comparison.compare_metrics(text.text, outcome.ported.text, metrics)
         return outcome
     classes = [*outcome.ported.classes, *outcome.ported.functions] if names else outcome.ported.classes
     if inputs or arguments is not None:

@@ -161,7 +161,7 @@ REFUSED = {
     "the output would have it twice": net("self.p = Parameter(Tensor(1.0))", "ops.assign_add(self.pick(), x.sum())\nreturn x"),
     "no rule for torch": net("pass", "return x.median()"),
     "mode='bicubic'": net("pass", "return ops.interpolate(x, size=(2, 2), mode='bicubic')"),
-    "the argument data_format": net("self.pool = nn.MaxPool2d(2, 2, data_format='NHWC')", "return self.pool(x)"),
+    "no rule for data_format": net("self.pool = P.MaxPool(2, 2, data_format='NHWC')", "return self.pool(x)"),
     "max_norm": net("self.table = nn.EmbeddingLookup(7, 3, max_norm=0.1)", "return self.table(x)"),
 }
 

@@ -17,7 +17,8 @@ TRAINING = frozenset(
     "nn.LearningRateSchedule nn.Optimizer nn.Metric train.Callback Callback LearningRateSchedule Optimizer Metric TrainOneStepCell "
     "nn.DistributedGradReducer nn.Adam nn.AdamWeightDecay nn.SGD nn.Momentum nn.RMSProp nn.Adagrad nn.Lamb".split()
 )
-OF_SCRIPTS = frozenset("Callback train.Callback LearningRateSchedule nn.LearningRateSchedule TrainOneStepCell nn.TrainOneStepCell".split())
+OF_SCRIPTS = frozenset(
+    "Callback train.Callback LearningRateSchedule nn.LearningRateSchedule TrainOneStepCell nn.TrainOneStepCell Metric nn.Metric".split())
 """Bases of classes that the port of a script has."""
 MODULES_OF_SCRIPTS = frozenset("LearningRateSchedule nn.LearningRateSchedule TrainOneStepCell nn.TrainOneStepCell".split())
 """Those whose port is a Module."""
@@ -166,7 +167,7 @@ class File:
         """Return why a class can't be a Module with the same behaviour."""
         for base, name in zip(node.bases, self.bases(node)):
             is_mindspore_name = self.source.mindspore_name(base) is not None and name.startswith("nn.")
-            is_layer = is_mindspore_name and name not in CELLS and name not in MODULES_OF_SCRIPTS
+            is_layer = is_mindspore_name and name not in (*CELLS, *MODULES_OF_SCRIPTS, *rules.METRIC)
             if is_layer:
                 return Problem(node.lineno, f"{node.name} derives from {name}: derive it from nn.Cell, with the layer as an attribute")
         methods = {item.name for ancestor in self.ancestors(node) for item in ancestor.body if isinstance(item, ast.FunctionDef)}

@@ -12,7 +12,7 @@ _PYTHON_CALLS = frozenset(
     "len int float bool str range zip enumerate sorted tuple list dict set isinstance getattr hasattr type repr round divmod".split()
 )
 _NO_TENSORS = frozenset("ops.shape ops.Shape ops.dtype ops.DType ops.rank ops.Rank ops.size ops.Size get_context".split())
-_READS = frozenset("asnumpy numpy".split())
+_READS = frozenset("asnumpy numpy _convert_data".split())
 _SCALARS = frozenset("item tolist format join keys values items split_name startswith endswith".split())
 
 
@@ -41,7 +41,7 @@ class Scope:
                 self.names[argument.arg] = (kinds_of_parameters or {}).get(argument.arg, kind)
             for several in (parameters.vararg, parameters.kwarg):
                 if several is not None:
-                    self.names[several.arg] = PYTHON
+                    self.names[several.arg] = TENSOR if kind == TENSOR and several is parameters.vararg else PYTHON
         for _ in range(2):                       # twice: a loop may use what later lines assign
             for statement in body:
                 self._learn_statement(statement)

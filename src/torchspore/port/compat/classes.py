@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from torchspore.port.compat.functions import activation_named, fill_initially, pad_to_keep_size
+from torchspore.port.compat.functions import activation_named, fill_initially, in_format, pad_to_keep_size
 from torchspore.port.compat.layers import PaddedConv1d, PaddedConv2d, PaddedConv3d, PaddedConvTranspose2d, PaddedConvTranspose3d
 
 
@@ -106,11 +106,13 @@ class Conv2d(PaddedConv2d):
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0,
         dilation: Any = 1, group: int = 1, has_bias: bool = False, weight_init: Any = None, bias_init: Any = None,
+        data_format: str = "NCHW",
     ) -> None:
         super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias)
         for parameter, value in ((self.weight, weight_init), (self.bias, bias_init)):
             if value is not None and parameter is not None:
                 fill_initially(parameter, value)
+        in_format(self, data_format)
 
     def conv2d(self, x: Tensor, weight: Tensor) -> Tensor:
         """Return the convolution with another weight, without the bias."""

@@ -25,6 +25,34 @@ def as_tensor(value: Any, dtype: torch.dtype | None = None) -> Tensor:
     return torch.as_tensor(value).detach().to(dtype) if dtype is not None else torch.as_tensor(value).detach()
 
 
+def as_array(value: Any) -> Any:
+    """An array of a tensor; another value as it is."""
+    return value.detach().cpu().numpy() if isinstance(value, Tensor) else value
+
+
+def copied_tensor(value: Any) -> Tensor:
+    """A new tensor of a value, which may be a tensor, an array, a list or a number."""
+    return value.detach().clone() if isinstance(value, Tensor) else torch.tensor(value)
+
+
+def move_channels_first(layer: nn.Module, inputs: Any) -> Any:
+    """Move the last axis of a layer's input behind the first."""
+    return inputs[0].movedim(-1, 1), *inputs[1:]
+
+
+def move_channels_last(layer: nn.Module, inputs: Any, output: Tensor) -> Tensor:
+    """Move the second axis of a layer's output to the end."""
+    return output.movedim(1, -1)
+
+
+def in_format(layer: nn.Module, data_format: str) -> nn.Module:
+    """The layer; with the format "NHWC" the channels are the last axis of its input and output."""
+    if data_format == "NHWC":
+        layer.register_forward_pre_hook(move_channels_first)
+        layer.register_forward_hook(move_channels_last)
+    return layer
+
+
 def assign(parameter: Tensor, value: Tensor | float) -> Tensor:
     """Write a value into a parameter, without a gradient."""
     with torch.no_grad():

@@ -202,6 +202,36 @@ class Repeated:
         return self.count * len(self.dataset)
 
 
+class ArraysOf:
+    """The batches of a loader as arrays."""
+
+    def __init__(self, loader: Any) -> None:
+        self.loader = loader
+
+    def __iter__(self) -> Iterator[Any]:
+        for batch in self.loader:
+            yield tuple(np.asarray(column) for column in batch)
+
+    def __len__(self) -> int:
+        return len(self.loader)
+
+
+class NamedBatches:
+    """The batches of a loader as dicts: all in each loop, or the next one."""
+
+    def __init__(self, loader: Any, names: Sequence[str]) -> None:
+        self.loader, self.names = loader, names
+        self.rest: Iterator[Any] | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        for batch in self.loader:
+            yield dict(zip(self.names, batch))
+
+    def __next__(self) -> Any:
+        self.rest = self.rest or iter(self)
+        return next(self.rest)
+
+
 class Checkpoints:
     """Saves a model every few steps, and retains the last files."""
 

@@ -10,6 +10,7 @@ from torchspore.mindspore import nn as mindspore_nn
 from torchspore.mindspore import ops as mindspore_ops
 from torchspore.port import rules
 from torchspore.port.analysis.call import PlainNames
+from torchspore.port.analysis.kinds import TENSOR, UNKNOWN
 from torchspore.port.rules.rule import Bound, NoRule, Rule, bind, fill, mentioned
 
 
@@ -98,6 +99,29 @@ def with_names_of_parameters(rewriter: Any, node: ast.ListComp | ast.GeneratorEx
         return str(rewriter.splice(node, {target: f"{variable}, {target.id}", call: iterated}))
     finally:
         rewriter._replaced = outer
+
+
+def numpy_call(rewriter: Any, node: ast.Call) -> str | None:
+    """NumPy's functions take a MindSpore Tensor: as an array, or where NumPy calls a method of the same name, np.reshape(x, shape)."""
+    first = node.args[0] if node.args else None
+    attribute = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    may_be_tensor = first is not None and rewriter.is_computing and rewriter.scope.kind(first) in (TENSOR, UNKNOWN)
+    if may_be_tensor and attribute in ("reshape", "transpose"):
+        rest = ", ".join(rewriter.text(argument) for argument in node.args)
+        return f"{rewriter.helper(f'numpy_{attribute}')}({rest})"
+    arrays = {argument: text for argument in node.args if (text := _array_of(rewriter, argument))}
+    return str(rewriter.splice(node, arrays)) if arrays else None
+
+
+def _array_of(rewriter: Any, node: ast.expr) -> str:
+    """Return the array of an argument of NumPy's functions that is a Tensor, or may be one; "" for another."""
+    kind = rewriter.scope.kind(node)
+    if kind == TENSOR:
+        return f"{rewriter.text(node, '.')}.detach().cpu().numpy()"
+    is_called = isinstance(node, ast.Call) and rewriter.source.dotted(node.func) is None
+    is_local = isinstance(node, ast.Name) and node.id in rewriter._changing | rewriter._parameters
+    may_be_tensor = kind == UNKNOWN and rewriter.is_computing and (is_called or is_local)
+    return f"{rewriter.helper('as_array')}({rewriter.text(node)})" if may_be_tensor else ""
 
 
 def _names(node: ast.AST, name: str) -> bool:

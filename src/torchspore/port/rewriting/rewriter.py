@@ -39,6 +39,8 @@ class Rewriter(StatementWriter):
         self.is_computing = False
         """True inside functions that compute with Tensors: a value of unknown kind may be a Tensor."""
         self.class_facts: Any = None
+        self.is_metric = False
+        """True in a class whose `update` takes Tensors."""
         self.script: Any = None
         self.needs_time = False
         """True if a loop measures the time."""
@@ -58,6 +60,7 @@ class Rewriter(StatementWriter):
         """Names of lists in the function: `+=` of a list stays as it is."""
         self._changing: set[str] = set()
         """Names that the function assigns: a lambda would read their last value."""
+        self._parameters: set[str] = set()
 
     # ---- text
 
@@ -150,7 +153,12 @@ class Rewriter(StatementWriter):
                 self.function_name = outer
         begin = self.source.offset(node.lineno, node.col_offset)
         parts = [part for part in children(node) if part not in node.decorator_list]
-        return self._spliced(begin, self.source.span(node)[1], parts, replaced)
+        return self._decorators(node) + self._spliced(begin, self.source.span(node)[1], parts, replaced)
+
+    def _decorators(self, node: ast.ClassDef | ast.FunctionDef) -> str:
+        """Return the lines of the decorators that have an effect in torch."""
+        texts = [self._decorator(decorator) for decorator in node.decorator_list]
+        return "".join(f"@{text}\n{self.source.indent(node) or ''}" for text in texts if text)
 
     @staticmethod
     def _called_by_construct(node: ast.ClassDef) -> set[str]:
@@ -160,25 +168,26 @@ class Rewriter(StatementWriter):
 
     def function(self, node: ast.FunctionDef, name: str, is_computing: bool | None = None) -> str:
         """Return the torch form of a function."""
-        outer, outer_computing, outer_lists, outer_changing = self.scope, self.is_computing, self._lists, self._changing
+        outer = self.scope
+        state = outer, self.is_computing, self._lists, self._changing, self._parameters
         if is_computing is not None:
             self.is_computing = is_computing
         self.scope = Scope(self.source, outer)
         self._lists = _names_of_lists(node)
         self._changing = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+        self._parameters = {part.arg for part in ast.walk(node.args) if isinstance(part, ast.arg)}
         with self.source.hiding(bound_in(node)):
-            self.scope.learn(node.body, node.args, UNKNOWN, self.called_with.get(node.name, {}) if outer is self.module else {})
-            return self._function_in_scope(node, name, (outer, outer_computing, outer_lists, outer_changing))
+            kind = TENSOR if self.is_metric and node.name == "update" else UNKNOWN
+            self.scope.learn(node.body, node.args, kind, self.called_with.get(node.name, {}) if outer is self.module else {})
+            return self._function_in_scope(node, name, state)
 
     def _function_in_scope(self, node: ast.FunctionDef, name: str, outer: tuple[Any, ...]) -> str:
         try:
             replaced: dict[ast.AST, str] = {}
-            decorators = [self._decorator(decorator) for decorator in node.decorator_list]
-            body = self._function_text(node, name, replaced)
-            indent = self.source.indent(node) or ""
-            return "".join(f"@{text}\n{indent}" for text in decorators if text) + body
+            decorators = self._decorators(node)
+            return decorators + self._function_text(node, name, replaced)
         finally:
-            self.scope, self.is_computing, self._lists, self._changing = outer
+            self.scope, self.is_computing, self._lists, self._changing, self._parameters = outer
 
     def _function_text(self, node: ast.FunctionDef, name: str, replaced: dict[ast.AST, str]) -> str:
         begin = self.source.offset(node.lineno, node.col_offset)
@@ -345,7 +354,7 @@ class Rewriter(StatementWriter):
             if inner is not None and any(rule.inputs is not None for rule in rules.find(inner)):
                 return self._primitive(inner, function, node)
         if self.source.dotted(function) is not None and self.source.dotted(function).split(".")[0] == "numpy":  # type: ignore[union-attr]
-            return self._numpy_call(node)
+            return function_values.numpy_call(self, node)
         if not isinstance(function, ast.Attribute):
             return self._super_call(node)
         if function.attr == "__init__" and isinstance(function.value, ast.Call) and self.class_facts is not None:
@@ -377,17 +386,6 @@ class Rewriter(StatementWriter):
             self.problem(node, "nn.SequentialCell of a value that may be a list or a layer: write *value")
             return None
         return f"{self.text(node.func)}(*{self.text(first)})"
-
-    def _numpy_call(self, node: ast.Call) -> str | None:
-        """NumPy's functions take a MindSpore Tensor where NumPy calls a method of the same name: np.reshape(x, shape)."""
-        first = node.args[0] if node.args else None
-        if first is None or not self.is_computing or self.scope.kind(first) in (PYTHON, NUMPY):
-            return None
-        attribute = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-        if attribute in ("reshape", "transpose"):
-            rest = ", ".join(self.text(argument) for argument in node.args)
-            return f"{self.helper(f'numpy_{attribute}')}({rest})"
-        return None
 
     def _super_call(self, node: ast.Call) -> str | None:
         if isinstance(node.func, ast.Name) and node.func.id == "super" and node.args:

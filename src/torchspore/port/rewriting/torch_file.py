@@ -315,8 +315,10 @@ def _scopes(file: File, rewriter: Rewriter, learned: dict[str, dict[str, str]]) 
 def _class_text(rewriter: Rewriter, file: File, node: ast.ClassDef, facts: ClassFacts, attributes: dict[str, str]) -> str:
     is_cell = file.is_kind(node, CELLS) or file.is_kind(node, MODULES_OF_SCRIPTS)
     rewriter.enter_class(facts, attributes)
+    rewriter.is_metric = user_classes.is_metric(file, node) and not user_classes.takes_arrays(file)
     try:
         text = rewriter.class_statement(node, is_cell)
     finally:
         rewriter.leave_class()
-    return without_removed(re.sub(rf"^class {node.name}\(object\):", f"class {node.name}:", text))
+        rewriter.is_metric = False
+    return without_removed(re.sub(rf"^class {node.name}\(object\):", f"class {node.name}:", text, flags=re.M))

@@ -106,6 +106,19 @@ def initializer(call: Any) -> str:
     return f"{function}(torch.empty({size}{dtype}){rest})"
 
 
+def is_integer(call: Any, node: ast.expr | None) -> bool:
+    """Return whether an expression shows that it is a tensor of integers or bools, which torch does not train."""
+    if isinstance(node, ast.Call):
+        words = [*node.args, *(keyword.value for keyword in node.keywords)]
+        names = [(call.rewriter.source.mindspore_name(word) or "").rpartition(".")[2] for word in words]
+        dtypes = [name for name in names if name.rstrip("0123456789_") in ("int", "uint", "bool", "float", "bfloat")]
+        if dtypes:
+            return "float" not in dtypes[-1]
+        node = node.args[0] if node.args and call.rewriter.source.mindspore_name(node.func) == "Tensor" else None
+    value = literal(node)
+    return isinstance(value, (int, bool)) or (isinstance(value, (list, tuple)) and bool(value) and all(type(item) in (int, bool) for item in value))
+
+
 def distribution(call: Any) -> str:
     """An initializer as a value: a function that fills a tensor."""
     name = (call.rewriter.source.mindspore_name(call.node.func) or "").split(".")[-1]

@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from torchspore.port.rules.initial import distribution, initializer, with_initial_values
+from torchspore.port.rules.formats import with_format
+from torchspore.port.rules.initial import distribution, initializer, is_integer, with_initial_values
 from torchspore.port.rules.padding import torch_padding
 from torchspore.port.rules.rule import ANY, NoRule, literal
 
@@ -68,8 +69,6 @@ def conv(call: Any) -> str:
     """nn.Conv1d, Conv2d and Conv3d: `pad_mode` decides what `padding` means; no bias by default."""
     digits, mode = _dimension(call), call.value("pad_mode")
     call.read.add("padding")                                 # which MindSpore refuses where the mode has no use of it
-    if call.has("data_format") and call.value("data_format") not in ("NCHW", "NCDHW"):
-        raise NoRule("data_format")
     words = [call.fill("{in_channels}, {out_channels}, {kernel_size}<, stride={stride}>")]
     layer = f"nn.Conv{digits}"
     mode = mode.lower() if isinstance(mode, str) else mode
@@ -91,7 +90,8 @@ def conv(call: Any) -> str:
     words.append(call.fill("<dilation={dilation}>"))
     words.append(call.fill("<groups={group}>"))
     words.append("" if call.value("has_bias") is True else f"bias={call.text('has_bias')}")
-    return with_initial_values(call, f"{layer}({', '.join(word for word in words if word)})", weight_init="weight", bias_init="bias")
+    layer = f"{layer}({', '.join(word for word in words if word)})"
+    return with_format(call, with_initial_values(call, layer, weight_init="weight", bias_init="bias"))
 
 
 def conv_transpose(call: Any) -> str:
@@ -161,7 +161,7 @@ def batch_norm(call: Any) -> str:
         call, layer, gamma_init="weight", beta_init="bias", moving_mean_init="running_mean", moving_var_init="running_var")
     if has_choice:
         layer = f"{call.helper('with_statistics')}({layer}, {call.text('use_batch_statistics')})"
-    return _with_affine(call, layer)
+    return with_format(call, _with_affine(call, layer))
 
 
 def layer_norm(call: Any) -> str:
@@ -249,12 +249,12 @@ def max_pool_layer(call: Any) -> str:
     mode = mode.lower() if isinstance(mode, str) else mode
     if mode == "same":
         call.note(_SAME_PADDING)
-        return call.fill(f"{call.helper(f'KeepSizeMaxPool{digits}')}({{kernel_size}}, {{stride}})")
+        return with_format(call, call.fill(f"{call.helper(f'KeepSizeMaxPool{digits}')}({{kernel_size}}, {{stride}})"))
     if mode not in ("valid", "pad"):
         raise NoRule("a pad_mode that is not a literal")
     padding = f", padding={torch_padding(call)}" if mode == "pad" and call.has("padding") else ""
     rest = call.fill("<, dilation={dilation}><, return_indices={return_indices}><, ceil_mode={ceil_mode}>")
-    return call.fill(f"nn.MaxPool{digits}({{kernel_size}}, stride={{stride}}") + f"{padding}{rest})"
+    return with_format(call, call.fill(f"nn.MaxPool{digits}({{kernel_size}}, stride={{stride}}") + f"{padding}{rest})")
 
 
 def avg_pool_layer(call: Any) -> str:
@@ -264,13 +264,13 @@ def avg_pool_layer(call: Any) -> str:
     mode = mode.lower() if isinstance(mode, str) else mode
     if mode == "same":
         call.note("pad_mode='same': windows at the borders have fewer values")
-        return call.fill(f"{call.helper(f'KeepSizeAvgPool{digits}')}({{kernel_size}}, {{stride}})")
+        return with_format(call, call.fill(f"{call.helper(f'KeepSizeAvgPool{digits}')}({{kernel_size}}, {{stride}})"))
     if mode not in ("valid", "pad"):
         raise NoRule("a pad_mode that is not a literal")
     padding = f", padding={torch_padding(call)}" if mode == "pad" and call.has("padding") else ""
     rest = call.fill("<, ceil_mode={ceil_mode}><, count_include_pad={count_include_pad}>")
     rest += call.fill("<, divisor_override={divisor_override}>") if "divisor_override" in call.bound.defaults else ""
-    return call.fill(f"nn.AvgPool{digits}({{kernel_size}}, stride={{stride}}") + f"{padding}{rest})"
+    return with_format(call, call.fill(f"nn.AvgPool{digits}({{kernel_size}}, stride={{stride}}") + f"{padding}{rest})")
 
 
 def interpolate(call: Any) -> str:
@@ -463,8 +463,12 @@ def parameter(call: Any) -> str:
     name = "value" if "value" in call.bound.nodes else "default_input"
     value = literal(call.argument(name))
     text = call.text(name)
-    if isinstance(value, (int, float)) or call.kind(name) == "numpy":
+    if isinstance(value, (int, float, list, tuple)) or call.kind(name) == "numpy":
         text = f"torch.tensor({text})"
+    elif call.kind(name) in ("python", "unknown"):           # a tensor, an array, a list or a number
+        text = f"{call.helper('copied_tensor')}({text})"
+    if not call.has("requires_grad") and is_integer(call, call.argument(name)):
+        return f"nn.Parameter({text}, requires_grad=False)"
     return f"nn.Parameter({text}{call.fill('<, requires_grad={requires_grad}>')})"
 
 

@@ -275,16 +275,33 @@ class DatasetWriter:
         receiver = node.func.value  # type: ignore[attr-defined]
         if attribute == "get_dataset_size":
             return f"len({self.rewriter.text(receiver)})"
-        for keyword in node.keywords:
-            if keyword.arg == "output_numpy" and literal(keyword.value) is not False:
-                raise NoRule("output_numpy: torch's loaders return tensors")
+        numpy = [keyword.value for keyword in node.keywords if keyword.arg == "output_numpy"]
+        numpy += node.args[1:2] if attribute == "create_dict_iterator" else node.args[2:3]
+        has_arrays = literal(numpy[0]) if numpy else False
+        if not isinstance(has_arrays, bool):
+            raise NoRule("an output_numpy that is not a literal")
+        if attribute == "create_tuple_iterator" and self._has_columns(node):
+            raise NoRule("the argument columns of create_tuple_iterator")
+        loader = self.loader(receiver)
+        loader = f"{self.rewriter.helper('ArraysOf')}({loader})" if has_arrays else loader
+        around = self.facts.parents.get(node)
+        is_next = isinstance(around, ast.Call) and isinstance(around.func, ast.Name) and around.func.id == "next"
         if attribute == "create_tuple_iterator":
-            return self.loader(receiver)
+            return f"iter({loader})" if is_next else loader
         columns = self.columns(receiver)
         if not columns:
             raise NoRule("create_dict_iterator of columns that the file does not name")
+        if not is_next and not isinstance(around, (ast.For, ast.comprehension)):             # several loops may read it
+            return f"{self.rewriter.helper('NamedBatches')}({loader}, {columns!r})"
         batch = self.facts.fresh("columns", "columns_of_batch")
-        return f"(dict(zip({columns!r}, {batch})) for {batch} in {self.loader(receiver)})"
+        return f"(dict(zip({columns!r}, {batch})) for {batch} in {loader})"
+
+
+    @staticmethod
+    def _has_columns(node: ast.Call) -> bool:
+        """Return whether create_tuple_iterator chooses columns."""
+        chosen = [*node.args[:1], *(keyword.value for keyword in node.keywords if keyword.arg == "columns")]
+        return bool(chosen) and literal(chosen[0]) is not None
 
 
 def _reads(node: ast.AST, name: str) -> bool:

@@ -5,6 +5,7 @@ import ast
 from typing import Any
 
 from torchspore.port.rules.rule import Bound, NoRule, bind, declare, literal
+from torchspore.port.training import user_classes
 from torchspore.port.training.callbacks import CallbackWriter, Lines, Names, indented
 from torchspore.port.training.datasets import DatasetWriter
 from torchspore.port.training.facts import Facts
@@ -175,6 +176,9 @@ class LoopWriter:
     def metric(self, node: ast.expr) -> str:
         """Return a metric of torch. Raises NoRule."""
         value = self.facts.value(node)
+        target = self.facts.class_of(value)
+        if target is not None and user_classes.is_metric(*target) and target[1].name not in self.callbacks.omitted:
+            return str(self.rewriter.text(node))
         name = self.facts.last_name(value)  # type: ignore[arg-type]
         if name not in METRICS or not isinstance(value, ast.Call):
             raise NoRule(f"the metric {ast.unparse(node)}")

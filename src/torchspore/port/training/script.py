@@ -41,7 +41,10 @@ class Script:
 
     def statement(self, node: ast.stmt) -> str | None:
         """Return the torch form of a statement; None if it has no training in it."""
-        if not isinstance(node, _SIMPLE) or self._is_in_class(node):
+        if self._is_in_class(node):
+            return None
+        if not isinstance(node, _SIMPLE):
+            self._write_header(node)
             return None
         before, reasons = len(self.rewriter.problems), len(self.rewriter.reasons)
         try:
@@ -61,6 +64,20 @@ class Script:
             self.by_hand.append(problems[0])
             return self._to_do_by_hand(node, problems[0])
         return text
+
+    def _write_header(self, node: ast.stmt) -> None:
+        """Write the expression of a compound statement; one without a rule is left to do by hand."""
+        for header in (getattr(node, name, None) for name in ("iter", "test")):
+            if header is None:
+                continue
+            problems, reasons = self.rewriter.problems, len(self.rewriter.reasons)
+            before = len(problems)
+            text = self.rewriter.render(header)
+            if len(problems) > before:
+                self.by_hand.append(problems[before])
+                text = f"{self.rewriter.helper('to_do_by_hand')}({problems[before].text!r})"
+                del problems[before:], self.rewriter.reasons[reasons:]
+            self.rewriter._replaced = {**self.rewriter._replaced, header: text}
 
     def _is_in_class(self, node: ast.AST) -> bool:
         while node in self.facts.parents:

@@ -110,7 +110,7 @@ class StepWriter:
             return None
         if literal(bound.nodes.get("has_aux")) is not True and self._returns_tuple(bound.nodes["fn"]):
             return None
-        return Inlined(str(self.rewriter.text(bound.nodes["fn"])), target.elts[0], call, str(self.rewriter.text(update.func)))
+        return Inlined(str(self.rewriter.text(bound.nodes["fn"], ".")), target.elts[0], call, str(self.rewriter.text(update.func)))
 
     def _is_simple(self, node: ast.Call) -> bool:
         """Return whether an update is a statement, or in `ops.depend(loss, optimizer(grads))`."""

@@ -1,12 +1,14 @@
-"""The user's callbacks and schedules: which of them a script can have in torch."""
+"""The user's callbacks, schedules and metrics: which of them a script can have in torch."""
 from __future__ import annotations
 
 import ast
 
 from torchspore.port.analysis.definitions import File
 from torchspore.port.analysis.source import Problem
+from torchspore.port.analysis.spans import is_self_attribute
 
 CALLBACK = frozenset(("Callback",))
+METRIC = frozenset("Metric nn.Metric".split())
 SCHEDULE = frozenset("LearningRateSchedule nn.LearningRateSchedule".split())
 HOOKS = ("begin", "epoch_begin", "step_begin", "step_end", "epoch_end", "end")
 """The methods of callbacks; `on_train_...` calls the method without this prefix, unless it is overridden."""
@@ -26,8 +28,38 @@ def is_schedule(file: File, node: ast.ClassDef) -> bool:
     return file.is_kind(node, SCHEDULE)
 
 
+def is_metric(file: File, node: ast.ClassDef) -> bool:
+    """Return whether a class derives from MindSpore's Metric."""
+    return file.is_kind(node, METRIC)
+
+
+def takes_arrays(file: File) -> bool:
+    """Return whether a script updates metrics by arrays."""
+    calls = [part for part in ast.walk(file.source.tree) if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)]
+    inside = {id(part) for node in file.classes.values() for part in ast.walk(node)}
+    updates = [call for call in calls if call.func.attr == "update" and id(call) not in inside]  # type: ignore[attr-defined]
+    return any(isinstance(part, ast.Attribute) and part.attr == "asnumpy" for call in updates for part in ast.walk(call))
+
+
+def _obstacle_of_metric(file: File, node: ast.ClassDef) -> Problem | None:
+    """Return why a metric can't be ported: it uses more of its base than the port has."""
+    family = file.ancestors(node)
+    parts = [part for ancestor in family for part in ast.walk(ancestor)]
+    names = {item.name for ancestor in family for item in ancestor.body if isinstance(item, ast.FunctionDef)}
+    names |= {part.attr for part in parts if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store)}
+    names |= {target.id for part in parts if isinstance(part, ast.Assign) for target in part.targets if isinstance(target, ast.Name)}
+    for part in ast.walk(node):
+        if is_self_attribute(part) and part.attr not in (*names, "_convert_data", "__class__", "__dict__"):  # type: ignore[attr-defined]
+            return Problem(part.lineno, f"the metric {node.name} uses {part.attr} of its base")  # type: ignore[attr-defined]
+        if (file.source.mindspore_name(part) or "").endswith("rearrange_inputs"):
+            return Problem(node.lineno, f"the metric {node.name} uses rearrange_inputs: the port passes outputs and labels")
+    return None
+
+
 def obstacle(file: File, node: ast.ClassDef) -> Problem | None:
-    """Return why a callback or a schedule can't be ported; None if it can."""
+    """Return why a callback, a schedule or a metric can't be ported; None if it can."""
+    if is_metric(file, node):
+        return _obstacle_of_metric(file, node)
     if not is_callback(file, node):
         return None
     for part in ast.walk(node):

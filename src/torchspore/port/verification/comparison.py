@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 from torchspore.engine.execution.precision import Lowered
+from torchspore.engine.tensors.tensor import raw
 from torchspore.mindspore import nn as mindspore_nn
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
@@ -280,6 +281,8 @@ def compare(recorded: Recorded, builder: Builder, precision: torch.dtype = torch
     except Exception as error:
         raise _OriginalFails(str(error)) if is_other_mode else error
     actual = _run(module, *inputs[1])
+    if not expected and not actual and not matches:
+        raise CannotVerify("the call returns nothing that can be compared")
     verdict.parameters = len(matches)
     verdict.forward = _difference(expected, actual)
     _backward(expected)
@@ -380,8 +383,16 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
     elif isinstance(value, dict):
         for item in value.values():
             yield from _tensors(item)
-    elif isinstance(value, (int, float)):
+    elif isinstance(value, Tensor):
+        yield raw(value)
+    elif isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufc":
+        yield torch.from_numpy(np.array(value, copy=True))
+    elif isinstance(value, (int, float, complex)):
         yield torch.tensor(value)
+    elif value is not None and not isinstance(value, str):   # attributes of an object of the user
+        if not hasattr(value, "__dict__"):
+            raise CannotVerify(f"a result of type {type(value).__name__} can't be compared")
+        yield from _tensors(vars(value))
 
 
 def _gradient(parameter: torch.Tensor) -> list[torch.Tensor]:
@@ -398,6 +409,8 @@ def _difference(expected: list[torch.Tensor], actual: list[torch.Tensor], least:
             return float("inf")
         if first.numel() == 0:
             continue
+        if first.is_complex() or second.is_complex():
+            first, second = (torch.view_as_real(each.detach().to(torch.complex128)) for each in (first, second))
         a, b = first.detach().double().reshape(-1), second.detach().double().reshape(-1)
         are_equal = (a == b) | (a.isnan() & b.isnan())
         finite = a[a.isfinite()]

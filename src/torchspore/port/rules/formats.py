@@ -1,0 +1,15 @@
+"""The argument data_format of layers: torch's layers take the channels as the second axis."""
+from __future__ import annotations
+
+from typing import Any
+
+from torchspore.port.rules.rule import ANY
+
+
+def with_format(call: Any, layer: str) -> str:
+    """Return the layer; where its data_format is or may be "NHWC", with hooks that move the channels."""
+    if "data_format" not in call.bound.defaults or not call.has("data_format") or call.value("data_format") in ("NCHW", "NCDHW"):
+        return layer
+    if call.value("data_format") is not ANY:
+        call.note("data_format='NHWC': the channels are moved before and behind the layer")
+    return f"{call.helper('in_format')}({layer}, {call.text('data_format')})"
