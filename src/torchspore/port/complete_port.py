@@ -13,7 +13,7 @@ from torchspore.port.analysis.source import Problem, Source
 from torchspore.port.rewriting import torch_file
 from torchspore.port.rewriting.torch_file import Ported
 from torchspore.port.training import user_classes
-from torchspore.port.verification import comparison, example_inputs, metric_comparison, recorded_run, training_comparison
+from torchspore.port.verification import autocast_comparison, comparison, example_inputs, metric_comparison, recorded_run, training_comparison
 from torchspore.port.verification.comparison import Verdict
 from torchspore.port.verification.recorded_run import Recording
 
@@ -48,7 +48,7 @@ def port_file(
         outcome.why_not = "--no-verify"
         return outcome
     if outcome.ported.is_script:
-        outcome.verdicts = [training_comparison.verify(path, outcome.ported.text, lambda _: _loaded(outcome, project.root, "__main__"))]
+        outcome.verdicts = training_comparison.verify(path, outcome.ported.text, lambda _: _loaded(outcome, project.root, "__main__"))
         file = project.entry
         metrics = [name for name in outcome.ported.classes if user_classes.is_metric(file, file.classes[name])]
         outcome.verdicts += metric_comparison.compare_metrics(text.text, outcome.ported.text, metrics)
@@ -65,7 +65,9 @@ def port_file(
         outcome.ported = torch_file.port(text, names, training, project)
     if not outcome.ported.problems:
         names_in_torch = [*outcome.ported.classes, *outcome.ported.functions]
-        outcome.verdicts = comparison.verify(_loaded(outcome, project.root), names_in_torch, recording)
+        module = _loaded(outcome, project.root)
+        lowered = autocast_comparison.compare_lowered(module, names_in_torch, recording)
+        outcome.verdicts = [*comparison.verify(module, names_in_torch, recording), *lowered]
     outcome.why_not = _why_not(recording)
     return outcome
 

@@ -192,5 +192,5 @@ def test_the_comparison_sees_another_formula(tmp_path: Path) -> None:
     for before, after in changes.items():
         assert before in outcome.ported.text
         text = outcome.ported.text.replace(before, after)
-        verdict = training_comparison.verify(str(tmp_path / "train.py"), text, lambda text: module_of_text(text, "__main__"))
+        verdict, = training_comparison.verify(str(tmp_path / "train.py"), text, lambda text: module_of_text(text, "__main__"))
         assert not verdict.is_equal, before

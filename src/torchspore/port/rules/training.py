@@ -1,4 +1,4 @@
-"""Signatures of optimizers, data sets and their methods."""
+"""Signatures of optimizers, loss scales, data sets and their methods."""
 from __future__ import annotations
 
 from torchspore.port.rules.rule import declare
@@ -17,6 +17,7 @@ Adadelta(params, learning_rate=1.0, rho=0.9, epsilon=1e-6, loss_scale=1.0, weigh
 AdaMax(params, learning_rate=0.001, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.0, loss_scale=1.0)
 """.strip().splitlines())
 }
+FIXED_SCALE = declare("FixedLossScaleManager(loss_scale=128.0, drop_overflow_update=True)", "").parameters
 DATASETS = {
     rule.name: rule.parameters for rule in (declare(left, "") for left in """
 GeneratorDataset(source, column_names=None, column_types=None, schema=None, num_samples=None, num_parallel_workers=1, shuffle=None, sampler=None, num_shards=None, shard_id=None, python_multiprocessing=True, max_rowsize=None, batch_sampler=None, collate_fn=None)

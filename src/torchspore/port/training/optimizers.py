@@ -6,8 +6,8 @@ from typing import Any
 
 from torchspore.port.analysis.call import Call
 from torchspore.port.analysis.kinds import NUMPY, Scope
-from torchspore.port.rules.rule import NoRule, bind, literal
-from torchspore.port.rules.training import OPTIMIZERS
+from torchspore.port.rules.rule import ANY, NoRule, bind, literal
+from torchspore.port.rules.training import FIXED_SCALE, OPTIMIZERS
 from torchspore.port.training import user_classes
 from torchspore.port.training.facts import Facts
 from torchspore.port.training.owners import Owners
@@ -49,9 +49,27 @@ class OptimizerWriter:
         self.schedulers: dict[str, str] = {}
         calls = [node for node in ast.walk(facts.source.tree) if isinstance(node, ast.Call)]
         models = [model for node in calls if (model := facts.model_of(node)) is not None]
-        scaled = [model.nodes.get("optimizer") for model in models if not model.is_default("loss_scale_manager")]
-        self._ignored_loss_scales = [facts.value(optimizer) for optimizer in scaled]
-        """Optimizers whose loss scale cancels that of the Model."""
+        self._scales: list[tuple[ast.expr | None, ast.expr | None]] = [
+            (facts.value(model.nodes.get("optimizer")), self._scale_left(model.nodes.get("loss_scale_manager"))) for model in models
+        ]
+        """Optimizers, and the scale that the Model leaves in their gradients."""
+
+    def _scale_left(self, manager: ast.expr | None) -> ast.expr:
+        """Return the scale that a loss scale manager leaves in the gradients: only one without `drop_overflow_update` does."""
+        value = self.facts.value(manager)
+        if not isinstance(value, ast.Call) or self.facts.last_name(value) != "FixedLossScaleManager":
+            return ast.Constant(1.0)
+        bound = bind(FIXED_SCALE, value)
+        if literal(bound.nodes.get("drop_overflow_update", bound.defaults["drop_overflow_update"])) is not False:
+            return ast.Constant(1.0)
+        return bound.nodes.get("loss_scale", bound.defaults["loss_scale"])
+
+    def _check_scale(self, call: Call, node: ast.Call) -> None:
+        """Raises NoRule unless the loss scale of an optimizer is the one that the Model leaves in the gradients."""
+        expected = next((scale for optimizer, scale in self._scales if optimizer is node), ast.Constant(1.0))
+        actual = call.argument("loss_scale") or ast.Constant(1.0)
+        if ast.dump(expected) != ast.dump(actual) and (literal(expected) != literal(actual) or literal(actual) is ANY):
+            raise NoRule(f"the loss_scale {ast.unparse(actual)} of an optimizer whose gradients have the scale {ast.unparse(expected)}")
 
     def statement(self, name: str, node: ast.Call) -> list[str]:
         """Return the lines that assign an optimizer to a name. Raises NoRule."""
@@ -84,8 +102,7 @@ class OptimizerWriter:
         if name not in OPTIMIZERS:
             raise NoRule(f"{name}: write it as a torch.optim.Optimizer")
         call = Call(self.rewriter, node, bind(OPTIMIZERS[name], node))
-        if call.has("loss_scale") and node not in self._ignored_loss_scales:
-            raise NoRule("the argument loss_scale")
+        self._check_scale(call, node)
         for option in ("use_lazy", "use_offload", "update_slots"):
             if call.has(option):
                 raise NoRule(f"the argument {option}")

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchspore.port.rules.rule import NoRule, bind, declare, literal
+from torchspore.port.rules.training import FIXED_SCALE
 from torchspore.port.training.facts import LOSS_SCALES, Facts
 from torchspore.port.training.optimizers import OptimizerWriter
 
 _DYNAMIC = declare("DynamicLossScaleManager(init_loss_scale=2 ** 24, scale_factor=2, scale_window=2000)", "").parameters
-_FIXED = declare("FixedLossScaleManager(loss_scale=128.0, drop_overflow_update=True)", "").parameters
 WITHOUT_SCALE = "without a loss scale: in float32 it changes nothing"
 
 
@@ -57,7 +57,7 @@ class PrecisionWriter:
     def _scale(self, manager: ast.Call | None, result: Precision) -> list[str]:
         """Return the arguments of torch's GradScaler."""
         if manager is not None and self.facts.last_name(manager) == "FixedLossScaleManager":
-            bound = bind(_FIXED, manager)
+            bound = bind(FIXED_SCALE, manager)
             result.fixed_scale = f"float({self.rewriter.text(bound.nodes['loss_scale'])})" if "loss_scale" in bound.nodes else "128.0"
             value = literal(bound.nodes.get("loss_scale"))
             result.fixed_scale = str(float(value)) if isinstance(value, (int, float)) else result.fixed_scale

@@ -5,7 +5,7 @@ import ast
 from typing import Any
 
 from torchspore.port.analysis.class_facts import REMOVED
-from torchspore.port.analysis.definitions import File
+from torchspore.port.analysis.definitions import CELLS, File
 from torchspore.port.analysis.source import Problem
 from torchspore.port.rules.rule import NoRule
 from torchspore.port.training.callbacks import CallbackWriter
@@ -140,6 +140,9 @@ class Script:
             return self.loops.hoisted(value)
         if name in OPTIMIZERS:
             return self.optimizers.statement(str(self.rewriter.text(target)), value)
+        if self._begins_in_evaluation(value):
+            self.rewriter.note("the script does not call set_train: norms and dropouts stay in evaluation")
+            return [f"{self.rewriter.text(target)} = {self.rewriter.text(value)}", f"{self.rewriter.text(target)}.eval()"]
         is_handed_on = target.id in self.optimizers.owners.handed_on
         if name in ("TrainOneStepCell", "build_train_network") or (name == "WithLossCell" and not is_handed_on):
             return self.steps.cell(target.id, value)
@@ -148,6 +151,16 @@ class Script:
         if self.steps.is_gradient(value) and self._is_inlined_everywhere(target.id, node):
             return []
         return None
+
+    def _begins_in_evaluation(self, node: ast.Call) -> bool:
+        """Return whether a call creates a Cell with norms or dropout, in a script that never calls set_train or a Model."""
+        target = self.facts.class_of(node)
+        if target is None or not target[0].is_kind(target[1], CELLS):
+            return False
+        parts = [part for part in ast.walk(self.file.source.tree) if isinstance(part, (ast.Attribute, ast.Name))]
+        names = {part.attr if isinstance(part, ast.Attribute) else part.id for part in parts}
+        has_modes = any(word in target[0].source.text for word in ("BatchNorm", "Dropout", "dropout"))
+        return has_modes and not names & {"set_train", "Model", "TrainOneStepCell", "build_train_network", "training"}
 
     def _list_of_callbacks(self, node: ast.Assign) -> list[str] | None:
         value = node.value

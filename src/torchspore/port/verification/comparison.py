@@ -27,11 +27,11 @@ from torchspore.port import compat
 from torchspore.port.analysis.call import HELPER
 from torchspore.port.analysis.source import Source
 from torchspore.port.rewriting.rewriter import Rewriter
+from torchspore.port.verification.lower_precision import TOLERANCE, LowestPrecision
 from torchspore.port.verification.recorded_run import ArrayOfTensor, Recorded, Recording
 from torchspore.port.verification.without_dropout import without_dropout
 from torchspore.torch_modules.cell_module import as_module
 
-TOLERANCE = 1e-5
 _DROPOUTS = (torch.nn.Dropout, torch.nn.Dropout1d, torch.nn.Dropout2d, torch.nn.Dropout3d, torch.nn.AlphaDropout,
              torch.nn.FeatureAlphaDropout)
 _OF_PROGRAMS = ("__main__", "ported_source")
@@ -58,11 +58,12 @@ class Verdict:
     """For a script: the number of training steps; `forward` is about the losses, `gradient` about the weights."""
     layers: list[tuple[str, float]] = field(default_factory=list)
     """The largest difference of the gradient of each parameter."""
+    tolerance: float = TOLERANCE
 
     @property
     def is_equal(self) -> bool:
         """True if values and gradients agree."""
-        return not self.reason and self.forward <= TOLERANCE and self.gradient <= TOLERANCE
+        return not self.reason and self.forward <= self.tolerance and self.gradient <= self.tolerance
 
 
 def module_of_text(text: str, name: str = "ported") -> types.ModuleType:
@@ -235,7 +236,8 @@ def _typing() -> dict[str, Any]:
 def copied_parameters(cell: Any, module: torch.nn.Module) -> Iterator[tuple[str, Any, torch.Tensor]]:
     """Return (path, Parameter, the tensor of the Module that corresponds). Raises CannotVerify if one has none."""
     for path, layer in cell.cells_and_names():
-        target_path = torch_layers._torch_path(cell, path)
+        parts = torch_layers._torch_path(cell, path).split(".")
+        target_path = ".".join(part for part in parts if part != "_backbone")            # a layer that amp leaves in float32
         for attribute, parameter in layer._params.items():
             if parameter is None:
                 continue
@@ -252,9 +254,8 @@ def copied_parameters(cell: Any, module: torch.nn.Module) -> Iterator[tuple[str,
                 yield f"{path}.{attribute}".lstrip("."), parameter, target
 
 
-def compare(recorded: Recorded, builder: Builder, precision: torch.dtype = torch.float32, is_other_mode: bool = False) -> Verdict:
-    """Compare a Cell and its ported Module at the recorded call; `is_other_mode`: in evaluation if it was training, and the reverse."""
-    verdict = Verdict(type(recorded.cell).__name__, precision=str(precision).removeprefix("torch."))
+def prepared(recorded: Recorded, builder: Builder) -> tuple[torch.nn.Module, list[tuple[str, Any, torch.Tensor]]]:
+    """Return the ported Module with the Cell's values before the call, and its parameters beside the Cell's."""
     module = builder.build(recorded.original) if not recorded.creation else builder.created(recorded.creation)
     for path, parameter in recorded.cell.parameters_and_names():
         if path in recorded.state:
@@ -262,15 +263,23 @@ def compare(recorded: Recorded, builder: Builder, precision: torch.dtype = torch
     matches = list(copied_parameters(recorded.cell, module))
     with torch.no_grad():
         for _, parameter, target in matches:
-            values = torch.from_numpy(np.array(parameter.asnumpy(), copy=True))
-            target.copy_(values.reshape(target.shape))
+            target.copy_(raw(parameter).detach().reshape(target.shape))
             if isinstance(target, torch.nn.Parameter) and target.is_floating_point():      # those that the program has frozen too
                 parameter.requires_grad = True
                 target.requires_grad_()
+    return module, matches
+
+
+def compare(recorded: Recorded, builder: Builder, precision: torch.dtype = torch.float32, is_other_mode: bool = False) -> Verdict:
+    """Compare a Cell and its ported Module at the recorded call; `is_other_mode`: in evaluation if it was training, and the reverse."""
+    verdict = Verdict(type(recorded.cell).__name__, precision=str(precision).removeprefix("torch."))
+    module, matches = prepared(recorded, builder)
     reference = as_module(recorded.cell)
+    has_other_dtypes = any(raw(parameter).dtype != target.dtype for _, parameter, target in matches)
     for each in (reference, module):
         each.train(recorded.is_training is not is_other_mode)
-        each.to(precision)
+        if precision != torch.float32 or has_other_dtypes:
+            each.to(precision)
     matches = list(copied_parameters(recorded.cell, module))         # `to` replaces buffers, such as running statistics
     _convert_attributes(module, precision)
     _switch_off_dropout(recorded.cell, module)
@@ -280,7 +289,11 @@ def compare(recorded: Recorded, builder: Builder, precision: torch.dtype = torch
         expected = _run(reference, *inputs[0])
     except Exception as error:
         raise _OriginalFails(str(error)) if is_other_mode else error
-    actual = _run(module, *inputs[1])
+    with LowestPrecision() as lowest:
+        actual = _run(module, *inputs[1])
+    if lowest.dtypes:
+        verdict.tolerance = lowest.tolerance
+        verdict.precision += f" and {lowest.names}, tolerance {lowest.tolerance:.0e}"
     if not expected and not actual and not matches:
         raise CannotVerify("the call returns nothing that can be compared")
     verdict.parameters = len(matches)
@@ -296,7 +309,7 @@ def compare(recorded: Recorded, builder: Builder, precision: torch.dtype = torch
     return verdict
 
 
-def _lowered(cell: Any) -> list[Any]:
+def lowered_layers(cell: Any) -> list[Any]:
     """Return the layers that compute in the dtype of `to_float`."""
     return [layer for _, layer in cell.cells_and_names() if isinstance(vars(layer).get("_lower_"), Lowered)]
 
@@ -454,7 +467,7 @@ def verify(ported_text: str | types.ModuleType, class_names: list[str], recordin
         recorded = recording.calls.get(name)
         if recorded is None:
             continue
-        lowered = _lowered(recorded.cell)
+        lowered = lowered_layers(recorded.cell)
         for layer in lowered:                                # the port computes in float32 instead
             vars(layer)["_lower_"] = None
         try:

@@ -29,10 +29,12 @@ from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.train import amp as train_amp
 from torchspore.port.training.precision import WITHOUT_SCALE
 from torchspore.port.verification.comparison import CannotVerify, Verdict, _difference, copied_parameters
+from torchspore.port.verification.lower_precision import TOLERANCE_OF_AUTOCAST, LowestPrecision
 from torchspore.port.verification.recorded_run import Recorder
 from torchspore.port.verification.without_dropout import without_dropout
 
 STEPS = 3
+_NO_STEP = "the script makes no training step"
 nn: Any = mindspore_nn
 _DROPOUTS = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d)
 
@@ -50,6 +52,7 @@ class Steps:
     """The values of the trained parameters after each update."""
     gradients: list[list[float]] = field(default_factory=list)
     """The largest gradient of each parameter in each step."""
+    lowest: LowestPrecision = field(default_factory=LowestPrecision)
     error: str = ""
 
 
@@ -62,13 +65,30 @@ class Trained:
     cells: list[Any] = field(default_factory=list)
 
 
-def verify(path: str, text: str, namespace_of: Callable[[str], Any]) -> Verdict:
-    """Compare three steps of a script; `namespace_of` runs the text of the port."""
-    expected, trained = _original(path)
+def verify(path: str, text: str, namespace_of: Callable[[str], Any]) -> list[Verdict]:
+    """Compare three steps of a script, and where it has mixed precision three more in it; `namespace_of` runs the text of the port."""
+    verdict = _compared(path, text, namespace_of, in_single=True)
+    is_lowered = "torch.autocast(" in text
+    if not is_lowered or verdict.reason:
+        verdict.precision += ", without mixed precision" if is_lowered else ", without to_float" if "torch.autocast" in text else ""
+        return [verdict]
+    lower = _compared(path, text, namespace_of, in_single=False)
+    if lower.reason.startswith(_NO_STEP):
+        verdict.precision = "float32 (mixed precision was not compared: its first steps overflow)"
+        return [verdict]
+    verdict.precision += ", without mixed precision"
+    lower.tolerance = TOLERANCE_OF_AUTOCAST[torch.bfloat16 if "dtype=torch.bfloat16" in text else torch.float16]
+    lower.precision = f"mixed precision, tolerance {lower.tolerance:.0e}"
+    return [verdict, lower]
+
+
+def _compared(path: str, text: str, namespace_of: Callable[[str], Any], in_single: bool) -> Verdict:
+    """Compare three steps of a script; `in_single`: without mixed precision."""
+    expected, trained = _original(path, in_single)
     name = os.path.basename(path)
     if not expected.losses or not trained.parameters:
-        return Verdict(name, reason=f"the script makes no training step: {expected.error or 'no optimizer was called'}")
-    actual = _ported(path, text, trained, namespace_of)
+        return Verdict(name, reason=f"{_NO_STEP}: {expected.error or 'no optimizer was called'}")
+    actual = _ported(path, text, trained, namespace_of, in_single)
     if len(actual.weights) < len(expected.weights):
         return Verdict(name, reason=f"the port ends after {len(actual.weights)} steps: {actual.error}")
     count = len(expected.weights)
@@ -79,8 +99,11 @@ def verify(path: str, text: str, namespace_of: Callable[[str], Any]) -> Verdict:
     pairs = [(a, b.reshape(a.shape)) for first, second in zip(expected.weights, actual.weights)
              for a, b, is_moved in zip(first, second, moved) if is_moved]
     weights = _difference([a for a, _ in pairs], [b for _, b in pairs])
-    precision = "float32, without mixed precision" if "torch.autocast" in text else "float32"
-    return Verdict(name, loss, weights, len(trained.parameters), precision, steps=count)
+    verdict = Verdict(name, loss, weights, len(trained.parameters), steps=count)
+    if in_single and actual.lowest.dtypes:
+        verdict.tolerance = actual.lowest.tolerance
+        verdict.precision += f" and {actual.lowest.names}, tolerance {verdict.tolerance:.0e}"
+    return verdict
 
 
 def _unscaled(expected: list[float], actual: list[float]) -> list[float]:
@@ -119,8 +142,8 @@ def _as_program(path: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _without_chance() -> Iterator[None]:
-    """While it lasts, MindSpore's data sets keep their order, and dropout is the identity; all runs in PyNative mode, in float32."""
+def _without_chance(in_single: bool) -> Iterator[None]:
+    """While it lasts, MindSpore's data sets keep their order, and dropout is the identity; all runs in PyNative mode."""
     set_context = context.set_context
 
     def set_other(**options: Any) -> None:
@@ -137,16 +160,17 @@ def _without_chance() -> Iterator[None]:
         stack.enter_context(mock.patch.object(dataset.Dataset, "shuffle", lambda rows, *_, **__: rows))
         for layer in _DROPOUTS:
             stack.enter_context(mock.patch.object(layer, "construct", lambda _, x: x))
-        stack.enter_context(mock.patch.object(Cell, "to_float", lambda cell, _: cell))
         stack.enter_context(mock.patch.object(dispatch, "call", lambda _, function, args, kwargs: function(*args, **kwargs)))     # jit
-        for home in (train_amp, amp):
-            stack.enter_context(mock.patch.object(home, "lower_precision", lambda network, *_, **__: network))
-            stack.enter_context(mock.patch.object(home, "choose_by_operator", lambda network, *_: network))
+        if in_single:
+            stack.enter_context(mock.patch.object(Cell, "to_float", lambda cell, _: cell))
+            for home in (train_amp, amp):
+                stack.enter_context(mock.patch.object(home, "lower_precision", lambda network, *_, **__: network))
+                stack.enter_context(mock.patch.object(home, "choose_by_operator", lambda network, *_: network))
         set_context(mode=context.PYNATIVE_MODE)
         yield
 
 
-def _original(path: str) -> tuple[Steps, Trained]:
+def _original(path: str, in_single: bool) -> tuple[Steps, Trained]:
     """Run the script until its third update."""
     import runpy
 
@@ -171,7 +195,7 @@ def _original(path: str) -> tuple[Steps, Trained]:
         _note_loss(steps, outputs)
         return differentiate(outputs, *args, **kwargs)
 
-    with _without_chance(), _as_program(path), recorder.active(), mock.patch.object(nn.Optimizer, "__call__", call), \
+    with _without_chance(in_single), _as_program(path), recorder.active(), mock.patch.object(nn.Optimizer, "__call__", call), \
             mock.patch.object(torch.autograd, "grad", gradient):
         _seed()
         try:
@@ -189,7 +213,7 @@ def _note_loss(steps: Steps, outputs: Any) -> None:
         steps.losses.append(float(first.detach()))
 
 
-def _ported(path: str, text: str, trained: Trained, namespace_of: Callable[[str], Any]) -> Steps:
+def _ported(path: str, text: str, trained: Trained, namespace_of: Callable[[str], Any], in_single: bool) -> Steps:
     """Run the port with the original's first weights, until its third update."""
     steps = Steps()
     modules: list[torch.nn.Module] = []
@@ -232,14 +256,15 @@ def _ported(path: str, text: str, trained: Trained, namespace_of: Callable[[str]
             (torch.nn.Module, "__init__", init), (torch.Tensor, "backward", noted_backward), (torch.autograd, "grad", noted_grad),
             (torch.optim.Optimizer, "__init__", new_optimizer), (torch.nn.Dropout, "forward", lambda _, x: x),
             (torch.utils.data, "RandomSampler", torch.utils.data.SequentialSampler),
-            (torch, "autocast", lambda *_, **__: contextlib.nullcontext()),
+            (torch, "autocast", (lambda *_, **__: contextlib.nullcontext()) if in_single else torch.autocast),
             (torch.utils.data.dataloader, "RandomSampler", lambda dataset, **_: torch.utils.data.SequentialSampler(dataset)),
         ):
             stack.enter_context(mock.patch.object(home, name, new))
         stack.enter_context(_as_program(path))
         _seed()
         try:
-            namespace_of(text)
+            with steps.lowest:
+                namespace_of(text)
         except (_Stop, SystemExit):
             pass
         except Exception as error:
