@@ -13,7 +13,14 @@ from torchspore.port.analysis.source import Problem, Source
 from torchspore.port.rewriting import torch_file
 from torchspore.port.rewriting.torch_file import Ported
 from torchspore.port.training import user_classes
-from torchspore.port.verification import autocast_comparison, comparison, example_inputs, metric_comparison, recorded_run, training_comparison
+from torchspore.port.verification import (
+    autocast_comparison,
+    comparison,
+    example_inputs,
+    metric_comparison,
+    recorded_run,
+    training_comparison,
+)
 from torchspore.port.verification.comparison import Verdict
 from torchspore.port.verification.recorded_run import Recording
 

@@ -49,7 +49,7 @@ class OptimizerWriter:
         self.schedulers: dict[str, str] = {}
         calls = [node for node in ast.walk(facts.source.tree) if isinstance(node, ast.Call)]
         models = [model for node in calls if (model := facts.model_of(node)) is not None]
-        self._scales: list[tuple[ast.expr | None, ast.expr | None]] = [
+        self._scales: list[tuple[ast.expr | None, ast.expr]] = [
             (facts.value(model.nodes.get("optimizer")), self._scale_left(model.nodes.get("loss_scale_manager"))) for model in models
         ]
         """Optimizers, and the scale that the Model leaves in their gradients."""
@@ -66,7 +66,7 @@ class OptimizerWriter:
 
     def _check_scale(self, call: Call, node: ast.Call) -> None:
         """Raises NoRule unless the loss scale of an optimizer is the one that the Model leaves in the gradients."""
-        expected = next((scale for optimizer, scale in self._scales if optimizer is node), ast.Constant(1.0))
+        expected: ast.expr = next((scale for optimizer, scale in self._scales if optimizer is node), ast.Constant(1.0))
         actual = call.argument("loss_scale") or ast.Constant(1.0)
         if ast.dump(expected) != ast.dump(actual) and (literal(expected) != literal(actual) or literal(actual) is ANY):
             raise NoRule(f"the loss_scale {ast.unparse(actual)} of an optimizer whose gradients have the scale {ast.unparse(expected)}")
