@@ -28,8 +28,9 @@ def run(words: Sequence[str]) -> int:
             return int(options.action(options))
     except BrokenPipeError:
         raise                                    # `| head` has ended: this is not an error of a file
-    except (FileFormatError, ValueError, TypeError, OSError) as error:
-        print(f"torchspore ckpt: {error}", file=sys.stderr)
+    except (FileFormatError, ValueError, TypeError, OSError, MemoryError) as error:
+        text = str(error) or type(error).__name__
+        print("\n".join(map(_printable, f"torchspore ckpt: {text}".split("\n"))), file=sys.stderr)
         return USAGE_ERROR
 
 
@@ -147,8 +148,10 @@ def _diff(options: argparse.Namespace) -> int:
 
 
 def _convert(options: argparse.Namespace) -> int:
-    from torchspore.mindspore.train import sharded_conversion
+    from torchspore.mindspore.train import checkpoint_tools, sharded_conversion
 
+    if options.strategy is None:
+        checkpoint_tools.check_is_no_other(options.output)
     for path in sharded_conversion.convert(options.source, options.output, options.source_strategy, options.strategy):
         print(translate("written: {path}").format(path=path))
     return 0

@@ -5,7 +5,7 @@ import pickle
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -102,6 +102,8 @@ _TORCH_TYPES = {
     torch.uint16: "UInt16", torch.uint32: "UInt32", torch.uint64: "UInt64", torch.float16: "Float16", torch.float32: "Float32",
     torch.float64: "Float64", torch.bfloat16: _BITS, torch.complex64: "Complex64", torch.complex128: "Complex128",
 }
+_LARGE, _MOST_REPEATED = 256 * 2**20, 16
+"""Values may be read from a file of which views repeat them: up to so many bytes, or so many times the file's size."""
 _KEYS_OF_STATE = ("state_dict", "model_state_dict", "model", "params")
 """The keys under which programs store the state_dict of a net beside other values."""
 
@@ -132,7 +134,16 @@ def read_torch(path: Path) -> list[Stored]:
             state = state[key]
     if not isinstance(state, dict) or not state:
         raise FileFormatError(message(f"{path}: a {type(state).__name__}", "a state_dict: names with tensors"))
+    _check_size(path, state)
     return [_of_torch(path, name, tensor) for name, tensor in state.items()]
+
+
+def _check_size(path: Path, state: dict[Any, Any]) -> None:
+    """Raises FileFormatError for a small file whose tensors need much memory: views that repeat the stored values."""
+    total = sum(t.numel() * t.element_size() for t in state.values() if isinstance(t, torch.Tensor) and t.layout == torch.strided)
+    if total > max(_LARGE, _MOST_REPEATED * path.stat().st_size):
+        what = f"{path}: tensors of {total:,} bytes in a file of {path.stat().st_size:,} bytes"
+        raise FileFormatError(message(what, "a file of torch.save(net.state_dict())"))
 
 
 def _reason(path: Path, error: Exception) -> str:

@@ -104,7 +104,7 @@ def save(mine: Contents, process_group: Any) -> None:
     """Write this process's file; the first process writes the index when all files are complete. Raises OSError, in every process."""
     if process_group is None:
         folder = new_folder()
-        with removed_after_error(mine.path / folder):
+        with _removed_if_new(mine.path), removed_after_error(mine.path / folder):
             write_index(mine, folder, [(0, mine.descriptions(), write_parts(mine, folder, 0))])
         return
     from torchspore.distributed.checkpoints import torch_engine
@@ -122,6 +122,19 @@ def removed_after_error(folder: Path) -> Iterator[None]:
         raise
 
 
+@contextlib.contextmanager
+def _removed_if_new(path: Path) -> Iterator[None]:
+    """A block that creates this folder; an error removes it if it did not exist and has no files."""
+    exists = path.exists()
+    try:
+        yield
+    except BaseException:
+        if not exists:
+            with contextlib.suppress(OSError):
+                path.rmdir()
+        raise
+
+
 def new_folder() -> str:
     """Return the name of a folder that no other save has."""
     return f"save-{secrets.token_hex(8)}"
@@ -136,6 +149,7 @@ def write_parts(mine: Contents, folder: str, rank: int) -> tuple[int, list[int]]
     addresses: set[int] = set()
     for name, part in mine.parts.items():
         t = part.elements.detach().to("cpu").contiguous()
+        t = t if t.numel() else torch.empty(t.shape, dtype=t.dtype)             # an array of no elements may have the stride 0
         tensors[name] = t.clone() if t.data_ptr() in addresses else t           # the library refuses two names of one memory
         addresses.add(t.data_ptr())
     sums = [zlib.crc32(t.reshape(-1).view(torch.uint8).numpy().data) for t in tensors.values()]

@@ -199,7 +199,17 @@ def check_output(name: str, is_torch: bool) -> None:
     folder = Path(name).expanduser().absolute().parent
     if not folder.is_dir():
         raise ValueError(message(name, translate("a folder that exists: {path}").format(path=folder)))
+    check_is_no_other(name)
     _kind(name, [end for end, kind in _KINDS.items() if (kind not in ("ckpt", "dcp") if is_torch else kind != "torch")])
+
+
+def check_is_no_other(name: str) -> None:
+    """Raises ValueError if a name that is to be written is that of a folder, a pipe or a device."""
+    path = Path(name).expanduser().absolute()
+    is_folder = path.suffix == ".dcp"
+    if path.exists() and not (path.is_dir() if is_folder else path.is_file()):
+        expected = translate("a folder, which {path} is not") if is_folder else translate("a plain file, which {path} is not")
+        raise ValueError(message(name, expected.format(path=path)))
 
 
 def is_known(name: str) -> bool:
