@@ -72,7 +72,11 @@ def port_file(
         outcome.ported = torch_file.port(text, names, training, project)
     if not outcome.ported.problems:
         names_in_torch = [*outcome.ported.classes, *outcome.ported.functions]
-        module = _loaded(outcome, project.root)
+        try:
+            module = _loaded(outcome, project.root)
+        except Exception as error:
+            outcome.verdicts = [Verdict(Path(path).name, reason=f"the port can't be imported: {type(error).__name__}: {error}".splitlines()[0])]
+            return outcome
         lowered = autocast_comparison.compare_lowered(module, names_in_torch, recording)
         outcome.verdicts = [*comparison.verify(module, names_in_torch, recording), *lowered]
     outcome.why_not = _why_not(recording)

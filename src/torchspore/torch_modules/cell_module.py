@@ -128,7 +128,7 @@ class CellModule(torch.nn.Module):
         """Run the Cell in PyNative mode, recorded by torch.autograd."""
         frame = ModuleFrame(walk.homes, walk.module_of)
         with frame.open():
-            result = thread_state.in_pynative(self._cell_._run_, to_mindspore(args), to_mindspore(kwargs))
+            result = thread_state.in_pynative(frame.call_of(self._cell_), to_mindspore(args), to_mindspore(kwargs))
             result = transform(result, raw)
             frame.write_back()
         return result

@@ -74,7 +74,7 @@ class CompiledCall:
                     contents.take(value)
         try:
             with frame.open():
-                result = thread_state.in_pynative(cell._run_, to_mindspore(args), to_mindspore(kwargs))
+                result = thread_state.in_pynative(frame.call_of(cell), to_mindspore(args), to_mindspore(kwargs))
                 result = transform(result, raw)
                 frame.write_back()
         except AssertionError as error:

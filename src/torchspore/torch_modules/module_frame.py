@@ -12,6 +12,7 @@ from torchspore.engine.autograd.grad import GradFrame
 from torchspore.engine.random import generators, operator_streams
 from torchspore.engine.tensors.tensor import Frame, TensorBase, raw, transform, wrap
 from torchspore.engine.torch_internals import torch_private
+from torchspore.mindspore.nn.cell import Cell
 
 
 class ModuleFrame(GradFrame):
@@ -22,6 +23,15 @@ class ModuleFrame(GradFrame):
         super().__init__()
         self._homes, self._module_of = homes, module_of
         self.modules = self
+        self._root: Any = None
+        """The Cell whose class overrides `__call__`, until its own code calls it."""
+
+    def call_of(self, cell: Any) -> Any:
+        """Return what a call of the outer Cell runs: `__call__` of its class if that overrides it."""
+        if type(cell).__call__ is Cell.__call__:
+            return cell._run_
+        self._root = cell
+        return cell
 
     def initial_value(self, tensor: TensorBase) -> torch.Tensor:
         home = self._homes.get(id(tensor))
@@ -37,6 +47,9 @@ class ModuleFrame(GradFrame):
 
     def run_cell(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call an inner Cell: by way of its Module if that has hooks or another forward."""
+        if cell is self._root:
+            self._root = None
+            return cell._run_(*args, **kwargs)
         module = self._module_of.get(id(cell))
         if module is None or not has_additions(module):
             return cell._run_(*args, **kwargs)

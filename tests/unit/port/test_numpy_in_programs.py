@@ -43,7 +43,7 @@ def test_cells(case: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("result, change", [
-    ("x.asnumpy() * 2", "* 2.1"), ("Result(x * 2)", "* 2.1"), ("None", ""), ("'text'", "")])
+    ("x.asnumpy() * 2", "* 2.1"), ("Result(x * 2)", "* 2.1"), ("[x.dtype, 'text'] * 2", "* 3"), ("None", "")])
 def test_every_result_is_compared(result: str, change: str, tmp_path: Path) -> None:
     text = "class Result:\n    def __init__(self, values):\n        self.values = values\n\n\n" + net("pass", f"return {result}")
     (tmp_path / "cells.py").write_text(HEAD_OF_CELLS + text, encoding="utf-8")

@@ -8,6 +8,7 @@ from typing import Any
 
 from torchspore.port import rules
 from torchspore.port.analysis.source import Problem, Source, is_mindspore
+from torchspore.port.analysis.spans import is_self_attribute
 
 CELLS = frozenset(
     [*"nn.Cell Cell nn.LossBase nn.SequentialCell nn.CellList nn.CellDict nn.GraphCell".split(), *rules.WITH_SAME_ARGUMENTS]
@@ -38,6 +39,13 @@ _MODULE_METHODS = frozenset(
 """Methods whose override would change what torch does, or what the port writes for a call."""
 
 
+_MODULE_ATTRIBUTES = frozenset(
+    "forward train eval to parameters named_parameters buffers named_buffers modules named_modules children named_children state_dict "
+    "load_state_dict apply zero_grad register_buffer _modules _parameters _buffers".split()
+)
+"""Attributes whose assignment would change what torch does."""
+
+
 _PLAIN_PACKAGES = frozenset(
     "numpy scipy torch PIL cv2 tqdm yaml requests pandas matplotlib sklearn einops easydict addict omegaconf ml_collections munch "
     "skimage h5py nibabel SimpleITK pycocotools shapely numba networkx joblib psutil librosa soundfile imageio tensorboardX".split())
@@ -66,7 +74,8 @@ class File:
         """The statements that change a value of the file: `options.size = 3`, `parser.add_argument(...)`."""
         for statement in source.tree.body:
             name = changed_name(statement)
-            if name in self.defining and not isinstance(self.defining[name][-1], (ast.ClassDef, ast.FunctionDef)):
+            is_definition = name in self.defining and isinstance(self.defining[name][-1], (ast.ClassDef, ast.FunctionDef))
+            if name in self.defining and (not is_definition or isinstance(statement, ast.Assign)):
                 self.changing.setdefault(name, []).append(statement)
         self.classes = {node.name: node for node in source.tree.body if isinstance(node, ast.ClassDef)}
         self.check_training: Callable[[File, ast.ClassDef], Problem | None] | None = None
@@ -173,9 +182,17 @@ class File:
         methods = {item.name for ancestor in self.ancestors(node) for item in ancestor.body if isinstance(item, ast.FunctionDef)}
         hidden = _MODULE_METHODS if self.is_kind(node, CELLS) else {"forward"}
         hidden = hidden if "construct" in methods else hidden - {"forward"}
-        for item in node.body:
+        for item in (item for ancestor in self.ancestors(node) for item in ancestor.body):
             if isinstance(item, ast.FunctionDef) and item.name in hidden:
                 return Problem(item.lineno, f"{node.name} defines {item.name}, which torch.nn.Module uses: rename it")
+        return self._hiding_attribute(node) if self.is_kind(node, CELLS) else None
+
+    def _hiding_attribute(self, node: ast.ClassDef) -> Problem | None:
+        """Return a problem if a Cell assigns an attribute that torch.nn.Module uses."""
+        for part in ast.walk(node):
+            if is_self_attribute(part) and isinstance(part.ctx, ast.Store) and part.attr in _MODULE_ATTRIBUTES:  # type: ignore[attr-defined]
+                text = f"{node.name} assigns self.{part.attr}, which torch.nn.Module uses: rename it"  # type: ignore[attr-defined]
+                return Problem(part.lineno, text)  # type: ignore[attr-defined]
         return None
 
     def _foreign(self, name: str, statement: ast.stmt, seen: set[tuple[int, str]]) -> Problem | None:
@@ -242,6 +259,7 @@ def free_names(node: ast.AST) -> set[str]:
         body = node.body if isinstance(node.body, list) else [node.body]
         bound = {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
         bound |= {part.id for item in body for part in ast.walk(item) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+        bound -= {name for item in body for part in ast.walk(item) if isinstance(part, ast.Global) for name in part.names}
         inner = {name for item in body for name in free_names(item)} - bound
         return inner | {name for item in outside for name in free_names(item)}
     if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):

@@ -5,6 +5,7 @@ import ast
 import contextlib
 import importlib
 import io
+import sys
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -157,8 +158,9 @@ def is_mindspore(dotted: str) -> bool:
 
 
 def _star_names(module: str) -> list[str]:
-    """Return the names that `from module import *` binds; only MindSpore's modules are imported for it."""
-    if not is_mindspore(module):
+    """Return the names that `from module import *` binds; only modules of MindSpore, Python's library and NumPy are imported for it."""
+    root = module.split(".")[0]
+    if not is_mindspore(module) and root not in sys.stdlib_module_names and root != "numpy":
         return []
     try:
         loaded = importlib.import_module(module)
@@ -175,6 +177,8 @@ def read(path: str) -> Source:
         raise PortError(text.format(path=path))
     if file.suffix in (".pyc", ".so", ".pyd", ".mindir", ".ckpt", ".onnx"):
         raise PortError(translate("{path}: expected Python source; a {suffix} file has none.").format(path=path, suffix=file.suffix))
+    if file.exists() and not file.is_file():
+        raise PortError(translate("{path}: expected a plain file.").format(path=path))
     try:
         data = file.read_bytes()
         if b"\0" in data:

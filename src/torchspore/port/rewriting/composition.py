@@ -98,7 +98,7 @@ def _needed_early(texts: list[tuple[ast.stmt, str]], names: set[str]) -> set[str
             parts: list[ast.AST] = [node]
             if isinstance(node, ast.ClassDef):
                 functions = [item for item in node.body if isinstance(item, ast.FunctionDef)]
-                parts = [*node.bases, *(item for item in node.body if not isinstance(item, ast.FunctionDef))]
+                parts = [*node.bases, *node.decorator_list, *(item for item in node.body if not isinstance(item, ast.FunctionDef))]
                 parts += [default for function in functions for default in function.args.defaults]
             elif isinstance(node, ast.FunctionDef):
                 parts = [*node.args.defaults, *node.decorator_list]

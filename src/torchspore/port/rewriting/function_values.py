@@ -133,7 +133,7 @@ def is_missing(name: str) -> bool:
     """Return whether MindSpore has no such operator or layer: the original fails where it is used."""
     start, _, last = name.partition(".")
     home = {"ops": mindspore_ops, "nn": mindspore_nn}.get(start)
-    return home is not None and "." not in last and not hasattr(home, last)
+    return home is not None and bool(last) and "." not in last and not hasattr(home, last)
 
 
 _SAME_NAMES = frozenset(("ops.interpolate", "ops.split", *rules.WITH_SAME_ARGUMENTS))

@@ -151,6 +151,9 @@ class Rewriter(StatementWriter):
                 is_computing = item.name not in ("__init__", "_initialize") and not is_of_init and (is_cell or self.script is None)
                 replaced[item] = self.function(item, names.get(item.name, item.name), is_computing)
                 self.function_name = outer
+            elif is_cell and isinstance(item, ast.Assign):
+                targets = [target for target in item.targets if isinstance(target, ast.Name) and target.id == "construct"]
+                replaced.update({item: self.splice(item, dict.fromkeys(targets, "forward"))} if targets else {})
         begin = self.source.offset(node.lineno, node.col_offset)
         parts = [part for part in children(node) if part not in node.decorator_list]
         return self._decorators(node) + self._spliced(begin, self.source.span(node)[1], parts, replaced)
@@ -390,6 +393,8 @@ class Rewriter(StatementWriter):
     def _super_call(self, node: ast.Call) -> str | None:
         if isinstance(node.func, ast.Name) and node.func.id == "super" and node.args:
             return "super()"
+        if isinstance(node.func, ast.Name) and node.func.id == "type" and len(node.args) == 3:
+            self.problem(node, "a class that type() creates: write a class statement")
         if isinstance(node.func, ast.Name) and node.func.id == "isinstance" and len(node.args) == 2:
             return f"isinstance({self.text(node.args[0])}, {self._classes(node.args[1])})"
         return None

@@ -55,6 +55,11 @@ class StatementWriter:
         torch_text = handler(node) if handler is not None else None
         return str(self.splice(node) if torch_text is None else torch_text)
 
+    def _write_classdef(self, node: ast.ClassDef) -> None:
+        """A class inside of a class or a function stays as it is, unless it is a Cell."""
+        if any(self.source.mindspore_name(base) for base in node.bases):
+            self.problem(node, f"the class {node.name} inside of another definition: move it to the top of the file")
+
     def _write_import(self, _: ast.stmt) -> str:
         self.problem(_, "an import inside a definition: move it to the top of the file")
         return ""

@@ -141,7 +141,8 @@ def _check_target(file: File, name: str) -> None:
         return
     if not isinstance(statement, ast.ClassDef):
         is_lambda = isinstance(getattr(statement, "value", None), ast.Lambda)
-        kind = "a lambda" if is_lambda else "a function" if isinstance(statement, ast.FunctionDef) else "a value"
+        is_block = isinstance(statement, (ast.If, ast.Try, ast.With, ast.For))
+        kind = "a definition in a block" if is_block else "a lambda" if is_lambda else "a function" if isinstance(statement, ast.FunctionDef) else "a value"
         raise PortError(f"{where}: expected a class that derives from mindspore.nn.Cell, got {kind} (line {statement.lineno}).")
     if statement not in file.cells():
         bases = ", ".join(file.bases(statement)) or "none"

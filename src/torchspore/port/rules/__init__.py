@@ -91,6 +91,9 @@ def name_in_torch(name: str) -> str | None:
     """Return what a name that is not called is in torch; `mint` has torch's names and arguments."""
     if name in NAMES:
         return NAMES[name]
+    if name.endswith(".__init__"):
+        home = name_in_torch(name.removesuffix(".__init__"))
+        return home and f"{home}.__init__"
     if name.startswith("mint.nn.functional."):
         last = name.removeprefix("mint.nn.functional.")
         return f"F.{last}" if hasattr(functional, last) else None

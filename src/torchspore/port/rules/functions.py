@@ -47,6 +47,8 @@ ops.mean(x, axis=None, keep_dims=False) = torch.mean({x}<, dim={axis}><, keepdim
 ops.sum(x, axis=None, keep_dims=False, *, dtype=None) = torch.sum({x}<, dim={axis}><, keepdim={keep_dims}><, dtype={dtype}>)
 ops.reduce_mean(x, axis=None, keep_dims=False) = torch.mean({x}<, dim={axis}><, keepdim={keep_dims}>)
 ops.reduce_sum(x, axis=None, keep_dims=False) = torch.sum({x}<, dim={axis}><, keepdim={keep_dims}>)
+ops.reduce_max(x, axis=None, keep_dims=False) = torch.amax({x}<, dim={axis}><, keepdim={keep_dims}>)
+ops.reduce_min(x, axis=None, keep_dims=False) = torch.amin({x}<, dim={axis}><, keepdim={keep_dims}>)
 ops.prod(x, axis=None, keep_dims=False) = torch.prod({x}<, dim={axis}><, keepdim={keep_dims}>)
 ops.amax(x, axis=None, keep_dims=False) = torch.amax({x}<, dim={axis}><, keepdim={keep_dims}>)
 ops.amin(x, axis=None, keep_dims=False) = torch.amin({x}<, dim={axis}><, keepdim={keep_dims}>)

@@ -29,6 +29,7 @@ from torchspore.port.analysis.source import Source
 from torchspore.port.rewriting.rewriter import Rewriter
 from torchspore.port.verification.lower_precision import TOLERANCE, LowestPrecision
 from torchspore.port.verification.recorded_run import ArrayOfTensor, Recorded, Recording
+from torchspore.port.verification.results import CannotVerify, tensors_of_result
 from torchspore.port.verification.without_dropout import without_dropout
 from torchspore.torch_modules.cell_module import as_module
 
@@ -36,10 +37,6 @@ _DROPOUTS = (torch.nn.Dropout, torch.nn.Dropout1d, torch.nn.Dropout2d, torch.nn.
              torch.nn.FeatureAlphaDropout)
 _OF_PROGRAMS = ("__main__", "ported_source")
 """How the modules of recorded programs are named."""
-
-
-class CannotVerify(Exception):
-    """The Module can't be compared; the text says why."""
 
 
 @dataclass
@@ -362,7 +359,8 @@ def _check_all_matched(module: torch.nn.Module, targets: list[torch.Tensor]) -> 
 
 def _run(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:
     module.zero_grad()
-    return list(_tensors(module(*_cloned(args), **_cloned(kwargs))))
+    result = module(*_cloned(args), **_cloned(kwargs))
+    return [] if result is None else list(tensors_of_result(result))
 
 
 def _cloned(value: Any) -> Any:
@@ -388,24 +386,12 @@ def _to_torch(value: Any, precision: torch.dtype) -> Any:
 
 
 def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    """Yield the tensors of a nest."""
     if isinstance(value, torch.Tensor):
         yield value
-    elif isinstance(value, (list, tuple)):
-        for item in value:
+    elif isinstance(value, (list, tuple, dict)):
+        for item in value.values() if isinstance(value, dict) else value:
             yield from _tensors(item)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _tensors(item)
-    elif isinstance(value, Tensor):
-        yield raw(value)
-    elif isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufc":
-        yield torch.from_numpy(np.array(value, copy=True))
-    elif isinstance(value, (int, float, complex)):
-        yield torch.tensor(value)
-    elif value is not None and not isinstance(value, str):   # attributes of an object of the user
-        if not hasattr(value, "__dict__"):
-            raise CannotVerify(f"a result of type {type(value).__name__} can't be compared")
-        yield from _tensors(vars(value))
 
 
 def _gradient(parameter: torch.Tensor) -> list[torch.Tensor]:

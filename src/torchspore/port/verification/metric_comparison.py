@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import ast
-import math
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,8 @@ from torchspore.mindspore.common.tensor import Tensor
 from torchspore.port.analysis.definitions import File
 from torchspore.port.analysis.source import Source
 from torchspore.port.rules.rule import ANY, literal
-from torchspore.port.verification.comparison import Verdict, _difference, _tensors
+from torchspore.port.verification.comparison import Verdict, _difference
+from torchspore.port.verification.results import tensors_of_result
 
 
 def compare_metrics(original: str, ported: str, names: list[str]) -> list[Verdict]:
@@ -86,4 +86,4 @@ def _result(text: str, name: str, arguments: str, batches: list[tuple[Any, Any]]
     for outputs, labels in batches:
         metric.update(outputs, labels)
     result = metric.eval()
-    return [value.double() for value in _tensors(float(result) if isinstance(result, float) and not math.isnan(result) else result)]
+    return [value.double() for value in tensors_of_result(result)] if result is not None else []
