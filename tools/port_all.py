@@ -122,8 +122,7 @@ def is_verified(row: dict[str, Any]) -> bool:
 
 def describe(row: dict[str, Any]) -> str:
     """Return a line for the terminal."""
-    forward = max((verdict[1] for verdict in row["verdicts"]), default=float("nan"))
-    gradient = max((verdict[2] for verdict in row["verdicts"]), default=float("nan"))
+    forward, gradient = _largest(row)
     reasons = row["problems"] + [f"{verdict[0]}: {verdict[4] or 'differs'}" for verdict in row["verdicts"] if not verdict[5]]
     return f"{'verified' if is_verified(row) else 'FAILED':9}{row['program']:22}{forward:9.1e}{gradient:9.1e}  {'; '.join(reasons)}"
 
@@ -145,8 +144,13 @@ def mindcv_section(rows: list[dict[str, Any]]) -> str:
 
 
 def _differences(row: dict[str, Any]) -> str:
-    numbers = [max((verdict[index] for verdict in row["verdicts"]), default=float("nan")) for index in (1, 2)]
-    return " | ".join(f"{number:.0e}" if number == number else "" for number in numbers)
+    return " | ".join(f"{number:.0e}" if number == number else "" for number in _largest(row))
+
+
+def _largest(row: dict[str, Any]) -> list[float]:
+    """Return the largest differences of results and gradients, without comparisons that have a larger tolerance."""
+    verdicts = [verdict for verdict in row["verdicts"] if "tolerance" not in verdict[3]] or row["verdicts"]
+    return [max((verdict[index] for verdict in verdicts), default=float("nan")) for index in (1, 2)]
 
 
 def _reasons(row: dict[str, Any]) -> str:

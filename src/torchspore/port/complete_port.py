@@ -75,7 +75,8 @@ def port_file(
         try:
             module = _loaded(outcome, project.root)
         except Exception as error:
-            outcome.verdicts = [Verdict(Path(path).name, reason=f"the port can't be imported: {type(error).__name__}: {error}".splitlines()[0])]
+            reason = f"the port can't be imported: {type(error).__name__}: {error}".splitlines()[0]
+            outcome.verdicts = [Verdict(Path(path).name, reason=reason)]
             return outcome
         lowered = autocast_comparison.compare_lowered(module, names_in_torch, recording)
         outcome.verdicts = [*comparison.verify(module, names_in_torch, recording), *lowered]

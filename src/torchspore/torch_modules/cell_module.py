@@ -15,12 +15,12 @@ import torch
 from torchspore.base.text import message, short
 from torchspore.engine.execution import thread_state
 from torchspore.engine.tensors import tensor as engine
-from torchspore.engine.tensors.tensor import LINKS, raw, transform
+from torchspore.engine.tensors.tensor import LINKS
 from torchspore.engine.torch_internals import torch_private
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.torch_modules import compiled_calls, torch_state
-from torchspore.torch_modules.module_frame import ModuleFrame, refusing_other_draws, to_mindspore
+from torchspore.torch_modules.module_frame import ModuleFrame, refusing_other_draws, result_in_torch, to_mindspore
 from torchspore.torch_modules.parameter_links import Link, can_be_trained, stored_tensor, torch_parameter_of
 
 _STATISTICS = frozenset({"moving_mean", "moving_variance"})
@@ -107,16 +107,16 @@ class CellModule(torch.nn.Module):
         """Return the result of the Cell, with torch tensors."""
         if torch.compiler.is_dynamo_compiling():
             return compiled_calls.call(self, args, kwargs)
-        around = engine.frame()
+        around, name = engine.frame(), type(self._cell_).__name__
         if around is not None and around.modules is not None:
-            return transform(self._cell_._run_(*to_mindspore(args), **to_mindspore(kwargs)), raw)
+            return result_in_torch(name, self._cell_._run_(*to_mindspore(args), **to_mindspore(kwargs)))
         if around is not None:                       # a gradient or a graph of MindSpore, which returns substitutes for the Parameters
-            return transform(self._cell_(*to_mindspore(args), **to_mindspore(kwargs)), raw)
+            return result_in_torch(name, self._cell_(*to_mindspore(args), **to_mindspore(kwargs)))
         walk = self._walk_()
         self._update_(walk)
         if torch_private.backward_node() is None:
             return self._compute_(walk, args, kwargs)
-        with refusing_other_draws(type(self._cell_).__name__):
+        with refusing_other_draws(name):
             return self._compute_(walk, args, kwargs)
 
     @torch.compiler.assume_constant_result
@@ -129,7 +129,7 @@ class CellModule(torch.nn.Module):
         frame = ModuleFrame(walk.homes, walk.module_of)
         with frame.open():
             result = thread_state.in_pynative(frame.call_of(self._cell_), to_mindspore(args), to_mindspore(kwargs))
-            result = transform(result, raw)
+            result = result_in_torch(type(self._cell_).__name__, result)
             frame.write_back()
         return result
 

@@ -1,6 +1,9 @@
 """The frame in which a Cell computes with the Parameters of its torch Module, and torch.autograd records what it computes."""
 from __future__ import annotations
 
+import copy
+import types
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,7 +13,8 @@ import torch
 from torchspore.base.text import message
 from torchspore.engine.autograd.grad import GradFrame
 from torchspore.engine.random import generators, operator_streams
-from torchspore.engine.tensors.tensor import Frame, TensorBase, raw, transform, wrap
+from torchspore.engine.tensors import tree
+from torchspore.engine.tensors.tensor import Composite, Frame, TensorBase, raw, tensors, transform, wrap
 from torchspore.engine.torch_internals import torch_private
 from torchspore.mindspore.nn.cell import Cell
 
@@ -76,6 +80,32 @@ class ModuleFrame(GradFrame):
 def to_mindspore(value: Any) -> Any:
     """Return `value` with Tensors for the torch tensors in it; lists, tuples and dicts keep their classes."""
     return transform(value, lambda tensor: tensor, wrap)
+
+
+def result_in_torch(name: str, result: Any) -> Any:
+    """Return a result with torch tensors for its Tensors, also in the attributes of an object such as a dataclass.
+
+    Raises TypeError for iterators, functions, and sets of Tensors: their Tensors can't be replaced.
+    """
+    def convert(leaf: Any) -> Any:
+        if isinstance(leaf, TensorBase):
+            return raw(leaf)
+        if isinstance(leaf, Composite):
+            return leaf.rebuilt(tuple(map(raw, leaf.parts())))
+        is_set = isinstance(leaf, (set, frozenset, deque)) and any(isinstance(item, TensorBase) for item in leaf)
+        if is_set or isinstance(leaf, (Iterator, types.FunctionType)):
+            raise TypeError(message(
+                f"as_module of {name}: the result has a value of type {type(leaf).__name__}",
+                "Tensors, numbers, texts, None, and lists, tuples, dicts and objects of them",
+            ))
+        if not hasattr(leaf, "__dict__") or isinstance(leaf, (type, Cell, torch.nn.Module)) or not any(True for _ in tensors(vars(leaf))):
+            return leaf
+        copied = copy.copy(leaf)
+        for key, value in vars(leaf).items():
+            object.__setattr__(copied, key, tree.mapped(value, convert))
+        return copied
+
+    return raw(result) if isinstance(result, TensorBase) else tree.mapped(result, convert)
 
 
 def has_additions(module: Any) -> bool:

@@ -1,13 +1,14 @@
 """Sources that a careless rewriter would port to something else: each is compared with the original, or refused."""
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from torchspore.mindspore import nn
 from torchspore.port import complete_port
-from torchspore.port.analysis.source import Source, read
+from torchspore.port.analysis.source import PortError, Source, read
 from torchspore.port.rewriting import torch_file
 from torchspore.port.verification import comparison, example_inputs
 
@@ -127,6 +128,31 @@ SAME = {
     "ties": net(
         "pass", "y = ops.round(x)\nreturn y.max(axis=1), y.min(0)[0], ops.clip_by_value(y, Tensor(-1.0), Tensor(1.0)), y.max(1, True)"),
     "integers": net("pass", "n = ops.cast(x * 5, ms.int32)\nreturn P.DivNoNan()(n, n - 1), n // 2, n % 3, n / 2"),
+    "Chinese names and comments": "# 网络\n\n\nclass Net(nn.Cell):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.全连接 = nn.Dense(4, 4)  # 全连接层\n        self.名 = '中文：，。'\n\n    def construct(self, 输入):\n"
+        "        输出 = ops.reduce_mean(self.全连接(输入), 1); 和 = ops.reduce_sum(输出)  # 均值、和\n"
+        "        return 输出 * 和 + ops.reduce_max(输入, 1) * len(self.名)  # 结果\n",
+    "tabs": "class Net(nn.Cell):\n\tdef __init__(self):\n\t\tsuper().__init__()\n\t\tself.d = nn.Dense(4, 4)\n\n\tdef construct(self, x):\n"
+            "\t\tx += self.d(x)\n\t\tif x.ndim == 2:\n\t\t\tx = ops.relu(x)\n\t\treturn x\n",
+    "names of all imports": "from math import *\nfrom mindspore.nn import *\n\n\n" + net("self.d, self.k = Dense(4, 4), sqrt(16.0)",
+                                                                                       "return self.d(x) * self.k"),
+    "a constructor of the base": NET.replace("super().__init__()", "nn.Cell.__init__(self)") + "        self.d = nn.Dense(4, 4)\n\n"
+                                 "    def construct(self, x):\n        return self.d(x)\n",
+    "a mixin with arguments": "class Named:\n    def __init__(self, *args, name='n', **rest):\n        super().__init__(*args, **rest)\n"
+        "        self.title = name\n\n\nclass Net(Named, nn.Cell):\n    def __init__(self):\n        super().__init__(name='abc')\n\n"
+        "    def construct(self, x):\n        return ops.relu(x) * len(self.title)\n",
+    "a base that changes its subclasses": "class Base(nn.Cell):\n    def __init_subclass__(cls, k=1, **rest):\n"
+        "        super().__init_subclass__(**rest)\n        cls.k = k\n\n\nclass Net(Base, k=4):\n    def construct(self, x):\n"
+        "        return x * self.k\n",
+    "a decorator that changes the class": "def add(cls):\n    cls.k = 5\n    return cls\n\n\n@add\n"
+                                          + net("pass", "return ops.relu(x) * self.k"),
+    "a construct that is a lambda": "class Net(nn.Cell): construct = lambda self, x: ops.relu(x)\n",
+    "a construct that is a function": "def f(self, x):\n    return ops.relu(x) * 2\n\n\nclass Net(nn.Cell):\n    construct = f\n",
+    "a construct that is replaced": net("self.k = 3", "return x") + "\n\ndef new(self, x):\n    return ops.relu(x) * self.k\n\n\n"
+                                                                  "Net.construct = new\n",
+    "a class that is defined twice": net("pass", "return x * 2") + "\n\n" + net("pass", "return ops.relu(x)"),
+    "an overridden call": net("pass", "return ops.relu(x)") + "\n    def __call__(self, x):\n        return super().__call__(x) + 1\n",
+    "values that are not Tensors": net("pass", "return x * 2, 3, 'text', None, [x, {'a': x.shape}], (True, x.dtype)"),
     "squeeze": net("pass", "return x.expand_dims(0).squeeze(), x.expand_dims(0).squeeze(0), x.astype(np.int32)"),
 }
 
@@ -162,6 +188,16 @@ REFUSED = {
     "no rule for torch": net("pass", "return x.median()"),
     "mode='bicubic'": net("pass", "return ops.interpolate(x, size=(2, 2), mode='bicubic')"),
     "no rule for data_format": net("self.pool = P.MaxPool(2, 2, data_format='NHWC')", "return self.pool(x)"),
+    "defines train, which torch.nn.Module uses": "class Mixin:\n    def train(self, x):\n        return x * 2\n\n\n"
+        "class Net(nn.Cell, Mixin):\n    def construct(self, x):\n        return self.train(x)\n",
+    "assigns self.modules, which torch.nn.Module uses": net("self.modules = 3", "return x * self.modules"),
+    "assigns self.forward, which": net("self.forward = nn.Dense(4, 4)", "return self.forward(x)"),
+    "nn has no rule": net("self.d = getattr(nn, 'Conv2d')(3, 4, 3)", "return self.d(x)"),
+    "the class Inner inside of another definition": net(
+        "class Inner(nn.Cell):\n    def construct(self, x):\n        return ops.relu(x)\nself.inner = Inner()", "return self.inner(x)"),
+    "a class that type() creates": "Inner = type('Inner', (nn.Cell,), {'construct': lambda self, x: x})\n\n\n"
+                                   + net("self.inner = Inner()", "return self.inner(x)"),
+    "has a metaclass": "class Meta(type(nn.Cell)):\n    pass\n\n\nclass Net(nn.Cell, metaclass=Meta):\n    pass\n",
     "max_norm": net("self.table = nn.EmbeddingLookup(7, 3, max_norm=0.1)", "return self.table(x)"),
 }
 
@@ -170,6 +206,29 @@ REFUSED = {
 def test_is_refused(message: str) -> None:
     problem, *_ = torch_file.port(Source(HEAD + REFUSED[message]), ["Net"]).problems
     assert message in problem.text
+
+
+@pytest.mark.parametrize("text, message", [
+    ("make = lambda: 3\n", "got a lambda"), ("if True:\n    class make(nn.Cell):\n        pass\n", "got a definition in a block"),
+    ("make = 3\n", "got a value")])
+def test_targets_that_are_no_class(text: str, message: str) -> None:
+    with pytest.raises(PortError, match=message):
+        torch_file.port(Source(HEAD + text), ["make"])
+
+
+def test_a_port_that_cannot_be_imported(tmp_path: Path) -> None:
+    text = "SIZE = eval('ms').float32 and 4\n\n\n" + net("self.k = SIZE", "return x * self.k")
+    (tmp_path / "late.py").write_text(HEAD + text)
+    verdict, = complete_port.port_file(str(tmp_path / "late.py"), ["Net"], "", ["3,4"]).verdicts
+    assert verdict.reason == "the port can't be imported: NameError: name 'ms' is not defined"
+
+
+def test_files_that_are_no_source(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.py")
+    (tmp_path / "folder.py").mkdir()
+    for name in ("pipe.py", "folder.py"):
+        with pytest.raises(PortError, match="expected a plain file"):
+            read(str(tmp_path / name))
 
 
 def test_old_line_ends(tmp_path: Path) -> None:

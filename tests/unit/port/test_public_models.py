@@ -206,7 +206,7 @@ def test_models(case: str, tmp_path: Path) -> None:
     path.write_text(HEAD + text, encoding="utf-8")
     outcome = complete_port.port_file(str(path), ["Net"], arguments, [example])
     assert not outcome.ported.problems, outcome.ported.problems
-    verdict, = outcome.verdicts
+    verdict, *_ = outcome.verdicts
     assert verdict.is_equal, verdict
 
 

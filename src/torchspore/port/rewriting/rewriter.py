@@ -393,7 +393,8 @@ class Rewriter(StatementWriter):
     def _super_call(self, node: ast.Call) -> str | None:
         if isinstance(node.func, ast.Name) and node.func.id == "super" and node.args:
             return "super()"
-        if isinstance(node.func, ast.Name) and node.func.id == "type" and len(node.args) == 3:
+        is_type = isinstance(node.func, ast.Name) and node.func.id == "type" and len(node.args) == 3
+        if is_type and any(self.source.mindspore_name(part) for part in ast.walk(node.args[1])):
             self.problem(node, "a class that type() creates: write a class statement")
         if isinstance(node.func, ast.Name) and node.func.id == "isinstance" and len(node.args) == 2:
             return f"isinstance({self.text(node.args[0])}, {self._classes(node.args[1])})"

@@ -140,13 +140,20 @@ def _check_target(file: File, name: str) -> None:
     if isinstance(statement, ast.FunctionDef) and _creates_cells(file, name):
         return
     if not isinstance(statement, ast.ClassDef):
-        is_lambda = isinstance(getattr(statement, "value", None), ast.Lambda)
-        is_block = isinstance(statement, (ast.If, ast.Try, ast.With, ast.For))
-        kind = "a definition in a block" if is_block else "a lambda" if is_lambda else "a function" if isinstance(statement, ast.FunctionDef) else "a value"
+        kind = _kind_of(statement)
         raise PortError(f"{where}: expected a class that derives from mindspore.nn.Cell, got {kind} (line {statement.lineno}).")
     if statement not in file.cells():
         bases = ", ".join(file.bases(statement)) or "none"
         raise PortError(f"{where}: expected a class that derives from mindspore.nn.Cell; its bases are {bases}.")
+
+
+def _kind_of(statement: ast.stmt) -> str:
+    """Return what a statement defines, in words."""
+    if isinstance(statement, (ast.If, ast.Try, ast.With, ast.For)):
+        return "a definition in a block"
+    if isinstance(getattr(statement, "value", None), ast.Lambda):
+        return "a lambda"
+    return "a function" if isinstance(statement, ast.FunctionDef) else "a value"
 
 
 def _creates_cells(file: File, name: str) -> bool:
