@@ -8,7 +8,9 @@ import mindspore as ms
 import numpy as np
 import pytest
 import torch
-from mindspore import Tensor, nn
+from mindspore import Tensor, nn, ops
+
+import torchspore
 
 X = Tensor([0.0, 1.0, 2.0])
 COSINE = np.cos([0.0, 1.0, 2.0]).astype(np.float32)
@@ -133,3 +135,57 @@ def test_a_write_into_an_inference_tensor_says_why_it_fails(write: Callable[[Any
         t = Tensor([1.0, 2.0]) * 2
     with pytest.raises(RuntimeError, match=r"expected a Tensor that torch\.inference_mode did not create, because torch forbids writing"):
         write(t)
+
+
+class Scaled(torch.autograd.Function):
+    """Doubles its argument; its gradient is another one on purpose."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, factor: float = 2.0) -> torch.Tensor:
+        ctx.save_for_backward(x)
+        return x * factor
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
+        x, = ctx.saved_tensors
+        return gradients[0] * 5 * x, None
+
+
+def test_a_function_of_torch_keeps_its_gradient(mode: int) -> None:
+    x = Tensor([1.0, 2.0])
+    assert type(Scaled.apply(x)) is torch.Tensor and Scaled.apply(x, 3.0).tolist() == [3.0, 6.0]
+    for compute in (lambda a: Scaled.apply(a), lambda a: Scaled.apply(ops.relu(a), 3.0), lambda a: Scaled.apply(torchspore.to_torch(a))):
+        gradient = ms.grad(lambda a, compute=compute: torchspore.from_torch(compute(a)).sum())(x)
+        assert gradient.asnumpy().tolist() == [5.0, 10.0]
+
+
+def test_writes_into_a_torch_tensor_and_its_tensor_inside_a_gradient(mode: int) -> None:
+    def write_tensor(a: Any) -> Any:
+        t = torch.ones(2)
+        torchspore.from_torch(t)[0] = 5.0
+        return a * torchspore.from_torch(t)
+
+    def write_torch(a: Any) -> Any:
+        t = torch.ones(2)
+        tensor = torchspore.from_torch(t)
+        t.mul_(torchspore.to_torch(a))
+        return tensor * 3
+
+    x = Tensor([1.0, 2.0])
+    value, gradient = ms.value_and_grad(lambda a: write_tensor(a).sum())(x)
+    assert float(value) == 7.0 and gradient.asnumpy().tolist() == [5.0, 1.0]
+    value, gradient = ms.value_and_grad(lambda a: write_torch(a).sum())(x)
+    assert float(value) == 9.0 and gradient.asnumpy().tolist() == [3.0, 3.0]
+
+
+NEGATED = torch.tensor([1 + 2j, -3 + 4j])
+
+
+@pytest.mark.parametrize("make", [lambda: NEGATED.conj(), lambda: NEGATED.conj().imag, lambda: torch._neg_view(NEGATED.real)])
+def test_dlpack_of_conjugated_and_negated_views(make: Callable[[], torch.Tensor]) -> None:
+    expected = make().resolve_conj().resolve_neg().numpy()
+    tensor = torchspore.from_torch(make())
+    assert np.array_equal(np.from_dlpack(tensor), expected) and np.array_equal(tensor.asnumpy(), expected)
+    assert np.array_equal(Tensor.from_dlpack(Tensor.to_dlpack(tensor)).asnumpy(), expected)
+    with pytest.raises(BufferError, match="of a conjugated or negated view"):
+        tensor.__dlpack__(copy=False)

@@ -6,6 +6,7 @@ Outside of gradient transforms a tensor that torch.autograd records keeps its re
 """
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable
 from typing import Any
@@ -36,8 +37,8 @@ def enter(t: torch.Tensor) -> torch.Tensor:
         raise _not_dense(t)
     if torch_private.is_transforming():                 # torch.func's transforms, which jvp, jacfwd and vmap use, follow the tensor itself
         return t
-    if not t.requires_grad:
-        return t.detach()
+    if not t.requires_grad:                             # in a gradient as it is: writes into either of them are seen by both
+        return t if is_recording() and not isinstance(t, torch.nn.Parameter) else t.detach()
     if not is_recording():
         return note_recorded(t) if torch.is_grad_enabled() else t.detach()
     foreign = _foreign_leaf(t)
@@ -120,6 +121,23 @@ def call_torch(function: Callable[..., Any], arguments: tuple[Any, ...], keyword
     if any(t._version != version for t, version in taken):
         raise _write_refused(function)
     return result
+
+
+def _let_functions_take_tensors() -> None:
+    """Let `apply` of torch.autograd's Functions take Tensors: it does not ask for `__torch_function__`, and the gradient of the Function
+    would be lost."""
+    apply = torch.autograd.Function.__dict__["apply"].__func__
+
+    @functools.wraps(apply)
+    def apply_to_torch(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        if any(isinstance(argument, TensorBase) for argument in args):
+            return call_torch(functools.partial(apply, cls), args, kwargs)
+        return apply(cls, *args, **kwargs)
+
+    torch.autograd.Function.apply = classmethod(apply_to_torch)  # type: ignore[method-assign, assignment]
+
+
+_let_functions_take_tensors()
 
 
 class WriteRefused(RuntimeError):

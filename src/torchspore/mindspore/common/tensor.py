@@ -254,7 +254,12 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     def __dlpack__(self, **keywords: Any) -> Any:
         torch_interop.leave(raw(self), "DLPack")
-        return creation.host(self).__dlpack__(**keywords) if self._t.device.type == "cpu" else self._t.__dlpack__(**keywords)
+        t = creation.host(self) if self._t.device.type == "cpu" else self._t
+        if t.is_conj() or t.is_neg():                        # memory with other values, which torch shows conjugated or negated
+            if keywords.get("copy") is False:
+                raise BufferError(message("__dlpack__(copy=False) of a conjugated or negated view", "x.copy(), or copy=None"))
+            t = t.resolve_conj().resolve_neg()
+        return t.__dlpack__(**keywords)
 
     def __dlpack_device__(self) -> Any:
         return self._t.__dlpack_device__()
