@@ -97,6 +97,11 @@ def to_tensor(picture: Any) -> Any:
     return channels_first(picture).astype(np.float32) / np.float32(255)
 
 
+def without_first(dataset: Any, count: int) -> Any:
+    """The rows of a data set behind the first ones."""
+    return torch.utils.data.Subset(dataset, range(min(count, len(dataset)), len(dataset)))
+
+
 def limited(dataset: Any, count: int) -> Any:
     """The first rows of a data set."""
     return torch.utils.data.Subset(dataset, range(min(count, len(dataset))))

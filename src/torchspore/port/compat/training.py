@@ -1,6 +1,7 @@
 """Helpers of training loops: gradients as values, metrics, data sets, steps to do by hand."""
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -200,6 +201,57 @@ class Repeated:
 
     def __len__(self) -> int:
         return self.count * len(self.dataset)
+
+
+class FirstBatches:
+    """The first batches of a loader."""
+
+    def __init__(self, loader: Any, count: int) -> None:
+        self.loader, self.count = loader, count
+
+    def __iter__(self) -> Iterator[Any]:
+        return itertools.islice(iter(self.loader), self.count)
+
+    def __len__(self) -> int:
+        return min(self.count, len(self.loader))
+
+
+class LaterBatches:
+    """The batches of a loader behind the first ones."""
+
+    def __init__(self, loader: Any, count: int) -> None:
+        self.loader, self.count = loader, count
+
+    def __iter__(self) -> Iterator[Any]:
+        return itertools.islice(iter(self.loader), self.count, None)
+
+    def __len__(self) -> int:
+        return max(0, len(self.loader) - self.count)
+
+
+class Columns(Dataset[Any]):
+    """Some columns of the rows of a data set."""
+
+    def __init__(self, dataset: Any, columns: Sequence[int]) -> None:
+        self.dataset, self.columns = dataset, columns
+
+    def __getitem__(self, index: int) -> Any:
+        row = self.dataset[index]
+        return tuple(row[column] for column in self.columns)
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+
+class IterableColumns(IterableDataset[Any]):
+    """Some columns of the rows of an iterable."""
+
+    def __init__(self, dataset: Any, columns: Sequence[int]) -> None:
+        self.dataset, self.columns = dataset, columns
+
+    def __iter__(self) -> Iterator[Any]:
+        for row in self.dataset:
+            yield tuple(row[column] for column in self.columns)
 
 
 class ArraysOf:

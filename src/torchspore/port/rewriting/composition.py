@@ -181,7 +181,7 @@ def _helper_imports(used: set[str], bound: set[str], is_helper: bool) -> tuple[s
         if "OrderedDict" in used:
             standard.add("from collections import OrderedDict")
         standard |= {"from glob import glob"} if "glob" in used and "glob" not in bound else set()
-        standard |= {f"import {name}" for name in ("math", "time", "copy", "os") if name in used and name not in bound}
+        standard |= {f"import {name}" for name in ("math", "time", "copy", "os", "itertools") if name in used and name not in bound}
         others |= {"import numpy as np"} if "np" in used and "np" not in bound else set()
     others |= {"import torch"} if "torch" in used else set()
     others |= {"import torch.nn.functional as F"} if "F" in used and "F" not in bound else set()

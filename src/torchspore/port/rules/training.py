@@ -30,6 +30,10 @@ batch(batch_size, drop_remainder=False, num_parallel_workers=None, per_batch_map
 map(operations, input_columns=None, output_columns=None, column_order=None, num_parallel_workers=None, python_multiprocessing=False, cache=None, callbacks=None, max_rowsize=None, offload=None)
 shuffle(buffer_size)
 repeat(count=None)
+rename(input_columns, output_columns)
+project(columns)
+take(count=-1)
+skip(count)
 """.strip().splitlines())
 }
 

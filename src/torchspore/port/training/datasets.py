@@ -25,7 +25,9 @@ ToTensor() = @to_tensor
 }
 """Transforms of pictures that have no choice of rounding or chance."""
 _CASTS = frozenset("float32 float16 float64 int8 int16 int32 int64 uint8".split())
-_WITHOUT_RULE = frozenset("project rename take skip zip concat split filter padded_batch".split())
+_CHANGES = ("batch", "map", "shuffle", "repeat", "rename", "project", "take", "skip")
+"""The methods that return another data set and have a rule."""
+_WITHOUT_RULE = frozenset("zip concat split filter padded_batch".split())
 _READ = ("source", "data", "shuffle", "dataset_dir", "usage")
 _ITERATORS = frozenset("create_tuple_iterator create_dict_iterator get_dataset_size".split())
 
@@ -47,7 +49,7 @@ class DatasetWriter:
             return False
         if (self.facts.source.mindspore_name(node.func) or "").startswith("dataset."):
             return (self.facts.last_name(node)).endswith("Dataset")
-        if isinstance(node.func, ast.Attribute) and node.func.attr in ("batch", "map", "shuffle", "repeat"):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _CHANGES:
             return self.is_dataset(node.func.value, depth + 1)
         function = self.facts.function(node)
         return function is not None and any(self.is_dataset(value, depth + 1) for value in self.facts.returned(function))
@@ -149,9 +151,29 @@ class DatasetWriter:
     def columns(self, node: ast.expr | None) -> list[str]:
         """Return the names of the columns, if the source lists them."""
         try:
-            source = self.sources(node)[0]
+            source, *changes = self.sources(node)
         except NoRule:
             return []
+        names = self._columns_of_source(source)
+        for change in changes:
+            method = getattr(change.func, "attr", "")
+            if names and method == "rename":
+                old, new = (self._names_in(argument) for argument in bind(DATASETS["rename"], change).nodes.values())
+                names = [dict(zip(old, new)).get(name, name) for name in names]
+            elif names and method == "project":
+                names = self._names_in(bind(DATASETS["project"], change).nodes["columns"])
+        return names
+
+    def _names_in(self, node: ast.expr | None) -> list[str]:
+        """Return the names of columns in an argument. Raises NoRule if the file does not show them."""
+        value = literal(self.facts.value(node))
+        if isinstance(value, str):
+            return [value]
+        if not isinstance(value, (list, tuple)):
+            raise NoRule("columns that the file does not name")
+        return [str(name) for name in value]
+
+    def _columns_of_source(self, source: ast.Call) -> list[str]:
         if self.facts.last_name(source) in _FILES:
             return _FILES[self.facts.last_name(source)][1]
         bound = bind(DATASETS[self.facts.last_name(source)], source) if self.facts.last_name(source) in DATASETS else None
@@ -264,6 +286,34 @@ class DatasetWriter:
         if not call.has("count") or literal(call.argument("count")) == -1:
             raise NoRule("repeat without a number")
         return call.fill(f"@Repeated({self.loader(node)}, {{count}})") if literal(call.argument("count")) != 1 else self.loader(node)
+
+    def _rename(self, call: Call, node: ast.expr) -> str:
+        if not self.columns(node):
+            raise NoRule("a rename of columns that the file does not name")
+        call.read.update(call.bound.nodes)
+        return str(self.rewriter.text(node))
+
+    def _project(self, call: Call, node: ast.expr) -> str:
+        columns, names = self.columns(node), self._names_in(call.argument("columns"))
+        if self.is_batched(node) or not set(names) <= set(columns):
+            raise NoRule("a project of batches, or of columns that the file does not name")
+        helper = call.helper("Columns" if self._has_rows(self.sources(node)[0]) else "IterableColumns")
+        return f"{helper}({self.rewriter.text(node)}, {[columns.index(name) for name in names]})"
+
+    def _take(self, call: Call, node: ast.expr) -> str:
+        if not call.has("count") or call.value("count") == -1:
+            return str(self.rewriter.text(node))
+        return self._part(call, node, "limited", "FirstBatches")
+
+    def _skip(self, call: Call, node: ast.expr) -> str:
+        return self._part(call, node, "without_first", "LaterBatches")
+
+    def _part(self, call: Call, node: ast.expr, of_rows: str, of_batches: str) -> str:
+        """Return some rows, or some batches. Raises NoRule for rows in random order, which are others in each epoch."""
+        is_batched = self.is_batched(node)
+        if not is_batched and (not self._has_rows(self.sources(node)[0]) or self._order(node) != "False"):
+            raise NoRule("some rows of a generator, or of rows in random order: write shuffle=False, or take batches")
+        return f"{call.helper(of_batches if is_batched else of_rows)}({self.rewriter.text(node)}, {call.text('count')})"
 
     def _shuffle(self, call: Call, node: ast.expr) -> str:
         if self.is_batched(node):

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import keyword
 from collections.abc import Iterator
 from typing import Any
 
@@ -53,7 +54,7 @@ class Facts:
     def fresh(self, *candidates: str) -> str:
         """Return the first name that the script does not use, and reserve it."""
         more = (f"{candidates[-1]}_{number}" for number in range(2, 100))
-        name = next(name for name in [*candidates, *more] if name not in self.names)
+        name = next(name for name in [*candidates, *more] if name not in self.names and not keyword.iskeyword(name))
         self.names.add(name)
         return name
 
