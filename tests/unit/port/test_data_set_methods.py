@@ -39,7 +39,7 @@ def test_rows_of_a_generator(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("chain, reason", [
-    ("ds.NumpySlicesDataset((pictures, labels), ['a', 'b']).take(8).batch(4)", "rows in random order: write shuffle=False, or take batches"),
+    ("ds.NumpySlicesDataset((pictures, labels), ['a', 'b']).take(8).batch(4)", "rows in random order: write shuffle=False, or"),
     (f"{SLICES}.project(names).batch(4)", "columns that the file does not name"),
     (f"{SLICES}.filter(lambda a: a.sum() > 0, 'a').batch(4)", "the method filter of data sets"),
 ])
