@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -153,6 +154,14 @@ SAME = {
     "a class that is defined twice": net("pass", "return x * 2") + "\n\n" + net("pass", "return ops.relu(x)"),
     "an overridden call": net("pass", "return ops.relu(x)") + "\n    def __call__(self, x):\n        return super().__call__(x) + 1\n",
     "values that are not Tensors": net("pass", "return x * 2, 3, 'text', None, [x, {'a': x.shape}], (True, x.dtype)"),
+    "options of the context": "from mindspore import context\n\n\n" + net(
+        "self.k = 2 if context.get_context('device_target') == 'Ascend' else 3\n"
+        "self.j = 5 if ms.get_context('mode') == ms.GRAPH_MODE else 7",
+        "return x * self.k * self.j"),
+    "a limit that is handed on": net("self.clip = ops.clip_by_value", "return self.clip(x, Tensor(-0.5), 0.5) + self.clip(x, clip_value_max=1)"),
+    "names of mindspore.numpy": "import mindspore.numpy as mnp\n\n\n" + net(
+        "self.kind = mnp.float32",
+        "return x.astype(self.kind) * mnp.linspace(0, 1, 4) + mnp.linspace(0, 1, num=4)"),
     "squeeze": net("pass", "return x.expand_dims(0).squeeze(), x.expand_dims(0).squeeze(0), x.astype(np.int32)"),
 }
 
@@ -198,6 +207,7 @@ REFUSED = {
     "a class that type() creates": "Inner = type('Inner', (nn.Cell,), {'construct': lambda self, x: x})\n\n\n"
                                    + net("self.inner = Inner()", "return self.inner(x)"),
     "has a metaclass": "class Meta(type(nn.Cell)):\n    pass\n\n\nclass Net(nn.Cell, metaclass=Meta):\n    pass\n",
+    "the option 'device_id'": net("self.k = ms.get_context('device_id')", "return x * self.k"),
     "max_norm": net("self.table = nn.EmbeddingLookup(7, 3, max_norm=0.1)", "return self.table(x)"),
 }
 
@@ -229,6 +239,14 @@ def test_files_that_are_no_source(tmp_path: Path) -> None:
     for name in ("pipe.py", "folder.py"):
         with pytest.raises(PortError, match="expected a plain file"):
             read(str(tmp_path / name))
+
+
+def test_a_file_of_many_functions_that_cannot_be_ported() -> None:
+    functions = "".join(f"\n\ndef make_{number}():\n    return Net(), ops.fold({number})\n" for number in range(60))
+    text = HEAD + net("pass", "return ops.relu(x)") + functions + "\n\ndef make():\n    return Net()\n"
+    started = time.process_time()
+    ported = torch_file.port(Source(text))
+    assert not ported.problems and ported.functions == ["make"] and time.process_time() - started < 10
 
 
 def test_old_line_ends(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ class ClassFacts:
 
     def __init__(self, source: Source, node: ast.ClassDef, bases: list[ClassFacts], family: list[ast.ClassDef]) -> None:
         self.source, self.node, self.family = source, node, family
-        self.texts = {part.value for part in ast.walk(source.tree) if isinstance(part, ast.Constant) and isinstance(part.value, str)}
+        self.texts = {part.value for part in source.nodes if isinstance(part, ast.Constant) and isinstance(part.value, str)}
         self.parameters: set[str] = {name for base in bases for name in base.parameters}
         self.inlined: dict[str, tuple[str, ast.Call]] = {name: value for base in bases for name, value in base.inlined.items()}
         self.layers: set[str] = {name for base in bases for name in base.layers}
@@ -66,7 +66,7 @@ class ClassFacts:
         uses = [part for part in parts if isinstance(part, ast.Attribute) and part.attr == name]
         if any(is_self_attribute(use) and isinstance(use.ctx, ast.Load) and id(use) not in calls for use in uses):
             return False
-        stored = [part for part in ast.walk(self.source.tree) if isinstance(part, ast.Attribute) and part.attr == name]
+        stored = [part for part in self.source.nodes if isinstance(part, ast.Attribute) and part.attr == name]
         if any(isinstance(part.ctx, ast.Store) and not is_self_attribute(part) for part in stored):
             return False
         methods = [item.name for relative in self.family for item in relative.body if isinstance(item, ast.FunctionDef)]

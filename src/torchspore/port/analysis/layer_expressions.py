@@ -28,14 +28,14 @@ def owner(source: Source, node: ast.expr) -> str:
 
 def _assigned(source: Source, attribute: str) -> list[ast.expr]:
     """Return the values that the file assigns to an attribute of self."""
-    assignments = [node for node in ast.walk(source.tree) if isinstance(node, ast.Assign)]
+    assignments = [node for node in source.nodes if isinstance(node, ast.Assign)]
     items = [item for node in assignments for target in node.targets for item in pairs(target, node.value)]
     return [value for name, value in items if name == attribute]
 
 
 def _owner_of_name(source: Source, name: str) -> str:
     """A name of a loop over cells, or of which `isinstance` is asked, is a layer."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, (ast.For, ast.comprehension)):
             targets = {part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)}
             if name in targets and any(isinstance(part, ast.Attribute) and part.attr in _WALKS for part in ast.walk(node.iter)):
@@ -57,7 +57,7 @@ def class_of(source: Source, node: ast.Attribute) -> str:
     if not isinstance(layer, ast.Name):
         return ""
     classes = ""
-    for part in ast.walk(source.tree):                       # the innermost `if isinstance(layer, nn.Dense)` is the last
+    for part in source.nodes:                       # the innermost `if isinstance(layer, nn.Dense)` is the last
         if isinstance(part, ast.If) and any(node is inner for statement in part.body for inner in ast.walk(statement)):
             classes = _asked_class(source, part.test, layer.id) or classes
     return classes

@@ -64,6 +64,7 @@ class Source:
             line = getattr(error, "lineno", None)
             where = f", line {line}" if line else ""
             raise PortError(f"{name}{where}: expected Python 3 source: {getattr(error, 'msg', error)}") from error
+        self.nodes = list(ast.walk(self.tree))
         self._lines = [line + "\n" for line in text.split("\n")]
         self._starts = [0]
         for line in self._lines:

@@ -53,6 +53,12 @@ def in_format(layer: nn.Module, data_format: str) -> nn.Module:
     return layer
 
 
+def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None) -> Any:
+    """The values, which are limited from below and from above."""
+    x = x if clip_value_min is None else maximum(x, clip_value_min)
+    return x if clip_value_max is None else minimum(x, clip_value_max)
+
+
 def assign(parameter: Tensor, value: Tensor | float) -> Tensor:
     """Write a value into a parameter, without a gradient."""
     with torch.no_grad():

@@ -151,9 +151,9 @@ def _comment_behind(source: Source, statement: ast.stmt) -> str:
 
 def _all_names(source: Source) -> set[str]:
     """Return every name that the file uses, but those of MindSpore's that it imports."""
-    names = {node.id for node in ast.walk(source.tree) if isinstance(node, ast.Name)}
-    names |= {node.arg for node in ast.walk(source.tree) if isinstance(node, ast.arg)}
-    names |= {node.name for node in ast.walk(source.tree) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    names = {node.id for node in source.nodes if isinstance(node, ast.Name)}
+    names |= {node.arg for node in source.nodes if isinstance(node, ast.arg)}
+    names |= {node.name for node in source.nodes if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
     return {name for name in names if not is_mindspore(source.imports.get(name, ""))}
 
 

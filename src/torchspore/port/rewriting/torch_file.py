@@ -87,7 +87,20 @@ def _written(file: File, project: Project | None, result: Ported) -> Ported:
         if not attempt.problems or not (is_changed or (result.functions and result.classes)):
             return attempt
         if not is_changed:
-            result.functions.pop()
+            result.functions = _without_problems(file, attempt.problems, result)
+
+
+def _without_problems(file: File, problems: list[Problem], result: Ported) -> list[str]:
+    """Return the functions without those that have problems; none if the problems are in classes."""
+    of_classes = file.closure(result.classes)
+
+    def has_problem(name: str) -> bool:
+        statements = [statement for each in file.closure([name]) - of_classes for statement in file.defining[each]]
+        spans = [(statement.lineno, statement.end_lineno or 0) for statement in statements]
+        return any(not problem.path and first <= problem.line <= last for problem in problems for first, last in spans)
+
+    rest = [name for name in result.functions if not has_problem(name)]
+    return rest if len(rest) < len(result.functions) else []
 
 
 def _without_training_classes(file: File, problems: list[Problem], result: Ported) -> bool:

@@ -23,7 +23,7 @@ NAMES = {
     "mnp.pi": "torch.pi", "nn.loss.LossBase": "@LossBase", "nn.LearningRateSchedule": "nn.Module",
     "GRAPH_MODE": "0", "PYNATIVE_MODE": "1", "context.GRAPH_MODE": "0", "context.PYNATIVE_MODE": "1",
     "nn.TrainOneStepCell": "@TrainOneStepCell", "init.Initializer": "@Initializer", "number": "torch.dtype", "nn.cell": "nn.Module",
-    "ops.interpolate": "F.interpolate", "ops.split": "@split",
+    "ops.clip_by_value": "@clip_by_value", "ops.interpolate": "F.interpolate", "ops.split": "@split",
 }
 NAMES.update({f"{start}Callback": "object" for start in ("", "train.", "train.callback.", "train.callback._callback.")})
 NAMES.update({f"{start}RunContext": "@RunContext" for start in ("", "train.", "train.callback.", "train.callback._callback.")})
@@ -94,6 +94,8 @@ def name_in_torch(name: str) -> str | None:
     if name.endswith(".__init__"):
         home = name_in_torch(name.removesuffix(".__init__"))
         return home and f"{home}.__init__"
+    if name.startswith("mnp.") and name.removeprefix("mnp.") in _DTYPES:
+        return f"torch.{_DTYPES[name.removeprefix('mnp.')]}"
     if name.startswith("mint.nn.functional."):
         last = name.removeprefix("mint.nn.functional.")
         return f"F.{last}" if hasattr(functional, last) else None

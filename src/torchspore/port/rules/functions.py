@@ -128,6 +128,9 @@ ops.clip_by_norm(x, max_norm, norm_type=2.0, error_if_nonfinite=False) = @clip_b
 ops.lp_pool1d(x, norm_type, kernel_size, stride=None, ceil_mode=False) = F.lp_pool1d({x}, {norm_type}, {kernel_size}<, stride={stride}><, ceil_mode={ceil_mode}>)
 ops.lp_pool2d(x, norm_type, kernel_size, stride=None, ceil_mode=False) = F.lp_pool2d({x}, {norm_type}, {kernel_size}<, stride={stride}><, ceil_mode={ceil_mode}>)
 ops.clip_by_value(x, clip_value_min=None, clip_value_max=None) = @@clamp
+get_context(attr_key) = @@setting
+context.get_context(attr_key) = @@setting
+mnp.linspace(start, stop, num=50) = torch.linspace({start}, {stop}, {num})
 ops.zeros(shape, dtype=None) = torch.zeros({shape}<, dtype={dtype}>)
 ops.ones(shape, dtype=None) = torch.ones({shape}<, dtype={dtype}>)
 ops.full(shape, fill_value, *, dtype=None) = torch.full(@as_shape({shape}), {fill_value}<, dtype={dtype}>)

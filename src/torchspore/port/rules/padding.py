@@ -30,7 +30,7 @@ def torch_padding(call: Any) -> str:
 
 def _has_four_sides(source: Any) -> bool:
     """Return whether a file passes four numbers, which may be a padding: top, bottom, left, right."""
-    arguments = [argument for part in ast.walk(source.tree) if isinstance(part, ast.Call)
+    arguments = [argument for part in source.nodes if isinstance(part, ast.Call)
                  for argument in (*part.args, *(keyword.value for keyword in part.keywords))]
     values = [literal(argument) for argument in arguments if isinstance(argument, (ast.Tuple, ast.List))]
     return any(value is not ANY and len(value) == 4 and all(type(item) is int for item in value) for value in values)

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from torchspore.port.rules.formats import with_format
+from torchspore.port.rules.formats import setting, with_format
 from torchspore.port.rules.initial import distribution, initializer, is_integer, with_initial_values
 from torchspore.port.rules.padding import torch_padding
 from torchspore.port.rules.rule import ANY, NoRule, literal
@@ -477,6 +477,6 @@ SPECIAL: dict[str, Callable[[Any], str]] = {
     for function in (
         initializer, distribution, dense, activation, gelu, conv, conv_transpose, conv2d, conv2d_transpose, batch_norm, layer_norm, group_norm, instance_norm, dropout,
         embedding, embedding_lookup, sequential, max_pool_layer, avg_pool_layer, max_pool, interpolate, upsample, clamp, other_in_torch, matmul, take, gather_method, extreme,
-        transpose, cast, to_float, mixed_precision, set_data, tensor, parameter,
+        transpose, cast, setting, to_float, mixed_precision, set_data, tensor, parameter,
     )
 }

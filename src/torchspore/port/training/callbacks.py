@@ -100,7 +100,7 @@ class CallbackWriter:
         changing = (ast.Attribute, ast.AugAssign, ast.Subscript)
         return any(isinstance(self.facts.parents.get(use), changing) for use in self.facts.uses(node.id, node)) or any(
             isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name) and part.target.id == node.id
-            for part in ast.walk(self.facts.source.tree))
+            for part in self.facts.source.nodes)
 
     def _add(self, element: ast.expr, lines: Lines, names: Names) -> None:
         value = self.facts.value(element)

@@ -29,7 +29,7 @@ class Facts:
     def __init__(self, file: File) -> None:
         self.file, self.source = file, file.source
         self.parents: dict[ast.AST, ast.AST] = {}
-        for node in ast.walk(self.source.tree):
+        for node in self.source.nodes:
             for child in ast.iter_child_nodes(node):
                 self.parents[child] = node
         outside = [node for node in self.parents if not self._is_in_class(node)]
@@ -84,7 +84,7 @@ class Facts:
         if function is None or node.id not in names:
             return []
         position, values = names.index(node.id), []
-        for call in ast.walk(self.source.tree):
+        for call in self.source.nodes:
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == function.name:
                 values += call.args[position : position + 1]
                 values += [keyword.value for keyword in call.keywords if keyword.arg == node.id]
@@ -162,7 +162,7 @@ def _assignments(scope: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 def is_training_script(file: File) -> bool:
     """Return whether a file trains: it calls `Model`, an optimizer, or computes gradients, outside of classes."""
     facts = Facts(file)
-    for node in ast.walk(file.source.tree):
+    for node in file.source.nodes:
         name = facts.last_name(node)
         is_inside = any(isinstance(around, ast.ClassDef) for around in _around(facts, node))
         if not is_inside and (name in OPTIMIZERS or name in ("Model", "TrainOneStepCell")):

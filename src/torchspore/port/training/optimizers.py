@@ -47,7 +47,7 @@ class OptimizerWriter:
     def __init__(self, rewriter: Any, facts: Facts, omitted: set[str]) -> None:
         self.rewriter, self.facts, self.omitted, self.owners = rewriter, facts, omitted, Owners(facts)
         self.schedulers: dict[str, str] = {}
-        calls = [node for node in ast.walk(facts.source.tree) if isinstance(node, ast.Call)]
+        calls = [node for node in facts.source.nodes if isinstance(node, ast.Call)]
         models = [model for node in calls if (model := facts.model_of(node)) is not None]
         self._scales: list[tuple[ast.expr | None, ast.expr]] = [
             (facts.value(model.nodes.get("optimizer")), self._scale_left(model.nodes.get("loss_scale_manager"))) for model in models

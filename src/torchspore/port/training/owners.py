@@ -18,7 +18,7 @@ class Owners:
         self.attributes: dict[str, set[str]] = {}
         self.handed_on: set[str] = set()
         """The names of optimizers and losses that a class receives."""
-        for node in ast.walk(facts.source.tree):
+        for node in facts.source.nodes:
             target = facts.class_of(node)
             if target is not None and target[0] is facts.file and isinstance(node, ast.Call):
                 self._read_call(target[1], node)

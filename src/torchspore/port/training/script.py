@@ -157,7 +157,7 @@ class Script:
         target = self.facts.class_of(node)
         if target is None or not target[0].is_kind(target[1], CELLS):
             return False
-        parts = [part for part in ast.walk(self.file.source.tree) if isinstance(part, (ast.Attribute, ast.Name))]
+        parts = [part for part in self.file.source.nodes if isinstance(part, (ast.Attribute, ast.Name))]
         names = {part.attr if isinstance(part, ast.Attribute) else part.id for part in parts}
         has_modes = any(word in target[0].source.text for word in ("BatchNorm", "Dropout", "dropout"))
         return has_modes and not names & {"set_train", "Model", "TrainOneStepCell", "build_train_network", "training"}
@@ -170,7 +170,7 @@ class Script:
 
     def _is_inlined_everywhere(self, name: str, node: ast.Assign) -> bool:
         """Return whether each call of a gradient function becomes `backward`."""
-        for part in ast.walk(self.file.source.tree):
+        for part in self.file.source.nodes:
             if not (isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Load)):
                 continue
             call = self.facts.parents.get(part)

@@ -35,7 +35,7 @@ def is_metric(file: File, node: ast.ClassDef) -> bool:
 
 def takes_arrays(file: File) -> bool:
     """Return whether a script updates metrics by arrays."""
-    calls = [part for part in ast.walk(file.source.tree) if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)]
+    calls = [part for part in file.source.nodes if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)]
     inside = {id(part) for node in file.classes.values() for part in ast.walk(node)}
     updates = [call for call in calls if call.func.attr == "update" and id(call) not in inside]  # type: ignore[attr-defined]
     return any(isinstance(part, ast.Attribute) and part.attr == "asnumpy" for call in updates for part in ast.walk(call))
