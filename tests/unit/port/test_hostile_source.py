@@ -158,7 +158,8 @@ SAME = {
         "self.k = 2 if context.get_context('device_target') == 'Ascend' else 3\n"
         "self.j = 5 if ms.get_context('mode') == ms.GRAPH_MODE else 7",
         "return x * self.k * self.j"),
-    "a limit that is handed on": net("self.clip = ops.clip_by_value", "return self.clip(x, Tensor(-0.5), 0.5) + self.clip(x, clip_value_max=1)"),
+    "a limit that is handed on": net(
+        "self.clip = ops.clip_by_value", "return self.clip(x, Tensor(-0.5), 0.5) + self.clip(x, clip_value_max=1)"),
     "names of mindspore.numpy": "import mindspore.numpy as mnp\n\n\n" + net(
         "self.kind = mnp.float32",
         "return x.astype(self.kind) * mnp.linspace(0, 1, 4) + mnp.linspace(0, 1, num=4)"),
