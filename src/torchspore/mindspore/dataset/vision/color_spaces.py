@@ -108,6 +108,14 @@ class LinearTransformation(ImageTensorOperation):
     def __init__(self, transformation_matrix: Any, mean_vector: Any) -> None:
         check_type("LinearTransformation", "transformation_matrix", transformation_matrix, np.ndarray, "a NumPy array")
         check_type("LinearTransformation", "mean_vector", mean_vector, np.ndarray, "a NumPy array")
+        shape, mean_shape = transformation_matrix.shape, mean_vector.shape
+        if len(shape) != 2 or shape[0] != shape[1]:
+            text = message(f"LinearTransformation(transformation_matrix of shape {list(shape)})", "a square matrix")
+            raise ValueError(f"{text} transformation_matrix should be a square matrix. Got shape {shape} instead.")
+        if mean_shape != shape[:1]:
+            text = message(f"LinearTransformation(mean_vector of shape {list(mean_shape)})", f"shape [{shape[0]}]")
+            raise ValueError(f"{text} mean_vector length {len(mean_vector) if mean_shape else 0} should match either one dimension of the "
+                             f"square transformation_matrix {shape}.")
         self.transformation_matrix, self.mean_vector = transformation_matrix, mean_vector
 
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:

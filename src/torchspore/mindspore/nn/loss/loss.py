@@ -3,8 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.base.text import message, with_type
+from torchspore.base.frames import line_prefix
+from torchspore.base.text import message, short, with_type
 from torchspore.engine.tensors import dtypes
+from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
@@ -42,11 +44,19 @@ class LossBase(Cell):
         return by_parts.weighed(self, x, weights) if by_parts.is_split() else type(self).get_loss(self, x, weights)
 
 
+def check_tensors(name: str, **values: Any) -> None:
+    """Raises TypeError for an input that is not a Tensor: a number would be broadcast."""
+    for key, value in values.items():
+        if not isinstance(value, TensorBase):
+            raise TypeError(f"{line_prefix()}{message(f'{name} of {key}={short(value)}', with_type('a Tensor', value))}")
+
+
 class L1Loss(LossBase):
     """The absolute difference of logits and labels."""
 
     def construct(self, logits: Any, labels: Any) -> Any:
         """The loss."""
+        check_tensors("L1Loss", logits=logits, labels=labels)
         return self.get_loss(ops.abs(logits - labels))
 
 
@@ -55,6 +65,7 @@ class MSELoss(LossBase):
 
     def construct(self, logits: Any, labels: Any) -> Any:
         """The loss."""
+        check_tensors("MSELoss", logits=logits, labels=labels)
         return self.get_loss(ops.square(logits - labels))
 
 
