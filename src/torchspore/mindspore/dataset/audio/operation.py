@@ -17,9 +17,10 @@ class AudioTensorOperation(TensorOperation):
 
     _shape = "<..., time>"
     _takes_integers = True
+    _takes_lists = False
 
     def _input(self, value: Any) -> Any:
-        if not isinstance(value, np.ndarray):
+        if not isinstance(value, np.ndarray) and not self._takes_lists:
             text = message(f"{type(self).__name__}({short(value)})", with_type("a NumPy array", value))
             raise TypeError(f"{text} Input should be NumPy audio, got {type(value)}.")
         return super()._input(value)

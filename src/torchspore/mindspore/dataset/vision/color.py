@@ -405,7 +405,8 @@ class GaussianBlur(OnDevice, ImageTensorOperation):
             if size % 2 == 0:
                 raise ValueError(message(f"GaussianBlur(kernel_size={kernel_size})", "odd numbers"))
         sigmas = [0.0] * 2 if sigma is None else _pair(
-            "sigma", sigma, "a number or (width, height)", "Sigma should be a single number or a list/tuple of length 2 for width and height.")
+            "sigma", sigma, "a number or (width, height)",
+            "Sigma should be a single number or a list/tuple of length 2 for width and height.")
         for deviation in sigmas:
             check_number("GaussianBlur", "sigma", deviation, 0, FLOAT_MAX_INTEGER)
         self.kernel_size = sizes
