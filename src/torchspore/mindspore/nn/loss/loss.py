@@ -10,6 +10,7 @@ from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
+from torchspore.mindspore.ops.declaration import split_capture
 from torchspore.mindspore.ops.declaration.limits import check_real, checked, optional, tensor
 from torchspore.mindspore.ops.declaration.primitive import check_kinds
 
@@ -41,7 +42,7 @@ class LossBase(Cell):
     def _loss_by_parts_(self, x: Any, weights: Any = 1.0) -> Any:
         from torchspore.mindspore.nn.layer import by_parts
 
-        return by_parts.weighed(self, x, weights) if by_parts.is_split() else type(self).get_loss(self, x, weights)
+        return by_parts.weighed(self, x, weights) if split_capture.is_split() else type(self).get_loss(self, x, weights)
 
 
 def check_tensors(name: str, **values: Any) -> None:

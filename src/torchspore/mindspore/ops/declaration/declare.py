@@ -64,7 +64,7 @@ def op(
     def declare(body: Body) -> Body:
         name = body.__name__
         function = checks_of_operator(body, True) if raw_arguments else _bridge(checks_of_operator(widened(body, wide)), older)
-        _codes[function.__code__] = name  # type: ignore[attr-defined]
+        _codes[(body if raw_arguments else function).__code__] = name  # type: ignore[attr-defined]
         if states:
             function = _keeping(function, [list(inspect.signature(body).parameters).index(state) for state in states], states)
         if numbers:
