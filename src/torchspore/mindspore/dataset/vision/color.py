@@ -17,6 +17,7 @@ from torchspore.mindspore.dataset.core.validator_helpers import (
 )
 from torchspore.mindspore.dataset.vision.images import ImageTensorOperation, OnDevice, check_image, planar
 from torchspore.mindspore.dataset.vision.utils import ConvertMode
+from torchspore.translations import translatable
 
 
 class Rescale(ImageTensorOperation):
@@ -398,14 +399,16 @@ class GaussianBlur(OnDevice, ImageTensorOperation):
     _of_truths = "uint8"
 
     def __init__(self, kernel_size: Any, sigma: Any = None) -> None:
-        sizes = _pair("kernel_size", kernel_size, "an odd int or (width, height)", "Kernel size should be a single integer or a list/tuple "
-                      "(kernel_width, kernel_height) of length 2.")
+        sizes = _pair(
+            "kernel_size", kernel_size, translatable("an odd int or (width, height)"),
+            "Kernel size should be a single integer or a list/tuple (kernel_width, kernel_height) of length 2.",
+        )
         for size in sizes:
             check_int("GaussianBlur", "kernel_size", size, 1)
             if size % 2 == 0:
                 raise ValueError(message(f"GaussianBlur(kernel_size={kernel_size})", "odd numbers"))
         sigmas = [0.0] * 2 if sigma is None else _pair(
-            "sigma", sigma, "a number or (width, height)",
+            "sigma", sigma, translatable("a number or (width, height)"),
             "Sigma should be a single number or a list/tuple of length 2 for width and height.")
         for deviation in sigmas:
             check_number("GaussianBlur", "sigma", deviation, 0, FLOAT_MAX_INTEGER)

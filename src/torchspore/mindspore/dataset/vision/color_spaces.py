@@ -8,6 +8,7 @@ import numpy as np
 from torchspore.base.text import message
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_type
 from torchspore.mindspore.dataset.vision.images import ImageTensorOperation
+from torchspore.translations import translate
 
 
 def check_rgb(call: str, images: Any, is_hwc: bool) -> None:
@@ -113,7 +114,8 @@ class LinearTransformation(ImageTensorOperation):
             text = message(f"LinearTransformation(transformation_matrix of shape {list(shape)})", "a square matrix")
             raise ValueError(f"{text} transformation_matrix should be a square matrix. Got shape {shape} instead.")
         if mean_shape != shape[:1]:
-            text = message(f"LinearTransformation(mean_vector of shape {list(mean_shape)})", f"shape [{shape[0]}]")
+            expected = translate("shape [{length}]").format(length=shape[0])
+            text = message(f"LinearTransformation(mean_vector of shape {list(mean_shape)})", expected)
             raise ValueError(f"{text} mean_vector length {len(mean_vector) if mean_shape else 0} should match either one dimension of the "
                              f"square transformation_matrix {shape}.")
         self.transformation_matrix, self.mean_vector = transformation_matrix, mean_vector

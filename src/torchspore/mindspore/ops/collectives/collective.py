@@ -19,6 +19,7 @@ from torchspore.mindspore.common.process_groups import HCCL_WORLD_COMM_GROUP, fi
 from torchspore.mindspore.ops.declaration.declare import part_of
 from torchspore.mindspore.ops.declaration.primitive import Primitive
 from torchspore.mindspore.ops.declaration.wide import Widening
+from torchspore.translations import translate
 
 if TYPE_CHECKING:
     from torchspore.distributed.comm import collectives
@@ -67,7 +68,7 @@ class _RepeatedBlock(torch.autograd.Function):
         return torch.cat([x.narrow(split_dim, start, length)] * count, concat_dim)
 
     @staticmethod
-    def backward(_: Any, *gradients: torch.Tensor) -> Any:
+    def backward(_: Any, *__: torch.Tensor) -> Any:
         raise RuntimeError(message(
             "the gradient of AlltoAll in one process", "a process for each device", hint="torchspore workers -n N SCRIPT",
         ))
@@ -270,7 +271,7 @@ class AlltoAll(Collective):
         """Return the result of device `global_rank` if one process computes for all `split_count` devices, which hold the same input."""
         length, rest = divmod(x.shape[self.split_dim], self.split_count)
         if rest:
-            expected = f"a length of axis {self.split_dim} that {self.split_count} divides"
+            expected = translate("a length of axis {axis} that {count} divides").format(axis=self.split_dim, count=self.split_count)
             raise ValueError(message(f"AlltoAll(split_count={self.split_count}) of a Tensor of shape {x.shape}", expected))
         start = int(STORE.get("auto_parallel.global_rank")) * length
         return _repeated_block(x, self.split_dim, start, length, self.concat_dim, self.split_count)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -86,10 +87,10 @@ def _apply(rule: Rule, name: str, key: str, value: Any) -> None:
     try:
         rule(name, key, value)
     except (TypeError, ValueError) as error:
-        call, separator, expectation = str(error).partition("): ")
-        if not separator or not call.startswith(f"{name}({key}="):
+        match = re.match(rf"{name}\({key}=.*?\)(?:: |：)(?=expected|应)", str(error), re.S)
+        if match is None:
             raise
-        raise type(error)(expectation) from None
+        raise type(error)(str(error)[match.end():]) from None
 
 
 def _classes_of(rule: Rule) -> frozenset[type]:

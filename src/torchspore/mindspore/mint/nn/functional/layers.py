@@ -252,8 +252,9 @@ def _channels_dropped(input: T, p: float) -> T:
 
 
 def _apply_dropout(call: Any, input: Any, p: float, training: bool, inplace: bool) -> Any:
-    tensor("dropout", "input", input)
     truth("dropout", "training", training)
+    if training:
+        tensor("dropout", "input", input)
     if not 0 <= p <= 1:
         raise ValueError(f"p={p}: expected a number from 0 to 1.")
     out = call(input, p) if training else input
