@@ -60,6 +60,10 @@ class NotFinite(TorchsporeError, ValueError, RuntimeError):
     """An operator that was asked to check for them found NaN or infinity; MindSpore raises a RuntimeError."""
 
 
+class WrongKind(TorchsporeError, TypeError, ValueError):
+    """An argument of a wrong type, or a wrong number of arguments, for which MindSpore raises TypeError or ValueError by the operator."""
+
+
 class LacksKernel(TorchsporeError, TypeError):
     """The device has no kernel for an operator in this dtype, and `enable_reduce_precision` is off, so that no cast is inserted."""
 

@@ -5,7 +5,7 @@ import mindspore as ms
 import mindspore.numpy as mnp
 import numpy as np
 from mindspore import Tensor, nn, ops
-from parity.case import case
+from parity.case import case, raised
 
 draw = np.random.RandomState(0)
 LAYERS = {
@@ -88,3 +88,22 @@ def nothing_and_not_a_number():
         "gcd": mnp.gcd(*ODD).asnumpy(), "lcm": mnp.lcm(*ODD).asnumpy(),
         "sign": mnp.sign(Tensor(np.array([np.nan, 1.0, -2.0, 0.0], np.float32))).asnumpy(),
     }
+
+
+@case(rtol=1e-6)
+def clips_whose_norm_is_not_finite():
+    results = {}
+    for name, values in {"nan": [3.0, NAN, 4.0], "infinite": [3.0, FAR, 4.0]}.items():
+        x = Tensor(np.array(values, np.float32))
+        for norm_type in (2.0, 1.0):
+            results[f"{name} {norm_type}"] = ops.clip_by_norm(x, 1.0, norm_type).asnumpy()
+            pair = ops.clip_by_norm([x, Tensor(np.ones(2, np.float32))], 1.0, norm_type)
+            results[f"{name} {norm_type} pair"] = np.concatenate([part.asnumpy() for part in pair])
+    return results
+
+
+@case()
+def spread_of_truth_values():
+    truth = Tensor([[True, False], [True, True]])
+    calls = {"var": ops.var, "std": ops.std, "var_mean": ops.var_mean, "std_mean": ops.std_mean, "ReduceStd": ops.ReduceStd()}
+    return {name: raised(lambda call=call: call(truth)) for name, call in calls.items()}

@@ -129,3 +129,17 @@ def test_arguments_of_neighbor_exchange_v2(changed: dict[str, Any], error: type[
     nowhere = {**_EDGES, "send_rank_ids": [-1] * 8, "recv_rank_ids": [-1] * 8, "send_lens": [0, 5, 0, 0]}
     with pytest.raises(ValueError, match="expected at most 4 at index 1"):
         ops.NeighborExchangeV2(**nowhere)(ms.Tensor(np.ones((1, 1, 4, 4), np.float32)))
+
+
+def test_all_to_all_of_equal_devices_in_one_process() -> None:
+    """One process that computes for N devices returns what device `global_rank` receives from devices with equal inputs."""
+    x = Tensor(np.arange(16, dtype=np.float32).reshape(2, 8))
+    ms.set_auto_parallel_context(device_num=4, global_rank=1)
+    try:
+        assert ops.AlltoAll(4, 1, 0)(x).asnumpy().tolist() == [[2.0, 3.0], [10.0, 11.0]] * 4
+        with pytest.raises(ValueError, match="a length of axis 0 that 4 divides"):
+            ops.AlltoAll(4, 0, 1)(x)
+        with pytest.raises(RuntimeError, match="a process for each device"):
+            ms.grad(lambda value: ops.AlltoAll(4, 1, 0)(value).sum())(x)
+    finally:
+        ms.reset_auto_parallel_context()

@@ -45,6 +45,27 @@ def test_a_mean_of_integers_is_computed_in_float64() -> None:
     assert int(Tensor(np.array([1, 2, 4_000_000_000], np.uint32)).mean()) == 1_333_333_334
 
 
+def test_a_variance_of_integers_uses_the_exact_mean() -> None:
+    x = Tensor([[1, 2, 4], [7, 0, 3]], ms.int32)
+    exact = np.var(x.asnumpy())
+    for result in (x.var(), ops.var(x), ops.std(x) ** 2, x.std() ** 2):
+        assert result.dtype == ms.float32 and float(result) == pytest.approx(exact, rel=1e-6)
+    assert ops.var_mean(x)[0].asnumpy() == pytest.approx(exact, rel=1e-6)
+    assert float(ms.numpy.var(x)) == pytest.approx(5.8333335)
+
+
+def test_any_of_integers_tests_every_element() -> None:
+    for dtype in (ms.int8, ms.int32, ms.int64):
+        assert ops.any(Tensor([[1, 2, 4], [7, 0, 3], [0, 0, 0]], dtype), 1).asnumpy().tolist() == [True, True, False]
+    assert ops.any(Tensor([[256, 0]], ms.int32), 1).asnumpy().tolist() == [True]
+
+
+def test_clip_by_norm_of_integers_has_the_documented_norm() -> None:
+    clipped = ops.clip_by_norm(Tensor([[3, 4], [6, 8]], ms.int32), 1.0)
+    np.testing.assert_allclose(clipped.asnumpy(), np.array([[3, 4], [6, 8]]) / np.sqrt(125), rtol=1e-5)
+    assert np.isnan(ops.clip_by_norm(Tensor([np.inf, -np.inf], ms.float32), 1.0, 1.0).asnumpy()).all()
+
+
 def test_operators_take_more_dtypes() -> None:
     wide, truth = Tensor(np.array([3, 1], np.uint32)), Tensor([True, False])
     assert ops.sort(wide)[0].asnumpy().tolist() == [1, 3] and ops.roll(wide, 1, 0).asnumpy().tolist() == [1, 3]

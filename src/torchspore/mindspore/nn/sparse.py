@@ -12,6 +12,9 @@ from torchspore.mindspore.ops.layers import layer_math
 class SparseToDense(Cell):
     """Converts a COOTensor to a dense Tensor. Raises TypeError for other values."""
 
+    def __init__(self) -> None:
+        super().__init__()
+
     def construct(self, sparse_tensor: Any) -> Any:
         """The dense Tensor."""
         if not isinstance(sparse_tensor, COOTensor):

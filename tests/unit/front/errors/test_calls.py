@@ -8,7 +8,7 @@ from mindspore import numpy as mnp
 from mindspore.ops import operations as P
 from support.error_messages import Bad, check
 
-from torchspore.errors import NotFinite
+from torchspore.errors import NotFinite, WrongKind
 
 
 def z(*shape, d=np.float32):
@@ -42,12 +42,12 @@ BAD = {
         "expected relu(input, inplace=False).",
     ),
     "prim_args": Bad(
-        lambda: P.ReLU()(), TypeError,
+        lambda: P.ReLU()(), WrongKind,
         "relu()",
         "expected relu(input, inplace=False).\n\nFor 'S_Prim_ReLU', the size of input should be 1, but got 0.",
     ),
     "prim_many": Bad(
-        lambda: P.ReLU()(z(1), z(1), z(1)), TypeError,
+        lambda: P.ReLU()(z(1), z(1), z(1)), WrongKind,
         "relu(input: Float32[1], inplace: Float32[1], argument 2: Float32[1])",
         "expected relu(input, inplace=False).\n\nFor Operator[ReLU], the number of inputs should be less than or equal to 1, but got 3.",
     ),

@@ -6,6 +6,8 @@ import pytest
 from mindspore import Parameter, Tensor, nn
 from support.error_messages import Bad, check
 
+from torchspore.errors import WrongKind
+
 
 def z(*shape, d=np.float32):
     return Tensor(np.zeros(shape, d))
@@ -40,7 +42,7 @@ BAD = {
     ),
     "conv_padding": Bad(lambda: nn.Conv2d(3, 4, 3, padding=1), ValueError, "Conv2d(padding=1)", "it needs pad_mode='pad', not 'same'."),
     "pool_mode": Bad(lambda: nn.MaxPool2d(2, pad_mode="x"), ValueError, "MaxPool2d(pad_mode='x')", "expected 'same', 'valid' or 'pad'."),
-    "pool_type": Bad(lambda: nn.MaxPool2d("a"), TypeError, "MaxPool2d(kernel_size='a')", "expected an int or a tuple of ints, got str."),
+    "pool_type": Bad(lambda: nn.MaxPool2d("a"), WrongKind, "MaxPool2d(kernel_size='a')", "expected an int or a tuple of ints, got str."),
     "pool_value": Bad(lambda: nn.AvgPool2d(0), ValueError, "AvgPool2d(kernel_size=0)", "expected ints from 1 on."),
     "leaky": Bad(lambda: nn.LeakyReLU("a"), TypeError, "LeakyReLU(alpha='a')", "expected a number, got str."),
     "gelu": Bad(lambda: nn.GELU("tanh"), TypeError, "GELU(approximate='tanh')", "expected a bool, got str."),

@@ -62,7 +62,7 @@ PRIMITIVES = {
 }
 CALLS = {
     lambda: ops.conv2d(picture(), kernels(), padding=2): "padding=2: it needs pad_mode='pad', not 'valid'.",
-    lambda: ops.conv2d(picture(), kernels(), stride=(1, 1, 1)): "(1, 1, 1): expected an int or 2 of them, got 3.",
+    lambda: ops.conv2d(picture(), kernels(), stride=(1, 1, 1)): "stride: (1, 1, 1)): expected an int or 2 of them, got 3.",
     lambda: ops.conv2d(picture(), kernels(), pad_mode="pad", padding=(1, 1, 1)):
         "padding=(1, 1, 1): expected an int, or 2 or 4 of them, got 3.",
 }

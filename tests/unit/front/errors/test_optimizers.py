@@ -189,7 +189,7 @@ BAD = {
     "cosine_lr_value": Bad(
         lambda: nn.cosine_decay_lr(-0.1, 2.0, 3, 1, 1), ValueError,
         "cosine_decay_lr(min_lr=-0.1)",
-        "expected a float from 0 on.",
+        "expected a number from 0 on.",
     ),
     "cosine_lr_order": Bad(
         lambda: nn.cosine_decay_lr(0.5, 0.1, 3, 1, 1), ValueError,

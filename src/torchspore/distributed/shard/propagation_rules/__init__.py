@@ -2,7 +2,7 @@
 """
 from __future__ import annotations
 
-from torchspore.distributed.shard.propagation_rules import elementwise, images, indexing, products, reductions, shapes, updates
+from torchspore.distributed.shard.propagation_rules import elementwise, images, indexing, matrices, products, reductions, shapes, updates
 from torchspore.distributed.shard.propagation_rules.registry import OperatorCall, rule_of
 
-__all__ = ["OperatorCall", "elementwise", "images", "indexing", "products", "reductions", "rule_of", "shapes", "updates"]
+__all__ = ["OperatorCall", "elementwise", "images", "indexing", "matrices", "products", "reductions", "rule_of", "shapes", "updates"]

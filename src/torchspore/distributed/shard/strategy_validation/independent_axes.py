@@ -26,6 +26,18 @@ def last_two_uncut(call: Call) -> Form:
     return Form(inputs=(axes,), outputs=(axes,), order=axes, uncut=uncut)
 
 
+def least_squares(call: Call) -> Form:
+    """Matrices (..., m, n), each with an equation's right-hand sides (..., m, k) or (..., m). What a driver does not compute is empty."""
+    (*batch_shape, rows, columns), driver = call.shapes[0], call.get("driver")
+    batch, empty = labels(len(batch_shape)), (UNCUT,)
+    rest = empty * (len(call.shapes[1]) - len(batch))
+    residuals = (*batch, UNCUT) if rows > columns and driver != "gelsy" else empty
+    rank, singular_values = batch if driver != "gels" else empty, (*batch, UNCUT) if driver in ("gelsd", "gelss") else empty
+    return Form(
+        inputs=((*batch, UNCUT, UNCUT), (*batch, *rest)), outputs=((*batch, *rest), residuals, rank, singular_values), order=batch,
+    )
+
+
 def encoded_boxes(call: Call) -> Form:
     """Two lists (n, 4) of boxes, pair by pair."""
     boxes = ("n", UNCUT)
@@ -84,7 +96,8 @@ FAMILIES: dict[str, Family] = {
     **dict.fromkeys("FFT IFFT RFFT IRFFT HFFT IHFFT DCT IDCT".split(), _transform((-1,))),
     **dict.fromkeys("FFT2 IFFT2 RFFT2 IRFFT2 HFFT2 IHFFT2".split(), _transform((-2, -1))),
     **dict.fromkeys("FFTN IFFTN RFFTN IRFFTN HFFTN IHFFTN DCTN IDCTN FFTShift IFFTShift".split(), _transform(None)),
-    "Cholesky": last_two_uncut, "BoundingBoxEncode": encoded_boxes, "BoundingBoxDecode": encoded_boxes, "CheckValid": valid_boxes,
+    "Cholesky": last_two_uncut, "LstsqV2": least_squares,
+    "BoundingBoxEncode": encoded_boxes, "BoundingBoxDecode": encoded_boxes, "CheckValid": valid_boxes,
     "IOU": overlaps, "CropAndResize": cropped, "ROIAlign": aligned, "Cdist": distances, "Outer": outer, "GridSampler2D": sampled,
     "RandomChoiceWithMask": chosen,
 }

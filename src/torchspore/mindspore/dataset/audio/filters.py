@@ -169,6 +169,8 @@ class EqualizerBiquad(_Equal):
 class Biquad(_Filter):
     """A second-order filter with the coefficients in the arguments."""
 
+    _takes_lists = True
+
     def __init__(self, b0: float, b1: float, b2: float, a0: float, a1: float, a2: float) -> None:
         for name, value in zip("b0 b1 b2 a0 a1 a2".split(), (b0, b1, b2, a0, a1, a2)):
             check_any("Biquad", name, value)

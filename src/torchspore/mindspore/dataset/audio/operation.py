@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.base.text import message, short
+from torchspore.base.text import message, short, with_type
 from torchspore.mindspore.dataset.core.operation import TensorOperation
 from torchspore.mindspore.dataset.core.validator_helpers import FLOAT_MAX_INTEGER, check_number, check_type, interval_error
 
@@ -17,6 +17,13 @@ class AudioTensorOperation(TensorOperation):
 
     _shape = "<..., time>"
     _takes_integers = True
+    _takes_lists = False
+
+    def _input(self, value: Any) -> Any:
+        if not isinstance(value, np.ndarray) and not self._takes_lists:
+            text = message(f"{type(self).__name__}({short(value)})", with_type("a NumPy array", value))
+            raise TypeError(f"{text} Input should be NumPy audio, got {type(value)}.")
+        return super()._input(value)
 
     def _apply_all(self, *values: Any) -> tuple[Any, ...]:
         call = type(self).__name__

@@ -46,6 +46,8 @@ def _padded(value: np.ndarray, pad: int) -> np.ndarray:
 class Spectrogram(AudioTensorOperation):
     """Computes the spectrum (..., freq, frame) of a signal (..., time), to the power `power`; complex pairs (..., 2) for power 0."""
 
+    _takes_lists = True
+
     def __init__(
         self, n_fft: int = 400, win_length: int | None = None, hop_length: int | None = None, pad: int = 0,
         window: WindowType = WindowType.HANN, power: float = 2.0, normalized: bool = False, center: bool = True,
@@ -342,6 +344,8 @@ class LFCC(_Cepstrum):
 
 class SpectralCentroid(AudioTensorOperation):
     """Computes the mean frequency of each frame of a signal (..., time), weighted by magnitude: (..., 1, frame)."""
+
+    _takes_lists = True
 
     def __init__(
         self, sample_rate: int, n_fft: int = 400, win_length: int | None = None, hop_length: int | None = None, pad: int = 0,

@@ -58,6 +58,9 @@ def is_pil(value: Any) -> bool:
 def as_array(value: Any, call: str) -> np.ndarray:
     """Convert a transform's input to an array. Raises TypeError if that is impossible."""
     if type(value) is np.ndarray:
+        if value.dtype.kind == "c":
+            text = message(f"{call} of {value.dtype}", "real numbers or text")
+            raise TypeError(f"{text} Invalid user input. Got {type(value)}: {short(value)}, cannot be converted into tensor.")
         return value
     if is_pil(value) or isinstance(value, (int, float, bool, str, bytes, np.ndarray, np.generic, list, tuple)):
         return np.asarray(value)

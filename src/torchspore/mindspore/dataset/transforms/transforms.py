@@ -31,6 +31,8 @@ def numpy_type(call: str, argument: str, data_type: Any) -> np.dtype:
     from torchspore.mindspore.common import dtype as mstype
 
     try:
+        if data_type is None:
+            raise TypeError
         if isinstance(data_type, mstype.Type):
             return np.dtype(mstype.dtype_to_nptype(data_type))
         return np.dtype(data_type)
@@ -39,6 +41,10 @@ def numpy_type(call: str, argument: str, data_type: Any) -> np.dtype:
         raise TypeError(
             message(subject, "a dtype such as mindspore.float32 or numpy.float32", hint=f"write {call}(mindspore.float32)")
         ) from None
+
+
+_VALUES = (str, float, bool, int, bytes, np.generic)
+"""The classes of one value of an array."""
 
 
 class TypeCast(TensorOperation):
@@ -98,6 +104,7 @@ class Fill(TensorOperation):
     """Fills an array of the same shape and dtype with one value."""
 
     def __init__(self, fill_value: Any) -> None:
+        check_type("Fill", "fill_value", fill_value, _VALUES, "one number, text or bytes")
         self._value = np.asarray(fill_value)
         if self._value.ndim:
             raise TypeError(message(f"Fill({short(fill_value)})", "one number, text or bytes"))
@@ -184,6 +191,8 @@ class PadEnd(TensorOperation):
         for size in pad_shape:
             if size is not None:
                 check_int("PadEnd", "pad_shape", size, 1)
+        if pad_value is not None:
+            check_type("PadEnd", "pad_value", pad_value, _VALUES, "one number, text or bytes")
         self._shape, self._value = pad_shape, pad_value
 
     def _apply(self, value: np.ndarray) -> np.ndarray:
@@ -265,7 +274,7 @@ class _Combined(PyTensorOperation):
 
     def __init__(self, transforms: Any) -> None:
         name = type(self).__name__
-        check_type(name, "transforms", transforms, (list, tuple), "a list of functions or transforms")
+        check_type(name, "transforms", transforms, list, "a list of functions or transforms")
         if not transforms:
             raise ValueError(message(f"{name}([])", "at least one function or transform"))
         for position, step in enumerate(flatten(transforms)):

@@ -1,17 +1,23 @@
 """Image transforms that change the values of pixels."""
 from __future__ import annotations
 
-import math
-from numbers import Number
 from typing import Any
 
 import numpy as np
 
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core import destination
-from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_choice, check_int, check_number, check_type
+from torchspore.mindspore.dataset.core.validator_helpers import (
+    FLOAT_MAX_INTEGER,
+    check_bool,
+    check_choice,
+    check_int,
+    check_number,
+    check_type,
+)
 from torchspore.mindspore.dataset.vision.images import ImageTensorOperation, OnDevice, check_image, planar
 from torchspore.mindspore.dataset.vision.utils import ConvertMode
+from torchspore.translations import translatable
 
 
 class Rescale(ImageTensorOperation):
@@ -19,8 +25,7 @@ class Rescale(ImageTensorOperation):
 
     def __init__(self, rescale: float, shift: float) -> None:
         for name, value in (("rescale", rescale), ("shift", shift)):
-            if not isinstance(value, Number) or isinstance(value, bool):
-                raise TypeError(message(f"Rescale({name}={short(value)})", "a number"))
+            check_number("Rescale", name, value, -FLOAT_MAX_INTEGER, FLOAT_MAX_INTEGER)
         self.rescale, self.shift = rescale, shift
 
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
@@ -380,20 +385,33 @@ class Solarize(OnDevice, ImageTensorOperation):
         return np.where((value >= low) & (value <= high), 255 - value, value).astype(value.dtype)
 
 
+def _pair(argument: str, value: Any, expected: str, sentence: str) -> list[Any]:
+    """Return the values of GaussianBlur for width and height from one number or two. Raises TypeError for another count or type."""
+    values = [value] * 2 if isinstance(value, (int, float)) else list(value) if isinstance(value, (list, tuple)) else []
+    if len(values) != 2:
+        raise TypeError(f"{message(f'GaussianBlur({argument}={short(value)})', expected)} {sentence}")
+    return values
+
+
 class GaussianBlur(OnDevice, ImageTensorOperation):
     """Blurs with a Gaussian of odd `kernel_size` (one int, or (width, height)) and `sigma`, by default ((size - 1) / 2 - 1) * 0.3 + 0.8."""
 
     _of_truths = "uint8"
 
     def __init__(self, kernel_size: Any, sigma: Any = None) -> None:
-        sizes = [kernel_size] * 2 if isinstance(kernel_size, int) else list(kernel_size)
+        sizes = _pair(
+            "kernel_size", kernel_size, translatable("an odd int or (width, height)"),
+            "Kernel size should be a single integer or a list/tuple (kernel_width, kernel_height) of length 2.",
+        )
         for size in sizes:
             check_int("GaussianBlur", "kernel_size", size, 1)
             if size % 2 == 0:
                 raise ValueError(message(f"GaussianBlur(kernel_size={kernel_size})", "odd numbers"))
-        sigmas = [0.0] * 2 if sigma is None else [sigma] * 2 if isinstance(sigma, (int, float)) else list(sigma)
+        sigmas = [0.0] * 2 if sigma is None else _pair(
+            "sigma", sigma, translatable("a number or (width, height)"),
+            "Sigma should be a single number or a list/tuple of length 2 for width and height.")
         for deviation in sigmas:
-            check_number("GaussianBlur", "sigma", deviation, 0, math.inf)
+            check_number("GaussianBlur", "sigma", deviation, 0, FLOAT_MAX_INTEGER)
         self.kernel_size = sizes
         self.sigma = [deviation or ((size - 1) * 0.5 - 1) * 0.3 + 0.8 for deviation, size in zip(sigmas, sizes)]
 

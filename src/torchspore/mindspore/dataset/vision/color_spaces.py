@@ -8,6 +8,7 @@ import numpy as np
 from torchspore.base.text import message
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_type
 from torchspore.mindspore.dataset.vision.images import ImageTensorOperation
+from torchspore.translations import translate
 
 
 def check_rgb(call: str, images: Any, is_hwc: bool) -> None:
@@ -108,6 +109,15 @@ class LinearTransformation(ImageTensorOperation):
     def __init__(self, transformation_matrix: Any, mean_vector: Any) -> None:
         check_type("LinearTransformation", "transformation_matrix", transformation_matrix, np.ndarray, "a NumPy array")
         check_type("LinearTransformation", "mean_vector", mean_vector, np.ndarray, "a NumPy array")
+        shape, mean_shape = transformation_matrix.shape, mean_vector.shape
+        if len(shape) != 2 or shape[0] != shape[1]:
+            text = message(f"LinearTransformation(transformation_matrix of shape {list(shape)})", "a square matrix")
+            raise ValueError(f"{text} transformation_matrix should be a square matrix. Got shape {shape} instead.")
+        if mean_shape != shape[:1]:
+            expected = translate("shape [{length}]").format(length=shape[0])
+            text = message(f"LinearTransformation(mean_vector of shape {list(mean_shape)})", expected)
+            raise ValueError(f"{text} mean_vector length {len(mean_vector) if mean_shape else 0} should match either one dimension of the "
+                             f"square transformation_matrix {shape}.")
         self.transformation_matrix, self.mean_vector = transformation_matrix, mean_vector
 
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:

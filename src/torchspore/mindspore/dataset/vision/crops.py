@@ -21,10 +21,11 @@ class Erase(OnDevice, ImageTensorOperation):
     def __init__(self, top: int, left: int, height: int, width: int, value: Any = 0.0, inplace: bool = False) -> None:
         for name, number, low in (("top", top, 0), ("left", left, 0), ("height", height, 1), ("width", width, 1)):
             check_int("Erase", name, number, low)
-        check_type("Erase", "value", value, (int, float, list, tuple), "a number or three of them")
-        values = list(value) if isinstance(value, (list, tuple)) else [value]
-        if len(values) not in (1, 3):
-            raise TypeError(message(f"Erase(value={value!r})", "a number or three of them"))
+        check_type("Erase", "value", value, (float, int, tuple), "a number or three of them")
+        values = list(value) if isinstance(value, tuple) else [value]
+        if isinstance(value, tuple) and len(values) != 3:
+            text = message(f"Erase(value={value!r})", "a number or three of them")
+            raise TypeError(f"{text} value should be a single integer/float or a 3-tuple.")
         for number in values:
             check_number("Erase", "value", number, 0, 255)
         check_bool("Erase", "inplace", inplace)
@@ -72,11 +73,12 @@ class PadToSize(ImageTensorOperation):
         if offset is not None and offset != []:
             sides = [offset] * 2 if is_int(offset) else offset
             check_type("PadToSize", "offset", sides, (list, tuple), "an int or (top, left)")
-            if len(sides) not in (1, 2):
-                raise ValueError(message(f"PadToSize(offset={offset!r})", "an int or (top, left)"))
+            if len(sides) not in (0, 2):
+                text = message(f"PadToSize(offset={offset!r})", "an int or (top, left)")
+                raise ValueError(f"{text} The offset must be empty or a sequence of length 2.")
             for side in sides:
                 check_int("PadToSize", "offset", side, 0)
-            self.offset = sides[0], sides[-1]
+            self.offset = (sides[0], sides[1]) if sides else None
         self.fill_value = geometry.check_fill("PadToSize", fill_value)
         check_type("PadToSize", "padding_mode", padding_mode, Border, "a member of Border")
         self.padding_mode = padding_mode

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, short
-from torchspore.engine.tensors import tree
 from torchspore.mindspore.dataset.core.operation import is_pil
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_int, check_number, check_type
 from torchspore.mindspore.dataset.vision.color import pillow
@@ -142,9 +141,10 @@ def check_padding(call: str, padding: Any) -> tuple[int, int, int, int]:
 
 def check_fill(call: str, fill_value: Any) -> Any:
     """Return a fill value: one int in [0, 255], or one for each of three channels."""
-    values = tree.listed(fill_value)
-    if len(values) not in (1, 3):
-        raise TypeError(message(f"{call}(fill_value={short(fill_value)})", "an int or three of them"))
+    values = list(fill_value) if isinstance(fill_value, tuple) else [fill_value]
+    if isinstance(fill_value, list) or (isinstance(fill_value, tuple) and len(values) != 3):
+        text = message(f"{call}(fill_value={short(fill_value)})", "an int or a tuple of three")
+        raise TypeError(f"{text} fill_value should be a single integer or a 3-tuple.")
     for number in values:
         check_int(call, "fill_value", number, 0, 255)
     return values[0] if len(values) == 1 else values

@@ -11,6 +11,7 @@ import numpy as np
 from torchspore.base.arguments import is_int
 from torchspore.base.text import message, short
 from torchspore.context import effects
+from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.mindspore.dataset.core import destination
 from torchspore.mindspore.dataset.core.operation import TensorOperation, as_array, is_pil
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_choice, check_int, check_type
@@ -279,6 +280,9 @@ class Decode(OnDevice, TensorOperation):
     def _input(self, value: Any) -> np.ndarray:
         if isinstance(value, bytes):
             return np.frombuffer(value, np.uint8)
+        if isinstance(value, TensorBase):
+            text = message("Decode(Tensor)", "the bytes of a file in a NumPy array")
+            raise TypeError(f"{text} The type of the encoded image should be {np.ndarray}, but got {type(value)}.")
         array = as_array(value, "Decode")
         if array.dtype.kind == "S" and array.size == 1:
             return np.frombuffer(array.tobytes(), np.uint8)
@@ -365,6 +369,7 @@ class Grayscale(ImageTensorOperation):
     _gives_picture = True
 
     def __init__(self, num_output_channels: int = 1) -> None:
+        check_type("Grayscale", "num_output_channels", num_output_channels, int, "1 or 3")
         check_choice("Grayscale", "num_output_channels", num_output_channels, (1, 3))
         self.num_output_channels = num_output_channels
 

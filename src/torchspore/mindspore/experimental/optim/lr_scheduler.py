@@ -12,6 +12,7 @@ from torchspore.base.text import message, short, with_type
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.experimental.optim.optimizer import Optimizer
+from torchspore.mindspore.ops.declaration.limits import real_type
 
 
 class LRScheduler:
@@ -97,7 +98,7 @@ class StepLR(_ClosedForm):
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
         check_counts("StepLR", step_size=step_size)
-        _check_factor("StepLR", gamma=gamma)
+        real_type("StepLR", "gamma", gamma)
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
@@ -134,6 +135,7 @@ class ConstantLR(_ClosedForm):
     """The rate times `factor` for `total_iters` epochs, then the rate itself."""
 
     def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
+        check_int_type("ConstantLR", "total_iters", total_iters)
         _check_factor("ConstantLR", factor=factor)
         if not 0 <= factor <= 1:
             raise ValueError(f"ConstantLR(factor={factor}): expected a number from 0 to 1.")
@@ -158,7 +160,8 @@ class LinearLR(_ClosedForm):
     def __init__(
         self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5, last_epoch: int = -1,
     ) -> None:
-        _check_factor("LinearLR", start_factor=start_factor, end_factor=end_factor, total_iters=total_iters)
+        check_int_type("LinearLR", "total_iters", total_iters)
+        _check_factor("LinearLR", start_factor=start_factor, end_factor=end_factor)
         if not 0 < start_factor <= 1:
             raise ValueError(f"LinearLR(start_factor={start_factor}): expected a number above 0 and up to 1.")
         if not 0 <= end_factor <= 1:
@@ -184,7 +187,7 @@ class ExponentialLR(_ClosedForm):
     """The rate times `gamma` every epoch."""
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
-        _check_factor("ExponentialLR", gamma=gamma)
+        real_type("ExponentialLR", "gamma", gamma)
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
@@ -201,7 +204,7 @@ class PolynomialLR(_ClosedForm):
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
         check_counts("PolynomialLR", total_iters=total_iters)
-        _check_factor("PolynomialLR", power=power)
+        real_type("PolynomialLR", "power", power)
         if power < 0:
             raise ValueError(message(f"PolynomialLR(power={power})", "a number from 0 on"))
         self.total_iters, self.power = total_iters, power

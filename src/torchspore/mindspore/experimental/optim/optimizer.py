@@ -1,6 +1,7 @@
 """The base of these optimizers: groups of Parameters with options."""
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -61,6 +62,8 @@ class Optimizer(Cell):
             raise TypeError(f"{name}(lr={rate!r:.40}): expected a number or a Tensor, got {type(rate).__name__}.")
         if value < 0:
             raise ValueError(message(f"{name}(lr={value})", "a number from 0 on"))
+        if not math.isfinite(value):
+            raise ValueError(message(f"{name}(lr={value})", "a finite number"))
         group_index = len(self.param_groups)
         group["lr"] = Parameter(Tensor(value, dtypes.float32), name=f"learning_rate_group_{group_index}")
         self.lrs.append(group["lr"])
@@ -127,6 +130,8 @@ def check(name: str, **arguments: Any) -> None:
             raise TypeError(message(f"{name}({key}={value!r:.40})", with_type("a number", value)))
         if value < 0:
             raise ValueError(message(f"{name}({key}={value})", "a number from 0 on"))
+        if key in ("lr", "weight_decay") and not math.isfinite(value):
+            raise ValueError(message(f"{name}({key}={value})", "a finite number"))
 
 
 def check_flags(name: str, **arguments: Any) -> None:

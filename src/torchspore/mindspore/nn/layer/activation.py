@@ -22,9 +22,12 @@ def _simple(name: str, function: Any, part: str = "", primitive: str = "") -> ty
     def construct(self: Cell, x: Any) -> Any:
         return function(x)
 
+    def init(self: Cell) -> None:
+        Cell.__init__(self)
+
     construct.__doc__ = function.__doc__
     parts = {part: Part(lambda _: getattr(ops, primitive)())} if part else {}
-    return type(name, (Cell,), {"construct": construct, "__doc__": function.__doc__, "__module__": __name__, **parts})
+    return type(name, (Cell,), {"__init__": init, "construct": construct, "__doc__": function.__doc__, "__module__": __name__, **parts})
 
 
 ReLU6 = _simple("ReLU6", ops.relu6, "relu6", "ReLU6")
@@ -269,6 +272,9 @@ class Softmin(Cell):
 
 class Softmax2d(Cell):
     """Softmax over the channels of (N, C, H, W) or (C, H, W)."""
+
+    def __init__(self) -> None:
+        super().__init__()
 
     def construct(self, x: Any) -> Any:
         """The softmax of x."""

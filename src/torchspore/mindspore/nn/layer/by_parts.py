@@ -9,6 +9,7 @@ from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.layer.parts import Part
+from torchspore.mindspore.ops.declaration.split_capture import is_split
 from torchspore.mindspore.ops.images import conv
 from torchspore.mindspore.ops.random_draws import dropouts
 
@@ -49,13 +50,6 @@ def computed(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return the layer's result: from its parts in a split graph or if one was replaced, else from its class's construct."""
     form = composed(cell) if "_replaced" in cell.__dict__ or is_split() else None
     return type(cell).construct(cell, *args, **kwargs) if form is None else form(cell, *args, **kwargs)
-
-
-def is_split() -> bool:
-    """Return whether this thread captures a graph that will be split among devices."""
-    from torchspore.distributed.shard import strategy_calls
-
-    return strategy_calls.split_now() is not None
 
 
 def _laid(part: Any, call: Callable[..., Any], *tensors: Any) -> Any:

@@ -37,6 +37,9 @@ def _check_equal_pictures(call: str, first: Any, second: Any) -> None:
 class ImageGradients(Cell):
     """The differences of neighbours in images (N, C, H, W): (down, right), 0 at the last row and column."""
 
+    def __init__(self) -> None:
+        super().__init__()
+
     def construct(self, images: Any) -> Any:
         """Return (dy, dx), each in the shape of the images."""
         if images.ndim != 4:

@@ -86,6 +86,9 @@ class ReduceLogSumExp(Cell):
 class LGamma(Cell):
     """log(|gamma(x)|)."""
 
+    def __init__(self) -> None:
+        super().__init__()
+
     def construct(self, x: Any) -> Any:
         """The logarithm."""
         return ops.lgamma(x)
@@ -93,6 +96,9 @@ class LGamma(Cell):
 
 class DiGamma(Cell):
     """The derivative of log(gamma(x))."""
+
+    def __init__(self) -> None:
+        super().__init__()
 
     def construct(self, x: Any) -> Any:
         """The derivative."""
@@ -102,6 +108,9 @@ class DiGamma(Cell):
 class IGamma(Cell):
     """The lower incomplete gamma function of (a, x), divided by gamma(a)."""
 
+    def __init__(self) -> None:
+        super().__init__()
+
     def construct(self, a: Any, x: Any) -> Any:
         """The value of the function."""
         return layer_math._regularized_gamma(a, x)
@@ -109,6 +118,9 @@ class IGamma(Cell):
 
 class LBeta(Cell):
     """The logarithm of the beta function of (x, y)."""
+
+    def __init__(self) -> None:
+        super().__init__()
 
     def construct(self, x: Any, y: Any) -> Any:
         """The logarithm."""
@@ -118,6 +130,9 @@ class LBeta(Cell):
 class MatInverse(Cell):
     """The inverse of symmetric positive definite matrices (..., M, M)."""
 
+    def __init__(self) -> None:
+        super().__init__()
+
     def construct(self, a: Any) -> Any:
         """The inverse."""
         return layer_math._inverse(a)
@@ -125,6 +140,9 @@ class MatInverse(Cell):
 
 class MatDet(Cell):
     """The determinant of symmetric positive definite matrices (..., M, M)."""
+
+    def __init__(self) -> None:
+        super().__init__()
 
     def construct(self, a: Any) -> Any:
         """The determinant (...)."""
@@ -134,6 +152,9 @@ class MatDet(Cell):
 class MatrixDiag(Cell):
     """Matrices (..., K, K) with the input (..., K) on their diagonals."""
 
+    def __init__(self) -> None:
+        super().__init__()
+
     def construct(self, input_x: Any) -> Any:
         """The matrices."""
         return layer_math._diagonal_matrix(input_x)
@@ -142,6 +163,9 @@ class MatrixDiag(Cell):
 class MatrixDiagPart(Cell):
     """The diagonals of matrices (..., M, N)."""
 
+    def __init__(self) -> None:
+        super().__init__()
+
     def construct(self, input_x: Any) -> Any:
         """The diagonals (..., min(M, N))."""
         return layer_math._diagonal(input_x)
@@ -149,6 +173,9 @@ class MatrixDiagPart(Cell):
 
 class MatrixSetDiag(Cell):
     """Matrices (..., M, N) with the diagonal replaced by (..., min(M, N))."""
+
+    def __init__(self) -> None:
+        super().__init__()
 
     def construct(self, input_x: Any, diagonal: Any) -> Any:
         """The matrices."""
@@ -176,6 +203,9 @@ class Norm(Cell):
 class Tril(Cell):
     """The lower triangle of matrices, up to the diagonal `k`; zeros above."""
 
+    def __init__(self) -> None:
+        super().__init__()
+
     def construct(self, x: Any, k: int = 0) -> Any:
         """The triangle."""
         return ops.tril(x, k)
@@ -183,6 +213,9 @@ class Tril(Cell):
 
 class Triu(Cell):
     """The upper triangle of matrices, from the diagonal `k` on; zeros below."""
+
+    def __init__(self) -> None:
+        super().__init__()
 
     def construct(self, x: Any, k: int = 0) -> Any:
         """The triangle."""

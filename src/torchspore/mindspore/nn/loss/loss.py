@@ -3,11 +3,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.base.text import message, with_type
+from torchspore.base.frames import line_prefix
+from torchspore.base.text import message, short, with_type
 from torchspore.engine.tensors import dtypes
+from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
+from torchspore.mindspore.ops.declaration import split_capture
 from torchspore.mindspore.ops.declaration.limits import check_real, checked, optional, tensor
 from torchspore.mindspore.ops.declaration.primitive import check_kinds
 
@@ -39,7 +42,14 @@ class LossBase(Cell):
     def _loss_by_parts_(self, x: Any, weights: Any = 1.0) -> Any:
         from torchspore.mindspore.nn.layer import by_parts
 
-        return by_parts.weighed(self, x, weights) if by_parts.is_split() else type(self).get_loss(self, x, weights)
+        return by_parts.weighed(self, x, weights) if split_capture.is_split() else type(self).get_loss(self, x, weights)
+
+
+def check_tensors(name: str, **values: Any) -> None:
+    """Raises TypeError for an input that is not a Tensor: a number would be broadcast."""
+    for key, value in values.items():
+        if not isinstance(value, TensorBase):
+            raise TypeError(f"{line_prefix()}{message(f'{name} of {key}={short(value)}', with_type('a Tensor', value))}")
 
 
 class L1Loss(LossBase):
@@ -47,6 +57,7 @@ class L1Loss(LossBase):
 
     def construct(self, logits: Any, labels: Any) -> Any:
         """The loss."""
+        check_tensors("L1Loss", logits=logits, labels=labels)
         return self.get_loss(ops.abs(logits - labels))
 
 
@@ -55,6 +66,7 @@ class MSELoss(LossBase):
 
     def construct(self, logits: Any, labels: Any) -> Any:
         """The loss."""
+        check_tensors("MSELoss", logits=logits, labels=labels)
         return self.get_loss(ops.square(logits - labels))
 
 

@@ -11,7 +11,7 @@ from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.basic import get_activation
-from torchspore.mindspore.nn.loss.loss import LossBase
+from torchspore.mindspore.nn.loss.loss import LossBase, check_tensors
 from torchspore.mindspore.ops.declaration.limits import check_real
 from torchspore.mindspore.ops.declaration.primitive import check_kinds
 from torchspore.mindspore.ops.losses import more_losses
@@ -27,6 +27,7 @@ class MAELoss(LossBase):
 
     def construct(self, logits: Any, label: Any) -> Any:
         """The loss."""
+        check_tensors("MAELoss", logits=logits, label=label)
         return self.get_loss(ops.abs(logits - label))
 
 
@@ -46,6 +47,7 @@ class RMSELoss(LossBase):
 
     def construct(self, logits: Any, label: Any) -> Any:
         """The loss ()."""
+        check_tensors("RMSELoss", logits=logits, label=label)
         return ops.sqrt(ops.mean(ops.square(logits - label)))
 
 
@@ -194,6 +196,7 @@ class TripletMarginWithDistanceLoss(LossBase):
 
     def construct(self, x: Any, positive: Any, negative: Any) -> Any:
         """The loss."""
+        check_tensors("TripletMarginWithDistanceLoss", x=x, positive=positive, negative=negative)
         near, far = self.distance_function(x, positive), self.distance_function(x, negative)
         if self.swap:
             far = ops.minimum(far, self.distance_function(positive, negative))

@@ -12,6 +12,7 @@ from torchspore.mindspore.ops.arrays import table_lookups
 from torchspore.mindspore.ops.declaration.declare import op
 from torchspore.mindspore.ops.declaration.indices import as_index, counted, normalized_axis
 from torchspore.mindspore.ops.declaration.promote import alike, check_not_narrowed
+from torchspore.mindspore.ops.declaration.split_capture import is_split
 from torchspore.mindspore.ops.declaration.torch_messages import FROM_THE_END
 from torchspore.mindspore.ops.declaration.wide import Widening
 
@@ -48,6 +49,12 @@ def _take_of_each(params: T, indices: T, axis: int, batch_dims: int) -> T:
         shapes = f"params {list(params.shape)} and indices {list(indices.shape)} with batch_dims={batch_dims} and axis={axis}"
         raise ValueError(f"expected {batch_dims} equal first axes, and an axis after them, got {shapes}.")
     before, behind = params.shape[batch_dims:axis], params.shape[axis + 1:]
+    if len(numbers) > 1 and is_split():
+        # Joined axes cannot be split separately: each axis of the indexes stays, and the params repeat along all but the last.
+        at_last = (*batch, *before, *numbers[:-1])
+        params = params.reshape(*batch, *before, *[1] * (len(numbers) - 1), *params.shape[axis:]).expand(*at_last, *params.shape[axis:])
+        index = indices.reshape(*batch, *[1] * len(before), *numbers, *[1] * len(behind)).expand(*at_last, numbers[-1], *behind)
+        return counted(lambda at: torch.gather(params, len(at_last), at), index, params.shape[len(at_last)])
     joined = indices if len(numbers) == 1 else indices.reshape(*batch, -1)
     count = joined.shape[-1]
     index = joined.reshape(*batch, *[1] * len(before), count, *[1] * len(behind)).expand(*batch, *before, count, *behind)

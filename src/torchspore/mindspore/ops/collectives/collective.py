@@ -11,12 +11,15 @@ import torch
 
 from torchspore.base.lazy_modules import LazyModule
 from torchspore.base.text import list_choices, message, short
+from torchspore.context.store import STORE
+from torchspore.distributed import device_count
 from torchspore.distributed.comm import groups
 from torchspore.distributed.comm.groups import Group
 from torchspore.mindspore.common.process_groups import HCCL_WORLD_COMM_GROUP, find_group
 from torchspore.mindspore.ops.declaration.declare import part_of
 from torchspore.mindspore.ops.declaration.primitive import Primitive
 from torchspore.mindspore.ops.declaration.wide import Widening
+from torchspore.translations import translate
 
 if TYPE_CHECKING:
     from torchspore.distributed.comm import collectives
@@ -55,6 +58,26 @@ def _reduce(x: torch.Tensor, rank: int, kind: str, group: Group) -> torch.Tensor
 @part_of("ReduceScatter")
 def _reduce_scatter(x: torch.Tensor, kind: str, group: Group) -> torch.Tensor:
     return collectives.reduce_scatter(x, kind, group)
+
+
+class _RepeatedBlock(torch.autograd.Function):
+    """What a device receives from devices with equal inputs; its gradient would need their gradients."""
+
+    @staticmethod
+    def forward(_: Any, x: torch.Tensor, split_dim: int, start: int, length: int, concat_dim: int, count: int) -> torch.Tensor:
+        return torch.cat([x.narrow(split_dim, start, length)] * count, concat_dim)
+
+    @staticmethod
+    def backward(_: Any, *__: torch.Tensor) -> Any:
+        raise RuntimeError(message(
+            "the gradient of AlltoAll in one process", "a process for each device", hint="torchspore workers -n N SCRIPT",
+        ))
+
+
+@part_of("AlltoAll")
+def _repeated_block(x: torch.Tensor, split_dim: int, start: int, length: int, concat_dim: int, count: int) -> torch.Tensor:
+    received: torch.Tensor = _RepeatedBlock.apply(x, split_dim, start, length, concat_dim, count)
+    return received
 
 
 @part_of("AllGather")
@@ -237,9 +260,21 @@ class AlltoAll(Collective):
             if not -input_x.ndim <= axis < input_x.ndim:
                 raise IndexError(message(f"AlltoAll({name}={axis}) of a Tensor of rank {input_x.ndim}", "one of its axes"))
         group = self._find_group()
+        if group.size == 1 < self.split_count == device_count.devices()[0]:
+            return self._of_equal_devices(self._numbers_only(input_x))
         if self.split_count != group.size:
             raise ValueError(message(f"AlltoAll(split_count={self.split_count})", f"{group.size}, the number of processes"))
         return _all_to_all(self._numbers_only(input_x), self.split_dim, self.concat_dim, group)
+
+
+    def _of_equal_devices(self, x: Any) -> Any:
+        """Return the result of device `global_rank` if one process computes for all `split_count` devices, which hold the same input."""
+        length, rest = divmod(x.shape[self.split_dim], self.split_count)
+        if rest:
+            expected = translate("a length of axis {axis} that {count} divides").format(axis=self.split_dim, count=self.split_count)
+            raise ValueError(message(f"AlltoAll(split_count={self.split_count}) of a Tensor of shape {x.shape}", expected))
+        start = int(STORE.get("auto_parallel.global_rank")) * length
+        return _repeated_block(x, self.split_dim, start, length, self.concat_dim, self.split_count)
 
 
 class AlltoAllV(Collective):

@@ -22,8 +22,9 @@ from torchspore.engine.tensors.tensor import TensorBase, raw, unwrap, wrap, wrap
 from torchspore.errors import CommunicationError
 from torchspore.mindspore.ops.declaration.explain import explain, lacks_kernel, name_of, of_graph
 from torchspore.mindspore.ops.declaration.extremes import Extremes
-from torchspore.mindspore.ops.declaration.function_limits import limited
+from torchspore.mindspore.ops.declaration.function_limits import checks_of_family, checks_of_operator
 from torchspore.mindspore.ops.declaration.older_keywords import renamed_keywords
+from torchspore.mindspore.ops.declaration.one_dtype import check_one_dtype
 from torchspore.mindspore.ops.declaration.primitive import Primitive, primitive_class
 from torchspore.mindspore.ops.declaration.wide import Widening, widened
 
@@ -63,8 +64,8 @@ def op(
 
     def declare(body: Body) -> Body:
         name = body.__name__
-        function = body if raw_arguments else _bridge(limited(widened(body, wide)), older, plain)
-        _codes[function.__code__] = name  # type: ignore[attr-defined]
+        function = checks_of_operator(body, True) if raw_arguments else _bridge(checks_of_operator(widened(body, wide)), older, plain)
+        _codes[(body if raw_arguments else function).__code__] = name  # type: ignore[attr-defined]
         if states:
             function = _keeping(function, [list(inspect.signature(body).parameters).index(state) for state in states], states)
         if numbers:
@@ -221,7 +222,7 @@ def bridged(body: Body | None = None, *, wide: Widening | None = None) -> Any:
     """
     if body is None:
         return functools.partial(bridged, wide=wide)
-    return _bridge(widened(body, wide))
+    return _bridge(checks_of_family(widened(body, wide)))
 
 
 def part_of(shown_as: str, *, wide: Widening | None = None) -> Callable[[Body], Body]:
@@ -275,7 +276,8 @@ def updating(
     def declare(body: Body) -> Body:
         parameters = inspect.signature(body)
         computing = widened(body, wide)
-        is_dense_step = primitive is not None and (primitive.startswith("Apply") or primitive == "Adam")
+        is_dense_step = primitive is not None and primitive.startswith(("Apply", "Adam"))
+        is_step = primitive is not None and primitive.startswith(("Apply", "SparseApply", "FusedSparse"))
 
         @functools.wraps(body)
         def operator(*arguments: Any, **keywords: Any) -> Any:
@@ -286,6 +288,8 @@ def updating(
                 for key, target in zip(variables, targets):
                     if not isinstance(target, TensorBase):
                         raise TypeError(f"expected a Parameter as {key}, got {type(target).__name__}.")
+                if is_step:
+                    check_one_dtype({key: values[key] for key in variables})
                 if is_dense_step:
                     _check_step_shapes(values, variables)
                 result = computing(**values)

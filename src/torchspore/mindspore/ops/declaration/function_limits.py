@@ -3,26 +3,20 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from torchspore.base.text import message, short, with_type
-from torchspore.mindspore.ops.declaration.limits import Rule, int_alone, lengths, optional, real, truth
+from torchspore.mindspore.ops.declaration import argument_kinds, one_dtype
+from torchspore.mindspore.ops.declaration.argument_kinds import flag, int_or_bool
+from torchspore.mindspore.ops.declaration.limits import Rule, int_alone, lengths, optional, real, tensor, truth
 
 _PLAIN = frozenset({bool, int, float, complex, str, type(None), tuple, list})
 """Rules check values of these classes; Tensors, numbers of graphs and NumPy's scalars pass."""
-
-
-def _flag(name: str, key: str, value: Any) -> None:
-    """True or False; 0 and None, which MindSpore takes for False."""
-    if value is not None and not (value.__class__ is int and value == 0):
-        truth(name, key, value)
-
-
-def _int_or_bool(name: str, key: str, value: Any) -> None:
-    """An int or a bool."""
-    if not isinstance(value, int):
-        raise TypeError(message(f"{name}({key}={short(value)})", with_type("an int", value)))
+_PLAIN_OR_ARRAY = _PLAIN | {np.ndarray}
 
 
 def _all_ints(name: str, key: str, value: Any) -> None:
@@ -50,13 +44,13 @@ LIMITS: dict[str, dict[str, Rule]] = {
     "adaptive_avg_pool1d": {"output_size": _POSITIVE},
     "adaptive_max_pool2d": {"return_indices": truth},
     "affine_grid": {"align_corners": truth},
-    "argmax": {"keepdim": _flag},
+    "argmax": {"keepdim": flag},
     "batch_norm": {"momentum": real(least=0.0, most=1.0), "eps": real(above=0.0, most=1.0)},
     "bernoulli": {"p": _probability},
     "cross_entropy": {"label_smoothing": real(least=0.0, most=1.0)},
     "ctc_greedy_decoder": {"merge_repeated": truth},
     "ctc_loss": {"zero_infinity": truth},
-    "dropout": {"training": _flag},
+    "dropout": {"training": flag},
     "dropout1d": {"training": truth},
     "fractional_max_pool2d": _FRACTION,
     "fractional_max_pool3d": _FRACTION,
@@ -73,17 +67,17 @@ LIMITS: dict[str, dict[str, Rule]] = {
     "one_hot": {"depth": int_alone, "axis": int_alone},
     "prod": {"keep_dims": truth},
     "reverse_sequence": {"seq_dim": int_alone, "batch_dim": int_alone},
-    "round": {"decimals": _int_or_bool},
+    "round": {"decimals": int_or_bool},
     "scatter_nd": {"shape": _all_ints},
-    "std": {"ddof": _int_or_bool},
-    "std_mean": {"ddof": _int_or_bool},
+    "std": {"ddof": int_or_bool},
+    "std_mean": {"ddof": int_or_bool},
     "strided_slice": dict.fromkeys(_MASKS, lengths(least=0)),
     "svd": {"full_matrices": truth, "compute_uv": truth},
     "top_k": {"k": _POSITIVE, "sorted": truth},
     "topk": {"k": _POSITIVE, "largest": truth, "sorted": truth},
     "unsorted_segment_sum": {"num_segments": int_alone},
-    "var": {"ddof": _int_or_bool},
-    "var_mean": {"ddof": _int_or_bool},
+    "var": {"ddof": int_or_bool},
+    "var_mean": {"ddof": int_or_bool},
 }
 """By the name of a function, the rules of its parameters."""
 
@@ -93,31 +87,66 @@ def _apply(rule: Rule, name: str, key: str, value: Any) -> None:
     try:
         rule(name, key, value)
     except (TypeError, ValueError) as error:
-        call, separator, expectation = str(error).partition("): ")
-        if not separator or not call.startswith(f"{name}({key}="):
+        match = re.match(rf"{name}\({key}=.*?\)(?:: |：)(?=expected|应)", str(error), re.S)
+        if match is None:
             raise
-        raise type(error)(expectation) from None
+        raise type(error)(str(error)[match.end():]) from None
 
 
-def limited(body: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the body of an operator with checks of the parameters that LIMITS names, or unchanged if there are none."""
-    rules = LIMITS.get(body.__name__)
-    if rules is None:
-        return body
-    parameters = list(inspect.signature(body).parameters)
-    by_position = [(parameters.index(key), key, rule) for key, rule in rules.items() if key in parameters]
-    least = min(position for position, _, _ in by_position)
+def _classes_of(rule: Rule) -> frozenset[type]:
+    """Return the classes of the values that a rule checks."""
+    return _PLAIN_OR_ARRAY if rule is tensor else _PLAIN
+
+
+def _check_alone(rule: Rule, name: str, key: str, value: Any) -> None:
+    rule(name, key, value)
+
+
+def checks_of_operator(body: Callable[..., Any], names_call: bool = False) -> Callable[..., Any]:
+    """Return the body of an operator with the checks that the tables have for its name."""
     name = body.__name__
+    rules = {**argument_kinds.OPERATORS.get(name, {}), **LIMITS.get(name, {})}
+    return _limited(body, rules, one_dtype.check_of(body, one_dtype.GROUPS.get(name, ()), one_dtype.SEQUENCES.get(name)), names_call)
+
+
+def checks_of_family(body: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of `mint` or `mindspore.numpy` with the checks that the tables have for its name, other functions unchanged."""
+    package, name = (body.__module__ or "").removeprefix("torchspore.mindspore.").partition(".")[0], body.__name__
+    if package not in _FAMILIES:
+        return body
+    rules, groups = _FAMILIES[package]
+    return _limited(body, rules.get(name, {}), one_dtype.check_of(body, groups.get(name, ()), None))
+
+
+_FAMILIES = {"mint": (argument_kinds.MINT, one_dtype.MINT), "numpy": (argument_kinds.NUMPY, one_dtype.NUMPY)}
+
+
+def _limited(
+    body: Callable[..., Any], rules: dict[str, Rule], check_dtypes: one_dtype.Check | None, names_call: bool = False,
+) -> Callable[..., Any]:
+    """Return a function with checks of its arguments, or unchanged if there are none.
+
+    With `names_call` its errors begin with the call, because no operator's boundary writes it.
+    """
+    parameters = list(inspect.signature(body).parameters) if rules else []
+    by_position = [(parameters.index(key), key, rule, _classes_of(rule)) for key, rule in rules.items() if key in parameters]
+    if not by_position and check_dtypes is None:
+        return body
+    least = min((position for position, _, _, _ in by_position), default=len(parameters))
+    name = body.__name__.strip("_")
+    check = _check_alone if names_call else _apply
 
     @functools.wraps(body)
     def checked_body(*arguments: Any, **keywords: Any) -> Any:
         if len(arguments) > least:
-            for position, key, rule in by_position:
-                if position < len(arguments) and arguments[position].__class__ in _PLAIN:
-                    _apply(rule, name, key, arguments[position])
+            for position, key, rule, classes in by_position:
+                if position < len(arguments) and arguments[position].__class__ in classes:
+                    check(rule, name, key, arguments[position])
         for key, value in keywords.items():
-            if key in rules and value.__class__ in _PLAIN:
-                _apply(rules[key], name, key, value)
+            if key in rules and value.__class__ in _classes_of(rules[key]):
+                check(rules[key], name, key, value)
+        if check_dtypes is not None:
+            check_dtypes(arguments, keywords)
         return body(*arguments, **keywords)
 
     return checked_body

@@ -13,6 +13,7 @@ import torch
 from torchspore.base.text import list_choices, message, short, with_type
 from torchspore.engine.tensors.dtypes import FROM_TORCH, Type
 from torchspore.engine.tensors.tensor import TensorBase
+from torchspore.errors import WrongKind
 from torchspore.translations import translate
 
 
@@ -30,7 +31,7 @@ def check_lengths(
         parts = value if isinstance(value, kinds) and counts else (value,)
         for part in parts:
             if not _is_int(part):
-                raise TypeError(message(wrote, with_type(translate("an int or a tuple of ints") if counts else "an int", part)))
+                raise WrongKind(message(wrote, with_type(translate("an int or a tuple of ints") if counts else "an int", part)))
         if isinstance(value, kinds) and len(value) not in counts:
             expected = translate("an int or {counts} of them, got {count}")
             raise wrong_count(message(wrote, expected.format(counts=translate(" or ").join(map(str, sorted(counts))), count=len(value))))

@@ -17,6 +17,7 @@ from torchspore.engine.random.operator_streams import OperatorStream
 from torchspore.engine.random.seeded_streams import Stream
 from torchspore.engine.tensors import change_counters
 from torchspore.engine.tensors.tensor import frame
+from torchspore.errors import WrongKind
 from torchspore.mindspore.ops.declaration import strategy_checks
 from torchspore.mindspore.ops.declaration.primitive_limits import LIMITS, check_relations
 from torchspore.public_names import older_calls
@@ -444,16 +445,16 @@ def _call_method(
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             if function_only and (len(called) < len(args) <= len(parameters) or not function_only.isdisjoint(kwargs)):
-                raise TypeError(f"{user_line()}: {name} with {len(args) + len(kwargs)} inputs: expected {name}()({', '.join(called)}).")
+                raise WrongKind(f"{user_line()}: {name} with {len(args) + len(kwargs)} inputs: expected {name}()({', '.join(called)}).")
             if direct:
                 return function(*args, **kwargs, **self._arguments)
             if len(args) > len(called):
-                raise TypeError(f"{name}: expected {name}()({', '.join(called)}).")
+                raise WrongKind(f"{name}: expected {name}()({', '.join(called)}).")
             return function(**dict(zip(called, args)), **kwargs, **self._arguments)
         except TypeError as error:
             number = len(args) + len(kwargs)
             if not takes_any and not required <= number <= len(called):
-                error.args = (f"{error}\n\n{_wrong_number_of_inputs(name, required, len(called), number)}",)
+                raise WrongKind(f"{error}\n\n{_wrong_number_of_inputs(name, required, len(called), number)}") from None
             raise
 
     return __call__

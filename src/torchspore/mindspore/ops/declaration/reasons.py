@@ -196,6 +196,7 @@ _TOO_LARGE = re.compile(
     r"|[Oo]verflow when unpacking|int too (?:large|big)|out of bounds for \w*int",
 )
 _DEVICE = re.compile(r"\b(?:CUDA|NPU|ACL|driver|compiler|threads?)\b", re.I)
+_DTYPES = re.compile(r"support complex|did not match|dtypes match|Expected dtype|expected scalar type")
 _TYPES = re.compile(r"dtype|type|argument|Expected.*Tensor", re.I)
 
 
@@ -207,7 +208,8 @@ def _rest(error: Exception, text: str) -> Reason:
     if isinstance(error, KeyError) and error.args and isinstance(error.args[0], str):
         return ValueError, translate("expected another name than {name}.").format(name=f"{error.args[0]!r:.60}"), None
     if isinstance(error, RuntimeError) and not isinstance(error, NotImplementedError):
-        kind = RuntimeError if _DEVICE.search(text) else TypeError if _TYPES.search(text) and not _SHAPES.search(text) else ValueError
+        is_dtype = _DTYPES.search(text) or (_TYPES.search(text) and not _SHAPES.search(text))
+        kind = RuntimeError if _DEVICE.search(text) else TypeError if is_dtype else ValueError
     if type(error).__module__.startswith(("cv2", "struct", "PIL", "zlib")) and not isinstance(error, (TypeError, OSError)):
         kind = ValueError
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")

@@ -9,6 +9,7 @@ import torch
 from torchspore.engine.formulas import clamping
 from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.ops.declaration.declare import op
+from torchspore.mindspore.ops.declaration.split_capture import is_split
 from torchspore.mindspore.ops.reductions.norms import in_dtype_of_norm, norm_of_extremes
 
 T = torch.Tensor
@@ -303,8 +304,26 @@ def _lstsq_v2(A: T, B: T, driver: str | None = None) -> tuple[T, T, T, T]:
 
     `driver` is 'gels', 'gelsy', 'gelsd' or 'gelss'; what it does not compute is empty.
     """
-    found = L.lstsq(A, B, driver=driver)
-    return found.solution, found.residuals, found.rank, found.singular_values
+    if is_split():
+        return _split_lstsq(A, B, driver)
+    solved = L.lstsq(A, B, driver=driver)
+    return solved.solution, solved.residuals, solved.rank, solved.singular_values
+
+
+def _split_lstsq(A: T, B: T, driver: str | None) -> tuple[T, T, T, T]:
+    """The results of LstsqV2 in a graph that is split, by the pseudo-inverse: the shape of torch's residuals depends on the rank of A.
+
+    Residuals have numbers here also if A has not full rank, where they are empty otherwise.
+    """
+    is_vector = B.ndim == A.ndim - 1
+    right = B.unsqueeze(-1) if is_vector else B
+    solution = L.pinv(A) @ right
+    rows, columns = A.shape[-2:]
+    empty = torch.zeros(0, dtype=A.real.dtype if A.is_complex() else A.dtype, device=A.device)
+    residuals = (A @ solution - right).abs().square().sum(-2) if rows > columns and driver != "gelsy" else empty
+    rank = L.matrix_rank(A) if driver != "gels" else torch.zeros(0, dtype=torch.int64, device=A.device)
+    singular = L.svdvals(A) if driver in ("gelsd", "gelss") else empty
+    return solution.squeeze(-1) if is_vector else solution, residuals, rank, singular
 
 
 @op(methods=("lstsq",))

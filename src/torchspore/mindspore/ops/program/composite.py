@@ -126,12 +126,15 @@ def partial(function: Any, *args: Any, **kwargs: Any) -> Any:
 @explaining
 def clip_by_norm(x: Any, max_norm: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Any:
     """Scales Tensors down together so that their norm is at most `max_norm`."""
+    if isinstance(norm_type, (int, float)) and norm_type == 0:
+        raise ValueError("expected norm_type other than 0.")
     alone = isinstance(x, TensorBase)
     values = [t if t.is_floating_point() or t.is_complex() else t.float() for t in ([raw(x)] if alone else [raw(t) for t in x])]
     total = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(v, norm_type) for v in values]), norm_type)
     if error_if_nonfinite and not bool(torch.isfinite(total)):
         raise NotFinite("the norm is not finite.\n\nhint: write error_if_nonfinite=False to scale anyway.")
-    scale = torch.clamp((raw(max_norm) if isinstance(max_norm, TensorBase) else max_norm) / (total + 1e-6), max=1.0)
+    scale = (raw(max_norm) if isinstance(max_norm, TensorBase) else max_norm) / (total + 1e-6)
+    scale = torch.where(scale < 1, scale, 1)                              # a norm that is NaN changes nothing
     out = [wrap(v * scale) for v in values]
     return out[0] if alone else tuple(out)
 

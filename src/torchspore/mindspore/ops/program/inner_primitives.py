@@ -66,6 +66,8 @@ def _check_equal_type_and_shape(x: T, y: T) -> T:
 @op(primitive="ClipByNorm", init=("axis",))
 def _clip_by_norm(x: T, clip_norm: T, axis: Any = None) -> T:
     """Scale x along `axis` (all axes by default) down to the norm `clip_norm` where its norm is larger."""
+    if not x.is_floating_point():
+        raise TypeError("expected floating-point numbers.")
     axes = tuple(range(x.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
     length = torch.linalg.vector_norm(x.float(), dim=axes or tuple(range(x.ndim)), keepdim=True)
     limit = clip_norm.float() if isinstance(clip_norm, T) else torch.full((), clip_norm, device=x.device)

@@ -125,16 +125,23 @@ def as_floats(x: T) -> T:
     return x if x.is_floating_point() or x.is_complex() else x.to(torch.float32)
 
 
+def numbers_as_floats(x: T) -> T:
+    """Convert integers to float32. Raises TypeError for booleans, whose spread has no meaning."""
+    if x.dtype is torch.bool:
+        raise TypeError("expected numbers, got truth values.\n\nhint: cast them, for example with astype(mindspore.float32).")
+    return as_floats(x)
+
+
 @op(methods=("std",))
 def std(input: T, axis: Axis = None, ddof: int = 0, keepdims: bool = False) -> T:
     """The standard deviation along `axis`, of the population unless `ddof` says otherwise."""
-    return torch.std(as_floats(input), axes_of(input, axis), correction=int(ddof), keepdim=keepdims)
+    return torch.std(numbers_as_floats(input), axes_of(input, axis), correction=int(ddof), keepdim=keepdims)
 
 
 @op(methods=("var",))
 def var(input: T, axis: Axis = None, ddof: int = 0, keepdims: bool = False) -> T:
     """The variance along `axis`, of the population unless `ddof` says otherwise."""
-    return torch.var(as_floats(input), axes_of(input, axis), correction=int(ddof), keepdim=keepdims)
+    return torch.var(numbers_as_floats(input), axes_of(input, axis), correction=int(ddof), keepdim=keepdims)
 
 
 @op(methods=("prod",), wide=Widening())

@@ -9,7 +9,7 @@ import torch
 from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.ops.declaration.declare import op
 from torchspore.mindspore.ops.declaration.wide import Widening
-from torchspore.mindspore.ops.reductions.reduction import as_floats, axes_of
+from torchspore.mindspore.ops.reductions.reduction import axes_of, numbers_as_floats
 
 T = torch.Tensor
 
@@ -63,10 +63,11 @@ def _quantile_primitive(input: T, q: Any, dim: Any = None, keep_dims: bool = Fal
 
 
 def _spread(function: Any, input: T, axis: Any, ddof: Any, keepdims: bool) -> Any:
+    input = numbers_as_floats(input)
     if math.prod(input.shape[a] for a in axes_of(input, axis)) <= ddof:
-        mean = torch.mean(as_floats(input), axes_of(input, axis), keepdims)      # torch warns about too few numbers for a variance
+        mean = torch.mean(input, axes_of(input, axis), keepdims)      # torch warns about too few numbers for a variance
         return torch.full_like(mean, math.nan), mean
-    return tuple(function(as_floats(input), axes_of(input, axis), correction=int(ddof), keepdim=keepdims))
+    return tuple(function(input, axes_of(input, axis), correction=int(ddof), keepdim=keepdims))
 
 
 @op()

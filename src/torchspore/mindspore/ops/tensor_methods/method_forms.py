@@ -80,7 +80,7 @@ def _tile(self: Any, *dims: Any, **kwargs: Any) -> Any:
     try:
         if kwargs.keys() - {"dims", "reps"} or len(kwargs) + bool(dims) != 1:
             raise TypeError(message(f"Tensor.tile({', '.join([*map(short, dims), *kwargs])})", "tile(dims) or tile(reps)"))
-        return array.tile(self, sizes(dims or tuple(kwargs.values())))
+        return array.tile(self, tuple(sizes(dims or tuple(kwargs.values()))))
     except Exception as error:
         raise replaced(error, _tile, "Tensor.tile", dims, {}) from None
 

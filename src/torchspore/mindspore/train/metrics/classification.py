@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.base.arguments import is_int
+from torchspore.base.arguments import check_int_type, is_int
 from torchspore.base.text import message, short
 from torchspore.mindspore.train.metrics.metric import EvaluationBase, Metric, rearrange_inputs, rows_by_class
 
@@ -202,7 +202,8 @@ class ConfusionMatrix(Metric):
 
     def __init__(self, num_classes: int, normalize: str | None = "no_norm", threshold: float = 0.5) -> None:
         super().__init__()
-        if not isinstance(num_classes, int) or num_classes < 1:
+        check_int_type("ConfusionMatrix", "num_classes", num_classes)
+        if num_classes < 1:
             raise ValueError(message(f"ConfusionMatrix(num_classes={short(num_classes)})", "an int from 1"))
         if normalize not in self._KINDS_:
             raise ValueError(message(f"ConfusionMatrix(normalize={short(normalize)})", "'no_norm', 'target', 'prediction' or 'all'"))

@@ -33,7 +33,7 @@ class Metric(metaclass=ABCMeta):
         """Convert a Tensor, list or array to an array. Raises TypeError for anything else."""
         if hasattr(data, "asnumpy"):
             return data.asnumpy()
-        if isinstance(data, (list, np.ndarray, np.generic, int, float)):
+        if isinstance(data, (list, np.ndarray, np.generic)):
             return np.array(data)
         raise TypeError(message(f"{type(self).__name__}.update({short(data)})", f"a Tensor, a list or an array, got {type(data).__name__}"))
 

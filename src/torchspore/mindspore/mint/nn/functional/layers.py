@@ -12,6 +12,7 @@ from torchspore.engine.random.generators import drawing
 from torchspore.mindspore.mint.shared import T, sizes, write_back
 from torchspore.mindspore.ops.declaration.declare import bridged, part_of
 from torchspore.mindspore.ops.declaration.indices import as_index
+from torchspore.mindspore.ops.declaration.limits import tensor, truth
 from torchspore.mindspore.ops.images.rearrange import fold_columns
 from torchspore.mindspore.ops.layers.normalization import check_groups, match_dtype
 
@@ -251,6 +252,9 @@ def _channels_dropped(input: T, p: float) -> T:
 
 
 def _apply_dropout(call: Any, input: Any, p: float, training: bool, inplace: bool) -> Any:
+    truth("dropout", "training", training)
+    if training:
+        tensor("dropout", "input", input)
     if not 0 <= p <= 1:
         raise ValueError(f"p={p}: expected a number from 0 to 1.")
     out = call(input, p) if training else input

@@ -36,7 +36,7 @@ class Bijector(Cell):
         self.is_scalar_batch = self.batch_shape == ()
 
     def _parameter_(self, key: str, value: Any) -> Any:
-        if not isinstance(value, (Tensor, int, float, list, tuple, np.ndarray)) or isinstance(value, bool):
+        if not isinstance(value, (Tensor, int, float, list, np.ndarray)) or isinstance(value, bool):
             raise TypeError(message(f"{self.name}({key}={short(value)})", f"a number, a list or a Tensor, got {type(value).__name__}"))
         return value if isinstance(value, Tensor) else Tensor(value, self.dtype or float32)
 

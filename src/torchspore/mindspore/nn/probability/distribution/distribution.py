@@ -45,7 +45,7 @@ class Distribution(Cell):
 
     def _tensor_(self, key: str, value: Any) -> Any:
         """Return a parameter as a Tensor of floats."""
-        if not isinstance(value, (Tensor, int, float, list, tuple, np.ndarray)) or isinstance(value, bool):
+        if not isinstance(value, (Tensor, int, float, list, np.ndarray)) or isinstance(value, bool):
             raise TypeError(message(f"{self.name}({key}={short(value)})", f"a number, a list or a Tensor, got {type(value).__name__}"))
         return value if isinstance(value, Tensor) else Tensor(value, self._float_())
 

@@ -1,0 +1,9 @@
+"""Whether a graph is being captured that will be split among devices: some operators then keep axes that can be split."""
+from __future__ import annotations
+
+
+def is_split() -> bool:
+    """Return whether this thread captures a graph that will be split among devices."""
+    from torchspore.distributed.shard import strategy_calls
+
+    return strategy_calls.split_now() is not None
