@@ -146,6 +146,12 @@ def dtypes(*names: str) -> Rule:
 def axes(*kinds: type, is_int_allowed: bool = True) -> Rule:
     """A sequence of ints, of one of these kinds; an int too, unless `is_int_allowed` says otherwise."""
     def check(name: str, key: str, value: Any) -> None:
+        if value.__class__ in kinds:
+            for part in value:
+                if part.__class__ is not int:
+                    break
+            else:                                          # the most frequent case takes no further call
+                return
         parts = value if isinstance(value, kinds) else (value,) if is_int_allowed else (None,)
         if not all(_is_int(part) for part in parts):
             listed = translate(" or ").join(translate("a {kind} of ints").format(kind=kind.__name__) for kind in kinds)
