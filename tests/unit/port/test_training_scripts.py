@@ -194,3 +194,8 @@ def test_the_comparison_sees_another_formula(tmp_path: Path) -> None:
         text = outcome.ported.text.replace(before, after)
         verdict, = training_comparison.verify(str(tmp_path / "train.py"), text, lambda text: module_of_text(text, "__main__"))
         assert not verdict.is_equal, before
+
+
+def test_a_rate_that_is_computed_from_itself(tmp_path: Path) -> None:
+    text = "rate = 0.1\nif pictures.ndim:\n    rate = rate * 2\nelse:\n    rate = rate + rate\n"
+    assert_verified(ported(tmp_path, text + MODEL.format(optimizer="nn.SGD(net.trainable_params(), rate)", callbacks="None")))

@@ -146,27 +146,27 @@ class OptimizerWriter:
             self.facts.last_name(values[0]) in (*SCHEDULES, "Tensor") or self.facts.class_of(values[0]) is not None)
         return values[0] if is_schedule else node
 
-    def _is_list(self, node: ast.expr | None) -> bool:
+    def _is_list(self, node: ast.expr | None, depth: int = 0) -> bool:
         """Return whether an expression is a list of rates."""
         if isinstance(node, (ast.List, ast.ListComp, ast.Tuple)):
             return True
-        if node is None:
+        if node is None or depth > 8:                        # a name may be computed from itself
             return False
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mult)):
-            return self._is_list(node.left) or self._is_list(node.right)
+            return self._is_list(node.left, depth + 1) or self._is_list(node.right, depth + 1)
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
-            return self._is_list(node.value)
+            return self._is_list(node.value, depth + 1)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("list", "tuple", "sorted"):
             return True
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("tolist", "astype"):
             return True
         if isinstance(node, ast.Name):
-            return any(self._is_list(value) for value in self.facts.assigned(node.id, node))
+            return any(self._is_list(value, depth + 1) for value in self.facts.assigned(node.id, node))
         if self.facts.last_name(node) in LISTS or self.rewriter.scope.kind(node) == "numpy":
             return True
         function = self.facts.function(node)
         if function is not None:
-            return any(self._is_list(self.facts.value(value)) for value in self.facts.returned(function))
+            return any(self._is_list(self.facts.value(value), depth + 1) for value in self.facts.returned(function))
         return self._is_list_of_other_file(node)
 
     def _is_list_of_other_file(self, node: ast.expr) -> bool:
