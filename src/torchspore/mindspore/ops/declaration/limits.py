@@ -153,6 +153,11 @@ def axes(*kinds: type, is_int_allowed: bool = True) -> Rule:
             else:                                          # the most frequent case takes no further call
                 return
         parts = value if isinstance(value, kinds) else (value,) if is_int_allowed else (None,)
+        for part in parts:
+            if part.__class__ is not int:
+                break
+        else:
+            return
         if not all(_is_int(part) for part in parts):
             listed = translate(" or ").join(translate("a {kind} of ints").format(kind=kind.__name__) for kind in kinds)
             expected = translate("an int or {others}").format(others=listed) if is_int_allowed else listed

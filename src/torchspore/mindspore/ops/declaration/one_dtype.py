@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -89,16 +89,28 @@ def check_of(body: Callable[..., Any], group: tuple[str, ...], sequence: str | N
     if not positions and sequence_position is None:
         return None
 
+    last = max((position for _, position in positions), default=0)
+
     def check(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         count = len(arguments)
-        if positions:
+        if positions and not (count > last and _are_alike([arguments[position] for _, position in positions])):
             check_one_dtype({key: arguments[position] if position < count else keywords.get(key) for key, position in positions})
         if sequence_position is not None:
             values = arguments[sequence_position] if sequence_position < count else keywords.get(str(sequence))
-            if isinstance(values, (tuple, list)):
+            if isinstance(values, (tuple, list)) and not _are_alike(values):
                 check_one_dtype(dict(enumerate(values)))
 
     return check
+
+
+def _are_alike(values: Sequence[Any]) -> bool:
+    """Return whether all values are torch tensors of one dtype."""
+    dtype = None
+    for value in values:
+        if value.__class__ is not torch.Tensor or (dtype is not None and value.dtype is not dtype):
+            return False
+        dtype = value.dtype
+    return True
 
 
 def check_one_dtype(values: dict[Any, Any]) -> None:
