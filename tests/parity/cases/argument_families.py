@@ -107,3 +107,31 @@ def spread_of_truth_values():
     truth = Tensor([[True, False], [True, True]])
     calls = {"var": ops.var, "std": ops.std, "var_mean": ops.var_mean, "std_mean": ops.std_mean, "ReduceStd": ops.ReduceStd()}
     return {name: raised(lambda call=call: call(truth)) for name, call in calls.items()}
+
+
+@case()
+def lengths_and_masks_of_other_dtypes():
+    x = Tensor(np.ones((3, 2, 4), np.float32))
+    layers = {"rnn": nn.RNN(4, 4), "lstm": nn.LSTM(4, 4), "gru": nn.GRU(4, 4)}
+    results = {}
+    for name, layer in layers.items():
+        for dtype in (ms.int32, ms.int64, ms.float32, ms.bool_, ms.uint8):
+            results[f"{name} {dtype}"] = raised(lambda layer=layer, dtype=dtype: layer(x, None, Tensor([1, 1]).astype(dtype)))
+    attention = nn.MultiheadAttention(4, 2)
+    for dtype in (ms.bool_, ms.float32, ms.int32, ms.int64):
+        zeros = Tensor(np.zeros((3, 3), np.float32)).astype(dtype)
+        results[f"attn_mask {dtype}"] = raised(lambda mask=zeros: attention(x, x, x, attn_mask=mask)[0].asnumpy())
+        padding = Tensor(np.zeros((2, 3), np.float32)).astype(dtype)
+        results[f"key_padding_mask {dtype}"] = raised(lambda mask=padding: attention(x, x, x, key_padding_mask=mask)[0].asnumpy())
+    return results
+
+
+@case(rtol=1e-4, atol=1e-5)
+def masks_of_each_dtype():
+    attention = nn.MultiheadAttention(4, 2)
+    for parameter in attention.get_parameters():
+        values = (np.arange(parameter.size).reshape(parameter.shape) % 7 - 3) / 5
+        parameter.set_data(Tensor(values.astype(np.float32)))
+    x = Tensor((np.arange(24).reshape(3, 2, 4) % 5).astype(np.float32))
+    mask = Tensor([[0, 1, 1], [0, 0, 1], [0, 0, 0]])
+    return {f"{dtype}": attention(x, x, x, attn_mask=mask.astype(dtype))[0].asnumpy() for dtype in (ms.bool_, ms.uint8, ms.float32)}

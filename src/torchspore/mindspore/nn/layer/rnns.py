@@ -95,6 +95,8 @@ class _RNNBase(Cell):
             raise TypeError(f"{line_prefix()}{name}: hx: expected a tuple (h, c), got {type(hx).__name__}.")
         if seq_length is not None and not isinstance(seq_length, Tensor):
             raise TypeError(message(f"{line_prefix()}{name}: seq_length", with_type("a Tensor", seq_length)))
+        if seq_length is not None and seq_length.dtype not in (dtypes.int32, dtypes.int64):
+            raise TypeError(f"{line_prefix()}{name}: expected seq_length of int32 or int64, got {seq_length.dtype}.")
         if self.batch_first:
             x = ops.transpose(x, (1, 0, 2))
         if hx is None:

@@ -90,6 +90,8 @@ class MultiheadAttention(Cell):
     def _mask_(self, query: Any, key: Any, padding: Any, mask: Any) -> Any:
         """Return the sum of the masks for the products (N, heads, L, S), or None."""
         length, batch, count = query.shape[0], query.shape[1], key.shape[0]
+        _check_mask("attn_mask", mask, (dtypes.bool_, dtypes.uint8, dtypes.float16, dtypes.bfloat16, dtypes.float32))
+        _check_mask("key_padding_mask", padding, (dtypes.bool_, dtypes.float16, dtypes.bfloat16, dtypes.float32))
         total = None
         if mask is not None:
             expected_shape = (length, count) if mask.ndim == 2 else (batch * self.num_heads, length, count)
@@ -128,8 +130,16 @@ class MultiheadAttention(Cell):
         return out, weights
 
 
+def _check_mask(argument: str, mask: Any, accepted: tuple[Any, ...]) -> None:
+    """Raises ValueError for a mask of another dtype: integers would be added to the products."""
+    if mask is not None and mask.dtype not in accepted:
+        raise ValueError(f"{line_prefix()}MultiheadAttention: expected {argument} of truth values or floats, got {mask.dtype}.")
+
+
 def _added(mask: Any, dtype: Any) -> Any:
-    """Convert a mask to numbers that are added: minus infinity where it is True."""
+    """Convert a mask to numbers that are added: minus infinity where it is True, or not 0 in uint8."""
+    if mask.dtype == dtypes.uint8:
+        mask = mask.astype(dtypes.bool_)
     if mask.dtype != dtypes.bool_:
         return mask.astype(dtype)
     return ops.masked_fill(ops.zeros(mask.shape, dtype), mask, float("-inf"))
