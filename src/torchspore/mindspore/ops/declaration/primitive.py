@@ -19,6 +19,7 @@ from torchspore.engine.tensors import change_counters
 from torchspore.engine.tensors.tensor import frame
 from torchspore.errors import WrongKind
 from torchspore.mindspore.ops.declaration import strategy_checks
+from torchspore.mindspore.ops.declaration.explain import replaced
 from torchspore.mindspore.ops.declaration.primitive_limits import LIMITS, check_relations
 from torchspore.public_names import older_calls
 from torchspore.translations import translate
@@ -454,7 +455,8 @@ def _call_method(
         except TypeError as error:
             number = len(args) + len(kwargs)
             if not takes_any and not required <= number <= len(called):
-                raise WrongKind(f"{error}\n\n{_wrong_number_of_inputs(name, required, len(called), number)}") from None
+                explained = replaced(error, function, name, args, kwargs)
+                raise WrongKind(f"{explained}\n\n{_wrong_number_of_inputs(name, required, len(called), number)}") from None
             raise
 
     return __call__
