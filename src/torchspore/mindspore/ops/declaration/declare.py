@@ -191,7 +191,7 @@ def _keeping(function: Callable[..., Any], positions: list[int], names: tuple[st
 
 
 def _reading(function: Callable[..., Any], positions: list[int], names: tuple[str, ...]) -> Callable[..., Any]:
-    """Wrap `function` so that it gets Python numbers for Tensors at `positions`, called `names`: a fake tensor has no value."""
+    """Wrap `function` so that it gets Python numbers, or tuples, for Tensors at `positions`, called `names`: a fake tensor has no value."""
 
     @functools.wraps(function)
     def operator(*arguments: Any, **keywords: Any) -> Any:
@@ -206,7 +206,7 @@ def _reading(function: Callable[..., Any], positions: list[int], names: tuple[st
 
 def _number(around: engine.Frame, value: Any) -> Any:
     number = around.known_out(value) if isinstance(value, TensorBase) else None
-    return value if number is None else number
+    return value if number is None else tuple(number) if isinstance(number, list) else number
 
 
 @overload
