@@ -4,7 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+
+from torchspore.engine.torch_internals.torch_private import TorchDispatchMode
 
 TOLERANCE = 1e-5
 TOLERANCES = {torch.float16: 5e-3, torch.bfloat16: 4e-2}

@@ -41,11 +41,13 @@ def check_lengths(
 
 def _is_int(value: Any) -> bool:
     """Return whether a value is an int or has an integer value; `__index__` alone proves nothing for arrays and Tensors."""
+    if isinstance(value, (int, torch.SymInt)):          # `operator.index` would fix the value of a symbolic int of a graph
+        return not isinstance(value, bool)
     try:
         operator.index(value)
     except (TypeError, ValueError):
         return False
-    return not isinstance(value, bool)
+    return True
 
 
 def check_finite(name: str, **arguments: Any) -> None:

@@ -117,8 +117,7 @@ def check_one_dtype(values: dict[Any, Any]) -> None:
     """Raises TypeError if the Tensors among the values have several dtypes."""
     dtypes = {key: _dtype(value) for key, value in values.items() if isinstance(value, (torch.Tensor, TensorBase))}
     if len(set(dtypes.values())) > 1:
-        names = ", ".join(str(key) for key in dtypes) if all(isinstance(key, str) for key in dtypes) else "Tensors"
-        raise TypeError(f"expected {names} of one dtype, got {', '.join(str(FROM_TORCH[dtype]) for dtype in dtypes.values())}.")
+        raise TypeError(f"expected one dtype, got {' and '.join(str(FROM_TORCH[dtype]) for dtype in dtypes.values())}.")
 
 
 def _dtype(value: Any) -> torch.dtype:
