@@ -17,6 +17,7 @@ from stand_in.memory import NAME, Pairs, is_on_device
 from stand_in.operands import is_view, written_ids
 
 _POISON = 255
+_WITH_FEW_KERNELS = frozenset({torch.uint16, torch.uint32, torch.uint64})
 
 
 def compute(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], compute_now: Callable[..., Any]) -> Any:
@@ -28,7 +29,8 @@ def compute(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any],
         results_of_caller = written_ids(operator, arguments, keywords)
         operands = [value for value in pytree.tree_leaves((arguments, keywords)) if is_on_device(value)]
         shapes = _infer(operator, arguments, keywords, results_of_caller)
-        if shapes is None:
+        # CUDA also refuses a dtype without a kernel at the call.
+        if shapes is None or any(value.dtype in _WITH_FEW_KERNELS for value in operands):
             return _run_now(operator, arguments, keywords, compute_now, operands, results_of_caller)
         results = pytree.tree_map_only(torch.Tensor, lambda t: t if is_on_device(t) else _allocate(t, stream.line, keywords), shapes)
         work = _work(operator, arguments, keywords, results)
