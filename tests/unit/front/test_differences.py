@@ -252,11 +252,13 @@ def test_seeds_of_dropout_start_streams_on_the_cpu_and_are_reported_elsewhere(mo
     seen = [ops.dropout(ops.ones(64), 0.5, True, 11).asnumpy().tolist() for _ in range(2)]
     ms.set_seed(1)
     assert seen[0] != seen[1] and seen == [ops.dropout(ops.ones(64), 0.5, True, 11).asnumpy().tolist() for _ in range(2)]
-    assert "random numbers" not in effects.notes()
-    monkeypatch.setattr("torchspore.mindspore.ops.random_draws.dropouts._has_kernel", lambda x: False)
-    ops.dropout(ops.ones(64), 0.5, True, 11)
-    ops.Dropout(0.5, 3, 4)(ops.ones(64))
-    notes = effects.notes()["random numbers"]
+    with effects.fresh():
+        ops.dropout(ops.ones(64), 0.5, True, 11)
+        assert "random numbers" not in effects.notes()
+        monkeypatch.setattr("torchspore.mindspore.ops.random_draws.dropouts._has_kernel", lambda x: False)
+        ops.dropout(ops.ones(64), 0.5, True, 11)
+        ops.Dropout(0.5, 3, 4)(ops.ones(64))
+        notes = effects.notes()["random numbers"]
     assert any("dropout(seed=11)" in line for line in notes) and any("Dropout(Seed0=3, Seed1=4)" in line for line in notes)
 
 

@@ -38,10 +38,11 @@ class _Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 @pytest.fixture
 def source(tmp_path: Path) -> Iterator[Path]:
-    """The file of the module."""
+    """The file of the module. The notes of `explain` start empty, because those of other tests in the process mention files as well."""
     path, finder = tmp_path / f"{NAME}.py", _Loader(tmp_path / f"{NAME}.py")
     sys.meta_path.insert(0, finder)
-    yield path
+    with effects.fresh():
+        yield path
     sys.meta_path.remove(finder)
     sys.modules.pop(NAME, None)
 
