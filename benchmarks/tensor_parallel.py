@@ -26,7 +26,7 @@ def main() -> None:
             for how in ("torch", "semi-auto"):
                 started[how] = parallel.Ranks(what, how, "tensor_parallel_worker.py")
                 started[how].sleep()
-            steps = {how: parallel.awake(ranks) for how, ranks in started.items()}
+            steps = {how: parallel.timer_of(ranks) for how, ranks in started.items()}
             turns.compare(f"tensor parallel step of {what}, two processes", steps, "torch", options.seconds, options.rounds)
         finally:
             for ranks in started.values():

@@ -22,12 +22,12 @@ COMPILE, O0, WAITING, TIERS = "torch.compile", "O0", "O1, waiting", "O1 in tiers
 STEPS = 100
 
 
-def start(name: str, program: str, sizes: str, folder: str) -> turns.Elsewhere:
+def start(name: str, program: str, sizes: str, folder: str) -> turns.Worker:
     """Start a contender in a process of its own."""
     if name == COMPILE:
-        return turns.Elsewhere(sys.executable, "torch_worker.py", program, "cpu", "step", sizes, "compile", environment={
+        return turns.Worker(sys.executable, "torch_worker.py", program, "cpu", "step", sizes, "compile", environment={
             "TORCHINDUCTOR_CACHE_DIR": folder})
-    return turns.Elsewhere(sys.executable, "spore_worker.py", program, "step", sizes, name[:2], environment={
+    return turns.Worker(sys.executable, "spore_worker.py", program, "step", sizes, name[:2], environment={
         "TORCHINDUCTOR_CACHE_DIR": folder, "TORCHSPORE_WAIT": "0" if name == TIERS else "1"})
 
 
