@@ -84,7 +84,11 @@ def parse(words: Sequence[str], prog: str = "torchspore run") -> Request:
 
 
 def explain(words: Sequence[str]) -> int:
-    """Run the program that `words` name, print the outcomes of the options, and return the program's exit code."""
+    """Run the program that `words` name, print the outcomes of the options, and return the program's exit code.
+
+    Graphs of O1 and O2 wait for their compiler, because a short program would end before the report knows their forms.
+    """
+    os.environ.setdefault("TORCHSPORE_WAIT", "1")
     return run(words, "torchspore explain")
 
 

@@ -146,7 +146,7 @@ def test_the_first_call_measures_and_compiles_nothing(compiler: Compiler) -> Non
         training(3, "O1")
     assert compiler.runs == 0
     (line,) = notes()
-    assert line.endswith("its faster form was not ready when the program ended; all 3 calls ran as at O0")
+    assert line.endswith("its faster form was not ready when the program ended; all 3 calls ran as at O0 (TORCHSPORE_WAIT=1 waits for it)")
 
 
 def test_the_request_describes_the_graph(compiler: Compiler) -> None:
@@ -251,12 +251,14 @@ def waits(compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> bool:
 
 
 def test_torchspore_wait(compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("TORCHSPORE_WAIT")
+    monkeypatch.setenv("TORCHSPORE_WAIT", "1")
     assert waits(compiler, monkeypatch) and not notes()
-    monkeypatch.setenv("TORCHSPORE_WAIT", "0")
-    autotune_cache.forget()
-    training(1, "O1")
-    assert compiler.jobs
+    for is_set in (True, False):
+        monkeypatch.setenv("TORCHSPORE_WAIT", "0") if is_set else monkeypatch.delenv("TORCHSPORE_WAIT")
+        autotune_cache.forget()
+        compiler.jobs.clear()
+        training(1, "O1")
+        assert compiler.jobs
 
 
 def test_deterministic_waits(compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from torchspore.graph.settings import Settings
 from torchspore.translations import translatable
 
 WAIT = "TORCHSPORE_WAIT"
-"""The environment variable whose value 0 lets another process compile, so that the first call of a graph does not wait."""
+"""The environment variable whose value 1 makes the first call of a graph wait for the compiler; by default another process compiles."""
 _is_ahead: ContextVar[bool] = ContextVar("compiles_ahead", default=False)
 
 
@@ -30,7 +30,7 @@ def compiling_ahead() -> AbstractContextManager[None]:
 
 def waits_for_choice(settings: Settings) -> bool:
     """Return whether the program chose to wait, or nothing of the graph is compiled: this needs no explanation."""
-    if os.environ.get(WAIT) != "0":
+    if os.environ.get(WAIT, "") not in ("", "0"):
         return True
     return settings.deterministic or settings.tuning is not None or _is_ahead.get() or bool(STORE.get("precompile_only"))
 

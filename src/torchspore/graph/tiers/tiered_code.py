@@ -108,7 +108,8 @@ class _Report:
     def __init__(self) -> None:
         self._line = user_line() or ""
         self.calls = 0
-        self._text = translatable("its faster form was not ready when the program ended; all {calls} calls ran as at O0")
+        self._text = translatable(
+            "its faster form was not ready when the program ended; all {calls} calls ran as at O0 (TORCHSPORE_WAIT=1 waits for it)")
 
     def __call__(self) -> str:
         return f"{self._line}: {translate(self._text).format(calls=self.calls)}"
