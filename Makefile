@@ -5,6 +5,8 @@ TORCH_INDEX ?=
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Container images often set this variable. Each process that a target starts would then compile torchspore's sources again (0.7 s).
+unexport PYTHONDONTWRITEBYTECODE
 # Real MindSpore for `make parity`. It wants NumPy 1 and Python 3.11 at most.
 ORACLE ?= .oracle/bin/python
 
