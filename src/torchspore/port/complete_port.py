@@ -36,6 +36,10 @@ class Outcome:
     """The path of the file below the folder at which its imports begin."""
     why_not: str = ""
     """Why nothing was compared."""
+    module: types.ModuleType | None = None
+    """The executed port, if it was compared."""
+    recording: Recording | None = None
+    """The first calls of the Cells in the program, if it was run."""
 
 
 def port_file(
@@ -67,13 +71,14 @@ def port_file(
         recording = recorded_run.run(path, set(classes), as_program=True, package=package)
         if not recording.calls and recording.error is None:
             recording = example_inputs.recording(path, classes[-1], None, [], recording, package)
+    outcome.recording = recording
     training = {} if names else _training(recording)
     if training:
         outcome.ported = torch_file.port(text, names, training, project)
     if not outcome.ported.problems:
         names_in_torch = [*outcome.ported.classes, *outcome.ported.functions]
         try:
-            module = _loaded(outcome, project.root)
+            module = outcome.module = _loaded(outcome, project.root)
         except Exception as error:
             reason = f"the port can't be imported: {type(error).__name__}: {error}".splitlines()[0]
             outcome.verdicts = [Verdict(Path(path).name, reason=reason)]

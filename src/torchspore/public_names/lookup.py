@@ -60,8 +60,17 @@ def is_shadowed_by_attribute(path: str) -> bool:
     return not isinstance(attribute, ModuleType)
 
 
+_LOCATIONS: dict[str, tuple[str, str]] = {}
+"""By moved name, the module of the front end and its variable: old programs write `P.Reshape()` and `F.cast` in `construct`."""
+
+
 def resolve(path: str) -> Any:
     """Return the object of the moved name `path`. Raise AttributeError if neither the table nor the home has it."""
+    location = _LOCATIONS.get(path)
+    if location is not None and location[0] in sys.modules:
+        variables = vars(sys.modules[location[0]])
+        if location[1] in variables:
+            return variables[location[1]]
     module, _, name = path.rpartition(".")
     targets = [homes.NAMES[path]] if path in homes.NAMES else []
     targets += [f"{home}.{name}" for home in homes.homes_of_module(module)]
@@ -70,9 +79,11 @@ def resolve(path: str) -> Any:
         if target == path:
             continue
         try:
-            return find_attribute(home, attribute)
+            value = find_attribute(home, attribute)
         except (ImportError, AttributeError):
             continue
+        _LOCATIONS[path] = _LOCATIONS.get(target, (front_end_path(home), attribute))
+        return value
     raise AttributeError(path)
 
 

@@ -328,6 +328,8 @@ def unwrap(value: Any) -> Any:
     if isinstance(value, TensorBase):
         return raw(value)
     kind = type(value)
+    if kind is tuple and _PLAIN.issuperset(map(type, value)):
+        return value
     if kind is tuple or kind is list:                      # of numbers or Tensors: most sequences are
         around = thread_state.frame if active else None
         items = []

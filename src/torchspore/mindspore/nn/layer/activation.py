@@ -110,7 +110,7 @@ class Softmax(Cell):
 
     def construct(self, x: Any) -> Any:
         """The softmax of x."""
-        return ops.Softmax(self.axis)(x)
+        return ops.softmax(x, self.axis) if self.axis.__class__ is int else ops.Softmax(self.axis)(x)
 
 
 class LogSoftmax(Cell):

@@ -102,7 +102,7 @@ class _RNNBase(Cell):
         if hx is None:
             zeros = ops.zeros((len(self._layers_and_suffixes_()), x.shape[1], self.hidden_size), x.dtype)
             hx = (zeros, zeros) if self.is_lstm else zeros
-        weights = [None if w is None else w.astype(x.dtype) for w in self._weights_()]
+        weights = [None if w is None else w.astype(x.dtype, copy=False) for w in self._weights_()]
         out, last = recurrent._recurrent(
             x, hx, weights, seq_length, self._kind_, self.num_layers, self.bidirectional, self.dropout, self.training,
         )

@@ -34,7 +34,7 @@ class LossBase(Cell):
 
     def get_loss(self, x: Any, weights: Any = 1.0) -> Any:
         """Return x times `weights`, reduced."""
-        x = (x.astype(dtypes.float32) * weights).astype(x.dtype) if weights is not None else x
+        x = (x.astype(dtypes.float32, copy=False) * weights).astype(x.dtype, copy=False) if weights is not None else x
         if not self.reduce:                    # programs set these two after the constructor, as in MindSpore
             return x
         return ops.mean(x) if self.average else ops.sum(x, dtype=x.dtype)

@@ -356,7 +356,7 @@ class Optimizer(Cell):
 
     def scale_grad(self, gradients: Any) -> Any:
         """Return the gradients divided by the loss scale."""
-        return tuple(g * self.reciprocal_scale.astype(g.dtype) for g in gradients) if self.need_scale else gradients
+        return tuple(g * self.reciprocal_scale.astype(g.dtype, copy=False) for g in gradients) if self.need_scale else gradients
 
     def decay_weight(self, gradients: Any) -> Any:
         """Return the gradients, before the division by the loss scale, with weight decay where it applies."""
@@ -365,7 +365,7 @@ class Optimizer(Cell):
         if "get_weight_decay" in overridden_steps.of(self):
             decay = self.get_weight_decay()
             now = {i: decay[i] if isinstance(decay, (tuple, list)) else decay for i in now}
-        return tuple(g + self.parameters[i].astype(g.dtype) * now[i] if i in now else g for i, g in enumerate(gradients))
+        return tuple(g + self.parameters[i].astype(g.dtype, copy=False) * now[i] if i in now else g for i, g in enumerate(gradients))
 
     @property
     def grad_centralization_flags(self) -> tuple[bool, ...]:

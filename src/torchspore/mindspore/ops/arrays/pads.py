@@ -57,11 +57,14 @@ def mirror_pad(input_x: T, paddings: Any, mode: str = "REFLECT") -> T:
         raise ValueError(f"expected {input_x.ndim} pairs of paddings, one for each axis, got {len(rows)}.")
     if any(count < 0 for row in rows for count in row):
         raise ValueError(f"paddings={rows}: expected ints from 0 on.")
+    is_changed = False
     for axis, (before, after) in enumerate(rows):
+        if not before and not after:
+            continue
         length, skip = input_x.shape[axis], mode == "REFLECT"
         index = [*range(before - 1 + skip, skip - 1, -1), *range(length), *range(length - 1 - skip, length - 1 - skip - after, -1)]
-        input_x = input_x.index_select(axis, constant(index, input_x.device))
-    return input_x
+        is_changed, input_x = True, input_x.index_select(axis, constant(index, input_x.device))
+    return input_x if is_changed else input_x.clone()
 
 
 @op(primitive="PadV3", init=("mode", "paddings_contiguous"), numbers=("paddings",))

@@ -100,6 +100,8 @@ def _general_form(body: Callable[..., Any], name: str) -> Callable[[tuple[Any, .
         return operand_for(value, arguments, keywords) if tensor_parameters().isdisjoint(positions) else value._value()
 
     def compute(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        if not engine.active and not keywords:
+            return body(*[a._t if isinstance(a, TensorBase) else unwrap(a) if a.__class__ in _NESTED else a for a in arguments])
         return (ruled(body, name) if engine.active else body)(
             *[
                 (a._t if not engine.active else raw(a) if type(a) is not Number else stands_for(a, arguments, keywords))

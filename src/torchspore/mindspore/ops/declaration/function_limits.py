@@ -17,6 +17,7 @@ from torchspore.mindspore.ops.declaration.limits import Rule, int_alone, lengths
 _PLAIN = frozenset({bool, int, float, complex, str, type(None), tuple, list})
 """Rules check values of these classes; Tensors, numbers of graphs and NumPy's scalars pass."""
 _PLAIN_OR_ARRAY = _PLAIN | {np.ndarray}
+_IMMUTABLE = frozenset({bool, int, float, complex, str, type(None)})
 
 
 def _all_ints(name: str, key: str, value: Any) -> None:
@@ -121,6 +122,19 @@ def checks_of_family(body: Callable[..., Any]) -> Callable[..., Any]:
 _FAMILIES = {"mint": (argument_kinds.MINT, one_dtype.MINT), "numpy": (argument_kinds.NUMPY, one_dtype.NUMPY)}
 
 
+class _Accepted(dict[int, Any]):
+    """Immutable objects that passed a rule, by their ids: layers pass the same objects again and again."""
+
+    _MOST = 256
+
+    def add(self, value: Any) -> None:
+        """Store a value that passed, unless it can change."""
+        if value.__class__ in _IMMUTABLE or (value.__class__ is tuple and all(item.__class__ in _IMMUTABLE for item in value)):
+            if len(self) >= self._MOST:
+                self.clear()
+            self[id(value)] = value
+
+
 def _limited(
     body: Callable[..., Any], rules: dict[str, Rule], check_dtypes: one_dtype.Check | None, names_call: bool = False,
 ) -> Callable[..., Any]:
@@ -135,16 +149,21 @@ def _limited(
     least = min((position for position, _, _, _ in by_position), default=len(parameters))
     name = body.__name__.strip("_")
     check = _check_alone if names_call else _apply
+    accepted = {key: _Accepted() for key in rules}
 
     @functools.wraps(body)
     def checked_body(*arguments: Any, **keywords: Any) -> Any:
         if len(arguments) > least:
             for position, key, rule, classes in by_position:
-                if position < len(arguments) and arguments[position].__class__ in classes:
-                    check(rule, name, key, arguments[position])
+                if position < len(arguments):
+                    value = arguments[position]
+                    if value.__class__ in classes and accepted[key].get(id(value), accepted) is not value:
+                        check(rule, name, key, value)
+                        accepted[key].add(value)
         for key, value in keywords.items():
-            if key in rules and value.__class__ in _classes_of(rules[key]):
+            if key in rules and value.__class__ in _classes_of(rules[key]) and accepted[key].get(id(value), accepted) is not value:
                 check(rules[key], name, key, value)
+                accepted[key].add(value)
         if check_dtypes is not None:
             check_dtypes(arguments, keywords)
         return body(*arguments, **keywords)

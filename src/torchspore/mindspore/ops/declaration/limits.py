@@ -27,6 +27,10 @@ def check_lengths(
     Sequences are tuples, or what `kinds` names.
     """
     for key, value in arguments.items():
+        if value.__class__ is int and value >= least:        # nearly every call; the text below costs more than the operator
+            continue
+        if value.__class__ is tuple and kinds is tuple and len(value) in counts and _are_ints(value, least):
+            continue
         wrote = f"{name}({key}={short(value)})"
         parts = value if isinstance(value, kinds) and counts else (value,)
         for part in parts:
@@ -37,6 +41,10 @@ def check_lengths(
             raise wrong_count(message(wrote, expected.format(counts=translate(" or ").join(map(str, sorted(counts))), count=len(value))))
         if any(part < least for part in parts):
             raise ValueError(message(wrote, translate("ints from {low} on").format(low=least)))
+
+
+def _are_ints(values: tuple[Any, ...], least: int) -> bool:
+    return all(value.__class__ is int and value >= least for value in values)
 
 
 def _is_int(value: Any) -> bool:

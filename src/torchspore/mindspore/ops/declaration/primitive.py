@@ -408,7 +408,11 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
 def _constructor(name: str, signature: inspect.Signature, checks: _ArgumentChecks, has_stream: bool) -> Callable[..., None]:
     """Return the `__init__` of a primitive; with `has_stream`, each primitive has a separate stream of random numbers."""
 
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+    defaults: dict[str, Any] = {}
+    """The arguments of a call without arguments, once such a call has succeeded: programs write `P.Reshape()(x, shape)` in `construct`."""
+
+    def bind(self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return all arguments by name, and the checked values of those that the call passes."""
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError:
@@ -416,13 +420,20 @@ def _constructor(name: str, signature: inspect.Signature, checks: _ArgumentCheck
             if older_spelling is None:
                 raise _wrong_constructor_call(name, signature, args, kwargs) from None
             bound = signature.bind(*args, **older_spelling)
-        arguments = {key: checks.check(key, value) for key, value in bound.arguments.items()}
+        checked = {key: checks.check(key, value) for key, value in bound.arguments.items()}
         bound.apply_defaults()
         check_relations(name, bound.arguments)
+        if not args and not kwargs:
+            defaults.update(bound.arguments)
+        return bound.arguments, checked
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        has_defaults = not args and not kwargs and (defaults or not signature.parameters)
+        arguments, checked = (defaults, {}) if has_defaults else bind(self, args, kwargs)
         Primitive.__init__(self, name)
-        for key, value in bound.arguments.items():
+        for key, value in arguments.items():
             Primitive.add_prim_attr(self, key, value)
-        self._arguments = {**bound.arguments, **arguments}
+        self._arguments = {**arguments, **checked}
         self._frame_of_creation = None if frame() is None else id(frame())
         _start_stream(name, self._arguments)
         if has_stream:

@@ -36,16 +36,18 @@ def same_padding(lengths: Any, kernel: Any, stride: Any, dilation: Any) -> list[
     return pads
 
 
-def padded(x: T, pad_mode: str, padding: Any, kernel: Any, stride: Any, dilation: Any) -> tuple[T, Any]:
-    """Apply the padding that torch's convolution cannot do; return the padded x and the padding that remains for the kernel."""
+def padding_of(
+    lengths: Any, pad_mode: str, padding: Any, kernel: Any, stride: Any, dilation: Any,
+) -> tuple[list[int] | None, tuple[int, ...]]:
+    """Return the padding that torch's convolution cannot do, in the order of torch's `pad`, or None, and the padding for the kernel."""
     count = len(kernel)
     mode = pad_mode.lower()
     if mode in ("valid", "same") and padding and (not isinstance(padding, (tuple, list)) or any(padding)):
         raise ValueError(f"padding={padding!r}: it needs pad_mode='pad', not {pad_mode!r}.")
     if mode == "valid":
-        return x, (0,) * count
+        return None, (0,) * count
     if mode == "same":
-        pads = same_padding(x.shape[-count:], kernel, stride, dilation)
+        pads = same_padding(lengths, kernel, stride, dilation)
     elif mode == "pad":
         pads_by_side = (padding,) * (2 * count) if isinstance(padding, int) else tuple(padding)
         if len(pads_by_side) in (1, count):
@@ -56,15 +58,42 @@ def padded(x: T, pad_mode: str, padding: Any, kernel: Any, stride: Any, dilation
     else:
         raise ValueError(f"pad_mode={pad_mode!r}: expected 'same', 'valid' or 'pad'.")
     if all(pads[i] == pads[i + 1] for i in range(0, len(pads), 2)):
-        return x, tuple(reversed(pads[::2]))
-    return F.pad(x, pads), (0,) * count
+        return None, tuple(reversed(pads[::2]))
+    return pads, (0,) * count
+
+
+def _are_plain_ints(*values: Any) -> bool:
+    """Return whether each value is an int or a tuple of ints, without bools, floats and symbolic ints, which may equal an int."""
+    for value in values:
+        if value.__class__ is not int:
+            if value.__class__ is not tuple:
+                return False
+            for part in value:
+                if part.__class__ is not int:
+                    return False
+    return True
+
+
+@functools.lru_cache(4096)
+def _cached_padding(
+    lengths: tuple[int, ...], kernel: tuple[int, ...], stride: Any, pad_mode: str, padding: Any, dilation: Any,
+) -> tuple[tuple[int, ...], tuple[int, ...], list[int] | None, tuple[int, ...]]:
+    """Return the stride, the dilation, and what `padding_of` returns, for plain ints."""
+    strides, dilations = pair(stride, len(kernel)), pair(dilation, len(kernel))
+    return strides, dilations, *padding_of(lengths, pad_mode, padding, kernel, strides, dilations)
 
 
 def convolve(count: int, x: T, weight: T, bias: T | None, stride: Any, pad_mode: str, padding: Any, dilation: Any, groups: int) -> T:
     """A convolution over the last `count` axes."""
     require_equal_dtypes(x, weight)
-    stride, dilation = pair(stride, count), pair(dilation, count)
-    x, rest = padded(x, pad_mode, padding, weight.shape[-count:], stride, dilation)
+    lengths, kernel = tuple(x.shape[-count:]), tuple(weight.shape[-count:])
+    if _are_plain_ints(stride, padding, dilation, lengths, kernel):
+        stride, dilation, pads, rest = _cached_padding(lengths, kernel, stride, pad_mode, padding, dilation)
+    else:
+        stride, dilation = pair(stride, count), pair(dilation, count)
+        pads, rest = padding_of(lengths, pad_mode, padding, kernel, stride, dilation)
+    if pads is not None:
+        x = F.pad(x, pads)
     if by_name.ALGORITHMS.are_named and by_name.applies(x, weight):
         return by_name.convolve(x, weight, bias, stride, rest, dilation, groups)
     return run_convolution((F.conv1d, F.conv2d, F.conv3d)[count - 1], x, weight, bias, stride, rest, dilation, groups)
