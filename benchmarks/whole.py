@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Whole programs, from start to the end of three epochs: `python benchmarks/whole.py [--oracle PYTHON] [--rounds N] [--nets lenet,gan]`.
+
+Each program of `whole_programs/written_for_mindspore` runs unchanged in torchspore and, with `--oracle`, in real MindSpore; the program of
+the same name in `written_for_torch` is what people write by hand for torch. The time includes imports, the creation of the network, data,
+compilation and training; O1 compiles in the background, as by default. The memory is the peak of the process (its resident set).
+The programs run one after the other, in several rounds; a ratio compares runs of the same round.
+"""
+from __future__ import annotations
+
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import turns
+
+FOLDER = Path(__file__).parent / "whole_programs"
+NETS = {path.stem: path.read_text(encoding="utf-8").split('"""')[1].partition(":")[0]
+        for path in sorted((FOLDER / "written_for_torch").glob("*.py"))}
+"""The programs with their titles: the first words of their docstrings."""
+TORCH = "torch, by hand"
+OURS = {"torchspore PyNative": {"MODE": "PYNATIVE"}, "torchspore O0": {"MODE": "GRAPH", "LEVEL": "O0"},
+        "torchspore O1": {"MODE": "GRAPH", "LEVEL": "O1"}}
+MINDSPORE = {"MindSpore 2.10 PyNative": {"MODE": "PYNATIVE"}, "MindSpore 2.10 graph": {"MODE": "GRAPH"}}
+
+
+def run(program: str, contender: str, oracle: str | None) -> tuple[float, float]:
+    """Run a program in a fresh process; return its seconds and the peak of its memory in MiB. Raise RuntimeError if it fails."""
+    environment = {name: value for name, value in os.environ.items() if name not in ("TORCHSPORE_WAIT", "PYTHONDONTWRITEBYTECODE")}
+    if contender == TORCH:
+        command = [sys.executable, str(FOLDER / "written_for_torch" / f"{program}.py")]
+    elif contender in OURS:
+        command = [sys.executable, "-m", "torchspore", "run", str(FOLDER / "written_for_mindspore" / f"{program}.py")]
+        environment |= OURS[contender]
+    else:
+        assert oracle is not None
+        command = [oracle, str(FOLDER / "written_for_mindspore" / f"{program}.py")]
+        environment |= MINDSPORE[contender]
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as errors:
+        started = time.perf_counter()
+        process = subprocess.Popen(command, cwd=folder, env={**environment, "TORCHINDUCTOR_CACHE_DIR": folder},
+                                   stdout=subprocess.DEVNULL, stderr=errors)
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - started
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            errors.seek(0)
+            last = errors.read().decode(errors="replace").strip().splitlines()[-1:]
+            raise RuntimeError(f"{program}, {contender}: exit code {process.returncode}: {''.join(last)}")
+    return seconds, _mebibytes(usage)
+
+
+def _mebibytes(usage: resource.struct_rusage) -> float:
+    return usage.ru_maxrss / (1024 if sys.platform.startswith("linux") else 1 << 20)
+
+
+def main() -> None:
+    """Print one table for each program."""
+    arguments, programs = sys.argv[1:], list(NETS)
+    if "--nets" in arguments:
+        index = arguments.index("--nets")
+        programs = arguments[index + 1].split(",")
+        del sys.argv[index + 1:index + 3]
+    options = turns.arguments(__doc__ or "")
+    contenders = [TORCH, *OURS, *(MINDSPORE if options.oracle else ())]
+    for program in programs:
+        runs: dict[str, list[tuple[float, float]]] = {contender: [] for contender in contenders}
+        for _ in range(options.rounds):
+            for contender in contenders:
+                runs[contender].append(run(program, contender, options.oracle))
+        print(f"\n### {NETS[program]}: three epochs in a fresh process\n")
+        print(f"| contender | s | ratio to {TORCH} (median, min .. max of {options.rounds}) | peak of the memory, MiB |")
+        print("|---|---:|---|---:|")
+        base = [seconds for seconds, _ in runs[TORCH]]
+        for contender, results in runs.items():
+            times, peaks = [seconds for seconds, _ in results], [peak for _, peak in results]
+            print(f"| {contender} | {statistics.median(times):.2f} | {turns.ratio(times, base)} | {statistics.median(peaks):.0f} |")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
