@@ -136,3 +136,88 @@ def test_wrong_calls_say_what_was_expected(call: Any, error: type[Exception], te
     with pytest.raises(error) as raised:
         call()
     assert str(raised.value) == text
+
+
+class Cached(nn.Cell):
+    """A layer of attention that appends to a cache of keys and values, as programs that generate text do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.q, self.k, self.v = (nn.Dense(8, 8) for _ in range(3))
+
+    def construct(self, x, cache, scale=None):
+        keys, values = (cache["keys"], cache["values"]) if isinstance(cache, dict) else cache
+        query, keys, values = self.q(x), ops.concat((keys, self.k(x)), 1), ops.concat((values, self.v(x)), 1)
+        mixed = ops.matmul(ops.softmax(ops.matmul(query, keys.swapaxes(1, 2)), -1), values)
+        mixed = mixed if scale is None else mixed * scale[0].sum()
+        return mixed, {"keys": keys, "values": values} if isinstance(cache, dict) else (keys, values)
+
+
+def generated(net: nn.Cell, cache: Any, steps: int, **keywords: Any) -> list[Any]:
+    """The results of `steps` calls, each with the cache that the one before has returned."""
+    results = []
+    for step in range(steps):
+        x = Tensor(np.random.RandomState(step).randn(1, 1, 8).astype(np.float32))
+        out, cache = net(x, cache, **keywords)
+        results.append(out.asnumpy())
+    return results
+
+
+def empty_cache() -> tuple[Tensor, Tensor]:
+    return Tensor(np.zeros((1, 1, 8), np.float32)), Tensor(np.ones((1, 1, 8), np.float32))
+
+
+@pytest.mark.parametrize("kind", ["tuple", "list", "dict", "keyword"])
+def test_a_growing_cache_has_few_graphs(kind: str) -> None:
+    keys, values = empty_cache()
+    cache = {"tuple": (keys, values), "list": [keys, values], "dict": {"keys": keys, "values": values}, "keyword": (keys, values)}[kind]
+    keywords = {"scale": (Tensor(np.ones(3, np.float32)),)} if kind == "keyword" else {}
+    net = Cached()
+    expected = generated(net, cache, 20, **keywords)
+    ms.set_context(mode=ms.GRAPH_MODE)
+    for out, number in zip(generated(net, cache, 20, **keywords), expected, strict=True):
+        np.testing.assert_allclose(out, number, rtol=1e-5, atol=1e-6)
+    # one for the length 1, one for each of four lengths, one for all others
+    assert len(dispatch.graphs(net)) == 6
+
+
+def test_items_of_one_argument_may_have_different_lengths() -> None:
+    class Sum(nn.Cell):
+        def construct(self, pair):
+            return pair[0].sum() * 2 + pair[1][0].sum() * pair[0].shape[0]
+
+    ms.set_context(mode=ms.GRAPH_MODE)
+    net = Sum()
+    for first, second in [(2, 9), (3, 8), (4, 7), (5, 6), (6, 6), (7, 5), (8, 12), (9, 9), (30, 2), (2, 30)]:
+        pair = (ops.ones((first, 2)), [ops.ones(second)])
+        for _ in range(2):
+            assert float(net(pair)) == 4 * first + second * first
+    assert len(dispatch.graphs(net)) <= 8
+
+
+def test_a_nest_that_gets_more_items_is_captured_again() -> None:
+    class Total(nn.Cell):
+        def construct(self, items):
+            return sum(item.sum() for item in items)
+
+    ms.set_context(mode=ms.GRAPH_MODE)
+    net = Total()
+    for length in (2, 3, 4, 5, 6, 7, 8):
+        for count in (1, 2, 1, 2):
+            assert float(net(tuple(ops.ones(length) for _ in range(count)))) == length * count
+
+
+def test_the_reason_names_the_item(capfd: pytest.CaptureFixture[str]) -> None:
+    from torchspore.context import effects
+
+    class Last(nn.Cell):
+        def construct(self, cache):
+            return cache[1]["keys"] * 2
+
+    ms.set_context(mode=ms.GRAPH_MODE)
+    with effects.fresh():
+        net = Last()
+        for length in (2, 3):
+            net((ops.ones(2), {"keys": ops.ones((length, 2))}))
+        lines = effects.notes()["graphs"]
+    assert any("again because argument 1[1]['keys'] changed from Float32[2, 2] to Float32[3, 2]" in line for line in lines)

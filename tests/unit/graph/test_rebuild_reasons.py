@@ -83,7 +83,7 @@ CALLS: dict[str, tuple[Callable[[Net], Any], Callable[[Net], Any], str]] = {
     "keywords": (lambda net: net(tensor(2, 4), other="a"), lambda net: net(tensor(2, 4), times=2),
                  "the keyword arguments changed from (other) to (times)"),
     "nested": (lambda net: net(tensor(2, 4), None, (1, tensor(2))), lambda net: net(tensor(2, 4), None, (1, tensor(3))),
-               "argument 3 changed from tuple(int, Float32[2]) to tuple(int, Float32[3])"),
+               "argument 3[1] changed from Float32[2] to Float32[3]"),
 }
 
 

@@ -208,7 +208,7 @@ def _captured(
         capture.is_piece, capture.is_strict = is_piece, entry.settings.syntax == "STRICT"
         if entry.settings.is_split:
             capture.sharded_capture = splitter().begin_capture(list(engine.tensors((args, kwargs))), stages)
-        capture.axes = graph_table.open_axes(owner, args) if entry.is_open else graph_table.NO_AXES
+        capture.axes = graph_table.open_axes(owner, args, kwargs) if entry.is_open else graph_table.NO_AXES
         return capture
 
     def shared(converts: bool) -> tuple[Capture, Captured]:

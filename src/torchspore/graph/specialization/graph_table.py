@@ -97,14 +97,14 @@ def facts_of(owner: Any, function: Any) -> tuple[list[int], int]:
     return [graph.runs for entry in entries for graph in entry.graphs], sum(1 for entry in entries if entry.refusal is not None)
 
 
-def open_axes(owner: Any, args: tuple[Any, ...]) -> dict[int, Axes]:
+def open_axes(owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, Axes]:
     """Return by id of the Tensor the axes of any length: `set_inputs` declares them, or many lengths were seen."""
     if engine.frame() is not None:
         return NO_AXES
     if "_open_inputs_" in owner.__dict__:
         return open_lengths.declared(owner, args)
     lengths = table_of(owner).lengths
-    return lengths.axes(args) if lengths.open else NO_AXES
+    return lengths.axes(args, kwargs) if lengths.open else NO_AXES
 
 
 def look_up(
@@ -114,8 +114,8 @@ def look_up(
     numbers: list[Any] = []
     settings = settings_of(owner, function)
     try:
-        axes = NO_AXES if settings.is_split else open_axes(owner, args)      # parts must come out even: a graph for each length
-        signatures = (signature(args, flat, numbers, axes), signature(kwargs, flat, numbers) if kwargs else None)
+        axes = NO_AXES if settings.is_split else open_axes(owner, args, kwargs)      # parts must come out even: a graph for each length
+        signatures = (signature(args, flat, numbers, axes), signature(kwargs, flat, numbers, axes) if kwargs else None)
     except Refusal as refusal:
         return refusal
     ran, is_recorded = getattr(function, "__func__", function), engine.frame() is not None and (True, precision.dtype_around())
@@ -125,9 +125,9 @@ def look_up(
         lifted = _NONE if settings.is_split else table.numbers.lifted(form, tuple(numbers))     # layouts of primitives need plain numbers
         key = (form, lifted, *[value for index, value in enumerate(numbers) if index not in lifted])
     entry = table.get(key)
-    if entry is None and not axes and table and engine.frame() is None and not settings.is_split:
-        table.lengths.see(args)
-        if table.lengths.axes(args):
+    if entry is None and table and engine.frame() is None and not settings.is_split and "_open_inputs_" not in owner.__dict__:
+        table.lengths.see(args, kwargs)
+        if table.lengths.axes(args, kwargs) != axes:
             flat.clear()
             return look_up(owner, function, args, kwargs, flat)
     if entry is None:

@@ -4,7 +4,7 @@ A graph that a length does not fit is captured again. A trace that needs the num
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from torchspore.base.text import message
@@ -17,41 +17,62 @@ SPLITS = 4
 """So many graphs of open lengths one form of a call has, before each length has its own again."""
 
 
+Position = tuple[int | str, ...]
+"""Where a Tensor is among the arguments: the number or name of the argument, then the items of nested tuples, lists and dicts."""
+
+
+def _tensors_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[tuple[Position, TensorBase]]:
+    """Yield the Tensors among the arguments, also those in tuples, lists and dicts, as caches of keys and values are."""
+    for first, argument in (*enumerate(args), *kwargs.items()) if kwargs else enumerate(args):
+        if isinstance(argument, TensorBase):
+            yield (first,), argument
+        elif isinstance(argument, (tuple, list, dict)):
+            yield from _nested((first,), argument)
+
+
+def _nested(position: Position, value: Any) -> Iterator[tuple[Position, TensorBase]]:
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, item in items:
+        if isinstance(item, TensorBase):
+            yield (*position, key), item
+        elif isinstance(item, (tuple, list, dict)):
+            yield from _nested((*position, key), item)
+
+
 class Lengths:
     """The lengths of the arguments of a Cell or function, and the axes that are open because of them."""
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[int, int, int], set[int]] = {}
-        self.open: dict[tuple[int, int], Axes] = {}
-        """By place and rank of an argument."""
+        self._seen: dict[tuple[Position, int, int], set[int]] = {}
+        self.open: dict[tuple[Position, int], Axes] = {}
+        """By position and rank of an argument."""
         self._is_closed = False
 
-    def see(self, args: Sequence[Any]) -> None:
+    def see(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """Record a call that has no graph yet."""
         if self._is_closed:
             return
-        for index, argument in enumerate(args):
-            if not isinstance(argument, TensorBase) or type(argument).__dict__.get("__parameter__"):
+        for position, tensor in _tensors_of(args, kwargs):
+            if type(tensor).__dict__.get("__parameter__"):
                 continue
-            sizes = argument._t.shape
+            sizes = tensor._t.shape
             for axis, size in enumerate(sizes):
                 if size > 1:
-                    lengths = self._seen.setdefault((index, len(sizes), axis), set())
+                    lengths = self._seen.setdefault((position, len(sizes), axis), set())
                     lengths.add(size)
                     if len(lengths) > OPENS_AFTER:
-                        self.open[index, len(sizes)] = tuple(sorted({*self.open.get((index, len(sizes)), ()), axis}))
+                        self.open[position, len(sizes)] = tuple(sorted({*self.open.get((position, len(sizes)), ()), axis}))
 
-    def axes(self, args: Sequence[Any]) -> dict[int, Axes]:
+    def axes(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[int, Axes]:
         """Return by id of the Tensor the axes that are open in this call."""
         open_axes = {}
-        for index, argument in enumerate(args):
-            if isinstance(argument, TensorBase):
-                t = argument._t
-                wanted = self.open.get((index, t.dim()))
-                if wanted is not None and t.is_contiguous():
-                    axes = tuple(axis for axis in wanted if t.shape[axis] > 1)
-                    if axes:
-                        open_axes[id(argument)] = axes
+        for position, tensor in _tensors_of(args, kwargs):
+            t = tensor._t
+            candidates = self.open.get((position, t.dim()))
+            if candidates is not None and t.is_contiguous():
+                axes = tuple(axis for axis in candidates if t.shape[axis] > 1)
+                if axes:
+                    open_axes[id(tensor)] = axes
         return open_axes
 
     def close(self) -> None:

@@ -123,8 +123,28 @@ def _argument_difference(before: Any, now: Any) -> str:
 
 
 def _one_argument(argument: str, before: Any, now: Any) -> str:
+    argument, before, now = _first_difference(argument, before, now)
     old, new = _signature(before), _signature(now)
     return _moved(f"{argument}, {new},") if old and old == new else _changed(argument, old, new)
+
+
+def _first_difference(argument: str, before: Any, now: Any) -> tuple[str, Any, Any]:
+    """Return the first item that differs between two sequences or dicts of one length, as `argument 3[0]`, with both signatures."""
+    while all(type(form) is tuple and form and form[0] in (tuple, list, dict) for form in (before, now)):
+        if before[0] is not now[0] or len(before) != len(now):
+            break
+        pairs = zip(before[1:], now[1:])
+        position = next((index for index, (old, new) in enumerate(pairs) if not _are_equal(old, new)), None)
+        if position is None:
+            break
+        old, new = before[position + 1], now[position + 1]
+        if before[0] is dict:
+            if not _are_equal(old[0], new[0]):
+                break
+            argument, before, now = f"{argument}[{old[0]!r}]", old[1], new[1]
+        else:
+            argument, before, now = f"{argument}[{position}]", old, new
+    return argument, before, now
 
 
 def _signature(form: Any) -> str:
