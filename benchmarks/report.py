@@ -19,10 +19,10 @@ import torch
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "performance.md"
 BENCHMARKS = (
-    "graph", "control", "parts", "cache", "lanes", "kernels", "tuning", "precision", "memory", "sparse", "recompute", "debug_level",
-    "save_graphs", "whole", "mlp", "lenet", "resnet18", "gpt", "idiom", "beside",
-    "dispatch", "imports", "first_step", "tiers", "context", "data",
-    "waiting", "threads", "maintenance", "interop", "parallel", "zero", "server", "tensor_parallel", "planning", "searching", "predicted",
+    "graph", "generation", "control", "parts", "cache", "lanes", "kernels", "tuning", "precision", "memory", "sparse", "recompute",
+    "debug_level", "save_graphs", "whole", "mlp", "lenet", "resnet18", "gpt", "idiom", "beside", "dispatch", "imports", "first_step",
+    "tiers", "context", "data", "waiting", "threads", "maintenance", "interop", "parallel", "zero", "server", "tensor_parallel",
+    "planning", "searching", "predicted",
 )
 ON_REQUEST = ("beside",)
 """Benchmarks that run only if `--only` names them: they need a second tree."""

@@ -4,7 +4,7 @@ A graph that a length does not fit is captured again. A trace that needs the num
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from torchspore.base.text import message
@@ -23,7 +23,8 @@ Position = tuple[int | str, ...]
 
 def _tensors_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[tuple[Position, TensorBase]]:
     """Yield the Tensors among the arguments, also those in tuples, lists and dicts, as caches of keys and values are."""
-    for first, argument in (*enumerate(args), *kwargs.items()) if kwargs else enumerate(args):
+    arguments: Iterable[tuple[Any, Any]] = (*enumerate(args), *kwargs.items()) if kwargs else enumerate(args)
+    for first, argument in arguments:
         if isinstance(argument, TensorBase):
             yield (first,), argument
         elif isinstance(argument, (tuple, list, dict)):
@@ -31,7 +32,7 @@ def _tensors_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[tupl
 
 
 def _nested(position: Position, value: Any) -> Iterator[tuple[Position, TensorBase]]:
-    items = value.items() if isinstance(value, dict) else enumerate(value)
+    items: Iterable[tuple[Any, Any]] = value.items() if isinstance(value, dict) else enumerate(value)
     for key, item in items:
         if isinstance(item, TensorBase):
             yield (*position, key), item
