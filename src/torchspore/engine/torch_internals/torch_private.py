@@ -16,6 +16,7 @@ from typing import Any, TypeGuard
 import torch
 from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.autograd import forward_ad
 from torch.fx._lazy_graph_module import _LazyGraphModule as graph_module
 from torch.fx._lazy_graph_module import _use_lazy_graph_module as lazy_graphs
 from torch.fx.experimental import proxy_tensor as _proxy_tensor
@@ -199,6 +200,11 @@ def is_wrapped(t: torch.Tensor) -> bool:
 
 current_transform: Callable[[], Any] = torch._C._functorch.peek_interpreter_stack
 """Returns the innermost transform of `torch.func` that runs in this thread, or None."""
+
+
+def has_forward_gradients() -> bool:
+    """Return whether the process computes gradients in forward mode now."""
+    return forward_ad._current_level >= 0
 
 
 has_global_module_hooks: Callable[[], bool] = torch.nn.modules.module._has_any_global_hook

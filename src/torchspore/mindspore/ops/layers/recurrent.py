@@ -10,6 +10,7 @@ from torchspore.base.text import message, with_type
 from torchspore.engine.formulas import clamping
 from torchspore.engine.formulas.half_precision import in_float32, is_slow
 from torchspore.engine.random import generators
+from torchspore.engine.torch_internals import torch_private
 from torchspore.mindspore.ops.declaration.declare import op
 
 T = torch.Tensor
@@ -61,7 +62,7 @@ def _recurrent(
     and the last states are those at the end.
     """
     directions = 2 if bidirectional else 1
-    if lengths is None and (not dropout or not training):
+    if lengths is None and (not dropout or not training) and not _needs_cells():
         return _fused(x, states, weights, kind, layers, bidirectional)
     last = []
     for layer in range(layers):
@@ -133,28 +134,72 @@ def _cudnn_gru(
     return out, last, w.new_empty(0), w.new_empty(0)
 
 
+def _needs_cells() -> bool:
+    """Return whether vmap or forward-mode differentiation runs, which torch's kernels of whole layers do not support."""
+    return torch_private.current_transform() is not None or torch_private.has_forward_gradients()
+
+
+_FROZEN = 1e4
+"""A summand of a gate's input whose sigmoid is exactly 0 or 1."""
+
+
 def _direction(x: T, state: Any, weights: Weights, lengths: T | None, kind: str, backwards: bool) -> tuple[T, Any]:
-    """Run one layer in one direction, step by step."""
-    steps = x.shape[0]
+    """Run one layer in one direction by torch's kernel over all steps; return the outputs and the last state of each sequence.
+
+    The kernel does not support `lengths`. Each output depends on earlier steps only, so that the outputs are set to 0 from the end of a
+    sequence on, and the last h is the output of its last step. The kernel returns c of the last step of all. An additional feature of the
+    input therefore closes the input gate and opens the forget gate from the end of a sequence on, which leaves c unchanged.
+    """
     if backwards:
         x = _reversed(x, lengths)
+    goes_on = None
+    if lengths is not None:
+        goes_on = (torch.arange(x.shape[0], device=x.device).unsqueeze(1) < lengths).unsqueeze(-1)
+        x = torch.where(goes_on, x, torch.zeros_like(x))     # a NaN beyond the end would make gradients NaN
+    # Beyond the end, the state of 'relu' could grow until gradients are NaN.
+    if _needs_cells() or (kind == "relu" and goes_on is not None):
+        out, end = _step_by_step(x, state, weights, goes_on, kind)
+        return (_reversed(out, lengths) if backwards else out), end
+    first = tuple(s.unsqueeze(0) for s in state) if kind == "lstm" else state.unsqueeze(0)
+    if lengths is None or goes_on is None:
+        out, last = _fused(x, first, list(weights), kind, 1, False)
+        return (_reversed(out, None) if backwards else out), tuple(s[0] for s in last) if kind == "lstm" else last[0]
+    if kind == "lstm":
+        hidden = weights[1].shape[1]
+        column = torch.zeros_like(weights[0][:, :1])
+        column = torch.cat((column[:hidden] - _FROZEN, column[:hidden] + _FROZEN, column[2 * hidden:]))
+        x = torch.cat((x, (~goes_on).expand(-1, -1, 1).to(x.dtype)), -1)
+        weights = (torch.cat((weights[0], column), 1), *weights[1:])
+    out, last = _fused(x, first, list(weights), kind, 1, False)
+    h = torch.where((lengths > 0).unsqueeze(-1), _at_last_step(out, lengths), state[0] if kind == "lstm" else state)
+    out = torch.where(goes_on, out, torch.zeros_like(out))
+    return (_reversed(out, lengths) if backwards else out), (h, last[1][0]) if kind == "lstm" else h
+
+
+def _step_by_step(x: T, state: Any, weights: Weights, goes_on: T | None, kind: str) -> tuple[T, Any]:
+    """Run a layer by cells; a state stays as it is where its sequence has ended, and the outputs there are 0."""
     outs = []
-    for step in range(steps):
+    for step in range(x.shape[0]):
         if kind == "lstm":
             new: Any = lstm_cell(x[step], state, weights)
         else:
             new = gru_cell(x[step], state, weights) if kind == "gru" else rnn_cell(x[step], state, weights, kind)
         out = new[0] if kind == "lstm" else new
-        if lengths is not None:
-            goes_on = (step < lengths).unsqueeze(1)
-            out = torch.where(goes_on, out, torch.zeros_like(out))
+        if goes_on is not None:
+            mask = goes_on[step]
+            out = torch.where(mask, out, torch.zeros_like(out))
             pairs = zip(new, state) if kind == "lstm" else ((new, state),)
-            merged = tuple(torch.where(goes_on, a, b) for a, b in pairs)
+            merged = tuple(torch.where(mask, a, b) for a, b in pairs)
             new = merged if kind == "lstm" else merged[0]
         state = new
         outs.append(out)
-    stacked = torch.stack(outs)
-    return (_reversed(stacked, lengths) if backwards else stacked), state
+    return torch.stack(outs), state
+
+
+def _at_last_step(out: T, lengths: T) -> T:
+    """Return the rows (N, features) of `out` (time, N, features) at the last step of each sequence."""
+    at = (lengths.long() - 1).clamp(0, out.shape[0] - 1)
+    return out.gather(0, at.reshape(1, -1, 1).expand(1, -1, out.shape[2]))[0]
 
 
 def _reversed(x: T, lengths: T | None) -> T:
