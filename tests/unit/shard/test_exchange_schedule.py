@@ -8,6 +8,7 @@ import mindspore as ms
 import numpy as np
 import pytest
 import torch
+import torch.distributed._functional_collectives  # how the operators of exchanges act on fake tensors
 from mindspore import nn, ops
 from torch.fx.node import Node
 
@@ -180,6 +181,30 @@ def test_gradients_are_summed_early_and_the_norm_or_overflow_is_computed_of_part
     assert sum(early.values()) < LAYERS * WEIGHT // DEVICES + 4 * WEIGHT < sum(late.values()), (early, late)
     for value, expected in zip(values, previous_values, strict=True):
         np.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("shards_optimizer", [False, True])
+def test_recomputed_blocks_exchange_nothing_more(shards_optimizer: bool) -> None:
+    """The second run of a block reads its inputs as they are split: none is gathered."""
+    exchanges, peaks, losses = {}, {}, {}
+    for is_recomputed in (False, True):
+        ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", enable_parallel_optimizer=shards_optimizer,
+                                     parallel_optimizer_config={"parallel_optimizer_threshold": 0})
+        ms.set_seed(1)
+        net = nn.SequentialCell([Blocks() for _ in range(3)])
+        for block in net if is_recomputed else ():
+            block.recompute()
+        step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.Adam(net.trainable_params(), 1e-2)).set_train()
+        x = ms.Tensor(np.random.RandomState(1).rand(4096, WIDTH).astype(np.float32))
+        losses[is_recomputed] = [float(step(x, x)) for _ in range(3)]
+        split = dispatch.graphs(step)[0].split
+        exchanges[is_recomputed] = sorted(
+            (move.kind, tuple(shape)) for operator in split.local.split_operators for move, shape in operator.steps)
+        peaks[is_recomputed] = memory_model.peak(split.local.module)["activations"]
+        ms.reset_auto_parallel_context()
+    np.testing.assert_allclose(losses[True], losses[False], rtol=1e-6)
+    assert exchanges[True] == exchanges[False]
+    assert peaks[True] < 0.7 * peaks[False], peaks
 
 
 def test_a_gather_begins_one_product_ahead() -> None:

@@ -26,6 +26,7 @@ from torchspore.distributed.shard.node_builder import faking
 from torchspore.distributed.shard.plan import Plan
 from torchspore.distributed.shard.propagation_rules import OperatorCall, rule_of
 from torchspore.distributed.shard.propagation_rules.rule import Local, Rule, choose, layout_of, results, split_of_writes
+from torchspore.engine.autograd.recompute import later
 from torchspore.engine.split_layouts.device_layout import Layout, Shape, unsplit
 from torchspore.engine.split_layouts.device_mesh import Mesh
 from torchspore.engine.tensors import tree
@@ -137,6 +138,8 @@ class Partitioner(GraphWriter):
             self.values[node] = self._apply_mark(node)
         elif not self._has_alias_conflict(node, written_nodes) and (split_branch := branches.split(self, node)) is not None:
             self.values[node] = split_branch
+        elif node.target is later and not self._has_alias_conflict(node, node.all_input_nodes):
+            self.values[node] = self._begin_recomputation(node)
         elif not is_operator(node.target):
             self._run_unsplit(node)
         elif user_collectives.is_user_collective(node):    # a rule for an operator of the same name does not apply
@@ -305,6 +308,17 @@ class Partitioner(GraphWriter):
         return all(a.shape == b.shape and a.stride() == b.stride() and a.dtype == b.dtype for a, b in zip(before, now, strict=True))
 
     # ---- an operator without a rule
+
+    def _begin_recomputation(self, node: Node) -> Any:
+        """Pass values to the second run of a recomputed region, each in its layout. Partial sums are reduced first, for both runs."""
+        operands: list[Any] = []
+        for item in node.args:
+            value = self.random_sources[item] if item in self.random_sources else self._operand_value(item, node)  # type: ignore[index, arg-type]
+            operands.append(self.move(value, value.layout.settled()) if isinstance(value, Value) else value)
+        new_node = self.graph.call_function(later, tuple(value.node if isinstance(value, Value) else value for value in operands))
+        new_node.meta = {**node.meta, "val": tuple(argument.meta["val"] for argument in new_node.all_input_nodes)}
+        self.calls[node] = new_node
+        return self.wrapped(new_node, node, [value.layout for value in operands if isinstance(value, Value)])
 
     def _run_unsplit(self, node: Node) -> Any:
         """Run the full operator on each device. Mutated operands that are split receive their parts back."""

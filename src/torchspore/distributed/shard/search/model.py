@@ -22,6 +22,7 @@ from torchspore.distributed.shard.propagation_rules.rule import Dims, Naming, Ru
 from torchspore.distributed.shard.search.elimination_order import Order
 from torchspore.distributed.shard.search.operator_parts import OperatorParts, Operators
 from torchspore.distributed.shard.search.relaxed_rules import Wide
+from torchspore.engine.autograd.recompute import later
 from torchspore.engine.split_layouts.device_layout import Layout
 from torchspore.engine.tensors import tree
 from torchspore.engine.torch_internals import node_metadata
@@ -188,6 +189,9 @@ class Model:
             call_arguments: Any = node.args
             item_results = self.result_positions.get(call_arguments[0], [])
             self.result_positions[node] = [item_results[call_arguments[1]] if call_arguments[1] < len(item_results) else None]
+            return
+        if node.target is later:                               # the second run of a recomputed region reads the same values
+            self.result_positions[node] = [self._result_position(item) if isinstance(item, Node) else None for item in node.args]
             return
         vals = node.meta.get("val")
         several = list(vals) if isinstance(vals, (list, tuple)) else [] if vals is None else [vals]
