@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from torchspore.base.text import with_hint
-from torchspore.cli import program
+from torchspore.cli import plan_alternatives, program
 from torchspore.cli.grammar import USAGE_ERROR, Parser, number, output_file, positive, returns_exit_code, split_program, type_error
 from torchspore.context import machines, plan_request
 from torchspore.context.plan_request import Machine, Request
@@ -42,6 +42,13 @@ def parser() -> Parser:
     command.add_argument("--html", type=output_file, metavar="FILE", help="a page: the graph with its splits in colour")
     command.add_argument("--strategies", type=output_file, metavar="FILE.json",
                          help="writes the strategies to a file that semi_auto_parallel and MindSpore read")
+    command.add_argument("--json", action="store_true", help="prints the predicted step as one JSON object in the last line")
+    command.add_argument(plan_alternatives.RECOMPUTE, action="store_true",
+                         help="plans as if the program called recompute() on the items of each SequentialCell or CellList with several "
+                              "items of one class")
+    command.add_argument("--alternatives", action="store_true",
+                         help="also plans with recomputed blocks and with split optimizers (ZeRO), each in a separate process, and "
+                              "compares step times and memory")
     command.add_argument("--machine", type=_machine, metavar="NAME",
                          help="the assumed speeds: h100, a100, ascend910, measured (by torchspore calibrate), or a JSON file")
     for name, (_, _, metavar, description) in _SPEEDS.items():
@@ -70,7 +77,26 @@ def _request(options: Namespace) -> Request:
     if options.devices is not None:
         request.devices = options.devices
     request.page, request.strategies = options.html or request.page, options.strategies or request.strategies
+    request.is_json = options.json
+    if options.recompute_blocks:
+        request.before_capture = plan_alternatives.mark_repeated_blocks
     return request
+
+
+_OUTPUT_FLAGS = ("--alternatives", "--json", "--", plan_alternatives.RECOMPUTE)
+_OUTPUT_FILES = ("--html", "--strategies")
+
+
+def _words_of_alternatives(words: Sequence[str], program_words: Sequence[str]) -> list[str]:
+    """Return the options of the command that change a plan: all but those of its output."""
+    words_of_plan: list[str] = []
+    words_before_program = iter(words[:len(words) - len(program_words)])
+    for word in words_before_program:
+        if word in _OUTPUT_FILES:
+            next(words_before_program, None)
+        elif word not in _OUTPUT_FLAGS and word.partition("=")[0] not in _OUTPUT_FILES:
+            words_of_plan.append(word)
+    return words_of_plan
 
 
 @returns_exit_code
@@ -93,6 +119,9 @@ def run(words: Sequence[str]) -> int:
             plan_text.answer(request.compiled, request)
     finally:
         plan_request.pending = None
+    if request.is_answered and not code and options.alternatives:
+        sys.stdout.flush()
+        return plan_alternatives.compare(_words_of_alternatives(words, remaining), remaining)
     if request.is_answered or code:
         return code
     print(with_hint(

@@ -1,6 +1,7 @@
 """The request of `torchspore plan`; the first call that is split answers it instead of running."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,9 +83,19 @@ class Request:
     """The file for the page, or "" for no page."""
     strategies: str = ""
     """The strategy file to write, or ""."""
+    is_json: bool = False
+    """Whether the plan is printed as one JSON object in the last line."""
+    before_capture: Callable[[], None] | None = None
+    """A function that changes the program's Cells before the call to plan is captured; it runs once."""
     is_answered: bool = False
     compiled: Any = None
     """The last split graph that the program compiled (`net.compile(...)`); the end of the program answers with it if no call is split."""
+
+    def prepare(self) -> None:
+        """Run `before_capture`, unless it has run."""
+        function, self.before_capture = self.before_capture, None
+        if function is not None:
+            function()
 
 
 pending: Request | None = None

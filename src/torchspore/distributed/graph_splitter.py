@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from torchspore.context import plan_request
 from torchspore.distributed import device_count as devices
 from torchspore.distributed.data_parallel import parameter_broadcast
 from torchspore.distributed.shard import execution, sharded_capture, strategy_calls
@@ -27,6 +28,8 @@ def device_count() -> int:
 
 def begin_capture(tensors: list[TensorBase], stages: int | None) -> sharded_capture.ShardedCapture:
     """Return the record of one capture; `stages` is the number of pipeline stages, that of the context if None."""
+    if plan_request.pending is not None:
+        plan_request.pending.prepare()
     return sharded_capture.ShardedCapture(tensors, stages)
 
 

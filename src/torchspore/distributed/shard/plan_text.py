@@ -1,6 +1,7 @@
 """A plan as text for a terminal, and the answer to `torchspore plan`: this text, and a page if one is requested."""
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -11,7 +12,7 @@ from torchspore.base.columns import pad, width
 from torchspore.base.files import write_atomically
 from torchspore.base.text import with_hint
 from torchspore.context.plan_request import Machine, Request
-from torchspore.distributed.shard import plan_page, strategy_io
+from torchspore.distributed.shard import plan_page, plan_summary, strategy_io
 from torchspore.distributed.shard.cost_estimate import about, rows, totals
 from torchspore.distributed.shard.memory_model import Memory, memory
 from torchspore.distributed.shard.pipeline_parallel import stage_graph
@@ -138,15 +139,18 @@ def _describe_memory(peak_memory: Memory) -> str:
 
 def answer(split: Any, request: Request) -> None:
     """Print the plan, and write the page and the strategy file that the request names."""
-    print("\n".join(text(split, request.machine)))
     request.is_answered = True
+    if request.is_json:
+        print(json.dumps(plan_summary.summary(split, request.machine)))
+    else:
+        print("\n".join(text(split, request.machine)))
     if request.strategies:
         _write("--strategies", request.strategies, lambda path: strategy_io.export(split.sharded_capture, path))
         written = translate("the strategies are in {path}; set_auto_parallel_context(strategy_ckpt_config={{'load_file': ..}}) reads it")
-        print(written.format(path=request.strategies))
+        print(written.format(path=request.strategies), file=sys.stderr if request.is_json else sys.stdout)
     if request.page:
         _write("--html", request.page, lambda path: write_atomically(Path(path), plan_page.html(split, request.machine)))
-        print(translate("the page is {path}").format(path=request.page))
+        print(translate("the page is {path}").format(path=request.page), file=sys.stderr if request.is_json else sys.stdout)
 
 
 def _write(option: str, path: str, write: Callable[[str], None]) -> None:
