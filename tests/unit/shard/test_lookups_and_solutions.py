@@ -9,6 +9,7 @@ import mindspore.ops.operations as P
 import numpy as np
 import pytest
 from mindspore import Tensor, context, nn
+from mindspore.common.api import _cell_graph_executor
 from mindspore.ops import auto_generate
 
 from torchspore.errors import StrategyRefused
@@ -91,3 +92,30 @@ def test_a_matrix_of_least_squares_is_not_split() -> None:
     split_among(2)
     with pytest.raises(StrategyRefused, match="expected 1 at axis 1 of input 0"):
         Solution("gelsd", ((2, 2, 1), (2, 1)))(Tensor(MATRICES), Tensor(MATRICES[..., 0]))
+
+
+class Triangle(nn.Cell):
+    """A triangle of each matrix."""
+
+    def __init__(self, primitive: Any, strategy: Any = None) -> None:
+        super().__init__()
+        self.triangle = primitive if strategy is None else primitive.shard(strategy)
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.triangle(x)
+
+
+@pytest.mark.filterwarnings("ignore:device_num")
+@pytest.mark.parametrize("name", ["Triu", "Tril"])
+@pytest.mark.parametrize("strategy, diagonal", [(((8, 1, 1),), 0), (((1, 2, 4),), -2), (((2, 4, 1),), 5), (((2, 1, 2),), 0)])
+def test_triangles_count_from_the_rows_and_columns_of_each_device(name: str, strategy: Any, diagonal: int) -> None:
+    x = Tensor(RANDOM.randn(8, 8, 12).astype(np.float32))
+    alone = Triangle(getattr(P, name)(diagonal))
+    expected, gradient = alone(x).asnumpy(), ms.grad(alone)(x).asnumpy()
+    split_among(8)
+    net = Triangle(getattr(P, name)(diagonal), strategy)
+    assert (net(x).asnumpy() == expected).all()
+    assert (ms.grad(net)(x).asnumpy() == gradient).all()
+    phase, _ = _cell_graph_executor.compile(net, x)
+    operators = _cell_graph_executor._graph_executor.get_parallel_graph_info(phase)["@graph_0"]
+    assert not operators[f"{name}-0"]["inputs"][0].startswith("AllGather")

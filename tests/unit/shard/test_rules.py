@@ -52,6 +52,7 @@ CASES: dict[str, tuple[Any, list[Any]]] = {
     "solve": (lambda x, y: torch.linalg.solve(x @ x.mT + 8 * torch.eye(4), y), [(8, 4, 4), (8, 4, 2)]),
     "det": (lambda x: torch.linalg.det(x @ x.mT + 8 * torch.eye(4)), [(8, 4, 4)]),
     "svdvals": (lambda x: torch.linalg.svd(x)[1], [(8, 4, 4)]),
+    "triangles": (lambda x: torch.triu(x, 1) + torch.tril(x, -2), [(8, 8, 16)]),
     "embedding": (lambda w, i: F.embedding(i, w), [(16, 8), "16:8,8"]),
     "nll_loss": (lambda x, y: F.cross_entropy(x, y), [(8, 16), "16:8"]),
     "nll_loss, none": (lambda x, y: F.cross_entropy(x, y, reduction="none"), [(8, 16), "16:8"]),

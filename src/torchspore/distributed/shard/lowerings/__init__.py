@@ -10,11 +10,12 @@ from torchspore.distributed.shard.lowerings import (
     random_numbers,
     recurrent,
     row_tables,
+    triangles,
     windows,
 )
 from torchspore.distributed.shard.lowerings.registry import LOWERINGS
 
 __all__ = [
     "LOWERINGS", "attention", "ctc", "lookups", "losses", "norms", "pools", "products", "random_numbers", "recurrent",
-    "row_tables", "windows",
+    "row_tables", "triangles", "windows",
 ]

@@ -1,4 +1,4 @@
-"""Rules of operators that compute each matrix of a batch separately: decompositions, inverses and solutions of equations."""
+"""Rules of operators that compute each matrix of a batch separately: decompositions, inverses, solutions of equations, triangles."""
 from __future__ import annotations
 
 from torchspore.distributed.shard.propagation_rules.registry import OperatorCall, splits
@@ -8,6 +8,7 @@ from torchspore.distributed.shard.propagation_rules.rule import Dims, Naming, Ru
 @splits(
     "_linalg_det", "_linalg_eigh", "_linalg_slogdet", "_linalg_solve_ex", "_linalg_svd", "cholesky_inverse", "cholesky_solve",
     "linalg_cholesky_ex", "linalg_inv_ex", "linalg_lu_factor_ex", "linalg_matrix_exp", "linalg_qr", "linalg_solve_triangular",
+    "tril", "triu",
 )
 def batch_of_matrices(call: OperatorCall) -> Rule | None:
     """The axes before those of the matrices are split alike in all operands and results."""
