@@ -1,4 +1,4 @@
-"""`MatMul` on a grid of two or three axes (`enable_nd_tp`), beside one device."""
+"""`MatMul` and `BatchMatMul` on a grid of two or three axes (`enable_nd_tp`), beside one device."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -83,3 +83,45 @@ def test_other_layouts_are_refused(strategy: Any, flag: Any, text: str, monkeypa
     split(monkeypatch)
     with pytest.raises(StrategyRefused, match=text):
         Net((strategy, strategy), flag=flag)(Tensor(X))
+
+
+class Batches(nn.Cell):
+    """Two products of batches."""
+
+    def __init__(self, strategies: Any, is_turned: bool) -> None:
+        super().__init__()
+        self.first, self.second = (ops.BatchMatMul(transpose_b=is_turned) for _ in range(2))
+        for product, strategy in zip((self.first, self.second), strategies or ()):
+            product.shard(strategy)
+            product.add_prim_attr("enable_nd_tp", True)
+        tables = [np.stack([table, -table, table + 1, table / 2]) for table in (V, W)]
+        self.v, self.w = (
+            Parameter(Tensor((t.swapaxes(1, 2) if is_turned else t).copy()), name=name) for name, t in zip("vw", tables)
+        )
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.second(ops.tanh(self.first(x, self.v)), self.w)
+
+
+@pytest.mark.parametrize("is_turned", [False, True], ids=["", "transpose_b"])
+def test_batches_are_as_on_one_device(is_turned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = Tensor(np.stack([X, 2 * X, X - 1, -X]))
+
+    def results(net: Batches) -> list[np.ndarray[Any, Any]]:
+        value, (of_x, of_weights) = ms.value_and_grad(lambda x: net(x).square().sum(), 0, net.trainable_params())(x)
+        return [t.asnumpy() for t in (value, of_x, *of_weights)]
+
+    grid = Layout((2, 2, 2), ("batch", "x", "y"))
+    weights = [("y", "x"), ("x", "y")] if is_turned else [("x", "y"), ("y", "x")]
+    strategies = tuple((grid("batch", "None", names), grid("batch", *weight)) for names, weight in zip((("x", "y"), ("y", "x")), weights))
+    alone = results(Batches(None, is_turned))
+    split(monkeypatch)
+    for actual, expected in zip(results(Batches(strategies, is_turned)), alone):
+        np.testing.assert_allclose(actual, expected, rtol=2e-4, atol=2e-4)
+
+
+def test_other_batches_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    split(monkeypatch)
+    grid = Layout((2, 2, 2), ("batch", "x", "y"))
+    with pytest.raises(StrategyRefused, match="the same names"):
+        Batches(((grid("batch", "None", ("x", "y")), grid("None", "x", "y")),), False)(Tensor(np.stack([X] * 4)))

@@ -253,7 +253,7 @@ def by_layouts(call: Call, form: Form, layouts_given: tuple[TensorLayout, ...], 
         raise Misfit(f"{len(call.shapes)} Layouts, one for each input, got {len(layouts_given)}")
     if any(layout.device_matrix != matrix for layout in layouts_given) or prod(matrix) != devices:
         raise Misfit(f"Layouts with one device_matrix of {devices} devices")
-    on_grid = grid_product(call, layouts_given) if call.name == "MatMul" and out_strategy is None else None
+    on_grid = grid_product(call, layouts_given) if call.name in ("MatMul", "BatchMatMul") and out_strategy is None else None
     if on_grid is not None:
         for position, (shape, layout) in enumerate(zip(call.shapes, layouts_given)):
             _check_layout(layout, shape, position)
