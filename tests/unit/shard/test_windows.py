@@ -1,17 +1,23 @@
 """Convolutions and pooling over heights and widths that are cut, in all grids of eight ranks: results and gradients."""
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import mindspore as ms
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from mindspore import Tensor, nn, ops
+from mindspore.common.api import _cell_graph_executor
 from support import split_functions
 
 from torchspore.engine.split_layouts.device_layout import Layout, unsplit
 from torchspore.engine.split_layouts.device_mesh import Mesh
+from torchspore.errors import StrategyRefused
 
 CONVOLUTIONS: dict[str, tuple[dict[str, Any], tuple[int, ...], tuple[int, ...], bool]] = {
     "same": ({"padding": 1}, (2, 4, 16, 8), (8, 4, 3, 3), True),
@@ -125,3 +131,49 @@ def test_pools(name: str) -> None:
             assert "all_gather" not in sent
         if name in OVERLAP and mesh.product(layout.dim_axes[2]) <= 4 and mesh.product(layout.dim_axes[3]) <= 4:
             assert "borders" in sent and "all_gather" not in sent
+
+
+VOLUMES: dict[str, Callable[..., Any]] = {
+    "mean": lambda x: F.avg_pool3d(x, 2, 2),
+    "mean that overlaps": lambda x: F.avg_pool3d(x, 3, 1, 1),
+    "mean without edges": lambda x: F.avg_pool3d(x, 3, 2, 1, count_include_pad=False),
+}
+
+
+@pytest.mark.parametrize("name", VOLUMES)
+def test_pools_of_volumes(name: str) -> None:
+    shape, mesh = (2, 2, 8, 16, 4), Mesh((2, 4))
+    x = torch.randn(shape, dtype=torch.float64)
+    for layout in (Layout(((), (), (0,), (1,), ())), Layout(((0,), (), (), (1,), ())), Layout(((), (1,), (0,), (), ()))):
+        local, differences = split_functions.split(VOLUMES[name], mesh, [x], [layout])
+        assert max(differences) < 1e-12, layout
+        sent = {step.kind for placed in local.split_operators for step, _ in placed.steps if "pool" in str(placed.node.target)}
+        assert "all_gather" not in sent
+        assert ("borders" in sent) == (name != "mean")
+
+
+class _Pool(nn.Cell):
+    def __init__(self, pool: Any, strategy: Any) -> None:
+        super().__init__()
+        self.pool = pool.shard(strategy)
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.pool(x)
+
+
+@pytest.mark.parametrize("name", ["AvgPool3D", "MaxPool3D"])
+@pytest.mark.parametrize("strategy, window, is_refused", [
+    ((1, 1, 2, 4, 1), (2, 2, "valid"), False), ((1, 1, 8, 1, 1), (3, 1, "same"), False), ((2, 2, 2, 1, 1), (3, 2, "same"), False),
+    ((1, 1, 1, 1, 8), (2, 2, "valid"), True), ((1, 1, 8, 1, 1), (3, 1, "valid"), True), ((1, 1, 4, 2, 1), (4, (3, 2, 2), "same"), True),
+])
+def test_depths_and_heights_of_volumes_may_be_split(name: str, strategy: Any, window: Any, is_refused: bool) -> None:
+    ms.set_context(mode=ms.GRAPH_MODE)
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", device_num=8, dataset_strategy="full_batch")
+    try:
+        kernel_size, strides, pad_mode = window
+        net = _Pool(getattr(ops, name)(kernel_size=kernel_size, strides=strides, pad_mode=pad_mode), (strategy,))
+        with pytest.raises(StrategyRefused) if is_refused else contextlib.nullcontext():
+            _cell_graph_executor.compile(net, Tensor(np.ones((4, 2, 16, 16, 16), np.float32)))
+    finally:
+        ms.reset_auto_parallel_context()
+        ms.set_context(mode=ms.PYNATIVE_MODE)

@@ -17,7 +17,8 @@ DEFAULTS: dict[str, Any] = {
     )},
 }
 _values = dict(DEFAULTS)
-_switches: dict[str, Any] = {"multi_subgraphs": False, "algo_single_loop": False, "rp_matmul_mem_coef": 0.1}
+_SWITCHES: dict[str, Any] = {"multi_subgraphs": False, "algo_single_loop": False, "rp_matmul_mem_coef": 0.1}
+_switches = dict(_SWITCHES)
 
 
 def set_cost_model_context(**kwargs: Any) -> None:
@@ -42,8 +43,9 @@ def get_cost_model_context(attr_key: str) -> Any:
 
 
 def reset_cost_model_context() -> None:
-    """Reset all figures to their defaults."""
+    """Reset all figures and switches to their defaults."""
     _values.update(DEFAULTS)
+    _switches.update(_SWITCHES)
     machine_model.set_by_program.clear()
 
 

@@ -1,4 +1,4 @@
-"""Pooling over split heights and widths: if windows overlap the parts, each device receives the borders of its neighbours."""
+"""Pooling over split depths, heights and widths: if windows overlap the parts, each device receives the borders of its neighbours."""
 from __future__ import annotations
 
 from typing import Any
@@ -14,10 +14,10 @@ from torchspore.engine.split_layouts.device_layout import Layout, unsplit
 _aten = torch.ops.aten
 
 
-def _pooled(partitioner: Any, x: Any, out: tuple[int, ...], rest: tuple[Any, ...]) -> list[Side] | None:
-    """Return the split dimensions of a pooling; None if no dimension is split, or if its parts are not equal."""
-    window, step, edge, spacing = (each_of(setting, 2) for setting in rest)
-    if len(x.shape) != 4 or x.layout.partial or not any(x.layout.dim_axes[2:]):
+def _pooled(partitioner: Any, x: Any, out: tuple[int, ...], rest: tuple[Any, ...], count: int = 2) -> list[Side] | None:
+    """Return the split dimensions of a pooling of `count` dimensions; None if no dimension is split, or if its parts are not equal."""
+    window, step, edge, spacing = (each_of(setting, count) for setting in rest)
+    if len(x.shape) != count + 2 or x.layout.partial or not any(x.layout.dim_axes[2:]):
         return None
     return sides(partitioner, x, out, window, step or window, edge, spacing)
 
@@ -30,14 +30,14 @@ def _overlaps(found_sides: list[Side]) -> bool:
 def _pool_settings(arguments_: Any, first: int) -> tuple[Any, ...]:
     """Return the kernel size, stride, padding and dilation of a pooling call, with defaults for omitted arguments."""
     given_settings = list(arguments_[first:first + 4])
-    defaults: list[Any] = [None, [], [0, 0], [1, 1]]
+    defaults: list[Any] = [None, [], [0], [1]]
     settings = [*given_settings, *defaults[len(given_settings):]]
     return (settings[0], settings[1] or settings[0], settings[2], settings[3])
 
 
-def _on_parts(settings: tuple[Any, ...], found_sides: list[Side]) -> tuple[Any, ...]:
+def _on_parts(settings: tuple[Any, ...], found_sides: list[Side], count: int = 2) -> tuple[Any, ...]:
     """Return the settings of the call on parts, which contain the borders already."""
-    return (*settings[:2], without_edges(each_of(settings[2], 2), found_sides), *settings[3:])
+    return (*settings[:2], without_edges(each_of(settings[2], count), found_sides), *settings[3:])
 
 
 # ---- the greatest
@@ -124,39 +124,41 @@ def _more(arguments_: Any, first: int) -> tuple[bool, bool, Any]:
     return (*given_settings, *(False, True, None)[len(given_settings):])
 
 
-@lowers("avg_pool2d", "avg_pool2d_backward")
+@lowers("avg_pool2d", "avg_pool2d_backward", "avg_pool3d", "avg_pool3d_backward")
 def average_pool(partitioner: Any, node: Node) -> Any:
     """Mean pooling: each device pools its part and the borders; zeros beyond the full value add nothing, and count if the call says so."""
-    is_gradient = node.target._opname.endswith("backward")  # type: ignore[union-attr]
+    name = node.target._opname  # type: ignore[union-attr]
+    is_gradient, count = name.endswith("backward"), 3 if "3d" in name else 2
+    pool = getattr(_aten, name.removesuffix("_backward"))
     operands, first = partitioner.operands(node), 2 if is_gradient else 1
     x, node_arguments = operands[-1], arguments(node)
-    settings = (*_pool_settings(node_arguments[:first + 3], first)[:3], [1, 1])
+    settings = (*_pool_settings(node_arguments[:first + 3], first)[:3], [1])
     ceils, counts_edges, divisor = _more(node_arguments, first + 3)
     out = operands[0].shape if is_gradient else tuple(node.meta["val"].shape)
-    found_sides = None if ceils else _pooled(partitioner, x, out, settings)
+    found_sides = None if ceils else _pooled(partitioner, x, out, settings, count)
     if found_sides is None:
         return None
     numbers = None
     if _overlaps(found_sides) and any(settings[2]) and not counts_edges and divisor is None:
-        numbers, divisor = _numbers(partitioner, x, settings[:3]), 1
-    part_settings = (*_on_parts(settings, found_sides)[:3], False, counts_edges or _overlaps(found_sides), divisor)
+        numbers, divisor = _numbers(partitioner, x, settings[:3], pool), 1
+    part_settings = (*_on_parts(settings, found_sides, count)[:3], False, counts_edges or _overlaps(found_sides), divisor)
     if not is_gradient:
-        result = partitioner.call(_aten.avg_pool2d.default, (extended(partitioner, x.node, found_sides), *part_settings), {})
+        result = partitioner.call(pool.default, (extended(partitioner, x.node, found_sides), *part_settings), {})
         return partitioner.wrapped(_divided(partitioner, result, numbers), node, [x.layout])
     grad = _divided(partitioner, partitioner.move(operands[0], x.layout).node, numbers)
     shape = list(x.layout.local(partitioner.mesh, x.shape))
     for side in found_sides:
         shape[side.dim] += side.before + side.behind
     blank = partitioner.call(_aten.new_empty.default, (grad, shape), {})       # only its shape counts
-    result = partitioner.call(_aten.avg_pool2d_backward.default, (grad, blank, *part_settings), {})
+    result = partitioner.call(node.target, (grad, blank, *part_settings), {})
     return partitioner.wrapped(returned(partitioner, result, found_sides), node, [x.layout])
 
 
-def _numbers(partitioner: Any, x: Any, settings: tuple[Any, ...]) -> Node:
+def _numbers(partitioner: Any, x: Any, settings: tuple[Any, ...], pool: Any) -> Node:
     """Return how many positions of the full value each window of this device's part contains."""
     ones = partitioner.call(_aten.full.default, ([1, 1, *x.shape[2:]], 1), {"dtype": x.dtype, "device": x.node.meta["val"].device})
-    counts = partitioner.call(_aten.avg_pool2d.default, (ones, *settings, False, True, 1), {})
-    value = partitioner.value(counts, unsplit(4), counts.meta["val"].shape)
+    counts = partitioner.call(pool.default, (ones, *settings, False, True, 1), {})
+    value = partitioner.value(counts, unsplit(len(x.shape)), counts.meta["val"].shape)
     node: Node = partitioner.move(value, Layout(((), (), *x.layout.dim_axes[2:]))).node
     return node
 

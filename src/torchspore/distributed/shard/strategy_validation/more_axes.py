@@ -45,12 +45,6 @@ def reduced_to_number(call: Call) -> Form:
     return Form(inputs=(axes,), outputs=((),), order=axes)
 
 
-def pooled_volumes(call: Call) -> Form:
-    """Volumes (n, c, d, h, w), whose windows stay together."""
-    axes = ("n", "c", UNCUT, UNCUT, UNCUT)
-    return Form(inputs=(axes,), outputs=(axes,), order=("n", "c"))
-
-
 def quantized(call: Call) -> Form:
     """x, and the smallest and largest number of all its elements (1,), or of each channel."""
     axes = labels(len(call.shapes[0]))
@@ -69,7 +63,6 @@ FAMILIES: dict[str, Family] = {
     **dict.fromkeys(("LinSpace", "LinSpaceExt"), number_range),
     **dict.fromkeys(("InplaceUpdate", "InplaceAdd", "InplaceSub"), updated_rows),
     **dict.fromkeys(("RepeatInterleaveInt", "RepeatInterleaveTensor", "RepeatElements"), repeated_along),
-    **dict.fromkeys(("MaxPool3D", "AvgPool3D"), pooled_volumes),
     **dict.fromkeys(("FakeQuantPerLayer", "FakeQuantPerChannel", "MinMaxUpdatePerLayer", "MinMaxUpdatePerChannel"), quantized),
     "SliceExt": sliced_along, "Max": reduced_to_number, "Unique": unique_numbers,
 }

@@ -50,12 +50,19 @@ def pooling(call: Call) -> Form:
     return Form(inputs=(axes,), outputs=(axes,), order=axes, check=spatial.of_pooling)
 
 
+def pooling_of_volumes(call: Call) -> Form:
+    """x (n, c, d, h, w): depths and heights may be split, also if windows overlap the parts."""
+    axes = ("n", "c", "d", "h", UNCUT)
+    spatial = _Spatial(call, call.shapes[0][2:4], _pair(call.get("kernel_size", default=1), 3)[:2], ("d", "h"), 3)
+    return Form(inputs=(axes,), outputs=(axes,), order=axes[:4], check=spatial.of_convolution)
+
+
 class _Spatial:
     """Return which splits of heights and widths a window allows."""
 
-    def __init__(self, call: Call, sizes: tuple[int, ...], window: tuple[int, ...], axes: Labels = ("h", "w")) -> None:
+    def __init__(self, call: Call, sizes: tuple[int, ...], window: tuple[int, ...], axes: Labels = ("h", "w"), rank: int = 0) -> None:
         self._mode = str(call.get("pad_mode", default="valid")).lower()
-        self._sides = tuple(zip(axes, sizes, window, _pair(call.get("stride", "strides", default=1), len(axes))))
+        self._sides = tuple(zip(axes, sizes, window, _pair(call.get("stride", "strides", default=1), rank or len(axes))))
 
     def of_convolution(self, cuts: Cuts, devices: int) -> str | None:
         """Return why a convolution does not allow these splits."""
@@ -91,7 +98,8 @@ def bias(call: Call) -> Form:
 
 
 FAMILIES: dict[str, Family] = {
-    "Conv3D": convolution_of_volumes, **dict.fromkeys(("Conv2D", "Convolution"), convolution),
+    "Conv3D": convolution_of_volumes, **dict.fromkeys(("MaxPool3D", "AvgPool3D"), pooling_of_volumes),
+    **dict.fromkeys(("Conv2D", "Convolution"), convolution),
     **dict.fromkeys(("Conv2DTranspose", "Conv2DBackpropInput"), transposed),
     **dict.fromkeys(("MaxPool", "AvgPool", "MaxPoolV2"), pooling), **dict.fromkeys(("BiasAdd", "PReLU"), bias),
 }

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from torchspore.base import arguments
 from torchspore.base.text import list_choices, message, short, split_hint
 from torchspore.context import effects
@@ -90,12 +92,22 @@ def check_int(call: str, argument: str, value: Any, low: int, high: int = INT32_
 
 
 def check_number(call: str, argument: str, value: Any, low: float, high: float, *, above: bool = False) -> None:
-    """Raises TypeError unless `value` is a number, ValueError unless it is in [low, high], or in (low, high] with `above`."""
+    """Raises TypeError unless `value` is a number, ValueError if it is outside of [low, high], or of (low, high] with `above`.
+
+    NaN is outside of no interval, as in MindSpore.
+    """
     check_type(call, argument, value, (int, float), "a number")
-    if not low <= value <= high or (above and value == low):
+    if value < low or value > high or (above and value == low):
         low, high = (0.0, 1.0) if (low, high, argument) == (0, 1, "prob") else (low, high)
         text = message(f"{call}({argument}={value!r})", f"a number {'above' if above else 'from'} {low:g} to {high:g}")
         raise interval_error(text, argument, f"{'(' if above else '['}{low}, {high}]")
+
+
+def as_number(value: Any) -> Any:
+    """Return True and False as 1 and 0, a NumPy number as Python's, and any other value unchanged."""
+    if isinstance(value, (bool, np.bool_)):
+        return int(value)
+    return value.item() if isinstance(value, np.number) else value
 
 
 def check_choice(call: str, argument: str, value: Any, choices: Iterable[Any]) -> None:

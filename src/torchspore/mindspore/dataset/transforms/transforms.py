@@ -43,7 +43,7 @@ def numpy_type(call: str, argument: str, data_type: Any) -> np.dtype:
         ) from None
 
 
-_VALUES = (str, float, bool, int, bytes, np.generic)
+_VALUES = (str, float, bool, int, bytes)
 """The classes of one value of an array."""
 
 

@@ -1,6 +1,7 @@
 """Image transforms that change the values of pixels."""
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core import destination
 from torchspore.mindspore.dataset.core.validator_helpers import (
     FLOAT_MAX_INTEGER,
+    as_number,
     check_bool,
     check_choice,
     check_int,
@@ -387,7 +389,7 @@ class Solarize(OnDevice, ImageTensorOperation):
 
 def _pair(argument: str, value: Any, expected: str, sentence: str) -> list[Any]:
     """Return the values of GaussianBlur for width and height from one number or two. Raises TypeError for another count or type."""
-    values = [value] * 2 if isinstance(value, (int, float)) else list(value) if isinstance(value, (list, tuple)) else []
+    values = [value] * 2 if isinstance(value, numbers.Real) else list(value) if isinstance(value, (list, tuple)) else []
     if len(values) != 2:
         raise TypeError(f"{message(f'GaussianBlur({argument}={short(value)})', expected)} {sentence}")
     return values
@@ -411,7 +413,7 @@ class GaussianBlur(OnDevice, ImageTensorOperation):
             "sigma", sigma, translatable("a number or (width, height)"),
             "Sigma should be a single number or a list/tuple of length 2 for width and height.")
         for deviation in sigmas:
-            check_number("GaussianBlur", "sigma", deviation, 0, FLOAT_MAX_INTEGER)
+            check_number("GaussianBlur", "sigma", as_number(deviation), 0, FLOAT_MAX_INTEGER)
         self.kernel_size = sizes
         self.sigma = [deviation or ((size - 1) * 0.5 - 1) * 0.3 + 0.8 for deviation, size in zip(sigmas, sizes)]
 

@@ -70,7 +70,8 @@ class PadToSize(ImageTensorOperation):
     def __init__(self, size: Any, offset: Any = None, fill_value: Any = 0, padding_mode: Border = Border.CONSTANT) -> None:
         self.size = check_size("PadToSize", size)
         self.offset: tuple[int, int] | None = None
-        if offset is not None and offset != []:
+        if offset is not None:
+            check_type("PadToSize", "offset", offset, (int, list, tuple), "an int or (top, left)")
             sides = [offset] * 2 if is_int(offset) else offset
             check_type("PadToSize", "offset", sides, (list, tuple), "an int or (top, left)")
             if len(sides) not in (0, 2):
@@ -152,7 +153,8 @@ class TenCrop(FiveCrop):
 
     def __init__(self, size: Any, use_vertical_flip: bool = False) -> None:
         super().__init__(size)
-        check_bool("TenCrop", "use_vertical_flip", use_vertical_flip)
+        if use_vertical_flip is not None:
+            check_bool("TenCrop", "use_vertical_flip", use_vertical_flip)
         self.use_vertical_flip = use_vertical_flip
 
     def _parts(self, image: Any) -> tuple[Any, ...]:

@@ -1,14 +1,20 @@
 """Image transforms that move pixels: sizes, crops, borders, flips, rotations."""
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core.operation import is_pil
-from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_int, check_number, check_type
+from torchspore.mindspore.dataset.core.validator_helpers import (
+    FLOAT_MAX_INTEGER,
+    as_number,
+    check_bool,
+    check_int,
+    check_number,
+    check_type,
+)
 from torchspore.mindspore.dataset.vision.color import pillow
 from torchspore.mindspore.dataset.vision.images import ImageTensorOperation, OnDevice, check_image, check_size, to_pil
 from torchspore.mindspore.dataset.vision.utils import Border, Inter
@@ -56,7 +62,7 @@ class Resize(OnDevice, ImageTensorOperation):
     _takes_stacks = True
 
     def __init__(self, size: Any, interpolation: Inter = Inter.BILINEAR) -> None:
-        check_size("Resize", size)
+        check_size("Resize", as_number(size))
         check_inter("Resize", interpolation)
         self.size, self.interpolation = size, interpolation
 
@@ -265,6 +271,16 @@ def _source_pixels(inverse: np.ndarray, width: int, height: int, resample: Inter
     return np.stack([x >> 5, y >> 5], -1).astype(np.int16), ((y & 31) * 32 + (x & 31)).astype(np.uint16)
 
 
+def check_center(call: str, center: Any) -> None:
+    """Raises ValueError unless `center` is None or two numbers, TypeError for members that are no numbers."""
+    if center is None:
+        return
+    if not isinstance(center, tuple) or len(center) != 2:
+        raise ValueError(message(f"{call}(center={short(center)})", "(x, y)"))
+    for coordinate in center:
+        check_type(call, "center", coordinate, (int, float), "a number")
+
+
 class Rotate(OnDevice, ImageTensorOperation):
     """Rotates an image by `degrees` counter-clockwise; `expand` enlarges the result to contain the full image."""
 
@@ -275,9 +291,10 @@ class Rotate(OnDevice, ImageTensorOperation):
     def __init__(
         self, degrees: float, resample: Inter = Inter.NEAREST, expand: bool = False, center: Any = None, fill_value: Any = 0
     ) -> None:
-        check_number("Rotate", "degrees", degrees, -math.inf, math.inf)
+        check_number("Rotate", "degrees", degrees, -FLOAT_MAX_INTEGER, FLOAT_MAX_INTEGER)
         check_inter("Rotate", resample, "resample")
         check_bool("Rotate", "expand", expand)
+        check_center("Rotate", center)
         self.degrees, self.resample, self.expand, self.center = degrees, resample, expand, center
         self.fill_value = check_fill("Rotate", fill_value)
 

@@ -1,6 +1,7 @@
 """Transforms that mix the images of a batch, and their labels in the same proportions."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -103,7 +104,7 @@ class MixUp(ImageTensorOperation):
 
     def __init__(self, batch_size: int, alpha: float, is_single: bool = True) -> None:
         check_int("MixUp", "batch_size", batch_size, 1)
-        check_number("MixUp", "alpha", alpha, 0, 16777216, above=True)
+        check_number("MixUp", "alpha", alpha, 0, math.inf, above=True)
         check_bool("MixUp", "is_single", is_single)
         self.batch_size, self.alpha, self.is_single = batch_size, alpha, is_single
         self._before: tuple[np.ndarray, np.ndarray] | None = None

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core.operation import flatten, run_chain
 from torchspore.mindspore.dataset.core.randomness import generator, happens
-from torchspore.mindspore.dataset.core.validator_helpers import check_int, check_number, check_type
+from torchspore.mindspore.dataset.core.validator_helpers import as_number, check_int, check_number, check_type
 from torchspore.mindspore.dataset.vision import color, geometry
 from torchspore.mindspore.dataset.vision.images import ImageTensorOperation, OnDevice, check_image
 from torchspore.mindspore.dataset.vision.random_transforms import check_probability, check_range
@@ -88,6 +89,9 @@ class RandomSolarize(ImageTensorOperation):
     """Inverts the values within a random part of `threshold`: (min, max)."""
 
     def __init__(self, threshold: Any = (0, 255)) -> None:
+        check_type("RandomSolarize", "threshold", threshold, tuple, "a tuple (min, max)")
+        for level in threshold:
+            check_int("RandomSolarize", "threshold", level, 0, 255)
         self.threshold = check_range("RandomSolarize", "threshold", threshold, 0, 255)
 
     def _choose(self, values: tuple[Any, ...]) -> tuple[int, int]:
@@ -210,17 +214,14 @@ class RandomAffine(ImageTensorOperation):
         self.degrees = check_range(call, "degrees", degrees, -16777216)
         self.translate = _translate(call, translate)
         self.scale = (1.0, 1.0) if scale is None else check_range(call, "scale", scale)
-        if isinstance(shear, (int, float)):
-            shear = (-shear, shear)
-        shears = [0.0, 0.0, 0.0, 0.0] if shear is None else [*shear, 0.0, 0.0][:4]
-        self.shear = check_range(call, "shear", shears[:2], -16777216), check_range(call, "shear", shears[2:], -16777216)
+        self.shear = _shear(shear)
         geometry.check_inter(call, resample, "resample")
         self.resample, self.fill_value = resample, geometry.check_fill(call, fill_value)
 
     def _choose(self, values: tuple[Any, ...]) -> tuple[float, ...]:
         drawn = generator()
         ranges = [self.degrees, *self.translate, self.scale, *self.shear]
-        return tuple(drawn.uniform(*limits) for limits in ranges)
+        return tuple(drawn.uniform(*limits) if math.isfinite(limits[1]) else math.nan for limits in ranges)
 
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
         check_image("RandomAffine", value)
@@ -232,6 +233,22 @@ class RandomAffine(ImageTensorOperation):
         degrees, right, down, scale, *shear = chosen
         shift = round(right * image.width), round(down * image.height)
         return color.pillow().affine(image, degrees, shift, scale, shear, self.resample, self.fill_value)
+
+
+def _shear(shear: Any) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return the limits of both angles. A number, which also may be NumPy's, has no upper limit in MindSpore."""
+    if shear is None:
+        return (0.0, 0.0), (0.0, 0.0)
+    if isinstance(shear, numbers.Real):
+        angle = as_number(shear)
+        if angle <= 0:
+            raise ValueError(message(f"RandomAffine(shear={short(shear)})", "a number above 0"))
+        return (-angle, angle), (0.0, 0.0)
+    check_type("RandomAffine", "shear", shear, (list, tuple), "a number, or (min, max) of x, and also of y")
+    if len(shear) not in (2, 4):
+        raise TypeError(message(f"RandomAffine(shear={short(shear)})", "a number, or (min, max) of x, and also of y"))
+    first = check_range("RandomAffine", "shear", shear[:2], -16777216)
+    return first, check_range("RandomAffine", "shear", shear[2:], -16777216) if len(shear) == 4 else (0.0, 0.0)
 
 
 def _translate(call: str, translate: Any) -> tuple[tuple[float, float], tuple[float, float]]:

@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 import math
+import numbers
 from typing import Any
 
 import numpy as np
 
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core.randomness import generator, happens
-from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_int, check_number, check_type
+from torchspore.mindspore.dataset.core.validator_helpers import as_number, check_bool, check_int, check_number, check_type
 from torchspore.mindspore.dataset.vision import color, geometry
 from torchspore.mindspore.dataset.vision.images import ImageTensorOperation, check_image, check_size, decode, gray, height_width
 from torchspore.mindspore.dataset.vision.utils import Border, Inter
@@ -179,7 +180,7 @@ class RandomResize(ImageTensorOperation):
     _takes_stacks = True
 
     def __init__(self, size: Any) -> None:
-        check_size("RandomResize", size)
+        check_size("RandomResize", as_number(size))
         self.size = size
 
     def _choose(self, values: tuple[Any, ...]) -> Inter:
@@ -206,6 +207,7 @@ class RandomRotation(ImageTensorOperation):
         self.degrees = check_range("RandomRotation", "degrees", degrees, -16777216.0)
         geometry.check_inter("RandomRotation", resample, "resample")
         check_bool("RandomRotation", "expand", expand)
+        geometry.check_center("RandomRotation", center)
         self.resample, self.expand, self.center = resample, expand, center
         self.fill_value = geometry.check_fill("RandomRotation", fill_value)
 
@@ -221,7 +223,8 @@ class RandomRotation(ImageTensorOperation):
 
 
 def _factors(call: str, name: str, value: Any, middle: float, low: float, high: float) -> tuple[float, float]:
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
+    if isinstance(value, numbers.Real):
+        value = as_number(value)
         check_number(call, name, value, 0, high)
         return max(middle - value, low), min(middle + value, high)
     return check_range(call, name, value, low, high)
@@ -323,6 +326,16 @@ class CutOut(ImageTensorOperation):
         return image
 
 
+def _check_filling(value: Any) -> None:
+    """Raises TypeError for anything but an int, three ints or a str, ValueError for other texts, lengths and levels of grey."""
+    check_type("RandomErasing", "value", value, (int, list, tuple, str), "an int, one for each channel, or 'random'")
+    levels = [] if isinstance(value, str) else [value] if isinstance(value, int) else value
+    if (value != "random" and len(levels) not in (1, 3)) or (isinstance(value, (list, tuple)) and len(value) != 3):
+        raise ValueError(message(f"RandomErasing(value={short(value)})", "an int, one for each channel, or 'random'"))
+    for level in levels:
+        check_int("RandomErasing", "value", level, 0, 255)
+
+
 class RandomErasing(ImageTensorOperation):
     """With probability `prob`, fills a random part of an image (C, H, W): of `scale` of its area and `ratio` of height to width.
 
@@ -340,8 +353,7 @@ class RandomErasing(ImageTensorOperation):
     ) -> None:
         self.prob = check_probability("RandomErasing", prob)
         self.scale, self.ratio = check_range("RandomErasing", "scale", scale), check_range("RandomErasing", "ratio", ratio, 1e-9)
-        if isinstance(value, str) and value != "random":
-            raise ValueError(message(f"RandomErasing(value={value!r})", "a number, one for each channel, or 'random'"))
+        _check_filling(value)
         check_bool("RandomErasing", "inplace", inplace)
         check_int("RandomErasing", "max_attempts", max_attempts, 1)
         self.value, self.inplace, self.max_attempts = value, inplace, max_attempts

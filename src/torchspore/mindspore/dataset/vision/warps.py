@@ -107,6 +107,8 @@ class RandomPerspective(ImageTensorOperation):
     """With probability `prob`, moves each corner of a PIL image inwards by a random fraction, up to `distortion_scale` of half a side."""
 
     def __init__(self, distortion_scale: float = 0.5, prob: float = 0.5, interpolation: Inter = Inter.BICUBIC) -> None:
+        check_type("RandomPerspective", "distortion_scale", distortion_scale, float, "a float")
+        check_type("RandomPerspective", "prob", prob, float, "a float")
         check_number("RandomPerspective", "distortion_scale", distortion_scale, 0, 1)
         self.distortion_scale, self.prob = distortion_scale, check_probability("RandomPerspective", prob)
         geometry.check_inter("RandomPerspective", interpolation)

@@ -8,7 +8,8 @@ from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors.tensor import raw
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
-from torchspore.mindspore.experimental.optim.optimizer import Optimizer, check, check_betas, check_flags
+from torchspore.mindspore.experimental.optim.argument_checks import check, check_rate, read_betas, read_flags, read_numbers, read_positive
+from torchspore.mindspore.experimental.optim.optimizer import Optimizer
 
 
 class Adam(Optimizer):
@@ -24,11 +25,11 @@ class Adam(Optimizer):
         *, maximize: bool = False,
     ) -> None:
         name = type(self).__name__
-        check_betas(name, betas)
-        check(name, eps=eps, weight_decay=weight_decay)
-        check_flags(name, amsgrad=amsgrad, maximize=maximize)
+        betas = read_betas(name, betas)
+        check(name, weight_decay=weight_decay)
         super().__init__(params, {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad, "maximize": maximize,
+            "lr": lr, "betas": betas, **read_numbers(name, eps=eps), "weight_decay": weight_decay,
+            **read_flags(amsgrad=amsgrad, maximize=maximize),
         })
         self.exp_avg, self.exp_avg_sq = self._moments_("exp_avg"), self._moments_("exp_avg_sq")
         self.max_exp_avg_sq = self._moments_("max_exp_avg_sq")
@@ -66,9 +67,13 @@ class NAdam(Optimizer):
         self, params: Any, lr: Any = 2e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0.0,
         momentum_decay: float = 4e-3,
     ) -> None:
-        check_betas("NAdam", betas)
-        check("NAdam", eps=eps, weight_decay=weight_decay, momentum_decay=momentum_decay)
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay})
+        check_rate("NAdam", lr)
+        betas = read_betas("NAdam", betas)
+        check("NAdam", weight_decay=weight_decay)
+        super().__init__(params, {
+            "lr": lr, "betas": betas, **read_positive("NAdam", eps=eps), "weight_decay": weight_decay,
+            **read_numbers("NAdam", momentum_decay=momentum_decay),
+        })
         self.step_t = self._counter_("step_t")
         self.exp_avg, self.exp_avg_sq = self._moments_("exp_avg"), self._moments_("exp_avg_sq")
         self.mu_product = Parameter(Tensor(1.0, dtypes.float32), name="mu_product")
@@ -93,9 +98,10 @@ class RAdam(Optimizer):
     """Adam with rectification while the second moment is uncertain (Liu and others, 2019)."""
 
     def __init__(self, params: Any, lr: Any = 1e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0.0) -> None:
-        check_betas("RAdam", betas)
-        check("RAdam", eps=eps, weight_decay=weight_decay)
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay})
+        check_rate("RAdam", lr)
+        betas = read_betas("RAdam", betas)
+        check("RAdam", weight_decay=weight_decay)
+        super().__init__(params, {"lr": lr, "betas": betas, **read_positive("RAdam", eps=eps), "weight_decay": weight_decay})
         self.step_t = self._counter_("step_t")
         self.exp_avg, self.exp_avg_sq = self._moments_("exp_avg"), self._moments_("exp_avg_sq")
 

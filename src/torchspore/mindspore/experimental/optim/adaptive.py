@@ -3,9 +3,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.text import message, with_type
 from torchspore.engine.formulas import adaptive_optimizers, experimental_optimizers
 from torchspore.engine.tensors.tensor import raw
-from torchspore.mindspore.experimental.optim.optimizer import Optimizer, check, check_betas, check_flags
+from torchspore.mindspore.common.tensor import Tensor
+from torchspore.mindspore.experimental.optim.argument_checks import (
+    check,
+    check_floats,
+    check_rate,
+    read_betas,
+    read_factor,
+    read_flags,
+    read_numbers,
+    read_positive,
+)
+from torchspore.mindspore.experimental.optim.optimizer import Optimizer
 
 
 class Adagrad(Optimizer):
@@ -18,13 +30,15 @@ class Adagrad(Optimizer):
         self, params: Any, lr: Any = 1e-2, lr_decay: float = 0.0, weight_decay: float = 0.0, initial_accumulator_value: float = 0.0,
         eps: float = 1e-10, *, maximize: bool = False,
     ) -> None:
-        check("Adagrad", lr_decay=lr_decay, weight_decay=weight_decay, initial_accumulator_value=initial_accumulator_value, eps=eps)
-        check_flags("Adagrad", maximize=maximize)
+        check_rate("Adagrad", lr)
+        check("Adagrad", weight_decay=weight_decay)
+        if isinstance(initial_accumulator_value, Tensor):
+            raise TypeError(message("Adagrad(initial_accumulator_value=Tensor)", "a number"))
+        numbers = read_numbers("Adagrad", lr_decay=lr_decay, initial_accumulator_value=initial_accumulator_value)
         super().__init__(params, {
-            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value, "maximize": maximize,
+            "lr": lr, **numbers, **read_positive("Adagrad", eps=eps), "weight_decay": weight_decay, **read_flags(maximize=maximize),
         })
-        self.accum = self._moments_("accum", initial_accumulator_value)
+        self.accum = self._moments_("accum", numbers["initial_accumulator_value"])
         self.step_t = self._counter_("step_t")
 
     def construct(self, gradients: Any) -> bool:
@@ -42,11 +56,14 @@ class Adadelta(Optimizer):
     def __init__(
         self, params: Any, lr: Any = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0.0, *, maximize: bool = False,
     ) -> None:
-        check("Adadelta", rho=rho, eps=eps, weight_decay=weight_decay)
-        check_flags("Adadelta", maximize=maximize)
-        if rho > 1:
+        check_rate("Adadelta", lr)
+        if isinstance(rho, (int, Tensor)):
+            raise TypeError(message(f"Adadelta(rho={rho!r:.40})", with_type("a float", rho)))
+        check("Adadelta", weight_decay=weight_decay)
+        numbers = {**read_numbers("Adadelta", rho=rho), **read_positive("Adadelta", eps=eps)}
+        if numbers["rho"] > 1:
             raise ValueError(f"Adadelta(rho={rho}): expected a number from 0 to 1.")
-        super().__init__(params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize})
+        super().__init__(params, {"lr": lr, **numbers, "weight_decay": weight_decay, **read_flags(maximize=maximize)})
         self.accum, self.accum_update = self._moments_("accum"), self._moments_("accum_update")
 
     def construct(self, gradients: Any) -> bool:
@@ -67,10 +84,12 @@ class Adamax(Optimizer):
         self, params: Any, lr: Any = 2e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0.0, *,
         maximize: bool = False,
     ) -> None:
-        check_betas("Adamax", betas)
-        check("Adamax", eps=eps, weight_decay=weight_decay)
-        check_flags("Adamax", maximize=maximize)
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize})
+        check_rate("Adamax", lr)
+        betas = read_betas("Adamax", betas)
+        check("Adamax", weight_decay=weight_decay)
+        super().__init__(params, {
+            "lr": lr, "betas": betas, **read_positive("Adamax", eps=eps), "weight_decay": weight_decay, **read_flags(maximize=maximize),
+        })
         self.step_t = self._counter_("step_t")
         self.exp_avg, self.exp_inf = self._moments_("exp_avg"), self._moments_("exp_inf")
 
@@ -94,11 +113,11 @@ class RMSprop(Optimizer):
         self, params: Any, lr: Any = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0.0, momentum: float = 0.0,
         centered: bool = False, maximize: bool = False,
     ) -> None:
-        check("RMSprop", alpha=alpha, eps=eps, weight_decay=weight_decay, momentum=momentum)
-        check_flags("RMSprop", centered=centered, maximize=maximize)
+        check_rate("RMSprop", lr)
+        check("RMSprop", weight_decay=weight_decay)
         super().__init__(params, {
-            "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered, "weight_decay": weight_decay,
-            "maximize": maximize,
+            "lr": lr, **read_numbers("RMSprop", momentum=momentum, alpha=alpha), **read_positive("RMSprop", eps=eps),
+            "weight_decay": weight_decay, **read_flags(centered=centered, maximize=maximize),
         })
         self.mean_grad, self.mean_square, self.moment = (self._moments_(name) for name in ("mean_grad", "mean_square", "moment"))
 
@@ -122,10 +141,12 @@ class ASGD(Optimizer):
         self, params: Any, lr: Any = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6, weight_decay: float = 0.0,
         maximize: bool = False,
     ) -> None:
-        check("ASGD", lambd=lambd, alpha=alpha, t0=t0, weight_decay=weight_decay)
-        check_flags("ASGD", maximize=maximize)
+        check_rate("ASGD", lr)
+        check_floats("ASGD", lambd=lambd, t0=t0)
+        check("ASGD", weight_decay=weight_decay)
+        alpha = read_factor("ASGD", "alpha", alpha)
         super().__init__(params, {
-            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "maximize": maximize,
+            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, **read_flags(maximize=maximize),
         })
         self.ax, self.step_t = self._moments_("ax"), self._counter_("step_t")
 
@@ -152,10 +173,10 @@ class Rprop(Optimizer):
             if not isinstance(value, (tuple, list)) or len(value) != 2:
                 raise TypeError(f"Rprop({key}={value!r:.40}): expected a tuple of two numbers.")
             check("Rprop", **{f"{key}[{i}]": item for i, item in enumerate(value)})
-        check_flags("Rprop", maximize=maximize)
+        check_rate("Rprop", lr)
         if not 0 < etas[0] < 1 < etas[1]:
             raise ValueError(f"Rprop(etas={etas}): expected a number between 0 and 1, and one above 1.")
-        super().__init__(params, {"lr": lr, "etas": etas, "step_sizes": step_sizes, "maximize": maximize, "weight_decay": 0.0})
+        super().__init__(params, {"lr": lr, "etas": etas, "step_sizes": step_sizes, **read_flags(maximize=maximize), "weight_decay": 0.0})
         self.prev, self.step_size = self._moments_("prev"), self._moments_("step_size")
         self.step_t = self._counter_("step_t")
 

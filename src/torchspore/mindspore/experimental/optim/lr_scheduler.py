@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from torchspore.base.arguments import check_counts, check_int_type, is_int
+from torchspore.base.arguments import check_counts, check_int_type, check_type, is_int
 from torchspore.base.text import message, short, with_type
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.tensor import Tensor
+from torchspore.mindspore.experimental.optim.argument_checks import check_factor, check_least, check_steps, read_factor
 from torchspore.mindspore.experimental.optim.optimizer import Optimizer
 from torchspore.mindspore.ops.declaration.limits import real_type
 
@@ -87,24 +88,18 @@ class _ClosedForm(LRScheduler):
         return [self._closed_form_(base, self.last_epoch) for base in self.base_lrs]
 
 
-def _check_factor(name: str, **arguments: Any) -> None:
-    for key, value in arguments.items():
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise TypeError(message(f"{name}({key}={value!r:.40})", with_type("a number", value)))
-
-
 class StepLR(_ClosedForm):
     """The rate times `gamma` every `step_size` epochs."""
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
-        check_counts("StepLR", step_size=step_size)
+        check_steps("StepLR", "step_size", step_size)
         real_type("StepLR", "gamma", gamma)
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
         """Return the rate of each group."""
-        if self.last_epoch == 0 or self.last_epoch % self.step_size:
+        if self.last_epoch == 0 or not self.step_size or self.last_epoch % self.step_size:
             return self._last_lr
         return [rate * self.gamma for rate in self._last_lr]
 
@@ -118,7 +113,7 @@ class MultiStepLR(_ClosedForm):
     def __init__(self, optimizer: Optimizer, milestones: Any, gamma: float = 0.1, last_epoch: int = -1) -> None:
         if not isinstance(milestones, list) or any(not is_int(m) for m in milestones):
             raise TypeError(message(f"MultiStepLR(milestones={milestones!r:.40})", "a list of ints"))
-        _check_factor("MultiStepLR", gamma=gamma)
+        check_factor("MultiStepLR", gamma=gamma)
         self.milestones, self.gamma = Counter(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
@@ -135,9 +130,9 @@ class ConstantLR(_ClosedForm):
     """The rate times `factor` for `total_iters` epochs, then the rate itself."""
 
     def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
-        check_int_type("ConstantLR", "total_iters", total_iters)
-        _check_factor("ConstantLR", factor=factor)
-        if not 0 <= factor <= 1:
+        check_steps("ConstantLR", "total_iters", total_iters)
+        factor = read_factor("ConstantLR", "factor", factor)
+        if factor < 0 or factor > 1:
             raise ValueError(f"ConstantLR(factor={factor}): expected a number from 0 to 1.")
         self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
@@ -160,11 +155,12 @@ class LinearLR(_ClosedForm):
     def __init__(
         self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5, last_epoch: int = -1,
     ) -> None:
-        check_int_type("LinearLR", "total_iters", total_iters)
-        _check_factor("LinearLR", start_factor=start_factor, end_factor=end_factor)
-        if not 0 < start_factor <= 1:
+        check_steps("LinearLR", "total_iters", total_iters)
+        start_factor = read_factor("LinearLR", "start_factor", start_factor)
+        end_factor = read_factor("LinearLR", "end_factor", end_factor)
+        if start_factor <= 0 or start_factor > 1:
             raise ValueError(f"LinearLR(start_factor={start_factor}): expected a number above 0 and up to 1.")
-        if not 0 <= end_factor <= 1:
+        if end_factor < 0 or end_factor > 1:
             raise ValueError(f"LinearLR(end_factor={end_factor}): expected a number from 0 to 1.")
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
@@ -203,7 +199,7 @@ class PolynomialLR(_ClosedForm):
     """The rate times (1 - epoch / total_iters)^power, 0 from `total_iters` on."""
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
-        check_counts("PolynomialLR", total_iters=total_iters)
+        check_steps("PolynomialLR", "total_iters", total_iters)
         real_type("PolynomialLR", "power", power)
         if power < 0:
             raise ValueError(message(f"PolynomialLR(power={power})", "a number from 0 on"))
@@ -224,12 +220,14 @@ class PolynomialLR(_ClosedForm):
 class _ByFunction(LRScheduler):
     """Schedulers with one function of the epoch, or one for each group."""
 
+    _checks_functions_ = True
+
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
         name, count = type(self).__name__, len(getattr(optimizer, "param_groups", ()))
         functions = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * count
         if len(functions) != count:
             raise ValueError(f"{name}(lr_lambda of {len(functions)} functions): expected {count}, one for each group.")
-        if not all(callable(function) for function in functions):
+        if self._checks_functions_ and not all(callable(function) for function in functions):
             raise TypeError(f"{name}(lr_lambda={lr_lambda!r:.40}): expected a function, or a list of them.")
         self.lr_lambdas = functions
         super().__init__(optimizer, last_epoch)
@@ -244,7 +242,9 @@ class LambdaLR(_ByFunction):
 
 
 class MultiplicativeLR(_ByFunction):
-    """The rate times `lr_lambda(epoch)` every epoch; a list has a function for each group."""
+    """The rate times `lr_lambda(epoch)` every epoch; a list has a function for each group. The first `step` calls it."""
+
+    _checks_functions_ = False
 
     def get_lr(self) -> list[Any]:
         """Return the rate of each group."""
@@ -257,8 +257,8 @@ class CosineAnnealingLR(_ClosedForm):
     """Half a cosine from the rate down to `eta_min` over `T_max` epochs, and up again (Loshchilov and Hutter, 2016)."""
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
-        _check_factor("CosineAnnealingLR", eta_min=eta_min)
-        check_counts("CosineAnnealingLR", T_max=T_max)
+        check_type("CosineAnnealingLR", "eta_min", eta_min, (int, float, bool), "a number")
+        check_steps("CosineAnnealingLR", "T_max", T_max)
         self.T_max, self.eta_min = T_max, eta_min
         super().__init__(optimizer, last_epoch)
 
@@ -266,6 +266,8 @@ class CosineAnnealingLR(_ClosedForm):
         """Return the rate of each group."""
         if self.last_epoch == 0:
             return self._last_lr
+        if not self.T_max:
+            return [math.nan] * len(self._last_lr)
         if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
             turn = (1 - math.cos(math.pi / self.T_max)) / 2
             return [rate + (base - self.eta_min) * turn for rate, base in zip(self._last_lr, self.base_lrs)]
@@ -280,8 +282,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     """Half a cosine from the rate down to `eta_min` over `T_0` epochs, repeated, each time `T_mult` times as long."""
 
     def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0, last_epoch: int = -1) -> None:
+        T_0, T_mult = (int(count) if isinstance(count, bool) else count for count in (T_0, T_mult))
         check_counts("CosineAnnealingWarmRestarts", T_0=T_0, T_mult=T_mult)
-        _check_factor("CosineAnnealingWarmRestarts", eta_min=eta_min)
+        check_factor("CosineAnnealingWarmRestarts", eta_min=eta_min)
         self.T_0, self.T_mult, self.eta_min = T_0, T_mult, eta_min
         self.T_i, self.T_cur = T_0, float(last_epoch)
         super().__init__(optimizer, last_epoch)
@@ -352,7 +355,7 @@ class CyclicLR(LRScheduler):
         if len(values) != count:
             raise ValueError(f"CyclicLR({name} of {len(values)} rates): expected {count}, one for each group.")
         for number in values:
-            _check_factor("CyclicLR", **{name: number})
+            check_factor("CyclicLR", **{name: number})
         return [float(number) for number in values]
 
     def get_lr(self) -> list[Any]:
@@ -427,7 +430,7 @@ class ReduceLROnPlateau:
     ) -> None:
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"ReduceLROnPlateau(optimizer={type(optimizer).__name__}): expected one of mindspore.experimental.optim.")
-        _check_factor("ReduceLROnPlateau", factor=factor)
+        factor = read_factor("ReduceLROnPlateau", "factor", factor)
         if factor >= 1:
             raise ValueError(f"ReduceLROnPlateau(factor={factor}): expected a number below 1.")
         if mode not in ("min", "max"):
@@ -440,6 +443,7 @@ class ReduceLROnPlateau:
         self.optimizer, self.mode, self.factor, self.patience = optimizer, mode, factor, patience
         self.threshold, self.threshold_mode, self.cooldown, self.eps = threshold, threshold_mode, cooldown, eps
         self.min_lrs = list(min_lr) if isinstance(min_lr, (list, tuple)) else [min_lr] * count
+        check_least("ReduceLROnPlateau", "min_lr", self.min_lrs)
         self.best = math.inf if mode == "min" else -math.inf
         self.cooldown_counter = self.num_bad_epochs = self.last_epoch = 0
         self._last_lr = [group["lr"].value() for group in optimizer.param_groups]

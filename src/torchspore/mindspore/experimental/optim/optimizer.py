@@ -57,7 +57,7 @@ class Optimizer(Cell):
             raise ValueError(f"{name}: a Parameter occurs twice.")
         group = {**self.defaults, **param_group, "params": parameters}
         rate = group["lr"]
-        value = float(rate) if isinstance(rate, (int, float, Tensor)) and not isinstance(rate, bool) else None
+        value = float(rate) if isinstance(rate, (int, float, Tensor)) else None
         if value is None:
             raise TypeError(f"{name}(lr={rate!r:.40}): expected a number or a Tensor, got {type(rate).__name__}.")
         if value < 0:
@@ -121,30 +121,3 @@ class Optimizer(Cell):
             shown = {**group, "lr": float(group["lr"])}
             lines += [f"    {key}: {shown[key]}" for key in sorted(shown) if key != "params"]
         return f"{type(self).__name__} (" + "\n".join(lines) + "\n)"
-
-
-def check(name: str, **arguments: Any) -> None:
-    """Raises TypeError for a value that is not a number, ValueError for a number below 0."""
-    for key, value in arguments.items():
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise TypeError(message(f"{name}({key}={value!r:.40})", with_type("a number", value)))
-        if value < 0:
-            raise ValueError(message(f"{name}({key}={value})", "a number from 0 on"))
-        if key in ("lr", "weight_decay") and not math.isfinite(value):
-            raise ValueError(message(f"{name}({key}={value})", "a finite number"))
-
-
-def check_flags(name: str, **arguments: Any) -> None:
-    """Raises TypeError for a value that is not a bool."""
-    for key, value in arguments.items():
-        if not isinstance(value, bool):
-            raise TypeError(message(f"{name}({key}={value!r:.40})", with_type("a bool", value)))
-
-
-def check_betas(name: str, betas: Any) -> None:
-    """Raises TypeError unless there are two numbers, ValueError for numbers outside [0, 1)."""
-    if not isinstance(betas, (tuple, list)) or len(betas) != 2:
-        raise TypeError(f"{name}(betas={betas!r:.40}): expected a tuple of two numbers.")
-    check(name, **{f"betas[{i}]": value for i, value in enumerate(betas)})
-    if max(betas) >= 1:
-        raise ValueError(f"{name}(betas={betas!r:.40}): expected numbers below 1.")

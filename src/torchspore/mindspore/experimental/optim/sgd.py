@@ -3,9 +3,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.text import message, with_type
 from torchspore.engine.formulas import experimental_optimizers as formulas
 from torchspore.engine.tensors.tensor import raw
-from torchspore.mindspore.experimental.optim.optimizer import Optimizer, check, check_flags
+from torchspore.mindspore.experimental.optim.argument_checks import check, check_flags
+from torchspore.mindspore.experimental.optim.optimizer import Optimizer
 
 
 class SGD(Optimizer):
@@ -18,7 +20,10 @@ class SGD(Optimizer):
         self, params: Any, lr: Any, momentum: float = 0, dampening: float = 0, weight_decay: float = 0.0, nesterov: bool = False, *,
         maximize: bool = False,
     ) -> None:
-        check("SGD", momentum=momentum, dampening=dampening, weight_decay=weight_decay)
+        if isinstance(lr, bool):
+            raise TypeError(message(f"SGD(lr={lr})", with_type("a number or a Tensor", lr)))
+        check("SGD", momentum=momentum, weight_decay=weight_decay)
+        check("SGD", is_signed=True, dampening=dampening)
         check_flags("SGD", nesterov=nesterov, maximize=maximize)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("SGD(nesterov=True): expected a momentum above 0 and no dampening.")
