@@ -25,7 +25,7 @@ Add Sub Mul Div RealDiv FloorDiv FloorMod Mod Pow Maximum Minimum SquaredDiffere
 Equal NotEqual Greater GreaterEqual Less LessEqual ApproximateEqual MulNoNan LogicalAnd LogicalOr LogicalXor BitwiseAnd BitwiseOr
 BitwiseXor Assign AssignAdd AssignSub Hypot NextAfter Zeta Gcd Lcm Heaviside Lerp LerpScalar Select MaskedFill AddExt SubExt AddN
 Accumulate LeftShift RightShift FmodTensor RemainderTensorTensor RemainderScalarTensor DivMod DivMods IsClose Igamma Igammac Betainc Polar
-AddcmulExt QuantV2 InplaceAddExt InplaceSubExt InplaceMul InplaceDiv InplaceFloorDivide InplaceCopy
+AddcmulExt QuantV2 Dequant AntiQuant InplaceAddExt InplaceSubExt InplaceMul InplaceDiv InplaceFloorDivide InplaceCopy
 """
 _UNARY = """
 Abs ACos Acosh ACosh Asin Asinh Atan Atanh BesselI0e BesselI1e BesselI0 BesselI1 BesselJ0 BesselJ1 Cast Ceil Cos Cosh Digamma Dropout
@@ -33,7 +33,7 @@ DropoutExt Elu EluExt Erf Erfc Erfinv Exp Expm1 FastGeLU Floor GeLU GeluExt HShr
 IsNan Lgamma LogicalNot Log Log1p Log2 LogSigmoid Mish Neg OnesLike Reciprocal ReLU ReLU6 ReLUV2 Rint Round Rsqrt SeLU Sigmoid SiLU SiLUEx
 Sign Sin Sinh SoftShrink Softplus Softsign Sqrt Square Tan Tanh Trunc ZerosLike FillV2 UniformReal StandardNormal
 SigmoidCrossEntropyWithLogits SoftplusExt LeakyReLU LeakyReLUExt ClampScalar Muls PopulationCount NanToNum FmodScalar
-RemainderTensorScalar Tril Triu InplaceAddsExt InplaceSubScalar InplaceMuls InplaceDivs InplaceFloorDivides
+RemainderTensorScalar Quant Tril Triu InplaceAddsExt InplaceSubScalar InplaceMuls InplaceDivs InplaceFloorDivides
 """
 def broadcasts(call: Call) -> bool:
     """Return whether the shapes of an elementwise call fit each other."""

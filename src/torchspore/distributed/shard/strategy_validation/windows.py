@@ -27,6 +27,14 @@ def convolution(call: Call) -> Form:
     )
 
 
+def generated_convolution(call: Call) -> Form:
+    """x (n, i, ...), weight (o, i, window) and bias (o,): channels in and out may be split, and no other axis than the first."""
+    images = (UNCUT,) * (len(call.shapes[0]) - 2)
+    grouped = {"i": "channels are in groups", "o": "channels are in groups"} if call.get("groups", default=1) not in (None, 1) else {}
+    inputs: tuple[Labels, ...] = (("n", "i", *images), ("o", "i", *images), ("o",))
+    return Form(inputs=inputs[:len(call.shapes)], outputs=(("n", "o", *images),), order=("n", "i", "o"), uncut=grouped)
+
+
 def convolution_of_volumes(call: Call) -> Form:
     """x (n, i, d, h, w) and weight (o, i, window): as for images."""
     x = ("n", "i", "d", "h", "w")
@@ -99,7 +107,7 @@ def bias(call: Call) -> Form:
 
 FAMILIES: dict[str, Family] = {
     "Conv3D": convolution_of_volumes, **dict.fromkeys(("MaxPool3D", "AvgPool3D"), pooling_of_volumes),
-    **dict.fromkeys(("Conv2D", "Convolution"), convolution),
+    "Conv2D": convolution, "Convolution": generated_convolution,
     **dict.fromkeys(("Conv2DTranspose", "Conv2DBackpropInput"), transposed),
     **dict.fromkeys(("MaxPool", "AvgPool", "MaxPoolV2"), pooling), **dict.fromkeys(("BiasAdd", "PReLU"), bias),
 }

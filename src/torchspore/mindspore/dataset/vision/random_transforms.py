@@ -226,6 +226,8 @@ def _factors(call: str, name: str, value: Any, middle: float, low: float, high: 
     if isinstance(value, numbers.Real):
         value = as_number(value)
         check_number(call, name, value, 0, high)
+        if math.isnan(value):
+            raise ValueError(message(f"{call}({name}=nan)", "a number from 0 on"))
         return max(middle - value, low), min(middle + value, high)
     return check_range(call, name, value, low, high)
 

@@ -33,7 +33,7 @@ class Adagrad(Optimizer):
         check_rate("Adagrad", lr)
         check("Adagrad", weight_decay=weight_decay)
         if isinstance(initial_accumulator_value, Tensor):
-            raise TypeError(message("Adagrad(initial_accumulator_value=Tensor)", "a number"))
+            raise ValueError(message("Adagrad(initial_accumulator_value=Tensor)", "a number"))
         numbers = read_numbers("Adagrad", lr_decay=lr_decay, initial_accumulator_value=initial_accumulator_value)
         super().__init__(params, {
             "lr": lr, **numbers, **read_positive("Adagrad", eps=eps), "weight_decay": weight_decay, **read_flags(maximize=maximize),

@@ -206,11 +206,24 @@ def inplace_sub_ext(input: Any, other: Any, alpha: float = 1) -> Any:
     return input.sub_(other if alpha == 1 else other * alpha)
 
 
+@_bridged
+def solve_triangular(a: T, b: T, trans: int = 0, lower: bool = False, unit_diagonal: bool = False) -> T:
+    """The solution x of a @ x = b for a triangular a (..., N, N) and b (..., N) or (..., N, M); `trans` 1 and 2 transpose a."""
+    if isinstance(trans, str):
+        raise TypeError(_text.message(f"SolveTriangular(trans={trans!r})", "0, 1 or 2"))
+    is_vector = b.dim() == a.dim() - 1
+    matrix = a.mH if trans else a
+    solution = torch.linalg.solve_triangular(
+        matrix, b.unsqueeze(-1) if is_vector else b, upper=lower == bool(trans), unitriangular=unit_diagonal,
+    )
+    return solution.squeeze(-1) if is_vector else solution
+
+
 _EXTRA_PRIMITIVES: dict[str, tuple[str, Callable[..., Any]]] = {
     "GroupNorm": ("group_norm", group_norm_ext), "LayerNormExt": ("layer_norm_ext", layer_norm_ext),
     "MaxDim": ("max_dim", max_dim), "MinDim": ("min_dim", min_dim),
     "MedianDim": ("median_dim", median_dim), "ConstantPadND": ("constant_pad_nd", constant_pad_nd),
-    "Index": ("index", _index), "SliceExt": ("slice_ext", _slice_ext),
+    "SolveTriangular": ("solve_triangular", solve_triangular), "Index": ("index", _index), "SliceExt": ("slice_ext", _slice_ext),
     "InplaceAddExt": ("inplace_add_ext", inplace_add_ext), "InplaceAddsExt": ("inplace_adds_ext", inplace_add_ext),
     "InplaceSubExt": ("inplace_sub_ext", inplace_sub_ext), "InplaceSubScalar": ("inplace_sub_scalar", inplace_sub_ext),
     **{f"ReflectionPad{n}D": (f"reflection_pad_{n}d", _padding("reflect")) for n in (1, 2, 3)},

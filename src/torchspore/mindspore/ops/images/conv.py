@@ -126,6 +126,17 @@ def conv3d(
     return convolve(3, input, weight, bias, stride, pad_mode, padding, dilation, groups)
 
 
+@op(primitive="Convolution")
+def _convolution(
+    input: T, weight: T, bias: T | None = None, stride: Size = 1, padding: Size = 0, dilation: Size = 1, transposed: bool = False,
+    output_padding: Size = 0, groups: int = 1,
+) -> T:
+    """A convolution over the axes after the first two, or a transposed one."""
+    count = weight.dim() - 2
+    steps, edges, spacing, more = (pair(setting, count) for setting in (stride, padding, dilation, output_padding))
+    return torch.convolution(input, weight, bias, steps, edges, spacing, transposed, more, groups)
+
+
 @op(primitive="Conv2D", init=("out_channel", "kernel_size", "mode", "pad_mode", "pad", "stride", "dilation", "group", "data_format"))
 def _conv2d(
     x: T, weight: T, out_channel: int, kernel_size: Size, mode: int = 1, pad_mode: str = "valid", pad: Any = 0, stride: Size = 1,

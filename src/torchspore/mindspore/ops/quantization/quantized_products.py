@@ -39,6 +39,32 @@ def _quant_v2(
     return rounded((scaled * scale.float() if sqrt_mode else scaled) + offset.float())
 
 
+@op(primitive="Quant", init=("scale", "offset", "sqrt_mode", "round_mode"))
+def _quant(x: T, scale: float, offset: float, sqrt_mode: bool = False, round_mode: str = "Round") -> T:
+    """Return round(x * scale + offset) as int8 within -128 and 127; with `sqrt_mode`, x * scale * scale.
+
+    Raises ValueError for another rounding.
+    """
+    if str(round_mode).upper() != "ROUND":
+        raise ValueError(message(f"Quant(round_mode={round_mode!r})", "'Round'"))
+    return rounded(x.float() * (scale * scale if sqrt_mode else scale) + offset)
+
+
+@op(primitive="Dequant", init=("sqrt_mode", "relu_flag", "dtype"))
+def _dequant(x: T, deq_scale: T, sqrt_mode: bool = False, relu_flag: bool = False, dtype: object = torch.float16) -> T:
+    """Return x * deq_scale as `dtype`, with `sqrt_mode` x * deq_scale * deq_scale; `relu_flag` replaces negative results by 0."""
+    scale = as_float32(deq_scale)
+    scaled = x.float() * (scale * scale if sqrt_mode else scale)
+    return (torch.relu(scaled) if relu_flag else scaled).to(to_torch(dtype))
+
+
+@op(primitive="AntiQuant", init=("sqrt_mode", "dtype"))
+def _anti_quant(x: T, scale: T, offset: T, sqrt_mode: bool = False, dtype: object = torch.float16) -> T:
+    """Return (x + offset) * scale as `dtype`; with `sqrt_mode`, (x + offset) * scale * scale."""
+    factor = scale.float()
+    return ((x.float() + offset.float()) * (factor * factor if sqrt_mode else factor)).to(to_torch(dtype))
+
+
 @op(primitive="DynamicQuantExt")
 def _dynamic_quant_ext(x: T, smooth_scales: T | None = None) -> tuple[T, T]:
     """Return x (..., n) times `smooth_scales` (n,) as int8, and the scales (...), float32: the largest number of each row becomes 127.
