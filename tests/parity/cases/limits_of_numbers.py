@@ -60,7 +60,7 @@ def P():
     return [ms.Parameter(ms.Tensor(np.ones((2, 3), np.float32)), name="w")]
 
 
-def O():
+def O():  # noqa: E743
     return optim.SGD(P(), lr=0.1, momentum=0.5)
 
 

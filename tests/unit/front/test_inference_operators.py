@@ -1,12 +1,14 @@
 """Operators of inference that MindSpore has on Ascend alone: routing of experts, quantized products, caches, rotated positions."""
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import mindspore as ms
 import numpy as np
 import pytest
-from mindspore import Tensor
+from mindspore import Tensor, nn
+from mindspore.common.api import _cell_graph_executor
 from mindspore.ops.auto_generate import (
     ApplyRotaryPosEmb,
     MoeComputeExpertTokens,
@@ -16,6 +18,7 @@ from mindspore.ops.auto_generate import (
     PagedAttentionMask,
     RotaryPositionEmbedding,
 )
+from mindspore.ops.auto_generate.gen_ops_prim import Convolution
 from mindspore.ops.operations._infer_ops import (
     DynamicQuantExt,
     FusedInferAttentionScore,
@@ -25,6 +28,9 @@ from mindspore.ops.operations._infer_ops import (
     QuantV2,
     WeightQuantBatchMatmul,
 )
+from mindspore.ops.operations._inner_ops import AntiQuant, Dequant, Quant
+
+from torchspore.errors import StrategyRefused
 
 _RANDOM = np.random.default_rng(0)
 
@@ -69,6 +75,55 @@ def test_quantized_numbers() -> None:
     assert QuantV2()(Tensor([100.0, 1.5]), Tensor([80.0, 4.0]), Tensor([0.0, 2.0]), False, "Round", ms.int8).asnumpy().tolist() == [127, 8]
     values, scales = DynamicQuantExt()(Tensor([[1.0, -2.0], [0.0, 0.0]]))
     assert values.asnumpy().tolist() == [[64, -127], [0, 0]] and np.allclose(scales.asnumpy(), [2 / 127, 0])
+
+
+def test_quantized_numbers_of_constructors() -> None:
+    x, scale = Tensor(np.array([0.2, -3.3, 100], np.float32)), Tensor(np.array([0.5, 2], np.float32))
+    assert Quant(2.0, 1.0)(x).asnumpy().tolist() == [1, -6, 127] and Quant(2.0, 1.0, True)(x).asnumpy().tolist() == [2, -12, 127]
+    with pytest.raises(ValueError, match="Quant\\(round_mode='Floor'\\): expected 'Round'"):
+        Quant(2.0, 1.0, False, "Floor")(x)
+    integers = Tensor(np.array([[2, -3]], np.int32))
+    assert Dequant()(integers, scale).asnumpy().tolist() == [[1, -6]] and Dequant()(integers, scale).dtype == ms.float16
+    assert Dequant(True, True, ms.float32)(integers, scale).asnumpy().tolist() == [[0.5, 0]]
+    packed = Tensor(scale.asnumpy().view(np.uint32).astype(np.uint64))
+    assert Dequant()(integers, packed).asnumpy().tolist() == [[1, -6]]
+    small, offset = Tensor(np.array([2, -3], np.int8)), Tensor([1.0])
+    assert AntiQuant()(small, Tensor([0.5]), offset).asnumpy().tolist() == [1.5, -1]
+    assert AntiQuant(True, ms.float32)(small, Tensor([0.5]), offset).asnumpy().tolist() == [0.75, -0.5]
+
+
+def test_generated_convolution() -> None:
+    x, weight = Tensor(_random(2, 3, 5, 5)), Tensor(_random(4, 3, 2, 2))
+    convolution, bias = Convolution(), Tensor(_random(4))
+    expected = ms.ops.conv2d(x, weight, bias, 2, "pad", 1, 1, 1)
+    assert np.allclose(convolution(x, weight, bias, 2, 1).asnumpy(), expected.asnumpy(), atol=1e-5)
+    wider = convolution(x, Tensor(_random(3, 4, 2, 2)), None, (2, 2), (0, 0), (1, 1), True, (1, 1), 1)
+    assert wider.shape == (2, 4, 11, 11)
+
+
+@pytest.mark.parametrize("call,strategy,is_refused", [
+    (lambda: Convolution(), ((2, 2, 1, 1), (2, 2, 1, 1)), False), (lambda: Convolution(), ((1, 1, 8, 1), (1, 1, 1, 1)), True),
+    (lambda: Convolution(), ((1, 1, 1, 8), (1, 1, 1, 1)), True),
+])
+def test_generated_convolutions_split_no_images(call: Any, strategy: Any, is_refused: bool) -> None:
+    ms.set_context(mode=ms.GRAPH_MODE)
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", device_num=8, dataset_strategy="full_batch")
+    try:
+        net = _Call(call().shard(strategy))
+        with pytest.raises(StrategyRefused) if is_refused else contextlib.nullcontext():
+            _cell_graph_executor.compile(net, Tensor(_random(4, 4, 8, 8)), Tensor(_random(8, 4, 3, 3)))
+    finally:
+        ms.reset_auto_parallel_context()
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+class _Call(nn.Cell):
+    def __init__(self, primitive: Any) -> None:
+        super().__init__()
+        self.primitive = primitive
+
+    def construct(self, *tensors: Tensor) -> Tensor:
+        return self.primitive(*tensors)
 
 
 @pytest.mark.parametrize("shape,groups", [((3,), 1), ((2, 3), 2), ((1,), 1)])

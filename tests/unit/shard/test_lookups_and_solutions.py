@@ -119,3 +119,49 @@ def test_triangles_count_from_the_rows_and_columns_of_each_device(name: str, str
     phase, _ = _cell_graph_executor.compile(net, x)
     operators = _cell_graph_executor._graph_executor.get_parallel_graph_info(phase)["@graph_0"]
     assert not operators[f"{name}-0"]["inputs"][0].startswith("AllGather")
+
+
+class Called(nn.Cell):
+    """A primitive with a strategy."""
+
+    def __init__(self, primitive: Any, strategy: Any, *rest: Any) -> None:
+        super().__init__()
+        self.primitive, self.rest = primitive if strategy is None else primitive.shard(strategy), rest
+
+    def construct(self, *tensors: Tensor) -> Any:
+        return self.primitive(*tensors, *self.rest)
+
+
+@pytest.mark.filterwarnings("ignore:device_num")
+@pytest.mark.parametrize("strategy, axes, is_refused", [
+    ((2, 1, 1), (0, -2, -1), False), ((1, 2, 1), (1, 0, 2), False), ((1, 1, 2), (0, 0, 1), False), ((2, 1, 1), (0, 0, 1), True),
+    ((1, 2, 1), (0, -2, -1), True), ((2, 2, 1), (0, -2, -1), True),
+])
+def test_sums_of_diagonals_leave_their_axes_unsplit(strategy: Any, axes: Any, is_refused: bool) -> None:
+    x = Tensor(RANDOM.randn(4, 4, 4).astype(np.float32))
+    expected = Called(auto_generate.TraceV2(), None, *axes)(x).asnumpy()
+    split_among(2)
+    net = Called(auto_generate.TraceV2(), (strategy,), *axes)
+    if is_refused:
+        with pytest.raises(StrategyRefused):
+            net(x)
+    else:
+        np.testing.assert_allclose(net(x).asnumpy(), expected, rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:device_num")
+@pytest.mark.parametrize("strategy, is_refused", [
+    (((2, 1, 1), (2, 1, 1)), False), (((1, 1, 1), (1, 1, 2)), False), (((2, 2, 1), (2, 1, 1)), True), (((2, 1, 1), (1, 1, 1)), True),
+])
+def test_triangular_equations_are_split_as_in_mindspore(strategy: Any, is_refused: bool) -> None:
+    matrices = Tensor(np.tril(RANDOM.randn(4, 4, 4)).astype(np.float32) + 3 * np.eye(4, dtype=np.float32))
+    right = Tensor(RANDOM.randn(4, 4, 6).astype(np.float32))
+    settings = (0, True, False)
+    expected = Called(auto_generate.SolveTriangular(), None, *settings)(matrices, right).asnumpy()
+    split_among(2)
+    net = Called(auto_generate.SolveTriangular(), strategy, *settings)
+    if is_refused:
+        with pytest.raises(StrategyRefused):
+            net(matrices, right)
+    else:
+        np.testing.assert_allclose(net(matrices, right).asnumpy(), expected, rtol=1e-4, atol=1e-5)

@@ -152,10 +152,28 @@ def test_a_plan_that_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "8")
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
     with pytest.raises(StrategyRefused, match=r"parameter_plan of block\.weight: a Tensor of shape") as caught:
-        Planned({"weight": (3, 1)})(Tensor(np.ones((4, 16), np.float32)))
+        Planned({"weight": (8, 16)})(Tensor(np.ones((4, 16), np.float32)))
     assert "a number for each axis, whose product divides 8" in str(caught.value)
     with pytest.raises(KeyError, match="expected names of Parameters of the Cell, got 'x'"):
         Planned({"x": (3, 1)})
+
+
+@pytest.mark.parametrize("plan, kind, text", [
+    ((3, 1), ValueError, "expected a number that divides 8 at axis 0. For 'block.weight', the param_shape is (8, 16) and the setting "
+     "param_strategy is (3, 1). The param_shape[0]: 8 cannot be divisible by param_strategy[0]: 3."),
+    ((0, 1), ValueError, "expected a number that divides 8 at axis 0."),
+    ((1, 1, 1), ValueError, "expected 2 numbers, got 3. the length of param_strategy: 3, is not equal to param_shape len: 2."),
+    (None, TypeError, "got NoneType. For 'Shard', the type of each key and value in 'parameter_plan' must be str and tuple."),
+])
+def test_a_plan_is_checked_where_it_is_set(plan: Any, kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind) as caught:
+        Planned({"weight": plan})
+    assert text in str(caught.value)
+
+
+def test_a_list_is_no_strategy_of_a_cell() -> None:
+    with pytest.raises(TypeError, match=r"tuple\(tuple\(int\)\) or tuple\(mindspore\.parallel\.Layout\), but got list\.$"):
+        nn.Dense(16, 8).shard(([8, 1],))
 
 
 class Table(nn.Cell):

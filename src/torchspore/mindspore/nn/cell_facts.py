@@ -8,6 +8,7 @@ from torchspore.base.arguments import is_int
 from torchspore.base.text import message, with_type
 from torchspore.context import effects
 from torchspore.distributed.shard import split_records
+from torchspore.engine.split_layouts.sharded_layout import sharded_layout_of
 from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.graph import dispatch
 from torchspore.mindspore.common.cell_phases import PHASES
@@ -126,7 +127,8 @@ class CellFacts:
 
         A strategy is a tuple with a tuple of numbers, a Layout, or None for each Tensor. `parameter_plan` sets the layouts of Parameters by
         name; the first plan of a Parameter wins, and the operators that read the others decide. Raises TypeError if a strategy is not a
-        tuple or the plan not a dict, KeyError for a name that is not a Parameter of this Cell.
+        tuple or the plan not a dict, KeyError for a name that is not a Parameter of this Cell, ValueError for numbers that do not
+        divide the Parameter's shape.
         """
         wrote = f"{type(self).__name__}.shard"
         for name, value in (("in_strategy", in_strategy), ("out_strategy", out_strategy)):
@@ -169,7 +171,10 @@ class CellFacts:
             if name is None:
                 raise KeyError(f"{wrote}: expected names of Parameters of the Cell, got {key!r}.")
             if not isinstance(strategy, tuple) and not hasattr(strategy, "to_dict"):
-                raise TypeError(f"{wrote}: expected a tuple of numbers or a Layout for {key!r}, got {type(strategy).__name__}.")
+                text = f"{wrote}: expected a tuple of numbers or a Layout for {key!r}, got {type(strategy).__name__}."
+                raise TypeError(f"{text} For 'Shard', the type of each key and value in 'parameter_plan' must be str and tuple.")
+            if sharded_layout_of(named[name]) is None:
+                _check_plan(wrote, name, strategy, tuple(named[name].shape))
             planned.append((named[name], strategy))
         for parameter, strategy in planned:
             parameter.__dict__.setdefault("_planned", strategy)
@@ -230,9 +235,28 @@ class CellFacts:
         return self._run_(*cast_inputs, **kwargs)  # type: ignore[attr-defined]
 
 
+def _check_plan(wrote: str, name: str, strategy: Any, shape: tuple[int, ...]) -> None:
+    """Raises ValueError for numbers that are not one for each axis, or that do not divide the axis. The texts end with MindSpore's."""
+    if not isinstance(strategy, tuple) or not all(is_int(cut) for cut in strategy):
+        return
+    if len(strategy) != len(shape):
+        text = message(f"{wrote}: {name!r} of shape {list(shape)}", f"{len(shape)} numbers, got {len(strategy)}")
+        raise ValueError(f"{text} the length of param_strategy: {len(strategy)}, is not equal to param_shape len: {len(shape)}.")
+    for axis, (size, cut) in enumerate(zip(shape, strategy)):
+        if cut < 1 or size % cut:
+            text = message(f"{wrote}: {name!r} of shape {list(shape)}", f"a number that divides {size} at axis {axis}")
+            raise ValueError(
+                f"{text} For '{name}', the param_shape is {shape} and the setting param_strategy is {strategy}. The param_shape[{axis}]: "
+                f"{size} cannot be divisible by param_strategy[{axis}]: {cut}."
+            )
+
+
 def check_strategies(wrote: str, *strategies: Any) -> None:
     """Raises TypeError if a strategy contains anything other than tuples of ints, Layouts and None."""
     for part in (part for strategy in strategies if strategy is not None for part in strategy):
         is_numbers = isinstance(part, tuple) and all(is_int(number) for number in part)
         if part is not None and not is_numbers and not hasattr(part, "to_dict"):
-            raise TypeError(f"{wrote}: expected tuples of ints, Layouts or None in a strategy, got {part!r:.40}.")
+            raise TypeError(
+                f"{wrote}: expected tuples of ints, Layouts or None in a strategy, got {part!r:.40}. The 'in_strategy' should be a "
+                f"tuple(tuple(int)) or tuple(mindspore.parallel.Layout), but got {type(part).__name__}."
+            )

@@ -92,7 +92,25 @@ def chosen(call: Call) -> Form:
     return Form(inputs=((UNCUT,) * rank,), outputs=((UNCUT, UNCUT), (UNCUT,)), order=())
 
 
+def summed_diagonal(call: Call) -> Form:
+    """The sum of a diagonal of two axes, which stay unsplit."""
+    rank = len(call.shapes[0])
+    diagonal = {call.axis("axis1", default=1), call.axis("axis2", default=0)}
+    axes = tuple(UNCUT if axis in diagonal else f"d{axis}" for axis in range(rank))
+    rest = tuple(label for label in axes if label != UNCUT)
+    return Form(inputs=(axes,), outputs=(rest,), order=rest)
+
+
+def triangular_equations(call: Call) -> Form:
+    """Matrices (..., n, n) and right sides (..., n) or (..., n, m): MindSpore accepts a split of each axis."""
+    matrix, right = call.shapes
+    batch: Labels = labels(len(matrix) - 2, "b")
+    sides = (*batch, *(f"s{axis}" for axis in range(len(right) - len(batch))))
+    return Form(inputs=((*batch, "r", "k"), sides), outputs=(sides,), order=(*batch, "r", "k", *sides[len(batch):]))
+
+
 FAMILIES: dict[str, Family] = {
+    "TraceV2": summed_diagonal, "SolveTriangular": triangular_equations,
     **dict.fromkeys("FFT IFFT RFFT IRFFT HFFT IHFFT DCT IDCT".split(), _transform((-1,))),
     **dict.fromkeys("FFT2 IFFT2 RFFT2 IRFFT2 HFFT2 IHFFT2".split(), _transform((-2, -1))),
     **dict.fromkeys("FFTN IFFTN RFFTN IRFFTN HFFTN IHFFTN DCTN IDCTN FFTShift IFFTShift".split(), _transform(None)),
