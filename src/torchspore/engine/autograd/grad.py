@@ -19,7 +19,7 @@ from torchspore.engine.execution import thread_state
 from torchspore.engine.execution.training_start import TRAINING_START
 from torchspore.engine.formulas import row_gradients as rows_module
 from torchspore.engine.memory import offload
-from torchspore.engine.tensors import tree
+from torchspore.engine.tensors import torch_aliases, tree
 from torchspore.engine.tensors.in_place_versions import Extent, Versions, base_of, renamed
 from torchspore.engine.tensors.tensor import Composite, Frame, TensorBase, frame, is_recording, raw, tensors, transform, wrap
 from torchspore.engine.tensors.torch_interop import entered
@@ -42,6 +42,7 @@ class GradFrame(Frame):
         self._weights: list[TensorBase] = []          # keeps the ids in `_values` from being used again
         self._modified: dict[int, TensorBase] = {}
         self._versions: Versions | None = None     # from the first write on
+        self._watch: torch_aliases.Watch | None = None
         self._attributes: list[tuple[Any, str]] = []
         self.taken: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
         """By id of a weight's leaf the indices and the rows that were taken of it as leaves by themselves."""
@@ -73,12 +74,17 @@ class GradFrame(Frame):
         if value is None:
             if self._frozen and id(tensor) in self._frozen:
                 value = self._frozen[id(tensor)]
-                return (value if self._versions is None else self._versions.read(value)).detach()
+                return (value if self._versions is None else self._read(value)).detach()
             if self.outer is None and not self.cut and self.__class__ is GradFrame:
                 value = tensor._t                       # the most frequent case takes no further call
             else:
                 value = self.initial_value(tensor)
-        return value if self._versions is None else self._versions.read(value)
+        return value if self._versions is None else self._read(value)
+
+    def _read(self, value: torch.Tensor) -> torch.Tensor:
+        """Return the present value of memory, after the first write."""
+        assert self._versions is not None
+        return self._versions.read(value) if self._watch is None else self._watch.read(value, self._versions)
 
     def initial_value(self, tensor: TensorBase) -> torch.Tensor:
         """Return the value at the beginning of the frame of `tensor`, which has no substitute yet."""
@@ -104,7 +110,8 @@ class GradFrame(Frame):
             value = assigned(before, value.detach().clone())
         elif value._base is None and not value.requires_grad:
             value = value.clone()
-        self._begin_write(tensor).replace(self._memory(tensor), value)
+        versions, memory = self._begin_write(tensor), self._memory(tensor)
+        versions.replace(memory, torch_aliases.lend(value, versions, base_of(memory)))
         self._end_write(tensor)
 
     def modify(self, tensor: TensorBase, change: Callable[[torch.Tensor], Any]) -> None:
@@ -132,7 +139,9 @@ class GradFrame(Frame):
         self._modified[id(tensor)] = tensor
         self._weights.append(tensor)
         if self._versions is None:
-            self._versions = Versions()
+            self._versions, self._watch = Versions(), torch_aliases.Watch()
+        if self._watch is not None:
+            self._watch.begin_write(self, base_of(self._memory(tensor)), self._versions)
         return self._versions
 
     def _end_write(self, tensor: TensorBase) -> None:
@@ -178,7 +187,7 @@ class GradFrame(Frame):
         value = self._substitute_of(tensor)
         if value is None:
             value = super().host(tensor)
-        return value if self._versions is None else self._versions.read(value)
+        return value if self._versions is None else self._read(value)
 
     def attribute_set(self, owner: Any, name: str, value: Any) -> None:
         if any(True for _ in tensors(value)):
@@ -200,7 +209,11 @@ class GradFrame(Frame):
     @contextmanager
     def open(self) -> Iterator[None]:
         with integer_gradients.block(), super().open():
-            yield
+            try:
+                yield
+            finally:
+                if self._watch is not None:
+                    self._watch.close()
 
     def finish(self, result: Any, nested: bool) -> None:
         """Write assigned values back and, in the outermost transform, detach what leaves it from the graph."""
@@ -238,7 +251,8 @@ def assigned(before: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
     """
     if not before.requires_grad:
         return value
-    return value + torch.where(torch.isfinite(before.detach()), before - before.detach(), torch.zeros_like(value))
+    with torch.enable_grad():
+        return value + torch.where(torch.isfinite(before.detach()), before - before.detach(), torch.zeros_like(value))
 
 
 def taken_rows(table: torch.Tensor, indices: torch.Tensor, values: torch.Tensor | None = None) -> torch.Tensor:
@@ -468,7 +482,7 @@ def _gradients(result: Any, targets: list[torch.Tensor], sens: Any, nested: bool
         return [None for _ in targets]
     compute = functools.partial(torch.autograd.grad, allow_unused=True) if is_outermost else tape_gradients
     try:
-        with backward_pass.in_callers_thread(any(s is not None for _, s in pairs)):
+        with backward_pass.in_callers_thread(any(s is not None for _, s in pairs)), torch_aliases.in_backward():
             remaining = iter(compute([o for o, _ in pairs], at, [s for _, s in pairs], create_graph=nested))
     except RuntimeError as cause:
         raise gradient_errors.translated(cause) from None

@@ -78,7 +78,7 @@ class Versions:
     def replace(self, t: torch.Tensor, value: torch.Tensor, extent: Extent | None = None) -> None:
         """Give all of `t` the values of `value`, which has its shape and dtype."""
         base, start = _extent(t) if extent is None else extent
-        if _is_all(t, base, start):
+        if _is_all(t, base, start) and (torch.is_grad_enabled() or not base.requires_grad):
             has_equal_layout = value.stride() == t.stride() and not _overlaps(value)
             self._enter(base, renamed(value) if has_equal_layout else _copied(value, t))
             return
@@ -90,9 +90,17 @@ class Versions:
         memory = self._memory(base)
         if memory is not None and memory.unknown is not None:
             raise memory.unknown
-        new = _copied(base if memory is None else memory.newest, base)
+        with torch.enable_grad():                           # a write under torch.no_grad leaves the gradient of the memory as it is
+            new = _copied(base if memory is None else memory.newest, base)
         write(_shown(new, t, start))
         self._enter(base, new)
+
+    def separate(self, base: torch.Tensor) -> None:
+        """Copy the newest version of the memory of `base`, which may be in the memory of another tensor."""
+        newest = self.newest(base)
+        if newest is not None:
+            with torch.enable_grad():
+                self._enter(base, newest.clone())
 
     def forget(self, base: torch.Tensor, reason: BaseException) -> None:
         """Record that the values of the memory of `base` are unknown from now on: reading them raises `reason`."""

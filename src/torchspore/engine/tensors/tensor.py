@@ -342,7 +342,7 @@ def unwrap(value: Any) -> Any:
                 break
         else:
             return tuple(items) if kind is tuple else items
-    if isinstance(value, torch.Tensor) and value.requires_grad:
+    if isinstance(value, torch.Tensor) and (value.requires_grad or active):
         return foreign_operand(value)
     return transform(value, raw, foreign_operand) if isinstance(value, (list, tuple, dict)) else value
 
@@ -358,7 +358,7 @@ def wrap_all(value: Any) -> Any:
 
 def foreign_operand(t: torch.Tensor) -> torch.Tensor:
     """Return an operator's argument that is a torch tensor. Raises GradientLost for a torch Parameter that would get no gradient."""
-    if t.requires_grad:
+    if t.requires_grad or active:
         from torchspore.engine.tensors import torch_interop
 
         return torch_interop.operand(t)

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from torchspore.base.text import message, short
-from torchspore.engine.tensors import tree
+from torchspore.engine.tensors import torch_aliases, tree
 from torchspore.engine.tensors.tensor import TensorBase, frame, is_recording, raw, transform, wrap
 from torchspore.engine.torch_internals import torch_private
 
@@ -37,6 +37,7 @@ def enter(t: torch.Tensor) -> torch.Tensor:
         raise _not_dense(t)
     if torch_private.is_transforming():                 # torch.func's transforms, which jvp, jacfwd and vmap use, follow the tensor itself
         return t
+    t = torch_aliases.share(torch_aliases.current(t))
     if not t.requires_grad:                             # in a gradient as it is: writes into either of them are seen by both
         return t if is_recording() and not isinstance(t, torch.nn.Parameter) else t.detach()
     if not is_recording():
@@ -92,8 +93,9 @@ def operand(t: torch.Tensor) -> torch.Tensor:
         GradientLost: inside a gradient transform, `t` is a torch Parameter. No MindSpore gradient reaches it.
     """
     if not is_recording():
-        return note_recorded(t)
-    if isinstance(t, torch.nn.Parameter):
+        return note_recorded(t) if t.requires_grad else t
+    t = torch_aliases.current(t)
+    if isinstance(t, torch.nn.Parameter) and t.requires_grad:
         raise _foreign("an operator of MindSpore: the argument is", t)
     return t
 
@@ -112,7 +114,7 @@ def call_torch(function: Callable[..., Any], arguments: tuple[Any, ...], keyword
     taken: list[tuple[torch.Tensor, int]] = []
 
     def take(tensor: TensorBase) -> torch.Tensor:
-        t = raw(tensor)
+        t = torch_aliases.torch_tensor(tensor)
         if not t.is_inference():
             taken.append((t, t._version))
         return t
@@ -132,7 +134,7 @@ def _let_functions_take_tensors() -> None:
     def apply_to_torch(cls: Any, *args: Any, **kwargs: Any) -> Any:
         if any(isinstance(argument, TensorBase) for argument in args):
             return call_torch(functools.partial(apply, cls), args, kwargs)
-        return apply(cls, *args, **kwargs)
+        return apply(cls, *(torch_aliases.current(args) if torch_aliases.open_watches else args), **kwargs)
 
     torch.autograd.Function.apply = classmethod(apply_to_torch)  # type: ignore[method-assign, assignment]
 

@@ -18,7 +18,7 @@ from torchspore.base import once, tracebacks, user_threads
 from torchspore.base.text import with_hint
 from torchspore.engine.front_end import FRONT
 from torchspore.engine.split_layouts.sharded_value import RowShard, ShardedValue
-from torchspore.engine.tensors import tree
+from torchspore.engine.tensors import torch_aliases, tree
 from torchspore.engine.tensors.delayed_values import DelayedValue
 from torchspore.engine.tensors.in_place_versions import base_of
 from torchspore.engine.tensors.number import Number, is_large
@@ -146,6 +146,7 @@ class Capture(Frame):
             raise Refusal("uses a Tensor of another trace")
         with no_transforms():
             fake = self._fake_tensor(source, t)
+            torch_aliases.follow(t, fake)
             self._track(fake)
         self.lifted.append(source)
         self._fakes.append(fake)

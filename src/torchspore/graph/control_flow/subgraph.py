@@ -18,6 +18,7 @@ from torchspore.base.frames import user_line
 from torchspore.engine.autograd import integer_gradients
 from torchspore.engine.autograd.grad import assigned, is_differentiable, is_differentiating
 from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors import torch_aliases
 from torchspore.engine.tensors.in_place_versions import Extent, Versions, base_of, renamed
 from torchspore.engine.tensors.tensor import TensorBase, raw, tensors, wrap
 from torchspore.engine.torch_internals import node_metadata
@@ -215,10 +216,14 @@ class SubgraphCapture(Capture):
         """
         if self._is_mine(tensor._t):
             base = base_of(tensor._t)
+            if torch_aliases.is_shared(base):
+                raise Refusal(torch_aliases.WRITES_SHARED)
             if any(base is fake for fake in self._fakes):
                 raise Refusal("takes a view in one branch of an `if` or in a loop that depends on a Tensor, and writes in place into it")
             return tensor._t, (base, tensor._t.storage_offset() - base.storage_offset())
         t = self._outside(lambda: raw(tensor))
+        if torch_aliases.is_shared(t):
+            raise Refusal(torch_aliases.WRITES_SHARED)
         base = base_of(t)
         key, start = self.outer.extent(t)  # type: ignore[union-attr]
         if not self._versions.has(key):

@@ -15,6 +15,7 @@ from torchspore.engine.autograd import integer_gradients
 from torchspore.engine.autograd.grad import is_differentiable
 from torchspore.engine.execution import precision, pynative
 from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors import torch_aliases
 from torchspore.engine.tensors.in_place_versions import Versions, base_of
 from torchspore.engine.tensors.tensor import TensorBase, raw, tensors
 from torchspore.engine.torch_internals import node_metadata
@@ -92,6 +93,7 @@ class RecordedCapture(Capture):
 
     def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
         precision.as_stored(tensor)
+        self._refuse_shared(tensor)
         if self._is_created_here(tensor):
             before = self.resolve(tensor)
             self._versions.replace(tensor._t, value.expand(before.shape).to(before.dtype).clone())
@@ -105,11 +107,17 @@ class RecordedCapture(Capture):
         self._end_write(tensor)
 
     def modify(self, tensor: TensorBase, change: Callable[[torch.Tensor], Any]) -> None:
+        self._refuse_shared(tensor)
         if self._is_created_here(tensor):
             self._versions.change(tensor._t, change)
         else:
             super().modify(tensor, change)
         self._end_write(tensor)
+
+    def _refuse_shared(self, tensor: TensorBase) -> None:
+        """Raises Refusal for a write that torch tensors of the program must show."""
+        if torch_aliases.is_shared(Capture.resolve(self, tensor)):
+            raise Refusal(torch_aliases.WRITES_SHARED)
 
     def _is_created_here(self, tensor: TensorBase) -> bool:
         """Return whether the memory that `tensor` shows was made in the call, and is not an input's."""

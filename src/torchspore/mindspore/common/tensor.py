@@ -10,7 +10,7 @@ from torchspore.base.text import message, with_type
 from torchspore.engine.autograd import gradient_hooks
 from torchspore.engine.devices import device as placing
 from torchspore.engine.execution import pynative, thread_state
-from torchspore.engine.tensors import change_counters, creation, dtypes, torch_interop
+from torchspore.engine.tensors import change_counters, creation, dtypes, torch_aliases, torch_interop
 from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.tensor import TensorBase, measured, raw, rebind, wrap
 from torchspore.engine.tensors.tensor_text import shown
@@ -207,7 +207,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     def torch(self) -> Any:
         """Return the torch tensor that holds the values (shared, not copied). Where a gradient is recorded it carries the gradient."""
-        return raw(self)
+        return torch_aliases.torch_tensor(self)
 
     @classmethod
     def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.text import message, short
+from torchspore.engine.tensors import torch_aliases
 from torchspore.engine.tensors.creation import is_torch_tensor
-from torchspore.engine.tensors.tensor import raw
 from torchspore.mindspore.common.tensor import Tensor
 
 
@@ -16,7 +16,7 @@ def to_torch(tensor: Any) -> Any:
     if not isinstance(tensor, Tensor):
         raise TypeError(message(f"to_torch({short(tensor)})", f"a MindSpore Tensor, got {type(tensor).__name__}"))
     tensor.init_data()
-    return raw(tensor)
+    return torch_aliases.torch_tensor(tensor)
 
 
 def from_torch(tensor: Any) -> Tensor:
