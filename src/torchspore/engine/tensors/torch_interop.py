@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from torchspore.base.text import message, short
-from torchspore.engine.tensors import torch_aliases, tree
+from torchspore.engine.tensors import torch_aliases, torch_transforms, tree
 from torchspore.engine.tensors.tensor import TensorBase, frame, is_recording, raw, transform, wrap
 from torchspore.engine.torch_internals import torch_private
 
@@ -126,8 +126,10 @@ def call_torch(function: Callable[..., Any], arguments: tuple[Any, ...], keyword
 
 
 def _let_functions_take_tensors() -> None:
-    """Let `apply` of torch.autograd's Functions take Tensors: it does not ask for `__torch_function__`, and the gradient of the Function
-    would be lost."""
+    """Let `apply` of torch.autograd's Functions and torch.nn.Parameter take Tensors, for which they do not ask `__torch_function__`.
+
+    The gradient of the Function would be lost, and the Parameter would be a Tensor, which no Module registers.
+    """
     apply = torch.autograd.Function.__dict__["apply"].__func__
 
     @functools.wraps(apply)
@@ -136,10 +138,17 @@ def _let_functions_take_tensors() -> None:
             return call_torch(functools.partial(apply, cls), args, kwargs)
         return apply(cls, *(torch_aliases.current(args) if torch_aliases.open_watches else args), **kwargs)
 
+    create = torch.nn.Parameter.__new__
+
+    def create_parameter(cls: Any, data: Any = None, requires_grad: bool = True) -> Any:
+        return create(cls, torch_aliases.torch_tensor(data) if isinstance(data, TensorBase) else data, requires_grad)
+
     torch.autograd.Function.apply = classmethod(apply_to_torch)  # type: ignore[method-assign, assignment]
+    torch.nn.Parameter.__new__ = create_parameter  # type: ignore[method-assign, assignment]
 
 
 _let_functions_take_tensors()
+torch_transforms.explain_errors()
 
 
 class WriteRefused(RuntimeError):
@@ -205,6 +214,11 @@ def _foreign_leaf(t: torch.Tensor) -> torch.Tensor | None:
             seen.add(node)
             pending += [following for following, _ in node.next_functions if following is not None]
     return None
+
+
+def is_name_of_modules(name: str) -> bool:
+    """Return whether torch Modules have a public attribute of this name."""
+    return not name.startswith("_") and hasattr(torch.nn.Module, name)
 
 
 def is_torch_module(value: Any) -> bool:

@@ -101,7 +101,11 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
 
             return Cast()
         lacking = None if name.startswith("__") else attribute_text(type(self).__mro__, name)
-        raise AttributeError(lacking or f"{type(self).__name__!r} object has no attribute {name!r}.")
+        if lacking is None:
+            lacking = f"{type(self).__name__!r} object has no attribute {name!r}."
+            if torch_interop.is_name_of_modules(name):
+                lacking = with_hint(lacking, "torch Modules have it: write torchspore.as_module(cell)")
+        raise AttributeError(lacking)
 
     def __setattr__(self, name: str, value: Any) -> None:
         try:
