@@ -158,7 +158,7 @@ class Scope:
                 return PYTHON
         name = self.source.mindspore_name(function)
         if name is not None:
-            if name in _NO_TENSORS:
+            if name in _NO_TENSORS or name.startswith("nn.probability."):
                 return PYTHON
             is_function = name.startswith(("ops.", "mnp.", "mint.")) and not name.rpartition(".")[2][:1].isupper()
             return TENSOR if is_function or name in ("Tensor", "Parameter", "init.initializer") else UNKNOWN

@@ -7,7 +7,7 @@ from functools import cache
 import torch
 from torch.nn import functional
 
-from torchspore.port.rules import functions, layers, methods, primitives, training
+from torchspore.port.rules import functions, layers, methods, primitives, probability, training
 from torchspore.port.rules.rule import Rule, table
 from torchspore.port.rules.special import SPECIAL
 
@@ -64,7 +64,7 @@ def _with_code(rule: Rule) -> Rule:
 @cache
 def _all() -> dict[str, list[Rule]]:
     by_name: dict[str, list[Rule]] = {}
-    for text in (functions.lines(), _GATHER, primitives.TABLE, layers.lines(), methods.TABLE, training.TABLE):
+    for text in (functions.lines(), _GATHER, primitives.TABLE, layers.lines(), methods.TABLE, training.TABLE, probability.TABLE):
         for rule in table(text):
             by_name.setdefault(rule.name, []).append(_with_code(rule))
     for rule in table("\n".join(f".{name}(*rest) = {{self.}}.{name}({{*rest}})" for name in methods.SAME.split())):
