@@ -146,8 +146,8 @@ PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
     "comparison": after_write(lambda t, b, library: b.sum() * float(torch.equal(t, library.to(b)))),
     "iteration": after_write(lambda t, _, library: library.fr(sum(x * x for x in t))),
     **{program.__name__: program for program in (
-        created_from, input_view, write_through_view, write_without_record, writes_in_a_loop, copied, copied_then_source_written, two_tensors,
-        device_block, batch_norm,
+        created_from, input_view, write_through_view, write_without_record, writes_in_a_loop, copied, copied_then_source_written,
+        two_tensors, device_block, batch_norm,
     )},
 }
 

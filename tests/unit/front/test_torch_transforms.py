@@ -48,7 +48,8 @@ def test_torchs_transforms_are_unchanged_for_torch_tensors() -> None:
 
 
 @pytest.mark.parametrize("call", [
-    lambda: torch.optim.SGD(DENSE.parameters(), 0.1), lambda: torch.func.functional_call(DENSE, {}, (torch.ones(1, 2),)), lambda: DENSE.eval(),
+    lambda: torch.optim.SGD(DENSE.parameters(), 0.1), lambda: torch.func.functional_call(DENSE, {}, (torch.ones(1, 2),)),
+    lambda: DENSE.eval(),
 ])
 def test_an_attribute_of_modules_names_as_module(call: Callable[[], Any]) -> None:
     with pytest.raises(AttributeError, match=r"hint: torch Modules have it: write torchspore\.as_module\(cell\)\."):

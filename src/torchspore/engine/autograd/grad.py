@@ -74,14 +74,14 @@ class GradFrame(Frame):
         if value is None:
             if self._frozen and id(tensor) in self._frozen:
                 value = self._frozen[id(tensor)]
-                return (value if self._versions is None else self._read(value)).detach()
+                return (value if self._versions is None else self._present(value)).detach()
             if self.outer is None and not self.cut and self.__class__ is GradFrame:
                 value = tensor._t                       # the most frequent case takes no further call
             else:
                 value = self.initial_value(tensor)
-        return value if self._versions is None else self._read(value)
+        return value if self._versions is None else self._present(value)
 
-    def _read(self, value: torch.Tensor) -> torch.Tensor:
+    def _present(self, value: torch.Tensor) -> torch.Tensor:
         """Return the present value of memory, after the first write."""
         assert self._versions is not None
         return self._versions.read(value) if self._watch is None else self._watch.read(value, self._versions)
@@ -187,7 +187,7 @@ class GradFrame(Frame):
         value = self._substitute_of(tensor)
         if value is None:
             value = super().host(tensor)
-        return value if self._versions is None else self._read(value)
+        return value if self._versions is None else self._present(value)
 
     def attribute_set(self, owner: Any, name: str, value: Any) -> None:
         if any(True for _ in tensors(value)):

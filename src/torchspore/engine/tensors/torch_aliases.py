@@ -217,7 +217,7 @@ def _newest(t: torch.Tensor) -> torch.Tensor:
         return record.versions.read(t)
     # Another view of the same memory, such as a detached one.
     memory = record.base
-    start = t.storage_offset() - memory.storage_offset()
+    start = int(t.storage_offset() - memory.storage_offset())
     if t.requires_grad or t.dtype is not memory.dtype or t.is_conj() or t.is_neg() or not _contains(memory, t, start):
         raise record.error()
     version = record.versions.read(memory).detach()
@@ -237,4 +237,4 @@ def _contains(memory: torch.Tensor, t: torch.Tensor, start: int) -> bool:
     if _is_same(t, memory):
         return True
     last = [sum((length - 1) * stride for length, stride in zip(each.shape, each.stride())) for each in (memory, t)]
-    return memory.numel() == last[0] + 1 and 0 <= start and start + last[1] <= last[0]
+    return memory.numel() == last[0] + 1 and start >= 0 and start + last[1] <= last[0]

@@ -144,7 +144,7 @@ def _let_functions_take_tensors() -> None:
         return create(cls, torch_aliases.torch_tensor(data) if isinstance(data, TensorBase) else data, requires_grad)
 
     torch.autograd.Function.apply = classmethod(apply_to_torch)  # type: ignore[method-assign, assignment]
-    torch.nn.Parameter.__new__ = create_parameter  # type: ignore[method-assign, assignment]
+    torch.nn.Parameter.__new__ = create_parameter  # type: ignore[method-assign]
 
 
 _let_functions_take_tensors()

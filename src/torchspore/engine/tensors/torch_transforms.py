@@ -46,4 +46,4 @@ def explain_errors() -> None:
     for name in _TRANSFORMS:
         if hasattr(torch.func, name):
             setattr(torch.func, name, _explaining(name, getattr(torch.func, name)))
-    torch.vmap = torch.func.vmap  # type: ignore[assignment]
+    torch.vmap = torch.func.vmap
