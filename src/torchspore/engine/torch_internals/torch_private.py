@@ -499,8 +499,8 @@ no_torch_function = torch._C._disabled_torch_function_impl
 __all__ = [
     "add_all", "allocator_settings", "around_operators", "backward_node", "current_trace", "disable_proxy_modes_tracing", "FakeTensor",
     "FakeTensorMode", "fused_adam", "fused_adamw", "fused_sgd", "gelu", "graph_module", "graph_of", "has_operator", "in_transform",
-    "inductor", "is_of_compiler", "is_operator", "kernel_folder", "kernel_of", "lazy_graphs", "load_for_symbols", "log_softmax",
-    "make_fx", "modes_of_now", "multiply_all", "next_sequence_number", "no_transforms", "NoCompiler", "onednn_linear", "OpOverload",
+    "inductor", "is_of_compiler", "is_operator", "kernel_folder", "kernel_of", "lazy_graphs", "load_for_symbols", "log_softmax", "make_fx",
+    "modes_of_now", "multiply_all", "next_sequence_number", "no_transforms", "NoCompiler", "onednn_linear", "OpOverload",
     "outside_of_transforms", "pop_mode", "profile_events", "proxy_of", "push_mode", "quick_mark", "set_allocator_settings",
     "set_grad_enabled", "sizes_as_symbols", "softmax", "standard_gamma", "TorchDispatchMode", "track", "tree_flatten", "tree_leaves",
     "tree_map", "when_initialized", "without_modes", "zero_all",
