@@ -62,6 +62,41 @@ def suppress_boxes(boxes: Tensor, threshold: float) -> tuple[Tensor, Tensor, Ten
     return boxes, torch.arange(boxes.shape[0], device=boxes.device), stays
 
 
+def sample_bilinearly(images: Tensor, numbers: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+    """Values of images (B, C, H, W) at image numbers (K,), rows (K, P) and columns (K, Q), shape (K, C, P, Q)."""
+    top, left = torch.floor(rows), torch.floor(columns)
+    down, across = (rows - top)[:, :, None, None], (columns - left)[:, None, :, None]
+    pixels, image = images.permute(0, 2, 3, 1), numbers.long()[:, None, None]
+    lines = [(top + step).clamp(max=images.shape[2] - 1).long().unsqueeze(-1) for step in (0, 1)]
+    places = [(left + step).clamp(max=images.shape[3] - 1).long().unsqueeze(-2) for step in (0, 1)]
+    above = pixels[image, lines[0], places[0]] * (1 - across) + pixels[image, lines[0], places[1]] * across
+    below = pixels[image, lines[1], places[0]] * (1 - across) + pixels[image, lines[1], places[1]] * across
+    return (above * (1 - down) + below * down).permute(0, 3, 1, 2)
+
+
+def roi_align(
+    features: Tensor, rois: Tensor, pooled: tuple[int, int], scale: float, samples: int = 2, includes_last_pixel: int = 1,
+) -> Tensor:
+    """Average samples * samples points of each bin of each region (image, x0, y0, x1, y1), shape (regions, C, *pooled)."""
+    if samples < 1:
+        raise NotImplementedError("sample_num below 1, which takes the number of samples from the size of the region")
+    rois = rois.detach()
+    low = rois[:, 1:3] * scale
+    size = (rois[:, 3:] + (1 if includes_last_pixel else 0)) * scale - low
+    size = size.clamp(min=1.0) if includes_last_pixel else size
+    positions, inside = [], []
+    for axis, bins in ((1, pooled[0]), (0, pooled[1])):
+        steps = (torch.arange(bins * samples, dtype=low.dtype, device=low.device) + 0.5) / samples
+        at = low[:, axis:axis + 1] + size[:, axis:axis + 1] / bins * steps
+        length = features.shape[2 if axis else 3]
+        inside.append((at >= -1) & (at <= length))
+        positions.append(at.clamp(0, length - 1))
+    values = sample_bilinearly(features, rois[:, 0], positions[0], positions[1])
+    values = values * (inside[0].unsqueeze(-1) & inside[1].unsqueeze(-2)).unsqueeze(1)
+    count, channels = values.shape[:2]
+    return values.reshape(count, channels, pooled[0], samples, pooled[1], samples).mean((3, 5))
+
+
 def ctc_loss(x: Tensor, indices: Tensor, values: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
     """The losses of logits (time, N, classes) whose last class is the blank, for sparse labels; and their gradient for the logits."""
     rows, positions = indices[:, 0].long(), indices[:, 1].long()
