@@ -245,10 +245,18 @@ def copied_parameters(cell: Any, module: torch.nn.Module) -> Iterator[tuple[str,
                 target = functools.reduce(getattr, name.split("."), module.get_submodule(target_path))       # name.0 of a ParameterTuple
             except AttributeError as error:
                 raise CannotVerify(f"{path or 'the Cell'}.{attribute} has no counterpart: {error}") from error
+            if target is None and not parameter.requires_grad and _is_without_effect(parameter, name):
+                continue
             if target is None and not name.startswith("running"):
                 raise CannotVerify(f"{path or 'the Cell'}.{attribute} has no counterpart: the Module has None")
             if isinstance(target, torch.Tensor):
                 yield f"{path}.{attribute}".lstrip("."), parameter, target
+
+
+def _is_without_effect(parameter: Any, name: str) -> bool:
+    """Return whether a norm's weight or bias is constant and changes nothing, as with affine=False: torch's norm has none."""
+    values = {"weight": 1.0, "bias": 0.0}
+    return name in values and bool((parameter.asnumpy() == values[name]).all())
 
 
 def prepared(recorded: Recorded, builder: Builder) -> tuple[torch.nn.Module, list[tuple[str, Any, torch.Tensor]]]:

@@ -19,6 +19,14 @@ def _unchanged(x: Any, *_: Any, **__: Any) -> Any:
     return x
 
 
+_attention = torch.nn.functional.scaled_dot_product_attention
+
+
+def _attention_without_dropout(*args: Any, **kwargs: Any) -> Any:
+    kwargs.pop("dropout_p", None)
+    return _attention(*args[:4], *((0.0, *args[5:]) if len(args) > 4 else ()), **kwargs)
+
+
 def _with_mask(x: torch.Tensor, *_: Any) -> tuple[torch.Tensor, torch.Tensor]:
     return x, torch.ones_like(x)
 
@@ -30,6 +38,7 @@ def without_dropout(ported: types.ModuleType | None = None) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for name in _FUNCTIONS:
             stack.enter_context(mock.patch.object(torch.nn.functional, name, _unchanged))
+        stack.enter_context(mock.patch.object(torch.nn.functional, "scaled_dot_product_attention", _attention_without_dropout))
         for name in ("dropped", "_channels", "_torch_dropout_and_mask"):
             stack.enter_context(mock.patch.object(dropouts, name, _with_mask))
         for module in modules:
