@@ -21,8 +21,6 @@ from torch.fx._lazy_graph_module import _LazyGraphModule as graph_module
 from torch.fx._lazy_graph_module import _use_lazy_graph_module as lazy_graphs
 from torch.fx.experimental import proxy_tensor as _proxy_tensor
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
-from torch.overrides import _pop_mode as pop_function_mode
-from torch.overrides import _push_mode as push_function_mode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._python_dispatch import _disable_current_modes as without_modes
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack as modes_of_now
@@ -488,8 +486,8 @@ def wrapper_tensor(kind: type[torch.Tensor], like: torch.Tensor, device: torch.d
 
 def change_function_modes(change: Callable[[list[Any]], list[Any]]) -> None:
     """Give this thread the stack of torch function modes that `change` returns for the present one, the outermost first."""
-    for mode in change([pop_function_mode() for _ in range(torch._C._len_torch_function_stack())][::-1]):
-        push_function_mode(mode)
+    for mode in change([torch.overrides._pop_mode() for _ in range(torch._C._len_torch_function_stack())][::-1]):
+        torch.overrides._push_mode(mode)
 
 
 no_torch_function = torch._C._disabled_torch_function_impl
@@ -497,11 +495,6 @@ no_torch_function = torch._C._disabled_torch_function_impl
 
 
 __all__ = [
-    "add_all", "allocator_settings", "around_operators", "backward_node", "current_trace", "disable_proxy_modes_tracing", "FakeTensor",
-    "FakeTensorMode", "fused_adam", "fused_adamw", "fused_sgd", "gelu", "graph_module", "graph_of", "has_operator", "in_transform",
-    "inductor", "is_of_compiler", "is_operator", "kernel_folder", "kernel_of", "lazy_graphs", "load_for_symbols", "log_softmax", "make_fx",
-    "modes_of_now", "multiply_all", "next_sequence_number", "no_transforms", "NoCompiler", "onednn_linear", "OpOverload",
-    "outside_of_transforms", "pop_mode", "profile_events", "proxy_of", "push_mode", "quick_mark", "set_allocator_settings",
-    "set_grad_enabled", "sizes_as_symbols", "softmax", "standard_gamma", "TorchDispatchMode", "track", "tree_flatten", "tree_leaves",
-    "tree_map", "when_initialized", "without_modes", "zero_all",
+    "disable_proxy_modes_tracing", "FakeTensor", "FakeTensorMode", "graph_module", "lazy_graphs", "modes_of_now", "OpOverload", "pop_mode",
+    "push_mode", "TorchDispatchMode", "tree_flatten", "tree_leaves", "tree_map", "without_modes",
 ]
