@@ -123,9 +123,10 @@ def chart(tables: list[Comparison]) -> str:
         "<title>The time of a step as a ratio to torch eager; smaller is faster</title>",
         f'<rect width="{left + width + 30}" height="{height}" fill="white"/>',
     ]
-    for position, (name, colour) in enumerate(COLOURS.items()):
-        key = 14 + 148 * position
-        parts += [f'<circle cx="{key}" cy="18" r="5" fill="{colour}"/>', f'<text x="{key + 10}" y="22">{escape(name)}</text>']
+    key = 14.0
+    for name, colour in COLOURS.items():
+        parts += [f'<circle cx="{key:g}" cy="18" r="5" fill="{colour}"/>', f'<text x="{key + 10:g}" y="22">{escape(name)}</text>']
+        key += 36 + 7.5 * len(name)
     for power in range(int(low), int(high) + 1):
         x, colour = at(2.0**power), "#333" if power == 0 else "#ddd"
         parts += [f'<line x1="{x:.1f}" y1="{top - 16}" x2="{x:.1f}" y2="{height - 16}" stroke="{colour}"/>',

@@ -41,11 +41,20 @@ def write_api_pages(folder: Path, names: Sequence[str]) -> None:
         path.write_text(api_pages.page(path.stem), encoding="utf-8")
 
 
-def set_languages(site: Path) -> None:
-    """State the language of the Chinese pages, for screen readers and the choice of fonts; the theme has one language."""
+def finish_chinese_pages(site: Path) -> None:
+    """State the language of the Chinese pages, for screen readers and the choice of fonts, and join their lines."""
     for path in [site / "README.zh-CN.html", *(site / "docs/zh").rglob("*.html")]:
         text = path.read_text(encoding="utf-8")
-        path.write_text(re.sub(r'<html lang="en"', '<html lang="zh-Hans"', text, count=1), encoding="utf-8")
+        text = re.sub(r'<html lang="zh"', '<html lang="zh-Hans"', text, count=1)
+        path.write_text(join_chinese_lines(text), encoding="utf-8")
+
+
+def join_chinese_lines(page: str) -> str:
+    """Join the lines of a page where one ends or continues with a Chinese character; a browser would show a space there."""
+    parts = re.split(r"(<pre\b.*?</pre>|<script\b.*?</script>)", page, flags=re.S)
+    chinese = "[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]"
+    joint = re.compile(rf"(?<={chinese})\n(?=\S)|((?:[^\s>]|</(?:a|code|em|strong)>))\n(?={chinese})")
+    return "".join(part if index % 2 else joint.sub(r"\1", part) for index, part in enumerate(parts))
 
 
 def outside_addresses(site: Path) -> list[str]:
@@ -64,7 +73,7 @@ def build(root: Path = ROOT) -> int:
     ended = subprocess.run([sys.executable, "-m", "zensical", "build", "--clean", "--strict"], cwd=root)
     if ended.returncode:
         return ended.returncode
-    set_languages(site)
+    finish_chinese_pages(site)
     addresses = outside_addresses(site)
     for address in addresses:
         print(f"the pages load {address}: expected a site that works without a network", file=sys.stderr)

@@ -47,10 +47,20 @@ def test_the_search_works_from_a_file(site: Path, browser: chromium.Browser) -> 
 def test_the_switch_of_the_language(site: Path, browser: chromium.Browser) -> None:
     links = {
         "docs/guides/start.html": "docs/zh/guides/start.html", "docs/zh/guides/start.html": "docs/guides/start.html",
-        "docs/architecture.html": "README.zh-CN.html", "README.zh-CN.html": "index.html",
+        "CONTRIBUTING.html": "README.zh-CN.html", "README.zh-CN.html": "index.html",
     }
     for page, target in links.items():
         browser.open((site / page).as_uri(), "document.querySelector('.torchspore-language')")
         assert browser.evaluate("document.querySelector('.torchspore-language').href") == (site / target).as_uri(), page
         is_chinese = "zh" in page
         assert browser.evaluate("document.documentElement.lang") == ("zh-Hans" if is_chinese else "en")
+
+
+def test_each_language_has_its_navigation(site: Path, browser: chromium.Browser) -> None:
+    texts = "[...document.querySelectorAll('.md-tabs__link, .md-path__link, .md-footer__direction')].map(link => link.textContent.trim())"
+    browser.open((site / "docs/guides/context.html").as_uri(), "document.readyState == 'complete'")
+    english = browser.evaluate(texts)
+    assert english[0] == "Home" and english[-2:] == ["Previous", "Next"] and "".join(english).isascii()
+    browser.open((site / "docs/zh/guides/context.html").as_uri(), "document.readyState == 'complete'")
+    chinese = browser.evaluate(texts)
+    assert chinese[0] == "首页" and chinese[-2:] == ["上一页", "下一页"] and not any(text.isascii() for text in chinese)

@@ -84,6 +84,14 @@ def test_the_source_folder_contains_links_and_no_copies(root: Path) -> None:
     assert sorted(path.name for path in (root / "build").iterdir()) == ["README.md", "docs"]
 
 
+def test_lines_of_a_chinese_page_are_joined(tmp_path: Path) -> None:
+    page = "<html lang=\"zh\">\n<p>一个，\n<a>参考</a>\n手册 a\nb c\n中</p>\n<p>文</p>\n<pre>中\n文</pre>\n"
+    (tmp_path / "README.zh-CN.html").write_text(page, encoding="utf-8")
+    build_site.finish_chinese_pages(tmp_path)
+    text = (tmp_path / "README.zh-CN.html").read_text(encoding="utf-8")
+    assert text == "<html lang=\"zh-Hans\">\n<p>一个，<a>参考</a>手册 a\nb c中</p>\n<p>文</p>\n<pre>中\n文</pre>\n"
+
+
 def test_a_script_from_another_server_is_reported(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text('<a href="https://a.example"></a><script src="https://b.example/x"></script>'
                                      '<link rel="stylesheet" href="https://c.example/y">', encoding="utf-8")
