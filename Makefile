@@ -24,11 +24,14 @@ demo: $(READY)
 	$(BIN)/torchspore run examples/quickstart/train.py --mode PYNATIVE
 	$(BIN)/torchspore explain examples/quickstart/train.py --mode GRAPH
 
-# Chromium for the tests of saved graphs' page. Installed where this is root on Debian; without one the tests say so and are skipped.
-browser:
+# Chromium for the tests of the pages, installed where this is root on Debian, and axe-core for their accessibility. Without them the tests
+# say so and are skipped.
+browser: $(READY)
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
 	{ test "$$(id -u)" = 0 && command -v apt-get >/dev/null && { apt-get update -qq; apt-get install -y -qq chromium graphviz >/dev/null; }; } || \
 	echo "no Chromium here: tests/browser is skipped"
+	@$(BIN)/python -m pip install --quiet --no-deps --requirement tests/browser/requirements.txt || \
+	echo "no axe-core here: tests/browser/test_accessibility.py is skipped"
 
 # Everything but the slow tests, then the slow ones that stand for their kind.
 test: $(READY) browser

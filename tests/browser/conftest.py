@@ -1,10 +1,11 @@
-"""The browser that the tests of a file share."""
+"""The browser that the tests of a file share, and the pages that all tests share."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from browser import chromium
+from browser import chromium, sample_pages
 
 
 @pytest.fixture(scope="module")
@@ -13,3 +14,9 @@ def browser() -> Iterator[chromium.Browser]:
     assert program is not None
     with chromium.browser(program) as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A page of each kind."""
+    return sample_pages.write_pages(tmp_path_factory.mktemp("pages"))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import build_site
 import pytest
-from browser import chromium
+from browser import axe, chromium
 
 pytestmark = [chromium.needed, pytest.mark.needs("zensical"), pytest.mark.slow]
 SIZES = {"phone": (390, 844), "desktop": (1400, 900)}
@@ -64,3 +64,14 @@ def test_each_language_has_its_navigation(site: Path, browser: chromium.Browser)
     browser.open((site / "docs/zh/guides/context.html").as_uri(), "document.readyState == 'complete'")
     chinese = browser.evaluate(texts)
     assert chinese[0] == "首页" and chinese[-2:] == ["上一页", "下一页"] and not any(text.isascii() for text in chinese)
+
+
+@pytest.mark.needs(axe.PACKAGE)
+@pytest.mark.parametrize("page", ["index.html", "README.zh-CN.html", "docs/guides/start.html", "docs/zh/guides/context.html"])
+@pytest.mark.parametrize("size", SIZES)
+def test_the_rules_of_accessibility(site: Path, page: str, size: str) -> None:
+    program = chromium.executable()
+    assert program is not None
+    with chromium.browser(program, *SIZES[size]) as browser:
+        browser.open((site / page).as_uri(), "document.readyState == 'complete'", 60)
+        assert axe.violations(browser) == []

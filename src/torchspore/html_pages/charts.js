@@ -4,9 +4,12 @@
 const HIGH = 190, BELOW = 22, ABOVE = 8, RIGHT = 12;
 const LETTER = 6.6;      // the width of a character of an axis, at most
 
-/** A chart as wide as its host, in CSS pixels, so that texts have their size on every screen; drawn again when that changes. */
-function chart(host, high, draw) {
-  const made = host.appendChild(drawn("svg", { height: high }));
+/**
+ * A chart as wide as its host, in CSS pixels, so that texts have their size on every screen; drawn again when that changes. A screen reader
+ * reads `label` in its place.
+ */
+function chart(host, high, label, draw) {
+  const made = host.appendChild(drawn("svg", { height: high, role: "img", "aria-label": label }));
   let before = 0;
   const again = () => {
     const wide = Math.max(220, Math.floor(made.getBoundingClientRect().width) || 560);
@@ -53,10 +56,12 @@ function axes(host, wide, low, high, first, last, show, across) {
 function curve(host, points, show, across, filled) {
   const good = points.filter(([, y]) => y !== null), bad = points.length - good.length;
   if (good.length) {
-    let low = filled ? 0 : Infinity, high = -Infinity;
+    let low = Infinity, high = -Infinity;
     for (const [, y] of good) { low = Math.min(low, y); high = Math.max(high, y); }
+    const label = tr("curve: first %0, last %1, least %2, most %3", ...[good[0][1], good[good.length - 1][1], low, high].map(show));
+    if (filled) low = Math.min(low, 0);
     if (low === high) { const by = Math.abs(low) * 0.05 || 1; low -= filled ? 0 : by; high += by; }
-    chart(host, HIGH, (made, wide) => {
+    chart(host, HIGH, label, (made, wide) => {
       const { x, y } = axes(made, wide, low, high, good[0][0], good[good.length - 1][0], show, across || figure);
       const path = "M" + good.map(([a, b]) => x(a).toFixed(1) + "," + y(b).toFixed(1)).join("L");
       if (filled) made.appendChild(drawn("path", { class: "area", d: path + `L${x(good[good.length - 1][0])},${y(low)}L${x(good[0][0])},${y(low)}Z` }));
@@ -75,7 +80,8 @@ function curve(host, points, show, across, filled) {
 
 /** Counts between edges as columns. */
 function columns(host, edges, counts, show) {
-  chart(host, HIGH, (made, wide) => {
+  const ends = [edges[0], edges[edges.length - 1]].map(show || figure);
+  chart(host, HIGH, tr("histogram from %0 to %1, highest column %2", ...ends, figure(Math.max(...counts))), (made, wide) => {
     const { x, y } = axes(made, wide, 0, Math.max(1, ...counts), edges[0], edges[edges.length - 1], figure, show || figure);
     counts.forEach((count, place) => {
       const left = x(edges[place]), right = x(edges[place + 1]);

@@ -80,11 +80,15 @@ function table(host, columns, rows, most) {
     left.textContent = shown.length > most ? tr("and %0 rows more", (shown.length - most).toLocaleString("en")) : "";
   };
   columns.forEach(([key, title, , kind]) => {
-    const cell = head.appendChild(element("th", "sorts" + (kind === "number" ? " number" : ""), title));
+    const cell = head.appendChild(element("th", "sorts" + (kind === "number" ? " number" : "")));
+    cell.appendChild(element("button", "", title));
     cell.onclick = () => {
       down = by === key ? !down : true;
       by = key;
-      head.querySelectorAll("th").forEach((other) => other.classList.toggle("sorted", other === cell));
+      head.querySelectorAll("th").forEach((other) => {
+        other.classList.toggle("sorted", other === cell);
+        if (other === cell) other.setAttribute("aria-sort", down ? "descending" : "ascending"); else other.removeAttribute("aria-sort");
+      });
       draw();
     };
   });

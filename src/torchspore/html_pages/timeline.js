@@ -6,9 +6,12 @@ const ROW = 17, HEAD = 20, GAP = 10;
 class Timeline {
   constructor(host, found) {
     this.found = found;
-    host.appendChild(element("p", "quiet", tr("The wheel zooms, a drag moves, f shows all; a click tells of an event.")));
+    host.appendChild(element("p", "quiet", tr("The wheel, + and - zoom, a drag and the arrow keys move, f shows all; a click tells of an event.")));
     this.canvas = host.appendChild(element("canvas"));
     this.canvas.id = "timeline";
+    this.canvas.tabIndex = 0;
+    this.canvas.setAttribute("role", "img");
+    this.canvas.setAttribute("aria-label", tr("Timeline"));
     this.details = host.appendChild(element("pre", "quiet"));
     this.details.id = "event";
     this.first = found.start;
@@ -123,6 +126,12 @@ class Timeline {
       from = null;
     };
     canvas.onpointerleave = () => { tip.hidden = true; };
+    canvas.onkeydown = (event) => {
+      const span = this.last - this.first, parts = { ArrowLeft: [-0.2, -0.2], ArrowRight: [0.2, 0.2], "+": [0.1, -0.1], "-": [-0.125, 0.125] }[event.key];
+      if (!parts) return;
+      event.preventDefault();
+      this.show(this.first + parts[0] * span, this.last + parts[1] * span);
+    };
     addEventListener("keydown", (event) => {
       if (event.key === "f" && event.target.tagName !== "INPUT") this.show(this.found.start, this.found.end);
     });

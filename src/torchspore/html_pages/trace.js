@@ -37,7 +37,9 @@ function steps() {
   const shown = data.steps.slice(0, 60);
   const left = 14 + LETTER * Math.max(...shown.map((step) => tr("step %0", step.number).length));
   const right = 14 + LETTER * Math.max(...shown.map((step) => time(step.total).length));
-  chart(host, 20 * shown.length + 4, (made, width) => shown.forEach((step, row) => {
+  const sum = (key) => data.steps.reduce((all, step) => all + (step[key] || 0), 0);
+  const label = PHASES.filter((phase) => sum(phase) > 0).map((phase) => `${NAMED[phase]} ${((sum(phase) / (sum("total") || 1)) * 100).toFixed(1)}%`);
+  chart(host, 20 * shown.length + 4, label.join(", "), (made, width) => shown.forEach((step, row) => {
     made.appendChild(drawn("text", { x: left - 8, y: row * 20 + 15, "text-anchor": "end" }, tr("step %0", step.number)));
     let at = left;
     for (const phase of PHASES) {

@@ -153,6 +153,7 @@ app.refresh(true);
 
 const operators = section(tr("Operators"), true), search = operators.appendChild(element("div", "bar")).appendChild(element("input"));
 search.placeholder = tr("an operator, split, exchange or line");
+search.setAttribute("aria-label", search.placeholder);
 const listed = table(operators, [
   ["operator", tr("operator"), (name, row) => { const cell = element("span"); cell.append(chip(colourOf(row)), name + (row.whole ? tr(" (whole)") : "")); return cell; }],
   ...(data.rows.some((row) => row.stage) ? [["stage", tr("stage"), null, "name"]] : []),

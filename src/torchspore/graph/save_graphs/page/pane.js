@@ -9,6 +9,16 @@ function svg(name, attributes, parent, text) {
   return made;
 }
 
+/** Lets the keyboard and a screen reader use a shape as a button. */
+function asButton(shape, label, action) {
+  for (const [name, value] of Object.entries({ tabindex: 0, role: "button", "aria-label": label })) shape.setAttribute(name, value);
+  shape.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    action();
+  });
+}
+
 const READABLE = 0.85;    // the scale below which the texts of boxes are too small to read
 
 class Pane {
@@ -27,7 +37,7 @@ class Pane {
     this.button("−", tr("Shut all groups"), () => app.openOnly(new Set([""])));
     this.button("+", tr("Open the next groups"), () => app.openMore(this));
     this.button(tr("Fit"), tr("The whole graph (f)"), () => this.fit());
-    this.canvas = svg("svg", { role: "img" }, this.element);
+    this.canvas = svg("svg", { role: "group", "aria-label": tr("Drawing of the graph") }, this.element);
     this.view = { x: 0, y: 0, scale: 1 };
     this.canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     this.canvas.addEventListener("pointerdown", (event) => this.down(event));
@@ -50,6 +60,7 @@ class Pane {
     this.tree = treeOf(compilation, place);
     this.choice.replaceChildren(...compilation.stages.map((stage, n) => new Option(stage.title + (stage.part ? " · " + stage.part : ""), n, false, n === place)));
     this.laid = layout(this.tree, open);
+    const focused = this.canvas.contains(document.activeElement) ? document.activeElement.dataset.name : undefined;
     this.canvas.replaceChildren();
     const defs = svg("defs", {}, this.canvas);
     const marker = svg("marker", { id: "arrow" + this.number, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" }, defs);
@@ -64,6 +75,8 @@ class Pane {
     });
     const worst = Math.max(...this.laid.boxes.map(({ box }) => box.cost || 0), 1e-9);
     for (const placed of this.laid.boxes) this.card(placed, worst, marks);
+    const shape = this.shapes.get(focused);
+    if (shape) (shape.querySelector("[tabindex]") || shape).focus({ preventScroll: true });
   }
 
   get number() { return this.app.panes.indexOf(this); }
@@ -71,9 +84,10 @@ class Pane {
   cluster(around) {
     const shape = svg("g", { class: "cluster" }, this.world);
     svg("rect", { x: around.x, y: around.y, width: around.width, height: around.height, rx: 10 }, shape);
-    const label = svg("text", { x: around.x + 11, y: around.y + 17 }, shape, "− " + fitting(around.group.label, around.width - 36, BOLD));
+    const label = svg("text", { x: around.x + 11, y: around.y + 17, "data-name": around.group.id }, shape, "− " + fitting(around.group.label, around.width - 36, BOLD));
     svg("title", {}, label, around.group.id.slice(1) + "\n" + tr("click to shut"));
     label.addEventListener("click", () => this.app.toggle(around.group.id, this));
+    asButton(label, `${around.group.label}: ${tr("click to shut")}`, () => this.app.toggle(around.group.id, this));
     this.shapes.set(around.group.id, shape);
   }
 
@@ -93,8 +107,12 @@ class Pane {
       svg("text", { class: isWeight ? "weight" : "kind", x: 13, y: 35 + 16 * n }, shape, fitting(line, width - 22, CODE));
     });
     if (box.cost) svg("rect", { class: "heat", x: 8, y: height - 4, width: Math.max(1, (width - 16) * (box.cost / worst)), height: 2.5, rx: 1 }, shape);
-    svg("title", {}, shape, box.kind === "group" ? box.id.slice(1) + "\n" + tr("click to open") : (box.record ? box.record.f : box.label) + "\n" + (box.type || ""));
-    shape.addEventListener("click", () => { if (!this.moved) { if (box.kind === "group") this.app.toggle(box.id, this); else this.app.select(box.id); } });
+    const hint = box.kind === "group" ? box.id.slice(1) + "\n" + tr("click to open") : (box.record ? box.record.f : box.label) + "\n" + (box.type || "");
+    svg("title", {}, shape, hint);
+    const action = () => { if (box.kind === "group") this.app.toggle(box.id, this); else this.app.select(box.id); };
+    shape.addEventListener("click", () => { if (!this.moved) action(); });
+    shape.addEventListener("focus", () => { if (shape.matches(":focus-visible") && !this.isSeen(placed)) this.center(placed); });
+    asButton(shape, `${lines[0]}\n${hint}`, action);
     this.shapes.set(box.id, shape);
   }
 
