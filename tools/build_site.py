@@ -2,6 +2,7 @@
 """Builds the site of the documentation with Zensical, or checks its navigation and links without it.
 
     tools/build_site.py              builds build/site; open build/site/index.html in a browser, from a file or from a server
+    tools/build_site.py --into DIR   also copies it to DIR/VERSION, for a server; the pages there have a selector of the versions in DIR
     tools/build_site.py --check      reads the pages only: each is in the navigation, and each relative link leads to a file and a heading
 
 zensical.toml has the navigation and the settings. The pages are those of docs, examples and this folder as they are: the source folder
@@ -17,7 +18,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from documentation_site import navigation
+from documentation_site import navigation, versions
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -81,15 +82,29 @@ def build(root: Path = ROOT) -> int:
     return int(bool(addresses))
 
 
+def project_version(root: Path = ROOT) -> str:
+    """Return the version of torchspore without importing it."""
+    match = re.search(r'^__version__ = "(.*)"', (root / "src/torchspore/__init__.py").read_text(encoding="utf-8"), re.M)
+    assert match is not None
+    return match[1]
+
+
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="check the navigation and the links only")
+    parser.add_argument("--into", type=Path, metavar="DIR", help="copy the site to DIR/VERSION")
+    parser.add_argument("--version", default=project_version(), help="the name of the copy (default: torchspore's version, %(default)s)")
     arguments = parser.parse_args(words)
     problems = navigation.navigation_problems() + navigation.link_problems()
     for problem in problems:
         print(problem, file=sys.stderr)
-    return 1 if problems else 0 if arguments.check else build()
+    if problems or arguments.check:
+        return int(bool(problems))
+    code = build()
+    if not code and arguments.into:
+        versions.add_version(ROOT / navigation.read_config()["site_dir"], arguments.into, arguments.version)
+    return code
 
 
 if __name__ == "__main__":

@@ -48,6 +48,7 @@ SUBJECTS: dict[str, Callable[[], dict[Path, str]]] = {
         ROOT / "docs/gpu.md": gpu_page.page(),
         ROOT / "docs/zh/gpu.md": chinese_pages.page(gpu_page.page(), "docs/gpu.md"),
     },
+    "packages": lambda: {ROOT / "docs/zh/packages.md": chinese_pages.page_of("docs/packages.md")},
     "performance": lambda: {ROOT / "docs/zh/performance.md": chinese_pages.page_of("docs/performance.md")},
     "versions": lambda: {ROOT / "docs/reference/versions.md": versions_page.versions()},
     "stubs": lambda: {

@@ -1,18 +1,29 @@
 """The built site in a browser that opened it as a file: its width, its search, and the switch of the language."""
 from __future__ import annotations
 
+import functools
 import json
+import threading
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import build_site
 import pytest
 from browser import axe, chromium
+from documentation_site import versions
 
 pytestmark = [chromium.needed, pytest.mark.needs("zensical"), pytest.mark.slow]
 SIZES = {"phone": (390, 844), "desktop": (1400, 900)}
 PAGES = [f"{name}.html" for name in
          ("index", "docs/differences", "docs/reference/names", "docs/zh/guides/start", "docs/reference/api/mindspore.nn")]
 SEARCH = "document.activeElement.shadowRoot"
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    """Serve files without a line for each request."""
+
+    def log_message(self, format: str, *values: object) -> None:
+        """Print nothing."""
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +75,17 @@ def test_each_language_has_its_navigation(site: Path, browser: chromium.Browser)
     browser.open((site / "docs/zh/guides/context.html").as_uri(), "document.readyState == 'complete'")
     chinese = browser.evaluate(texts)
     assert chinese[0] == "首页" and chinese[-2:] == ["上一页", "下一页"] and not any(text.isascii() for text in chinese)
+
+
+def test_the_selector_of_versions(site: Path, browser: chromium.Browser, tmp_path: Path) -> None:
+    for version in ("0.1.0", "0.2.0"):
+        versions.add_version(site, tmp_path, version)
+    handler = functools.partial(QuietHandler, directory=str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        browser.open(f"http://127.0.0.1:{server.server_port}/0.1.0/docs/guides/start.html", "document.querySelector('.md-version__link')", 60)
+        assert browser.evaluate("[...document.querySelectorAll('.md-version__link')].map(link => link.textContent.trim())") == ["0.2.0", "0.1.0"]
+        server.shutdown()
 
 
 @pytest.mark.needs(axe.PACKAGE)

@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 import importlib
+import json
 import subprocess
 from pathlib import Path
 from types import ModuleType
 
 import build_site
 import pytest
-from documentation_site import api_pages, navigation
+from documentation_site import api_pages, navigation, versions
 
 CONFIG = """[project]
 nav = [{ "Home" = "README.md" }, { "Reference" = ["docs/a.md", { "API" = [{ "nn" = "docs/reference/api/mindspore.nn.md" }] }] }]
@@ -90,6 +91,19 @@ def test_lines_of_a_chinese_page_are_joined(tmp_path: Path) -> None:
     build_site.finish_chinese_pages(tmp_path)
     text = (tmp_path / "README.zh-CN.html").read_text(encoding="utf-8")
     assert text == "<html lang=\"zh-Hans\">\n<p>一个，<a>参考</a>手册 a\nb c中</p>\n<p>文</p>\n<pre>中\n文</pre>\n"
+
+
+def test_sites_of_several_versions(tmp_path: Path) -> None:
+    (tmp_path / "site").mkdir()
+    for version in ("0.10.0", "dev", "0.9.0", "0.9.0"):
+        (tmp_path / "site/index.html").write_text(version, encoding="utf-8")
+        versions.add_version(tmp_path / "site", tmp_path / "sites", version)
+    entries = json.loads((tmp_path / "sites/versions.json").read_text(encoding="utf-8"))
+    assert [(entry["version"], entry["aliases"]) for entry in entries] == [("0.10.0", ["latest"]), ("0.9.0", []), ("dev", [])]
+    assert (tmp_path / "sites/0.9.0/index.html").read_text(encoding="utf-8") == "0.9.0"
+    assert "url=0.10.0/index.html" in (tmp_path / "sites/index.html").read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match=r"^version '../x': expected a release such as '0.1.0', or a name such as 'dev'$"):
+        versions.add_version(tmp_path / "site", tmp_path / "sites", "../x")
 
 
 def test_a_script_from_another_server_is_reported(tmp_path: Path) -> None:

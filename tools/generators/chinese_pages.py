@@ -33,12 +33,12 @@ def page(original: str, path: str) -> str:
 
 
 def _translated_block(block: str) -> str:
-    """Return a paragraph, or lines of a table, of headings and of comments, in Chinese."""
+    """Return a paragraph, or lines of a table, of a list, of headings and of comments, in Chinese."""
     translated: list[str] = []
     paragraph: list[str] = []
     lines = block.split("\n")
     for line, following in zip([*lines, ""], [*lines[1:], "", ""]):
-        if line and not line.startswith(("|", "#", "<!--")):
+        if line and not line.startswith(("|", "#", "<!--", "- ")):
             paragraph.append(line)
             continue
         if paragraph:
@@ -54,6 +54,8 @@ def _translated_line(line: str, is_header: bool) -> str:
     if line.startswith("#"):
         marks, _, heading = line.partition(" ")
         return f"{marks} {translate(heading)}"
+    if line.startswith("- "):
+        return f"- {translate(line[2:])}"
     return line
 
 

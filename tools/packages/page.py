@@ -33,14 +33,14 @@ def table(package: str, rows: dict[str, dict[str, Any]]) -> str:
             line += f" {max(apart):.1e} |" if apart else " |"
         lines.append(line)
     good = sum(not row["error"] for row in rows.values())
-    lines.append(f"\n{good} of {len(rows)} rows pass.")
+    lines.append(f"\n{good} of {len(rows)} rows pass.\n")
     for row in rows.values():
         if row["error"]:
             lines.append(f"- `{row['name']}`: {row['error']}")
     for row in rows.values():
         if row["told"] and not row["error"]:
             lines.append(f"- `{row['name']}`: {row['told']}")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def write(results: dict[str, dict[str, dict[str, Any]]]) -> None:
