@@ -83,8 +83,10 @@ def test_the_selector_of_versions(site: Path, browser: chromium.Browser, tmp_pat
     handler = functools.partial(QuietHandler, directory=str(tmp_path))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        browser.open(f"http://127.0.0.1:{server.server_port}/0.1.0/docs/guides/start.html", "document.querySelector('.md-version__link')", 60)
-        assert browser.evaluate("[...document.querySelectorAll('.md-version__link')].map(link => link.textContent.trim())") == ["0.2.0", "0.1.0"]
+        address = f"http://127.0.0.1:{server.server_port}/0.1.0/docs/guides/start.html"
+        browser.open(address, "document.querySelector('.md-version__link')", 60)
+        names = browser.evaluate("[...document.querySelectorAll('.md-version__link')].map(link => link.textContent.trim())")
+        assert names == ["0.2.0", "0.1.0"]
         server.shutdown()
 
 
