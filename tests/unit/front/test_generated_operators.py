@@ -72,3 +72,15 @@ def test_a_class_says_its_name_and_refuses_what_it_does_not_take() -> None:
     assert generated.AddExt().name == "AddExt" and type(generated.add_ext_op) is generated.AddExt
     with pytest.raises(TypeError, match=r"AddExt\(1\): expected AddExt\(\)"):
         generated.AddExt(1)
+
+
+def test_swiglu_grad_is_the_gradient_of_swiglu() -> None:
+    operand = ms.Tensor(np.random.RandomState(0).randn(3, 8, 2).astype(np.float32))
+    for dim, shape in ((1, (3, 4, 2)), (-1, (3, 8, 1))):
+        upstream = ms.Tensor(np.random.RandomState(1).randn(*shape).astype(np.float32))
+        expected = ms.grad(lambda value, dim=dim, upstream=upstream: (generated.swiglu(value, dim) * upstream).sum())(operand)
+        for gradient in (generated.SwigluGrad()(upstream, operand, dim), generated.swiglu_grad(upstream, operand, dim)):
+            np.testing.assert_allclose(gradient.asnumpy(), expected.asnumpy(), rtol=1e-5, atol=1e-6)
+    expected_error = r"expected a gradient of one half of the input along axis 1, got shapes \(3, 8, 1\) and \(3, 8, 2\)"
+    with pytest.raises(ValueError, match=expected_error):
+        generated.swiglu_grad(upstream, operand, 1)

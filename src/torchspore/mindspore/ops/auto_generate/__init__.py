@@ -133,6 +133,17 @@ def layer_norm_ext(
     return torch.native_layer_norm(input, list(normalized_shape), weight, bias, eps)
 
 
+@_bridged
+def swiglu_grad(grad_output: T, input: T, dim: int = -1) -> T:
+    """Return the gradient of `input` for the gradient of the result of `swiglu(input, dim)`."""
+    first, second = input.chunk(2, dim)
+    if grad_output.shape != first.shape or second.shape != first.shape:
+        raise ValueError(f"expected a gradient of one half of the input along axis {dim}, got shapes {tuple(grad_output.shape)} and "
+                         f"{tuple(input.shape)}.")
+    slope = torch.sigmoid(first)
+    return torch.cat([grad_output * second * slope * (1 + first * (1 - slope)), grad_output * first * slope], dim)
+
+
 def _padding(mode: str) -> Callable[..., Any]:
     def pad(input: Any, padding: Any) -> Any:
         return _mint.nn.functional.pad(input, padding, mode=mode)
@@ -221,7 +232,7 @@ def solve_triangular(a: T, b: T, trans: int = 0, lower: bool = False, unit_diago
 
 _EXTRA_PRIMITIVES: dict[str, tuple[str, Callable[..., Any]]] = {
     "GroupNorm": ("group_norm", group_norm_ext), "LayerNormExt": ("layer_norm_ext", layer_norm_ext),
-    "MaxDim": ("max_dim", max_dim), "MinDim": ("min_dim", min_dim),
+    "SwigluGrad": ("swiglu_grad", swiglu_grad), "MaxDim": ("max_dim", max_dim), "MinDim": ("min_dim", min_dim),
     "MedianDim": ("median_dim", median_dim), "ConstantPadND": ("constant_pad_nd", constant_pad_nd),
     "SolveTriangular": ("solve_triangular", solve_triangular), "Index": ("index", _index), "SliceExt": ("slice_ext", _slice_ext),
     "InplaceAddExt": ("inplace_add_ext", inplace_add_ext), "InplaceAddsExt": ("inplace_adds_ext", inplace_add_ext),
