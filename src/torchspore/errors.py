@@ -64,6 +64,10 @@ class WrongKind(TorchsporeError, TypeError, ValueError):
     """An argument of a wrong type, or a wrong number of arguments, for which MindSpore raises TypeError or ValueError by the operator."""
 
 
+class WrongAxes(TorchsporeError, RuntimeError):
+    """Axes that do not fit the shape, for an operator for which MindSpore raises RuntimeError."""
+
+
 class LacksKernel(TorchsporeError, TypeError):
     """The device has no kernel for an operator in this dtype, and `enable_reduce_precision` is off, so that no cast is inserted."""
 

@@ -482,7 +482,8 @@ def _gradients(result: Any, targets: list[torch.Tensor], sens: Any, nested: bool
         return [None for _ in targets]
     compute = functools.partial(torch.autograd.grad, allow_unused=True) if is_outermost else tape_gradients
     try:
-        with backward_pass.in_callers_thread(any(s is not None for _, s in pairs)), torch_aliases.in_backward():
+        aliases = torch_aliases.in_backward() if torch_aliases.open_watches else nullcontext()
+        with backward_pass.in_callers_thread(any(s is not None for _, s in pairs)), aliases:
             remaining = iter(compute([o for o, _ in pairs], at, [s for _, s in pairs], create_graph=nested))
     except RuntimeError as cause:
         raise gradient_errors.translated(cause) from None

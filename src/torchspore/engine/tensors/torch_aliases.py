@@ -19,6 +19,7 @@ from torch.overrides import TorchFunctionMode
 from torchspore.base.frames import is_torchspore_file, line_prefix
 from torchspore.base.text import message
 from torchspore.engine.tensors import tree
+from torchspore.engine.tensors.delayed_values import is_delayed
 from torchspore.engine.tensors.in_place_versions import Versions, base_of
 from torchspore.engine.tensors.tensor import Frame, TensorBase, raw
 from torchspore.engine.torch_internals import torch_private
@@ -60,7 +61,12 @@ class _Outdated:
 
 
 def _notes(t: torch.Tensor) -> dict[str, Any] | None:
-    """Return the attributes of the storage of `t`, which exist as long as its memory; None for a tensor without one."""
+    """Return the attributes of the storage of `t`, which exist as long as its memory; None for a tensor without one.
+
+    A delayed value has none yet: asking for it would compute the value.
+    """
+    if is_delayed(t):
+        return None
     try:
         return t.untyped_storage().__dict__
     except (NotImplementedError, RuntimeError):

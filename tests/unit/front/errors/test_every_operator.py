@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from mindspore import Tensor
 
+from torchspore.errors import WrongAxes
 from torchspore.mindspore.ops.declaration.declare import OPERATORS
 
 FOREIGN = re.compile(r"\baten|mat1 and mat2|\btorch|\bc10\b|at::|\b0x|tensor a\b|Traceback|TORCH_CHECK", re.I)
@@ -19,7 +20,7 @@ ARGUMENTS = {
     ),
     "mixed": (X, X.astype(ms.float16)), "far axis": (X, 9), "negative": (X, -9), "three": (X, Y, X), "vector": (Tensor([1.0]), 0, 0, 0),
 }
-KINDS = (TypeError, ValueError, IndexError, ZeroDivisionError, NotImplementedError)
+KINDS = (TypeError, ValueError, IndexError, ZeroDivisionError, NotImplementedError, WrongAxes)
 
 
 @pytest.mark.parametrize("arguments", ARGUMENTS)

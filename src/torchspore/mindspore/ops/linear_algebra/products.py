@@ -9,6 +9,7 @@ import torch
 from torchspore.base.text import message
 from torchspore.engine.formulas.half_precision import in_float32
 from torchspore.engine.tensors.dtypes import to_torch
+from torchspore.errors import WrongAxes
 from torchspore.mindspore.ops.declaration.declare import op
 from torchspore.mindspore.ops.declaration.wide import Widening
 from torchspore.mindspore.ops.linear_algebra.matrix_products import require_equal_dtypes
@@ -238,10 +239,10 @@ def _trace(input: T) -> T:
 def _trace_v2(input: T, offset: int = 0, axis1: int = 1, axis2: int = 0, dtype: Any = None) -> T:
     """The sum of a diagonal of two axes; of integers an int64, of truth values whether one is True, unless `dtype` says otherwise.
 
-    Raises RuntimeError for fewer than two axes and for equal ones.
+    Raises WrongAxes for fewer than two axes and for equal ones.
     """
     if input.dim() < 2 or axis1 % input.dim() == axis2 % input.dim():
-        raise RuntimeError(message(f"TraceV2(axis1={axis1}, axis2={axis2}) of shape {list(input.shape)}", "two different axes"))
+        raise WrongAxes(message(f"TraceV2(axis1={axis1}, axis2={axis2}) of shape {list(input.shape)}", "two different axes"))
     diagonal = torch.diagonal(input, offset, axis1, axis2)
     if dtype is None:
         return diagonal.any(-1) if input.dtype is torch.bool else diagonal.sum(-1)
