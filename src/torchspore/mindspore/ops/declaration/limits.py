@@ -53,7 +53,7 @@ def _is_int(value: Any) -> bool:
         return not isinstance(value, bool)
     try:
         operator.index(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError):       # a complex Tensor has no integer value
         return False
     return True
 
