@@ -57,7 +57,7 @@ def _read(reader: int) -> bytes:
 
 
 def session() -> str:
-    """Return the text of the session, with its colours, without the line that appears only while a slow machine compiles."""
+    """Return the text of the session, with its colours, without lines that appear only while something is compiled the first time."""
     parts = []
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "train.py").write_text(program(), encoding="utf-8")
@@ -65,7 +65,7 @@ def session() -> str:
             command = [sys.executable, "-m", "torchspore", *words.split()]
             parts += [f"\x1b[1;32m$\x1b[0m torchspore {words}", terminal_output(command, Path(folder))]
     lines = "\n".join(part.rstrip() for part in parts).split("\n")
-    return "\n".join(line for line in lines if " is being compiled at " not in line) + "\n"
+    return "\n".join(line for line in lines if " is being compiled" not in line) + "\n"
 
 
 def drawn(text: str) -> str:
