@@ -13,7 +13,8 @@ from collections.abc import Callable
 import turns
 
 COMPILE, EAGER = "torch.compile", "torch eager"
-MINDSPORE = {"MindSpore 2.10 PyNative": "PyNative", "MindSpore 2.10 graph": "graph"}
+MINDSPORE = ("MindSpore 2.10 PyNative",)
+"""In graph mode MindSpore 2.10 compiles a graph for each length: more than four minutes for the first turn."""
 
 
 def make(compiled: bool = False) -> Callable[[], None]:
