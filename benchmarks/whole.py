@@ -70,14 +70,23 @@ def main() -> None:
     contenders = [TORCH, *OURS, *(MINDSPORE if options.oracle else ())]
     for program in programs:
         runs: dict[str, list[tuple[float, float]]] = {contender: [] for contender in contenders}
+        failures: dict[str, str] = {}
         for _ in range(options.rounds):
             for contender in contenders:
-                runs[contender].append(run(program, contender, options.oracle))
+                try:
+                    runs[contender].append(run(program, contender, options.oracle))
+                except RuntimeError as error:
+                    if contender not in MINDSPORE:
+                        raise
+                    failures[contender] = str(error)
         print(f"\n### {NETS[program]}: three epochs in a fresh process\n")
         print(f"| contender | s | ratio to {TORCH} (median, min .. max of {options.rounds}) | peak of the memory, MiB |")
         print("|---|---:|---|---:|")
         base = [seconds for seconds, _ in runs[TORCH]]
         for contender, results in runs.items():
+            if contender in failures:
+                print(f"| {contender} | fails | | |")
+                continue
             times, peaks = [seconds for seconds, _ in results], [peak for _, peak in results]
             print(f"| {contender} | {statistics.median(times):.2f} | {turns.ratio(times, base)} | {statistics.median(peaks):.0f} |")
         sys.stdout.flush()
