@@ -1,4 +1,4 @@
-"""ResNet-18 on 256 images of 3 x 32 x 32 with augmentation, batch 32, Momentum with a cosine schedule, `Model.train`."""
+"""ResNet-18: 256 images of 3 x 32 x 32 with augmentation, batch 32, Momentum with a cosine schedule, `Model.train`."""
 import mindspore as ms
 import mindspore.dataset as ds
 import numpy as np

@@ -1,4 +1,4 @@
-"""ResNet-18 on 256 images of 3 x 32 x 32 with augmentation, batch 32, SGD with a cosine schedule."""
+"""ResNet-18: 256 images of 3 x 32 x 32 with augmentation, batch 32, SGD with a cosine schedule."""
 import math
 
 import numpy as np
