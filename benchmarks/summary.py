@@ -84,7 +84,7 @@ def comparisons(text: str) -> list[Comparison]:
             title = line.removeprefix("## ")
         if cells[:1] in (["contender"], ["operator"], ["pipeline"]):
             header = cells
-        elif cells and header[0] == "contender" and len(cells) > 2 and "ratio to" in header[2] and (ratio := _number(cells[2])):
+        elif cells and header[0] == "contender" and (column := _ratio_column(header)) < len(cells) and (ratio := _number(cells[column])):
             results[cells[0]] = ratio
         elif cells and header[0] == "operator" and len(cells) > 3 and (ratio := _number(cells[3])):
             tables.append(Comparison(f"{title}: {cells[0]}", {"torch": 1.0, "torchspore": ratio}))
@@ -94,6 +94,11 @@ def comparisons(text: str) -> list[Comparison]:
         if not cells:
             header = [""]
     return tables
+
+
+def _ratio_column(header: list[str]) -> int:
+    """Return the first column of ratios; beyond the last column if there is none."""
+    return next((at for at, text in enumerate(header) if "ratio to" in text), len(header))
 
 
 def _number(cell: str) -> float | None:
