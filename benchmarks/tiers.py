@@ -33,11 +33,7 @@ def start(name: str, program: str, sizes: str, folder: str) -> turns.Worker:
 
 def main() -> None:
     """Prints the table."""
-    arguments, nets = sys.argv[1:], list(NETS)
-    if "--nets" in arguments:
-        index = arguments.index("--nets")
-        nets = arguments[index + 1].split(",")
-        del sys.argv[index + 1:index + 3]
+    nets = turns.selected_nets(NETS)
     options = turns.arguments(__doc__ or "")
     names = [*([] if options.no_compile else [COMPILE]), O0, WAITING, TIERS]
     print(f"\n### Seconds to step 1 and to step {STEPS} of a training, the median of {options.rounds} fresh processes\n")

@@ -12,7 +12,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -164,6 +164,16 @@ def ratio(times: list[float], base: list[float]) -> str:
     """Return the ratio of two contenders in the same round: median, least and greatest."""
     ratios = sorted(a / b for a, b in zip(times, base))
     return f"{statistics.median(ratios):.2f} ({ratios[0]:.2f} .. {ratios[-1]:.2f})"
+
+
+def selected_nets(nets: Iterable[str]) -> list[str]:
+    """Remove `--nets NAMES` from the command line; return these names, or all `nets` if the option is absent."""
+    if "--nets" not in sys.argv:
+        return list(nets)
+    index = sys.argv.index("--nets")
+    names = sys.argv[index + 1].split(",")
+    del sys.argv[index:index + 2]
+    return names
 
 
 def arguments(description: str) -> argparse.Namespace:

@@ -61,11 +61,7 @@ def _mebibytes(usage: resource.struct_rusage) -> float:
 
 def main() -> None:
     """Print one table for each program."""
-    arguments, programs = sys.argv[1:], list(NETS)
-    if "--nets" in arguments:
-        index = arguments.index("--nets")
-        programs = arguments[index + 1].split(",")
-        del sys.argv[index + 1:index + 3]
+    programs = turns.selected_nets(NETS)
     options = turns.arguments(__doc__ or "")
     contenders = [TORCH, *OURS, *(MINDSPORE if options.oracle else ())]
     for program in programs:
