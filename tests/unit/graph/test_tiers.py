@@ -149,6 +149,40 @@ def test_the_first_call_measures_and_compiles_nothing(compiler: Compiler) -> Non
     assert line.endswith("its faster form was not ready when the program ended; all 3 calls ran as at O0 (TORCHSPORE_WAIT=1 waits for it)")
 
 
+def test_a_program_that_ends_early_starts_no_compilation(compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TORCHSPORE_WAIT")
+    monkeypatch.setattr(tiered_code, "_seconds_to_compile", lambda module: 9.5)
+    training(9, "O1")                                    # a call takes a second
+    assert not compiler.jobs
+    (line,) = notes()
+    assert "its compilation had not started when the program ended: the 9 calls took less time than a compilation" in line
+
+
+def test_the_compilation_starts_when_the_calls_have_taken_as_long(compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TORCHSPORE_WAIT")
+    monkeypatch.setattr(tiered_code, "_seconds_to_compile", lambda module: 9.5)
+    jobs: list[int] = []
+
+    def between(step: int) -> None:
+        jobs.append(len(compiler.jobs))
+        if step == 12:
+            compiler.end()
+
+    training(20, "O1", between)
+    assert jobs[:13] == [0] * 10 + [1] * 3                # the end of the compilation empties the list
+    (line,) = notes()
+    assert "took over after call 13: 2.00 times faster" in line
+
+
+def test_a_large_graph_waits_longer() -> None:
+    graph = torch.fx.Graph()
+    node = graph.placeholder("x")
+    for _ in range(100):
+        node = graph.call_function(torch.ops.aten.relu.default, (node,))
+    graph.output([node])
+    assert tiered_code._seconds_to_compile(torch.fx.GraphModule({}, graph)) == 7.0
+
+
 def test_the_request_describes_the_graph(compiler: Compiler) -> None:
     training(1, "O1")
     request = compiler.jobs[0].request
@@ -253,12 +287,12 @@ def waits(compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> bool:
 def test_torchspore_wait(compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHSPORE_WAIT", "1")
     assert waits(compiler, monkeypatch) and not notes()
-    for is_set in (True, False):
-        monkeypatch.setenv("TORCHSPORE_WAIT", "0") if is_set else monkeypatch.delenv("TORCHSPORE_WAIT")
+    for is_at_once in (True, False):
+        monkeypatch.setenv("TORCHSPORE_WAIT", "0") if is_at_once else monkeypatch.delenv("TORCHSPORE_WAIT")
         autotune_cache.forget()
         compiler.jobs.clear()
         training(1, "O1")
-        assert compiler.jobs
+        assert bool(compiler.jobs) is is_at_once and notes()
 
 
 def test_deterministic_waits(compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:

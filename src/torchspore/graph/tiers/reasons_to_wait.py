@@ -19,13 +19,19 @@ from torchspore.graph.settings import Settings
 from torchspore.translations import translatable
 
 WAIT = "TORCHSPORE_WAIT"
-"""The environment variable whose value 1 makes the first call of a graph wait for the compiler; by default another process compiles."""
+"""The environment variable that says when a graph is compiled: 1 before its first call, 0 from then on in another process. By default
+the other process starts once the calls have taken as long as the compilation probably takes: a short program does without it."""
 _is_ahead: ContextVar[bool] = ContextVar("compiles_ahead", default=False)
 
 
 def compiling_ahead() -> AbstractContextManager[None]:
     """Return a block that compiles graphs completely, without running them."""
     return during(_is_ahead, True)
+
+
+def starts_at_once() -> bool:
+    """Return whether the other process compiles a graph from its first call on."""
+    return os.environ.get(WAIT, "") == "0"
 
 
 def waits_for_choice(settings: Settings) -> bool:

@@ -1,5 +1,7 @@
 """Code of a graph that runs as at O0 until another process has compiled a faster form, which then takes over between two calls.
 
+The other process starts when the graph has run about as long as its compilation takes, so that a short program does without it.
+
 The form is run once on copies of the inputs of a call, and must give O0's numbers as in the race of `variant_race`. Then calls alternate
 between both, so that the comparison costs no extra run, and the faster one stays.
 """
@@ -41,6 +43,8 @@ Complete = Callable[[Module, measurement.Inputs], Code]
 """Compiles a graph at its level, with the results that are stored."""
 LEAST, MOST, SECONDS = 3, 25, 0.3
 """The number of calls of each form in the comparison: at least and at most so many, or until they took so many seconds."""
+_SECONDS_TO_COMPILE, _SECONDS_PER_OPERATOR = 5.0, 0.02
+"""The duration of a compilation, about: the start of the process and Inductor's imports, and each operator of the graph."""
 
 
 def compile(
@@ -73,8 +77,9 @@ def compile(
     }
     text = translate("{level}: graphs start as at O0; another process compiles faster forms, which take over between two calls")
     outcomes.level(text.format(level=settings.level))
-    tier = _Tier(plain(copy_module(module)), module, complete)
-    tier.start(key, request)
+    seconds = 0.0 if reasons_to_wait.starts_at_once() else _seconds_to_compile(module)
+    tier = _Tier(plain(copy_module(module)), module, complete, seconds)
+    tier.prepare(key, request)
 
     def run(*tensors: torch.Tensor) -> list[Any]:
         return tier.step(*tensors)
@@ -88,6 +93,14 @@ def _wait(module: Module, inputs: measurement.Inputs, complete: Complete, reason
     effects.note(SECTION, text)
     event_log.event("tier", text)
     return complete(module, inputs)
+
+
+def _seconds_to_compile(module: Module) -> float:
+    """Return about how long a compilation takes.
+
+    A compilation that starts when its graph has run that long at most doubles the time of a program, whenever the program ends.
+    """
+    return _SECONDS_TO_COMPILE + _SECONDS_PER_OPERATOR * sum(node.op == "call_function" for node in module.graph.nodes)
 
 
 def _folder() -> str:
@@ -109,10 +122,16 @@ class _Report:
         self._line = user_line() or ""
         self.calls = 0
         self._text = translatable(
-            "its faster form was not ready when the program ended; all {calls} calls ran as at O0 (TORCHSPORE_WAIT=1 waits for it)")
+            "its compilation had not started when the program ended: the {calls} calls took less time than a compilation; they ran as at "
+            "O0 (TORCHSPORE_WAIT=1 compiles before the first call)")
 
     def __call__(self) -> str:
         return f"{self._line}: {translate(self._text).format(calls=self.calls)}"
+
+    def begin(self) -> None:
+        """The other process compiles from now on."""
+        self._text = translatable(
+            "its faster form was not ready when the program ended; all {calls} calls ran as at O0 (TORCHSPORE_WAIT=1 waits for it)")
 
     def tell(self, text: str) -> None:
         """Report a text, in which braces have no meaning."""
@@ -126,24 +145,47 @@ class _Report:
 
 
 class _Tier:
-    """The states of one graph: counting calls of O0's code; taking over; comparing; decided."""
+    """The states of one graph: running O0's code before and during the compilation; taking over; comparing; decided."""
 
-    def __init__(self, plain: Code, module: Module, complete: Complete) -> None:
+    def __init__(self, plain: Code, module: Module, complete: Complete, seconds: float) -> None:
+        """The other process starts when the calls have taken `seconds`."""
         self.plain, self.code = plain, plain
         self._module: Module | None = module
         self._complete: Complete | None = complete
+        self._seconds_left = seconds
         self._report = _Report()
         self._lock = threading.Lock()
         self._times: tuple[list[float], list[float]] = ([], [])
         self._new: Code = plain
         self._job: Job | None = None
-        self.step: Code = self._count
+        self.step: Code = self._count_down
 
-    def start(self, key: str, request: dict[str, Any]) -> None:
-        """Let the other process compile the graph."""
+    def prepare(self, key: str, request: dict[str, Any]) -> None:
+        """Take what the other process needs, and start it at once if the calls need not take any time before."""
         effects.note(SECTION, self._report)
         self._job = Job(key, request, self._end, autotune_cache.ACTIVE.store)
+        if self._seconds_left <= 0:
+            self._begin()
+
+    def _begin(self) -> None:
+        """Let the other process compile the graph."""
+        assert self._job is not None
+        self.step = self._count
+        self._report.begin()
         COMPILER.submit(self._job)
+
+    def _count_down(self, *inputs: torch.Tensor) -> list[Any]:
+        self._report.calls += 1
+        started = measurement.now()
+        outs = self.plain(*inputs)
+        self._seconds_left -= measurement.now() - started
+        if self._seconds_left <= 0 and self._lock.acquire(blocking=False):
+            try:
+                if self.step == self._count_down:
+                    self._begin()
+            finally:
+                self._lock.release()
+        return outs
 
     def _count(self, *inputs: torch.Tensor) -> list[Any]:
         self._report.calls += 1
