@@ -256,13 +256,6 @@ def proxy_of(t: torch.Tensor, tracer: Any) -> torch.fx.Proxy:
     return _proxy_tensor.get_proxy_slot(t, tracer).proxy
 
 
-def sizes_as_symbols(t: torch.Tensor, axes: tuple[int, ...]) -> Any:
-    """Return the argument that makes a fake mode use symbols for the lengths of these axes of `t`."""
-    from torch.fx.experimental.symbolic_shapes import DimDynamic, StatelessSymbolicContext  # it loads sympy
-
-    return StatelessSymbolicContext(dynamic_sizes=[DimDynamic.DYNAMIC if axis in axes else DimDynamic.STATIC for axis in range(t.ndim)])
-
-
 def is_operator(target: Any) -> TypeGuard[OpOverload]:
     """Return whether the target of a graph's node is an ATen operator (not `getitem`, say)."""
     return isinstance(target, OpOverload)

@@ -96,7 +96,7 @@ class GraphVariant:
         if back_end == KERNELS:
             variants.restride(module, self.inputs)
             module = kernel_build.build(module, flags_of(plan, self.settings)).module
-        return eager_codegen.compile(passes.overwrite(module))
+        return eager_codegen.compile(passes.with_fewest_calls(module))
 
     def _prepared(self, plan: Plan) -> Code | None:
         layout = plan.get("layout") == "channels last"
@@ -263,7 +263,7 @@ class Single:
                     return None
                 replacements += [(cluster, code) for cluster in unit.clusters]
         module = insert_kernels(self.module, replacements) if replacements else copy_module(self.module)
-        return eager_codegen.compile(passes.overwrite(module))
+        return eager_codegen.compile(passes.with_fewest_calls(module))
 
 
 def _node_index(module: Module) -> Callable[[Node], int]:

@@ -18,7 +18,7 @@ from torchspore.engine.torch_internals.no_grad import NoGrad
 from torchspore.engine.torch_internals.torch_private import is_operator
 from torchspore.graph.fx import exchanges
 from torchspore.graph.fx.aliasing import writes
-from torchspore.graph.passes.in_place import overwrite
+from torchspore.graph.passes import with_fewest_calls
 from torchspore.graph.report import peak_memory, stages
 
 _aten = torch.ops.aten
@@ -35,7 +35,8 @@ DIRECT: dict[Any, Callable[..., Any]] = {
     _aten.sigmoid.default: torch.sigmoid, _aten.copy_.default: torch.Tensor.copy_, _aten.clone.default: torch.clone,
     _aten.native_layer_norm.default: torch.native_layer_norm, _aten.gelu.default: torch_private.gelu, _aten.rsqrt.default: torch.rsqrt,
     _aten.exp.default: torch.exp, _aten.log.default: torch.log, _aten.sqrt.default: torch.sqrt, _aten.neg.default: torch.neg,
-    **recurrent.KEEPING,
+    _aten.linear.default: torch.nn.functional.linear, _aten.matmul.default: torch.matmul, _aten.layer_norm.default: torch.layer_norm,
+    _aten.sym_size.int: torch.Tensor.size, _aten.cat.default: torch.cat, **recurrent.KEEPING,
 }
 """Operators whose Python function takes the same arguments in the same order."""
 
@@ -151,7 +152,7 @@ def _text(value: Any, names: dict[Node, str], bound: dict[str, Any]) -> str:
     if value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and value == value and abs(value) != float("inf")):
         return repr(value)
     name = f"c{len(bound)}"
-    bound[name] = compile(overwrite(value), True) if isinstance(value, torch.fx.GraphModule) else value
+    bound[name] = compile(with_fewest_calls(value), True) if isinstance(value, torch.fx.GraphModule) else value
     return name
 
 

@@ -17,7 +17,6 @@ from torchspore.graph.backend.eager_codegen import Code
 from torchspore.graph.fx.aliasing import owner_of, writes
 from torchspore.graph.fx.modules import copy_module
 from torchspore.graph.passes.folding import Hoisted, constant_nodes, fold_norms, hoist
-from torchspore.graph.passes.in_place import overwrite
 from torchspore.graph.passes.layout import channels_last, has_images
 from torchspore.graph.passes.onednn import fuse_activations, onednn_linears, pack_weights
 from torchspore.graph.report import stages
@@ -97,7 +96,7 @@ def _count(module: Module, name: str) -> int:
 
 def code(hoisted: Hoisted) -> Code:
     """Runs the first graph when weights have changed, the rest at each call."""
-    rest = overwrite(copy_module(hoisted.rest))
+    rest = passes.with_fewest_calls(copy_module(hoisted.rest))
     return stages.shown(with_cached_values(hoisted, eager_codegen.compile(hoisted.first, True), eager_codegen.compile(rest)), rest)
 
 

@@ -217,4 +217,4 @@ def with_onednn(module: Module, prefers_onednn: matrix_products.Preference, fuse
 
 
 def _lines(module: Module) -> Code:
-    return eager_codegen.compile(passes.overwrite(copy_module(module)))
+    return eager_codegen.compile(passes.with_fewest_calls(copy_module(module)))

@@ -23,6 +23,7 @@ from torchspore.engine.tensors.delayed_values import DelayedValue
 from torchspore.engine.tensors.in_place_versions import base_of
 from torchspore.engine.tensors.number import Number, is_large
 from torchspore.engine.tensors.tensor import Frame, TensorBase, frame, tensors, transform
+from torchspore.engine.torch_internals.symbolic_shapes import sizes_as_symbols
 from torchspore.engine.torch_internals.torch_private import (
     FakeTensor,
     current_trace,
@@ -32,7 +33,6 @@ from torchspore.engine.torch_internals.torch_private import (
     load_for_symbols,
     no_transforms,
     outside_of_transforms,
-    sizes_as_symbols,
     track,
     without_log_of_refusals,
     without_modes,

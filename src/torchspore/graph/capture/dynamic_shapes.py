@@ -1,12 +1,14 @@
 """Lengths of axes as symbols: a trace runs with torch's ShapeEnv, and `Fits` checks at each call the trace's assumptions about them."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
 from torchspore.engine.tensors import tree
+from torchspore.engine.torch_internals.symbolic_shapes import guard_functions
 
 Axes = tuple[int, ...]
 """The axes of one Tensor that may have any length."""
@@ -25,13 +27,37 @@ class Fits:
 
     def __init__(self, environment: Any, fakes: Sequence[torch.Tensor], indices: Sequence[int]) -> None:
         """`indices` are the inputs with open axes, `fakes` the fake tensors of all inputs."""
-        self._environment, self._indices, self._fakes = environment, indices, [fakes[index] for index in indices]
+        self.indices = tuple(indices)
+        self._environment, self._fakes = environment, [fakes[index] for index in indices]
+        self.are_met: Callable[..., bool]
+        """Returns whether tensors, those at `indices`, have lengths that fit."""
         self.renew()
 
     def renew(self) -> None:
         """Include the conditions that were added since the trace: a compiled kernel may have some."""
-        code = self._environment.produce_guards_expression(self._fakes, ignore_static=False) or "True"
-        self._code = compile(code, "<lengths>", "eval")
+        text = self._environment.produce_guards_expression(self._fakes, ignore_static=False) or "True"
+        self.are_met = _compiled(text, self._fakes)
 
     def __call__(self, inputs: Sequence[torch.Tensor]) -> bool:
-        return bool(self._environment.evaluate_guards_expression(self._code, [inputs[index] for index in self._indices]))
+        return self.are_met(*[inputs[index] for index in self.indices])
+
+
+_SIZE = re.compile(r"L\['t(\d+)'\]\.(size|stride)\(\)\[(\d+)\]")
+_TENSOR = re.compile(r"L\['t(\d+)'\]")
+
+
+def _compiled(text: str, fakes: Sequence[torch.Tensor]) -> Callable[..., bool]:
+    """Return a function of the tensors that evaluates an expression of torch's guards. It reads each shape and each stride once."""
+    lines = []
+    for kind, reads in (("size", "shape"), ("stride", "stride()")):
+        for index, fake in enumerate(fakes):
+            if f"L['t{index}'].{kind}()" in text:
+                names = "".join(f"{kind}{index}_{axis}, " for axis in range(fake.dim()))
+                lines.append(f"    {names}= t{index}.{reads}\n")
+    condition = _TENSOR.sub(r"t\1", _SIZE.sub(r"\2\1_\3", text))
+    arguments = ", ".join(f"t{index}" for index in range(len(fakes)))
+    scope = dict(guard_functions())
+    exec(compile(f"def are_met({arguments}):\n{''.join(lines)}    return bool({condition})\n", "<lengths>", "exec"), scope)
+    are_met: Callable[..., bool] = scope["are_met"]
+    return are_met
+

@@ -7,12 +7,13 @@ import torch
 
 from torchspore.graph.fx.modules import copy_module
 from torchspore.graph.passes.cleanup import cancel_views, drop_copies, drop_dead, drop_idle_states, real_constants
+from torchspore.graph.passes.composite_calls import call_composites
 from torchspore.graph.passes.in_place import overwrite
 from torchspore.graph.passes.layout import pool_channels_last
 from torchspore.graph.passes.unused_errors import keep_errors
 from torchspore.graph.report import stages
 
-__all__ = ["CLEAN", "FINISH", "Step", "drop_dead", "overwrite", "pool_channels_last", "run"]
+__all__ = ["CLEAN", "FINISH", "Step", "drop_dead", "pool_channels_last", "run", "with_fewest_calls"]
 
 Pass = Callable[[torch.fx.GraphModule], torch.fx.GraphModule]
 Step = tuple[str, Pass]
@@ -22,8 +23,13 @@ CLEAN: tuple[Step, ...] = tuple(
 )
 """The passes that every level runs first."""
 
-FINISH: tuple[Step, ...] = (("pool_channels_last", pool_channels_last), ("overwrite", overwrite))
+FINISH: tuple[Step, ...] = (("pool_channels_last", pool_channels_last), ("call_composites", call_composites), ("overwrite", overwrite))
 """The last passes: later steps do not change the graph."""
+
+
+def with_fewest_calls(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    """Run the last passes on a graph whose layouts are settled, in place."""
+    return overwrite(call_composites(module))
 
 
 def run(

@@ -16,7 +16,7 @@ _ALLOCATING = {
     _aten.div.Tensor, _aten.threshold_backward.default, _aten.convolution_backward.default, _aten.max_pool2d_with_indices.default,
     _aten.native_layer_norm.default, _aten._native_batch_norm_legit.default, _aten._native_batch_norm_legit.no_stats,
     _aten.native_batch_norm.default, torch.ops.mkldnn._linear_pointwise.default,
-    _aten._softmax.default, _aten.native_batch_norm_backward.default,
+    _aten._softmax.default, _aten.native_batch_norm_backward.default, _aten.linear.default, _aten.matmul.default, _aten.layer_norm.default,
 }
 """Operators that allocate memory for their results."""
 

@@ -76,7 +76,9 @@ class Graph:
         self._state_ids: frozenset[int] = frozenset()
         """The ids of the Tensors of the program's state, as they are now."""
         self.settings = settings if captured.fits is None else dataclasses.replace(settings, level="O0")  # open lengths are not compiled
-        self._fits = _all_hold(captured.assumptions) if captured.assumptions else captured.fits
+        self._fits = _all_hold(captured.assumptions) if captured.assumptions else None
+        self._lengths = None if captured.assumptions else captured.fits
+        self._open_arguments = () if self._lengths is None else self._positions(self._lengths.indices)
         self.has_open_lengths = captured.fits is not None
         """True if it serves several lengths of an axis."""
         with compile_cache.open(self.module, captured.watch.codes, settings, self._labels()) as self.module:
@@ -144,7 +146,7 @@ class Graph:
             for item in flat:
                 if id(item) in state_ids and self._meets(flat):
                     return False
-            return self._fits is None or self._fits(self._examples(flat))
+            return self._fits_arguments(flat)
         if now != self._seen and not hold(self._attributes):
             return False
         inputs, identities = current(self._sources), self._identities
@@ -153,7 +155,20 @@ class Graph:
         self._inputs, self._seen = inputs, now
         met = (*inputs, *current(identities.tensors))
         self._state_ids = identities.ids_in_containers.union([id(item) for item in met if isinstance(item, TensorBase)])
-        return not self._meets(flat) and (self._fits is None or self._fits(self._examples(flat)))
+        return not self._meets(flat) and self._fits_arguments(flat)
+
+    def _fits_arguments(self, flat: list[TensorBase]) -> bool:
+        """Return whether the lengths, and the values that the trace read, are such as the trace allowed for."""
+        if self._open_arguments:
+            return self._lengths.are_met(*[flat[position]._t for position in self._open_arguments])  # type: ignore[union-attr]
+        if self._lengths is not None:
+            return self._lengths(self._examples(flat))
+        return self._fits is None or self._fits(self._examples(flat))
+
+    def _positions(self, indices: Sequence[int]) -> tuple[int, ...]:
+        """Return the positions of these inputs among the arguments; nothing if some are not plain arguments."""
+        positions = tuple(source for index in indices if isinstance(source := self._sources[index], int))
+        return positions if len(positions) == len(indices) and not self._has_parts else ()
 
     def _meets(self, flat: list[TensorBase]) -> bool:
         """Return whether an argument is a Tensor that the trace read elsewhere and that was a different argument then."""

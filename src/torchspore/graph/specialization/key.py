@@ -120,8 +120,10 @@ def _of_tensor(tensor: TensorBase, flat: list[TensorBase], axes: dict[int, Axes]
     if type(tensor).__dict__.get("__parameter__"):
         return (tensor, t.shape, t.stride(), t.dtype, t.device)
     if axes and id(tensor) in axes:
-        open_ = axes[id(tensor)]
-        return (tuple(None if axis in open_ else size for axis, size in enumerate(t.shape)), t.dtype, t.device)
+        sizes: list[int | None] = list(t.shape)
+        for axis in axes[id(tensor)]:
+            sizes[axis] = None
+        return (tuple(sizes), t.dtype, t.device)
     attributes = tensor.__dict__
     if t.__class__ is torch.Tensor and "_sharded_layout" not in attributes:
         return (t.shape, t.stride(), t.dtype, t.device, *_carried(attributes)) if attributes else (t.shape, t.stride(), t.dtype, t.device)

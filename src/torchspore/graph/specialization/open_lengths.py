@@ -4,7 +4,7 @@ A graph that a length does not fit is captured again. A trace that needs the num
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from torchspore.base.text import message
@@ -21,23 +21,24 @@ Position = tuple[int | str, ...]
 """Where a Tensor is among the arguments: the number or name of the argument, then the items of nested tuples, lists and dicts."""
 
 
-def _tensors_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[tuple[Position, TensorBase]]:
-    """Yield the Tensors among the arguments, also those in tuples, lists and dicts, as caches of keys and values are."""
-    arguments: Iterable[tuple[Any, Any]] = (*enumerate(args), *kwargs.items()) if kwargs else enumerate(args)
-    for first, argument in arguments:
-        if isinstance(argument, TensorBase):
-            yield (first,), argument
-        elif isinstance(argument, (tuple, list, dict)):
-            yield from _nested((first,), argument)
+def _tensors_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[tuple[Position, TensorBase]]:
+    """Return the Tensors among the arguments, also those in tuples, lists and dicts, as caches of keys and values are."""
+    tensors: list[tuple[Position, TensorBase]] = []
+    _collect((), enumerate(args), tensors)
+    if kwargs:
+        _collect((), kwargs.items(), tensors)
+    return tensors
 
 
-def _nested(position: Position, value: Any) -> Iterator[tuple[Position, TensorBase]]:
-    items: Iterable[tuple[Any, Any]] = value.items() if isinstance(value, dict) else enumerate(value)
+def _collect(position: Position, items: Iterable[tuple[Any, Any]], tensors: list[tuple[Position, TensorBase]]) -> None:
+    """Append the Tensors in `items`, pairs of a key and a value, with their positions."""
     for key, item in items:
         if isinstance(item, TensorBase):
-            yield (*position, key), item
-        elif isinstance(item, (tuple, list, dict)):
-            yield from _nested((*position, key), item)
+            tensors.append(((*position, key), item))
+        elif isinstance(item, (tuple, list)):
+            _collect((*position, key), enumerate(item), tensors)
+        elif isinstance(item, dict):
+            _collect((*position, key), item.items(), tensors)
 
 
 class Lengths:
@@ -66,12 +67,13 @@ class Lengths:
 
     def axes(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[int, Axes]:
         """Return by id of the Tensor the axes that are open in this call."""
-        open_axes = {}
+        open_axes: dict[int, Axes] = {}
         for position, tensor in _tensors_of(args, kwargs):
             t = tensor._t
-            candidates = self.open.get((position, t.dim()))
+            shape = t.shape
+            candidates = self.open.get((position, len(shape)))
             if candidates is not None and t.is_contiguous():
-                axes = tuple(axis for axis in candidates if t.shape[axis] > 1)
+                axes = tuple([axis for axis in candidates if shape[axis] > 1])
                 if axes:
                     open_axes[id(tensor)] = axes
         return open_axes
