@@ -12,7 +12,8 @@ import torch.distributed._functional_collectives  # how the operators of exchang
 from mindspore import nn, ops
 from torch.fx.node import Node
 
-from torchspore.distributed.shard import collective_nodes, exchange_schedule, memory_model, sharded_capture
+from torchspore.context.plan_request import Machine
+from torchspore.distributed.shard import collective_nodes, cost_estimate, exchange_schedule, memory_model, sharded_capture
 from torchspore.distributed.shard.rank_binding import bound
 from torchspore.engine.memory import reserved_zeros
 from torchspore.graph import dispatch
@@ -205,6 +206,33 @@ def test_recomputed_blocks_exchange_nothing_more(shards_optimizer: bool) -> None
     np.testing.assert_allclose(losses[True], losses[False], rtol=1e-6)
     assert exchanges[True] == exchanges[False]
     assert peaks[True] < 0.7 * peaks[False], peaks
+
+
+def test_a_recomputed_block_sums_its_gradients_before_the_next_one_runs_again() -> None:
+    _, split = trained("recompute", "level2")
+    names = [getattr(node.target, "__name__", "") for node in split.local.module.graph.nodes]
+    marks = [index for index, name in enumerate(names) if name == "later"]
+    sums = [sum(name == "reduce_scatter" for name in names[start:end]) for start, end in zip(marks, [*marks[1:], len(names)])]
+    assert sums == [1] * LAYERS, sums
+    run = [operator_of(node) or getattr(node.target, "__name__", "") for node in rank_graph(split)]
+    begins = [sum(name == "reduce_scatter_tensor" for name in run[:index]) for index, name in enumerate(run) if name == "later"]
+    assert begins == list(range(LAYERS)), "the exchange of a block begins before the next block is computed again"
+
+
+def test_level_3_gathers_the_weights_of_a_recomputed_block_for_its_second_run() -> None:
+    losses, peaks = {}, {}
+    for level in ("level2", "level3"):
+        losses[level], split = trained("recompute", level)
+        nodes = list(split.local.module.graph.nodes)
+        peaks[level] = memory_model.peak(split.local.module)
+        received = {item.op for node in nodes if getattr(node.target, "__name__", "") == "later" for item in node.args[1:]}
+        assert received == ({"placeholder"} if level == "level3" else {"call_function"})
+        assert sum(getattr(node.target, "__name__", "") == "all_gather" for node in nodes) == (2 * LAYERS if level == "level3" else LAYERS)
+        planned = [exchange.kind for row in cost_estimate.rows(split, Machine()) for exchange in row.exchanges]
+        assert planned.count("all_gather") == (2 * LAYERS if level == "level3" else LAYERS)
+    for ours, theirs in zip(losses["level3"], losses["level2"], strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert sum(peaks["level3"].values()) < 0.75 * sum(peaks["level2"].values()), peaks
 
 
 def test_a_gather_begins_one_product_ahead() -> None:

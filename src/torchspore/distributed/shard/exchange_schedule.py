@@ -9,11 +9,14 @@ see the same order. `graph.passes.communication` decides on each process how lon
 """
 from __future__ import annotations
 
+import operator
+
 import torch
 from torch.fx.node import Node
 
 from torchspore.distributed.shard import collective_nodes as nodes
 from torchspore.distributed.shard.local_graph import LocalGraph
+from torchspore.engine.autograd.recompute import SECOND_RUN, later
 from torchspore.engine.execution.flop_counts import COUNTED
 from torchspore.engine.torch_internals import node_metadata
 from torchspore.engine.torch_internals.torch_private import is_operator
@@ -29,12 +32,12 @@ def reorder(local: LocalGraph) -> None:
     """Move the exchanges of the local graph, in the graph itself."""
     graph: torch.fx.Graph = local.module.graph
     order = list(graph.nodes)
-    gathers = [node for node in order if node.target is nodes.all_gather and _source(node).op == "placeholder"]
+    gathers = [node for node in order if node.target is nodes.all_gather and _is_part_of_weight(_source(node))]
     scatters = [node for node in order if node.target is nodes.reduce_scatter]
     if not gathers and not scatters:
         return
     index_of = {node: index for index, node in enumerate(order)}
-    before, _ = dependencies(order, nodes.SENDING | nodes.LOCAL)
+    before, _ = dependencies(order, nodes.SENDING | nodes.LOCAL | SECOND_RUN)
     keys: dict[Node, _Key] = {node: (index, 0, index) for node, index in index_of.items()}
     moved = {node for scatter in scatters for node in (scatter, *packing_of(scatter))}
     for node in sorted(moved, key=index_of.__getitem__):
@@ -64,6 +67,11 @@ def _place_gather(gather: Node, keys: dict[Node, _Key], index_of: dict[Node, int
     for view in views[1:]:
         keys[view] = (first, -1, index_of[view])
     gather.meta[node_metadata.SCHEDULED_EXCHANGE] = True
+
+
+def _is_part_of_weight(node: Node) -> bool:
+    """Return whether the value is an input, or an input of a recomputed region."""
+    return node.op == "placeholder" or (node.target is operator.getitem and node.all_input_nodes[0].target is later)
 
 
 def _source(gather: Node) -> Node:

@@ -64,6 +64,10 @@ def swap_state(state: torch.Tensor, device: str) -> torch.Tensor:
     return before
 
 
+SECOND_RUN: frozenset[Callable[..., Any]] = frozenset((later, random_state, swap_state))
+"""The functions with which a graph marks the second run of a region. Exchanges between processes may move across them."""
+
+
 # ---- a region
 
 

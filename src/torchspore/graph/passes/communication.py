@@ -18,6 +18,7 @@ from torch.fx.node import Node
 
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
+from torchspore.engine.autograd.recompute import SECOND_RUN
 from torchspore.engine.torch_internals import node_metadata
 from torchspore.engine.torch_internals.torch_private import is_operator
 from torchspore.graph.fx.exchanges import is_exchange, is_wait
@@ -43,7 +44,7 @@ def overlap_exchanges(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
     if not any(_is_all_reduce(node) for node in starts) and not requested and not pending:
         return module
     index_of = {node: at for at, node in enumerate(nodes)}
-    before, _ = dependencies(nodes)
+    before, _ = dependencies(nodes, SECOND_RUN)
     start_positions: dict[Node, float] = {}
     for last, start in zip([None, *starts], starts):
         if _is_all_reduce(start) or start in requested:
