@@ -1,7 +1,8 @@
 """Weights that are gathered twice: `optimizer_level` 'level3' gathers a weight for the forward pass and again for the backward pass.
 
-The full weight takes no memory in between. A region of `Cell.recompute` gathers its weights again before it runs for the second time. This pass changes the local graph before a plan is printed or a rank or simulation runs it: all
-three have the same exchanges.
+The full weight takes no memory in between. A region of `Cell.recompute` gathers its weights again before it runs for the second time.
+
+This pass changes the local graph before a plan is printed or a rank or simulation runs it: all three have the same exchanges.
 """
 from __future__ import annotations
 
