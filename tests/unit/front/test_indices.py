@@ -131,3 +131,37 @@ def test_an_index_beyond_both_ends_is_reported(at: int, mode: int) -> None:
     for axis, source in ((0, ROWS), (1, ROWS.T)):
         with pytest.raises(IndexError, match="an index is beyond the axis"):
             ops.gather(source, Tensor([at, -1]), axis)
+
+
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+@pytest.mark.parametrize("kind", ["float32", "float16", "float64", "int32", "bool", "complex64"])
+def test_rows_at_one_column_of_indexes_equal_those_of_the_general_form(mode: int, kind: str) -> None:
+    ms.set_context(mode=mode)
+    rows = np.random.RandomState(0)
+    x, updates = ((rows.randn(count, 3) * 5).astype(kind) for count in (7, 20))
+    column = rows.randint(0, 7, (20, 1)).astype(np.int32)
+    columns = np.concatenate((column, np.zeros_like(column)), 1)
+    spread, many = x.reshape(7, 1, 3), ops.tensor_scatter_add(*map(Tensor, (x.reshape(7, 1, 3), columns, updates)))
+    np.testing.assert_array_equal(ops.tensor_scatter_add(*map(Tensor, (x, column, updates))).asnumpy(), many.asnumpy()[:, 0])
+    np.testing.assert_array_equal(ops.scatter_nd(Tensor(column), Tensor(updates), (7, 3)).asnumpy(),
+                                  ops.scatter_nd(Tensor(columns), Tensor(updates), (7, 1, 3)).asnumpy()[:, 0])
+    expected = ops.gather_nd(Tensor(spread), Tensor(columns)).asnumpy()
+    np.testing.assert_array_equal(ops.gather_nd(Tensor(x), Tensor(column)).asnumpy(), expected)
+
+
+def test_one_column_of_indexes_without_other_axes() -> None:
+    numbers, column = Tensor(np.arange(4, dtype=np.float32)), Tensor(np.array([[1], [1]], np.int32))
+    assert ops.tensor_scatter_add(numbers, column, Tensor(np.ones(2, np.float32))).asnumpy().tolist() == [0, 3, 2, 3]
+    assert float(ops.gather_nd(numbers, Tensor(np.array([2], np.int32)))) == 2
+    assert ops.gather_nd(Tensor(np.zeros((3, 0), np.float32)), column).shape == (2, 0)
+    nothing = Tensor(np.zeros((0, 1), np.int32)), Tensor(np.zeros((0, 2), np.float32))
+    assert ops.scatter_nd(*nothing, (3, 2)).asnumpy().tolist() == [[0, 0]] * 3
+
+
+@pytest.mark.parametrize("wrong", [-1, 7])
+def test_a_wrong_row_leaves_an_error_with_its_index(wrong: int) -> None:
+    x, column = Tensor(np.zeros((7, 3), np.float32)), Tensor(np.array([[0], [wrong]], np.int32))
+    text = "got a negative one" if wrong < 0 else "index 7 is beyond axis 0, which has 7 elements"
+    for call in (lambda: ops.gather_nd(x, column), lambda: ops.tensor_scatter_add(x, column, Tensor(np.ones((2, 3), np.float32)))):
+        with pytest.raises(IndexError, match=text):
+            call()

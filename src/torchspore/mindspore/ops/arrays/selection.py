@@ -1,6 +1,7 @@
 """Select and place elements by index, and sort them."""
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -79,6 +80,32 @@ def _rows_named(indices: T) -> tuple[T, ...]:
     return tuple(torch.where(indices < 0, FROM_THE_END, as_index(indices)).unbind(-1))
 
 
+def _row_numbers(x: T, indices: T) -> T | None:
+    """Return the indexes of axis 0 if `indices` has one column; None where the general form is needed.
+
+    Kernels for the rows of a Tensor are several times as fast as those for elements at any indexes. On an accelerator they do not check
+    for negative indexes; a graph that is split has rules for the general form.
+    """
+    is_column = indices.ndim > 0 and indices.shape[-1] == 1 and x.ndim > 0
+    if not is_column or indices.dtype not in (torch.int32, torch.int64) or indices.device.type != "cpu" or is_split():
+        return None
+    return indices.reshape(-1)
+
+
+_OTHER_SUMS = (torch.bool, torch.float16, torch.bfloat16)
+"""The dtypes for which torch's `index_add` sums in another way than `index_put`."""
+
+
+def _add_at_rows(x: T, indices: T, updates: T) -> T:
+    """Return a copy of `x` with `updates` added at the rows of `indices`."""
+    updates = _fitting(updates, indices, x)
+    numbers = _row_numbers(x, indices)
+    if numbers is not None and x.dtype not in _OTHER_SUMS:
+        with suppress(RuntimeError, IndexError):                             # the general form reports which index is wrong
+            return x.index_add(0, numbers.long(), updates.reshape((numbers.shape[0], *x.shape[1:])))
+    return x.index_put(_rows_named(indices), updates, accumulate=True)
+
+
 def _fitting(updates: T, indices: T, x: T) -> T:
     """Return the updates. Raises ValueError for a shape that torch would broadcast: MindSpore requires a value for each element."""
     expected = (*indices.shape[:-1], *x.shape[indices.shape[-1] if indices.ndim else 0:])
@@ -90,6 +117,10 @@ def _fitting(updates: T, indices: T, x: T) -> T:
 @op(primitive="GatherNd", methods=("gather_nd",))
 def gather_nd(input_x: T, indices: T) -> T:
     """The slices at the rows of `indices`: shape indices[:-1] + x[indices.shape[-1]:]."""
+    numbers = _row_numbers(input_x, indices)
+    if numbers is not None:
+        with suppress(RuntimeError, IndexError):                             # the general form reports which index is wrong
+            return torch.index_select(input_x, 0, numbers).reshape((*indices.shape[:-1], *input_x.shape[1:]))
     return input_x[_rows_named(indices)]
 
 
@@ -199,7 +230,7 @@ def index_select(input: T, axis: int, index: T) -> T:
 def scatter_nd(indices: T, updates: T, shape: Any) -> T:
     """Zeros of `shape` with `updates` added at the rows of `indices`."""
     out = torch.zeros([length(s) for s in shape], dtype=updates.dtype, device=updates.device)
-    return out.index_put(_rows_named(indices), _fitting(updates, indices, out), accumulate=True)
+    return _add_at_rows(out, indices, updates)
 
 
 @op(primitive="TensorScatterUpdate", wide=Widening())
@@ -211,7 +242,7 @@ def tensor_scatter_update(input_x: T, indices: T, updates: T) -> T:
 @op(primitive="TensorScatterAdd", wide=Widening())
 def tensor_scatter_add(input_x: T, indices: T, updates: T) -> T:
     """A copy with `updates` added at the rows of `indices`."""
-    return input_x.index_put(_rows_named(indices), _fitting(updates, indices, input_x), accumulate=True)
+    return _add_at_rows(input_x, indices, updates)
 
 
 @op(primitive="UnsortedSegmentSum", wide=Widening())

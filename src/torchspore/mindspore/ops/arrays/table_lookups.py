@@ -20,7 +20,7 @@ def rows(params: T, indices: T) -> T:
     if engine.active and STORE.get("enable_sparse"):
         effects.report("enable_sparse", _APPLIED)
         return taken_rows(params, indices)
-    return torch.index_select(params, 0, indices.long())
+    return torch.index_select(params, 0, indices)
 
 
 @op(primitive="SparseGatherV2")
