@@ -8,6 +8,7 @@ import torch
 
 from torchspore.base.text import message
 from torchspore.engine.formulas.topk import topk as topk_of
+from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.creation import constant, length
 from torchspore.mindspore.ops.arrays import table_lookups
 from torchspore.mindspore.ops.declaration.declare import op
@@ -38,6 +39,8 @@ def _take(params: T, indices: T, axis: Any, batch_dims: int) -> T:
     batch_dims = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
     if batch_dims:
         return _take_of_each(params, indices, axis, batch_dims)
+    if axis == 0 and params.ndim == 2 and not engine.active:
+        return counted(lambda at: torch.embedding(params, at), indices, params.shape[0])                # two views less
     flat = indices.reshape(-1)
     out = counted(lambda at: torch.index_select(params, axis, at) if axis else table_lookups.rows(params, at), flat, params.shape[axis])
     return out.reshape((*params.shape[:axis], *indices.shape, *params.shape[axis + 1:]))

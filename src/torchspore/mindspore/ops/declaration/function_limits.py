@@ -123,13 +123,24 @@ _FAMILIES = {"mint": (argument_kinds.MINT, one_dtype.MINT), "numpy": (argument_k
 
 
 class _Accepted(dict[int, Any]):
-    """Immutable objects that passed a rule, by their ids: layers pass the same objects again and again."""
+    """Immutable objects that passed a rule, by their ids: layers pass the same objects again and again.
+
+    A float, which layers compute, counts by its value.
+    """
 
     _MOST = 256
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.floats: set[float] = set()
+
     def add(self, value: Any) -> None:
         """Store a value that passed, unless it can change."""
-        if value.__class__ in _IMMUTABLE or (value.__class__ is tuple and all(item.__class__ in _IMMUTABLE for item in value)):
+        if value.__class__ is float:
+            if len(self.floats) >= self._MOST:
+                self.floats.clear()
+            self.floats.add(value)
+        elif value.__class__ in _IMMUTABLE or (value.__class__ is tuple and all(item.__class__ in _IMMUTABLE for item in value)):
             if len(self) >= self._MOST:
                 self.clear()
             self[id(value)] = value
@@ -157,13 +168,19 @@ def _limited(
             for position, key, rule, classes in by_position:
                 if position < len(arguments):
                     value = arguments[position]
-                    if value.__class__ in classes and accepted[key].get(id(value), accepted) is not value:
+                    if value.__class__ not in classes:
+                        continue
+                    known = accepted[key]
+                    if (value not in known.floats) if value.__class__ is float else known.get(id(value), accepted) is not value:
                         check(rule, name, key, value)
-                        accepted[key].add(value)
+                        known.add(value)
         for key, value in keywords.items():
-            if key in rules and value.__class__ in _classes_of(rules[key]) and accepted[key].get(id(value), accepted) is not value:
+            if key not in rules or value.__class__ not in _classes_of(rules[key]):
+                continue
+            known = accepted[key]
+            if (value not in known.floats) if value.__class__ is float else known.get(id(value), accepted) is not value:
                 check(rules[key], name, key, value)
-                accepted[key].add(value)
+                known.add(value)
         if check_dtypes is not None:
             check_dtypes(arguments, keywords)
         return body(*arguments, **keywords)

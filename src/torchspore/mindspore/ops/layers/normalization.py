@@ -19,7 +19,7 @@ T = torch.Tensor
 
 def match_dtype(state: T | None, weight: T | None) -> T | None:
     """Return a weight in the dtype of the running values, as torch requires; running values keep theirs in Cells of another dtype."""
-    return weight if state is None or weight is None else weight.to(state.dtype)
+    return weight if state is None or weight is None or weight.dtype is state.dtype else weight.to(state.dtype)
 
 
 def wide_enough(input: T, weight: T | None, bias: T | None) -> tuple[T | None, T | None]:
