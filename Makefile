@@ -51,6 +51,7 @@ versions-sample: $(READY)
 check: $(READY)
 	@! git grep -nE '^(<<<<<<<|>>>>>>>) '
 	$(BIN)/ruff check .
+	$(BIN)/ruff check --preview --select PLW1514 src     # files are read and written in UTF-8, also on Windows
 	$(BIN)/mypy
 	$(BIN)/lint-imports --config pyproject.toml
 	$(BIN)/python tools/generate.py --check

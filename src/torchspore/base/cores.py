@@ -18,7 +18,7 @@ def quota(groups: Path, membership: Path) -> int:
     """Return the cores that the control groups of this process allow (cgroup v2 `cpu.max`, v1 `cpu.cfs_quota_us`), rounded up."""
     limits = [_read_limit(groups / "cpu", "cpu.cfs_quota_us", "cpu.cfs_period_us")]
     try:
-        lines = membership.read_text().splitlines()
+        lines = membership.read_text(encoding="utf-8").splitlines()
     except OSError:
         lines = []
     inner = next((line.partition("::")[2].strip("/") for line in lines if line.startswith("0::")), "")

@@ -13,9 +13,12 @@ import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Lock
 from typing import BinaryIO
 
 READ_ONLY = 0o400
+BINARY: int = getattr(os, "O_BINARY", 0)
+"""The flag of `os.open` with which Windows does not translate the ends of lines."""
 _LONGEST = 200
 """Bytes of a file name; file systems take 255 of them."""
 
@@ -70,11 +73,32 @@ def unused_names(path: Path) -> Iterator[Path]:
 
 def read_plain(path: Path) -> bytes:
     """Return the contents of a regular file. Raise OSError, also for a FIFO or a device, which could block or never end."""
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | BINARY)
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise OSError(errno.EINVAL, "no plain file", str(path))
         return file.read()
+
+
+_position_lock = Lock()
+
+
+def read_at(handle: int, length: int, offset: int) -> bytes:
+    """Return at most `length` bytes of an open file from `offset` on. The position of the file may move. Raise OSError."""
+    if hasattr(os, "pread"):
+        return os.pread(handle, length, offset)
+    with _position_lock:
+        os.lseek(handle, offset, os.SEEK_SET)
+        return os.read(handle, length)
+
+
+def write_at(handle: int, contents: bytes, offset: int) -> int:
+    """Write into an open file from `offset` on, and return the number of bytes. The position of the file may move. Raise OSError."""
+    if hasattr(os, "pwrite"):
+        return os.pwrite(handle, contents, offset)
+    with _position_lock:
+        os.lseek(handle, offset, os.SEEK_SET)
+        return os.write(handle, contents)
 
 
 def sweep(folder: Path, suffix: str) -> None:
@@ -104,7 +128,12 @@ def _machine() -> str:
 
 
 def _is_alive(process: int) -> bool:
-    """Return whether a process runs. A zombie, which has ended but whose parent has not yet waited for it, does not."""
+    """Return whether a process runs. A zombie, which has ended but whose parent has not yet waited for it, does not.
+
+    Windows has no signal 0: `os.kill` would interrupt the process. Each process counts as running there.
+    """
+    if os.name == "nt":
+        return True
     try:
         os.kill(process, 0)
     except ProcessLookupError:

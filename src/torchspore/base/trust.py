@@ -13,7 +13,7 @@ import secrets
 import stat
 from pathlib import Path
 
-from torchspore.base.files import write_atomically
+from torchspore.base.files import BINARY, write_atomically
 
 _KEY_BYTES = 32
 _BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
@@ -99,7 +99,7 @@ def _make_key(path: Path) -> None:
 
 
 def _read(path: Path) -> bytes:
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | BINARY)
     with os.fdopen(handle, "rb") as file:
         status = os.fstat(handle)
         hint = f"remove {path}: torchspore creates a new one and fills the cache again"

@@ -6,11 +6,12 @@ same time would be mistaken for the traced code, and would draw the same numbers
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 import time
 from collections.abc import Iterable, Iterator
 from typing import Any
+
+from torchspore.base.forks import at_fork
 
 _PATIENCE = 0.5
 """Seconds to wait for a function that already runs; it may itself wait for the program."""
@@ -104,4 +105,4 @@ def _reset_after_fork() -> None:
     _may_begin.set()
 
 
-os.register_at_fork(after_in_child=_reset_after_fork)
+at_fork(after_in_child=_reset_after_fork)

@@ -12,6 +12,7 @@ from typing import Any
 
 from torchspore.base import json_text
 from torchspore.base.columns import pad
+from torchspore.base.files import BINARY
 from torchspore.base.text import message
 from torchspore.blackbox import record_writer, stacks
 from torchspore.translations import translatable, translate
@@ -86,7 +87,7 @@ def visible(text: str) -> str:
 
 def bounded(path: Path, most: int = _MOST) -> bytes:
     """Return at most `most` bytes of a regular file, and one more. Raise OSError, also for a link, a FIFO or a device."""
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | BINARY)
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise OSError(22, "not a regular file")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import torch
 import torch.distributed as dist
 
+from torchspore.base.host_memory import total_memory
 from torchspore.engine.devices import gpu_kinds
 
 _LIBRARIES = {gpu_kinds.CUDA: "nccl", gpu_kinds.XPU: "xccl"}
@@ -75,7 +76,7 @@ def main(rank: int, count: int, folder: str) -> None:
     if library:
         capacity = gpu_kinds.module().get_device_properties(device).total_memory
     else:
-        capacity = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // count
+        capacity = total_memory() // count
     dist.barrier()
     dist.destroy_process_group()
     if rank == 0:

@@ -19,7 +19,7 @@ def main(words: list[str]) -> int:
     """Set this process up as the launcher requires and run the program; return the exit code."""
     _end_with_launcher(int(os.environ.get("TORCHSPORE_LAUNCHER", "0")))
     signal.signal(signal.SIGTERM, _end_after_exchange)
-    with open(os.environ["TORCHSPORE_WORKER_PIDS"], "a") as file:
+    with open(os.environ["TORCHSPORE_WORKER_PIDS"], "a", encoding="utf-8") as file:
         file.write(f"{os.getpid()}\n")
     log = os.open(os.environ["TORCHSPORE_WORKER_LOG"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     os.dup2(log, 1)
@@ -130,7 +130,7 @@ def _save_error() -> None:
     text = str(error)
     description = text if where is None or text.startswith(str(where).rsplit(":", 1)[0]) else f"{where}: {text}"
     message = {"message": f"{type(error).__name__}: {description}", "extraInfo": {"timestamp": str(int(time.time()))}}
-    with open(path, "w") as file:
+    with open(path, "w", encoding="utf-8") as file:
         json.dump({"message": message}, file)
 
 

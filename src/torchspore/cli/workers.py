@@ -44,7 +44,10 @@ def ranks_of(text: str, count: int) -> frozenset[int]:
 
 
 def check_program(words: tuple[str, ...], prog: str) -> None:
-    """Refuse a program that `torchspore run` would refuse in each process, before any is started. Raise UsageError."""
+    """Refuse a program that `torchspore run` would refuse in each process, before any is started, and any on Windows. Raise UsageError."""
+    if os.name == "nt":
+        hint = translate("use WSL, or simulate devices in one process: TORCHSPORE_SIMULATE=8 torchspore run PROGRAM")
+        raise UsageError(message(prog, translate("Linux or macOS, whose process groups end a job as a whole"), hint=hint))
     request = run_command.parse(words, prog)
     if request.script is not None:
         run_command.check_exists(request.script)

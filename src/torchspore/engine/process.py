@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import torch
 
+from torchspore.base.forks import at_fork
+
 
 @dataclass(frozen=True)
 class World:
@@ -68,5 +70,4 @@ def _in_child() -> None:
     torch.set_num_threads(1)
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_in_child)
+at_fork(after_in_child=_in_child)

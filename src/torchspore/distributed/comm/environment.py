@@ -205,7 +205,7 @@ def _mpirun_process() -> str:
     process = os.getppid()
     try:
         while process > 1:
-            words = Path(f"/proc/{process}/stat").read_text()
+            words = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
             name, rest = words[words.index("(") + 1:words.rindex(")")], words[words.rindex(")") + 1:].split()
             if name.startswith(("hydra", "mpiexec", "mpirun")):
                 return f"{name} {process}"
@@ -263,7 +263,7 @@ def _rank_table(variables: Mapping[str, str]) -> ProcessInfo | None:
 def _servers(name: str, path: Path) -> list[tuple[str, list[int]]]:
     """Return the address of each machine in a rank table, with its ranks."""
     try:
-        table: Any = json_text.parse(path.read_text())
+        table: Any = json_text.parse(path.read_text(encoding="utf-8"))
         servers = [
             (str(server["server_id"]), [int(device["rank_id"]) for device in server["device"]]) for server in table["server_list"]
         ]

@@ -275,7 +275,7 @@ def _describe_failure(failure: Any) -> str:
 
 def _tail(log: Path, count: int = 30) -> list[str]:
     try:
-        return log.read_text(errors="replace").splitlines()[-count:]
+        return log.read_text(encoding="utf-8", errors="replace").splitlines()[-count:]
     except OSError:
         return []
 
@@ -316,14 +316,14 @@ def _kill_processes(pids: Path) -> None:
 
 def _pids(path: Path) -> Iterable[int]:
     try:
-        return [int(line) for line in path.read_text().split()]
+        return [int(line) for line in path.read_text(encoding="utf-8").split()]
     except (OSError, ValueError):
         return []
 
 
 def _is_zombie(pid: int) -> bool:
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "Z"
     except OSError:
         return True
 

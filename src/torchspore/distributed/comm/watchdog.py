@@ -474,7 +474,7 @@ _EXITING = 0x4
 
 def _is_alive(process: int) -> bool:
     try:
-        with open(f"/proc/{process}/stat") as file:
+        with open(f"/proc/{process}/stat", encoding="utf-8") as file:
             state, *_, flags = file.read().rpartition(")")[2].split()[:7]
             return state not in ("Z", "X") and not int(flags) & _EXITING
     except FileNotFoundError:

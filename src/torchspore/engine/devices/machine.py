@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from torchspore.base import cores
+from torchspore.base.host_memory import total_memory
 from torchspore.base.text import format_bytes
 from torchspore.base.versions import installed
 from torchspore.engine.devices import device, device_facts, gpu_kinds
@@ -34,7 +35,7 @@ def facts() -> dict[str, dict[str, Any]]:
         translatable("machine"): {
             translatable("system"): platform.platform(), translatable("processor"): processor(), translatable("cores"): os.cpu_count(),
             translatable("usable cores"): cores.usable(), translatable("threads of torch"): torch.get_num_threads(),
-            translatable("memory"): _shown(_total_memory()),
+            translatable("memory"): _shown(total_memory()),
         },
         translatable("devices"): {"CPU": translate("{count} cores").format(count=os.cpu_count()), **_accelerators()},
         translatable("environment"): environment(),
@@ -70,7 +71,7 @@ def environment() -> dict[str, str]:
 def processor() -> str:
     """The processor's model."""
     try:
-        for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     except OSError:
@@ -103,13 +104,6 @@ def _accelerators() -> dict[str, str]:
             memory = getattr(device_facts.properties(target, index), "total_memory", 0)
             versions[f"{target} {index}"] = f"{device_facts.name(target, index)}, {_shown(int(memory))}"
     return versions or {translatable("GPU, Ascend"): translate("none")}
-
-
-def _total_memory() -> int:
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return 0
 
 
 def _shown(count: int) -> str:

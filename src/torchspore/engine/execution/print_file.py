@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from torchspore.base import bfloat16
-from torchspore.base.files import READ_ONLY, unused_names
+from torchspore.base.files import BINARY, READ_ONLY, unused_names
 from torchspore.base.messages import messages
 from torchspore.engine.front_end import FRONT
 from torchspore.engine.tensors import creation
@@ -100,7 +100,7 @@ class PrintFile:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         for path in unused_names(self.path):
             try:
-                self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, 0o600)
                 break
             except FileExistsError:
                 continue
@@ -113,7 +113,8 @@ class PrintFile:
         """Close the file after its last write."""
         with self._lock:
             if self._handle is not None and self._process == os.getpid():
-                os.fchmod(self._handle, READ_ONLY)
+                if hasattr(os, "fchmod"):                               # Windows before Python 3.13 lacks it
+                    os.fchmod(self._handle, READ_ONLY)
                 os.close(self._handle)
             self._handle = None
 
@@ -174,7 +175,7 @@ def read(path: str) -> Iterator[Parsed | Damaged]:
 
 
 def _plain(path: str, flags: int) -> int:
-    handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | BINARY)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise OSError(f"{path}: expected a plain file.")

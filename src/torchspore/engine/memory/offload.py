@@ -15,7 +15,9 @@ from typing import Any
 import torch
 
 from torchspore.base import once
+from torchspore.base.forks import at_fork
 from torchspore.base.frames import warn
+from torchspore.base.host_memory import total_memory
 from torchspore.base.text import format_bytes, with_hint
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
@@ -103,13 +105,9 @@ def _bytes(text: str) -> int | None:
 
 def _host_bytes(text: str, ratio: float) -> int | None:
     """Return the limit of the host's memory in bytes. `cpu_ratio` counts only if the program sets it."""
-    share = int(ratio * _host_memory_size()) if _is_set("cpu_ratio") else None
+    share = int(ratio * total_memory()) if _is_set("cpu_ratio") else None
     size = _bytes(text)
     return min(size, share) if size is not None and share is not None else size if share is None else share
-
-
-def _host_memory_size() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _limit(ratio: float) -> int | None:
@@ -117,7 +115,7 @@ def _limit(ratio: float) -> int | None:
     if not is_capped and not _is_set("hbm_ratio"):
         return None
     device = devices.current()
-    there = _host_memory_size() if device.type == "cpu" else torch.get_device_module(device).mem_get_info(device)[1]
+    there = total_memory() if device.type == "cpu" else torch.get_device_module(device).mem_get_info(device)[1]
     return int(ratio * min(there, int(STORE.get("max_device_memory") * _GB)))
 
 
@@ -131,8 +129,9 @@ def is_on() -> bool:
     if STORE.get("memory_optimize_level") == 1:
         effects.report("memory_offload", _refused_at_o1())
         return False
-    if devices.current().type == gpu_kinds.MPS:
-        effects.report("memory_offload", Outcome.no_effect(_SHARED))
+    reason = _why_nothing_moves()
+    if reason:
+        effects.report("memory_offload", Outcome.no_effect(reason))
         return False
     return True
 
@@ -260,7 +259,7 @@ def _clear_after_fork() -> None:
     _hosts.clear()
 
 
-os.register_at_fork(after_in_child=_clear_after_fork)
+at_fork(after_in_child=_clear_after_fork)
 
 
 # ---- outcomes
@@ -275,8 +274,9 @@ def set_memory_offload(is_on: bool) -> Outcome:
         return Outcome.applied("values stay where they are")
     if STORE.get("memory_optimize_level") == 1:
         return _refused_at_o1()
-    if devices.current().type == gpu_kinds.MPS:
-        return Outcome.no_effect(_SHARED)
+    reason = _why_nothing_moves()
+    if reason:
+        return Outcome.no_effect(reason)
     return Outcome.applied(_describe())
 
 
@@ -324,7 +324,15 @@ def _refused_at_o1() -> Outcome:
 
 
 _SHARED = translatable("Apple's GPU computes in the host's memory, so that moving values there frees nothing")
+_NO_FILES = translatable("this system has no files without a name, in which values could leave the host's memory")
 _ON_CPU = translatable("on the CPU values that move leave the host's memory, so none of it is reserved for them")
+
+
+def _why_nothing_moves() -> str:
+    """Return why no values can move on this machine; empty if they can."""
+    if devices.current().type == gpu_kinds.MPS:
+        return _SHARED
+    return "" if unlinked_file.EXISTS or devices.current().type != "cpu" else _NO_FILES
 
 
 def _outcome(name: str, value: Any) -> Outcome:
@@ -334,8 +342,9 @@ def _outcome(name: str, value: Any) -> Outcome:
             return Outcome.no_effect("memory_offload is OFF")
         if STORE.get("memory_optimize_level") == 1:
             return Outcome.no_effect(_AT_O1)
-        if devices.current().type == gpu_kinds.MPS:
-            return Outcome.no_effect(_SHARED)
+        reason = _why_nothing_moves()
+        if reason:
+            return Outcome.no_effect(reason)
     is_cpu = devices.current().type == "cpu"
     uses_disk = is_cpu or offload_settings().values == "disk" or offload_settings().names_path or offload_settings().disk_size is not None
     return _MEMBERS[name](value, is_cpu, uses_disk)
@@ -395,7 +404,7 @@ def _of_host_memory(text: str) -> Callable[[Any, bool, bool], Outcome]:
 
 def offload_path(path: str) -> Outcome:
     """Return the outcome of `offload_path`. Raises OptionPathError for a folder in which no file can be created."""
-    problem = unlinked_file.check_folder(path) if STORE.get("memory_offload") else None
+    problem = unlinked_file.check_folder(path) if STORE.get("memory_offload") and not _why_nothing_moves() else None
     if problem is not None:
         kind, reason = problem
         raise kind(with_hint(

@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base.forks import at_fork
 from torchspore.base.text import format_bytes
 from torchspore.context import effects
 from torchspore.engine import process
@@ -34,8 +35,8 @@ _PART = 32 << 20
 """Bytes of state that are at hand at a time."""
 _DONTNEED = 4
 """Linux's MADV_DONTNEED."""
-_OVER = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x10
-"""With Linux's MAP_FIXED: new memory that replaces the old mapping."""
+_FIXED = 0x10
+"""Linux's MAP_FIXED: new memory replaces the old mapping."""
 
 
 class _Mapping:
@@ -188,7 +189,8 @@ def _in_child() -> None:
         return
     for mark in [mark for mark in (reference() for reference in _files.values()) if mark is not None]:
         contents = ctypes.string_at(mark.address, mark.size)
-        if _library().mmap(mark.address, mark.size, mmap.PROT_READ | mmap.PROT_WRITE, _OVER, -1, 0) != mark.address:
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _FIXED
+        if _library().mmap(mark.address, mark.size, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0) != mark.address:
             os.abort()                                               # rather than two processes that write into one state
         ctypes.memmove(mark.address, contents, mark.size)
     _files.clear()
@@ -197,7 +199,7 @@ def _in_child() -> None:
         os.close(end)
 
 
-os.register_at_fork(before=_before_fork, after_in_parent=_in_parent, after_in_child=_in_child)
+at_fork(before=_before_fork, after_in_parent=_in_parent, after_in_child=_in_child)
 
 
 def _describe_moved() -> str:

@@ -17,6 +17,8 @@ from torchspore.errors import OffloadFailed, OptionPathBlocked, OptionPathError,
 _PAGE = 4096
 _NOT_NAMELESS = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL)
 """Errors of file systems and kernels without unlinked files."""
+EXISTS = os.name == "posix" and hasattr(os, "pwritev")
+"""True if this system has such files."""
 _IN_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
 
 
@@ -103,6 +105,8 @@ class NamelessFile:
 
     def reserve(self, at: int, size: int) -> None:
         """Reserve the disk space of a region now, so that later writes into mapped memory cannot fail."""
+        if not hasattr(os, "posix_fallocate"):                     # macOS
+            return
         try:
             os.posix_fallocate(self._descriptor, at, size)
         except OSError as error:
@@ -204,7 +208,7 @@ def check_folder(path: str) -> tuple[type[OptionPathError], str] | None:
 def _file_system(device: int) -> str:
     device_text = f"{os.major(device)}:{os.minor(device)}"
     try:
-        for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
             fields, _, rest = line.partition(" - ")
             if fields.split()[2] == device_text:
                 return rest.split()[0]

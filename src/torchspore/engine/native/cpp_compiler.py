@@ -62,7 +62,7 @@ def _keep_priority(pid: int) -> None:
     """Give a compiler with its own session the priority of this process, which has an effect between the processes of one session."""
     priority = os.getpriority(os.PRIO_PROCESS, 0) if hasattr(os, "getpriority") else 0
     if priority > 0 and "start_new_session" in _GROUP:
-        with contextlib.suppress(OSError), open(f"/proc/{pid}/autogroup", "w") as file:
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/autogroup", "w", encoding="utf-8") as file:
             file.write(str(priority))
 
 

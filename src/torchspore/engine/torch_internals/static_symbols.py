@@ -9,7 +9,6 @@ from __future__ import annotations
 import builtins
 import importlib
 import operator
-import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -20,12 +19,13 @@ from typing import Any
 import torch
 from torch.utils._ordered_set import OrderedSet
 
+from torchspore.base.forks import at_fork
+
 SYMBOLIC_SHAPES = "torch.fx.experimental.symbolic_shapes"
 _COMPILER = "torch._dynamo"
 _NUMBERS = (bool, int, float)
 _lock = threading.RLock()
-if hasattr(os, "register_at_fork"):                              # another thread may be in the lock
-    os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.RLock()))
+at_fork(after_in_child=lambda: globals().update(_lock=threading.RLock()))              # another thread may be in the lock
 
 
 # ---- questions about numbers

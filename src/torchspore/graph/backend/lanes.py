@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import builtins
-import os
 import queue
 import threading
 from collections import defaultdict
@@ -14,6 +13,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.base import event_log
+from torchspore.base.forks import at_fork
 from torchspore.engine.torch_internals.interpreter import Interpreter
 from torchspore.engine.torch_internals.no_grad import NoGrad
 from torchspore.graph.backend import eager_codegen, inference, measurement
@@ -74,7 +74,7 @@ def _forget() -> None:
     _workers.clear()
 
 
-os.register_at_fork(after_in_child=_forget)
+at_fork(after_in_child=_forget)
 
 
 Lock = threading.Lock

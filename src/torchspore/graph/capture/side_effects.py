@@ -20,9 +20,9 @@ from torchspore.translations import translatable
 CLOCKS: dict[Any, str] = {
     **dict.fromkeys((
         time.time, time.time_ns, time.perf_counter, time.perf_counter_ns, time.monotonic, time.monotonic_ns, time.process_time,
-        time.process_time_ns, time.thread_time, time.thread_time_ns, time.clock_gettime, time.localtime, time.gmtime, time.ctime,
-        time.strftime, time.sleep, os.urandom, datetime.datetime.now, datetime.datetime.utcnow, datetime.datetime.today,
-        datetime.date.today,
+        time.process_time_ns, time.thread_time, time.thread_time_ns, time.localtime, time.gmtime, time.ctime, time.strftime, time.sleep,
+        *([time.clock_gettime] if hasattr(time, "clock_gettime") else ()),              # Windows lacks it
+        os.urandom, datetime.datetime.now, datetime.datetime.utcnow, datetime.datetime.today, datetime.date.today,
     ), translatable("reads the clock")),
     **dict.fromkeys((os.stat, os.lstat, os.listdir, os.scandir, os.getcwd, os.access), translatable("looks at files")),
     **dict.fromkeys(

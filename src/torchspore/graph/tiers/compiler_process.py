@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from torchspore.base import event_log
+from torchspore.base.forks import at_fork
 from torchspore.context import effects
 from torchspore.graph.compile_cache import autotune_cache
 from torchspore.translations import translatable, translate
@@ -206,4 +207,4 @@ def _import_paths() -> list[str]:
 
 
 COMPILER = CompilerProcess()
-os.register_at_fork(after_in_child=COMPILER.forget)
+at_fork(after_in_child=COMPILER.forget)

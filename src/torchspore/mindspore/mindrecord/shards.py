@@ -9,6 +9,7 @@ from typing import Any
 import msgpack
 import numpy as np
 
+from torchspore.base.files import BINARY, read_at
 from torchspore.base.text import message
 from torchspore.errors import DataDamaged, FileFormatError
 from torchspore.mindspore.mindrecord import encrypted_files, index
@@ -57,7 +58,7 @@ class Shard:
         self.file = encrypted_files.readable(path)
         """Return the path of the decrypted content, which differs from the file's for an encrypted file."""
         self.header, self.positions = read_header(self.file), index.read(self.file)
-        self._handle = os.open(self.file, os.O_RDONLY)
+        self._handle = os.open(self.file, os.O_RDONLY | BINARY)
         self._size = os.fstat(self._handle).st_size
         self.close = weakref.finalize(self, os.close, self._handle)
 
@@ -82,7 +83,7 @@ class Shard:
         first = self.header.page_offset(page) + start
         if not start + LENGTH <= end or first + end - start > self._size:
             raise ValueError(f"bytes {first} to {first + end - start} of {self._size}; the index is that of another file")
-        content = os.pread(self._handle, end - start, first)
+        content = read_at(self._handle, end - start, first)
         length = int.from_bytes(content[:LENGTH], "little")
         if length != end - start - LENGTH:
             raise ValueError(f"a length of {length} where the index has {end - start - LENGTH}")

@@ -18,6 +18,7 @@ from typing import IO, Any
 import google_crc32c
 import numpy as np
 
+from torchspore.base.files import read_at
 from torchspore.base.messages import messages
 from torchspore.base.text import message
 from torchspore.errors import DataDamaged, FileFormatError
@@ -83,7 +84,7 @@ class Records:
         """Return the first byte and the length of each record's content."""
         size, position, positions = self._file.seek(0, os.SEEK_END), 0, array("Q")
         while position < size:
-            head = os.pread(self._file.fileno(), _HEAD, position)
+            head = read_at(self._file.fileno(), _HEAD, position)
             length, crc = struct.unpack("<QI", head) if len(head) == _HEAD else (0, -1)
             if crc != masked_crc(head[:8]):
                 raise DataDamaged(message(f"{self.path}: no record at byte {position}", "a complete TFRecord file"))
@@ -101,7 +102,7 @@ class Records:
         position, length = self._positions[2 * number : 2 * number + 2]
         message_object = _example()()
         try:
-            message_object.ParseFromString(os.pread(self._file.fileno(), length, position))
+            message_object.ParseFromString(read_at(self._file.fileno(), length, position))
         except DecodeError:
             raise DataDamaged(message(f"{self.path}: the record at byte {position - _HEAD} is not a tf.train.Example", "one")) from None
         return {entry.key: _values(entry.value) for entry in message_object.features.feature}

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from torchspore.base.forks import at_fork
 from torchspore.blackbox import marks, stacks
 from torchspore.blackbox.board import ENDED, Board, contents, shared_file
 from torchspore.engine.tensors import tensor as engine
@@ -231,4 +232,4 @@ def _in_child() -> None:
         marks.read_by(None)
 
 
-os.register_at_fork(after_in_child=_in_child)
+at_fork(after_in_child=_in_child)

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.base.files import atomic_file, unused_names
+from torchspore.base.files import BINARY, atomic_file, unused_names
 from torchspore.engine.execution.current_operator import Position
 from torchspore.observe.debug.dump_settings import CATEGORIES, Settings
 
@@ -189,7 +189,7 @@ class Writer:
             if titles is not None:
                 rows.writerow(titles)
         rows.writerow(values)
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | BINARY, 0o600)
         try:
             size, contents = os.fstat(handle).st_size, text.getvalue().encode(errors="replace")
             if os.write(handle, contents) != len(contents):

@@ -146,10 +146,18 @@ def set_multiprocessing_timeout_interval(interval: int) -> None:
 
 
 def set_multiprocessing_start_method(start_method: str = "fork") -> None:
-    """Sets how the processes of `python_multiprocessing=True` start: 'fork' or 'spawn'. Raises TypeError or ValueError for other values."""
+    """Sets how the processes of `python_multiprocessing=True` start: 'fork' or 'spawn'. Raises TypeError or ValueError for other values.
+
+    Windows has no fork: with 'fork' Python functions run in threads there.
+    """
     check_type("set_multiprocessing_start_method", "start_method", start_method, str, "'fork' or 'spawn'")
     check_choice("set_multiprocessing_start_method", "start_method", start_method, ("fork", "spawn"))
     _values["multiprocessing_start_method"] = start_method
+
+
+def can_start_processes() -> bool:
+    """Return whether processes can run the functions of a program: by fork, which copies them, or because the program chose 'spawn'."""
+    return hasattr(os, "fork") or _values["multiprocessing_start_method"] == "spawn"
 
 
 def set_error_samples_mode(error_samples_mode: ErrorSamplesMode) -> None:
@@ -212,7 +220,7 @@ def load(file: str) -> None:
     if not path.is_file():
         raise FileNotFoundError(message(f"config.load({file!r})", "an existing file of settings"))
     try:
-        read = json_text.parse(path.read_text())
+        read = json_text.parse(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise FileFormatError(message(f"config.load({file!r})", f"a JSON object ({error})")) from None
     for name, value in read.items():

@@ -5,6 +5,7 @@ and tests look for.
 """
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -71,7 +72,9 @@ def check_processes(call: str, python_multiprocessing: Any, max_rowsize: Any, wo
         if not python_multiprocessing or workers is None or workers < 2:
             effects.note("data", f"{call}(max_rowsize={max_rowsize}): no effect here, because no rows go to other processes")
     if python_multiprocessing and workers is not None and workers > 1:
-        effects.note("data", f"{call}(python_multiprocessing=True): Python functions run in {workers} worker processes")
+        where = f"{workers} worker processes" if hasattr(os, "fork") else (
+            "threads, because this system has no fork; in processes after ds.config.set_multiprocessing_start_method('spawn')")
+        effects.note("data", f"{call}(python_multiprocessing=True): Python functions run in {where}")
 
 
 def check_offload(offload: Any) -> None:

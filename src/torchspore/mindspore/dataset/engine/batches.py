@@ -87,7 +87,7 @@ class BatchDataset(UnionBaseDataset):
             return
         batch_arrays = self._batch_arrays(run)
         parts = self._parts(run, batch_arrays)
-        if self._in_processes and not config.get_debug_mode():
+        if self._in_processes and config.can_start_processes() and not config.get_debug_mode():
             yield from run.keep(self, lambda: self._start_processes(run)).map(parts)
             return
         for values, info, _ in parts:

@@ -125,7 +125,7 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
                 raise PipelineError(message(f"{self._location}: batch_sampler gave {short(indices)}", "a list of indices")) from None
 
     def _shared(self, read: Callable[[int], Row], indices: Iterator[int], run: Run) -> Iterator[Row]:
-        if not self._in_processes or config.get_debug_mode():
+        if not self._in_processes or not config.can_start_processes() or config.get_debug_mode():
             yield from super()._shared(read, indices, run)
             return
         pace = run.keep(self, lambda: Pace(self.num_parallel_workers or 1, _WORTH_A_PROCESS), "pace")

@@ -172,7 +172,7 @@ class MapDataset(UnionBaseDataset):
     def _in_processes(self) -> bool:
         """Return whether functions run in processes, as `python_multiprocessing` requests; transforms release Python's lock."""
         is_requested = self._python_multiprocessing and (self.num_parallel_workers or 1) > 1
-        return is_requested and not _are_builtin(self.operations) and not config.get_debug_mode()
+        return is_requested and config.can_start_processes() and not _are_builtin(self.operations) and not config.get_debug_mode()
 
     def _start_processes(self, run: Run, plan: _Plan) -> Processes:
         def rows_of(task: tuple[int, list[Any]]) -> str:

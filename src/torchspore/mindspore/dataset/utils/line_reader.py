@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from torchspore.base.files import BINARY, read_at
 from torchspore.base.text import message, short
 from torchspore.mindspore import log
 from torchspore.mindspore.dataset.core.validator_helpers import check_type
@@ -40,9 +41,9 @@ class LineReader:
         if not 1 <= line <= len(self.offsets):
             raise ValueError(message(f"LineReader.readline({line})", f"a line from 1 to {len(self.offsets)} of {self.filename}"))
         if self.fo_handle is None:
-            self.fo_handle = os.open(self.filename, os.O_RDONLY)
+            self.fo_handle = os.open(self.filename, os.O_RDONLY | BINARY)
         begin, end = self.offsets[line - 1], self.offsets[line] if line < len(self.offsets) else self._end
-        text = os.pread(self.fo_handle, end - begin, begin).decode()
+        text = read_at(self.fo_handle, end - begin, begin).decode()
         return text.removesuffix("\n").removesuffix("\r")
 
     def close(self) -> None:
