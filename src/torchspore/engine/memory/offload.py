@@ -324,7 +324,7 @@ def _refused_at_o1() -> Outcome:
 
 
 _SHARED = translatable("Apple's GPU computes in the host's memory, so that moving values there frees nothing")
-_NO_FILES = translatable("this system has no files without a name, in which values could leave the host's memory")
+_NO_FILES = translatable("values leave the host's memory in files without a name, which torchspore uses on Linux alone")
 _ON_CPU = translatable("on the CPU values that move leave the host's memory, so none of it is reserved for them")
 
 

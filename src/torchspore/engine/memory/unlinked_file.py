@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 import tempfile
 import threading
 from bisect import bisect_left, insort
@@ -17,8 +18,8 @@ from torchspore.errors import OffloadFailed, OptionPathBlocked, OptionPathError,
 _PAGE = 4096
 _NOT_NAMELESS = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL)
 """Errors of file systems and kernels without unlinked files."""
-EXISTS = os.name == "posix" and hasattr(os, "pwritev")
-"""True if this system has such files."""
+EXISTS = sys.platform.startswith("linux")
+"""True if this system has such files, and /proc, by which a mapping opens them again."""
 _IN_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
 
 
