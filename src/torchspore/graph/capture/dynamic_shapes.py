@@ -56,6 +56,8 @@ def _compiled(text: str, fakes: Sequence[torch.Tensor]) -> Callable[..., bool]:
                 lines.append(f"    {names}= t{index}.{reads}\n")
     condition = _TENSOR.sub(r"t\1", _SIZE.sub(r"\2\1_\3", text))
     arguments = ", ".join(f"t{index}" for index in range(len(fakes)))
+    if "L[" in condition:                                              # another torch may write sizes in another form
+        lines.append(f"    L = dict({', '.join(f't{index}=t{index}' for index in range(len(fakes)))})\n")
     scope = dict(guard_functions())
     exec(compile(f"def are_met({arguments}):\n{''.join(lines)}    return bool({condition})\n", "<lengths>", "exec"), scope)
     are_met: Callable[..., bool] = scope["are_met"]
