@@ -13,6 +13,7 @@ from typing import Any
 
 import torchspore
 from torchspore import import_effects
+from torchspore.base.frames import keep_source
 from torchspore.base.garbage_collection import import_without_collections
 from torchspore.base.text import with_hint
 from torchspore.errors import ModuleNotOffered
@@ -154,6 +155,8 @@ def install() -> None:
         raise RuntimeError(with_hint(text.format(version=version), hint))
     start()                            # reports an unknown language
     sys.meta_path.insert(0, _finder)
+    if sys.argv:
+        keep_source(sys.argv[0])
 
 
 def _is_shim(module: ModuleType) -> bool:

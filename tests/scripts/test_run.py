@@ -238,3 +238,33 @@ def test_another_broken_pipe_is_an_error_of_the_program(run: RunFixture, tmp_pat
     write(tmp_path, "pipe.py", "import os\nr, w = os.pipe()\nos.close(r)\nos.write(w, b'x')\n")
     ended = run("run", "pipe.py")
     assert ended.code == 1 and "BrokenPipeError" in ended.err
+
+
+LEAVES = """
+import torchspore
+torchspore.install()
+import os
+import mindspore as ms
+from mindspore import nn
+from torchspore.context import effects
+
+class Net(nn.Cell):
+    def construct(self, x):
+        if x.sum() > 0:
+            x = x + 1
+        return x * 2
+
+os.chdir("/")
+ms.set_context(mode=ms.GRAPH_MODE)
+print(Net()(ms.Tensor([1.0, 2.0])), effects.notes().get("calls that run in parts"))
+Net()(ms.Tensor([1.0, 2.0])).reshape(7)
+"""
+
+
+@pytest.mark.parametrize("runner", [processes.torchspore, processes.python], ids=["torchspore run", "python"])
+def test_the_source_of_a_script_that_leaves_its_folder(runner: Callable[..., Run], tmp_path: Path) -> None:
+    """Its file name is relative to the first folder; Graph mode and tracebacks read the source all the same."""
+    write(tmp_path, "sub/leaves.py", LEAVES)
+    ended = runner(*(["run"] if runner is processes.torchspore else []), "sub/leaves.py", cwd=tmp_path)
+    assert ended.out == "[4. 6.] None\n", ended
+    assert "    Net()(ms.Tensor([1.0, 2.0])).reshape(7)" in ended.err.splitlines()

@@ -37,6 +37,23 @@ for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
     model.train(1, batches())
     ms.set_context(memory_offload="OFF")
 
+class Branching(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.dense = nn.Dense(3, 3)
+
+    def construct(self, x):
+        if x.sum() > 0:
+            x = x + 1
+        return self.dense(x)
+
+branching = Branching()
+assert branching(ms.Tensor(np.ones((2, 3), np.float32))).shape == (2, 3)
+try:
+    branching(ms.Tensor(np.ones((2, 4), np.float32)))
+except ValueError as error:
+    print("refused at", str(error).partition(": ")[0])
+
 writer = FileWriter("rows.mindrecord")
 writer.add_schema({"x": {"type": "int32"}, "data": {"type": "bytes"}})
 writer.write_raw_data([{"x": number, "data": b"\\r\\n\\x1a" * 3} for number in range(5)])
@@ -47,6 +64,11 @@ generated = ds.GeneratorDataset(lambda: ((np.int32(i),) for i in range(6)), ["i"
 assert [int(i) for (i,) in generated.create_tuple_iterator(output_numpy=True, num_epochs=1)] == list(range(6))
 print("well done")
 """
+
+
+def line_of(text: str) -> int:
+    """Return the number of the first line of PROGRAM with this text."""
+    return next(number for number, line in enumerate(PROGRAM.splitlines(), 1) if text in line)
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -63,6 +85,8 @@ def test_a_program_runs(tmp_path: Path) -> None:
     assert "Traceback" not in report, report[-3000:]
     assert "this system has no signals for it" in report, "op_timeout must say why it has no effect"
     assert "Python functions run in threads, because this system has no fork" in report
+    assert "Branching(Float32[2, 3]): " in report, "the call is no graph: torchspore's own frames count as the program's"
+    assert f"refused at train.py:{line_of('return self.dense(x)')}" in out.stdout
 
 
 def test_the_commands_run(tmp_path: Path) -> None:

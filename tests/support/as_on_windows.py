@@ -1,8 +1,8 @@
 """Runs a program with a torchspore that sees the standard library of Windows: `python as_on_windows.py program.py`, or `-m module`.
 
 Functions, constants and modules that Windows lacks are absent from the modules that torchspore imports, `os.name` is "nt", and there is no
-/proc. Only torchspore's own modules see that, because the standard library and torch of this machine need the real ones. Paths, console and
-file locks stay those of this machine.
+/proc. The names of its files have backslashes in tracebacks. Only torchspore's modules see that, because the standard library and torch of
+this machine need the real ones. Paths, console and file locks stay those of this machine.
 """
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Loader(importlib.machinery.SourceFileLoader):
 
     def get_code(self, fullname: str) -> Any:
         tree = Imports().visit(ast.parse(self.get_data(self.path)))
-        return compile(ast.fix_missing_locations(tree), self.path, "exec", dont_inherit=True)
+        return compile(ast.fix_missing_locations(tree), self.path.replace("/", "\\"), "exec", dont_inherit=True)
 
 
 class Finder(MetaPathFinder):
@@ -126,7 +126,8 @@ def install() -> None:
     for name in ABSENT_NAMES:
         sys.modules[PREFIX + name] = without_names(name)
     changes: dict[str, dict[str, Any]] = {
-        "os": {"name": "nt"}, "sys": {"platform": "win32"}, "ctypes": {"CDLL": Library}, "subprocess": {"Popen": refuse_handles},
+        "os": {"name": "nt", "sep": "\\"}, "sys": {"platform": "win32"}, "ctypes": {"CDLL": Library},
+        "subprocess": {"Popen": refuse_handles},
         "platform": {"libc_ver": lambda *_: ("", ""), "system": lambda: "Windows"}, "multiprocessing": {"get_context": only_spawn},
     }
     for name, values in changes.items():

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 import sys
 import sysconfig
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from types import FrameType
 
-_PACKAGE = str(Path(__file__).resolve().parents[1]) + "/"
-_LIBRARY = sysconfig.get_paths()["stdlib"] + "/"
+
+def with_slashes(filename: str) -> str:
+    """Return the file name of a code object with `/` between the parts, also on Windows."""
+    return filename if os.sep == "/" else filename.replace(os.sep, "/")
+
+
+PACKAGE = with_slashes(with_slashes.__code__.co_filename).removesuffix("base/frames.py")
+"""The folder of this package in the file names of code objects, by `with_slashes`."""
+LIBRARY = with_slashes(sysconfig.get_paths()["stdlib"]) + "/"
+"""The folder of the standard library, likewise."""
 _FOREIGN = tuple(
     f"/site-packages/{name}/" for name in ("torch", "torch_npu", "torchgen", "functorch", "sympy", "mpmath", "numpy", "tqdm")
 )
@@ -34,15 +42,23 @@ def is_user_file(filename: str) -> bool:
 
 def is_torchspore_file(filename: str) -> bool:
     """Return whether a code object's file belongs to torchspore."""
-    return filename.startswith(_PACKAGE)
+    return with_slashes(filename).startswith(PACKAGE)
+
+
+def keep_source(script: str) -> None:
+    """Keep the source of a script for tracebacks and Graph mode: its name may be relative to a folder that the program leaves."""
+    lines = [] if os.path.isabs(script) else linecache.getlines(script)
+    if lines:
+        linecache.cache[script] = (sum(map(len, lines)), None, lines, script)              # without a time the entry is never checked
 
 
 def _classify(filename: str) -> bool:
+    filename = with_slashes(filename)
     if filename.startswith("<"):
         return filename.startswith(("<stdin>", "<string>", "<ipython", "<python-input"))
-    if filename.startswith(_PACKAGE) or any(part in filename for part in _FOREIGN):
+    if filename.startswith(PACKAGE) or any(part in filename for part in _FOREIGN):
         return False
-    return not filename.startswith(_LIBRARY) or "site-packages" in filename
+    return not filename.startswith(LIBRARY) or "site-packages" in filename
 
 
 def user_frame(skip: int = 1) -> tuple[str, int, str] | None:

@@ -17,6 +17,7 @@ from types import CodeType, ModuleType, TracebackType
 import torchspore
 from torchspore import alias
 from torchspore.base import faults, tracebacks
+from torchspore.base.frames import keep_source
 from torchspore.base.text import with_hint
 from torchspore.cli import output
 from torchspore.cli.program_analysis import notebooks
@@ -49,6 +50,7 @@ def execute(script: str, arguments: Sequence[str] = ()) -> int:
     def body() -> None:
         with io.open_code(str(path)) as file:
             source = file.read()
+        keep_source(script)
         _as_main(compile(source, script, "exec", dont_inherit=True), script)
 
     return _run_guarded(body, [script, *arguments], str(path.resolve().parent))

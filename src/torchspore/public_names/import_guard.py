@@ -4,15 +4,13 @@ from __future__ import annotations
 import ast
 import linecache
 import sys
-import sysconfig
 from collections.abc import Iterator
-from pathlib import Path
 from types import CodeType, FrameType
+
+from torchspore.base import frames
 
 _IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError"})
 _BASES = frozenset({"Exception", "BaseException"})
-_OURS = str(Path(__file__).resolve().parents[1]) + "/"
-_STANDARD_LIBRARY = sysconfig.get_paths()["stdlib"] + "/"
 _RUNNERS = tuple(f"/site-packages/{name}/" for name in ("_pytest", "pluggy", "IPython", "ipykernel", "nbclient", "xdist", "execnet"))
 
 _handled_blocks: dict[str, list[tuple[int, int, bool]]] = {}
@@ -39,9 +37,10 @@ def is_guarded() -> bool:
 
 
 def _is_program(filename: str) -> bool:
-    if filename.startswith((_OURS, "<frozen ")) or any(part in filename for part in _RUNNERS):
+    filename = frames.with_slashes(filename)
+    if filename.startswith((frames.PACKAGE, "<frozen ")) or any(part in filename for part in _RUNNERS):
         return False
-    return not filename.startswith(_STANDARD_LIBRARY) or "/site-packages/" in filename
+    return not filename.startswith(frames.LIBRARY) or "/site-packages/" in filename
 
 
 def _handles(frame: FrameType, is_innermost: bool) -> bool:

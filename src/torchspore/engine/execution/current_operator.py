@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any
 
-from torchspore.base.frames import is_torchspore_file, is_user_file
+from torchspore.base.frames import is_torchspore_file, is_user_file, with_slashes
 from torchspore.context.store import STORE
 from torchspore.engine.front_end import FRONT
 from torchspore.engine.tensors import change_counters
@@ -140,7 +140,7 @@ class _Seen:
         elif not self.line and is_user_file(code.co_filename):
             self.line = f"{code.co_filename}:{frame.f_lineno}"
         elif self.graph is None and not self.operator and not self.engine:
-            if code.co_name == _BACKWARD[0] and code.co_filename.endswith(_BACKWARD[1]):
+            if code.co_name == _BACKWARD[0] and with_slashes(code.co_filename).endswith(_BACKWARD[1]):
                 self.engine = True
             else:
                 operator = FRONT.operator_of(frame)
@@ -159,7 +159,7 @@ def _is_entry(code: CodeType) -> bool:
     """Return whether it is the code that a call of a Cell, or of what `jit` made, comes in by."""
     entry_kind = _entries.get(code)
     if entry_kind is None:
-        file = code.co_filename if is_torchspore_file(code.co_filename) else ""
+        file = with_slashes(code.co_filename) if is_torchspore_file(code.co_filename) else ""
         entry_kind = _entries[code] = (code.co_name == "call" and file.endswith("/torchspore/graph/dispatch.py")) or (
             code.co_name == "__call__" and file.endswith("/mindspore/nn/cell.py"))
     return entry_kind

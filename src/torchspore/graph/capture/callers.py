@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from types import CodeType, FrameType
 
-from torchspore.base.frames import is_user_file
+from torchspore.base.frames import is_user_file, with_slashes
 
 
 def is_programs(code: CodeType, frame: FrameType) -> bool:
@@ -35,13 +35,13 @@ def is_ours(frame: FrameType | None) -> bool:
     is_module_body = False
     callee: FrameType | None = None
     while frame is not None:
-        name = frame.f_code.co_filename
+        name = with_slashes(frame.f_code.co_filename)
         if "/logging/" in name:
             caller_file = None
         elif "importlib" in name and callee is not None and "importlib" not in callee.f_code.co_filename and not is_module_body:
             caller_file = True                                 # a finder or loader calls, and not the module that it loads
         elif caller_file is None and not name.endswith(_BETWEEN):
-            if is_user_file(name):
+            if is_user_file(frame.f_code.co_filename):
                 caller_file = False
             elif "importlib" in name or "/torch/" in name or "/torchspore/" in name:
                 caller_file = True

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from torchspore.base import once, tracebacks, user_threads
+from torchspore.base.frames import with_slashes
 from torchspore.base.text import with_hint
 from torchspore.engine.front_end import FRONT
 from torchspore.engine.split_layouts.sharded_value import RowShard, ShardedValue
@@ -469,7 +470,7 @@ def _position_of_defect(error: BaseException) -> str:
         step = step.tb_next
     if step is None or not isinstance(error, (AttributeError, KeyError, AssertionError)):
         return ""
-    module_path = step.tb_frame.f_code.co_filename.rpartition("/torchspore/")[2]
+    module_path = with_slashes(step.tb_frame.f_code.co_filename).rpartition("/torchspore/")[2]
     if not module_path.startswith(_PACKAGES_OF_THE_CAPTURE) or module_path == _WITH_ERRORS_OF_THE_PROGRAM:
         return ""
     return f"{module_path}:{step.tb_lineno} ({error})"

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
-from torchspore.base.frames import is_user_file, user_line
+from torchspore.base.frames import is_user_file, user_line, with_slashes
 from torchspore.base.text import with_hint
 from torchspore.engine.front_end import FRONT
 from torchspore.engine.tensors.tensor import TensorBase
@@ -401,7 +401,7 @@ class TraceGuard:
     def _is_torchs(self, frame: FrameType | None) -> bool:
         """Return whether torch calls, for itself: what it uses there is not a state of the program. Its Modules call the program's code."""
         while frame is not None:
-            name = frame.f_code.co_filename
+            name = with_slashes(frame.f_code.co_filename)
             if frame.f_code in self.codes or "/torchspore/" in name:
                 return False
             if ("/torch/" in name and "/torch/nn/modules/" not in name) or "importlib" in name:

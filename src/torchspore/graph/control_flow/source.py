@@ -5,6 +5,7 @@ import __future__ as futures
 import ast
 import dis
 import inspect
+import linecache
 import textwrap
 from collections.abc import Iterator
 from types import CodeType, FunctionType
@@ -74,11 +75,12 @@ def codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _lines(function: FunctionType) -> tuple[list[str], int]:
-    try:
-        lines, _ = inspect.findsource(function.__code__)
-    except (OSError, TypeError, IndexError):
-        raise NoSource("its source is not at hand") from None
+    filename = function.__code__.co_filename
+    linecache.checkcache(filename)
+    lines = linecache.getlines(filename, function.__globals__)           # `inspect.findsource` reads an attribute of each loaded module
     start = function.__code__.co_firstlineno - 1
+    if start >= len(lines):
+        raise NoSource("its source is not at hand")
     if function.__name__ == "<lambda>":
         return _statement(lines, start)
     try:

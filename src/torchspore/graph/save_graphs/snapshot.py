@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
+from torchspore.base.frames import with_slashes
 from torchspore.engine.torch_internals import node_metadata
 from torchspore.engine.torch_internals.torch_private import is_operator
 from torchspore.graph.save_graphs import ir_types
@@ -219,7 +220,8 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 def _program_lines(stack: Iterable[str]) -> tuple[str, ...]:
     """Return the lines without those of the program that runs the script (pytest, a notebook): outermost ones in installed packages."""
     lines = tuple(stack)
-    first = next((index for index, line in enumerate(lines) if "/site-packages/" not in line and not line.startswith("<string>")), 0)
+    programs = (not line.startswith("<string>") and "/site-packages/" not in with_slashes(line) for line in lines)
+    first = next((index for index, is_programs in enumerate(programs) if is_programs), 0)
     return lines[first:]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
-from torchspore.base.frames import is_user_file
+from torchspore.base.frames import is_user_file, with_slashes
 from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.translations import translate
 
@@ -24,7 +24,7 @@ def is_users_error(error: Exception) -> bool:
     step = error.__traceback__
     while step is not None:
         filename = step.tb_frame.f_code.co_filename
-        if is_user_file(filename) and not any(library in filename for library in _LIBRARIES):
+        if is_user_file(filename) and not any(library in with_slashes(filename) for library in _LIBRARIES):
             return True
         step = step.tb_next
     return False
@@ -52,7 +52,7 @@ def _is_of_torch(error: Exception) -> bool:
     step = error.__traceback__
     while step is not None and step.tb_next is not None:
         step = step.tb_next
-    return step is not None and "/torch/" in step.tb_frame.f_code.co_filename
+    return step is not None and "/torch/" in with_slashes(step.tb_frame.f_code.co_filename)
 
 
 def prefix_with_call(error: Exception, call: str) -> Exception:

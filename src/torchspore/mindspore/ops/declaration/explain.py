@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from torchspore.base.frames import line_prefix
+from torchspore.base.frames import line_prefix, with_slashes
 from torchspore.base.text import show_full, split_hint, with_hint, without_addresses
 from torchspore.engine.execution import unsupported_dtypes
 from torchspore.engine.memory import limit
@@ -127,6 +127,7 @@ def _is_library_error(error: Exception) -> bool:
 
 def is_front_end(filename: str) -> bool:
     """Return whether a file belongs to the front end or to a package below it."""
+    filename = with_slashes(filename)
     return any(f"/torchspore/{package}/" in filename for package in ("mindspore", "distributed", "observe", "export", "graph", "engine"))
 
 

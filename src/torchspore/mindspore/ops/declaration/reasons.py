@@ -5,6 +5,7 @@ import dis
 import re
 from typing import Any
 
+from torchspore.base.frames import with_slashes
 from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.engine.tensors.tensor import TensorBase, tensors
 from torchspore.errors import OutOfMemory
@@ -233,4 +234,4 @@ def is_torch(error: Exception) -> bool:
         last_traceback = last_traceback.tb_next
     code = last_traceback.tb_frame.f_code
     raised = dis.opname[code.co_code[last_traceback.tb_lasti]] == "RAISE_VARARGS"
-    return not raised or "/torchspore/" not in code.co_filename
+    return not raised or "/torchspore/" not in with_slashes(code.co_filename)
