@@ -68,7 +68,7 @@ def _call_linear(graph: torch.fx.Graph, node: Node) -> None:
     weight, (source, last) = right.args[0], _unfolded(node, left)
     if source is left and bias is None:
         return                                     # mm and t: as fast as linear
-    _replace(graph, node, last, LINEAR, (source, weight) if bias is None else (source, weight, bias))
+    _replace(graph, node, last, LINEAR, (source, weight) if bias is None else (source, weight, bias), right)
     _erase_unused(graph, (right, left))
 
 
@@ -102,7 +102,7 @@ def _call_matmul(graph: torch.fx.Graph, node: Node) -> None:
     is_batched = all(_have_equal_sizes(_shape(folded)[1:], tuple(value.shape[-2:])) for folded, value in ((left, a), (right, b)))
     if not is_batched or not _have_equal_sizes(_shape(last), (*a.shape[:-1], b.shape[-1])):
         return
-    _replace(graph, node, last, MATMUL, tuple(operands))
+    _replace(graph, node, last, MATMUL, tuple(operands), left)
     _erase_unused(graph, (left, right))
 
 
@@ -113,7 +113,7 @@ def _call_layer_norm(graph: torch.fx.Graph, node: Node) -> None:
     (item,) = node.users
     if item.target is not operator.getitem or item.args[1] != 0:
         return
-    _replace(graph, node, item, LAYER_NORM, node.args)
+    _replace(graph, node, item, LAYER_NORM, node.args, node)
 
 
 _CHANGES = {
@@ -122,11 +122,14 @@ _CHANGES = {
 }
 
 
-def _replace(graph: torch.fx.Graph, first: Node, last: Node, target: Any, arguments: tuple[Any, ...]) -> None:
-    """Replace `last`, which reads `first` or is the same node, by a call at the position of `first`; remove both."""
+def _replace(graph: torch.fx.Graph, first: Node, last: Node, target: Any, arguments: tuple[Any, ...], earliest: Node) -> None:
+    """Replace `last`, which reads `first` or is the same node, by a call at the position of `first`; remove both.
+
+    The call has the name and the line of the earliest of the parts.
+    """
     with graph.inserting_before(first):
         call = graph.call_function(target, arguments)
-    call.meta = dict(last.meta)
+    call.meta = {**earliest.meta, "val": last.meta["val"]}
     last.replace_all_uses_with(call)
     graph.erase_node(last)
     if first is not last:
