@@ -130,13 +130,14 @@ def _let_functions_take_tensors() -> None:
 
     The gradient of the Function would be lost, and the Parameter would be a Tensor, which no Module registers.
     """
-    apply = torch.autograd.Function.__dict__["apply"].__func__
+    descriptor = torch.autograd.Function.__dict__["apply"]                 # of C from torch 2.15 on
 
-    @functools.wraps(apply)
+    @functools.wraps(torch.autograd.Function.apply)
     def apply_to_torch(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        apply = descriptor.__get__(None, cls)
         if any(isinstance(argument, TensorBase) for argument in args):
-            return call_torch(functools.partial(apply, cls), args, kwargs)
-        return apply(cls, *(torch_aliases.current(args) if torch_aliases.open_watches else args), **kwargs)
+            return call_torch(apply, args, kwargs)
+        return apply(*(torch_aliases.current(args) if torch_aliases.open_watches else args), **kwargs)
 
     create = torch.nn.Parameter.__new__
 
