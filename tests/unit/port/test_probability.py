@@ -10,7 +10,7 @@ import pytest
 import torch
 from mindspore import Tensor
 
-from torchspore.port.compat import boxes, distributions
+from torchspore.port.compat import distributions
 
 ABOVE_ZERO = np.array([0.3, 0.7, 1.0], np.float32)
 NUMBERS = np.array([-0.5, 0.4, 2.0], np.float32)
@@ -68,15 +68,3 @@ def test_a_bijector(original: Any, ported: Any) -> None:
     for function in ("forward", "inverse", "forward_log_jacobian", "inverse_log_jacobian"):
         expected = getattr(original, function)(Tensor(values)).asnumpy()
         np.testing.assert_allclose(ported(function, torch.tensor(values)).numpy(), expected, rtol=1e-5, atol=1e-6, err_msg=function)
-
-
-@pytest.mark.parametrize("end", [0, 1])
-def test_roi_align(end: int) -> None:
-    from mindspore import ops
-
-    random = np.random.default_rng(0)
-    features = random.standard_normal((2, 3, 9, 7), np.float32)
-    rois = np.array([[0, 0, 0, 20, 30], [1, 10, 12, 50, 60], [1, -8, 3, 2, 4]], np.float32)
-    expected = ops.ROIAlign(3, 2, 0.25, 2, end)(Tensor(features), Tensor(rois)).asnumpy()
-    result = boxes.roi_align(torch.tensor(features), torch.tensor(rois), (3, 2), 0.25, 2, end)
-    np.testing.assert_allclose(result.numpy(), expected, rtol=1e-5, atol=1e-6)

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 
 _FILES = (
-    "functions.py", "boxes.py", "layers.py", "classes.py", "optimizers.py", "training.py", "callbacks.py", "precision.py", "gradients.py",
-    "files.py", "metrics.py", "distributions.py",
+    "functions.py", "images.py", "boxes.py", "layers.py", "classes.py", "optimizers.py", "training.py", "callbacks.py", "precision.py",
+    "gradients.py", "files.py", "records.py", "metrics.py", "distributions.py",
 )
 
 

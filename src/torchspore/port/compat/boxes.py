@@ -41,9 +41,9 @@ def decode_boxes(
     limit = abs(math.log(ratio_clip))
     size = (anchors[:, 2:] - anchors[:, :2] + 1) * torch.exp(torch.clamp(deltas[:, 2:], -limit, limit))
     center = (anchors[:, :2] + anchors[:, 2:]) * 0.5 + deltas[:, :2] * (anchors[:, 2:] - anchors[:, :2] + 1)
-    last = deltas.new_tensor([max_shape[1] - 1, max_shape[0] - 1])
-    low, high = center - (size - 1) * 0.5, center + (size - 1) * 0.5
-    return torch.cat([torch.minimum(torch.clamp(low, min=0), last), torch.minimum(torch.clamp(high, min=0), last)], -1)
+    end = deltas.new_tensor([max_shape[1], max_shape[0]])
+    low, high = center - size * 0.5 + 0.5, center + size * 0.5 - 0.5
+    return torch.cat([torch.minimum(torch.clamp(low, min=0), end), torch.minimum(torch.clamp(high, min=0), end)], -1)
 
 
 def suppress_boxes(boxes: Tensor, threshold: float) -> tuple[Tensor, Tensor, Tensor]:

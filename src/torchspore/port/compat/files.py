@@ -1,12 +1,14 @@
 """Helpers that read the files of data sets, and transforms of pictures."""
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Sequence
-from glob import glob
+from glob import escape, glob
 from typing import Any
 
 import numpy as np
+import PIL.Image
 import torch
 from torch.utils.data import Dataset
 
@@ -54,6 +56,71 @@ class Cifar100(Cifar10):
 
     files = {"train": "train.bin", "test": "test.bin"}
     labels_of_row = 2
+
+
+class ImageFolder(Dataset[Any]):
+    """Pictures in a folder for each class: their bytes, or their pixels with `decode`, and the number of the class as int32."""
+
+    suffixes = (".jpg", ".jpeg", ".png", ".bmp", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
+
+    def __init__(
+        self, dataset_dir: str, decode: bool = False, extensions: Sequence[str] | None = None, class_indexing: dict[str, int] | None = None,
+    ) -> None:
+        self.decode = decode
+        folders = sorted(entry.name for entry in os.scandir(dataset_dir) if entry.is_dir())
+        suffixes = tuple(suffix.lower() for suffix in extensions or self.suffixes)
+        self.rows: list[tuple[str, int]] = []
+        for name, number in (class_indexing or {name: number for number, name in enumerate(folders)}).items():
+            paths = sorted(glob(os.path.join(escape(os.path.join(dataset_dir, name)), "**", "*"), recursive=True))
+            self.rows += [(path, number) for path in paths if path.lower().endswith(suffixes) and os.path.isfile(path)]
+
+    def __getitem__(self, index: int) -> Any:
+        path, number = self.rows[index]
+        content = np.fromfile(path, np.uint8)
+        return decode_picture(content) if self.decode else content, np.array(number, np.int32)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def decode_picture(content: Any) -> Any:
+    """The pixels (H, W, 3) of the bytes of a file."""
+    return np.asarray(PIL.Image.open(io.BytesIO(np.asarray(content).tobytes())).convert("RGB"))
+
+
+class OneHotLabels:
+    """A row of 0 with 1 at the class, smoothed by `smoothing_rate`."""
+
+    def __init__(self, num_classes: int, smoothing_rate: float = 0.0) -> None:
+        self.num_classes, self.smoothing_rate = num_classes, smoothing_rate
+
+    def __call__(self, label: Any) -> Any:
+        row = np.eye(self.num_classes, dtype=label.dtype)[label.reshape(-1)]
+        row = row[0] if label.size == 1 else row
+        return row * (1.0 - self.smoothing_rate) + self.smoothing_rate / self.num_classes if self.smoothing_rate else row
+
+
+class CenterCrop:
+    """The middle of a picture (H, W, C), which is not smaller than `size`."""
+
+    def __init__(self, size: int | Sequence[int]) -> None:
+        self.size = (size, size) if isinstance(size, int) else tuple(size)
+
+    def __call__(self, picture: Any) -> Any:
+        top, left = (length - new for length, new in zip(picture.shape, self.size))
+        if min(top, left) < 0:
+            raise ValueError(f"a picture of shape {picture.shape} is smaller than {self.size}")
+        return picture[top // 2 : top // 2 + self.size[0], left // 2 : left // 2 + self.size[1]]
+
+
+def flip_horizontally(picture: Any) -> Any:
+    """The picture with left and right swapped."""
+    return np.ascontiguousarray(picture[:, ::-1])
+
+
+def flip_vertically(picture: Any) -> Any:
+    """The picture with top and bottom swapped."""
+    return np.ascontiguousarray(picture[::-1])
 
 
 class Rescale:

@@ -352,47 +352,6 @@ def pad_to_keep_size(x: Tensor, kernel: Sequence[int], stride: Sequence[int], di
     return F.pad(x, padding, value=value)
 
 
-def max_pool2d(x: Tensor, kernel_size: Any, stride: Any, pad_mode: str) -> Tensor:
-    """The largest value in each window, with MindSpore's pad_mode."""
-    if pad_mode.lower() == "same":
-        x = pad_to_keep_size(x, as_pair(kernel_size), as_pair(stride), (1, 1), float("-inf"))
-    return F.max_pool2d(x, kernel_size, stride)
-
-
-def avg_pool2d(x: Tensor, kernel_size: Any, stride: Any, pad_mode: str) -> Tensor:
-    """The mean of each window, with MindSpore's pad_mode; windows at the border have fewer values."""
-    if pad_mode.lower() == "same":
-        kernel, step = as_pair(kernel_size), as_pair(stride)
-        counts = F.avg_pool2d(pad_to_keep_size(torch.ones_like(x), kernel, step, (1, 1)), kernel, step)
-        return F.avg_pool2d(pad_to_keep_size(x, kernel, step, (1, 1)), kernel, step) / counts
-    return F.avg_pool2d(x, kernel_size, stride)
-
-
-def resize_bilinear(x: Tensor, size: Any, align_corners: bool = False, half_pixel_centers: bool = False) -> Tensor:
-    """Bilinear interpolation; without `half_pixel_centers` a position is its index times the ratio of the sizes."""
-    size = [int(length) for length in size]
-    if align_corners or half_pixel_centers:
-        return F.interpolate(x, size=size, mode="bilinear", align_corners=align_corners)
-    for axis, length in zip((-2, -1), size):
-        position = torch.arange(length, device=x.device) * (x.shape[axis] / length)
-        low = position.long().clamp(max=x.shape[axis] - 1)
-        high = (low + 1).clamp(max=x.shape[axis] - 1)
-        share = (position - low).to(x.dtype).reshape((-1, 1) if axis == -2 else (-1,))
-        x = x.index_select(axis, low) * (1 - share) + x.index_select(axis, high) * share
-    return x
-
-
-def resize_nearest(x: Tensor, size: Any, align_corners: bool = False) -> Tensor:
-    """The nearest neighbours; with `align_corners` the first and the last element stay at the ends."""
-    if not align_corners:
-        return F.interpolate(x, size=tuple(size), mode="nearest")
-    for axis, length in zip((-2, -1), size):
-        scale = (x.shape[axis] - 1) / (length - 1) if length > 1 else x.shape[axis] / length
-        position = torch.floor(torch.arange(length, device=x.device) * scale + 0.5).long()
-        x = x.index_select(axis, position.clamp(max=x.shape[axis] - 1))
-    return x
-
-
 def fill_initially(tensor: Tensor, initial: str | float | Callable[[Tensor], Any]) -> Tensor:
     """Fill a tensor by an initializer: its name, a number, or a function."""
     by_name: dict[str, Callable[[Tensor], Any]] = {
@@ -478,17 +437,3 @@ def missing(name: str) -> Callable[..., Any]:
         raise AttributeError(f"MindSpore has no {name}")
 
     return fail
-
-
-def depth_to_space(x: Tensor, size: int) -> Tensor:
-    """Blocks of size x size from the channels; the position in the block is the outer part of a channel's number."""
-    batch, channels, rows, columns = x.shape
-    x = x.reshape(batch, size, size, channels // size**2, rows, columns).permute(0, 3, 4, 1, 5, 2)
-    return x.reshape(batch, channels // size**2, rows * size, columns * size)
-
-
-def space_to_depth(x: Tensor, size: int) -> Tensor:
-    """The inverse of depth_to_space."""
-    batch, channels, rows, columns = x.shape
-    x = x.reshape(batch, channels, rows // size, size, columns // size, size).permute(0, 3, 5, 1, 2, 4)
-    return x.reshape(batch, channels * size**2, rows // size, columns // size)

@@ -8,7 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from torchspore.port.compat.functions import avg_pool2d, kl_div, max_pool2d, one_hot, pad_to_keep_size, resize_bilinear
+from torchspore.port.compat.functions import kl_div, one_hot, pad_to_keep_size
+from torchspore.port.compat.images import avg_pool2d, avg_pool3d, interpolate_bicubically, max_pool2d, max_pool3d, resize_bilinear
 
 
 class LinearWithActivation(nn.Linear):
@@ -243,6 +244,34 @@ class KeepSizeAvgPool2d(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return the means."""
         return avg_pool2d(x, self.kernel_size, self.stride, "same")
+
+
+class KeepSizeMaxPool3d(KeepSizeMaxPool2d):
+    """The largest value in each window of volumes, ceil(size / stride) of them in each direction."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the largest values."""
+        return max_pool3d(x, self.kernel_size, self.stride, "same")
+
+
+class KeepSizeAvgPool3d(KeepSizeAvgPool2d):
+    """The mean of each window of volumes, ceil(size / stride) of them in each direction; zeros of the padding count."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the means."""
+        return avg_pool3d(x, self.kernel_size, self.stride, "same")
+
+
+class BicubicUpsample(nn.Module):
+    """Cubic interpolation to a size, or by a factor."""
+
+    def __init__(self, size: Any = None, scale_factor: Any = None, align_corners: bool | None = None) -> None:
+        super().__init__()
+        self.size, self.scale_factor, self.align_corners = size, scale_factor, align_corners
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the images in the other size."""
+        return interpolate_bicubically(x, self.size, self.scale_factor, self.align_corners)
 
 
 def run_recurrent(layer: Any, x: Tensor, state: Any, lengths: Tensor | None) -> Any:

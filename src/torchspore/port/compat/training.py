@@ -170,6 +170,18 @@ class Slices(Dataset[Any]):
         return len(self.columns[0])
 
 
+def replaced_columns(row: Any, functions: Sequence[Callable[..., Any]], columns: Sequence[int]) -> tuple[Any, ...]:
+    """A row with functions applied to some columns; results of another number are before the other columns."""
+    values: Any = tuple(row[column] for column in columns)
+    for function in functions:
+        values = function(*values)
+        values = values if isinstance(values, tuple) else (values,)
+    if len(values) != len(columns):
+        return tuple(map(np.asarray, (*values, *(value for number, value in enumerate(row) if number not in columns))))
+    new = dict(zip(columns, values))
+    return tuple(np.asarray(new.get(number, value)) for number, value in enumerate(row))
+
+
 class Mapped(Dataset[Any]):
     """A data set with functions applied to some columns of each row."""
 
@@ -177,13 +189,7 @@ class Mapped(Dataset[Any]):
         self.dataset, self.functions, self.columns = dataset, functions, columns
 
     def __getitem__(self, index: int) -> Any:
-        row = self.dataset[index]
-        values: Any = tuple(row[column] for column in self.columns)
-        for function in self.functions:
-            values = function(*values)
-            values = values if isinstance(values, tuple) else (values,)
-        new = dict(zip(self.columns, values))
-        return tuple(np.asarray(new.get(number, value)) for number, value in enumerate(row))
+        return replaced_columns(self.dataset[index], self.functions, self.columns)
 
     def __len__(self) -> int:
         return len(self.dataset)
@@ -309,12 +315,7 @@ class MappedIterable(IterableDataset[Any]):
 
     def __iter__(self) -> Iterator[Any]:
         for row in self.dataset:
-            values: Any = tuple(row[column] for column in self.columns)
-            for function in self.functions:
-                values = function(*values)
-                values = values if isinstance(values, tuple) else (values,)
-            new = dict(zip(self.columns, values))
-            yield tuple(np.asarray(new.get(index, value)) for index, value in enumerate(row))
+            yield replaced_columns(row, self.functions, self.columns)
 
 
 def predict(model: nn.Module, *inputs: Tensor) -> Any:

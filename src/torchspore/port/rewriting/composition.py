@@ -169,6 +169,11 @@ def _import_line(source: Source, name: str) -> str:
     return f"from {'.' * node.level}{node.module or ''} import {words}" if isinstance(node, ast.ImportFrom) else f"import {words}"
 
 
+_MODULES = ("copy", "csv", "io", "itertools", "json", "math", "os", "sqlite3", "struct", "time")
+_FROM = {"contextlib": ("closing",), "glob": ("escape", "glob")}
+"""What helpers import of Python's library."""
+
+
 def _helper_imports(used: set[str], bound: set[str], is_helper: bool) -> tuple[set[str], set[str]]:
     """Return the import lines of Python's library and of torch that code needs; `is_helper`: it contains helpers."""
     standard, others = set[str](), set[str]()
@@ -180,9 +185,12 @@ def _helper_imports(used: set[str], bound: set[str], is_helper: bool) -> tuple[s
             standard.add(f"from collections.abc import {', '.join(kinds)}")
         if "OrderedDict" in used:
             standard.add("from collections import OrderedDict")
-        standard |= {"from glob import glob"} if "glob" in used and "glob" not in bound else set()
-        standard |= {f"import {name}" for name in ("math", "time", "copy", "os", "itertools") if name in used and name not in bound}
+        for module, names in _FROM.items():
+            words = [name for name in names if name in used and name not in bound]
+            standard |= {f"from {module} import {', '.join(words)}"} if words else set()
+        standard |= {f"import {name}" for name in _MODULES if name in used and name not in bound}
         others |= {"import numpy as np"} if "np" in used and "np" not in bound else set()
+        others |= {"import PIL.Image"} if "PIL" in used and "PIL" not in bound else set()
     others |= {"import torch"} if "torch" in used else set()
     others |= {"import torch.nn.functional as F"} if "F" in used and "F" not in bound else set()
     from_torch = [name for name in ("Tensor", "nn", "optim") if name in used and name not in bound]

@@ -63,9 +63,9 @@ ops.argmin(x, axis=None, keep_dims=False) = torch.argmin({x}<, dim={axis}><, kee
 ops.norm(x, ord=None, axis=None, keep_dims=False) = torch.linalg.norm({x}<, ord={ord}><, dim={axis}><, keepdim={keep_dims}>)
 ops.cumsum(x, axis, dtype=None) = torch.cumsum({x}, dim={axis}<, dtype={dtype}>)
 ops.cumprod(x, axis, dtype=None) = torch.cumprod({x}, dim={axis}<, dtype={dtype}>)
-ops.topk(x, k, axis=None, largest=True, sorted=True) = torch.topk({x}, {k}<, dim={axis}><, largest={largest}><, sorted={sorted}>)
-ops.sort(x, axis=-1, descending=False) = torch.sort({x}<, dim={axis}><, descending={descending}>)
-ops.argsort(x, axis=-1, descending=False) = torch.argsort({x}<, dim={axis}><, descending={descending}>)
+ops.topk(x, k, axis=None, largest=True, sorted=True) = torch.topk({x}, {k}<, dim={axis}><, largest={largest}><, sorted={sorted}>)  # of equal values torch may select others than MindSpore
+ops.sort(x, axis=-1, descending=False) = torch.sort({x}<, dim={axis}><, descending={descending}>, stable=True)
+ops.argsort(x, axis=-1, descending=False) = torch.argsort({x}<, dim={axis}><, descending={descending}>, stable=True)
 ops.concat(xs, axis=0) = torch.cat({xs}, dim={axis})
 ops.cat(xs, axis=0) = torch.cat({xs}, dim={axis})
 ops.stack(xs, axis=0) = torch.stack({xs}, dim={axis})

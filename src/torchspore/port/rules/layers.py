@@ -51,6 +51,10 @@ nn.MaxPool2d(kernel_size=1, stride=1, pad_mode='valid', padding=0, dilation=1, r
 nn.MaxPool3d(kernel_size=1, stride=1, pad_mode='valid', padding=0, dilation=1, return_indices=False, ceil_mode=False) = @@max_pool_layer
 nn.AvgPool1d(kernel_size=1, stride=1, pad_mode='valid', padding=0, ceil_mode=False, count_include_pad=True) = @@avg_pool_layer
 nn.AvgPool2d(kernel_size=1, stride=1, pad_mode='valid', padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None, data_format='NCHW') = @@avg_pool_layer
+nn.AvgPool3d(kernel_size=1, stride=1, pad_mode='valid', padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None) = @@avg_pool_layer
+nn.AdaptiveAvgPool3d(output_size) = nn.AdaptiveAvgPool3d({output_size})
+nn.AdaptiveMaxPool1d(output_size) = nn.AdaptiveMaxPool1d({output_size})
+nn.AdaptiveMaxPool3d(output_size, return_indices=False) = nn.AdaptiveMaxPool3d({output_size}<, return_indices={return_indices}>)
 nn.AdaptiveAvgPool1d(output_size) = nn.AdaptiveAvgPool1d({output_size})
 nn.AdaptiveAvgPool2d(output_size) = nn.AdaptiveAvgPool2d({output_size})
 nn.AdaptiveMaxPool2d(output_size, return_indices=False) = nn.AdaptiveMaxPool2d({output_size}<, return_indices={return_indices}>)

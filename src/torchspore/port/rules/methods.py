@@ -18,7 +18,7 @@ TABLE = """
 .norm(ord=None, axis=None, keep_dims=False) = torch.linalg.norm({self}<, ord={ord}><, dim={axis}><, keepdim={keep_dims}>)
 .logsumexp(axis, keep_dims=False) = {self.}.logsumexp(dim={axis}<, keepdim={keep_dims}>)
 .cumsum(axis=None, dtype=None) = {self.}.cumsum(dim={axis}<, dtype={dtype}>)
-.topk(k, axis=None, largest=True, sorted=True) = {self.}.topk({k}<, dim={axis}><, largest={largest}><, sorted={sorted}>)
+.topk(k, axis=None, largest=True, sorted=True) = {self.}.topk({k}<, dim={axis}><, largest={largest}><, sorted={sorted}>)  # of equal values torch may select others than MindSpore
 .astype(dtype, copy=True) ~copy = @@cast
 .to(dtype) = {self.}.to({dtype})
 .float() = {self.}.float()

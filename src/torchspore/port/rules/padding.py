@@ -6,6 +6,14 @@ from typing import Any
 
 from torchspore.port.rules.rule import ANY, NoRule, literal
 
+SAME_PADDING = "padding as in MindSpore's pad_mode='same': the input is padded by stride"
+
+
+def dimension(call: Any) -> str:
+    """Return "1d", "2d" or "3d" from the name of the layer that is called."""
+    name = call.rewriter.source.mindspore_name(call.node.func) or ""
+    return next((digits for digits in ("1d", "2d", "3d") if digits in name), "2d")
+
 
 def torch_padding(call: Any) -> str:
     """Return torch's padding: MindSpore's four numbers are top, bottom, left, right."""

@@ -58,8 +58,8 @@ ops.OneHot(axis=-1)(index, depth, on_value, off_value) = @one_hot({index}, {dept
 ops.Argmax(axis=-1, output_type=mindspore.int32)(x) = torch.argmax({x}, dim={axis})
 ops.Argmin(axis=-1, output_type=mindspore.int32)(x) = torch.argmin({x}, dim={axis})
 ops.ArgMaxWithValue(axis=0, keep_dims=False)(x) = tuple(reversed(torch.max({x}, dim={axis}<, keepdim={keep_dims}>)))
-ops.TopK(sorted=True)(x, k) = torch.topk({x}, {k}<, sorted={sorted}>)
-ops.Sort(axis=-1, descending=False)(x) = torch.sort({x}<, dim={axis}><, descending={descending}>)
+ops.TopK(sorted=True)(x, k) = torch.topk({x}, {k}<, sorted={sorted}>)  # of equal values torch may select others than MindSpore
+ops.Sort(axis=-1, descending=False)(x) = torch.sort({x}<, dim={axis}><, descending={descending}>, stable=True)
 ops.CumSum(exclusive=False, reverse=False)(x, axis) = torch.cumsum({x}, dim={axis})
 ops.MaskedFill()(x, mask, value) = {x.}.masked_fill({mask}, {value})
 ops.Range(maxlen=1000000)(start, end, step) = torch.arange({start}, {end}, {step})
@@ -87,6 +87,9 @@ ops.ResizeNearestNeighbor(size, align_corners=False)(x) = @resize_nearest({x}, {
 ops.ResizeBilinear(size, align_corners=False, half_pixel_centers=False)(x) = @resize_bilinear({x}, {size}<, align_corners={align_corners}><, half_pixel_centers={half_pixel_centers}>)
 ops.ResizeBilinearV2(align_corners=False, half_pixel_centers=False)(x, size) = @resize_bilinear({x}, {size}<, align_corners={align_corners}><, half_pixel_centers={half_pixel_centers}>)
 ops.MaxPool(kernel_size=1, strides=1, pad_mode='valid', data_format='NCHW')(x) = @@max_pool
+ops.ResizeBicubic(align_corners=False, half_pixel_centers=False)(x, size) = @resize_bicubic({x}, {size}<, align_corners={align_corners}><, half_pixel_centers={half_pixel_centers}>)
+ops.MaxPool3D(kernel_size=1, strides=1, pad_mode='VALID', pad_list=0, ceil_mode=None, data_format='NCDHW')(x) = @@max_pool3d
+ops.AvgPool3D(kernel_size=1, strides=1, pad_mode='valid', pad=0, ceil_mode=False, count_include_pad=True, divisor_override=0, data_format='NCDHW')(x) = @@avg_pool3d
 ops.AvgPool(kernel_size=1, strides=1, pad_mode='valid', data_format='NCHW')(x) = @avg_pool2d({x}, {kernel_size}, {strides}, {pad_mode})
 ops.Dropout(keep_prob=0.5)(x) = @dropout_with_mask({x}, 1 - {keep_prob+})
 ops.Dropout2D(keep_prob=0.5)(x) = @dropout_of_channels({x}, 1 - {keep_prob+})
@@ -106,7 +109,7 @@ ops.IOU(mode='iou')(anchor_boxes, gt_boxes) = @box_iou({anchor_boxes}, {gt_boxes
 ops.CheckValid()(boxes, meta) = @boxes_inside({boxes}, {meta})
 ops.BoundingBoxEncode(means=(0.0, 0.0, 0.0, 0.0), stds=(1.0, 1.0, 1.0, 1.0))(anchor_box, groundtruth_box) = @encode_boxes({anchor_box}, {groundtruth_box}, {means}, {stds})
 ops.BoundingBoxDecode(max_shape, means=(0.0, 0.0, 0.0, 0.0), stds=(1.0, 1.0, 1.0, 1.0), wh_ratio_clip=0.016)(anchor_box, deltas) = @decode_boxes({anchor_box}, {deltas}, {max_shape}, {means}, {stds}, {wh_ratio_clip})
-ops.NMSWithMask(iou_threshold=0.5)(boxes) = @suppress_boxes({boxes}, {iou_threshold})
+ops.NMSWithMask(iou_threshold=0.5)(boxes) = @suppress_boxes({boxes}, {iou_threshold})  # boxes of equal scores may be in another order than in MindSpore
 ops.ROIAlign(pooled_height, pooled_width, spatial_scale, sample_num=2, roi_end_mode=1)(features, rois) = @roi_align({features}, {rois}, ({pooled_height}, {pooled_width}), {spatial_scale}<, samples={sample_num}><, includes_last_pixel={roi_end_mode}>)
 ops.CTCLoss(preprocess_collapse_repeated=False, ctc_merge_repeated=True, ignore_longer_outputs_than_inputs=False)(x, labels_indices, labels_values, sequence_length) = @ctc_loss({x}, {labels_indices}, {labels_values}, {sequence_length})
 ops.DepthToSpace(block_size)(x) = @depth_to_space({x}, {block_size})

@@ -7,17 +7,13 @@ from typing import Any
 
 import torch
 
+from torchspore.port.rules import windows
 from torchspore.port.rules.formats import setting, with_format
 from torchspore.port.rules.initial import distribution, initializer, is_integer, with_initial_values
-from torchspore.port.rules.padding import torch_padding
+from torchspore.port.rules.padding import SAME_PADDING, dimension, torch_padding
 from torchspore.port.rules.rule import ANY, NoRule, literal
 
 TRAINING = "a Module begins in training mode, a Cell of MindSpore in evaluation: call eval() before predictions"
-_SAME_PADDING = "padding as in MindSpore's pad_mode='same': the input is padded by stride"
-def _dimension(call: Any) -> str:
-    """Return "1d", "2d" or "3d" from the name of the layer that is called."""
-    name = call.rewriter.source.mindspore_name(call.node.func) or ""
-    return next((digits for digits in ("1d", "2d", "3d") if digits in name), "2d")
 
 
 # ---- layers
@@ -67,7 +63,7 @@ def gelu(call: Any) -> str:
 
 def conv(call: Any) -> str:
     """nn.Conv1d, Conv2d and Conv3d: `pad_mode` decides what `padding` means; no bias by default."""
-    digits, mode = _dimension(call), call.value("pad_mode")
+    digits, mode = dimension(call), call.value("pad_mode")
     call.read.add("padding")                                 # which MindSpore refuses where the mode has no use of it
     words = [call.fill("{in_channels}, {out_channels}, {kernel_size}<, stride={stride}>")]
     layer = f"nn.Conv{digits}"
@@ -80,7 +76,7 @@ def conv(call: Any) -> str:
             words.append("padding='same'")
         else:
             layer = call.helper(f"KeepSizeConv{digits}")
-            call.note(_SAME_PADDING)
+            call.note(SAME_PADDING)
     elif mode == "pad":
         if call.has("padding"):
             words.append(f"padding={torch_padding(call)}")
@@ -96,7 +92,7 @@ def conv(call: Any) -> str:
 
 def conv_transpose(call: Any) -> str:
     """nn.Conv1dTranspose, Conv2dTranspose and Conv3dTranspose."""
-    digits, mode = _dimension(call), call.value("pad_mode")
+    digits, mode = dimension(call), call.value("pad_mode")
     call.read.add("padding")                                 # which MindSpore refuses where the mode has no use of it
     mode = mode.lower() if isinstance(mode, str) else mode
     words = [call.fill("{in_channels}, {out_channels}, {kernel_size}<, stride={stride}>")]
@@ -156,7 +152,7 @@ def batch_norm(call: Any) -> str:
     else:
         momentum = _torch_momentum(call)
     statistics = ", track_running_stats=False" if call.value("use_batch_statistics") is True else ""
-    layer = f"nn.BatchNorm{_dimension(call)}({call.fill('{num_features}<, eps={eps}>')}{momentum}{_affine(call)}{statistics})"
+    layer = f"nn.BatchNorm{dimension(call)}({call.fill('{num_features}<, eps={eps}>')}{momentum}{_affine(call)}{statistics})"
     layer = with_initial_values(
         call, layer, gamma_init="weight", beta_init="bias", moving_mean_init="running_mean", moving_var_init="running_var")
     if has_choice:
@@ -180,7 +176,7 @@ def group_norm(call: Any) -> str:
 
 def instance_norm(call: Any) -> str:
     """nn.InstanceNorm2d: affine by default."""
-    layer = f"nn.InstanceNorm{_dimension(call)}({call.fill('{num_features}<, eps={eps}>, affine={affine}')})"
+    layer = f"nn.InstanceNorm{dimension(call)}({call.fill('{num_features}<, eps={eps}>, affine={affine}')})"
     return with_initial_values(call, layer, gamma_init="weight", beta_init="bias")
 
 
@@ -242,62 +238,6 @@ def sequential(call: Any) -> str:
     return f"nn.Sequential({call.texts('xs')})"
 
 
-def max_pool_layer(call: Any) -> str:
-    """nn.MaxPool1d, MaxPool2d and MaxPool3d: the default stride is 1."""
-    digits, mode = _dimension(call), call.value("pad_mode")
-    call.read.add("padding")                                 # which MindSpore refuses where the mode has no use of it
-    mode = mode.lower() if isinstance(mode, str) else mode
-    if mode == "same":
-        call.note(_SAME_PADDING)
-        return with_format(call, call.fill(f"{call.helper(f'KeepSizeMaxPool{digits}')}({{kernel_size}}, {{stride}})"))
-    if mode not in ("valid", "pad"):
-        raise NoRule("a pad_mode that is not a literal")
-    padding = f", padding={torch_padding(call)}" if mode == "pad" and call.has("padding") else ""
-    rest = call.fill("<, dilation={dilation}><, return_indices={return_indices}><, ceil_mode={ceil_mode}>")
-    return with_format(call, call.fill(f"nn.MaxPool{digits}({{kernel_size}}, stride={{stride}}") + f"{padding}{rest})")
-
-
-def avg_pool_layer(call: Any) -> str:
-    """nn.AvgPool1d and AvgPool2d: the default stride is 1."""
-    digits, mode = _dimension(call), call.value("pad_mode")
-    call.read.add("padding")                                 # which MindSpore refuses where the mode has no use of it
-    mode = mode.lower() if isinstance(mode, str) else mode
-    if mode == "same":
-        call.note("pad_mode='same': windows at the borders have fewer values")
-        return with_format(call, call.fill(f"{call.helper(f'KeepSizeAvgPool{digits}')}({{kernel_size}}, {{stride}})"))
-    if mode not in ("valid", "pad"):
-        raise NoRule("a pad_mode that is not a literal")
-    padding = f", padding={torch_padding(call)}" if mode == "pad" and call.has("padding") else ""
-    rest = call.fill("<, ceil_mode={ceil_mode}><, count_include_pad={count_include_pad}>")
-    rest += call.fill("<, divisor_override={divisor_override}>") if "divisor_override" in call.bound.defaults else ""
-    return with_format(call, call.fill(f"nn.AvgPool{digits}({{kernel_size}}, stride={{stride}}") + f"{padding}{rest})")
-
-
-def interpolate(call: Any) -> str:
-    """ops.interpolate."""
-    _check_mode(call)
-    return str(call.fill("F.interpolate({x}" + _INTERPOLATION))
-
-
-def upsample(call: Any) -> str:
-    """nn.Upsample."""
-    _check_mode(call)
-    return str(call.fill("nn.Upsample(" + _INTERPOLATION))
-
-
-_INTERPOLATION = (
-    "<, size={size}><, scale_factor={scale_factor}><, mode={mode}><, align_corners={align_corners}>"
-    "<, recompute_scale_factor={recompute_scale_factor}>)"
-)
-
-
-def _check_mode(call: Any) -> None:
-    if call.value("mode") is ANY:
-        raise NoRule("a mode that is not a literal")
-    if call.value("mode") == "bicubic" and call.value("align_corners") is not True:
-        raise NoRule("mode='bicubic' without align_corners=True: torch takes other positions")
-
-
 def clamp(call: Any) -> str:
     """ops.clamp; Tensors as bounds share the gradient where x is equal to one."""
     low, high = ("min", "max") if "min" in call.bound.defaults else ("clip_value_min", "clip_value_max")
@@ -306,15 +246,6 @@ def clamp(call: Any) -> str:
     if not (call.has(low) and call.has(high)):
         raise NoRule("one Tensor as bound")
     return str(call.fill(f"@minimum(@maximum({{x}}, {{{low}}}), {{{high}}})"))
-
-
-def max_pool(call: Any) -> str:
-    """ops.MaxPool."""
-    if call.has("data_format"):
-        raise NoRule("data_format")
-    if str(call.value("pad_mode")).lower() == "valid":
-        return str(call.fill("F.max_pool2d({x}, {kernel_size}, {strides})"))
-    return str(call.fill("@max_pool2d({x}, {kernel_size}, {strides}, {pad_mode})"))
 
 
 def conv2d(call: Any) -> str:
@@ -476,7 +407,7 @@ SPECIAL: dict[str, Callable[[Any], str]] = {
     function.__name__: function
     for function in (
         initializer, distribution, dense, activation, gelu, conv, conv_transpose, conv2d, conv2d_transpose, batch_norm, layer_norm, group_norm, instance_norm, dropout,
-        embedding, embedding_lookup, sequential, max_pool_layer, avg_pool_layer, max_pool, interpolate, upsample, clamp, other_in_torch, matmul, take, gather_method, extreme,
-        transpose, cast, setting, to_float, mixed_precision, set_data, tensor, parameter,
+        embedding, embedding_lookup, sequential, clamp, other_in_torch, matmul, take, gather_method, extreme,
+        transpose, cast, setting, to_float, mixed_precision, set_data, tensor, parameter, *windows.RULES,
     )
 }

@@ -5,21 +5,22 @@ import ast
 from typing import Any
 
 from torchspore.port.analysis.call import Call
-from torchspore.port.rules.rule import NoRule, bind, declare, literal
+from torchspore.port.rules.rule import Bound, NoRule, bind, declare, literal
 from torchspore.port.rules.training import DATASETS
+from torchspore.port.training import dataset_files
 from torchspore.port.training.facts import Facts
 
 _WITHOUT_EFFECT = frozenset("num_parallel_workers python_multiprocessing max_rowsize num_shards shard_id column_names".split())
-_FILES = {
-    "MnistDataset": ("Mnist", ["image", "label"]), "FashionMnistDataset": ("Mnist", ["image", "label"]),
-    "Cifar10Dataset": ("Cifar10", ["image", "label"]), "Cifar100Dataset": ("Cifar100", ["image", "coarse_label", "fine_label"]),
-}
-"""The helper that reads the files of a data set, and the columns."""
 _TRANSFORMS = {
     rule.name: rule for rule in (declare(*line.split(" = ")) for line in """
 Rescale(rescale, shift) = @Rescale({rescale}, {shift})
 Normalize(mean, std, is_hwc=True) = @Normalize({mean}, {std}<, is_hwc={is_hwc}>)
 HWC2CHW() = @channels_first
+Decode() = @decode_picture
+CenterCrop(size) = @CenterCrop({size})
+HorizontalFlip() = @flip_horizontally
+VerticalFlip() = @flip_vertically
+OneHot(num_classes, smoothing_rate=0.0) = @OneHotLabels({num_classes}<, {smoothing_rate}>)
 ToTensor() = @to_tensor
 """.strip().splitlines())
 }
@@ -28,7 +29,7 @@ _CASTS = frozenset("float32 float16 float64 int8 int16 int32 int64 uint8".split(
 _CHANGES = ("batch", "map", "shuffle", "repeat", "rename", "project", "take", "skip")
 """The methods that return another data set and have a rule."""
 _WITHOUT_RULE = frozenset("zip concat split filter padded_batch".split())
-_READ = ("source", "data", "shuffle", "dataset_dir", "usage")
+_READ = frozenset(("source", "data", "shuffle"))
 _ITERATORS = frozenset("create_tuple_iterator create_dict_iterator get_dataset_size".split())
 
 
@@ -76,31 +77,25 @@ class DatasetWriter:
         if name not in DATASETS:
             raise NoRule(f"{name}: read its files by a torch.utils.data.Dataset")
         call = Call(self.rewriter, node, bind(DATASETS[name], node))
+        known = _WITHOUT_EFFECT | (dataset_files.READ if name in dataset_files.NAMES else _READ)
         for argument in call.bound.nodes:
-            if call.has(argument) and argument not in (*_WITHOUT_EFFECT, *_READ) and not (argument == "num_samples" and name in _FILES):
+            if call.has(argument) and argument not in known:
                 raise NoRule(f"the argument {argument}")
         if name == "NumpySlicesDataset":
             return call.fill("@Slices({data})")
-        if name in _FILES:
-            return self._of_files(call, name)
+        if name in dataset_files.NAMES:
+            return dataset_files.expression(call, name)
         if not self._is_indexable(call.argument("source")):
             return call.fill("@FromGenerator({source})")
         names = literal(self.facts.value(call.argument("column_names")))
         return call.fill("{source}" if isinstance(names, (list, tuple)) and len(names) > 1 else "@Rows({source})")
 
-    @staticmethod
-    def _of_files(call: Call, name: str) -> str:
-        text = call.fill(f"@{_FILES[name][0]}({{dataset_dir}}<, {{usage}}>)")
-        if not call.has("num_samples"):
-            return text
-        if call.value("shuffle") is not False:
-            raise NoRule("num_samples of rows in random order: write shuffle=False")
-        return f"{call.helper('limited')}({text}, {call.text('num_samples')})"
-
     def _has_rows(self, source: ast.Call) -> bool:
         """Return whether a source has rows that are read by their numbers."""
         name = self.facts.last_name(source)
-        return name == "NumpySlicesDataset" or name in _FILES or self._is_indexable(bind(DATASETS[name], source).nodes["source"])
+        if name == "NumpySlicesDataset" or name in dataset_files.NAMES:
+            return True
+        return self._is_indexable(bind(DATASETS[name], source).nodes["source"])
 
     def _is_indexable(self, node: ast.expr | None) -> bool:
         """Return whether a source has `__getitem__`. Raises NoRule if the file does not show it."""
@@ -162,7 +157,16 @@ class DatasetWriter:
                 names = [dict(zip(old, new)).get(name, name) for name in names]
             elif names and method == "project":
                 names = self._names_in(bind(DATASETS["project"], change).nodes["columns"])
+            elif names and method == "map":
+                names = self._columns_of_map(names, bind(DATASETS["map"], change))
         return names
+
+    def _columns_of_map(self, names: list[str], bound: Bound) -> list[str]:
+        """Return the columns behind a map. Raises NoRule."""
+        if "output_columns" not in bound.nodes or literal(bound.nodes["output_columns"]) is None:
+            return names
+        taken = self._names_in(bound.nodes["input_columns"]) if "input_columns" in bound.nodes else names[:1]
+        return dataset_files.replaced(names, taken, self._names_in(bound.nodes["output_columns"]))
 
     def _names_in(self, node: ast.expr | None) -> list[str]:
         """Return the names of columns in an argument. Raises NoRule if the file does not show them."""
@@ -174,9 +178,10 @@ class DatasetWriter:
         return [str(name) for name in value]
 
     def _columns_of_source(self, source: ast.Call) -> list[str]:
-        if self.facts.last_name(source) in _FILES:
-            return _FILES[self.facts.last_name(source)][1]
-        bound = bind(DATASETS[self.facts.last_name(source)], source) if self.facts.last_name(source) in DATASETS else None
+        name = self.facts.last_name(source)
+        bound = bind(DATASETS[name], source) if name in DATASETS else None
+        if bound is not None and name in dataset_files.NAMES:
+            return dataset_files.columns(self.facts, name, bound)
         value = literal(self.facts.value(bound.nodes.get("column_names"))) if bound is not None else None
         if isinstance(value, str):
             return [value]
@@ -211,7 +216,7 @@ class DatasetWriter:
             return "True"
         if not is_indexable:
             return "False"
-        return "True" if not call.has("shuffle") or call.value("shuffle") is None else call.text("shuffle")
+        return dataset_files.order(call)
 
     def _batch(self, call: Call, node: ast.expr) -> str:
         for argument in ("per_batch_map", "input_columns", "output_columns"):
@@ -228,7 +233,7 @@ class DatasetWriter:
         return f"DataLoader({', '.join(words)})"
 
     def _map(self, call: Call, node: ast.expr) -> str:
-        for argument in ("output_columns", "column_order", "callbacks", "cache"):
+        for argument in ("column_order", "callbacks", "cache"):
             if call.has(argument):
                 raise NoRule(f"the argument {argument} of map")
         if self.is_batched(node):
@@ -238,6 +243,8 @@ class DatasetWriter:
         named = [named] if isinstance(named, str) else named
         if not columns or not isinstance(named, (list, tuple)) or not set(named) <= set(columns):
             raise NoRule("a map of columns that the file does not name")
+        self._columns_of_map(columns, call.bound)
+        call.read.add("output_columns")
         operations = self._operations(call.argument("operations"))
         source = self.sources(node)[0]
         helper = call.helper("Mapped" if self._has_rows(source) else "MappedIterable")
@@ -259,7 +266,8 @@ class DatasetWriter:
             return transform if node is value else str(self.rewriter.text(node))
         is_local = isinstance(value, ast.Lambda) or (isinstance(value, ast.Name) and value.id in self.facts.file.defining)
         if node is None or not is_local or self._uses_mindspore(value):
-            raise NoRule("a transform of MindSpore in map: write it as a function of arrays")
+            name = self.facts.last_name(value) if value is not None else ""
+            raise NoRule(f"{name or 'a transform of MindSpore'} in map: write it as a function of arrays")
         return str(self.rewriter.text(node))
 
     def _transform(self, node: ast.expr | None) -> str | None:

@@ -24,7 +24,7 @@ from torchspore.engine.tensors.tensor import raw
 from torchspore.graph import dispatch
 from torchspore.mindspore import amp, context
 from torchspore.mindspore import nn as mindspore_nn
-from torchspore.mindspore.dataset.engine import dataset, samplers
+from torchspore.mindspore.dataset.engine import dataset, datasets_records, samplers, streams
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.train import amp as train_amp
 from torchspore.port.training.precision import WITHOUT_SCALE
@@ -159,6 +159,8 @@ def _without_chance(in_single: bool) -> Iterator[None]:
         in_order = lambda sampler, count, _: range(sampler._limited_(count))
         stack.enter_context(mock.patch.object(samplers.RandomSampler, "_positions_", in_order))
         stack.enter_context(mock.patch.object(dataset.Dataset, "shuffle", lambda rows, *_, **__: rows))
+        for home in (streams, datasets_records):             # the order of files
+            stack.enter_context(mock.patch.object(home, "shuffle_kind", lambda _: None))
         for layer in _DROPOUTS:
             stack.enter_context(mock.patch.object(layer, "construct", lambda _, x: x))
         stack.enter_context(mock.patch.object(dispatch, "call", lambda _, function, args, kwargs: function(*args, **kwargs)))     # jit
