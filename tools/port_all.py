@@ -4,6 +4,7 @@
     tools/port_all.py                    tests/scripts/programs/models; prints the table
     tools/port_all.py FILE ...           these programs
     tools/port_all.py --mindcv FOLDER    a model of each family of MindCV; FOLDER contains the unpacked mindcv==0.3.0
+    tools/port_all.py --rows FILE        saves each row, and reads those of an earlier run of the same commit that was interrupted
     tools/port_all.py --write            writes docs/reference/ports.md; without --mindcv the rows of MindCV stay unchanged
 
 Each program runs in a child process, which inherits the imports.
@@ -88,8 +89,8 @@ def _in_child(path: str, result: str) -> None:
     Path(result).write_text(json.dumps(row), encoding="utf-8")
 
 
-def port_all(paths: list[str]) -> list[dict[str, Any]]:
-    """Return the rows of the table."""
+def port_all(paths: list[str], seconds: int, saved: Path | None) -> list[dict[str, Any]]:
+    """Return the rows of the table; `saved` has those of an earlier run, and gets the new ones."""
     import torchspore
 
     torchspore.install()
@@ -100,18 +101,25 @@ def port_all(paths: list[str]) -> list[dict[str, Any]]:
 
     torch.set_num_threads(1)
     context, rows = multiprocessing.get_context("fork"), []
+    known = json.loads(saved.read_text(encoding="utf-8")) if saved is not None and saved.exists() else {}
     for path in paths:
+        if path in known:
+            rows.append(known[path])
+            continue
         with tempfile.TemporaryDirectory() as folder:
             result = os.path.join(folder, "row.json")
             child = context.Process(target=_in_child, args=(path, result))
             child.start()
-            child.join(SECONDS)
+            child.join(seconds)
             if child.is_alive():
                 child.kill()
             child.join()
             text = Path(result).read_text(encoding="utf-8") if os.path.exists(result) else ""
         rows.append(json.loads(text) if text else failed_row(path, f"ended with {child.exitcode}"))
         print(describe(rows[-1]), flush=True)
+        if saved is not None:
+            known[path] = rows[-1]
+            saved.write_text(json.dumps(known), encoding="utf-8")
     return rows
 
 
@@ -180,6 +188,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="*")
     parser.add_argument("--mindcv", metavar="FOLDER", help="a folder with MindCV 0.3.0: one model of each family")
+    parser.add_argument("--rows", type=Path, metavar="FILE", help="save the rows here, and continue from them")
+    parser.add_argument("--seconds", type=int, default=SECONDS, help="the most that a program may take (default: %(default)s)")
     parser.add_argument("--write", action="store_true", help="write docs/reference/ports.md")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -189,7 +199,7 @@ def main() -> int:
         torchspore.install()
     files = families(arguments.mindcv) if arguments.mindcv else arguments.files
     files = files or [str(path) for path in sorted((ROOT / "tests/scripts/programs/models").glob("*.py"))]
-    rows = port_all(files)
+    rows = port_all(files, arguments.seconds, arguments.rows)
     print(f"{sum(map(is_verified, rows))} of {len(rows)} verified")
     if arguments.write:
         programs, _, mindcv = PAGE.read_text(encoding="utf-8").partition(_MINDCV)

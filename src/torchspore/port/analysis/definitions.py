@@ -23,7 +23,8 @@ OF_SCRIPTS = frozenset(
 """Bases of classes that the port of a script has."""
 MODULES_OF_SCRIPTS = frozenset("LearningRateSchedule nn.LearningRateSchedule TrainOneStepCell nn.TrainOneStepCell".split())
 """Those whose port is a Module."""
-_IN_SCRIPTS = frozenset("ops.GradOperation ops.grad ops.value_and_grad grad value_and_grad".split()) | OF_SCRIPTS
+_IN_SCRIPTS = OF_SCRIPTS | frozenset(
+    "ops.GradOperation ops.grad ops.value_and_grad grad value_and_grad ops.HyperMap ops.Map ops.MultitypeFuncGraph".split())
 """Names that the classes of a script may use."""
 GRADIENTS = frozenset(
     "ops.GradOperation ops.grad ops.value_and_grad grad value_and_grad ops.HyperMap ops.MultitypeFuncGraph ops.Map "

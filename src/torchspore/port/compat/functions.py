@@ -200,6 +200,13 @@ def select(condition: Any, x: Any, y: Any) -> Tensor:
     return torch.where(torch.as_tensor(condition), x, y)
 
 
+def name_of(value: Any) -> Any:
+    """The name of an object. A parameter has none in torch."""
+    if isinstance(value, Tensor):
+        raise AttributeError("a parameter has no name in torch: iterate over named_parameters() of the model")
+    return value.name
+
+
 def parameter_named(owner: Any, name: str, torch_name: str) -> Any:
     """An attribute of an object, or the parameter of a layer, which has another name in torch."""
     return getattr(owner, name) if hasattr(owner, name) else getattr(owner, torch_name)
@@ -216,6 +223,14 @@ def with_zero_row(layer: Any, row: Any) -> Any:
 def frozen(layer: Any) -> Any:
     """The layer, whose parameters are not trained."""
     return layer.requires_grad_(False)
+
+
+def norm(x: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """A norm of vectors or matrices; for matrices an order of 1.0 or 2.0 that is no int is the Frobenius norm."""
+    is_of_matrices = x.ndim == 2 if dim is None else isinstance(dim, (tuple, list)) and len(dim) == 2
+    if is_of_matrices and isinstance(ord, float) and abs(ord) in (1, 2):
+        ord = None
+    return torch.linalg.norm(x, ord, dim, keepdim)
 
 
 def gather_nd(x: Tensor, index: Tensor) -> Tensor:

@@ -107,8 +107,48 @@ def clip_by_norm(gradients: Any, max_norm: float, norm_type: float = 2.0) -> Any
     """Tensors scaled down so that their common norm is at most `max_norm`, with 1e-6 added to the norm."""
     tensors = [gradients] if isinstance(gradients, Tensor) else list(gradients)
     norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(tensor, norm_type) for tensor in tensors]), norm_type)
-    scale = (max_norm / (norm + 1e-6)).clamp(max=1.0)
+    scale = max_norm / (norm + 1e-6)
+    scale = torch.where(scale < 1, scale, torch.ones_like(scale))       # a norm that is NaN changes nothing
     return tensors[0] * scale if isinstance(gradients, Tensor) else tuple(tensor * scale for tensor in tensors)
+
+
+class HyperMap:
+    """A function applied to the elements of tuples and lists of equal length, also to those inside."""
+
+    def __call__(self, function: Callable[..., Any], *nests: Any) -> Any:
+        if isinstance(nests[0], (tuple, list, nn.ParameterList)):
+            return tuple(self(function, *elements) for elements in zip(*nests, strict=True))
+        return function(*nests)
+
+
+class MultitypeFuncGraph:
+    """Functions of which the kinds of the arguments select one."""
+
+    kinds: dict[str, Any] = {
+        "Tensor": Tensor, "Number": (int, float), "Bool": bool, "Tuple": tuple, "List": list, "String": str, "Function": Callable,
+    }
+
+    def __init__(self) -> None:
+        self.functions: list[tuple[tuple[str, ...], Callable[..., Any]]] = []
+
+    def register(self, *kinds: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Add a function for these kinds of arguments."""
+        def add(function: Callable[..., Any]) -> Callable[..., Any]:
+            self.functions.append((kinds, function))
+            return function
+
+        return add
+
+    def __call__(self, *values: Any) -> Any:
+        for kinds, function in self.functions:
+            if len(kinds) == len(values) and all(isinstance(value, self.kinds.get(kind, ())) for kind, value in zip(kinds, values)):
+                return function(*values)
+        raise TypeError(f"no function for {', '.join(type(value).__name__ for value in values)}")
+
+
+def with_first(function: Callable[..., Any], *first: Any) -> Callable[..., Any]:
+    """The function with its first arguments."""
+    return lambda *rest: function(*first, *rest)
 
 
 class TrainOneStepCell(nn.Module):

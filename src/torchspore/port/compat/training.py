@@ -323,3 +323,18 @@ def predict(model: nn.Module, *inputs: Tensor) -> Any:
     model.eval()
     with torch.no_grad():
         return model(*inputs)
+
+
+class Evaluation:
+    """A network with its loss and metrics, for callbacks that evaluate it."""
+
+    def __init__(self, network: nn.Module, loss_fn: Callable[..., Tensor] | None = None, metrics: dict[str, Any] | None = None) -> None:
+        self.network, self.loss_fn, self.metrics = network, loss_fn, metrics
+
+    def eval(self, valid_dataset: Any, callbacks: Any = None, dataset_sink_mode: bool = False) -> dict[str, Any]:
+        """Return the metrics by their names."""
+        return evaluate(self.network, valid_dataset, self.loss_fn, self.metrics)
+
+    def predict(self, *inputs: Tensor) -> Any:
+        """Return the result of the network."""
+        return predict(self.network, *inputs)

@@ -10,7 +10,7 @@ from torchspore.mindspore import nn as mindspore_nn
 from torchspore.mindspore import ops as mindspore_ops
 from torchspore.port import rules
 from torchspore.port.analysis.call import PlainNames
-from torchspore.port.analysis.kinds import TENSOR, UNKNOWN
+from torchspore.port.analysis.kinds import PYTHON, TENSOR, UNKNOWN
 from torchspore.port.rules.rule import Bound, NoRule, Rule, bind, fill, mentioned
 
 
@@ -99,6 +99,23 @@ def with_names_of_parameters(rewriter: Any, node: ast.ListComp | ast.GeneratorEx
         return str(rewriter.splice(node, {target: f"{variable}, {target.id}", call: iterated}))
     finally:
         rewriter._replaced = outer
+
+
+def name_of_element(rewriter: Any, node: ast.Attribute) -> str | None:
+    """`p.name` in a loop over a list that may have Parameters, which have no name in torch: a helper that raises an error for them."""
+    if not (isinstance(node.value, ast.Name) and isinstance(node.ctx, ast.Load)) or rewriter.scope.kind(node.value) == PYTHON:
+        return None
+    loops = (ast.For, ast.comprehension)
+    iterated = [part.iter for part in rewriter.source.nodes if isinstance(part, loops) and node.value.id in _stored_names(part.target)]
+    words = {part.attr if isinstance(part, ast.Attribute) else part.id for each in iterated for part in ast.walk(each)
+             if isinstance(part, (ast.Name, ast.Attribute))}
+    if not any("param" in word.lower() or "weight" in word.lower() for word in words):
+        return None
+    return f"{rewriter.helper('name_of')}({rewriter.text(node.value)})"
+
+
+def _stored_names(node: ast.AST) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
 def numpy_call(rewriter: Any, node: ast.Call) -> str | None:

@@ -266,6 +266,8 @@ class Rewriter(StatementWriter):
             return self._parameter_of(node)
         if node.attr in ("in_channels", "out_channels") and layer_expressions.class_of(self.source, node) == "nn.Dense":
             return f"{self.text(node.value, '.')}.{node.attr.replace('channels', 'features')}"
+        if node.attr == "name":
+            return function_values.name_of_element(self, node)
         if node.attr == "construct":
             return f"{self.text(node.value, '.')}.forward"
         return None
@@ -436,6 +438,9 @@ class Rewriter(StatementWriter):
 
     def _apply(self, rule: Rule, node: ast.AST, bound: Bound) -> str:
         call = Call(self, node, bound)
+        operands = [bound.nodes.get(name) for name in ("x", "y", "condition")]
+        if rule.name.startswith("mnp.") and any(isinstance(operand, (ast.List, ast.Tuple)) for operand in operands):
+            raise NoRule("a list: write mnp.array([...])")
         if isinstance(rule.template, str):
             _check_computed_once(rule.template, bound)
             torch_text = call.fill(rule.template)

@@ -60,7 +60,7 @@ ops.max(x, axis=None, keep_dims=False) = @largest({x}<, dim={axis}><, keepdim={k
 ops.min(x, axis=None, keep_dims=False) = @smallest({x}<, dim={axis}><, keepdim={keep_dims}>)
 ops.argmax(x, axis=None, keep_dims=False) = torch.argmax({x}<, dim={axis}><, keepdim={keep_dims}>)
 ops.argmin(x, axis=None, keep_dims=False) = torch.argmin({x}<, dim={axis}><, keepdim={keep_dims}>)
-ops.norm(x, ord=None, axis=None, keep_dims=False) = torch.linalg.norm({x}<, ord={ord}><, dim={axis}><, keepdim={keep_dims}>)
+ops.norm(x, ord=None, axis=None, keep_dims=False) = @@norm
 ops.cumsum(x, axis, dtype=None) = torch.cumsum({x}, dim={axis}<, dtype={dtype}>)
 ops.cumprod(x, axis, dtype=None) = torch.cumprod({x}, dim={axis}<, dtype={dtype}>)
 ops.topk(x, k, axis=None, largest=True, sorted=True) = torch.topk({x}, {k}<, dim={axis}><, largest={largest}><, sorted={sorted}>)  # of equal values torch may select others than MindSpore
@@ -107,7 +107,7 @@ ops.einsum(equation, *operands) = torch.einsum({equation}, {*operands})
 ops.addmm(x, mat1, mat2, *, beta=1, alpha=1) = torch.addmm({x}, {mat1}, {mat2}<, beta={beta}><, alpha={alpha}>)
 ops.baddbmm(x, batch1, batch2, beta=1, alpha=1) = torch.baddbmm({x}, {batch1}, {batch2}<, beta={beta}><, alpha={alpha}>)
 ops.cdist(x1, x2, p=2.0) = torch.cdist({x1}, {x2}<, p={p}>)
-ops.cosine_similarity(x1, x2, dim=1, eps=1e-08) = F.cosine_similarity({x1}, {x2}<, dim={dim}><, eps={eps}>)
+ops.cosine_similarity(x1, x2, dim=1, eps=1e-08) = F.cosine_similarity({x1}, {x2}<, dim={dim}>)
 ops.dense(x, weight, bias=None) = F.linear({x}, {weight}<, {bias}>)
 ops.where(condition, x, y) = torch.where({condition}, {x}, {y})
 ops.where(condition, input, other) = torch.where({condition}, {input}, {other})
@@ -133,7 +133,7 @@ context.get_context(attr_key) = @@setting
 mnp.linspace(start, stop, num=50) = torch.linspace({start}, {stop}, {num})
 ops.zeros(shape, dtype=None) = torch.zeros({shape}<, dtype={dtype}>)
 ops.ones(shape, dtype=None) = torch.ones({shape}<, dtype={dtype}>)
-ops.full(shape, fill_value, *, dtype=None) = torch.full(@as_shape({shape}), {fill_value}<, dtype={dtype}>)
+ops.full(shape, fill_value, *, dtype=None) = @@full
 ops.fill(type, shape, value) = torch.full({shape}, {value}, dtype={type})
 ops.zeros_like(x, *, dtype=None) = torch.zeros_like({x}<, dtype={dtype}>)
 ops.ones_like(x, *, dtype=None) = torch.ones_like({x}<, dtype={dtype}>)
@@ -200,7 +200,7 @@ ops.rand(*shape, dtype=None) = torch.rand({*shape}<, dtype={dtype}>)
 ops.randn_like(x, dtype=None) = torch.randn_like({x}<, dtype={dtype}>)
 ops.rand_like(x, dtype=None) = torch.rand_like({x}<, dtype={dtype}>)
 ops.repeat_elements(x, rep, axis=0) = {x.}.repeat_interleave({rep}, dim={axis})
-mnp.array(obj, dtype=None) = torch.as_tensor({obj}<, dtype={dtype}>)
+mnp.array(obj, dtype=None) = @@array_of
 mnp.split(x, indices_or_sections, axis=0) = torch.tensor_split({x}, {indices_or_sections}, dim={axis})
 mnp.tensordot(a, b, axes=2) = torch.tensordot({a}, {b}, dims={axes})
 load_checkpoint(ckpt_file_name) = torch.load({ckpt_file_name}, weights_only=True)  # a file of `torchspore ckpt to-torch`
@@ -219,7 +219,7 @@ mnp.stack(xs, axis=0) = torch.stack({xs}, dim={axis})
 mnp.transpose(x, axis) = {x.}.permute({axis})
 mnp.reshape(x, shape) = torch.reshape({x}, {shape})
 mnp.where(condition, x, y) = torch.where({condition}, {x}, {y})
-mnp.sum(x, axis=None, keep_dims=False) = torch.sum({x}<, dim={axis}><, keepdim={keep_dims}>)
+mnp.sum(x, axis=None, dtype=None, keep_dims=False) = torch.sum({x}<, dim={axis}><, keepdim={keep_dims}><, dtype={dtype}>)
 mnp.mean(x, axis=None, keep_dims=False) = torch.mean({x}<, dim={axis}><, keepdim={keep_dims}>)
 mnp.tile(x, axis) = torch.tile({x}, {axis})
 mnp.expand_dims(x, axis) = {x.}.unsqueeze({axis})
@@ -244,7 +244,8 @@ def lines() -> str:
         texts.append(f"ops.{name}(x) = torch.{name}({{x}})")
         texts.append(f"mnp.{name}(x) = torch.{name}({{x}})")
     for name, sign in _BINARY.items():
-        texts.append(f"ops.{name}(x, y) = {{x+}} {sign} {{y+}}")
+        note = "  # MindSpore's tensor_div of two integer Tensors gives integers" if name == "tensor_div" else ""
+        texts.append(f"ops.{name}(x, y) = {{x+}} {sign} {{y+}}{note}")
         texts.append(f"mnp.{name}(x, y) = {{x+}} {sign} {{y+}}")
     for name, sign in _PRIMITIVES.items():
         texts.append(f"ops.{name}()(x, y) = {{x+}} {sign} {{y+}}")

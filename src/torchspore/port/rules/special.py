@@ -241,11 +241,42 @@ def sequential(call: Any) -> str:
 def clamp(call: Any) -> str:
     """ops.clamp; Tensors as bounds share the gradient where x is equal to one."""
     low, high = ("min", "max") if "min" in call.bound.defaults else ("clip_value_min", "clip_value_max")
-    if "tensor" not in (call.kind(low), call.kind(high)):
+    kinds = {call.kind(low), call.kind(high)}
+    if "tensor" not in kinds and (low == "min" or kinds <= {"python", "numpy"}):
         return str(call.fill(f"torch.clamp({{x}}<, min={{{low}}}><, max={{{high}}}>)"))
-    if not (call.has(low) and call.has(high)):
-        raise NoRule("one Tensor as bound")
-    return str(call.fill(f"@minimum(@maximum({{x}}, {{{low}}}), {{{high}}})"))
+    return str(call.fill(f"@clip_by_value({{x}}, {{{low}}}<, {{{high}}}>)"))
+
+
+def norm(call: Any) -> str:
+    """ops.norm, where an order of 1.0 or 2.0 (not an int) of matrices is the Frobenius norm."""
+    template = "({x}<, ord={ord}><, dim={axis}><, keepdim={keep_dims}>)"
+    order, axis = call.value("ord"), call.value("axis")
+    is_plain = order is None or isinstance(order, (int, str)) or order in (float("inf"), -float("inf"))
+    if is_plain or isinstance(axis, int):
+        return str(call.fill("torch.linalg.norm" + template))
+    return str(call.fill("@norm" + template))
+
+
+def full(call: Any) -> str:
+    """ops.full, whose result has integers without a dtype."""
+    value = call.value("fill_value")
+    text = f"torch.full({call.helper('as_shape')}({call.text('shape')}), {call.text('fill_value')}"
+    if call.has("dtype") and call.value("dtype") is not None:
+        return f"{text}, dtype={call.text('dtype')})"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{text})"
+    call.note("without a dtype MindSpore's full gives integers")
+    return f"{text}, dtype=torch.int64)"
+
+
+def array_of(call: Any) -> str:
+    """mnp.array, of numbers, lists of them or arrays: torch.as_tensor of a list of Tensors has no gradient."""
+    node = call.argument("obj")
+    is_literal = literal(node) is not ANY
+    if isinstance(node, (ast.List, ast.Tuple)) and not is_literal and any(
+            call.kind_of(part) in ("tensor", "unknown") for part in ast.walk(node) if isinstance(part, (ast.Name, ast.Attribute, ast.Call))):
+        raise NoRule("a list that may have Tensors: write mnp.stack")
+    return str(call.fill("torch.as_tensor({obj}<, dtype={dtype}>)"))
 
 
 def conv2d(call: Any) -> str:
@@ -408,6 +439,6 @@ SPECIAL: dict[str, Callable[[Any], str]] = {
     for function in (
         initializer, distribution, dense, activation, gelu, conv, conv_transpose, conv2d, conv2d_transpose, batch_norm, layer_norm, group_norm, instance_norm, dropout,
         embedding, embedding_lookup, sequential, clamp, other_in_torch, matmul, take, gather_method, extreme,
-        transpose, cast, setting, to_float, mixed_precision, set_data, tensor, parameter, *windows.RULES,
+        transpose, cast, norm, full, array_of, setting, to_float, mixed_precision, set_data, tensor, parameter, *windows.RULES,
     )
 }

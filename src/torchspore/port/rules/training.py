@@ -42,6 +42,11 @@ skip(count)
 
 TABLE = """
 ops.GradOperation(get_all=False, get_by_list=False, sens_param=False) = @GradOperation(<get_all={get_all}><, get_by_list={get_by_list}><, sens_param={sens_param}>)
+ops.HyperMap() = @HyperMap()
+ops.Map() = @HyperMap()
+ops.MultitypeFuncGraph(name, read_value=False) ~name read_value = @MultitypeFuncGraph()
+ops.partial(fn, *args) = @with_first({fn}, {*args})
+ops.Partial()(fn, *args) = @with_first({fn}, {*args})
 ops.grad(fn, grad_position=0, weights=None, has_aux=False, return_ids=False) = @grad({fn}<, grad_position={grad_position}><, weights={weights}><, has_aux={has_aux}>)
 ops.value_and_grad(fn, grad_position=0, weights=None, has_aux=False, return_ids=False) = @value_and_grad({fn}<, grad_position={grad_position}><, weights={weights}><, has_aux={has_aux}>)
 amp.all_finite(inputs, status=None) ~ status = @all_finite({inputs})

@@ -4,6 +4,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from torchspore.port.analysis.spans import bound_in
 from torchspore.port.rules.rule import Bound, NoRule, bind, declare, literal
 from torchspore.port.training import user_classes
 from torchspore.port.training.callbacks import CallbackWriter, Lines, Names, indented
@@ -105,12 +106,29 @@ class LoopWriter:
             *indented(lines.epoch_begin), *indented([header, *indented(step)]), *indented(lines.epoch_end), *lines.behind,
         ]
 
-    def check_uses(self, name: ast.Name, node: ast.AST) -> None:
-        """Raises NoRule if a Model is used for more than calls of the methods that the port has."""
+    def is_handed_on(self, name: ast.Name, node: ast.AST) -> bool:
+        """Return whether classes of the script take a Model. Raises NoRule for other uses than these and calls of its methods."""
+        is_handed_on = False
         for use in self.facts.uses(name.id, node):
-            method = self.facts.parents.get(use)
-            if not (isinstance(method, ast.Attribute) and isinstance(self.facts.parents.get(method), ast.Call)):
+            outer = self.facts.functions_around(node)
+            if any(name.id in bound_in(around) for around in self.facts.functions_around(use) if around not in outer):
+                continue                                     # another variable
+            parent = self.facts.parents.get(use)
+            parent = self.facts.parents.get(parent) if isinstance(parent, ast.keyword) else parent
+            if isinstance(parent, ast.Call) and use is not parent.func and self.facts.class_of(parent) is not None:
+                is_handed_on = True
+            elif not (isinstance(parent, ast.Attribute) and isinstance(self.facts.parents.get(parent), ast.Call)):
                 raise NoRule("a Model that is handed on")
+        return is_handed_on
+
+    def evaluation_object(self, name: str, node: ast.Call) -> str:
+        """Return the assignment of an object with the methods `eval` and `predict` of a Model. Raises NoRule."""
+        model = self.facts.model_of(node)
+        assert model is not None
+        words = [self._part(node, "network"), self._part(node, "loss_fn") or "None"]
+        if not model.is_default("metrics"):
+            words.append(self._metrics(self.facts.value(model.nodes.get("metrics"))))
+        return f"{name} = {self.rewriter.helper('Evaluation')}({', '.join(words)})"
 
     def _epochs(self, node: ast.expr) -> str:
         count = literal(node)

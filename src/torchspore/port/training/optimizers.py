@@ -76,6 +76,7 @@ class OptimizerWriter:
         text, schedule = self._written(node)
         lines = [f"{name} = {text}"]
         if schedule:
+            schedule = self._for_groups(node, schedule)
             scheduler = self.facts.fresh("scheduler", f"{name}_scheduler")
             lines.append(f"{scheduler} = optim.lr_scheduler.LambdaLR({name}, {schedule})")
             if name in self.owners.handed_on:
@@ -83,6 +84,17 @@ class OptimizerWriter:
             else:
                 self.schedulers[name] = scheduler
         return lines
+
+    def _for_groups(self, node: ast.Call, schedule: str) -> str:
+        """Return the schedule; for groups of which some have a constant rate, a list."""
+        value = self.facts.value(bind(OPTIMIZERS[self.facts.last_name(node)], node).nodes.get("params"))
+        if not isinstance(value, ast.List):
+            return schedule
+        keys = [{literal(key) for key in element.keys} for element in value.elts if isinstance(element, ast.Dict)]
+        groups = [names for names in keys if "order_params" not in names]
+        if not any("lr" in names for names in groups):
+            return schedule
+        return "[" + ", ".join("lambda _: 1.0" if "lr" in names else schedule for names in groups) + "]"
 
     def expression(self, node: ast.Call) -> str:
         """Return an optimizer inside of an expression. Raises NoRule if its rate changes: its scheduler needs a name."""

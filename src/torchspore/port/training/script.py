@@ -136,8 +136,9 @@ class Script:
         if not isinstance(target, ast.Name) or not isinstance(value, ast.Call):
             return self._list_of_callbacks(node)
         if name == "Model":
-            self.loops.check_uses(target, node)
-            return self.loops.hoisted(value)
+            is_handed_on = self.loops.is_handed_on(target, node)
+            lines = self.loops.hoisted(value)
+            return [*lines, self.loops.evaluation_object(str(self.rewriter.text(target)), value)] if is_handed_on else lines
         if name in OPTIMIZERS:
             return self.optimizers.statement(str(self.rewriter.text(target)), value)
         if self._begins_in_evaluation(value):

@@ -104,7 +104,10 @@ class StepWriter:
         bound = bind(_GRAD, gradient)
         if literal(bound.nodes.get("grad_position")) is not None or "weights" not in bound.nodes:
             return None
-        uses = [use for use in self.facts.uses(target.elts[1].id, node) if (use.lineno, use.col_offset) > (node.lineno, node.col_offset)]
+        name, begin = target.elts[1].id, (node.lineno, node.col_offset)
+        later = [(each.lineno, each.col_offset) for each in self._gradients_named(node, name) if (each.lineno, each.col_offset) > begin]
+        end = min(later, default=(1 << 60, 0))
+        uses = [use for use in self.facts.uses(name, node) if begin < (use.lineno, use.col_offset) < end]
         update = self.facts.parents.get(uses[0]) if len(uses) == 1 else None
         if not isinstance(update, ast.Call) or not self.facts.is_optimizer(update.func) or not self._is_simple(update):
             return None
@@ -143,11 +146,15 @@ class StepWriter:
     def _is_inlined(self, node: ast.Call) -> bool:
         """Return whether the gradients of an update are those of `backward`."""
         name = getattr(node.args[0], "id", "") if node.args else ""
-        around = self.facts.functions_around(node)[0]
-        for part in ast.walk(around):
-            if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Tuple) and self._names_gradient(part, name):
-                return self.inlined(part) is not None
-        return False
+        assignments = self._gradients_named(node, name)
+        before = [each for each in assignments if (each.lineno, each.col_offset) < (node.lineno, node.col_offset)]
+        nearest = max(before or assignments[:1], key=lambda each: (each.lineno, each.col_offset), default=None)
+        return nearest is not None and self.inlined(nearest) is not None
+
+    def _gradients_named(self, node: ast.AST, name: str) -> list[ast.Assign]:
+        """Return the assignments of gradients to a name in the function around a node."""
+        parts = [part for part in ast.walk(self.facts.functions_around(node)[0]) if isinstance(part, ast.Assign)]
+        return [part for part in parts if isinstance(part.targets[0], ast.Tuple) and self._names_gradient(part, name)]
 
     @staticmethod
     def _names_gradient(node: ast.Assign, name: str) -> bool:

@@ -59,11 +59,19 @@ class Steps:
 
 @dataclass
 class Trained:
-    """The original's optimizer: its Parameters, their first values, and the Cells that the script created."""
+    """The original's optimizers: their Parameters, the first values, and the Cells that the script created."""
 
-    parameters: list[Any] = field(default_factory=list)
+    groups: list[list[Any]] = field(default_factory=list)
+    """The Parameters of each optimizer of the script, in the order in which it creates them."""
+    called: set[int] = field(default_factory=set)
+    """The numbers of the optimizers that the steps call."""
     initial: dict[int, torch.Tensor] = field(default_factory=dict)
     cells: list[Any] = field(default_factory=list)
+
+    @property
+    def parameters(self) -> list[Any]:
+        """The Parameters of all optimizers."""
+        return list({id(parameter): parameter for group in self.groups for parameter in group}.values())
 
 
 def verify(path: str, text: str, namespace_of: Callable[[str], Any]) -> list[Verdict]:
@@ -180,14 +188,17 @@ def _original(path: str, in_single: bool) -> tuple[Steps, Trained]:
     steps, trained = Steps(), Trained()
     update, differentiate = nn.Optimizer.__call__, torch.autograd.grad
     recorder = Recorder(set())
+    optimizers: list[Any] = []
 
     def call(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        if not trained.parameters:
-            trained.parameters = list(optimizer.parameters)
+        if not trained.groups:
             cells = [created[0] for created in recorder.recording.creations.values()]
+            optimizers.extend(cell for cell in cells if isinstance(cell, nn.Optimizer))
+            trained.groups = [list(each.parameters) for each in optimizers]
             trained.cells = [cell for cell in cells if isinstance(cell, Cell)]
-            trained.initial = {id(p): raw(p).detach().clone() for cell in trained.cells for p in cell.get_parameters()}
-            trained.initial |= {id(p): raw(p).detach().clone() for p in trained.parameters}
+            others = {id(p): raw(p).detach().clone() for cell in trained.cells for p in cell.get_parameters()}
+            trained.initial = {**others, **trained.initial, **{id(p): raw(p).detach().clone() for p in trained.parameters}}
+        trained.called |= {number for number, each in enumerate(optimizers) if each is optimizer}
         result = update(optimizer, *args, **kwargs)
         steps.weights.append([raw(p).detach().clone() for p in trained.parameters])
         if len(steps.weights) == STEPS:
@@ -198,8 +209,16 @@ def _original(path: str, in_single: bool) -> tuple[Steps, Trained]:
         _note_loss(steps, outputs)
         return differentiate(outputs, *args, **kwargs)
 
+    create = nn.Optimizer.__init__
+
+    def init(optimizer: Any, *args: Any, **kwargs: Any) -> None:
+        create(optimizer, *args, **kwargs)
+        cells = [created[0] for created in recorder.recording.creations.values() if "_params" in vars(created[0])]
+        for parameter in (parameter for cell in cells if not isinstance(cell, nn.Optimizer) for parameter in cell.get_parameters()):
+            trained.initial.setdefault(id(parameter), raw(parameter).detach().clone())           # a step may write into frozen ones
+
     with _without_chance(in_single), _as_program(path), recorder.active(), mock.patch.object(nn.Optimizer, "__call__", call), \
-            mock.patch.object(torch.autograd, "grad", gradient):
+            mock.patch.object(nn.Optimizer, "__init__", init), mock.patch.object(torch.autograd, "grad", gradient):
         _seed()
         try:
             runpy.run_path(path, run_name="__main__")
@@ -220,7 +239,8 @@ def _ported(path: str, text: str, trained: Trained, namespace_of: Callable[[str]
     """Run the port with the original's first weights, until its third update."""
     steps = Steps()
     modules: list[torch.nn.Module] = []
-    targets: list[torch.Tensor] = []
+    matched: dict[int, list[torch.Tensor]] = {}
+    """The tensors of each group of the original's Parameters."""
     create, backward, differentiate = torch.nn.Module.__init__, torch.Tensor.backward, torch.autograd.grad
 
     def init(module: Any, *args: Any, **kwargs: Any) -> None:
@@ -228,12 +248,14 @@ def _ported(path: str, text: str, trained: Trained, namespace_of: Callable[[str]
         modules.append(module)
 
     def begin(optimizer: torch.optim.Optimizer, *_: Any) -> None:
-        if not targets:
-            targets.extend(_matched(trained, modules, optimizer))
+        number = _group_of(trained, optimizer, set(matched))
+        if number is not None:
+            matched[number] = _matched(trained, modules, optimizer, trained.groups[number])
 
     def end(optimizer: torch.optim.Optimizer, *_: Any) -> None:
-        steps.weights.append([target.detach().clone() for target in targets])
-        steps.gradients.append([0.0 if target.grad is None else float(target.grad.abs().max()) for target in targets])
+        targets = _targets(trained, matched)
+        steps.weights.append([_NONE if target is None else target.detach().clone() for target in targets])
+        steps.gradients.append([0.0 if target is None or target.grad is None else float(target.grad.abs().max()) for target in targets])
         if len(steps.weights) == STEPS:
             raise _Stop
 
@@ -275,14 +297,36 @@ def _ported(path: str, text: str, trained: Trained, namespace_of: Callable[[str]
     return steps
 
 
-def _matched(trained: Trained, modules: list[torch.nn.Module], optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
-    """Write the original's first weights into the port's; return the tensors of the trained Parameters in their order.
+def _targets(trained: Trained, matched: dict[int, list[torch.Tensor]]) -> list[torch.Tensor | None]:
+    """Return the port's tensors of all Parameters. Raises CannotVerify if the port lacks an optimizer that a step calls."""
+    if trained.called - set(matched):
+        raise CannotVerify(f"the port has {len(matched)} of {len(trained.called)} optimizers")
+    by_parameter = {id(p): target for number, group in matched.items() for p, target in zip(trained.groups[number], group)}
+    return [by_parameter.get(id(parameter)) for parameter in trained.parameters]
+
+
+_NONE = torch.zeros(0)
+"""Instead of a parameter of an optimizer that no step calls, and that the port lacks."""
+
+
+def _group_of(trained: Trained, optimizer: torch.optim.Optimizer, taken: set[int]) -> int | None:
+    """Return the number of the original's optimizer with parameters of these sizes; None if all of them are taken."""
+    sizes = sorted(parameter.numel() for group in optimizer.param_groups for parameter in group["params"] if parameter.requires_grad)
+    free = [number for number in range(len(trained.groups)) if number not in taken]
+    equal = [number for number in free if sorted(raw(parameter).numel() for parameter in trained.groups[number]) == sizes]
+    return next(iter([*equal, *(number for number in free if not taken)]), None)
+
+
+def _matched(
+    trained: Trained, modules: list[torch.nn.Module], optimizer: torch.optim.Optimizer, parameters: list[Any],
+) -> list[torch.Tensor]:
+    """Write the original's first weights into the port's; return the tensors of an optimizer's Parameters in their order.
 
     Raises CannotVerify if the port has no counterpart for one.
     """
     needed = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
     module = _smallest(modules, lambda each: {id(p) for p in each.parameters()}, needed)
-    cell = _smallest(trained.cells, lambda each: {id(p) for p in each.get_parameters()}, set(map(id, trained.parameters)))
+    cell = _smallest(trained.cells, lambda each: {id(p) for p in each.get_parameters()}, set(map(id, parameters)))
     if module is None or cell is None:
         raise CannotVerify("the optimizer's parameters are not those of one network")
     targets: dict[int, torch.Tensor] = {}
@@ -291,10 +335,10 @@ def _matched(trained: Trained, modules: list[torch.nn.Module], optimizer: torch.
             targets[id(parameter)] = target
             if isinstance(target, torch.nn.Parameter) and id(parameter) in trained.initial:
                 target.copy_(trained.initial[id(parameter)].reshape(target.shape))
-    missing = [parameter.name for parameter in trained.parameters if id(parameter) not in targets]
+    missing = [parameter.name for parameter in parameters if id(parameter) not in targets]
     if missing:
         raise CannotVerify(f"the port has no counterpart of {missing[0]}")
-    return [targets[id(parameter)] for parameter in trained.parameters]
+    return [targets[id(parameter)] for parameter in parameters]
 
 
 def _smallest(owners: list[Any], parameters: Callable[[Any], set[int]], needed: set[int]) -> Any:
