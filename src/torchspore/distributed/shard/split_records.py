@@ -4,6 +4,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from torchspore.distributed.shard import graph_info
+
 
 def layouts(graphs: Iterable[Any]) -> dict[str, tuple[Any, ...]]:
     """Return MindSpore 2.10's description of each Parameter by name, in the order of its fields.
@@ -38,6 +40,30 @@ def layouts(graphs: Iterable[Any]) -> dict[str, tuple[Any, ...]]:
                 0,
             )
     return layouts_by_name
+
+
+def fusion_numbers(graphs: Iterable[Any]) -> dict[str, int]:
+    """Return by name of a Parameter the number of the message group of its summed gradient; empty if sums are not fused.
+
+    It is the Parameter's `comm_fusion`, or, after `all_reduce_fusion_config`, the position of its group. Only Parameters that several
+    devices store and train are included.
+    """
+    from torchspore.context.store import STORE
+    from torchspore.distributed.data_parallel import fusion
+
+    numbers: dict[str, int] = {}
+    if not STORE.get("auto_parallel.comm_fusion.openstate"):
+        return numbers
+    for graph in graphs:
+        if graph.split is not None:
+            for parameter in graph_info.summed_parameters(graph.split):
+                numbers[str(parameter.name)] = int(getattr(parameter, "comm_fusion", 1))
+    positions = fusion.rule("allreduce").positions
+    if positions and len(set(numbers.values())) == 1:
+        groups = fusion.of_gradients([1] * len(numbers), [0] * len(numbers), fusion.rule("allreduce"))
+        names = list(numbers)
+        numbers = {names[at]: number for number, group in enumerate(groups, 1) for at in group}
+    return numbers
 
 
 def unsplit_layouts(tensors: Iterable[Any]) -> dict[str, tuple[Any, ...]]:

@@ -1,7 +1,7 @@
 """Operators of inference: attention over caches, rotated positions, routing of tokens to experts, products of quantized matrices."""
 from __future__ import annotations
 
-from torchspore.distributed.shard.strategy_validation.axis_labels import UNCUT, Call, Cuts, Family, Form, Labels, Shape
+from torchspore.distributed.shard.strategy_validation.axis_labels import ANY, UNCUT, Call, Cuts, Family, Form, Labels, Shape
 from torchspore.distributed.shard.strategy_validation.products import matrix_product
 
 _LETTERS = {"B": "b", "N": "n", "S": UNCUT, "D": UNCUT, "H": "n", "T": "b"}
@@ -29,6 +29,33 @@ def full_attention(call: Call) -> tuple[Form, ...]:
     return tuple(
         Form(inputs=(query, keys, keys, *rest), outputs=(result, (UNCUT,) * 4), order=order, check=check_full_heads)
         for rest in dict.fromkeys((split_rest, masks)) for keys in (query, shared)
+    )
+
+
+def fused_attention(call: Call) -> tuple[Form, ...]:
+    """query, key and value as `input_layout` says: batch and heads may be split, and the positions of queries, or of keys beside one query.
+
+    Heads of keys may stay unsplit. Of the optional Tensors after them only the batch is split; MindSpore does not read their other numbers.
+    """
+    layout = str(call.get("input_layout", default="BSH"))
+    if "S" not in layout or "_" in layout:
+        return full_attention(call)
+    heads = int(call.get("num_heads", "head_num", default=1))
+    at = layout.index("S")
+    is_single = call.shapes[0][at] == 1
+    query = tuple("s" if letter == "S" and not is_single else _LETTERS[letter] for letter in layout)
+    keys = tuple("k" if letter == "S" and is_single else _LETTERS[letter] for letter in layout)
+    batch = call.shapes[0][layout.index("B")]
+    rest = tuple(("b" if shape[0] == batch else UNCUT, *(ANY,) * (len(shape) - 1)) if shape else () for shape in call.shapes[3:])
+    order = tuple(dict.fromkeys(label for label in (*query, *keys) if label != UNCUT))
+    statistics = ("b", "n", UNCUT if is_single else "s", UNCUT)
+
+    def check_full_heads(cuts: Cuts, devices: int) -> str | None:
+        return f"a number of parts that divides the {heads} heads, got {cuts['n']}" if heads % cuts["n"] else None
+
+    return tuple(
+        Form(inputs=(query, labels, labels, *rest), outputs=(query, statistics), order=order, check=check_full_heads)
+        for labels in dict.fromkeys((keys, tuple(UNCUT if label == "n" else label for label in keys)))
     )
 
 
@@ -140,7 +167,7 @@ def quantized_rows(call: Call) -> Form:
 
 
 FAMILIES: dict[str, Family] = {
-    **dict.fromkeys(("IncreFlashAttention", "PromptFlashAttention", "FusedInferAttentionScore"), full_attention),
+    **dict.fromkeys(("IncreFlashAttention", "PromptFlashAttention"), full_attention), "FusedInferAttentionScore": fused_attention,
     **dict.fromkeys(("PagedAttention", "PagedAttentionMask"), paged_attention),
     "ReshapeAndCache": cached, "KVCacheScatterUpdate": updated_cache,
     "ApplyRotaryPosEmb": rotated, "RotaryPositionEmbedding": rotated_tensor,
