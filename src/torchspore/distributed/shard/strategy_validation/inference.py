@@ -160,6 +160,33 @@ def quantized_product(call: Call) -> tuple[Form, ...]:
     return (Form(inputs=(*product.inputs, *rest), outputs=product.outputs, order=product.order),)
 
 
+def grouped_products(call: Call) -> Form:
+    """Matrices, as many weights, perhaps as many biases (GroupedMatmul): each pair is split as a product, weights (E, K, N) along K and N.
+
+    With split_item 3 one pair of Tensors, and numbers (E, N), have the ends of the groups behind them.
+    """
+    turned = bool(call.get("transpose_a", default=False)), bool(call.get("transpose_b", default=False))
+    has_groups = int(call.get("split_item", default=0)) == 3
+    shapes = call.shapes[:-1] if has_groups else call.shapes
+    vectors = 0 if has_groups else sum(len(shape) == 1 for shape in shapes)
+    count = 1 if has_groups else (len(shapes) - vectors) // 2
+
+    def matrix(shape: Shape, at: int, last: tuple[str, str], is_turned: bool) -> Labels:
+        head = tuple(f"b{at}{axis}" for axis in range(len(shape) - 2)) if last[0].startswith("m") else (UNCUT,) * (len(shape) - 2)
+        return (*head, *(reversed(last) if is_turned else last))
+
+    values = [matrix(shape, at, (f"m{at}", f"k{at}"), turned[0]) for at, shape in enumerate(shapes[:count])]
+    weights = [matrix(shape, at, (f"k{at}", f"n{at}"), turned[1]) for at, shape in enumerate(shapes[count:2 * count])]
+    numbers = [(*(UNCUT,) * (len(shape) - 1), f"n{at % count}") for at, shape in enumerate(shapes[2 * count:])]
+    results = tuple((*labels[:-2], f"m{at}", f"n{at}") for at, labels in enumerate(values))
+    rest: tuple[Labels, ...] = ((UNCUT,),) if has_groups else ()
+    order = tuple(dict.fromkeys(label for labels in (*values, *weights) for label in labels if label != UNCUT))
+    same = {label: label[0] + "0" + label[2:] for label in order}                # all pairs are split alike
+    inputs = tuple(tuple(same.get(label, label) for label in labels) for labels in (*values, *weights, *numbers, *rest))
+    outputs = tuple(tuple(same.get(label, label) for label in labels) for labels in results)
+    return Form(inputs=inputs, outputs=outputs, order=tuple(dict.fromkeys(same.values())))
+
+
 def quantized_rows(call: Call) -> Form:
     """Rows that are scaled to integers, each by its largest number, and the scales; the last axis stays unsplit."""
     axes = (*(f"d{at}" for at in range(len(call.shapes[0]) - 1)), UNCUT)
@@ -173,4 +200,5 @@ FAMILIES: dict[str, Family] = {
     "ApplyRotaryPosEmb": rotated, "RotaryPositionEmbedding": rotated_tensor,
     **dict.fromkeys(("MoeInitRouting", "MoeFinalizeRouting", "MoeGatingTopKSoftmax", "MoeComputeExpertTokens"), uncut),
     **dict.fromkeys(("WeightQuantBatchMatmul", "QuantBatchMatmul"), quantized_product), "DynamicQuantExt": quantized_rows,
+    "GroupedMatmul": grouped_products,
 }
