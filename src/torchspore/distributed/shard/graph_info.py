@@ -18,6 +18,7 @@ from torch.fx.node import Node
 
 from torchspore.distributed.shard import collective_nodes, strategy_marker
 from torchspore.distributed.shard.operator_inputs import described_inputs, external_inputs
+from torchspore.engine.split_layouts.device_layout import from_matrix
 from torchspore.engine.torch_internals import node_metadata
 from torchspore.graph.specialization.open_arguments import IS_EXAMPLE
 
@@ -75,6 +76,11 @@ def summed_parameters(split: Any) -> list[Any]:
 
 def _has_gradients(split: Any) -> bool:
     return any(node.meta.get(node_metadata.GRADIENT) for node in split.local.module.graph.nodes)
+
+
+def stored_axes(mesh: Any, layout: Any) -> tuple[int, ...]:
+    """Return the axes of the grid that split the recorded layout of a Parameter."""
+    return tuple(sorted(from_matrix(mesh, layout[0], layout[1]).axes))
 
 
 def _parts(layout: Any) -> int:
