@@ -103,11 +103,12 @@ def test_eight_devices_give_the_numbers_of_one(
         np.testing.assert_allclose(actual, expected, rtol=2e-5, atol=2e-5)
 
 
-def test_numbers_of_fused_attention_that_mindspore_does_not_read() -> None:
+@pytest.mark.parametrize("name", ["FusedInferAttentionScore", "PromptFlashAttention"])
+def test_numbers_of_fused_attention_that_mindspore_does_not_read(name: str) -> None:
     query, keys, mask = (8, 16, 128, 32), (8, 16, 128, 32), (8, 128, 128)
     strategy = ((1, 2, 4, 1), (1, 2, 1, 1), (1, 2, 1, 1), (1, 1, 1, 1), (1, 4, 4))
     attributes = {"num_heads": 16, "input_layout": "BNSD"}
-    fit = layouts_of("FusedInferAttentionScore", attributes, [query, keys, keys, (8, 16, 128, 128), mask], strategy, None, 8)
+    fit = layouts_of(name, attributes, [query, keys, keys, (8, 16, 128, 128), mask], strategy, None, 8)
     assert fit.inputs[0].cuts() == fit.outputs[0].cuts() == (1, 2, 4, 1) and fit.inputs[4].cuts() == (1, 1, 1)
     with pytest.raises(ValueError, match="axis 1 of input 1"):
-        layouts_of("FusedInferAttentionScore", attributes, [query, keys, keys], ((1, 2, 1, 1), (1, 4, 1, 1), (1, 4, 1, 1)), None, 8)
+        layouts_of(name, attributes, [query, keys, keys], ((1, 2, 1, 1), (1, 4, 1, 1), (1, 4, 1, 1)), None, 8)

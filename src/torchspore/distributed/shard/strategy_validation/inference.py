@@ -194,7 +194,7 @@ def quantized_rows(call: Call) -> Form:
 
 
 FAMILIES: dict[str, Family] = {
-    **dict.fromkeys(("IncreFlashAttention", "PromptFlashAttention"), full_attention), "FusedInferAttentionScore": fused_attention,
+    "IncreFlashAttention": full_attention, **dict.fromkeys(("PromptFlashAttention", "FusedInferAttentionScore"), fused_attention),
     **dict.fromkeys(("PagedAttention", "PagedAttentionMask"), paged_attention),
     "ReshapeAndCache": cached, "KVCacheScatterUpdate": updated_cache,
     "ApplyRotaryPosEmb": rotated, "RotaryPositionEmbedding": rotated_tensor,
