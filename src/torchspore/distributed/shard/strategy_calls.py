@@ -15,7 +15,7 @@ from torchspore.context.store import DEFAULT, STORE
 from torchspore.distributed import device_count
 from torchspore.distributed.shard import gradient_norms, manual_split, strategy_io, strategy_marker
 from torchspore.distributed.shard.operator_inputs import last_node, note_call
-from torchspore.distributed.shard.strategy_validation import Fit, TensorLayout, attention, elementwise, has_rules, is_valid_call, layouts_of, takes
+from torchspore.distributed.shard.strategy_validation import Fit, TensorLayout, elementwise, has_rules, is_valid_call, layouts_of, takes
 from torchspore.distributed.shard.strategy_validation.layout import read as read_layout
 from torchspore.distributed.shard.strategy_validation.validation import is_of_layouts
 from torchspore.engine.autograd.gradient_listeners import GradientListener
@@ -41,6 +41,9 @@ WRITERS = re.compile(
     r"(Assign|Inplace|Apply(?!RotaryPosEmb)|SparseApply|Fused(?!Infer)|Scatter(Nd)?(Update|Add|Sub|Mul|Div|Max|Min)|ScatterNonAliasingAdd)"
 )
 """Operators that write their first input: it must be passed itself, without a new layout; their other inputs follow."""
+
+_LISTS = {"FlashAttentionScore": ("actual_seq_qlen", "actual_seq_kvlen"), "RepeatInterleaveTensor": ("repeats",)}
+"""Arguments that have a strategy even if they are lists of numbers: MindSpore makes Tensors of them. They come after the Tensors."""
 
 _FIRST_UPDATED_INPUT = {"ReshapeAndCache": 2, "KVCacheScatterUpdate": 0}
 """Operators that write inputs from this one on, and how many inputs come before."""
@@ -168,8 +171,8 @@ def _fitting(primitive: Any, args: tuple[Any, ...], kwargs: dict[str, Any], stra
         return None
     shapes = [tuple(raw(leaf).shape) for leaf in tree.leaves((args, kwargs)) if isinstance(leaf, TensorBase)]
     call_arguments = {**dict(zip(getattr(primitive, "_called", ()), args)), **kwargs}
-    if primitive.name == "FlashAttentionScore":
-        shapes.extend(attention.shapes_of_lists(call_arguments))
+    lists = (call_arguments.get(name) for name in _LISTS.get(primitive.name, ()))
+    shapes.extend((len(value),) for value in lists if isinstance(value, (tuple, list)))
     plain = {name: _tensorless(value) for name, value in call_arguments.items()}
     if isinstance(strategy, tuple):
         are_tensors = [isinstance(leaf, TensorBase) for leaf in tree.leaves((args, kwargs))]

@@ -2,19 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from torchspore.distributed.shard.strategy_validation.axis_labels import UNCUT, Call, Cuts, Family, Form, Labels, Shape
 
 _LETTERS = {"B": "b", "N": "n", "S": "s", "D": UNCUT, "H": "n", "T": "t"}
 _OF_KEYS = {"b": "kb", "n": "kn", "s": UNCUT, "t": "kt"}
 """The labels of keys that a program splits by Layouts."""
-_ENDS = ("actual_seq_qlen", "actual_seq_kvlen")
-
-
-def shapes_of_lists(call_arguments: Mapping[str, Any]) -> list[Shape]:
-    """Return the shapes of the ends of packed sequences that are tuples: they have strategies, as if they were Tensors."""
-    return [(len(value),) for name in _ENDS if isinstance(value := call_arguments.get(name), (tuple, list))]
 
 
 def attention(call: Call) -> tuple[Form, ...]:
