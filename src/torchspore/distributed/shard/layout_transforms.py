@@ -7,6 +7,7 @@ full shape, in which each axis of the grid splits at most one dimension. The ord
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import gcd, prod
 from typing import Any
 
@@ -29,10 +30,10 @@ def cuts_of(matrix: Sequence[int], tensor_map: Sequence[Any]) -> list[int]:
 def _common_sizes(first: Sequence[int], second: Sequence[int]) -> list[int]:
     """Return the coarsest sizes of which the sizes of both sequences, with equal products, are products of neighbours."""
     strides = sorted({prod(sizes[at:]) for sizes in (first, second) for at in range(len(sizes) + 1)})
-    for smaller, larger in zip(strides, strides[1:]):
+    for smaller, larger in pairwise(strides):
         if larger % smaller:
             raise ValueError(message(f"layouts of sizes {tuple(first)} and {tuple(second)}", "sizes that divide each other"))
-    return [larger // smaller for smaller, larger in zip(strides, strides[1:])][::-1]
+    return [larger // smaller for smaller, larger in pairwise(strides)][::-1]
 
 
 def _parts(sizes: Sequence[int], finer: Sequence[int]) -> list[list[int]]:

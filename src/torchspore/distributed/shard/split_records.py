@@ -45,7 +45,7 @@ def layouts(graphs: Iterable[Any]) -> dict[str, tuple[Any, ...]]:
 
 
 def _optimizer_groups(split: Any) -> dict[str, str]:
-    """Return by name of a Parameter that the optimizer splits once more the name of the group of these devices: '4-...' for four devices."""
+    """Return, by name of a Parameter that the optimizer splits once more, the name of the group of these devices: '4-...' for four."""
     names: dict[str, str] = {}
     mesh = split.local.mesh
     for at, base in split.sharded_capture.bases.items():

@@ -95,8 +95,8 @@ def _transform_tensor_by_layout(
 ) -> list[Step]:
     """Return the steps that change the part of a device from one layout to another: Reshape, AllConcat and StridedSlice.
 
-    A layout is (device matrix, tensor map, full shape). `enable_redist_opt` does not change the steps. Raises ValueError for layouts that do
-    not fit each other.
+    A layout is (device matrix, tensor map, full shape). `enable_redist_opt` does not change the steps. Raises ValueError for layouts that
+    do not fit each other.
     """
     del enable_redist_opt
     return layout_transforms.steps(from_layout, to_layout, device_list, rank_id)
@@ -123,7 +123,9 @@ def _generate_transform_operator_stack(transform_operators_map: dict[int, list[S
     return layout_transforms.ordered_steps(transform_operators_map, self_rank)
 
 
-def _apply_tensor_transform_operators(transform_operator_stack: list[tuple[int, int, Step]], tensor_dict: dict[int, Any], device_num: int) -> None:
+def _apply_tensor_transform_operators(
+    transform_operator_stack: list[tuple[int, int, Step]], tensor_dict: dict[int, Any], device_num: int,
+) -> None:
     """Perform the steps of a stack on the arrays of `tensor_dict`, by rank modulo `device_num`; the results replace them.
 
     Raises ValueError if the part of a device is absent.

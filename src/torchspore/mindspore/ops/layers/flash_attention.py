@@ -111,9 +111,9 @@ def flash_attention_score(
 
     Queries see keys from `pre_tokens` before to `next_tokens` after them (sparse_mode 0; 4: aligned to the lower right corner), or none
     after them (2: aligned to the upper left corner, 3: to the lower right one), or those that `attn_mask` shows (1). With `keep_prob` below
-    1, `drop_mask` has a bit for each weight, in bytes along the keys as DropoutGenMask writes them, or a number. In the layout TND, `actual_seq_qlen` and `actual_seq_kvlen`
-    have the sums of the lengths of sequences that lie one after the other; each query sees keys of its sequence alone. Raises ValueError
-    for the other arguments, which are packings of Ascend's kernels.
+    1, `drop_mask` has a bit for each weight, in bytes along the keys as DropoutGenMask writes them, or a number. In the layout TND,
+    `actual_seq_qlen` and `actual_seq_kvlen` have the sums of the lengths of sequences that lie one after the other; each query sees keys of
+    its sequence alone. Raises ValueError for the other arguments, which are packings of Ascend's kernels.
     """
     return _flash(
         query, key, value, head_num, real_shift, drop_mask, padding_mask, attn_mask, prefix, actual_seq_qlen, actual_seq_kvlen, keep_prob,

@@ -75,7 +75,7 @@ def _refuse(like: T, shape: list[int], name: str) -> T:
 
 
 _UNDOCUMENTED = define(
-    "undocumented(Tensor like, SymInt[] shape, str name) -> Tensor", _refuse, lambda like, shape, name: like.new_empty(shape),
+    "undocumented(Tensor like, SymInt[] shape, str name) -> Tensor", _refuse, lambda like, shape, _: like.new_empty(shape),
 )
 """The result of an operator without a known formula: it has a shape in a graph that is compiled, and raises an error when it runs."""
 
@@ -86,7 +86,7 @@ def _matmul_dds(q: T, k: T, local_mask: T, global_mask: T, bs: int = 1, heads: i
 
     `q` and `k` are (heads * width / 16, bs * length / 16, 16, 16), `local_mask` is (length / 16, bs * block / 16, 16, 16).
     """
-    del k, global_mask
+    del k, global_mask, bs                 # the masks say how many sequences there are
     length = local_mask.shape[0] * local_mask.shape[-1]
     batch = q.shape[1] * q.shape[2] // length
     block = local_mask.shape[1] * local_mask.shape[2] // max(1, batch)
