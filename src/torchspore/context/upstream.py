@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from torchspore.base.text import message, short, with_type
 from torchspore.context import public
 from torchspore.context.options import names_of
 from torchspore.context.store import STORE
@@ -77,7 +78,16 @@ class AutoParallelContext(Context):
         """Return whether sums of gradients are joined in messages: `openstate` of `comm_fusion`."""
         return bool((public.get_auto_parallel_context("comm_fusion") or {}).get("openstate", True))
 
+    def set_enable_all_reduce_fusion(self, enable_all_reduce_fusion: bool) -> None:
+        """Set whether sums of gradients are joined in messages: `openstate` of `comm_fusion`, which gathers have in common."""
+        if not isinstance(enable_all_reduce_fusion, bool):
+            wrote = f"set_enable_all_reduce_fusion({short(enable_all_reduce_fusion)})"
+            raise TypeError(message(wrote, with_type("a bool", enable_all_reduce_fusion)))
+        config = public.get_auto_parallel_context("comm_fusion") or {}
+        public.set_auto_parallel_context(comm_fusion={**config, "openstate": enable_all_reduce_fusion})
+
     get_enable_all_gather_fusion = get_enable_reduce_scatter_fusion = get_enable_all_reduce_fusion
+    set_enable_all_gather_fusion = set_enable_reduce_scatter_fusion = set_enable_all_reduce_fusion
 
     def allreduce_fusion_threshold_mb(self) -> int:
         """Return the size of joined sums of gradients in MB."""

@@ -10,6 +10,8 @@ import pytest
 from mindspore import Tensor, nn, ops
 from mindspore.communication import GlobalComm, create_group, destroy_group
 
+import torchspore
+
 X = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
 KINDS = {
     "AllReduce": lambda: ops.AllReduce(ops.ReduceOp.MAX), "AllGather": ops.AllGather, "ReduceScatter": ops.ReduceScatter,
@@ -107,9 +109,9 @@ _EDGES: dict[str, Any] = {
     ({"group": ("a",)}, TypeError, "expected the name of a group"),
 ])
 def test_arguments_of_neighbor_exchange(changed: dict[str, Any], error: type[Exception], text: str) -> None:
-    ops.NeighborExchange(**_EXCHANGE)
+    exchange = ops.NeighborExchange(**{**_EXCHANGE, **changed})        # MindSpore checks them when it is called
     with pytest.raises(error, match=text):
-        ops.NeighborExchange(**{**_EXCHANGE, **changed})
+        exchange((ms.Tensor(np.ones(2, np.float32)),))
 
 
 @pytest.mark.parametrize(("changed", "error", "text"), [
@@ -129,6 +131,32 @@ def test_arguments_of_neighbor_exchange_v2(changed: dict[str, Any], error: type[
     nowhere = {**_EDGES, "send_rank_ids": [-1] * 8, "recv_rank_ids": [-1] * 8, "send_lens": [0, 5, 0, 0]}
     with pytest.raises(ValueError, match="expected at most 4 at index 1"):
         ops.NeighborExchangeV2(**nowhere)(ms.Tensor(np.ones((1, 1, 4, 4), np.float32)))
+
+
+class _Exchanging(ms.nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.exchange = ops.NeighborExchange([1], [1, 2], ([2], [3]), ([2],), ms.float32)
+        self.edges = ops.NeighborExchangeV2([1, *[-1] * 7], [1, 0, 0, 0], [1, *[-1] * 7], [1, 0, 0, 0], "NCHW")
+        self.scale = ms.Parameter(ms.Tensor([2.0]))
+
+    def construct(self, x, image):
+        first, second = self.exchange((x * self.scale,))
+        return first.sum() + second.sum(), self.edges(image)
+
+
+def test_exchanges_for_eight_devices_are_compiled_in_one_process_and_do_not_run() -> None:
+    ms.set_context(mode=ms.GRAPH_MODE)
+    ms.set_auto_parallel_context(device_num=8)
+    net, inputs = _Exchanging(), (ms.Tensor(np.ones(2, np.float32)), ms.Tensor(np.ones((1, 1, 4, 4), np.float32)))
+    net.compile(*inputs)
+    (graph,) = torchspore.graphs(net)
+    assert str(graph).count("torchspore.planned_exchange.default(") == 3
+    with pytest.raises(RuntimeError, match="NeighborExchange among 8 devices in one process: expected a process for each device"):
+        net(*inputs)
+    ms.set_auto_parallel_context(device_num=2)
+    with pytest.raises(ValueError, match="recv_rank_ids=2"):
+        _Exchanging().compile(*inputs)
 
 
 def test_all_to_all_of_equal_devices_in_one_process() -> None:

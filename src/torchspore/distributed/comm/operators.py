@@ -13,6 +13,7 @@ from typing import Any
 import torch
 import torch.distributed
 
+from torchspore.base.text import message
 from torchspore.blackbox import marks
 from torchspore.distributed.comm import channels, groups, torch_diagnosis, watchdog
 from torchspore.engine.torch_internals import torch_process_groups
@@ -373,3 +374,15 @@ receive = define(
     lambda shape, dtype, device, peer, tag, key: torch.empty(shape, dtype=dtype, device=device), is_exchange=True,
 )
 barrier = define("barrier(str key) -> ()", _barrier, lambda key: None, is_exchange=True)
+
+
+def _refuse_planned(like: torch.Tensor, shape: list[int], name: str, devices: int) -> torch.Tensor:
+    raise RuntimeError(message(f"{name} among {devices} devices in one process", "a process for each device",
+                               hint="torchspore workers -n N SCRIPT"))
+
+
+PLANNED = define(
+    "planned_exchange(Tensor like, int[] shape, str name, int devices) -> Tensor", _refuse_planned,
+    lambda like, shape, name, devices: like.new_empty(shape), is_exchange=True,
+)
+"""What a device receives in a graph that is compiled for devices without processes; it has a shape, and raises an error if it runs."""

@@ -49,6 +49,12 @@ def is_shared() -> bool:
     return mode() in ALIKE and processes() > 1
 
 
+def planned_devices() -> int:
+    """Return for how many devices without processes a graph with sums of gradients is compiled; 1 if there are processes or none is set."""
+    is_planned = mode() in ALIKE and processes() == 1 and not environment.simulated_size() > 1 and is_set("device_num")
+    return int(STORE.get(_IN + "device_num")) if is_planned else 1
+
+
 def check() -> None:
     """Raise RuntimeError if `device_num` or `global_rank` differs from the existing processes.
 

@@ -10,6 +10,7 @@ import operator
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import torch
@@ -17,6 +18,7 @@ from torch.fx.node import Node
 
 from torchspore.distributed.shard import collective_nodes, strategy_marker
 from torchspore.distributed.shard.operator_inputs import described_inputs, external_inputs
+from torchspore.engine.split_layouts.device_layout import from_matrix
 from torchspore.engine.torch_internals import node_metadata
 from torchspore.graph.specialization.open_arguments import IS_EXAMPLE
 
@@ -60,6 +62,34 @@ def operators_by_graph(graphs: Iterable[Any]) -> dict[str, dict[str, dict[str, A
     return described
 
 
+def summed_parameters(split: Any) -> list[Any]:
+    """Return the Parameters of a split graph whose gradients are sums over several devices."""
+    if not _has_gradients(split):
+        return []
+    holders = [node for node in split.local.module.graph.nodes if node.op == "placeholder"]
+    layouts = split.sharded_capture.parameters
+    return [
+        item for node, item in zip(holders, split.lifted)
+        if _is_trained(node, item) and _parts(layouts.get(str(getattr(item, "name", "")))) < split.local.mesh.count
+    ]
+
+
+def _has_gradients(split: Any) -> bool:
+    return any(node.meta.get(node_metadata.GRADIENT) for node in split.local.module.graph.nodes)
+
+
+def stored_axes(mesh: Any, layout: Any) -> tuple[int, ...]:
+    """Return the axes of the grid that split the recorded layout of a Parameter."""
+    return tuple(sorted(from_matrix(mesh, layout[0], layout[1]).axes))
+
+
+def _parts(layout: Any) -> int:
+    """Return into how many parts a recorded layout of a Parameter splits it; 1 without a layout."""
+    from torchspore.distributed.shard.strategy_validation import TensorLayout
+
+    return 1 if layout is None else prod(TensorLayout(layout[0], layout[1]).cuts())
+
+
 class _Description:
     """The description of one split graph for one device."""
 
@@ -72,7 +102,7 @@ class _Description:
         self._others: list[Entry] = []
         self._positions = sorted(split.sharded_capture.arguments.values())
         self._batch = Entry("MakeTuple", [f"inputs{at}" for at in self._positions])
-        self._has_gradients = any(node.meta.get(node_metadata.GRADIENT) for node in self._nodes)
+        self._has_gradients = _has_gradients(split)
 
     def operators(self) -> dict[str, dict[str, Any]]:
         """Return the inputs and attributes of each operator by its name."""
@@ -107,13 +137,7 @@ class _Description:
             if at is None:
                 return _shown_constant(node.meta.get("val"))
             return Entry("TupleGetItem", [self._batch, self._positions.index(at)], is_open=bool(item.__dict__.get(IS_EXAMPLE)))
-        layouts = self._split.sharded_capture.parameters.get(str(name))
-        cuts = 1
-        if layouts is not None:
-            from torchspore.distributed.shard.strategy_validation import TensorLayout
-
-            for cut in TensorLayout(layouts[0], layouts[1]).cuts():
-                cuts *= cut
+        cuts = _parts(self._split.sharded_capture.parameters.get(str(name)))
         is_summed = self._has_gradients and self._mesh.count > cuts and _is_trained(node, item)
         return Entry("_MirrorOperator", [str(name)], {"dev_num": self._mesh.count // cuts}) if is_summed else str(name)
 

@@ -209,6 +209,8 @@ class ShardedCapture:
         counts = [self._counts(item, item._t.ndim, is_free) for item in lifted if isinstance(item, TensorBase)]
         matrices += [_matrix(counts_of_input, self.count) for counts_of_input in counts if counts_of_input is not None]
         matrices += [layout.device_matrix for layout in self.input_layouts or ()]
+        if self.splits_optimizer and int(STORE.get("auto_parallel.optimizer_weight_shard_size")) > 0:
+            matrices.append(_primes(self.count))               # a group of that size may be a part of an axis
         return mesh_of(self.count, dict.fromkeys(matrices))
 
     def inputs(self, module: torch.fx.GraphModule, lifted: Sequence[Any], mesh: Mesh, is_free: bool = False) -> dict[Node, Layout]:
@@ -266,6 +268,9 @@ class ShardedCapture:
             return found
         least = int(STORE.get(_CONFIG + "parallel_optimizer_threshold")) * 1024
         most = int(STORE.get("auto_parallel.optimizer_weight_shard_size"))
+        if most > self.count:
+            wrote = f"parallel_optimizer_config={{'optimizer_weight_shard_size': {most}}} for {self.count} devices"
+            raise StrategyRefused(message(wrote, f"at most {self.count}"))
         names = {str(item.name) for item in lifted if hasattr(item, "name")}
         for at, (node, item, layout) in enumerate(zip(nodes, lifted, layouts)):
             val = node.meta["val"]
@@ -280,7 +285,7 @@ class ShardedCapture:
                 continue
             part = layout.local(mesh, val.shape)
             axes = _free(mesh, layout, part[0] if part else 0, most)
-            if axes and math.prod(part) * val.dtype.itemsize >= least:
+            if axes and math.prod(val.shape) * val.dtype.itemsize >= least:          # the full Parameter counts, as in MindSpore
                 found[node] = layout
                 layouts[at] = Layout(((*layout.dim_axes[0], *axes), *layout.dim_axes[1:]))
         return found
@@ -375,6 +380,15 @@ def _free(mesh: Mesh, layout: Layout, rows: int, most: int) -> tuple[int, ...]:
         if axis not in layout.axes and rows and rows % count == 0 and (most < 0 or count <= most):
             counts.append(axis)
     return tuple(counts)
+
+
+def _primes(number: int) -> tuple[int, ...]:
+    """Return the prime factors of a number, the smallest first; (1,) for 1."""
+    factors: list[int] = []
+    while number > 1:
+        factors.append(next(factor for factor in range(2, number + 1) if number % factor == 0))
+        number //= factors[-1]
+    return tuple(factors) or (1,)
 
 
 def _matrix(counts: tuple[int, ...], devices: int) -> tuple[int, ...]:

@@ -42,6 +42,9 @@ WRITERS = re.compile(
 )
 """Operators that write their first input: it must be passed itself, without a new layout; their other inputs follow."""
 
+_LISTS = {"FlashAttentionScore": ("actual_seq_qlen", "actual_seq_kvlen"), "RepeatInterleaveTensor": ("repeats",)}
+"""Arguments that have a strategy even if they are lists of numbers: MindSpore makes Tensors of them. They come after the Tensors."""
+
 _FIRST_UPDATED_INPUT = {"ReshapeAndCache": 2, "KVCacheScatterUpdate": 0}
 """Operators that write inputs from this one on, and how many inputs come before."""
 
@@ -168,6 +171,8 @@ def _fitting(primitive: Any, args: tuple[Any, ...], kwargs: dict[str, Any], stra
         return None
     shapes = [tuple(raw(leaf).shape) for leaf in tree.leaves((args, kwargs)) if isinstance(leaf, TensorBase)]
     call_arguments = {**dict(zip(getattr(primitive, "_called", ()), args)), **kwargs}
+    lists = (call_arguments.get(name) for name in _LISTS.get(primitive.name, ()))
+    shapes.extend((len(value),) for value in lists if isinstance(value, (tuple, list)))
     plain = {name: _tensorless(value) for name, value in call_arguments.items()}
     if isinstance(strategy, tuple):
         are_tensors = [isinstance(leaf, TensorBase) for leaf in tree.leaves((args, kwargs))]

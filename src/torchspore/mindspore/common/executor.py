@@ -150,6 +150,10 @@ class _CellGraphExecutor:
         """Return the strategies of operators in graphs of `obj` that were split over devices."""
         return split_records.strategies(dispatch.graphs(obj))
 
+    def _get_allreduce_fusion(self, obj: Any) -> dict[str, int]:
+        """Return the numbers of the message groups of summed gradients in the split graphs of `obj`, by the Parameters' names."""
+        return split_records.fusion_numbers(dispatch.graphs(obj))
+
     def _get_num_parallel_ops(self, obj: Any) -> int:
         """Return the number of operators in graphs of `obj` that have a strategy."""
         return len(self._get_shard_strategy(obj))

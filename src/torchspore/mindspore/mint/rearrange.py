@@ -8,6 +8,7 @@ import torch
 from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore import ops
 from torchspore.mindspore.mint.shared import T, sizes
+from torchspore.mindspore.ops.arrays.array import repeated_elements
 from torchspore.mindspore.ops.declaration.declare import bridged, updating
 from torchspore.mindspore.ops.declaration.indices import as_index, counted
 from torchspore.mindspore.ops.declaration.wide import Widening
@@ -102,6 +103,8 @@ def split(tensor: T, split_size_or_sections: Any, dim: int = 0) -> Any:
 def repeat_interleave(input: T, repeats: Any, dim: int | None = None, *, output_size: int | None = None) -> T:
     """Repeat each element along `dim` (None: of the flat Tensor) `repeats` times, one number or one for each."""
     if isinstance(repeats, (tuple, list)):
+        if output_size is None:
+            return repeated_elements(input, repeats, dim)
         repeats = constant(repeats, input.device)
     return torch.repeat_interleave(input, repeats, dim, output_size=output_size)
 

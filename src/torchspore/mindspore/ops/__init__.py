@@ -51,7 +51,7 @@ from torchspore.mindspore.ops.layers import (
     recurrent,
     recurrent_primitives,
 )
-from torchspore.mindspore.ops.linear_algebra import cosine_transforms, fourier, matrices, matrix_products, products
+from torchspore.mindspore.ops.linear_algebra import cosine_transforms, fourier, grouped_products, matrices, matrix_products, products
 from torchspore.mindspore.ops.losses import ctc, loss, more_losses
 from torchspore.mindspore.ops.optimizers import row_updates, state, updates
 from torchspore.mindspore.ops.precision import pynative_precision

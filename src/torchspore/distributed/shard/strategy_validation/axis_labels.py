@@ -12,6 +12,8 @@ Cuts = Mapping[str, int]
 
 UNCUT = ""
 """The label of an axis that is never split, such as one of length 1 beside a longer one."""
+ANY = "*"
+"""The label of an axis that stays unsplit whatever the strategy says: MindSpore does not read that number."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class Form:
     """True if a strategy that does not fit leaves every input unsplit: MindSpore ignores strategies of such an operator."""
     is_chosen_by_output: bool = False
     """True if an out_strategy chooses this form: it must be the layout of the form's output."""
+    shared: frozenset[str] = frozenset()
+    """Labels that Layouts may split along axes of the grid that other labels have, too. Such a form has no strategy of numbers."""
     joined: Mapping[str, Labels] = field(default_factory=dict)
     """Labels of outputs that combine several labels, the major first."""
 

@@ -1,7 +1,7 @@
 """Operators of inference: attention over caches, rotated positions, routing of tokens to experts, products of quantized matrices."""
 from __future__ import annotations
 
-from torchspore.distributed.shard.strategy_validation.axis_labels import UNCUT, Call, Cuts, Family, Form, Labels, Shape
+from torchspore.distributed.shard.strategy_validation.axis_labels import ANY, UNCUT, Call, Cuts, Family, Form, Labels, Shape
 from torchspore.distributed.shard.strategy_validation.products import matrix_product
 
 _LETTERS = {"B": "b", "N": "n", "S": UNCUT, "D": UNCUT, "H": "n", "T": "b"}
@@ -29,6 +29,33 @@ def full_attention(call: Call) -> tuple[Form, ...]:
     return tuple(
         Form(inputs=(query, keys, keys, *rest), outputs=(result, (UNCUT,) * 4), order=order, check=check_full_heads)
         for rest in dict.fromkeys((split_rest, masks)) for keys in (query, shared)
+    )
+
+
+def fused_attention(call: Call) -> tuple[Form, ...]:
+    """query, key and value as `input_layout` says: batch and heads may be split, and the positions of queries, or of keys beside one query.
+
+    Heads of keys may stay unsplit. Of the optional Tensors after them only the batch is split; MindSpore does not read their other numbers.
+    """
+    layout = str(call.get("input_layout", default="BSH"))
+    if "S" not in layout or "_" in layout:
+        return full_attention(call)
+    heads = int(call.get("num_heads", "head_num", default=1))
+    at = layout.index("S")
+    is_single = call.shapes[0][at] == 1
+    query = tuple("s" if letter == "S" and not is_single else _LETTERS[letter] for letter in layout)
+    keys = tuple("k" if letter == "S" and is_single else _LETTERS[letter] for letter in layout)
+    batch = call.shapes[0][layout.index("B")]
+    rest = tuple(("b" if shape[0] == batch else UNCUT, *(ANY,) * (len(shape) - 1)) if shape else () for shape in call.shapes[3:])
+    order = tuple(dict.fromkeys(label for label in (*query, *keys) if label != UNCUT))
+    statistics = ("b", "n", UNCUT if is_single else "s", UNCUT)
+
+    def check_full_heads(cuts: Cuts, devices: int) -> str | None:
+        return f"a number of parts that divides the {heads} heads, got {cuts['n']}" if heads % cuts["n"] else None
+
+    return tuple(
+        Form(inputs=(query, labels, labels, *rest), outputs=(query, statistics), order=order, check=check_full_heads)
+        for labels in dict.fromkeys((keys, tuple(UNCUT if label == "n" else label for label in keys)))
     )
 
 
@@ -133,6 +160,33 @@ def quantized_product(call: Call) -> tuple[Form, ...]:
     return (Form(inputs=(*product.inputs, *rest), outputs=product.outputs, order=product.order),)
 
 
+def grouped_products(call: Call) -> Form:
+    """Matrices, as many weights, perhaps as many biases (GroupedMatmul): each pair is split as a product, weights (E, K, N) along K and N.
+
+    With split_item 3 one pair of Tensors, and numbers (E, N), have the ends of the groups behind them.
+    """
+    turned = bool(call.get("transpose_a", default=False)), bool(call.get("transpose_b", default=False))
+    has_groups = int(call.get("split_item", default=0)) == 3
+    shapes = call.shapes[:-1] if has_groups else call.shapes
+    vectors = 0 if has_groups else sum(len(shape) == 1 for shape in shapes)
+    count = 1 if has_groups else (len(shapes) - vectors) // 2
+
+    def matrix(shape: Shape, at: int, last: tuple[str, str], is_turned: bool) -> Labels:
+        head = tuple(f"b{at}{axis}" for axis in range(len(shape) - 2)) if last[0].startswith("m") else (UNCUT,) * (len(shape) - 2)
+        return (*head, *(reversed(last) if is_turned else last))
+
+    values = [matrix(shape, at, (f"m{at}", f"k{at}"), turned[0]) for at, shape in enumerate(shapes[:count])]
+    weights = [matrix(shape, at, (f"k{at}", f"n{at}"), turned[1]) for at, shape in enumerate(shapes[count:2 * count])]
+    numbers = [(*(UNCUT,) * (len(shape) - 1), f"n{at % count}") for at, shape in enumerate(shapes[2 * count:])]
+    results = tuple((*labels[:-2], f"m{at}", f"n{at}") for at, labels in enumerate(values))
+    rest: tuple[Labels, ...] = ((UNCUT,),) if has_groups else ()
+    order = tuple(dict.fromkeys(label for labels in (*values, *weights) for label in labels if label != UNCUT))
+    same = {label: label[0] + "0" + label[2:] for label in order}                # all pairs are split alike
+    inputs = tuple(tuple(same.get(label, label) for label in labels) for labels in (*values, *weights, *numbers, *rest))
+    outputs = tuple(tuple(same.get(label, label) for label in labels) for labels in results)
+    return Form(inputs=inputs, outputs=outputs, order=tuple(dict.fromkeys(same.values())))
+
+
 def quantized_rows(call: Call) -> Form:
     """Rows that are scaled to integers, each by its largest number, and the scales; the last axis stays unsplit."""
     axes = (*(f"d{at}" for at in range(len(call.shapes[0]) - 1)), UNCUT)
@@ -140,10 +194,11 @@ def quantized_rows(call: Call) -> Form:
 
 
 FAMILIES: dict[str, Family] = {
-    **dict.fromkeys(("IncreFlashAttention", "PromptFlashAttention", "FusedInferAttentionScore"), full_attention),
+    "IncreFlashAttention": full_attention, **dict.fromkeys(("PromptFlashAttention", "FusedInferAttentionScore"), fused_attention),
     **dict.fromkeys(("PagedAttention", "PagedAttentionMask"), paged_attention),
     "ReshapeAndCache": cached, "KVCacheScatterUpdate": updated_cache,
     "ApplyRotaryPosEmb": rotated, "RotaryPositionEmbedding": rotated_tensor,
     **dict.fromkeys(("MoeInitRouting", "MoeFinalizeRouting", "MoeGatingTopKSoftmax", "MoeComputeExpertTokens"), uncut),
     **dict.fromkeys(("WeightQuantBatchMatmul", "QuantBatchMatmul"), quantized_product), "DynamicQuantExt": quantized_rows,
+    "GroupedMatmul": grouped_products,
 }

@@ -114,13 +114,17 @@ def scatter(call: Call) -> Form:
 
 
 def scatter_nd_rows(call: Call) -> Form:
-    """Rows written by tuples of indexes: the axes that the tuples name stay unsplit."""
+    """Rows written by tuples of indexes: the axes that the tuples name may be split if the operator computes with the old values.
+
+    They stay unsplit for updates, maxima and minima, as in MindSpore.
+    """
     table, numbers = call.shapes[:2]
     named = numbers[-1]
     rest = labels(len(table) - named, "t")
     written_labels = (UNCUT,) * (len(numbers) - 1) + rest
-    laid = (UNCUT,) * named + rest
-    return Form(inputs=(laid, (UNCUT,) * len(numbers), written_labels), outputs=(laid,), order=rest)
+    laid = ((UNCUT,) * named if call.name.endswith(("Update", "Max", "Min")) else labels(named, "n")) + rest
+    order = tuple(label for label in laid if label != UNCUT)
+    return Form(inputs=(laid, (UNCUT,) * len(numbers), written_labels), outputs=(laid,), order=order)
 
 
 def segments(call: Call) -> Form:

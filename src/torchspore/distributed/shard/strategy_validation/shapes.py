@@ -70,23 +70,32 @@ def part(call: Call) -> Form:
 
 
 def strided(call: Call) -> Form:
-    """A block with steps: axes that are covered partly, or in steps, stay unsplit; `shrink_axis_mask` removes axes."""
+    """A block with steps: axes that are covered partly, or in steps, stay unsplit; masks remove axes and add axes of length 1.
+
+    With `ellipsis_mask`, or a longer `begin` than the input has axes, all axes stay unsplit, as in MindSpore.
+    """
     shape = call.shapes[0]
     axes = labels(len(shape))
-    if call.get("new_axis_mask", default=0) or call.get("ellipsis_mask", default=0):
-        return Form(
-            inputs=(axes,), outputs=((),), order=axes, uncut=_uncut(axes, range(len(axes)), "new_axis_mask and ellipsis_mask move axis {}"),
-        )
     begin, end, steps = (_numbers(call.get(*names)) for names in (("begin",), ("end",), ("strides", "stride")))
-    partly = []
-    for axis, (size, first, last, step) in enumerate(zip(shape, begin, end, steps)):
-        is_first = call.get("begin_mask", default=0) >> axis & 1 or first in (0, -size)
-        is_last = call.get("end_mask", default=0) >> axis & 1 or last >= size
-        if not (is_first and is_last and step == 1):
+    new_axes = call.get("new_axis_mask", default=0)
+    if call.get("ellipsis_mask", default=0) or (new_axes and len(begin) > len(shape)):
+        return Form(inputs=(axes,), outputs=((),), order=axes, uncut=_uncut(axes, range(len(axes)), "masks move axis {}"))
+    partly, result, axis = [], [], 0
+    for at, (first, last, step) in enumerate(zip(begin, end, steps)):
+        if new_axes >> at & 1:
+            result.append(UNCUT)
+            continue
+        if axis == len(shape):
+            break
+        is_gone = call.get("shrink_axis_mask", default=0) >> at & 1
+        is_first = call.get("begin_mask", default=0) >> at & 1 or first in (0, -shape[axis])
+        is_last = call.get("end_mask", default=0) >> at & 1 or last >= shape[axis]
+        if is_gone or not (is_first and is_last and step == 1):
             partly.append(axis)
-    gone = [axis for axis in range(len(axes)) if call.get("shrink_axis_mask", default=0) >> axis & 1]
-    remaining_axes = tuple(label for axis, label in enumerate(axes) if axis not in gone)
-    return Form(inputs=(axes,), outputs=(remaining_axes,), order=axes, uncut=_uncut(axes, {*partly, *gone}, "a part of axis {} is taken"))
+        if not is_gone:
+            result.append(axes[axis])
+        axis += 1
+    return Form(inputs=(axes,), outputs=((*result, *axes[axis:]),), order=axes, uncut=_uncut(axes, partly, "a part of axis {} is taken"))
 
 
 def expand(call: Call) -> Form:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from torchspore.base.text import message
 from torchspore.distributed.shard.strategy_validation import elementwise
-from torchspore.distributed.shard.strategy_validation.axis_labels import UNCUT, Call, Cuts, Form, Labels, Shape
+from torchspore.distributed.shard.strategy_validation.axis_labels import ANY, UNCUT, Call, Cuts, Form, Labels, Shape
 from torchspore.distributed.shard.strategy_validation.grid_products import grid_product
 from torchspore.distributed.shard.strategy_validation.layout import MapEntry, TensorLayout, read, replicated_layout
 
@@ -93,7 +93,7 @@ def _by_numbers(call: Call, form: Form, cuts: Cuts, out_strategy: Any, devices: 
     axis_positions = {label: len(matrix) - 1 - position - ahead for position, label in enumerate(form.order)}
 
     def placed(label: str) -> MapEntry:
-        map_entry = tuple(axis_positions[part] for part in form.joined.get(label, (label,)) if part != UNCUT and cuts[part] > 1)
+        map_entry = tuple(axis_positions[part] for part in form.joined.get(label, (label,)) if part not in (UNCUT, ANY) and cuts[part] > 1)
         return map_entry[0] if len(map_entry) == 1 else map_entry or -1
 
     inputs, outputs = ([TensorLayout(matrix, tuple(map(placed, axes))) for axes in part] for part in (form.inputs, form.outputs))
@@ -113,6 +113,8 @@ def _shown(strategy: Any) -> str:
 
 def cuts_of(call: Call, form: Form, strategy: Any, devices: int) -> Cuts:
     """Return the number of parts of each label. Raises Misfit."""
+    if form.shared:
+        raise Misfit("Layouts")
     spoken = form.spoken(call.shapes)
     strategy = _completed(strategy, spoken)
     _check_count(strategy, spoken)
@@ -125,6 +127,8 @@ def cuts_of(call: Call, form: Form, strategy: Any, devices: int) -> Cuts:
             if label == UNCUT:
                 if cut > 1:
                     raise Misfit(f"1 at {where}, which can't be cut")
+            elif label == ANY:
+                continue
             elif label in seen and cuts[label] != cut:
                 raise Misfit(f"{cuts[label]} at {where}, as where the same axis stands before, got {cut}")
             else:
@@ -262,7 +266,7 @@ def by_layouts(call: Call, form: Form, layouts_given: tuple[TensorLayout, ...], 
     for position, (shape, layout) in enumerate(zip(call.shapes, layouts_given)):
         _check_layout(layout, shape, position)
         for axis, label in enumerate(form.inputs[position]):
-            here = tuple(device_axis for device_axis in layout.axes(axis) if matrix[device_axis] > 1)
+            here = tuple(device_axis for device_axis in layout.axes(axis) if matrix[device_axis] > 1 and label != ANY)
             if label == UNCUT and here:
                 raise Misfit(f"'None' at axis {axis} of input {position}, which can't be cut")
             if axes.setdefault(label, here) != here:
@@ -288,13 +292,13 @@ def _check_layout(layout: TensorLayout, shape: tuple[int, ...], position: int) -
 
 
 def _check_axes(form: Form, axes: dict[str, tuple[int, ...]], matrix: tuple[int, ...]) -> None:
-    used = [axis for label, label_axes in axes.items() if label != UNCUT for axis in label_axes]
+    used = [axis for label, label_axes in axes.items() if label != UNCUT and label not in form.shared for axis in label_axes]
     if len(used) != len(set(used)):
         raise Misfit("each name for one axis of the operator alone")
     for label, reason in form.uncut.items():
         if prod(matrix[axis] for axis in axes.get(label, ())) > 1:
             raise Misfit(f"'None' at an axis that must not be cut: {reason}")
-    cuts = {label: prod(matrix[axis] for axis in axes.get(label, ())) for label in form.order}
+    cuts = {label: prod(matrix[axis] for axis in axes.get(label, ())) for label in (*form.order, *form.shared)}
     unfit = form.check(cuts, prod(matrix)) if form.check else None
     if unfit:
         raise Misfit(unfit)

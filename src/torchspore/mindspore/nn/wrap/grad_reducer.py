@@ -10,6 +10,7 @@ from torchspore.distributed.data_parallel import fusion, gradient_reduction, opt
 from torchspore.distributed.data_parallel.gradient_reduction import Plan
 from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors.tensor import raw, wrap
+from torchspore.graph.capture.capture import current
 from torchspore.graph.splitter import is_needed
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.process_groups import HCCL_WORLD_COMM_GROUP
@@ -81,6 +82,9 @@ class DistributedGradReducer(Cell):
         """Return the gradients, each reduced over all processes."""
         from torchspore.distributed.comm import groups
 
+        devices = settings.planned_devices()
+        if devices > 1 and current() is not None:
+            return self._planned_(tuple(grads), devices)
         settings.check()
         if is_needed():
             hint = "leave the reducer out: a graph that is split sums its gradients itself"
@@ -94,6 +98,15 @@ class DistributedGradReducer(Cell):
         if not self.mean or self._is_alone:
             return grads
         return tuple(self._mean_(grad) if shared else grad for grad, shared in zip(grads, self.allreduce_filter))
+
+    def _planned_(self, grads: tuple[Any, ...], devices: int) -> tuple[Any, ...]:
+        """Return what the sums among planned devices have as shapes; the graph can be compiled and raises an error when it runs."""
+        from torchspore.distributed.comm import operators
+
+        return tuple(
+            wrap(operators.PLANNED(raw(grad), list(grad.shape), "the sum of gradients", devices)) if isinstance(grad, Tensor) else grad
+            for grad in grads
+        )
 
     def _mean_(self, grad: Any) -> Any:
         return grad * self.degree.astype(grad.values.dtype if isinstance(grad, RowTensorInner) else grad.dtype)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -248,7 +249,17 @@ def roll(input: T, shifts: Any, dims: Any = None) -> T:
 @op(methods=("repeat_interleave",))
 def repeat_interleave(input: T, repeats: Any, axis: int | None = None) -> T:
     """Repeat each element `repeats` times along `axis`."""
-    return torch.repeat_interleave(input, constant(repeats, input.device) if isinstance(repeats, (list, tuple)) else repeats, axis)
+    return repeated_elements(input, repeats, axis) if isinstance(repeats, (list, tuple)) else torch.repeat_interleave(input, repeats, axis)
+
+
+def repeated_elements(input: T, repeats: Sequence[Any], axis: int | None) -> T:
+    """Repeat each element along `axis` (None: of the flat Tensor) as a list of numbers says, whose sum a graph knows."""
+    flat, at = (input.flatten(), 0) if axis is None else (input, axis)
+    is_known = flat.ndim > 0 and -flat.ndim <= at < flat.ndim and all(type(count) is int and count >= 0 for count in repeats)
+    if not is_known or type(flat.shape[at]) is not int or len(repeats) != flat.shape[at]:
+        return torch.repeat_interleave(input, constant(repeats, input.device), axis)            # torch explains what does not fit
+    positions = [position for position, count in enumerate(repeats) for _ in range(count)]
+    return torch.index_select(flat, at, constant(positions, input.device, torch.int64))
 
 
 @op(methods=("narrow",))

@@ -7,8 +7,11 @@ from typing import Any
 import torch
 
 from torchspore.base.text import list_choices, message, short
+from torchspore.distributed import device_count
+from torchspore.distributed.comm import groups
 from torchspore.distributed.comm.groups import Group
 from torchspore.engine.tensors import dtypes
+from torchspore.graph.capture.capture import current
 from torchspore.mindspore.ops.arrays.creation import zeros
 from torchspore.mindspore.ops.collectives.collective import WORLD, Collective
 from torchspore.mindspore.ops.declaration.arguments import as_dtype
@@ -28,19 +31,36 @@ def exchanged(
     return collectives.exchange(sent, to, shapes, sources, template, group, tags, source_tags)
 
 
+@part_of("exchange")
+def planned_exchange(
+    like: torch.Tensor, dtype: Any, shapes: Sequence[Sequence[int]], name: str, devices: int,
+) -> tuple[torch.Tensor, ...]:
+    """Return what an exchange among planned devices returns, in a graph that is compiled and cannot run."""
+    from torchspore.distributed.comm import operators
+
+    template = like if dtype is None else like.to(as_dtype(dtype))
+    return tuple(operators.PLANNED(template.detach(), list(map(int, shape)), name, devices) for shape in shapes)
+
+
+def _planned_devices(group: str) -> int:
+    """Return for how many devices a graph is compiled in this process if the program sets `device_num` and starts no processes; else 1."""
+    is_planned = group in groups.WORLDS and current() is not None and device_count.devices()[1] == device_count.PLANNED
+    return device_count.devices()[0] if is_planned else 1
+
+
 class _Pair(Collective):
     """Base class of exchanges from one process to another, which need two processes."""
 
-    def _other(self, argument: str, rank: Any) -> Group:
+    def _other(self, argument: str, rank: Any, may_be_planned: bool = False) -> Group:
         self._expect(argument, rank, int)
         group = self._find_group()
-        if group.size == 1:
+        count = _planned_devices(self.group) if group.size == 1 and may_be_planned else group.size
+        if count == 1:
             hint = "call it where get_group_size() > 1"
             raise ValueError(message(f"{self.name}({argument}={rank})", "another process: this training has one", hint=hint))
-        if not 0 <= rank < group.size or rank == group.rank:
-            raise ValueError(message(f"{self.name}({argument}={rank}) in rank {group.rank}", f"another rank from 0 to {group.size - 1}"))
+        if not 0 <= rank < count or (rank == group.rank and count == group.size):
+            raise ValueError(message(f"{self.name}({argument}={rank}) in rank {group.rank}", f"another rank from 0 to {count - 1}"))
         return group
-
 
     def _expect_ints(self, argument: str, least: int) -> list[int]:
         """Return the list of ints in an argument. Raise TypeError for other types, ValueError for a value below `least`."""
@@ -77,15 +97,22 @@ class Receive(_Pair):
 
 
 class NeighborExchange(_Pair):
-    """Sends the tuple `input_x` to `send_rank_ids`, one Tensor each, and returns a tuple of these shapes from `recv_rank_ids`."""
+    """Sends the tuple `input_x` to `send_rank_ids`, one Tensor each, and returns a tuple of these shapes from `recv_rank_ids`.
+
+    A call checks the arguments of the constructor, as in MindSpore.
+    """
 
     def __init__(
         self, send_rank_ids: Any, recv_rank_ids: Any, recv_shapes: Any, send_shapes: Any, recv_type: Any, group: str = WORLD,
     ) -> None:
         super().__init__(
-            group, send_rank_ids=send_rank_ids, recv_rank_ids=recv_rank_ids, recv_shapes=recv_shapes, send_shapes=send_shapes,
-            recv_type=recv_type,
+            group if isinstance(group, str) else WORLD, send_rank_ids=send_rank_ids, recv_rank_ids=recv_rank_ids, recv_shapes=recv_shapes,
+            send_shapes=send_shapes, recv_type=recv_type,
         )
+        self.add_prim_attr("group", group)
+
+    def _check(self) -> None:
+        self._expect("group", self.group, str)
         for kind in ("send", "recv"):
             ranks, shapes = self._expect_ints(f"{kind}_rank_ids", 0), getattr(self, f"{kind}_shapes")
             if not isinstance(shapes, tuple) or not all(isinstance(shape, list) for shape in shapes):
@@ -93,14 +120,16 @@ class NeighborExchange(_Pair):
             if len(shapes) != len(ranks):
                 wrote = f"NeighborExchange({kind}_shapes={short(shapes)}) of {len(shapes)} shapes"
                 raise ValueError(message(wrote, f"{len(ranks)}, as in {kind}_rank_ids"))
-        if not isinstance(recv_type, dtypes.Type):
-            raise TypeError(message(f"NeighborExchange(recv_type={short(recv_type)})", "a type of mindspore, such as mindspore.float32"))
+        if not isinstance(self.recv_type, dtypes.Type):
+            wrote = f"NeighborExchange(recv_type={short(self.recv_type)})"
+            raise TypeError(message(wrote, "a type of mindspore, such as mindspore.float32"))
 
-    def __call__(self, input_x: Any) -> Any:
+    def __call__(self, input_x: Any = ()) -> Any:
+        self._check()
         group = self._find_group()
         for argument in ("send_rank_ids", "recv_rank_ids"):
             for rank in getattr(self, argument):
-                self._other(argument, rank)
+                self._other(argument, rank, may_be_planned=True)
         if len(input_x) != len(self.send_rank_ids):
             expected = "none, as in send_rank_ids" if not self.send_rank_ids else f"{len(self.send_rank_ids)}, as in send_rank_ids"
             raise ValueError(message(f"NeighborExchange: {len(input_x)} Tensors to send", expected))
@@ -110,6 +139,8 @@ class NeighborExchange(_Pair):
         if not self.send_rank_ids and not self.recv_rank_ids:
             return ()
         like = input_x[0] if input_x else zeros((1,), self.recv_type)
+        if group.size == 1:
+            return planned_exchange(like, self.recv_type, self.recv_shapes, self.name, device_count.devices()[0])
         return exchanged(like, self.recv_type, list(input_x), self.send_rank_ids, self.recv_shapes, self.recv_rank_ids, group)
 
 
@@ -142,13 +173,17 @@ class NeighborExchangeV2(_Pair):
         for argument in ("send_rank_ids", "recv_rank_ids"):
             for rank in getattr(self, argument):
                 if rank != -1:
-                    self._other(argument, rank)
+                    self._other(argument, rank, may_be_planned=True)
         if input_x.ndim != 4:
             raise ValueError(message(f"NeighborExchangeV2 of a Tensor of rank {input_x.ndim}", "(N, C, H, W)"))
         for index, length in enumerate(self.send_lens):
             if length > input_x.shape[2 + index // 2]:
                 wrote = f"NeighborExchangeV2(send_lens={self.send_lens}) of a Tensor of shape {tuple(input_x.shape)}"
                 raise ValueError(message(wrote, f"at most {input_x.shape[2 + index // 2]} at index {index}"))
+        if group.size == 1 and any(rank != -1 for rank in (*self.send_rank_ids, *self.recv_rank_ids)):
+            top, bottom, left, right = self.recv_lens
+            shape = (*input_x.shape[:2], input_x.shape[2] + top + bottom, input_x.shape[3] + left + right)
+            return planned_exchange(input_x, None, [shape], self.name, device_count.devices()[0])[0]
         return _with_edges(
             input_x, tuple(self.send_rank_ids), tuple(self.send_lens), tuple(self.recv_rank_ids), tuple(self.recv_lens), group,
         )

@@ -7,6 +7,7 @@ import torch
 
 from torchspore.base.text import message, short
 from torchspore.engine.formulas import attention_blocks
+from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.ops.declaration.declare import op
 
 T = torch.Tensor
@@ -108,10 +109,11 @@ def flash_attention_score(
 ) -> T:
     """softmax(scalar_value * query @ key^T + real_shift) @ value for each of `head_num` heads; `attn_mask` marks excluded keys.
 
-    Queries see keys from `pre_tokens` before to `next_tokens` after them (sparse_mode 0), or none after them (2: aligned to the upper left
-    corner, 3: to the lower right one), or those that `attn_mask` shows (1). In the layout TND, `actual_seq_qlen` and `actual_seq_kvlen`
-    have the sums of the lengths of sequences that lie one after the other; each query sees keys of its sequence alone. Raises ValueError
-    for the other arguments, which are packings of Ascend's kernels.
+    Queries see keys from `pre_tokens` before to `next_tokens` after them (sparse_mode 0; 4: aligned to the lower right corner), or none
+    after them (2: aligned to the upper left corner, 3: to the lower right one), or those that `attn_mask` shows (1). With `keep_prob` below
+    1, `drop_mask` has a bit for each weight, in bytes along the keys as DropoutGenMask writes them, or a number. In the layout TND,
+    `actual_seq_qlen` and `actual_seq_kvlen` have the sums of the lengths of sequences that lie one after the other; each query sees keys of
+    its sequence alone. Raises ValueError for the other arguments, which are packings of Ascend's kernels.
     """
     return _flash(
         query, key, value, head_num, real_shift, drop_mask, padding_mask, attn_mask, prefix, actual_seq_qlen, actual_seq_kvlen, keep_prob,
@@ -148,8 +150,8 @@ def _flash(
             raise ValueError(f"{name}=...: expected None.\n\nhint: write the lengths into attn_mask.")
     if input_layout not in (*LAYOUTS, _PACKED):
         raise ValueError(f"input_layout={input_layout!r}: expected one of {', '.join((*LAYOUTS, _PACKED))}.")
-    if sparse_mode not in (0, 1, 2, 3):
-        raise ValueError(f"sparse_mode={sparse_mode!r}: expected 0, 1, 2 or 3.\n\nhint: write other patterns into attn_mask.")
+    if sparse_mode not in (0, 1, 2, 3, 4):
+        raise ValueError(f"sparse_mode={sparse_mode!r}: expected 0, 1, 2, 3 or 4.\n\nhint: write other patterns into attn_mask.")
     if sparse_mode == 1 and attn_mask is None:
         raise ValueError("sparse_mode=1: expected an attn_mask.")
     if inner_precise not in (0, 1):
@@ -157,10 +159,14 @@ def _flash(
     q = heads_apart(query, input_layout, head_num)
     heads = key.shape[-1] // q.shape[-1] if input_layout in ("BSH", "SBH") else head_num
     k, v = (for_each_query(heads_apart(t, input_layout, heads), q) for t in (key, value))
+    more_keys = k.shape[2] - q.shape[2]
     before, behind = {
-        0: (pre_tokens, next_tokens), 1: (_ALL, _ALL), 2: (_ALL, 0), 3: (_ALL, k.shape[2] - q.shape[2]),
+        0: (pre_tokens, next_tokens), 1: (_ALL, _ALL), 2: (_ALL, 0), 3: (_ALL, more_keys),
+        4: (pre_tokens - more_keys, next_tokens + more_keys),
     }[sparse_mode]
     has_full_mask = attn_mask is not None and sparse_mode < 2
+    if is_packed and sparse_mode == 4:
+        raise ValueError(message("input_layout='TND' with sparse_mode=4", "2 or 3, which MindSpore's documentation names for this layout"))
     if is_packed and (real_shift is not None or keep_prob < 1.0 or has_full_mask or attention_blocks.is_in_blocks()):
         hint = "sparse_mode 2 or 3, without enable_ring_attention"
         raise ValueError(message("input_layout='TND' with a real_shift, a drop_mask or a mask of all keys", "neither of them", hint=hint))
@@ -184,7 +190,7 @@ def _flash(
     if keep_prob < 1.0:
         if drop_mask is None:
             raise ValueError(f"keep_prob={keep_prob}: expected a drop_mask, in which 1 means keep.")
-        weights = weights * drop_mask.reshape(weights.shape) / keep_prob
+        weights = weights * _kept(drop_mask, weights) / keep_prob
     out = heads_together((weights @ v.float()).to(value.dtype), input_layout)
     scores = scores.detach()
     largest = scores.amax(-1, keepdim=True) if scores.shape[-1] else scores.new_full((*scores.shape[:-1], 1), -torch.inf)
@@ -192,6 +198,14 @@ def _flash(
     if is_packed:
         largest, total = heads_together(largest, _PACKED), heads_together(total, _PACKED)
     return largest.expand(*largest.shape[:-1], 8), total.expand(*total.shape[:-1], 8), query.new_empty(0), out
+
+
+def _kept(drop_mask: T, weights: T) -> T:
+    """Return the mask with an element for each weight; one of bytes has eight in each byte, the lowest bit first."""
+    if drop_mask.dtype != torch.uint8 or drop_mask.numel() * 8 != weights.numel():
+        return drop_mask.reshape(weights.shape)
+    powers = constant([1, 2, 4, 8, 16, 32, 64, 128], drop_mask.device, torch.int32)
+    return ((drop_mask.int().unsqueeze(-1) & powers) != 0).reshape(weights.shape)
 
 
 def _hidden_from_sequences(query: T, key: T, query_ends: Any, key_ends: Any, before: int, behind: int | None) -> T:
