@@ -18,7 +18,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH = 110
-IS_TRANSIENT = re.compile(" is being compiled|正在.*编译")
+TRANSIENT = re.compile(" is being compiled|runs for the first time|, after \\d+ s:|正在.*编译|首次执行|已用\\d+ s")
+"""A line that appears only while something is compiled, or on a slow machine."""
 OPTIONS_PROGRAM = """
 import mindspore as ms
 from mindspore import nn, ops
@@ -70,7 +71,7 @@ def session(text: str, commands: Sequence[str], folder: Path) -> str:
         command = [sys.executable, "-m", "torchspore", *words.split()]
         parts += [f"\x1b[1;32m$\x1b[0m torchspore {words}", terminal_output(command, folder)]
     lines = "\n".join(part.rstrip() for part in parts).replace(str(folder), "~").split("\n")
-    return "\n".join(line for line in lines if not IS_TRANSIENT.search(line)) + "\n"
+    return "\n".join(line for line in lines if not TRANSIENT.search(line)) + "\n"
 
 
 def drawn(text: str) -> str:

@@ -16,7 +16,7 @@ def rows(options: dict[str, Any]) -> Iterator[Row]:
     """Yield (name, group, function to run) of each row."""
     del options
     yield "every module", "imports", lambda: import_all("mindquantum")
-    yield "MQLayer", "training", lambda: {"told": f"losses: {', '.join(f'{loss:.6f}' for loss in _circuit_losses())}"}
+    yield "MQLayer", "training", lambda: {"told": f"losses in PyNative mode: {', '.join(f'{loss:.6f}' for loss in _circuit_losses())}"}
 
 
 def _circuit_losses() -> list[float]:

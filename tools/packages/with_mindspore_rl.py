@@ -60,43 +60,18 @@ def _dqn_losses(mode: int) -> list[float]:
 
 
 def _ppo_losses(mode: int) -> list[float]:
+    import toy_environment
     from mindspore_rl.algorithm.ppo import config  # type: ignore[import-not-found]
     from mindspore_rl.algorithm.ppo.ppo_session import PPOSession  # type: ignore[import-not-found]
     from mindspore_rl.algorithm.ppo.ppo_trainer import PPOTrainer  # type: ignore[import-not-found]
 
     _prepare(mode)
-    _register_toy()
+    toy_environment.register()
     for parameters in (config.collect_env_params, config.eval_env_params):
-        parameters["GymEnvironment"] = {"name": "Toy-v0", "seed": 1}
-    for environment in ("collect_environment", "eval_environment"):           # in this process, where the environment is registered
-        config.algorithm_config[environment] |= {"number": 1, "num_parallel": 1}
+        parameters["GymEnvironment"] = {"name": toy_environment.NAME, "seed": 1}
+    for environment in ("collect_environment", "eval_environment"):           # the learner squeezes an axis of one environment
+        config.algorithm_config[environment] |= {"number": 2, "num_parallel": 2}
     config.algorithm_config["replay_buffer"]["capacity"] = 20
     config.trainer_params["duration"] = 20
     config.learner_params["iter_times"] = 3
     return _losses(PPOSession(), PPOTrainer)
-
-
-def _register_toy() -> None:
-    """Register an environment with the six actions for which the package's network is written."""
-    import gym  # type: ignore[import-not-found]
-    import numpy as np
-
-    class Toy(gym.Env):  # type: ignore[misc]
-        observation_space = gym.spaces.Box(-1, 1, (6,), np.float32)
-        action_space = gym.spaces.Box(-1, 1, (6,), np.float32)
-        metadata = {"render_modes": ["rgb_array"]}
-
-        def __init__(self, render_mode: str = "") -> None:
-            self.render_mode = render_mode
-
-        def reset(self, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
-            super().reset(seed=seed)
-            self.state = self.np_random.uniform(-1, 1, 6).astype(np.float32)
-            return self.state, {}
-
-        def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-            self.state = np.clip(self.state + 0.1 * action, -1, 1).astype(np.float32)
-            return self.state, -float(np.square(self.state).sum()), False, False, {}
-
-    if "Toy-v0" not in gym.envs.registry:
-        gym.register("Toy-v0", entry_point=Toy)

@@ -152,7 +152,7 @@ class PyFunc(Primitive):
         return tuple(wrap(creation.from_array(value)) for value in outputs)
 
     def _as_declared(self, kind_of_value: str, arrays: list[Any], types: Any, shapes: Any) -> list[Any]:
-        """Return the arrays in their declared shapes, if they have the declared sizes and types. A single result is converted to its type."""
+        """Return the arrays in their declared shapes, if sizes and types are as declared. A single result is converted to its type."""
         if not len(arrays) == len(types) == len(shapes):
             raise ValueError(f"PyFunc: expected {len(types)} {kind_of_value}s, got {len(arrays)}.")
         declared = []
