@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH = 110
-TRANSIENT = re.compile(" is being compiled|runs for the first time|, after \\d+ s:|正在.*编译|首次执行|已用\\d+ s")
+TRANSIENT = re.compile(" is being compiled|runs for the first time|, after \\d+ s:|正在.*编译|首次执行|已用时")
 """A line that appears only while something is compiled, or on a slow machine."""
 OPTIONS_PROGRAM = """
 import mindspore as ms
