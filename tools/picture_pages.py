@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from picture_graphs import WIDTH, chromium, take_picture
@@ -36,17 +37,18 @@ PAGES = {"trace": ("profile", "trace_view.html", 1080), "report": ("report", "re
 READY = "document.body && document.body.dataset.ready"
 
 
-def write(into: Path, folder: Path, program_of_browser: str) -> list[Path]:
+def write(into: Path, folder: Path, program_of_browser: str, names: Sequence[str]) -> list[Path]:
     """Train in the folder and write the pictures of the pages. Return their paths."""
     (folder / "train.py").write_text(PROGRAM, encoding="utf-8")
     torchspore = [sys.executable, "-m", "torchspore"]
     subprocess.run([*torchspore, "run", "--report", "report", "train.py"], cwd=folder, check=True)
     subprocess.run([*torchspore, "trace", "view", "profile", "--no-open"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
     paths = []
-    for name, (where, file, height) in PAGES.items():
+    for name in names:
+        where, file, height = PAGES[name]
         page = next((folder / where).rglob(file))
         with chromium.browser(program_of_browser, WIDTH, height) as browser:
-            browser.open(page.as_uri() + "?theme=light", READY)
+            browser.open(page.as_uri() + "?theme=light", READY, 120)
             if name == "trace":
                 browser.evaluate("const f = timeline.found; timeline.show(f.start, f.start + (f.end - f.start) * 0.4)")
             paths.append(into / f"{name}.png")

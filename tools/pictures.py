@@ -2,7 +2,7 @@
 """Creates the pictures of the documentation in English and Chinese: pages in headless Chromium, and terminal sessions.
 
     tools/pictures.py                    writes docs/guides/images/{graphs-*,trace,report,curves}.png, {terminal,explain}.svg, and zh/ with
-                                         the Chinese ones
+                                         the Chinese ones of graphs-*, trace, terminal and explain
     tools/pictures.py --only terminal    writes those of one kind: graphs, pages or terminal
     tools/pictures.py --check            writes nothing; fails if a new picture has another size or shows another text
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -26,6 +27,8 @@ from PIL import Image
 IMAGES = ROOT / "docs" / "guides" / "images"
 LANGUAGES = {"en": IMAGES, "zh": IMAGES / "zh"}
 KINDS = ("graphs", "pages", "terminal")
+MACHINE = re.compile("^(environment|versions|machine|device)|profile/|/tmp/|/python")
+"""A line of a page about the machine, with its paths and names."""
 MOST_BYTES = 1.5
 """A new picture may be this many times as large as the one that git has, or as small."""
 
@@ -42,8 +45,9 @@ def write_pictures(kind: str, language: str, into: Path) -> list[Path]:
             browser = chromium.executable()
             if browser is None:
                 raise SystemExit("no Chromium is found.\n\nhint: install one (`make browser` on Debian), or name it in CHROMIUM.")
-            module = picture_graphs if kind == "graphs" else picture_pages
-            return module.write(into, Path(folder), browser)
+            if kind == "graphs":
+                return picture_graphs.write(into, Path(folder), browser)
+            return picture_pages.write(into, Path(folder), browser, ("trace",) if language == "zh" else tuple(picture_pages.PAGES))
     finally:
         os.environ.pop("TORCHSPORE_LANG")
         if before is not None:
@@ -56,7 +60,8 @@ def content(path: Path) -> tuple[tuple[int, int] | str, list[str]]:
         return "", picture_terminal.shown_lines(path.read_text(encoding="utf-8"))
     with Image.open(path) as image:
         image.load()
-        return image.size, str(image.info.get("Content", "")).splitlines()
+        lines = str(image.info.get("Content", "")).splitlines()
+        return image.size, [line for line in lines if not MACHINE.search(line)]
 
 
 def differences(new: Path, committed: Path) -> Iterator[str]:

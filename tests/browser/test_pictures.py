@@ -10,7 +10,6 @@ from browser import chromium
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 @pytest.mark.parametrize("language", pictures.LANGUAGES)
 @pytest.mark.parametrize("kind", [*(pytest.param(kind, marks=chromium.needed) for kind in ("graphs", "pages")), "terminal"])
 def test_a_new_picture_shows_the_same(kind: str, language: str) -> None:
