@@ -11,7 +11,9 @@ from browser import chromium
 
 @pytest.mark.slow
 @pytest.mark.parametrize("language", pictures.LANGUAGES)
-@pytest.mark.parametrize("kind", [*(pytest.param(kind, marks=chromium.needed) for kind in ("graphs", "pages")), "terminal"])
+@pytest.mark.parametrize("kind", [
+    *(pytest.param(kind, marks=chromium.needed) for kind in ("graphs", "pages")), pytest.param("terminal", marks=pytest.mark.sample),
+])
 def test_a_new_picture_shows_the_same(kind: str, language: str) -> None:
     assert pictures.check(kind, language) == []
 
