@@ -11,6 +11,7 @@ of the site contains links to them, and the pages of the API, which are written 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shutil
 import subprocess
@@ -50,6 +51,26 @@ def finish_chinese_pages(site: Path) -> None:
         path.write_text(join_chinese_lines(text), encoding="utf-8")
 
 
+def is_chinese(page: Path) -> bool:
+    """Return whether a page of the site, by its path in the site, is Chinese."""
+    return page.as_posix().startswith("docs/zh/") or page.name == "README.zh-CN.html"
+
+
+def remove_links_between_languages(site: Path) -> None:
+    """Remove the links to the previous and the next page that lead to the other language: from its last page, or to its first."""
+    link = re.compile(r'<a\b[^>]*?\bhref="?([^"\s>]+)"?[^>]*\bmd-footer__link--(?:prev|next)\b[^>]*>.*?</a>', re.S)
+    for path in site.rglob("*.html"):
+        page = path.relative_to(site)
+
+        def checked(match: re.Match[str], page: Path = page) -> str:
+            target = Path(os.path.normpath(page.parent / match[1]))
+            return match[0] if is_chinese(target) is is_chinese(page) else ""
+
+        text = path.read_text(encoding="utf-8")
+        if (changed := link.sub(checked, text)) != text:
+            path.write_text(changed, encoding="utf-8")
+
+
 def join_chinese_lines(page: str) -> str:
     """Join the lines of a page where one ends or continues with a Chinese character; a browser would show a space there."""
     parts = re.split(r"(<pre\b.*?</pre>|<script\b.*?</script>)", page, flags=re.S)
@@ -75,6 +96,7 @@ def build(root: Path = ROOT) -> int:
     if ended.returncode:
         return ended.returncode
     finish_chinese_pages(site)
+    remove_links_between_languages(site)
     addresses = outside_addresses(site)
     for address in addresses:
         print(f"the pages load {address}: expected a site that works without a network", file=sys.stderr)

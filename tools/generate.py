@@ -35,6 +35,7 @@ SUBJECTS: dict[str, Callable[[], dict[Path, str]]] = {
     "offered": offered_names.files,
     "context": lambda: {
         ROOT / "docs/reference/context.md": context_page.reference(),
+        ROOT / "docs/zh/reference/context.md": context_page.chinese_reference(),
         ROOT / "docs/differences.md": context_page.differences(ROOT / "docs/differences.md"),
     },
     "missing": lambda: {ROOT / "docs/reference/missing.md": missing_names.missing()},
@@ -49,7 +50,11 @@ SUBJECTS: dict[str, Callable[[], dict[Path, str]]] = {
         ROOT / "docs/zh/gpu.md": chinese_pages.page(gpu_page.page(), "docs/gpu.md"),
     },
     "packages": lambda: {ROOT / "docs/zh/packages.md": chinese_pages.page_of("docs/packages.md")},
-    "performance": lambda: {ROOT / "docs/zh/performance.md": chinese_pages.page_of("docs/performance.md")},
+    "performance": lambda: {
+        ROOT / "docs/zh/performance.md": chinese_pages.page_of("docs/performance.md"),
+        **{ROOT / f"docs/guides/images/zh/{name}.svg": chinese_pages.picture_of(f"docs/guides/images/{name}.svg")
+           for name in ("performance", "predicted")},
+    },
     "versions": lambda: {ROOT / "docs/reference/versions.md": versions_page.versions()},
     "stubs": lambda: {
         ROOT / "mindspore-stubs/mindspore-stubs/context.pyi": stubs.context(),

@@ -1,20 +1,13 @@
-#!/usr/bin/env python3
-"""Makes the pictures of docs/guides/save-graphs.md: runs the guide's program and opens its page in headless Chromium.
-
-    tools/picture_graphs.py             writes docs/guides/images/graphs-*.png
-    tools/picture_graphs.py --into DIR  writes them into DIR
-"""
+"""The pictures of docs/guides/save-graphs.md: runs the guide's program and opens its page in headless Chromium."""
 from __future__ import annotations
 
-import argparse
 import re
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
+from PIL import Image, PngImagePlugin
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
@@ -32,7 +25,21 @@ def program() -> str:
     return match.group(1)
 
 
-def reduce_colours(path: Path, height: int = HEIGHT) -> None:
+def shown_words(browser: chromium.Browser) -> str:
+    """Return the lines of text on a page in alphabetical order, each once, with N for each number and its unit."""
+    numbers = re.compile(r"[-+]?\d[\d.,]*(e[-+]\d+)?( ?(ns|µs|us|ms|s|B|KB|MB|KiB|MiB|GiB|%|字节)\b)?")
+    lines = browser.evaluate("document.body.innerText").splitlines()
+    return "\n".join(sorted({numbers.sub("N", " ".join(line.split())) for line in lines if line.strip()}))
+
+
+def take_picture(browser: chromium.Browser, path: Path, height: int = HEIGHT) -> None:
+    """Save what the window shows, with few colours and with the text of the page, which `tools/pictures.py --check` compares."""
+    words = shown_words(browser)
+    browser.picture(path)
+    reduce_colours(path, height, words)
+
+
+def reduce_colours(path: Path, height: int, words: str) -> None:
     """Reduce the colours of a screenshot to a palette: the most frequent ones, and rare ones that differ most from these."""
     pixels = np.asarray(Image.open(path).convert("RGB")).reshape(-1, 3)
     colours, indices, counts = np.unique(pixels, axis=0, return_inverse=True, return_counts=True)
@@ -44,7 +51,9 @@ def reduce_colours(path: Path, height: int = HEIGHT) -> None:
     nearest = np.argmin([np.abs(colours.astype(int) - colours[k]).sum(1) for k in palette], axis=0).astype(np.uint8)
     image = Image.fromarray(nearest[indices.ravel()].reshape(height, WIDTH), "P")
     image.putpalette(colours[palette].tobytes())
-    image.save(path, optimize=True)
+    text = PngImagePlugin.PngInfo()
+    text.add_itxt("Content", words, zip=True)
+    image.save(path, optimize=True, pnginfo=text)
 
 
 def pictures(page: Path, into: Path, browser: chromium.Browser) -> list[Path]:
@@ -63,26 +72,13 @@ def pictures(page: Path, into: Path, browser: chromium.Browser) -> list[Path]:
     for name, action in steps:
         browser.evaluate(action)
         paths.append(into / f"graphs-{name}.png")
-        browser.picture(paths[-1])
-        reduce_colours(paths[-1])
+        take_picture(browser, paths[-1])
     return paths
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--into", type=Path, default=GUIDE.parent / "images")
-    into = parser.parse_args().into
-    browser = chromium.executable()
-    if browser is None:
-        raise SystemExit("no Chromium is found.\n\nhint: install one (`make browser` on Debian), or name it in CHROMIUM.")
-    into.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder, chromium.browser(browser, WIDTH, HEIGHT) as page:
-        (Path(folder) / "graphs.py").write_text(program(), encoding="utf-8")
-        subprocess.run([sys.executable, "-m", "torchspore", "run", "graphs.py"], cwd=folder, check=True)
-        for path in pictures(Path(folder) / "graphs" / "index.html", into, page):
-            print(f"{path}: {path.stat().st_size // 1024} KB")
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+def write(into: Path, folder: Path, program_of_browser: str) -> list[Path]:
+    """Run the program in the folder and write the pictures of its page. Return their paths."""
+    (folder / "graphs.py").write_text(program(), encoding="utf-8")
+    subprocess.run([sys.executable, "-m", "torchspore", "run", "graphs.py"], cwd=folder, check=True)
+    with chromium.browser(program_of_browser, WIDTH, HEIGHT) as browser:
+        return pictures(folder / "graphs" / "index.html", into, browser)

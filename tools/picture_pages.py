@@ -1,18 +1,12 @@
-#!/usr/bin/env python3
-"""Makes the pictures of the result pages: trains a small net with a profiler, summaries and a report, and opens the pages in Chromium.
-
-    tools/picture_pages.py             writes docs/guides/images/{trace,report,curves}.png
-    tools/picture_pages.py --into DIR  writes them into DIR
-"""
+"""The pictures of the result pages: trains a small net with a profiler, summaries and a report, and opens the pages in Chromium."""
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
-import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
-from picture_graphs import ROOT, chromium, reduce_colours
+from picture_graphs import WIDTH, chromium, take_picture
 
 PROGRAM = """
 import mindspore as ms, mindspore.dataset as ds, numpy as np
@@ -40,35 +34,23 @@ model.train(1, ds.GeneratorDataset(rows, ["image", "label"], shuffle=False).batc
 profiler.analyse()
 """
 PAGES = {"trace": ("profile", "trace_view.html", 1080), "report": ("report", "report.html", 800), "curves": ("summary", "curves.html", 800)}
-WIDTH = 1360
 READY = "document.body && document.body.dataset.ready"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--into", type=Path, default=ROOT / "docs" / "guides" / "images")
-    into = parser.parse_args().into
-    browser = chromium.executable()
-    if browser is None:
-        raise SystemExit("no Chromium is found.\n\nhint: install one (`make browser` on Debian), or name it in CHROMIUM.")
-    into.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "train.py").write_text(PROGRAM, encoding="utf-8")
-        spore = [sys.executable, "-m", "torchspore"]
-        subprocess.run([*spore, "run", "--report", "report", "train.py"], cwd=folder, check=True)
-        subprocess.run([*spore, "trace", "view", "profile", "--no-open"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
-        for name, (where, file, height) in PAGES.items():
-            page = next((Path(folder) / where).rglob(file))
-            with chromium.browser(browser, WIDTH, height) as window:
-                window.open(page.as_uri() + "?theme=light", READY)
-                if name == "trace":
-                    window.evaluate("const f = timeline.found; timeline.show(f.start, f.start + (f.end - f.start) * 0.4)")
-                image = into / f"{name}.png"
-                window.picture(image)
-            reduce_colours(image, height)
-            print(f"{image}: {image.stat().st_size // 1024} KB")
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+def write(into: Path, folder: Path, program_of_browser: str, names: Sequence[str]) -> list[Path]:
+    """Train in the folder and write the pictures of the pages. Return their paths."""
+    (folder / "train.py").write_text(PROGRAM, encoding="utf-8")
+    torchspore = [sys.executable, "-m", "torchspore"]
+    subprocess.run([*torchspore, "run", "--report", "report", "train.py"], cwd=folder, check=True)
+    subprocess.run([*torchspore, "trace", "view", "profile", "--no-open"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    paths = []
+    for name in names:
+        where, file, height = PAGES[name]
+        page = next((folder / where).rglob(file))
+        with chromium.browser(program_of_browser, WIDTH, height) as browser:
+            browser.open(page.as_uri() + "?theme=light", READY, 120)
+            if name == "trace":
+                browser.evaluate("const f = timeline.found; timeline.show(f.start, f.start + (f.end - f.start) * 0.4)")
+            paths.append(into / f"{name}.png")
+            take_picture(browser, paths[-1], height)
+    return paths

@@ -1,12 +1,9 @@
-#!/usr/bin/env python3
-"""Records the terminal session of the README as an SVG: runs the commands with the README's program, and draws what they print.
+"""Terminal sessions as SVG pictures: runs commands with a program, and draws what they print.
 
-    tools/picture_terminal.py             writes docs/guides/images/terminal.svg
-    tools/picture_terminal.py --check     fails if the commands print another text than the picture shows
+`terminal.svg` shows three commands with the README's program, `explain.svg` the outcome of many options.
 """
 from __future__ import annotations
 
-import argparse
 import fcntl
 import html
 import os
@@ -15,15 +12,25 @@ import re
 import struct
 import subprocess
 import sys
-import tempfile
 import termios
 from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PICTURE = ROOT / "docs" / "guides" / "images" / "terminal.svg"
 WIDTH = 110
-COMMANDS = ("run train.py", "explain train.py", "check train.py")
+TRANSIENT = re.compile(" is being compiled|runs for the first time|, after \\d+ s:|正在.*编译|首次执行|已用时")
+"""A line that appears only while something is compiled, or on a slow machine."""
+OPTIONS_PROGRAM = """
+import mindspore as ms
+from mindspore import nn, ops
+
+ms.set_context(mode=ms.GRAPH_MODE, jit_config={"jit_level": "O1"}, deterministic="ON", max_device_memory="4GB",
+               runtime_num_threads=2, save_graphs=1, save_graphs_path="graphs", ascend_config={"matmul_allow_hf32": True})
+ms.set_seed(1)
+net = nn.SequentialCell(nn.Dense(4, 8), nn.ReLU(), nn.Dense(8, 1))
+step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.SGD(net.trainable_params(), 0.02))
+step(ops.ones((2, 4)), ops.zeros((2, 1)))
+""".lstrip()
 
 
 def program() -> str:
@@ -37,7 +44,7 @@ def terminal_output(command: Sequence[str], folder: Path) -> str:
     """Run a command in a terminal that is WIDTH characters wide; return what it prints, with its colours."""
     reader, writer = pty.openpty()
     fcntl.ioctl(writer, termios.TIOCSWINSZ, struct.pack("HHHH", 40, WIDTH, 0, 0))
-    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(WIDTH), "TORCHSPORE_LANG": "en"}
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(WIDTH)}
     with subprocess.Popen(command, cwd=folder, stdin=writer, stdout=writer, stderr=writer, env=environment) as child:
         os.close(writer)
         parts = []
@@ -56,16 +63,15 @@ def _read(reader: int) -> bytes:
         return b""
 
 
-def session() -> str:
-    """Return the text of the session, with its colours, without lines that appear only while something is compiled the first time."""
+def session(text: str, commands: Sequence[str], folder: Path) -> str:
+    """Return the text of a session in the folder, with its colours, without lines that appear only while something is compiled."""
     parts = []
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "train.py").write_text(program(), encoding="utf-8")
-        for words in COMMANDS:
-            command = [sys.executable, "-m", "torchspore", *words.split()]
-            parts += [f"\x1b[1;32m$\x1b[0m torchspore {words}", terminal_output(command, Path(folder))]
-    lines = "\n".join(part.rstrip() for part in parts).split("\n")
-    return "\n".join(line for line in lines if " is being compiled" not in line) + "\n"
+    (folder / "train.py").write_text(text, encoding="utf-8")
+    for words in commands:
+        command = [sys.executable, "-m", "torchspore", *words.split()]
+        parts += [f"\x1b[1;32m$\x1b[0m torchspore {words}", terminal_output(command, folder)]
+    lines = "\n".join(part.rstrip() for part in parts).replace(str(folder), "~").split("\n")
+    return "\n".join(line for line in lines if not TRANSIENT.search(line)) + "\n"
 
 
 def drawn(text: str) -> str:
@@ -92,21 +98,12 @@ def shown_lines(picture: str) -> list[str]:
     return [numbers.sub("N", " ".join(text.split())) for text in texts if text.strip()]
 
 
-def main(words: Sequence[str] | None = None) -> int:
-    """Run the command; return 1 if `--check` sees another text."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="compare only")
-    arguments = parser.parse_args(words)
-    picture = drawn(session())
-    if not arguments.check:
-        PICTURE.write_text(picture, encoding="utf-8")
-        print(f"{PICTURE}: {len(picture) // 1024} KB")
-        return 0
-    printed, shown = shown_lines(picture), shown_lines(PICTURE.read_text(encoding="utf-8"))
-    for line in [line for line in printed if line not in shown]:
-        print(f"{PICTURE.relative_to(ROOT)} lacks: {line}", file=sys.stderr)
-    return int(printed != shown)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def write(into: Path, folder: Path) -> list[Path]:
+    """Write both pictures. Return their paths."""
+    sessions = {
+        "terminal": session(program(), ("run train.py", "explain train.py", "check train.py"), folder),
+        "explain": session(OPTIONS_PROGRAM, ("explain train.py",), folder).partition("\n\n")[0] + "\n",
+    }
+    for name, text in sessions.items():
+        (into / f"{name}.svg").write_text(drawn(text), encoding="utf-8")
+    return [into / f"{name}.svg" for name in sessions]

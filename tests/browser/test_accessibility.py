@@ -1,7 +1,6 @@
 """Our pages and the start pages of the site, by the rules of axe-core: no violation that is serious or critical."""
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,15 +8,6 @@ from browser import axe, chromium
 from browser.sample_pages import KINDS
 
 pytestmark = [chromium.needed, pytest.mark.needs(axe.PACKAGE)]
-SIZES = {"phone": (390, 844), "desktop": (1400, 900)}
-
-
-@pytest.fixture(scope="module", params=list(SIZES))
-def screen(request: pytest.FixtureRequest) -> Iterator[chromium.Browser]:
-    program = chromium.executable()
-    assert program is not None
-    with chromium.browser(program, *SIZES[request.param]) as browser:
-        yield browser
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

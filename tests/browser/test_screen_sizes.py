@@ -1,7 +1,6 @@
 """Every kind of page on a phone and on a desktop: nothing is wider than the screen, and each label lies inside its container."""
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,6 @@ from browser import chromium
 from browser.sample_pages import KINDS
 
 pytestmark = chromium.needed
-SIZES = {"phone": (390, 844), "desktop": (1280, 800)}
 
 OUTSIDE = """(() => {
   const found = [], near = 1.5, say = (what, text) => found.push(what + ": " + text.slice(0, 60));
@@ -38,14 +36,6 @@ OUTSIDE = """(() => {
   }
   return found;
 })()"""
-
-
-@pytest.fixture(scope="module", params=list(SIZES))
-def screen(request: pytest.FixtureRequest) -> Iterator[chromium.Browser]:
-    program = chromium.executable()
-    assert program is not None
-    with chromium.browser(program, *SIZES[request.param]) as browser:
-        yield browser
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -77,6 +77,14 @@ def test_each_language_has_its_navigation(site: Path, browser: chromium.Browser)
     assert chinese[0] == "首页" and chinese[-2:] == ["上一页", "下一页"] and not any(text.isascii() for text in chinese)
 
 
+def test_no_link_leads_to_the_next_page_of_the_other_language(site: Path, browser: chromium.Browser) -> None:
+    directions = {"SECURITY.html": ["Previous"], "README.zh-CN.html": ["下一页"], "docs/zh/guides/install.html": ["上一页", "下一页"]}
+    for page, expected in directions.items():
+        browser.open((site / page).as_uri(), "document.readyState == 'complete'")
+        texts = browser.evaluate("[...document.querySelectorAll('.md-footer__direction')].map(link => link.textContent.trim())")
+        assert texts == expected, page
+
+
 def test_the_selector_of_versions(site: Path, browser: chromium.Browser, tmp_path: Path) -> None:
     for version in ("0.1.0", "0.2.0"):
         versions.add_version(site, tmp_path, version)

@@ -40,7 +40,7 @@ def test_a_page() -> None:
 
 # 性能
 
-![一个step的时间与torch eager之比](../guides/images/performance.svg)
+![一个step的时间与torch eager之比](../guides/images/zh/performance.svg)
 
 <!-- graph-lenet -->
 由`python benchmarks/graph.py --nets lenet`在2核的机器（x86_64）上测得，torch 2.13.0+cpu，Python 3.11.7。

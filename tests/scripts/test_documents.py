@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import picture_terminal
 import pytest
 from support import server_jobs
 from support.processes import Run
@@ -62,12 +61,6 @@ def test_the_readme_shows_the_output_of_its_program(warm: Callable[..., Run], tm
     (tmp_path / "train.py").write_text(PAGES["README.md"][0], encoding="utf-8")
     ended = warm("train.py", cwd=tmp_path)
     assert shown is not None and ended.out == shown[1], ended.out + ended.err
-
-
-@pytest.mark.slow
-@pytest.mark.sample
-def test_the_terminal_session_shows_what_the_commands_print() -> None:
-    assert picture_terminal.main(["--check"]) == 0
 
 
 def test_links_lead_somewhere() -> None:

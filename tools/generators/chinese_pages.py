@@ -6,6 +6,7 @@ translated. A text without a phrase is divided at its commas; parts without a ph
 from __future__ import annotations
 
 import functools
+import html
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -76,6 +77,16 @@ def translate(text: str) -> str:
             return _FIELD.sub(lambda field: translate(match[f"field{field[1]}"]), translation)
     parts = [translate(part) for part in text.split(", ")] if ", " in text else [text]
     return ("，" if any(map(_is_chinese, parts)) else ", ").join(parts)
+
+
+def picture_of(path: str) -> str:
+    """Return the Chinese version of a chart of this project, an SVG: the texts of its elements translated."""
+    original = (ROOT / path).read_text(encoding="utf-8")
+    return re.sub(r"(<(?:text|title)\b[^>]*>)([^<]*[A-Za-z][^<]*)(?=<)", lambda match: match[1] + _translated_label(match[2]), original)
+
+
+def _translated_label(text: str) -> str:
+    return html.escape(translate(html.unescape(text)), quote=False)
 
 
 def _is_chinese(text: str) -> bool:

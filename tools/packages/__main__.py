@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs packages from PyPI, unmodified, on torchspore and prints a table; with a real MindSpore, compares MindCV's logits.
 
-    tools/packages mindcv mindyolo mindnlp mindocr          all rows of these packages (the default: all eight; over an hour on two cores)
+    tools/packages mindcv mindyolo mindnlp mindocr          all rows of these packages (the default: all; over an hour on two cores)
     tools/packages mindcv --only 'resnet|swin'              rows whose names match the pattern
     tools/packages mindcv --families --oracle PYTHON        one model of each family, with weights carried over by .ckpt
     tools/packages mindnlp --folder DIR --write             stores packages in DIR, and puts the table into docs/packages.md
@@ -20,7 +20,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import page
 import rows
 
-PACKAGES = ("mindcv", "mindyolo", "mindnlp", "mindocr", "mindone", "mindformers", "mindformers_2", "mindspore_rl")
+PACKAGES = (
+    "mindcv", "mindyolo", "mindnlp", "mindocr", "mindone", "mindformers", "mindformers_2", "mindspore_rl", "mindquantum", "mindflow",
+    "mindaudio", "mindarmour", "mindpet", "mindinsight",
+)
 
 
 def main() -> int:

@@ -37,7 +37,9 @@ def import_all(package: str, third_party_texts: tuple[str, ...] = ()) -> dict[st
         else:
             imported += 1
     expected = len(names) - missing.total()
-    remark = f"{imported} of {expected} modules import; {missing.total()} of {len(names)} miss a third-party package ({', '.join(missing)})"
+    remark = f"{imported} of {expected} modules import"
+    if missing:
+        remark += f"; {missing.total()} of {len(names)} miss a third-party package ({', '.join(missing)})"
     if imported < REQUIRED_SHARE * expected:
         raise ImportError(f"{remark}; the first failures: {'; '.join(failed[:3])}")
     return {"told": remark + (f"; not imported: {'; '.join(failed[:4])}" if failed else "")}

@@ -13,14 +13,21 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from imported_packages import IMPORTED
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 CLOSE = 1e-4
 MOST_DEATHS = 8
 
 
+def definition(package: str) -> Any:
+    """Return what defines the package and its rows: an entry of the table, or a module."""
+    return IMPORTED.get(package) or importlib.import_module(f"with_{package}")
+
+
 def install(package: str, folder: Path) -> str:
     """Return the folder that contains the package; install the package there with pip if it is absent."""
-    module = importlib.import_module(f"with_{package}")
+    module = definition(package)
     target = folder / package
     if not (target / getattr(module, "FOLDER", package)).exists():
         requirements = [module.PACKAGE, *module.NEEDS]
@@ -84,7 +91,7 @@ def inside(request: str) -> int:
         torchspore.install()
     os.chdir(options["work"])
     signal.signal(signal.SIGALRM, _late)
-    for name, group, body in importlib.import_module(f"with_{options['package']}").rows(options):
+    for name, group, body in definition(options["package"]).rows(options):
         if name in options["done"] or not re.search(options["only"], name):
             continue
         print(json.dumps({"begins": name}), flush=True)

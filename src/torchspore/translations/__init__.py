@@ -75,6 +75,20 @@ class english:
         _STATE.messages = self.outer
 
 
+class language(english):
+    """A `with` block whose messages are in a language, whatever the output can print: for files in UTF-8."""
+
+    def __init__(self, name: str) -> None:
+        from torchspore.translations import catalogue
+
+        super().__init__()
+        self.inner: Mapping[str, str] = {} if name == "en" else catalogue.read(name)
+
+    def __enter__(self) -> None:
+        self.outer = _STATE.messages
+        _STATE.messages = self.inner
+
+
 def language_of(value: str) -> str | None:
     """Return the language that a value such as `zh_CN.UTF-8` names: "en", "zh", or None for another one."""
     name = value.strip().lower().replace("-", "_").partition(".")[0].partition("@")[0].partition("_")[0]

@@ -87,6 +87,26 @@ def test_a_name_that_the_class_has_is_taken(name: str, value: Any) -> None:
         setattr(Taken(), name, value)
 
 
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+def test_a_cell_hides_a_method_that_older_versions_lack(mode: int) -> None:
+    ms.set_context(mode=mode)
+
+    class Agent(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.buffers = nn.Dense(2, 2, "ones", has_bias=False)
+            self.register_buffer("count", Tensor([7.0]))
+
+        def construct(self, x: Any) -> Any:
+            return self.buffers(x) + self.count
+
+    net = Agent()
+    assert net(Tensor(np.ones((1, 2), np.float32))).asnumpy().tolist() == [[9.0, 9.0]]
+    assert [name for name, _ in net.named_buffers()] == ["count"]
+    assert list(net.state_dict()) == ["count", "buffers.weight"]
+    assert [float(value) for value in nn.Cell.buffers(net)] == [7.0] and nn.Cell.buffers.__name__ == "buffers"
+
+
 def test_a_property_is_deleted_as_it_says() -> None:
     net = Taken()
     del net.q

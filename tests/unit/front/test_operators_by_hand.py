@@ -1,6 +1,7 @@
 """Operators that MindSpore 2.10 has no kernel for on the CPU, or takes in graphs only: against NumPy and by hand."""
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -318,6 +319,16 @@ def test_functions_as_operators(mode: int) -> None:
         assert (scaled(t(V), b=t(0 * V)).asnumpy() == V * V).all()
     both = ops.PyFunc(lambda a, b: (a + b, a * b), [ms.float32] * 2, [(4,)] * 2, [ms.float32] * 2, [(4,)] * 2)
     assert [output.asnumpy().tolist() for output in both((t(V), t(V)))] == [(2 * V).tolist(), (V * V).tolist()]
+    assert all((one.asnumpy() == other.asnumpy()).all() for one, other in zip(both(t(V), t(V)), both([t(V), t(V)])))
+    counter = itertools.count(5)
+    without_inputs = ops.PyFunc(lambda: np.array(next(counter), np.int32), [], [], [ms.int32], [()])
+    assert [int(without_inputs()[0]) for _ in range(2)] == [5, 6]
+    shaped = ops.PyFunc(lambda a, b: (a.reshape(4), b * 1.5), [ms.float32] * 2, [(2, 2), ()], [ms.float32] * 2, [(2, 2), ()])
+    assert [output.asnumpy().tolist() for output in shaped(t(V), t([2.0]))] == [V.reshape(2, 2).tolist(), 3.0]
+    with pytest.raises(TypeError, match="PyFunc: expected Int32 of result 0, got float64"):
+        ops.PyFunc(lambda: 1.5, [], [], [ms.int32], [()])()
+    with pytest.raises(ValueError, match=r"PyFunc: expected shape \(2,\) of input 0, got \(4,\)"):
+        ops.PyFunc(lambda a: a, [ms.float32], [(2,)], [ms.float32], [(2,)])(t(V))
     with pytest.raises(TypeError, match="PyFunc: expected Float16 of input 0, got float32"):
         ops.PyFunc(lambda a: a, [ms.float16], [(4,)], [ms.float16], [(4,)])((t(V),))
     with pytest.raises(ValueError, match=r"Scan\(xs=None\): expected a length"):

@@ -6,6 +6,7 @@ from torchspore.context import prepare
 from torchspore.context.kinds import INT32, Absolute, Bool, Directory, Int, JsonFile, Kind, Named, Path, PrintPath
 from torchspore.context.option import Option
 from torchspore.errors import OptionValueError
+from torchspore.translations import translate
 
 
 class Levels(Kind):
@@ -19,7 +20,7 @@ class Levels(Kind):
 
     @property
     def expected(self) -> str:
-        return "a bool, or a level from 0 to 3"
+        return translate("a bool, or a level from 0 to 3")
 
     def parse(self, value: object) -> int:
         if isinstance(value, bool):

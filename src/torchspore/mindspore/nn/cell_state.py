@@ -1,6 +1,7 @@
 """The state of a Cell: buffers in addition to Parameters, the state as a dictionary, and conversion to another dtype."""
 from __future__ import annotations
 
+import functools
 from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -20,6 +21,24 @@ class _IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpe
 
     def __repr__(self) -> str:
         return super().__repr__() if self.missing_keys or self.unexpected_keys else "<All keys matched successfully>"
+
+
+class HideableMethod:
+    """A method that an inner Cell or a Parameter of the same name hides. Older versions of MindSpore lack the method."""
+
+    gives_way = True
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        functools.update_wrapper(self, function)
+
+    def __get__(self, cell: Any, owner: type | None = None) -> Any:
+        if cell is not None:
+            name = self._function.__name__
+            for store_name in ("_cells", "_params"):
+                if name in cell.__dict__.get(store_name, ()):
+                    return cell.__dict__[store_name][name]
+        return self._function.__get__(cell, owner)
 
 
 class CellState:
@@ -66,6 +85,7 @@ class CellState:
                     seen.add(id(value))
                     yield f"{cell_name}.{name}" if cell_name else name, value
 
+    @HideableMethod
     def buffers(self, recurse: bool = True) -> Iterator[Any]:
         """Yield the buffers of this Cell, and with `recurse` of all Cells inside it."""
         for _, value in self.named_buffers(recurse=recurse):

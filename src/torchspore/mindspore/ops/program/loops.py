@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import builtins
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -125,7 +126,8 @@ class Morph(Primitive):
 class PyFunc(Primitive):
     """A Python function on NumPy arrays with declared inputs and outputs. It runs in each call, whatever `stateful` is.
 
-    A call takes a tuple or list of Tensors and returns a tuple. Raises TypeError and ValueError if types or shapes are not as declared.
+    A call takes Tensors, or one tuple or list of them, and returns a tuple. An input of the declared shape () is a Python number. Raises
+    TypeError and ValueError if types or sizes are not as declared.
     """
 
     def __init__(
@@ -139,20 +141,27 @@ class PyFunc(Primitive):
         ):
             self.add_prim_attr(name, value)
 
-    def __call__(self, input_x: Any) -> Any:
+    def __call__(self, *inputs: Any) -> Any:
         trace_guard_hooks.ends_trace("calls a function on NumPy arrays", Kind.READS_VALUES)
-        arrays = [creation.to_numpy(value) for value in input_x]
-        self._check("input", arrays, self.attrs["in_types"], self.attrs["in_shapes"])
-        result = self.fn(*arrays)
+        values = inputs[0] if len(inputs) == 1 and isinstance(inputs[0], (tuple, list)) else inputs
+        arrays = [creation.to_numpy(value) for value in values]
+        arrays = self._as_declared("input", arrays, self.attrs["in_types"], self.attrs["in_shapes"])
+        result = self.fn(*(array if array.shape else array.item() for array in arrays))
         outputs = [np.asarray(value) for value in (result if isinstance(result, (tuple, list)) else (result,))]
-        self._check("result", outputs, self.attrs["out_types"], self.attrs["out_shapes"])
+        outputs = self._as_declared("result", outputs, self.attrs["out_types"], self.attrs["out_shapes"])
         return tuple(wrap(creation.from_array(value)) for value in outputs)
 
-    def _check(self, kind_of_value: str, arrays: list[Any], types: Any, shapes: Any) -> None:
+    def _as_declared(self, kind_of_value: str, arrays: list[Any], types: Any, shapes: Any) -> list[Any]:
+        """Return the arrays in their declared shapes, if sizes and types are as declared. A single result is converted to its type."""
         if not len(arrays) == len(types) == len(shapes):
             raise ValueError(f"PyFunc: expected {len(types)} {kind_of_value}s, got {len(arrays)}.")
+        declared = []
         for i, (array, kind, shape) in enumerate(zip(arrays, types, shapes)):
-            if array.shape != tuple(shape):
+            if array.size != math.prod(shape):
                 raise ValueError(f"PyFunc: expected shape {tuple(shape)} of {kind_of_value} {i}, got {array.shape}.")
-            if array.dtype != creation.to_numpy(wrap(creation.filled((), 0, kind))).dtype:
+            dtype = creation.to_numpy(wrap(creation.filled((), 0, kind))).dtype
+            is_convertible = kind_of_value == "result" and not shape and np.can_cast(array.dtype, dtype, "same_kind")
+            if array.dtype != dtype and not is_convertible:
                 raise TypeError(f"PyFunc: expected {kind} of {kind_of_value} {i}, got {array.dtype}.")
+            declared.append(array.reshape(tuple(shape)).astype(dtype, copy=False))
+        return declared

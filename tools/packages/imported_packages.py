@@ -1,0 +1,37 @@
+"""Packages whose only row is the import of their modules."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from module_imports import import_all
+
+Row = tuple[str, str, Callable[[], dict[str, Any] | None]]
+MATPLOTLIB = (
+    "matplotlib", "contourpy", "cycler", "fonttools", "kiwisolver", "pyparsing", "python-dateutil", "six", "packaging",
+)
+
+
+@dataclass(frozen=True)
+class ImportedPackage:
+    """A requirement, those of its requirements that are not torchspore's, and the package to import."""
+
+    PACKAGE: str
+    NEEDS: tuple[str, ...]
+    FOLDER: str
+
+    def rows(self, options: dict[str, Any]) -> Iterator[Row]:
+        """Yield (name, group, function to run) of the row."""
+        del options
+        yield "every module", "imports", lambda: import_all(self.FOLDER)
+
+
+IMPORTED = {
+    "mindarmour": ImportedPackage("mindarmour==2.0.0", (*MATPLOTLIB, "easydict", "opencv-python-headless<5", "lmdb"), "mindarmour"),
+    "mindpet": ImportedPackage("mindpet==1.0.4", ("concurrent-log-handler", "portalocker"), "mindpet"),
+    "mindinsight": ImportedPackage("mindinsight==2.3.1", (
+        "Flask", "Flask-Cors", "itsdangerous", "blinker", "marshmallow", "psutil", "pandas", "pytz", "tzdata", "treelib", "XlsxWriter",
+        "Werkzeug", "python-dateutil", "six", "gunicorn", "protobuf==3.20.1",
+    ), "mindinsight"),
+}
