@@ -196,7 +196,6 @@ REFUSED = {
     "a variable is named torch": net("pass", "torch = x * 2\nreturn ops.exp(torch)"),
     "the output would have it twice": net("self.p = Parameter(Tensor(1.0))", "ops.assign_add(self.pick(), x.sum())\nreturn x"),
     "no rule for torch": net("pass", "return x.median()"),
-    "mode='bicubic'": net("pass", "return ops.interpolate(x, size=(2, 2), mode='bicubic')"),
     "no rule for data_format": net("self.pool = P.MaxPool(2, 2, data_format='NHWC')", "return self.pool(x)"),
     "defines train, which torch.nn.Module uses": "class Mixin:\n    def train(self, x):\n        return x * 2\n\n\n"
         "class Net(nn.Cell, Mixin):\n    def construct(self, x):\n        return self.train(x)\n",

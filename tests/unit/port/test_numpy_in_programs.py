@@ -142,7 +142,7 @@ def test_a_metric_that_uses_more_of_its_base(change: tuple[str, str], tmp_path: 
 
 
 def test_data_sets_without_a_rule_are_left_to_do_by_hand(tmp_path: Path) -> None:
-    text = LOOP + """files = ds.CSVDataset("rows.csv", column_names=["x", "y"]).batch(4)
+    text = LOOP + """files = ds.TFRecordDataset("rows.tfrecord", columns_list=["x", "y"]).batch(4)
 for x, y in files.create_tuple_iterator():
     print(x, y)
 while files.get_dataset_size() > len(list(dataset.create_tuple_iterator(columns=["label"]))):
@@ -151,6 +151,6 @@ while files.get_dataset_size() > len(list(dataset.create_tuple_iterator(columns=
     outcome = ported(tmp_path, text)
     assert not outcome.ported.problems
     reasons = [problem.text for problem in outcome.ported.by_hand]
-    assert any("CSVDataset: read its files by a torch.utils.data.Dataset" in reason for reason in reasons)
+    assert any("TFRecordDataset: read its files by a torch.utils.data.Dataset" in reason for reason in reasons)
     assert any("the argument columns of create_tuple_iterator" in reason for reason in reasons)
     assert 'for x, y in to_do_by_hand("' in outcome.ported.text or "for x, y in to_do_by_hand('" in outcome.ported.text

@@ -137,7 +137,7 @@ for epoch in range(1, 3):
 
 
 LEFT = {
-    "ImageFolderDataset": "data = ds.ImageFolderDataset('pictures')\n",
+    "CocoDataset": "data = ds.CocoDataset('pictures')\n",
     "TFRecordDataset": "data = ds.TFRecordDataset('rows').batch(3)\n"
                        "model = Model(net, loss_fn, nn.SGD(net.trainable_params()))\nmodel.train(1, data)\n",
     "the callback Own()": "class Own(Callback):\n    def on_eval_end(self, run_context):\n        pass\n\n\n" + MODEL.format(
@@ -145,8 +145,6 @@ LEFT = {
     "the callback Rate()": "class Rate(Callback):\n    def step_end(self, run_context):\n"
                            "        print(run_context.original_args().optimizer.learning_rate)\n\n\n" + MODEL.format(
         optimizer="nn.SGD(net.trainable_params())", callbacks="[Rate()]"),
-    "a Model that is handed on": "class Own:\n    def __init__(self, model):\n        self.model = model\n\n\n" + MODEL.format(
-        optimizer="nn.SGD(net.trainable_params())", callbacks="None") + "Own(model)\n",
     "the learning rate Own()": "class Own(nn.learning_rate_schedule.LearningRateSchedule):\n    def construct(self, step):\n"
                                "        return ops.fold(step, (4, 4), (2, 2))\n\n\n" + MODEL.format(
         optimizer="nn.SGD(net.trainable_params(), Own())", callbacks="None"),
@@ -156,21 +154,12 @@ LEFT = {
                                   + "model.eval(dataset, callbacks=[LossMonitor()])\n",
     "the level level": "import sys\n\nlevel = sys.argv[-1]\n" + MODEL.format(
         optimizer="nn.SGD(net.trainable_params())", callbacks="None").replace("optimizer, m", "optimizer, amp_level=level, m"),
-    "ops.HyperMap": """class Step(nn.TrainOneStepCell):
-    def construct(self, x, y):
-        grads = ops.HyperMap()(ops.square, self.grad(self.network, self.weights)(x, y, Tensor(1.0)))
-        return self.optimizer(grads)
-
-
-optimizer = nn.SGD(net.trainable_params())
-step = Step(nn.WithLossCell(net, loss_fn), optimizer)
-""",
     "num_samples of rows in random order": "data = ds.MnistDataset('pictures', num_samples=3).batch(3)\n",
     "Lamb": MODEL.format(optimizer="nn.Lamb(net.trainable_params(), 0.1)", callbacks="None"),
     "weight_decay for a list": "params = list(net.trainable_params())\n" + MODEL.format(
         optimizer="nn.SGD(params, 0.1, weight_decay=0.1)", callbacks="None"),
     "per_batch_map": "data = ds.NumpySlicesDataset(pictures).batch(3, per_batch_map=print)\noptimizer = nn.SGD(net.trainable_params())\n",
-    "a transform of MindSpore": "data = ds.NumpySlicesDataset(pictures, ['x']).map(ds.vision.Resize(8), 'x')\n"
+    "no rule for Resize in map": "data = ds.NumpySlicesDataset(pictures, ['x']).map(ds.vision.Resize(8), 'x')\n"
                                 "optimizer = nn.SGD(net.trainable_params())\n",
 }
 

@@ -42,7 +42,7 @@ def of(name: str, shapes: Shapes, concrete: Callable[[], Sequence[Any]]) -> int:
     A multiplication and an addition are two. 0 where the shapes don't tell.
     """
     try:
-        return int(COUNTED[name](shapes, concrete))
+        return int((COUNTED.get(name) or _CALLS_ANOTHER[name])(shapes, concrete))
     except (KeyError, IndexError, TypeError, ValueError):
         return 0
 
@@ -112,6 +112,11 @@ def _attention(times: float, first: int) -> Callable[[Shapes, Any], int]:
     return count
 
 
+def _linear(shapes: Shapes, concrete: Any) -> int:
+    data, weight = shapes[0], shapes[1]
+    return 2 * math.prod(data) * weight[0]
+
+
 COUNTED: dict[str, Callable[[Shapes, Any], int]] = {
     "aten::matmul": _product_of_batches,
     "aten::mm": _product(0), "aten::bmm": _product(0), "aten::addmm": _product(1), "aten::baddbmm": _product(1),
@@ -123,6 +128,8 @@ COUNTED: dict[str, Callable[[Shapes, Any], int]] = {
     "aten::_scaled_dot_product_efficient_attention_backward": _attention(5, 1),
 }
 """Those of torch's operators whose operations are counted, each where torch computes it: not in what only calls another one of them."""
+_CALLS_ANOTHER: dict[str, Callable[[Shapes, Any], int]] = {"aten::linear": _linear}
+"""Operators of graphs that call one of those when they run."""
 
 
 @functools.cache

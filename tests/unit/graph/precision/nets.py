@@ -43,7 +43,8 @@ def dtypes(cell: Any) -> dict[str, set[str]]:
     for line in str(torchspore.graphs(cell)[0]).splitlines():
         match = re.match(r"%\w+: \(?(\w+)\[.*? = aten\.(\w+)\.", line)
         if match:
-            results.setdefault(match[2].rstrip("_"), set()).add(match[1])
+            name = match[2].rstrip("_")
+            results.setdefault("addmm" if name == "linear" else name, set()).add(match[1])            # linear calls addmm
     return results
 
 

@@ -38,7 +38,7 @@ def _of(call: Call, kinds: Mapping[str, Value]) -> float:
 def _operations(name: str, gives: Value, read: list[Value]) -> float:
     """Multiplications and additions of products and convolutions; 0 for other operators, which memory bounds."""
     shapes = [kind.shape for kind in read if kind.dtype and all(type(n) is int for n in kind.shape)]
-    if name in ("mm", "bmm", "addmm", "baddbmm", "_linear_pointwise") and len(shapes) >= 2:
+    if name in ("mm", "bmm", "addmm", "baddbmm", "matmul", "linear", "_linear_pointwise") and len(shapes) >= 2:
         factor = shapes[-2] if name in ("addmm", "baddbmm") else shapes[0]
         return 2.0 * _size(gives) * factor[-1] if factor else 0.0
     if name == "convolution" and len(shapes) >= 2:
