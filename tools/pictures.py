@@ -29,6 +29,8 @@ LANGUAGES = {"en": IMAGES, "zh": IMAGES / "zh"}
 KINDS = ("graphs", "pages", "terminal")
 MACHINE = re.compile("^(environment|versions|machine|device)|profile/|/tmp/|/python")
 """A line of a page about the machine, with its paths and names."""
+FOLDER = re.compile(r"/tmp/pictures-\w*")
+"""A temporary folder, whose end a narrow column may cut off."""
 MOST_BYTES = 1.5
 """A new picture may be this many times as large as the one that git has, or as small."""
 
@@ -57,7 +59,7 @@ def write_pictures(kind: str, language: str, into: Path) -> list[Path]:
 def content(path: Path) -> tuple[tuple[int, int] | str, list[str]]:
     """Return the size of a picture in pixels, and its lines of text without numbers."""
     if path.suffix == ".svg":
-        return "", picture_terminal.shown_lines(path.read_text(encoding="utf-8"))
+        return "", [FOLDER.sub("/tmp", line) for line in picture_terminal.shown_lines(path.read_text(encoding="utf-8"))]
     with Image.open(path) as image:
         image.load()
         lines = str(image.info.get("Content", "")).splitlines()
