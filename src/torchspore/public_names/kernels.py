@@ -67,5 +67,6 @@ def operator_name(opname: str) -> str:
 
 _FIRST = {"add": "Add", "div": "RealDiv", "pow": "Pow", "constant_pad_nd": "PadV3", "clone": "Assign", "var": "ReduceStd"}
 _NAMES = {opname: name for name, opnames in reversed(OPERATORS.items()) for opname in opnames} | _FIRST | {
-    "mm": "MatMul", "addmm": "MatMul", "linear": "Dense", "matmul": "BatchMatMul", "bmm": "BatchMatMul", "convolution": "Conv2D", "embedding": "Gather",
+    "mm": "MatMul", "addmm": "MatMul", "linear": "Dense", "matmul": "BatchMatMul", "bmm": "BatchMatMul", "convolution": "Conv2D",
+    "embedding": "Gather",
 }
