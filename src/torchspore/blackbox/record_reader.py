@@ -24,7 +24,7 @@ KINDS = (
     translatable("out of memory"), translatable("exception"), translatable("not finite"), translatable("normal end"),
     translatable("time-out"), translatable("crash"), translatable("killed"),
 )
-"""What can have happened to a program; records name it in English."""
+"""The events that end a program; records name them in English."""
 _NAME = re.compile(r"([A-Z_]{1,40}\.[\w.-]{1,80}?)\.(\d{14})(?:_\d{1,6})?\.(ir|txt|json|safetensors)")
 _ESCAPES = {
     number: chr(number).encode("unicode_escape").decode()

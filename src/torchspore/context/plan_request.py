@@ -84,7 +84,7 @@ class Request:
     strategies: str = ""
     """The strategy file to write, or ""."""
     is_json: bool = False
-    """Whether the plan is printed as one JSON object in the last line."""
+    """True if the last line is the plan as one JSON object."""
     before_capture: Callable[[], None] | None = None
     """A function that changes the program's Cells before the call to plan is captured; it runs once."""
     is_answered: bool = False

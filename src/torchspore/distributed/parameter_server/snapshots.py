@@ -43,7 +43,7 @@ class Snapshots:
                     return None
                 counts = {str(name): {str(key): int(count) for key, count in group.items()}
                           for name, group in json.loads(metadata["counts"]).items()}
-                return {name: file.get_tensor(name) for name in file.keys()}, counts  # noqa: SIM118  it is no dictionary
+                return {name: file.get_tensor(name) for name in file.keys()}, counts  # noqa: SIM118  it is not a dictionary
         except (SafetensorError, ValueError, KeyError, AttributeError) as error:
             hint = "delete it to start the training again"
             raise ValueError(message(f"{self._path}: {type(error).__name__}: {error}", "a snapshot of a server", hint=hint)) from None

@@ -74,7 +74,7 @@ class CompilerProcess:
         self._thread: threading.Thread | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._rest = b""
-        """What was read after the last full line."""
+        """The bytes that were read after the last full line."""
         self._end = ""
         """Why the process ended before its graph was compiled; it is not started again."""
 

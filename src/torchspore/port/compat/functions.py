@@ -226,7 +226,7 @@ def frozen(layer: Any) -> Any:
 
 
 def norm(x: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """A norm of vectors or matrices; for matrices an order of 1.0 or 2.0 that is no int is the Frobenius norm."""
+    """A norm of vectors or matrices; for matrices an order of 1.0 or 2.0, a float, is the Frobenius norm."""
     is_of_matrices = x.ndim == 2 if dim is None else isinstance(dim, (tuple, list)) and len(dim) == 2
     if is_of_matrices and isinstance(ord, float) and abs(ord) in (1, 2):
         ord = None

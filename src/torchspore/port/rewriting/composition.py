@@ -171,7 +171,7 @@ def _import_line(source: Source, name: str) -> str:
 
 _MODULES = ("copy", "csv", "io", "itertools", "json", "math", "os", "sqlite3", "struct", "time")
 _FROM = {"contextlib": ("closing",), "glob": ("escape", "glob")}
-"""What helpers import of Python's library."""
+"""The modules of Python's library that helpers import."""
 
 
 def _helper_imports(used: set[str], bound: set[str], is_helper: bool) -> tuple[set[str], set[str]]:

@@ -272,7 +272,7 @@ def _source_pixels(inverse: np.ndarray, width: int, height: int, resample: Inter
 
 
 def check_center(call: str, center: Any) -> None:
-    """Raises ValueError unless `center` is None or two numbers, TypeError for members that are no numbers."""
+    """Raises ValueError unless `center` is None or two numbers, TypeError for members that are not numbers."""
     if center is None:
         return
     if not isinstance(center, tuple) or len(center) != 2:

@@ -61,7 +61,7 @@ def _reduce_scatter(x: torch.Tensor, kind: str, group: Group) -> torch.Tensor:
 
 
 class _RepeatedBlock(torch.autograd.Function):
-    """What a device receives from devices with equal inputs; its gradient would need their gradients."""
+    """The value that a device receives from devices with equal inputs; its gradient would need their gradients."""
 
     @staticmethod
     def forward(_: Any, x: torch.Tensor, split_dim: int, start: int, length: int, concat_dim: int, count: int) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""Whether a graph is being captured that will be split among devices: some operators then keep axes that can be split."""
+"""Detects the capture of a graph that will be split among devices: some operators then keep axes that can be split."""
 from __future__ import annotations
 
 from torchspore.engine.tensors import tensor as engine
