@@ -385,4 +385,5 @@ PLANNED = define(
     "planned_exchange(Tensor like, int[] shape, str name, int devices) -> Tensor", _refuse_planned,
     lambda like, shape, name, devices: like.new_empty(shape), is_exchange=True,
 )
-"""The value that a device receives in a graph that is compiled for devices without processes; it has a shape, and raises an error if it runs."""
+"""The value that a device receives in a graph that is compiled for devices without processes. Only its shape is known: to run it raises an
+error."""

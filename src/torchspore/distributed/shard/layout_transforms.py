@@ -14,17 +14,17 @@ from typing import Any
 from torchspore.base.text import message
 
 Step = tuple[str, list[int]]
-_WHOLE = -1
+_UNSPLIT = -1
 
 
 def axis_lists(tensor_map: Sequence[Any]) -> list[list[int]]:
     """Return the axes of the grid that split each dimension, the major first; axes are counted from the last one."""
-    return [list(entry) if isinstance(entry, (list, tuple)) else [] if entry == _WHOLE else [entry] for entry in tensor_map]
+    return [list(entry) if isinstance(entry, (list, tuple)) else [] if entry == _UNSPLIT else [entry] for entry in tensor_map]
 
 
 def cuts_of(matrix: Sequence[int], tensor_map: Sequence[Any]) -> list[int]:
     """Return into how many parts each dimension is split."""
-    return [prod(matrix[len(matrix) - 1 - axis] for axis in axes if axis != _WHOLE) for axes in axis_lists(tensor_map)]
+    return [prod(matrix[len(matrix) - 1 - axis] for axis in axes if axis != _UNSPLIT) for axes in axis_lists(tensor_map)]
 
 
 def _common_sizes(first: Sequence[int], second: Sequence[int]) -> list[int]:
@@ -58,14 +58,14 @@ class _Grid:
         self.sizes = _common_sizes(source[0], target[0])
         layouts = [(source, source[2]), (target, target[2])]
         while True:
-            written = [self._dimensions(layout) for layout, _ in layouts]
-            shape = _common_sizes(*([size for size, _ in dimensions] for dimensions in written))
-            finer = self._finer(written, shape)
+            dimensions_of_layouts = [self._dimensions(layout) for layout, _ in layouts]
+            shape = _common_sizes(*([size for size, _ in dimensions] for dimensions in dimensions_of_layouts))
+            finer = self._finer(dimensions_of_layouts, shape)
             if finer == self.sizes:
                 break
             self.sizes = finer
         self.shape = shape
-        self.source, self.target = (self._map(dimensions) for dimensions in written)
+        self.source, self.target = (self._map(dimensions) for dimensions in dimensions_of_layouts)
 
     def _axes(self, layout: Sequence[Any]) -> list[list[int]]:
         """Return the axes of the common grid that split each dimension, as positions from the front."""
@@ -79,14 +79,14 @@ class _Grid:
             for axis in axes[:-1]:
                 dimensions.append((self.sizes[axis], axis))
                 length //= self.sizes[axis]
-            dimensions.append((length, axes[-1] if axes else _WHOLE))
+            dimensions.append((length, axes[-1] if axes else _UNSPLIT))
         return dimensions
 
-    def _finer(self, written: Sequence[list[tuple[int, int]]], shape: list[int]) -> list[int]:
+    def _finer(self, dimensions_of_layouts: Sequence[list[tuple[int, int]]], shape: list[int]) -> list[int]:
         """Return the sizes of the grid, with each axis divided that is longer than the first common dimension that it splits."""
-        for dimensions in written:
+        for dimensions in dimensions_of_layouts:
             for (_, axis), positions in zip(dimensions, _parts([size for size, _ in dimensions], shape)):
-                if axis != _WHOLE and positions and shape[positions[0]] % self.sizes[axis]:
+                if axis != _UNSPLIT and positions and shape[positions[0]] % self.sizes[axis]:
                     first = gcd(shape[positions[0]], self.sizes[axis])
                     if first in (1, self.sizes[axis]):
                         raise ValueError(message(f"a dimension {shape[positions[0]]} on {self.sizes[axis]} devices", "parts that divide"))
@@ -94,15 +94,15 @@ class _Grid:
         return self.sizes
 
     def _map(self, dimensions: Sequence[tuple[int, int]]) -> list[int]:
-        tensor_map = [_WHOLE] * len(self.shape)
+        tensor_map = [_UNSPLIT] * len(self.shape)
         for (_, axis), positions in zip(dimensions, _parts([size for size, _ in dimensions], self.shape)):
-            if axis != _WHOLE and positions:
+            if axis != _UNSPLIT and positions:
                 tensor_map[positions[0]] = axis
         return tensor_map
 
     def part(self, tensor_map: Sequence[int]) -> list[int]:
         """Return the shape of a device's part."""
-        return [size // (1 if axis == _WHOLE else self.sizes[axis]) for size, axis in zip(self.shape, tensor_map)]
+        return [size // (1 if axis == _UNSPLIT else self.sizes[axis]) for size, axis in zip(self.shape, tensor_map)]
 
     def coordinate(self, position: int, axis: int) -> int:
         """Return the position of a device along an axis."""
@@ -129,14 +129,14 @@ class _Changes:
             if count == len(self.steps) and self._pending:                  # axes change places in a circle
                 at, axis = next(iter(self._pending.items()))
                 self.steps.append(("join", at, axis))
-                self._pending[at] = _WHOLE
+                self._pending[at] = _UNSPLIT
 
     def _take_and_move(self) -> None:
         count = -1
         while count != len(self._pending):
             count = len(self._pending)
             for at in list(self._pending):
-                if self._pending[at] == _WHOLE and self._target[at] not in self._pending.values():
+                if self._pending[at] == _UNSPLIT and self._target[at] not in self._pending.values():
                     self._take(at)
             moved = -1
             while moved != len(self._pending):
@@ -154,20 +154,20 @@ class _Changes:
                 continue
             if self._pending[at] == self._target[at]:
                 del self._pending[at]
-            elif self._pending[at] == _WHOLE and self._target[at] in self._pending.values():
+            elif self._pending[at] == _UNSPLIT and self._target[at] in self._pending.values():
                 before = next(other for other, axis in self._pending.items() if axis == self._target[at])
                 self.steps.append(("join", before, self._target[at]))
                 self._take(at)
-                self._pending[before] = _WHOLE
+                self._pending[before] = _UNSPLIT
 
     def _join(self) -> None:
         for at in list(self._pending):
-            if self._pending[at] != _WHOLE and self._pending[at] not in self._target:
+            if self._pending[at] != _UNSPLIT and self._pending[at] not in self._target:
                 self.steps.append(("join", at, self._pending[at]))
-                if self._target[at] == _WHOLE:
+                if self._target[at] == _UNSPLIT:
                     del self._pending[at]
                 else:
-                    self._pending[at] = _WHOLE
+                    self._pending[at] = _UNSPLIT
 
 
 def steps(source: Sequence[Any], target: Sequence[Any], devices: Sequence[int], rank: int) -> list[Step]:
@@ -194,27 +194,27 @@ def steps(source: Sequence[Any], target: Sequence[Any], devices: Sequence[int], 
 
 def steps_by_rank(source: Sequence[Any], target: Sequence[Any], devices: Sequence[int], rank: int) -> dict[int, list[Step]]:
     """Return the steps of a device, and of each device whose part it needs, by rank."""
-    found, pending = {rank: steps(source, target, devices, rank)}, [rank]
+    steps_by_rank, pending = {rank: steps(source, target, devices, rank)}, [rank]
     while pending:
-        for kind, numbers in found[pending.pop(0)]:
+        for kind, numbers in steps_by_rank[pending.pop(0)]:
             for other in numbers[:-1] if kind == "AllConcat" else ():
-                if other not in found:
-                    found[other] = steps(source, target, devices, other)
+                if other not in steps_by_rank:
+                    steps_by_rank[other] = steps(source, target, devices, other)
                     pending.append(other)
-    return found
+    return steps_by_rank
 
 
-def ordered_steps(found: dict[int, list[Step]], rank: int) -> list[tuple[int, int, Step]]:
+def ordered_steps(steps_by_rank: dict[int, list[Step]], rank: int) -> list[tuple[int, int, Step]]:
     """Return (rank, number, step) in the reversed order of execution: the last step of `rank` is first.
 
     Before a gather, all its devices perform the steps with lower numbers.
     """
     result: list[tuple[int, int, Step]] = []
     ranks = [rank]
-    for number in reversed(range(len(found[rank]))):
+    for number in reversed(range(len(steps_by_rank[rank]))):
         needed: list[int] = []
         for at in ranks:
-            step = found[at][number]
+            step = steps_by_rank[at][number]
             result.append((at, number, step))
             needed.extend(step[1][:-1] if step[0] == "AllConcat" else [at])
         ranks = list(dict.fromkeys(needed))
@@ -252,6 +252,6 @@ def optimizer_layout(
         if length > 1:
             chosen.insert(0, axis)
             size //= length
-    numbers = [entry[0] if len(entry) == 1 else entry or _WHOLE for entry in axes]
+    numbers = [entry[0] if len(entry) == 1 else entry or _UNSPLIT for entry in axes]
     rows = [sizes[len(sizes) - 1 - axis] for axis in chosen[:-1]]
     return sizes, [numbers[0], *chosen, *numbers[1:]], [cut, *rows, shape[0] // (cut * prod(rows)), *shape[1:]]

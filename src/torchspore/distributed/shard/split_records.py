@@ -50,9 +50,9 @@ def _optimizer_groups(split: Any) -> dict[str, str]:
     mesh = split.local.mesh
     for at, base in split.sharded_capture.bases.items():
         name = str(getattr(split.lifted[at], "name", ""))
-        known = split.sharded_capture.parameters.get(name)
-        if known is not None:
-            axes = tuple(axis for axis in graph_info.stored_axes(mesh, known) if axis not in base.axes)
+        layout = split.sharded_capture.parameters.get(name)
+        if layout is not None:
+            axes = tuple(axis for axis in graph_info.stored_axes(mesh, layout) if axis not in base.axes)
             ranks = mesh.group(split.rank, axes)
             if len(ranks) > 1:
                 names[name] = f"{len(ranks)}-{crc32(str(ranks).encode())}"

@@ -59,56 +59,56 @@ def _shorten_views(graph: torch.fx.Graph, node: Node) -> None:
 def _call_linear(graph: torch.fx.Graph, node: Node) -> None:
     """Replace `view(addmm(bias, view(x), t(weight)))`, or `mm` without a bias, by `linear(x, weight, bias)`."""
     arguments: tuple[Any, ...] = node.args
-    bias, left, right = arguments if node.target is _aten.addmm.default else (None, *arguments)
-    operands = (left, right) if bias is None else (left, right, bias)
-    if not all(isinstance(operand, Node) and _is_on_known_device(operand) for operand in operands):
+    bias, data, transposed = arguments if node.target is _aten.addmm.default else (None, *arguments)
+    operands = (data, transposed) if bias is None else (data, transposed, bias)
+    if not all(isinstance(operand, Node) and _is_on_supported_device(operand) for operand in operands):
         return
-    if right.target is not _aten.t.default or (bias is not None and bias.meta["val"].dim() != 1):
+    if transposed.target is not _aten.t.default or (bias is not None and bias.meta["val"].dim() != 1):
         return
-    weight, (source, last) = right.args[0], _unfolded(node, left)
-    if source is left and bias is None:
+    weight, (source, last) = transposed.args[0], _unfolded(node, data)
+    if source is data and bias is None:
         return                                     # mm and t: as fast as linear
-    _replace(graph, node, last, LINEAR, (source, weight) if bias is None else (source, weight, bias), right)
-    _erase_unused(graph, (right, left))
+    _replace(graph, node, last, LINEAR, (source, weight) if bias is None else (source, weight, bias), transposed)
+    _erase_unused(graph, (transposed, data))
 
 
-def _unfolded(product: Node, left: Any) -> tuple[Any, Node]:
+def _unfolded(product: Node, data: Any) -> tuple[Any, Node]:
     """Return the operand of more axes and the node of its result, if the product folds them to two; else the operand and the product."""
-    if left.target not in _VIEWS or len(product.users) != 1:
-        return left, product
-    source, (last,) = left.args[0], product.users
+    if data.target not in _VIEWS or len(product.users) != 1:
+        return data, product
+    source, (last,) = data.args[0], product.users
     if last.target not in _VIEWS or not isinstance(source, Node):
-        return left, product
+        return data, product
     value, result = source.meta.get("val"), last.meta.get("val")
     if not isinstance(value, torch.Tensor) or not isinstance(result, torch.Tensor) or value.dim() < 3 or not _is_contiguous(value):
-        return left, product
+        return data, product
     expected = (*value.shape[:-1], product.meta["val"].shape[-1])
-    is_folded = _have_equal_sizes((left.meta["val"].shape[-1],), (value.shape[-1],)) and _have_equal_sizes(_shape(last), expected)
-    return (source, last) if is_folded else (left, product)
+    is_folded = _have_equal_sizes((data.meta["val"].shape[-1],), (value.shape[-1],)) and _have_equal_sizes(_shape(last), expected)
+    return (source, last) if is_folded else (data, product)
 
 
 def _call_matmul(graph: torch.fx.Graph, node: Node) -> None:
     """Replace `view(bmm(view(a), view(b)))` by `matmul(a, b)`, where a and b have the same leading axes."""
-    left, right = _operands(node)
-    if not isinstance(left, Node) or not isinstance(right, Node) or len(node.users) != 1:
+    first, second = _operands(node)
+    if not isinstance(first, Node) or not isinstance(second, Node) or len(node.users) != 1:
         return
     (last,) = node.users
-    operands: list[Any] = [folded.args[0] for folded in (left, right) if folded.target in _VIEWS and len(folded.users) == 1]
-    if last.target not in _VIEWS or left is right or len(operands) != 2 or not all(map(_is_on_known_device, operands)):
+    operands: list[Any] = [folded.args[0] for folded in (first, second) if folded.target in _VIEWS and len(folded.users) == 1]
+    if last.target not in _VIEWS or first is second or len(operands) != 2 or not all(map(_is_on_supported_device, operands)):
         return
     a, b = (operand.meta["val"] for operand in operands)
     if a.dim() != b.dim() or a.dim() < 4 or not _have_equal_sizes(a.shape[:-2], b.shape[:-2]):
         return
-    is_batched = all(_have_equal_sizes(_shape(folded)[1:], tuple(value.shape[-2:])) for folded, value in ((left, a), (right, b)))
+    is_batched = all(_have_equal_sizes(_shape(folded)[1:], tuple(value.shape[-2:])) for folded, value in ((first, a), (second, b)))
     if not is_batched or not _have_equal_sizes(_shape(last), (*a.shape[:-1], b.shape[-1])):
         return
-    _replace(graph, node, last, MATMUL, tuple(operands), left)
-    _erase_unused(graph, (left, right))
+    _replace(graph, node, last, MATMUL, tuple(operands), first)
+    _erase_unused(graph, (first, second))
 
 
 def _call_layer_norm(graph: torch.fx.Graph, node: Node) -> None:
     """Replace `native_layer_norm(...)[0]` by `layer_norm(...)` if nothing reads the mean and the deviation."""
-    if len(node.users) != 1 or not _is_on_known_device(node.args[0]):
+    if len(node.users) != 1 or not _is_on_supported_device(node.args[0]):
         return
     (item,) = node.users
     if item.target is not operator.getitem or item.args[1] != 0:
@@ -146,7 +146,7 @@ def _operands(node: Node) -> tuple[Any, ...]:
     return node.args
 
 
-def _is_on_known_device(node: Any) -> bool:
+def _is_on_supported_device(node: Any) -> bool:
     value = node.meta.get("val") if isinstance(node, Node) else None
     if isinstance(value, tuple):
         value = value[0]

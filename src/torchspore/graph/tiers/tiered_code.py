@@ -152,7 +152,7 @@ class _Tier:
         self.plain, self.code = plain, plain
         self._module: Module | None = module
         self._complete: Complete | None = complete
-        self._seconds_left = seconds
+        self._seconds_until_start = seconds
         self._report = _Report()
         self._lock = threading.Lock()
         self._times: tuple[list[float], list[float]] = ([], [])
@@ -164,7 +164,7 @@ class _Tier:
         """Take what the other process needs, and start it at once if the calls need not take any time before."""
         effects.note(SECTION, self._report)
         self._job = Job(key, request, self._end, autotune_cache.ACTIVE.store)
-        if self._seconds_left <= 0:
+        if self._seconds_until_start <= 0:
             self._begin()
 
     def _begin(self) -> None:
@@ -178,8 +178,8 @@ class _Tier:
         self._report.calls += 1
         started = measurement.now()
         outs = self.plain(*inputs)
-        self._seconds_left -= measurement.now() - started
-        if self._seconds_left <= 0 and self._lock.acquire(blocking=False):
+        self._seconds_until_start -= measurement.now() - started
+        if self._seconds_until_start <= 0 and self._lock.acquire(blocking=False):
             try:
                 if self.step == self._count_down:
                     self._begin()

@@ -77,9 +77,9 @@ class DatasetWriter:
         if name not in DATASETS:
             raise NoRule(f"{name}: read its files by a torch.utils.data.Dataset")
         call = Call(self.rewriter, node, bind(DATASETS[name], node))
-        known = _WITHOUT_EFFECT | (dataset_files.READ if name in dataset_files.NAMES else _READ)
+        arguments_with_rules = _WITHOUT_EFFECT | (dataset_files.READ if name in dataset_files.NAMES else _READ)
         for argument in call.bound.nodes:
-            if call.has(argument) and argument not in known:
+            if call.has(argument) and argument not in arguments_with_rules:
                 raise NoRule(f"the argument {argument}")
         if name == "NumpySlicesDataset":
             return call.fill("@Slices({data})")

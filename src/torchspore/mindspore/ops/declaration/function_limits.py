@@ -170,17 +170,17 @@ def _limited(
                     value = arguments[position]
                     if value.__class__ not in classes:
                         continue
-                    known = accepted[key]
-                    if (value not in known.floats) if value.__class__ is float else known.get(id(value), accepted) is not value:
+                    passed = accepted[key]
+                    if (value not in passed.floats) if value.__class__ is float else passed.get(id(value), accepted) is not value:
                         check(rule, name, key, value)
-                        known.add(value)
+                        passed.add(value)
         for key, value in keywords.items():
             if key not in rules or value.__class__ not in _classes_of(rules[key]):
                 continue
-            known = accepted[key]
-            if (value not in known.floats) if value.__class__ is float else known.get(id(value), accepted) is not value:
+            passed = accepted[key]
+            if (value not in passed.floats) if value.__class__ is float else passed.get(id(value), accepted) is not value:
                 check(rules[key], name, key, value)
-                known.add(value)
+                passed.add(value)
         if check_dtypes is not None:
             check_dtypes(arguments, keywords)
         return body(*arguments, **keywords)

@@ -190,7 +190,7 @@ def _flash(
     if keep_prob < 1.0:
         if drop_mask is None:
             raise ValueError(f"keep_prob={keep_prob}: expected a drop_mask, in which 1 means keep.")
-        weights = weights * _kept(drop_mask, weights) / keep_prob
+        weights = weights * _mask_of_weights(drop_mask, weights) / keep_prob
     out = heads_together((weights @ v.float()).to(value.dtype), input_layout)
     scores = scores.detach()
     largest = scores.amax(-1, keepdim=True) if scores.shape[-1] else scores.new_full((*scores.shape[:-1], 1), -torch.inf)
@@ -200,7 +200,7 @@ def _flash(
     return largest.expand(*largest.shape[:-1], 8), total.expand(*total.shape[:-1], 8), query.new_empty(0), out
 
 
-def _kept(drop_mask: T, weights: T) -> T:
+def _mask_of_weights(drop_mask: T, weights: T) -> T:
     """Return the mask with an element for each weight; one of bytes has eight in each byte, the lowest bit first."""
     if drop_mask.dtype != torch.uint8 or drop_mask.numel() * 8 != weights.numel():
         return drop_mask.reshape(weights.shape)
