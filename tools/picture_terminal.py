@@ -94,7 +94,7 @@ def shown_lines(picture: str) -> list[str]:
     for x, y, text in re.findall(r'<text class="terminal-r\d+" x="([\d.]+)" y="([\d.]+)"[^>]*>(.*?)</text>', picture, re.S):
         lines.setdefault(float(y), []).append((float(x), html.unescape(text).replace("\xa0", " ")))
     texts = ["".join(text for _, text in sorted(parts)) for _, parts in sorted(lines.items())]
-    numbers = re.compile(r"(?<=ready in ).*|[\d.]+(?= B\b|%| operators)")
+    numbers = re.compile(r"(?<=ready in ).*|(?<=用时).*|[\d.]+(?= B\b|%| operators)")
     return [numbers.sub("N", " ".join(text.split())) for text in texts if text.strip()]
 
 
