@@ -163,7 +163,7 @@ def test_load_takes_no_graph_whose_parameters_came_in_another_order(run: Program
     once(run, program, "save_compile_cache=True, compile_cache_path='cache'")
     (program / "net.py").write_text(TWO.replace("self.one(x) * 2 + self.two(x)", "self.two(x) * 2 + self.one(x)"))
     out, message = once(run, program, "load_compile_cache=True, compile_cache_path='cache'")
-    assert message.startswith("there is no graph of Net.construct")
+    assert message.startswith("no graph of Net.construct")
     assert out == once(run, program, "")[0]
 
 
@@ -171,13 +171,13 @@ def test_load_takes_no_graph_whose_parameters_came_in_another_order(run: Program
 def test_load_without_a_graph_that_fits_compiles(run: Program, program: Path) -> None:
     options = "load_compile_cache=True, compile_cache_path='cache'"
     out, message = once(run, program, options)
-    assert message.startswith("there is no graph of Net.construct")
+    assert message.startswith("no graph of Net.construct")
     once(run, program, "save_compile_cache=True, compile_cache_path='cache'")
     (program / "net.py").write_text(NET.replace(".sum()", ""))
     (program / "main.py").write_text(MAIN.format(options=options))
     assert float(out) != 0
     ran = run("run", "main.py")
-    assert ran.code == 1 and "there is no graph of Net.construct" in ran.err  # the new result is no number, so that float fails
+    assert ran.code == 1 and "no graph of Net.construct" in ran.err  # the new result is no number, so that float fails
 
 
 @pytest.fixture
