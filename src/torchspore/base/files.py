@@ -92,15 +92,6 @@ def read_at(handle: int, length: int, offset: int) -> bytes:
         return os.read(handle, length)
 
 
-def write_at(handle: int, contents: bytes, offset: int) -> int:
-    """Write into an open file from `offset` on, and return the number of bytes. The position of the file may move. Raise OSError."""
-    if hasattr(os, "pwrite"):
-        return os.pwrite(handle, contents, offset)
-    with _position_lock:
-        os.lseek(handle, offset, os.SEEK_SET)
-        return os.write(handle, contents)
-
-
 def sweep(folder: Path, suffix: str) -> None:
     """Remove temporary files that killed processes of this machine left in the folder for files whose names end with `suffix`."""
     pattern = re.compile(rf"\..*{re.escape(_end_of(suffix))}\.{_machine()}-(\d+)\.\w{{8}}\.tmp", re.DOTALL)
