@@ -89,7 +89,8 @@ def _unfolded(product: Node, data: Any) -> tuple[Any, Node]:
 
 def _call_matmul(graph: torch.fx.Graph, node: Node) -> None:
     """Replace `view(bmm(view(a), view(b)))` by `matmul(a, b)`, where a and b have the same leading axes."""
-    first, second = _operands(node)
+    arguments: tuple[Any, ...] = node.args
+    first, second = arguments
     if not isinstance(first, Node) or not isinstance(second, Node) or len(node.users) != 1:
         return
     (last,) = node.users
@@ -142,14 +143,8 @@ def _erase_unused(graph: torch.fx.Graph, nodes: Sequence[Node]) -> None:
             graph.erase_node(node)
 
 
-def _operands(node: Node) -> tuple[Any, ...]:
-    return node.args
-
-
 def _is_on_supported_device(node: Any) -> bool:
     value = node.meta.get("val") if isinstance(node, Node) else None
-    if isinstance(value, tuple):
-        value = value[0]
     return isinstance(value, torch.Tensor) and value.device.type in _DEVICES
 
 
