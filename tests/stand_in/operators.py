@@ -161,10 +161,12 @@ def convolution(x: torch.Tensor, weight: torch.Tensor, *options: Any) -> Any:
 
 def convolution_backward(gradient: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, *options: Any) -> Any:
     """Run the gradient of a convolution."""
+    is_transposed, groups = options[3], options[5]
+    channels = [weight.shape[1] * groups if is_transposed else weight.shape[0]]
     if x.dtype in HALF:
-        results = run(_aten.convolution_backward.default, gradient.float(), x.float(), weight.float(), [weight.shape[0]], *options)
+        results = run(_aten.convolution_backward.default, gradient.float(), x.float(), weight.float(), channels, *options)
     else:
-        results = run(_aten.convolution_backward.default, gradient, x, weight, [weight.shape[0]], *options)
+        results = run(_aten.convolution_backward.default, gradient, x, weight, channels, *options)
     return tuple(None if result is None else result.to(x.dtype).contiguous() for result in results)
 
 

@@ -13,6 +13,7 @@ from mindspore import Tensor, ops
 import torchspore
 
 VALUES = np.array([0.3, -1.2, 2.0], np.float32)
+DEVICE = torchspore.to_torch(Tensor(VALUES)).device
 
 
 def identity(x: Any) -> Any:
@@ -50,7 +51,7 @@ def after_write(use: Callable[[Any, Any, Any], Any], view: Callable[[Any], Any] 
 
 
 def created_from(a: Any, library: Any) -> Any:
-    t = torch.ones(3)
+    t = torch.ones(3, device=DEVICE)
     library.fr(t)[0] = 5.0
     return library.fr(t * library.to(a)).sum()
 
@@ -102,7 +103,7 @@ def copied_then_source_written(a: Any, library: Any) -> Any:
 
 
 def two_tensors(a: Any, library: Any) -> Any:
-    t = torch.ones(3)
+    t = torch.ones(3, device=DEVICE)
     x, y = library.fr(t), library.fr(t)
     x[0] = 5.0
     return (y * a).sum()
@@ -118,7 +119,7 @@ def device_block(a: Any, library: Any) -> Any:
 
 
 def batch_norm(a: Any, library: Any) -> Any:
-    mean, variance = library.fr(torch.zeros(3)), library.fr(torch.ones(3))
+    mean, variance = library.fr(torch.zeros(3, device=DEVICE)), library.fr(torch.ones(3, device=DEVICE))
     t = library.to(mean)
     mean[0] = 4.0
     y = torch.nn.functional.batch_norm(torch.stack([library.to(a), library.to(a) * 2]), t, library.to(variance), training=True)
@@ -140,9 +141,9 @@ PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
     "operators of both": after_write(joined),
     "write of torch": after_write(lambda t, b, _: (t.mul_(3), (b * b).sum())[1]),
     "write of torch into a view": after_write(lambda t, b, _: (t.mul_(3), (b * b).sum())[1], lambda t: t[1:]),
-    "out": after_write(lambda t, b, _: (torch.add(torch.ones(3), 1, out=t.detach()), b.sum())[1]),
+    "out": after_write(lambda t, b, _: (torch.add(torch.ones(3, device=DEVICE), 1, out=t.detach()), b.sum())[1]),
     "value": after_write(lambda t, b, _: b.sum() * float(t[0]) * t.tolist()[0]),
-    "array": after_write(lambda t, b, _: b.sum() * float(t.detach().numpy()[0])),
+    "array": after_write(lambda t, b, _: b.sum() * float(t.detach().cpu().numpy()[0])),
     "comparison": after_write(lambda t, b, library: b.sum() * float(torch.equal(t, library.to(b)))),
     "iteration": after_write(lambda t, _, library: library.fr(sum(x * x for x in t))),
     **{program.__name__: program for program in (
@@ -155,13 +156,13 @@ PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
 @pytest.mark.filterwarnings("ignore:Converting a tensor with requires_grad=True")
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 def test_writes_are_visible_as_in_plain_torch(mode: int, program: Callable[[Any, Any], Any]) -> None:
-    x = torch.tensor(VALUES, requires_grad=True)
+    x = torch.tensor(VALUES, device=DEVICE, requires_grad=True)
     expected = program(x, Plain)
     expected.backward()
     assert x.grad is not None
     value, gradient = ms.value_and_grad(lambda a: program(a, Both))(Tensor(VALUES))
     np.testing.assert_allclose(value.asnumpy(), expected.item(), rtol=1e-5)
-    np.testing.assert_allclose(gradient.asnumpy(), x.grad.numpy(), rtol=1e-5)
+    np.testing.assert_allclose(gradient.asnumpy(), x.grad.cpu().numpy(), rtol=1e-5)
     assert not torch.overrides._get_current_function_mode_stack()
 
 
@@ -201,13 +202,13 @@ def detached_write(a: Any) -> Any:
 
 
 def bits(a: Any) -> Any:
-    b = torchspore.from_torch(torch.ones(3))
+    b = torchspore.from_torch(torch.ones(3, device=DEVICE))
     shown = torchspore.to_torch(b).view(torch.int32)
     b[0] = 2.0
     return a.sum() * float(shown[0])
 
 
-SHARED = torch.ones(3)
+SHARED = torch.ones(3, device=DEVICE)
 FIRST, SECOND = torchspore.from_torch(SHARED), torchspore.from_torch(SHARED)
 
 

@@ -160,13 +160,15 @@ def test_a_function_of_torch_keeps_its_gradient(mode: int) -> None:
 
 
 def test_writes_into_a_torch_tensor_and_its_tensor_inside_a_gradient(mode: int) -> None:
+    device = X.torch().device
+
     def write_tensor(a: Any) -> Any:
-        t = torch.ones(2)
+        t = torch.ones(2, device=device)
         torchspore.from_torch(t)[0] = 5.0
         return a * torchspore.from_torch(t)
 
     def write_torch(a: Any) -> Any:
-        t = torch.ones(2)
+        t = torch.ones(2, device=device)
         tensor = torchspore.from_torch(t)
         t.mul_(torchspore.to_torch(a))
         return tensor * 3

@@ -11,13 +11,14 @@ from mindspore import Tensor, nn
 import torchspore
 
 X = Tensor([1.0, 2.0])
+DEVICE = torchspore.to_torch(X).device
 DENSE = nn.Dense(2, 2)
 
 CALLS: dict[str, Callable[[], Any]] = {
     "vmap": lambda: torch.vmap(torch.sin)(X),
-    "vmap of a Cell": lambda: torch.vmap(DENSE)(torch.ones(3, 2)),
+    "vmap of a Cell": lambda: torch.vmap(DENSE)(torch.ones(3, 2, device=DEVICE)),
     "grad": lambda: torch.func.grad(lambda a: torch.sin(a).sum())(X),
-    "grad of a Cell": lambda: torch.func.grad(lambda a: DENSE(a).sum())(torch.ones(1, 2)),
+    "grad of a Cell": lambda: torch.func.grad(lambda a: DENSE(a).sum())(torch.ones(1, 2, device=DEVICE)),
     "grad_and_value": lambda: torch.func.grad_and_value(lambda a: torch.sin(a).sum())(X),
     "vjp": lambda: torch.func.vjp(torch.sin, X),
     "jvp": lambda: torch.func.jvp(torch.sin, (X,), (X,)),
@@ -36,11 +37,11 @@ def test_a_transform_of_torch_names_to_torch_and_as_module(call: Callable[[], An
 
 
 def test_torchs_transforms_are_unchanged_for_torch_tensors() -> None:
-    t = torch.tensor([1.0, 2.0])
+    t = torch.tensor([1.0, 2.0], device=DEVICE)
     assert torch.equal(torch.vmap(torch.sin)(t), t.sin())
     assert torch.equal(torch.func.grad(lambda a: a.sin().sum())(t), t.cos())
-    assert torch.equal(torch.vmap(torch.func.grad(lambda a, x: a * torch.sum(x)), in_dims=(0, None))(t, X), torch.full((2,), 3.0))
-    assert torch.equal(torch.func.vjp(torch.sin, t)[1](torch.ones(2))[0], t.cos())
+    assert torch.equal(torch.vmap(torch.func.grad(lambda a, x: a * torch.sum(x)), in_dims=(0, None))(t, X), torch.full((2,), 3.0, device=DEVICE))
+    assert torch.equal(torch.func.vjp(torch.sin, t)[1](torch.ones(2, device=DEVICE))[0], t.cos())
     with pytest.raises(ValueError, match="We cannot vmap over non-Tensor arguments"):
         torch.vmap(torch.sin)(1.0)
     compiled = torch.compile(lambda a: torch.vmap(torch.func.grad(torch.sin))(a), backend="eager", fullgraph=True)
@@ -48,7 +49,7 @@ def test_torchs_transforms_are_unchanged_for_torch_tensors() -> None:
 
 
 @pytest.mark.parametrize("call", [
-    lambda: torch.optim.SGD(DENSE.parameters(), 0.1), lambda: torch.func.functional_call(DENSE, {}, (torch.ones(1, 2),)),
+    lambda: torch.optim.SGD(DENSE.parameters(), 0.1), lambda: torch.func.functional_call(DENSE, {}, (torch.ones(1, 2, device=DEVICE),)),
     lambda: DENSE.eval(),
 ])
 def test_an_attribute_of_modules_names_as_module(call: Callable[[], Any]) -> None:
