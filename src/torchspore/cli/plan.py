@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from torchspore.base.text import with_hint
-from torchspore.cli import plan_alternatives, program
+from torchspore.cli import plan_alternatives, plan_changes, program
 from torchspore.cli.grammar import USAGE_ERROR, Parser, number, output_file, positive, returns_exit_code, split_program, type_error
 from torchspore.context import machines, plan_request
 from torchspore.context.plan_request import Machine, Request
@@ -35,7 +35,8 @@ def parser() -> Parser:
                     "if none fits into the memory of a device (--capacity) it looks for the number of devices that suffices. No device "
                     "is needed.",
         examples=["torchspore plan train.py", "torchspore plan --devices 64 --machine h100 --html plan.html train.py"],
-        hints={"--devices": "write --devices 8", "--html": "write --html plan.html", "--strategies": "write --strategies plan.json",
+        hints={"--devices": "write --devices 8", "--micro-batches": "write --micro-batches 4",
+               "--stages": "write --stages 2", "--html": "write --html plan.html", "--strategies": "write --strategies plan.json",
                "--machine": "write --machine h100", **{f"--{name}": f"write --{name} 50" for name in _SPEEDS}},
     )
     command.add_argument("--devices", type=number(1, 4096), metavar="N", help="the number of devices")
@@ -46,9 +47,15 @@ def parser() -> Parser:
     command.add_argument(plan_alternatives.RECOMPUTE, action="store_true",
                          help="plans as if the program called recompute() on the items of each SequentialCell or CellList with several "
                               "items of one class")
+    command.add_argument(plan_alternatives.MICRO_BATCHES, type=number(1, 4096), metavar="N",
+                         help="plans as if the batch were split into N micro batches: by the nn.PipelineCell, nn.GradAccumulationCell or "
+                              "nn.MicroBatchInterleaved of the program, else in each nn.TrainOneStepCell")
+    command.add_argument(plan_alternatives.STAGES, type=number(1, 4096), metavar="N",
+                         help="plans with N pipeline stages, which divide the program's pipeline_stages; each stage runs the Cells of "
+                              "several stages of the program")
     command.add_argument("--alternatives", action="store_true",
-                         help="also plans with recomputed blocks and with split optimizers (ZeRO), each in a separate process, and "
-                              "compares step times and memory")
+                         help="also plans with recomputed blocks, split optimizers (ZeRO), fewer pipeline stages and other numbers of "
+                              "micro batches, each in a separate process, and compares step times and memory")
     command.add_argument("--machine", type=_machine, metavar="NAME",
                          help="the assumed speeds: h100, a100, ascend910, measured (by torchspore calibrate), or a JSON file")
     for name, (_, _, metavar, description) in _SPEEDS.items():
@@ -78,8 +85,12 @@ def _request(options: Namespace) -> Request:
         request.devices = options.devices
     request.page, request.strategies = options.html or request.page, options.strategies or request.strategies
     request.is_json = options.json
+    request.stages = options.stages or 0
     if options.recompute_blocks:
-        request.before_capture = plan_alternatives.mark_repeated_blocks
+        request.before_capture.append(plan_changes.mark_repeated_blocks)
+    if options.micro_batches is not None:
+        request.before_capture.append(lambda: plan_changes.set_micro_batches(options.micro_batches))
+    request.before_capture.append(lambda: setattr(request, "micro_batches", plan_changes.count_micro_batches()))
     return request
 
 

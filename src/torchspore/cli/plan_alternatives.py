@@ -1,7 +1,10 @@
-"""`torchspore plan --alternatives`: the plan of the program beside plans with other memory switches, each from a separate process."""
+"""`torchspore plan --alternatives`: the plan of the program beside plans with other choices, each from a separate process.
+
+First each combination of memory switches is planned. The best of them is planned with other numbers of pipeline stages, and the best of
+these with other numbers of micro batches: one process for each row, not for each combination.
+"""
 from __future__ import annotations
 
-import gc
 import json
 import os
 import subprocess
@@ -13,51 +16,40 @@ from typing import Any
 from torchspore.base.columns import pad, width
 from torchspore.translations import translatable, translate
 
-RECOMPUTE = "--recompute-blocks"
+RECOMPUTE, MICRO_BATCHES, STAGES = "--recompute-blocks", "--micro-batches", "--stages"
 _SHARDS = "TORCHSPORE_FORCE_AUTO_PARALLEL_ENABLE_PARALLEL_OPTIMIZER"
 _LEVEL = "TORCHSPORE_FORCE_AUTO_PARALLEL_PARALLEL_OPTIMIZER_CONFIG_OPTIMIZER_LEVEL"
-_HEADS = (translatable("switches"), translatable("step ms"), translatable("exchange ms"), translatable("bytes received"),
+_HEADS = (translatable("choices"), translatable("step ms"), translatable("exchange ms"), translatable("bytes received"),
           translatable("memory of a device"))
 
 
 @dataclass(frozen=True)
 class Alternative:
-    """Switches that one process plans with."""
+    """Choices that one process plans with: their names, and the options and environment variables that make them."""
 
-    name: str
+    names: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
     environment: tuple[tuple[str, str], ...] = ()
 
-
-_LEVELS = tuple((f"enable_parallel_optimizer=True, optimizer_level={level!r}", ((_SHARDS, "True"), (_LEVEL, level)))
-                for level in ("level1", "level3"))
-_BLOCKS = translatable("recompute() of repeated blocks")
-ALTERNATIVES = (
-    Alternative(translatable("as the program says")), Alternative(_BLOCKS, (RECOMPUTE,)),
-    *(Alternative(name, environment=environment) for name, environment in _LEVELS),
-    *(Alternative(f"{_BLOCKS}, {name}", (RECOMPUTE,), environment) for name, environment in _LEVELS),
-)
+    def with_option(self, name: str, option: str, value: int) -> Alternative:
+        """Return these choices and one more."""
+        return Alternative((*self.names, name), (*self.options, option, str(value)), self.environment)
 
 
-def mark_repeated_blocks() -> None:
-    """Call `recompute()` on the items of each SequentialCell or CellList that has several items of one class with Parameters.
+@dataclass(frozen=True)
+class _Row:
+    """A row of the table: choices, and their plan or the error of the process."""
 
-    A list inside a marked item is left alone: its values are computed again with the item. All lists of the process are searched, because a
-    step that is a function refers to its Cells by its variables.
-    """
-    from torchspore.mindspore.nn.cell import Cell
-    from torchspore.mindspore.nn.layer.container import CellList, SequentialCell
+    choices: Alternative
+    plan: dict[str, Any]
+    error: str = ""
 
-    lists = [found for found in gc.get_objects() if isinstance(found, (CellList, SequentialCell))]
-    blocks: dict[int, Cell] = {}
-    for cells in lists:
-        items = [item for item in cells.cells() if list(item.get_parameters())]
-        repeated = [item for item in items if sum(type(other) is type(item) for other in items) > 1]
-        blocks.update((id(item), item) for item in repeated)
-    inner = {id(cell) for block in blocks.values() for _, cell in block.cells_and_names() if cell is not block}
-    for number, block in blocks.items():
-        if number not in inner:
-            block.recompute()
+    def order(self) -> tuple[bool, bool, float]:
+        """Return the key by which the best row is the smallest: the fastest plan that fits, or else the one with the least memory."""
+        if self.error:
+            return True, True, 0.0
+        fits = bool(self.plan["fits"])
+        return False, not fits, float(self.plan["step_seconds"] if fits else self.plan["memory_bytes"]["total"])
 
 
 def compare(options: Sequence[str], program: Sequence[str]) -> int:
@@ -65,17 +57,55 @@ def compare(options: Sequence[str], program: Sequence[str]) -> int:
 
     `options` are those of the command that change a plan, `program` the script with its arguments.
     """
-    rows: list[tuple[str, dict[str, Any] | str]] = []
-    for alternative in ALTERNATIVES:
-        command = [sys.executable, "-m", "torchspore", "plan", "--json", *options, *alternative.options, *program]
-        result = subprocess.run(command, env={**os.environ, **dict(alternative.environment)}, capture_output=True, text=True)
-        plan = _last_object(result.stdout) if not result.returncode else None
-        if plan is None and not rows:
-            sys.stderr.write(result.stderr)
-            return 1
-        rows.append((alternative.name, plan if plan is not None else next(reversed(result.stderr.strip().splitlines()), "")))
+    def plan(choices: Alternative) -> _Row:
+        command = [sys.executable, "-m", "torchspore", "plan", "--json", *options, *choices.options, *program]
+        result = subprocess.run(command, env={**os.environ, **dict(choices.environment)}, capture_output=True, text=True)
+        summary = None if result.returncode else _last_object(result.stdout)
+        return _Row(choices, summary or {}, "" if summary else next(reversed(result.stderr.strip().splitlines()), "") or "?")
+
+    first = plan(Alternative())
+    if first.error:
+        print(first.error, file=sys.stderr)
+        return 1
+    rows = [first, *map(plan, _memory_switches())]
+    for following in (_stage_counts, _micro_batch_counts):
+        rows += map(plan, following(first.plan, min(rows, key=_Row.order), options))
     print("\n".join(_table(rows)))
     return 0
+
+
+def _memory_switches() -> list[Alternative]:
+    """Return recomputed blocks, split optimizers (ZeRO), and both."""
+    blocks = translate("recompute() of repeated blocks")
+    levels = [(f"enable_parallel_optimizer=True, optimizer_level={level!r}", ((_SHARDS, "True"), (_LEVEL, level)))
+              for level in ("level1", "level3")]
+    plain = [Alternative((name,), environment=environment) for name, environment in levels]
+    return [Alternative((blocks,), (RECOMPUTE,)), *plain,
+            *(Alternative((blocks, name), (RECOMPUTE,), environment) for name, environment in levels)]
+
+
+def _stage_counts(plan: dict[str, Any], best: _Row, options: Sequence[str]) -> list[Alternative]:
+    """Return the choices of the best row with the smaller numbers of stages that divide that of the program."""
+    if _is_set(STAGES, options):
+        return []
+    counts = [count for count in range(1, plan["stages"]) if plan["stages"] % count == 0]
+    names = {count: translate("1 stage") if count == 1 else translate("{count} stages").format(count=count) for count in counts}
+    return [best.choices.with_option(names[count], STAGES, count) for count in counts]
+
+
+def _micro_batch_counts(plan: dict[str, Any], best: _Row, options: Sequence[str]) -> list[Alternative]:
+    """Return the choices of the best row with half, twice and four times the micro batches of the program."""
+    if _is_set(MICRO_BATCHES, options):
+        return []
+    present = plan["micro_batches"]
+    counts = [*(() if present % 2 else (present // 2,)), 2 * present, 4 * present]
+    several = translate("{count} micro batches")
+    names = [translate("1 micro batch") if count == 1 else several.format(count=count) for count in counts]
+    return [best.choices.with_option(name, MICRO_BATCHES, count) for name, count in zip(names, counts)]
+
+
+def _is_set(option: str, options: Sequence[str]) -> bool:
+    return any(word.partition("=")[0] == option for word in options)
 
 
 def _last_object(text: str) -> dict[str, Any] | None:
@@ -87,26 +117,24 @@ def _last_object(text: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) and "step_seconds" in value else None
 
 
-def _name(name: str) -> str:
-    return ", ".join(translate(part) if part == _BLOCKS else part for part in translate(name).split(", ", 1))
-
-
-def _table(rows: Sequence[tuple[str, dict[str, Any] | str]]) -> Iterator[str]:
+def _table(rows: Sequence[_Row]) -> Iterator[str]:
     """Yield the lines of the table; an asterisk marks the fastest plan that fits into the memory of a device."""
-    plans = [plan for _, plan in rows if isinstance(plan, dict)]
-    fitting = min((plan for plan in plans if plan["fits"]), key=lambda plan: float(plan["step_seconds"]), default=None)
+    fastest = min(rows, key=_Row.order)
+    has_fitting = not fastest.error and fastest.plan["fits"]
     lines = [("", *map(translate, _HEADS))]
-    for name, plan in rows:
-        if isinstance(plan, str):
-            lines.append(("", _name(name), translate("fails: {reason}").format(reason=plan[:80]), "", "", ""))
+    for row in rows:
+        name = ", ".join(row.choices.names) or translate("as the program says")
+        if row.error:
+            lines.append(("", name, translate("fails: {reason}").format(reason=row.error[:80]), "", "", ""))
             continue
+        plan = row.plan
         total = f"{plan['memory_bytes']['total']:,}" + ("" if plan["fits"] else translate(" (too much)"))
-        lines.append(("*" if plan is fitting else "", _name(name), f"{plan['step_seconds'] * 1e3:.3f}",
+        lines.append(("*" if has_fitting and row is fastest else "", name, f"{plan['step_seconds'] * 1e3:.3f}",
                       f"{plan['exchange_seconds'] * 1e3:.3f}", f"{plan['received_bytes']:,}", total))
     yield ""
-    yield translate("other memory switches (* is the fastest plan that fits into the memory of a device):")
+    yield translate("other choices (* is the fastest plan that fits into the memory of a device):")
     widths = [max(map(width, column)) for column in zip(*lines)]
     for line in lines:
         yield "  ".join(pad(cell, columns) for cell, columns in zip(line, widths)).rstrip()
-    if fitting is None:
+    if not has_fitting:
         yield translate("none of them fits: use more devices")

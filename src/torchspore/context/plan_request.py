@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from torchspore.translations import translate
@@ -85,17 +85,20 @@ class Request:
     """The strategy file to write, or ""."""
     is_json: bool = False
     """True if the last line is the plan as one JSON object."""
-    before_capture: Callable[[], None] | None = None
-    """A function that changes the program's Cells before the call to plan is captured; it runs once."""
+    stages: int = 0
+    """The number of pipeline stages to plan with; 0 for that of the program."""
+    before_capture: list[Callable[[], None]] = field(default_factory=list)
+    """Functions that read or change the program's Cells before the call to plan is captured; each runs once."""
+    micro_batches: int = 1
+    """The number of parts of the batch that the program's Cells compute one after the other."""
     is_answered: bool = False
     compiled: Any = None
     """The last split graph that the program compiled (`net.compile(...)`); the end of the program answers with it if no call is split."""
 
     def prepare(self) -> None:
-        """Run `before_capture`, unless it has run."""
-        function, self.before_capture = self.before_capture, None
-        if function is not None:
-            function()
+        """Run the functions of `before_capture` that have not run."""
+        while self.before_capture:
+            self.before_capture.pop(0)()
 
 
 pending: Request | None = None

@@ -1,15 +1,16 @@
-"""`torchspore plan`: errors of its options, its JSON, and the comparison of memory switches."""
+"""`torchspore plan`: errors of its options, its JSON, and the comparison of other choices."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.processes import Run
 
-from torchspore.cli import plan
+from torchspore.cli import plan, plan_alternatives
 
 ERRORS = {
     "--devices 5000": ("--devices 5000: expected a number from 1 to 4096", "--devices 8"),
@@ -83,19 +84,107 @@ def test_recomputed_blocks_take_less_memory_and_more_time(words: tuple[str, ...]
     assert plain["memory_bytes"]["total"] == sum(size for kind, size in plain["memory_bytes"].items() if kind != "total")
 
 
+@pytest.mark.slow
 def test_alternatives_are_compared(run: Callable[..., Run], tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(PROGRAM)
     result = run("plan", "--devices", "4", "--capacity", "0.012", "--alternatives", "train.py")
     assert result.code == 0, result.err
-    lines = result.out.partition("other memory switches")[2].splitlines()[1:]
-    assert len(lines) == 7 and "switches" in lines[0]
+    lines = result.out.partition("other choices")[2].splitlines()[1:]
+    assert len(lines) == 9 and "choices" in lines[0]
     rows = {line[3:].partition("   ")[0].strip(): line for line in lines[1:]}
     assert "(too much)" in rows["as the program says"]
     (fastest,) = [line for line in lines if line.startswith("*")]
     assert "recompute() of repeated blocks" in fastest and "(too much)" not in fastest
 
 
+def fake_plan(words: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any]:
+    """Return a plan for a program with 4 stages and 2 micro batches: one stage, or two with one micro batch, do not fit."""
+    options = dict(zip(words, [*words[1:], ""]))
+    stages, micro_batches = int(options.get("--stages", 4)), int(options.get("--micro-batches", 2))
+    level = any(name.endswith("OPTIMIZER_LEVEL") for name in environment)
+    seconds = stages + 1 / micro_batches + ("--recompute-blocks" in words) + 0.5 * level
+    memory = 1000 // stages // micro_batches
+    return {"stages": stages, "micro_batches": micro_batches, "step_seconds": seconds, "exchange_seconds": 0.1, "received_bytes": 100,
+            "memory_bytes": {"total": memory}, "fits": memory < 260}
+
+
+def test_choices_are_combined(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    calls: list[Sequence[str]] = []
+
+    def run_plan(words: Sequence[str], env: Mapping[str, str], **_: Any) -> subprocess.CompletedProcess[str]:
+        calls.append(words[words.index("--json") + 1:])
+        return subprocess.CompletedProcess(words, 0, "output of the program\n" + json.dumps(fake_plan(words, env)), "")
+
+    monkeypatch.setattr(plan_alternatives.subprocess, "run", run_plan)
+    assert plan_alternatives.compare(["--devices", "4"], ["train.py"]) == 0
+    assert all(words[:2] == ["--devices", "4"] and words[-1] == "train.py" for words in calls)
+    lines = capsys.readouterr().out.splitlines()[3:]
+    names = [line[3:].partition("   ")[0].strip() for line in lines]
+    assert names[0] == "as the program says" and len(names) == 11
+    assert names[6:] == ["1 stage", "2 stages", "2 stages, 1 micro batch", "2 stages, 4 micro batches", "2 stages, 8 micro batches"]
+    assert [name for name, line in zip(names, lines) if line.startswith("*")] == ["2 stages, 8 micro batches"]
+    assert ["(too much)" in line for line in lines[6:]] == [True, False, True, False, False]
+
+
 def test_a_program_that_fails_is_not_compared(run: Callable[..., Run], tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import mindspore\n1 / 0\n")
     result = run("plan", "--devices", "4", "--alternatives", "train.py")
-    assert result.code == 1 and "ZeroDivisionError" in result.err and "other memory switches" not in result.out
+    assert result.code == 1 and "ZeroDivisionError" in result.err and "other choices" not in result.out
+
+
+def test_micro_batches_take_less_memory(run: Callable[..., Run], tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(PROGRAM)
+    plain, split = plan_of(run, "train.py"), plan_of(run, "--micro-batches", "4", "train.py")
+    assert (plain["micro_batches"], split["micro_batches"]) == (1, 4)
+    assert split["memory_bytes"]["activations"] < 0.5 * plain["memory_bytes"]["activations"]
+    assert split["received_bytes"] == pytest.approx(plain["received_bytes"], rel=0.01)
+    result = run("plan", "--devices", "4", "--micro-batches", "4", "train.py", "function")
+    assert result.code == 1 and "torchspore plan --micro-batches 4: expected a program with an nn.TrainOneStepCell" in result.err
+
+
+PIPELINE = """
+import numpy as np
+import mindspore as ms
+from mindspore import nn
+
+class Block(nn.Cell):
+    def __init__(self, stage):
+        super().__init__()
+        self.dense, self.pipeline_stage = nn.Dense(64, 64), stage
+
+    def construct(self, x):
+        return self.dense(x)
+
+print("the program prints this")
+ms.set_context(mode=ms.GRAPH_MODE)
+ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", pipeline_stages=4)
+net = nn.SequentialCell([Block(stage) for stage in range(4)])
+parts = nn.PipelineCell(nn.WithLossCell(net, nn.MSELoss()), 2)
+step = nn.TrainOneStepCell(parts, nn.Momentum(net.trainable_params(), 0.1, 0.9))
+x = ms.Tensor(np.ones((256, 64), np.float32))
+step(x, x)
+"""
+
+
+def test_fewer_stages_hold_more_and_wait_less(run: Callable[..., Run], tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(PIPELINE)
+    plans = [plan_of(run, "train.py"), *(plan_of(run, "--stages", count, "train.py") for count in ("2", "1"))]
+    assert [(plan["stages"], plan["micro_batches"]) for plan in plans] == [(4, 2), (2, 2), (1, 2)]
+    parameters = [plan["memory_bytes"]["parameters"] for plan in plans]
+    assert parameters[0] < parameters[1] < parameters[2]
+    assert all(plan["exchange_seconds"] > 0 for plan in plans)
+    result = run("plan", "--devices", "4", "--stages", "8", "train.py")
+    assert result.code == 1 and "--stages 8: expected a number that divides the 4 devices and the program's pipeline_stages" in result.err
+
+
+@pytest.mark.slow
+def test_stages_and_micro_batches_are_compared(run: Callable[..., Run], tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(PIPELINE)
+    result = run("plan", "--devices", "4", "--alternatives", "train.py")
+    assert result.code == 0, result.err
+    lines = result.out.partition("other choices")[2].splitlines()[2:]
+    names = [line[3:].partition("   ")[0].strip() for line in lines]
+    assert [name.split(", ")[-1] for name in names[6:]] == [
+        "1 stage", "2 stages", "1 micro batch", "4 micro batches", "8 micro batches",
+    ]
+    assert "1 stage, " in names[8] and not any("fails" in line for line in lines)

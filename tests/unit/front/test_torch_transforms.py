@@ -40,7 +40,8 @@ def test_torchs_transforms_are_unchanged_for_torch_tensors() -> None:
     t = torch.tensor([1.0, 2.0], device=DEVICE)
     assert torch.equal(torch.vmap(torch.sin)(t), t.sin())
     assert torch.equal(torch.func.grad(lambda a: a.sin().sum())(t), t.cos())
-    assert torch.equal(torch.vmap(torch.func.grad(lambda a, x: a * torch.sum(x)), in_dims=(0, None))(t, X), torch.full((2,), 3.0, device=DEVICE))
+    gradients = torch.vmap(torch.func.grad(lambda a, x: a * torch.sum(x)), in_dims=(0, None))(t, X)
+    assert torch.equal(gradients, torch.full((2,), 3.0, device=DEVICE))
     assert torch.equal(torch.func.vjp(torch.sin, t)[1](torch.ones(2, device=DEVICE))[0], t.cos())
     with pytest.raises(ValueError, match="We cannot vmap over non-Tensor arguments"):
         torch.vmap(torch.sin)(1.0)

@@ -15,7 +15,7 @@ from torchspore.context.store import STORE
 from torchspore.distributed import device_count
 from torchspore.distributed.shard import allreduce_fusion, exchange_schedule, metadata, outcomes, reduce_scatter, simulation, strategy_io
 from torchspore.distributed.shard.local_graph import LocalGraph
-from torchspore.distributed.shard.pipeline_parallel import construction, stage_graph
+from torchspore.distributed.shard.pipeline_parallel import construction, gradient_accumulation, stage_graph
 from torchspore.distributed.shard.pipeline_parallel.stage_assignment import ALL
 from torchspore.distributed.shard.sharded_capture import ShardedCapture
 from torchspore.engine.split_layouts import sharded_value
@@ -36,6 +36,7 @@ def cut(module: torch.fx.GraphModule, sharded_capture: ShardedCapture, lifted: S
     local = sharded_capture.partition(module, lifted)
     reduce_scatter.scattered(local)
     if sharded_capture.stages == 1:
+        local.module = gradient_accumulation.ordered(local.module)
         exchange_schedule.reorder(local)
     else:
         sharded_capture.homes = construction.assign(local, lifted, [_stage(item) for item in lifted], sharded_capture.stages)

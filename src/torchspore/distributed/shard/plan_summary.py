@@ -4,20 +4,22 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from torchspore.context.plan_request import Machine
+from torchspore.context.plan_request import Request
 from torchspore.distributed.shard.memory_model import memory
 from torchspore.distributed.shard.pipeline_parallel import step_time
 from torchspore.distributed.shard.search import costs
 
 
-def summary(split: Any, machine: Machine) -> dict[str, Any]:
+def summary(split: Any, request: Request) -> dict[str, Any]:
     """Return the predicted step of a plan: times in seconds, sizes in bytes, for the device that holds most."""
+    machine = request.machine
     local, stages = split.local, 1 if split.pipeline is None else split.pipeline.stages
     cost = costs.of(local, machine, is_fused=True) if stages == 1 else step_time.of(local, stages, machine)
     device_memory = memory(split)
     searched = getattr(split.sharded_capture, "searched", None)
     return {
         "devices": split.sharded_capture.count * split.sharded_capture.stages, "grid": list(local.mesh.sizes), "stages": stages,
+        "micro_batches": request.micro_batches,
         "step_seconds": cost.seconds, "exchange_seconds": cost.sending, "computing_seconds": cost.computing,
         "received_bytes": cost.received, "messages": cost.messages,
         "memory_bytes": {**asdict(device_memory), "total": device_memory.total}, "capacity_bytes": machine.capacity,

@@ -141,7 +141,7 @@ def answer(split: Any, request: Request) -> None:
     """Print the plan, and write the page and the strategy file that the request names."""
     request.is_answered = True
     if request.is_json:
-        print(json.dumps(plan_summary.summary(split, request.machine)))
+        print(json.dumps(plan_summary.summary(split, request)))
     else:
         print("\n".join(text(split, request.machine)))
     if request.strategies:

@@ -96,7 +96,7 @@ def attach(tracer: Any, is_needed: bool = False) -> None:
         effects.report("reserve_class_name_in_scope", (_WITH_CLASSES if with_classes else _WITHOUT_CLASSES) if is_recorded else _NO_SCOPES)
     if not is_recorded:
         return
-    create, notes = tracer.create_node, _Notes(with_classes, int(STORE.get("auto_parallel.pipeline_stages")) > 1, keeps_calls)
+    create, notes = tracer.create_node, _Notes(with_classes, is_needed, keeps_calls)
 
     def noting(kind: str, *arguments: Any, **keywords: Any) -> Any:
         node = create(kind, *arguments, **keywords)
@@ -125,8 +125,8 @@ def stack_of(frame: FrameType | None) -> list[str]:
 class _Notes:
     """What is known about the operators of one trace."""
 
-    def __init__(self, with_classes: bool, has_stages: bool, keeps_calls: bool) -> None:
-        self._has_stages, self._keeps_calls = has_stages, keeps_calls
+    def __init__(self, with_classes: bool, is_split: bool, keeps_calls: bool) -> None:
+        self._is_split, self._keeps_calls = is_split, keeps_calls
         self._scopes = current_operator.Scopes(with_classes)
         self._by_number: dict[int, dict[str, Any]] = {}
         self._operator: FrameType | None = None
@@ -152,7 +152,7 @@ class _Notes:
             **({node_metadata.MARKED: True} if current_operator.is_inside_marked(cells) else {}),
             **({node_metadata.OFFLOADED: True} if is_inside_offloaded(cells) else {}),
         }
-        if self._has_stages:
+        if self._is_split:
             recorded.update(_of_pipeline(cells))
         # An operator's node of the backward pass is made just before it runs, that of a torch.autograd.Function before the operators in it;
         # later nodes without a call have no number.
@@ -168,9 +168,9 @@ class _Notes:
 
 
 def _of_pipeline(cells: list[Any]) -> dict[str, Any]:
-    """The stage of the innermost Cell that has one, and the part of the batch."""
-    stage = next((cell.__dict__["pipeline_stage"] for cell in cells if "pipeline_stage" in cell.__dict__), None)
+    """The stage of the innermost Cell that has one, if the context has several stages, and the part of the batch."""
     count, most = _stages.get(), int(STORE.get("auto_parallel.pipeline_stages"))
+    stage = next((cell.__dict__["pipeline_stage"] for cell in cells if "pipeline_stage" in cell.__dict__), None) if most > 1 else None
     if count is not None and count < most and isinstance(stage, int) and 0 <= stage < most:
         stage = stage * count // most
     stage_entry = {} if stage is None else {node_metadata.STAGE: stage}

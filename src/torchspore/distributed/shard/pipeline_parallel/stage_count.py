@@ -11,7 +11,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from torchspore.base.text import message
-from torchspore.context import effects
+from torchspore.context import effects, plan_request
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.distributed import device_count
@@ -53,22 +53,37 @@ class Chosen:
 
 
 def is_requested() -> bool:
-    """Return whether the number of stages is to be chosen; report the reason if the context requests it and it cannot be."""
+    """Return whether the number of stages is to be chosen; report the reason if the context requests it and it cannot be.
+
+    A plan with `torchspore plan --stages` has that one number.
+    """
+    if _planned_stages():
+        return True
     if not STORE.get(OPTION):
         return False
     get, why = STORE.get, ""
     if get("auto_parallel.parallel_mode") != "auto_parallel" or get("auto_parallel.search_mode") != "recursive_programming":
         why = "only parallel_mode='auto_parallel' with search_mode='recursive_programming' chooses the number of stages"
     elif device_count.devices()[1] == device_count.RANKS and get("auto_parallel.dataset_strategy") != "full_batch":
-        why = "which part of the batch each process gives hangs on the number of stages; dataset_strategy='full_batch' lets it be chosen"
+        why = "the part of the batch in each process depends on the number of stages; dataset_strategy='full_batch' lets it be chosen"
     if why:
         effects.report(OPTION, Outcome.no_effect(f"{why}: there are {get(_STAGES)}"))
     return not why
 
 
+def _planned_stages() -> int:
+    """Return the number of stages that `torchspore plan --stages` requests; 0 if it requests none."""
+    return 0 if plan_request.pending is None else plan_request.pending.stages
+
+
 def numbers() -> list[int]:
-    """Return the possible numbers of stages, the largest first."""
-    count, most = device_count.devices()[0], int(STORE.get(_STAGES))
+    """Return the possible numbers of stages, the largest first. Raises StrategyRefused for a planned number that does not fit."""
+    count, most, planned = device_count.devices()[0], int(STORE.get(_STAGES)), _planned_stages()
+    if planned and (planned > most or most % planned or count % planned):
+        limits = f"a number that divides the {count} devices and the program's pipeline_stages, {most}"
+        raise StrategyRefused(message(f"torchspore plan --stages {planned}", limits))
+    if planned:
+        return [planned]
     return [divisor for divisor in range(min(count, most), 0, -1) if count % divisor == 0]
 
 
@@ -99,8 +114,9 @@ def cheapest(trace: Callable[[int], _Trace], parts: Parts[_Trace]) -> _Trace:
             sharded_capture.was_cut = None
     if best is None:
         raise first or StrategyRefused(message(f"pipeline_stages={STORE.get(_STAGES)}", "a number of stages that fits"))
-    best[1].chosen = Chosen(best[1].stages, costs, refused)
-    _report_choice(best[1].chosen)
+    if not _planned_stages():
+        best[1].chosen = Chosen(best[1].stages, costs, refused)
+        _report_choice(best[1].chosen)
     return best[0]
 
 

@@ -27,7 +27,7 @@ def of(local: LocalGraph, stages: int, machine: Machine) -> Cost:
         clock.run(node)
     peak_bytes = max(_peak_bytes(local, stage, stages) for stage in range(stages))
     excess = max(0.0, peak_bytes / machine.capacity - 1)
-    return Cost(max(clock.received), max(clock.messages), max(clock.computing), peak_bytes, max(clock.free), excess=excess)
+    return Cost(max(clock.received), max(clock.messages), max(clock.computing), peak_bytes, max(clock.free), max(clock.sending), excess)
 
 
 class _Clock:
@@ -36,7 +36,8 @@ class _Clock:
     def __init__(self, local: LocalGraph, stages: int, machine: Machine) -> None:
         self.local, self.machine, self.every = local, machine, range(stages)
         self.free = [0.0 for _ in self.every]
-        self.received, self.messages, self.computing = ([0 for _ in self.every], [0 for _ in self.every], [0.0 for _ in self.every])
+        self.received, self.messages = [0 for _ in self.every], [0 for _ in self.every]
+        self.computing, self.sending = [0.0 for _ in self.every], [0.0 for _ in self.every]
         self.there: dict[tuple[Node, int], float] = {}
         self.links: dict[tuple[int, int], float] = {}
 
@@ -56,8 +57,7 @@ class _Clock:
             if sent is None:
                 self.computing[stage] += seconds
             else:
-                self.received[stage] += sent
-                self.messages[stage] += 1
+                self._count_exchange(stage, sent, seconds)
 
     def _start(self, needed: Sequence[Node], stage: int) -> float:
         return max((self.free[stage], *(self.there.get((item, stage), 0.0) for item in needed)))
@@ -75,8 +75,13 @@ class _Clock:
                 continue
             self.links[source, other] = max(begun, self.links.get((source, other), 0.0)) + size / self.machine.bandwidth
             self.there[node, other] = self.links[source, other] + self.machine.latency
-            self.received[other] += size
-            self.messages[other] += 1
+            self._count_exchange(other, size, self.machine.latency + size / self.machine.bandwidth)
+
+    def _count_exchange(self, stage: int, size: int, seconds: float) -> None:
+        """Add an exchange that a device of the stage receives."""
+        self.received[stage] += size
+        self.messages[stage] += 1
+        self.sending[stage] += seconds
 
 
 def _peak_bytes(local: LocalGraph, stage: int, stages: int) -> int:

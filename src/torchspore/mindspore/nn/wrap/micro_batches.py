@@ -1,6 +1,7 @@
 """Cells that run a network on parts of a batch in sequence and add the results."""
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 from torchspore.base.arguments import check_int_type
@@ -50,20 +51,47 @@ class _MicroBatch(Cell):
         return function_strategies.micro_batch(value, i, self.micro_size)
 
 
-class _Parts(Cell):
+class BatchParts(Cell):
     """Base class of the next Cells: the sum of the network's results for all parts."""
+
+    _is_interleaved_ = False
+    """True if a device may compute several parts at the same time; otherwise one part is computed after the other to save memory."""
+
+    def _part_count_(self) -> int:
+        """Return the number of parts."""
+        raise NotImplementedError
+
+    def _split_into_(self, count: int) -> None:
+        """Split the batch into `count` parts from now on."""
+        raise NotImplementedError
 
     def _add_up_(self, parts: Any, inputs: tuple[Any, ...]) -> Any:
         total = None
+        has_order = not self._is_interleaved_ or int(STORE.get("auto_parallel.pipeline_stages")) > 1
         for i, part in enumerate(parts):
             grad.begin_part()
-            with provenance.of_part(i):
+            with provenance.of_part(i) if has_order else nullcontext():
                 result = self.network(*part(i, *inputs))
             total = result if total is None else total + result
         return total
 
 
-class PipelineCell(_Parts):
+class _MicroBatches(BatchParts):
+    """Base class of the Cells that compute one part after the other."""
+
+    def _part_count_(self) -> int:
+        return self.micro_size
+
+    def _split_into_(self, count: int) -> None:
+        self.micro_size = count
+        self.micro_inputs = CellList([_MicroBatch(count) for _ in range(count)])
+
+    def construct(self, *inputs: Any) -> Any:
+        """The sum of the results for all parts."""
+        return self._add_up_(self.micro_inputs, inputs)
+
+
+class PipelineCell(_MicroBatches):
     """Runs the network on `micro_size` parts of the batch and adds the results.
 
     `stage_config` and `segment_config` map Cells to stages of a pipeline: {name: number}. The numbers are stored on these
@@ -73,8 +101,8 @@ class PipelineCell(_Parts):
     def __init__(self, network: Cell, micro_size: int, stage_config: Any = None, segment_config: Any = None) -> None:
         super().__init__(auto_prefix=False)
         _checked("PipelineCell", "micro_size", network, micro_size)
-        self.network, self.micro_size = network, micro_size
-        self.micro_inputs = CellList([_MicroBatch(micro_size) for _ in range(micro_size)])
+        self.network = network
+        self._split_into_(micro_size)
         for key, config in (("pipeline_stage", stage_config), ("pipeline_segment", segment_config)):
             self._configure_(key, config)
 
@@ -85,33 +113,34 @@ class PipelineCell(_Parts):
                 raise KeyError(message(f"PipelineCell: {name!r} of the configuration", "the name of a Cell inside the network"))
             setattr(cells.get(name, self.network), key, number)
 
-    def construct(self, *inputs: Any) -> Any:
-        """The sum of the results for all parts."""
-        return self._add_up_(self.micro_inputs, inputs)
 
-
-class GradAccumulationCell(_Parts):
+class GradAccumulationCell(_MicroBatches):
     """Runs the network on `micro_size` parts of the batch and adds the results, so that their gradients add up too."""
 
     def __init__(self, network: Cell, micro_size: int) -> None:
         super().__init__(auto_prefix=False)
         _checked("GradAccumulationCell", "micro_size", network, micro_size)
-        self.network, self.micro_size = network, micro_size
-        self.micro_inputs = CellList([_MicroBatch(micro_size) for _ in range(micro_size)])
-
-    def construct(self, *inputs: Any) -> Any:
-        """The sum of the results for all parts."""
-        return self._add_up_(self.micro_inputs, inputs)
+        self.network = network
+        self._split_into_(micro_size)
 
 
-class MicroBatchInterleaved(_Parts):
+class MicroBatchInterleaved(BatchParts):
     """Runs the network on `interleave_num` parts of the batch and adds the results."""
+
+    _is_interleaved_ = True
 
     def __init__(self, network: Cell, interleave_num: int = 2) -> None:
         super().__init__(auto_prefix=False)
         _checked("MicroBatchInterleaved", "interleave_num", network, interleave_num)
-        self.network, self.interleave_num = network, interleave_num
-        self.interleave_inputs = CellList([_MicroBatch(interleave_num) for _ in range(interleave_num)])
+        self.network = network
+        self._split_into_(interleave_num)
+
+    def _part_count_(self) -> int:
+        return self.interleave_num
+
+    def _split_into_(self, count: int) -> None:
+        self.interleave_num = count
+        self.interleave_inputs = CellList([_MicroBatch(count) for _ in range(count)])
 
     def construct(self, *inputs: Any) -> Any:
         """The sum of the results for all parts."""
