@@ -1,11 +1,18 @@
 """`device_num` in a program that runs as one process: the process stands for all devices."""
 from __future__ import annotations
 
+import weakref
+from typing import Any
+
 import mindspore as ms
 import numpy as np
 import pytest
+import torch
 from mindspore import Parameter, Tensor, nn, ops
 from mindspore.nn.wrap.cell_wrapper import _VirtualDatasetCell
+
+from torchspore.distributed.shard import execution, simulation
+from torchspore.errors import StrategyRefused
 
 X = np.random.default_rng(1).random((4, 8)).astype(np.float32)
 W = np.random.default_rng(2).random((8, 8)).astype(np.float32)
@@ -22,7 +29,7 @@ class _Net(nn.Cell):
 
 
 def _set(**options: object) -> None:
-    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", device_num=8, **options)
+    ms.set_auto_parallel_context(**{"parallel_mode": "semi_auto_parallel", "device_num": 8, **options})
 
 
 @pytest.mark.filterwarnings("ignore:device_num=")
@@ -43,6 +50,35 @@ def test_each_device_has_the_batch_that_is_given() -> None:
 def test_a_dataset_strategy_says_how_many_parts_there_are() -> None:
     _set(dataset_strategy=((2, 1),))
     assert _Net()(Tensor(X)).shape == (8, 8)
+
+
+@pytest.mark.parametrize("is_simulated", [False, True])
+def test_a_call_that_needs_more_memory_than_the_machine_has_is_refused(is_simulated: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if is_simulated:
+        monkeypatch.setenv("TORCHSPORE_SIMULATE", "8")
+    monkeypatch.setattr(execution, "total_memory", lambda: 1000)
+    _set(dataset_strategy="full_batch")
+    with pytest.raises(StrategyRefused, match=r"8 devices in one process, which needs about 0\.0 GB: expected at most the 0\.0 GB"):
+        _Net()(Tensor(X))
+
+
+def test_values_without_later_readers_are_freed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "2")
+    _set(dataset_strategy="full_batch", device_num=2)
+    alive: list[weakref.ref[torch.Tensor]] = []
+    most = [0]
+    original = simulation._everywhere
+
+    def run_and_count(*arguments: Any) -> list[Any]:
+        results = original(*arguments)
+        alive.extend(weakref.ref(result) for result in results if isinstance(result, torch.Tensor))
+        most[0] = max(most[0], sum(ref() is not None for ref in alive))
+        return results
+
+    monkeypatch.setattr(simulation, "_everywhere", run_and_count)
+    net = nn.SequentialCell([nn.ReLU() if number % 2 else nn.Sigmoid() for number in range(20)])
+    net(Tensor(X))
+    assert len(alive) == 40 and most[0] <= 4
 
 
 @pytest.mark.filterwarnings("ignore:device_num=")

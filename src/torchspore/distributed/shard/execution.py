@@ -9,11 +9,21 @@ from typing import Any
 import torch
 
 from torchspore.base.frames import warn
+from torchspore.base.host_memory import total_memory
 from torchspore.base.text import message
 from torchspore.context import plan_request
 from torchspore.context.store import STORE
 from torchspore.distributed import device_count
-from torchspore.distributed.shard import allreduce_fusion, exchange_schedule, metadata, outcomes, reduce_scatter, simulation, strategy_io
+from torchspore.distributed.shard import (
+    allreduce_fusion,
+    exchange_schedule,
+    memory_model,
+    metadata,
+    outcomes,
+    reduce_scatter,
+    simulation,
+    strategy_io,
+)
 from torchspore.distributed.shard.local_graph import LocalGraph
 from torchspore.distributed.shard.pipeline_parallel import construction, gradient_accumulation, stage_graph
 from torchspore.distributed.shard.pipeline_parallel.stage_assignment import ALL
@@ -65,7 +75,7 @@ class Split:
         self.code: Code | None = None
         self.module = module
         if self.kind == device_count.SIMULATED:
-            self.code = functools.partial(_simulated, self.local)
+            self.code = functools.partial(_simulated, self)
         elif self.kind == device_count.PLANNED:
             self.code = functools.partial(_planned, self)
             if plan_request.pending is not None:
@@ -90,6 +100,11 @@ class Split:
         metadata.note(sharded_capture, lifted)
         strategy_io.keep(sharded_capture)
         strategy_io.store_found_strategies(sharded_capture)
+
+    @functools.cached_property
+    def bytes_of_all_devices(self) -> int:
+        """The bytes that all devices together hold at the peak of a step."""
+        return memory_model.memory(self).total * self.sharded_capture.count * self.sharded_capture.stages
 
     def _cut(self, lifted: Sequence[Any]) -> None:
         """Reduce each split Parameter to this process's part, and each Parameter that only another stage needs to a placeholder without
@@ -152,8 +167,9 @@ def _stage(item: Any) -> int | None:
     return ALL if getattr(item, "__dict__", {}).get(construction.EVERYWHERE) else None
 
 
-def _simulated(local: Any, *tensors: torch.Tensor) -> list[Any]:
-    return simulation.run(local, tensors)
+def _simulated(split: Split, *tensors: torch.Tensor) -> list[Any]:
+    _check_memory(split)
+    return simulation.run(split.local, tensors)
 
 
 def _planned(split: Split, *tensors: torch.Tensor) -> list[Any]:
@@ -173,6 +189,7 @@ def _planned(split: Split, *tensors: torch.Tensor) -> list[Any]:
             f"a call for {count} devices in one process", f"{count} processes, or one that simulates them",
             hint=f"{launch}, or torchspore run --simulate {count} SCRIPT",
         ))
+    _check_memory(split)
     if count not in _WARNED:
         _WARNED.add(count)
         text = translate("device_num={count} in one process: this process computes for all {count} devices, one after the other.")
@@ -180,6 +197,21 @@ def _planned(split: Split, *tensors: torch.Tensor) -> list[Any]:
     parts_of_batch = {at for at, item in enumerate(split.lifted) if split.sharded_capture.is_part_of_batch(item)}
     return simulation.run(split.local, tensors, parts_of_batch)
 
+
+def _check_memory(split: Split) -> None:
+    """Raise StrategyRefused if all devices together need far more memory than the machine has: the system would kill the process."""
+    needed, present = split.bytes_of_all_devices, total_memory()
+    if present and needed > _TOLERANCE * present:
+        count = split.sharded_capture.count * split.sharded_capture.stages
+        raise StrategyRefused(message(
+            f"a call for {count} devices in one process, which needs about {needed / 1e9:.1f} GB",
+            f"at most the {present / 1e9:.1f} GB of memory of this machine",
+            hint=f"torchspore workers -n {count} SCRIPT on machines with more memory, or a smaller batch",
+        ))
+
+
+_TOLERANCE = 1.2
+"""The estimate may be this many times the memory of the machine: it counts some values that share memory twice."""
 
 _WARNED: set[int] = set()
 """The numbers of devices that a warning has named."""

@@ -74,7 +74,7 @@ def joined(mesh: Mesh, layout: Layout, shape: Shape, each: Sequence[torch.Tensor
 
 def _interpreted(local: LocalGraph, input_parts: list[list[torch.Tensor]]) -> list[Any]:
     mesh, values = local.mesh, dict[Node, list[Any]]()
-    inputs, now = iter(input_parts), object()
+    inputs, now, unused = iter(input_parts), object(), _unused_after(local.module.graph)
     for position, node in enumerate(local.module.graph.nodes):
         if node.op == "placeholder":
             values[node] = next(inputs)
@@ -91,7 +91,19 @@ def _interpreted(local: LocalGraph, input_parts: list[list[torch.Tensor]]) -> li
             except Exception as error:
                 current_operator.note_failure(error, node)
                 raise
+        for item in unused.get(node, ()):
+            del values[item]
     raise AssertionError("a graph without an output")
+
+
+def _unused_after(graph: torch.fx.Graph) -> dict[Node, list[Node]]:
+    """Return for each node the values that no later node reads: all ranks together would hold the values of an entire step."""
+    last_reader = {item: reader for node in graph.nodes for item, reader in ((node, node), *((item, node) for item in node.all_input_nodes))}
+    unused: dict[Node, list[Node]] = {}
+    for item, reader in last_reader.items():
+        if reader.op != "output":
+            unused.setdefault(reader, []).append(item)
+    return unused
 
 
 def _everywhere(mesh: Mesh, node: Node, values: dict[Node, list[Any]], seen: Callable[..., Any]) -> list[Any]:
