@@ -98,7 +98,7 @@ def _interpreted(local: LocalGraph, input_parts: list[list[torch.Tensor]]) -> li
 
 def _unused_after(graph: torch.fx.Graph) -> dict[Node, list[Node]]:
     """Return for each node the values that no later node reads: all ranks together would hold the values of an entire step."""
-    last_reader = {item: reader for node in graph.nodes for item, reader in ((node, node), *((item, node) for item in node.all_input_nodes))}
+    last_reader = {item: node for node in graph.nodes for item in (node, *node.all_input_nodes)}
     unused: dict[Node, list[Node]] = {}
     for item, reader in last_reader.items():
         if reader.op != "output":
