@@ -91,13 +91,14 @@ def _parts() -> dict[str, str]:
 
 
 def _options_of(name: str, arguments: list[str]) -> list[str]:
-    """Return the options that a benchmark accepts: only graph.py has `--jax`, `--nets` and `--quick`; context.py has only `--oracle`."""
+    """Return the options that a benchmark declares: `--oracle PYTHON` goes only to those that compare with real MindSpore."""
+    source = (HERE / f"{name}.py").read_text(encoding="utf-8")
+    declared = source + (HERE / "turns.py").read_text(encoding="utf-8") if "turns.arguments(" in source else source
     options: list[str] = []
     words = iter(arguments)
     for word in words:
         option = [word] if word in ("--quick", "--no-compile") else [word, next(words, "")]
-        is_accepted = name == "graph" if word in ("--jax", "--nets", "--quick") else name != "context" or word == "--oracle"
-        options += option if is_accepted else []
+        options += option if f'"{word}"' in declared else []
     return options
 
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 from pathlib import Path
 
 import pytest
@@ -42,3 +43,14 @@ def names_read_from_others(path: Path) -> set[tuple[str, str]]:
 def test_names_of_other_scripts_exist(script: str) -> None:
     missing = {(other, name) for other, name in names_read_from_others(SCRIPTS[script]) if name not in names_defined_in(SCRIPTS[other])}
     assert not missing
+
+
+def test_each_benchmark_gets_the_options_that_it_declares(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(FOLDER)
+    words = ["--oracle", "python", "--jax", "python", "--quick", "--rounds", "3"]
+    expected = {
+        "graph": words, "whole": ["--oracle", "python", "--rounds", "3"], "context": ["--oracle", "python"], "interop": ["--rounds", "3"],
+        "zero": [],
+    }
+    report = importlib.import_module("report")
+    assert {name: report._options_of(name, words) for name in expected} == expected
