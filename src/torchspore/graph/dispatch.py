@@ -94,6 +94,11 @@ def enter(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwarg
         TRAINING_START.hook()
     if thread_state.local.breaks and (thread_state.local.breaks > graph_breaks.DEEPEST or table_of(owner).is_small):
         return thread_state.in_pynative(function, args, kwargs)
+    return call_outermost(owner, function, args, kwargs)
+
+
+def call_outermost(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run a call that no other call of a graph contains. Errors of Python have the text of MindSpore's compiler too."""
     try:
         return call(owner, function, args, kwargs)
     except Exception as error:

@@ -46,7 +46,50 @@ def _two(a: Any, b: Any = None) -> Any:
     return a
 
 
+def _one_branch(x: Tensor) -> Any:
+    if x.sum() < 0:
+        y = 0
+    return y
+
+
+def _other_branch(x: Tensor) -> Any:
+    if x.sum() > 0:
+        pass
+    else:
+        y = 0
+    return y
+
+
+def _while_body(x: Tensor) -> Any:
+    while x.sum() < 0:
+        y = x
+    return y
+
+
+def _nested_loops(x: Tensor) -> Any:
+    if True:
+        for _ in range(0):
+            while x.sum() < 0:
+                y = x
+        return y
+
+
+def _deleted(x: Tensor) -> Any:
+    y = x
+    if x.sum() < 0:
+        y = x + 1
+    del y
+    return y
+
+
 @pytest.mark.parametrize("body,kind,text", [
+    (_one_branch, UnboundLocalError, "The local variable 'y' is not defined in false branch, but defined in true branch. "
+     r"The line `return y` reads it\."),
+    (_other_branch, UnboundLocalError, "The local variable 'y' is not defined in true branch, but defined in false branch."),
+    (_while_body, UnboundLocalError, "The local variable 'y' defined in the 'while' loop body cannot be used outside of the loop body."),
+    (_nested_loops, UnboundLocalError, "The local variable 'y' defined in the 'for' loop body cannot be used outside of the loop body."),
+    (_deleted, UnboundLocalError, "The name 'y' is not defined, or not supported in graph mode."),
+    (lambda x: bool(ops.stack((x, x))), ValueError, "The truth value of an array with more than one element is ambiguous."),
     (lambda x: x + 5 / 0, ZeroDivisionError, r"The divisor could not be zero\. \(division by zero\)"),
     (lambda x: x + 5 % 0, ZeroDivisionError, r"zero\. \(.*(modulo|division) by zero\)"),
     (_floor, ZeroDivisionError, r"The divisor could not be zero\. \((integer division or modulo|division) by zero\)"),
@@ -126,3 +169,40 @@ def test_the_text_of_a_raise_statement_stays(error: Exception) -> None:
     with pytest.raises(type(error)) as caught:
         Raises(error)(Tensor([1.0]))
     assert type(caught.value) is type(error) and str(caught.value) == str(error)
+
+
+def test_a_function_of_jit_and_a_gradient_have_these_texts_too() -> None:
+    for call in (ms.jit(_one_branch), ms.grad(lambda x: _one_branch(x) * x)):
+        with pytest.raises(UnboundLocalError, match="The local variable 'y' is not defined in false branch"):
+            call(Tensor([2.0]))
+
+
+class _FewParameters(nn.Cell):
+    def construct(self, x: Any, y: Any) -> Any:
+        return x + y
+
+    def bprop(self, out: Any) -> Any:
+        return out, out
+
+
+class _NoGradient(_FewParameters):
+    def bprop(self, x: Any, y: Any, out: Any) -> Any:  # type: ignore[override]
+        return out, out
+
+
+@pytest.mark.parametrize(("cell", "text"), [
+    (_FewParameters, r"requires at least 2 params 'out' and 'dout', but got only \(out\)"),
+    (_NoGradient, r"as well as the 'out' and 'dout'\. It is called with 2 inputs and these two, got \(x, y, out\)"),
+])
+def test_a_bprop_with_other_parameters_is_refused(cell: Any, text: str) -> None:
+    for mode in (ms.GRAPH_MODE, ms.PYNATIVE_MODE):
+        ms.set_context(mode=mode)
+        with pytest.raises(TypeError, match=text):
+            ms.grad(cell())(Tensor([2.0]), Tensor([1.0]))
+
+
+def test_gradients_of_nothing_are_refused() -> None:
+    with pytest.raises(TypeError, match="the first argument must be a 'Function' or 'Cell', but got None"):
+        ops.GradOperation()(None)
+    with pytest.raises(TypeError, match="'GradOperation' requires a forward network or function as an input, while the input is empty"):
+        ops.GradOperation()()

@@ -1,6 +1,7 @@
 """Gradients of the user's own: a Cell's `bprop`, and hooks on the gradients that pass a Cell."""
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from types import CellType
 from typing import Any
@@ -51,6 +52,7 @@ def with_gradient(call: Callable[..., Any], bprop: Callable[..., Any], net: str)
         tensors_read = [*tensors(args), *weights]
         if not is_recording() or not any(raw(t).requires_grad for t in tensors_read):
             return call(*args, **kwargs)
+        _check_parameters(bprop, len(args), net)
         structure: dict[str, Any] = {}
 
         def forward(*inputs: torch.Tensor) -> list[torch.Tensor]:
@@ -77,6 +79,31 @@ def with_gradient(call: Callable[..., Any], bprop: Callable[..., Any], net: str)
         return _with(structure["result"], outputs)
 
     return computed
+
+
+def _check_parameters(bprop: Callable[..., Any], count: int, net: str) -> None:
+    """Raise TypeError if `bprop` does not take `count` inputs, the output and its gradient."""
+    code = getattr(bprop, "__code__", None)
+    if (code, count) in _CHECKED:
+        return
+    try:
+        parameters = inspect.signature(bprop)
+        parameters.bind(*range(count + 2))
+    except TypeError:
+        shown = ", ".join(parameters.parameters)
+        if len(parameters.parameters) < 2:
+            sentence = f"The function 'bprop' of Primitive or Cell requires at least 2 params 'out' and 'dout', but got only ({shown})"
+        else:
+            sentence = ("The params of function 'bprop' of Primitive or Cell requires the forward inputs as well as the 'out' and 'dout'. "
+                        f"It is called with {count} inputs and these two, got ({shown})")
+        raise _wrong(TypeError, bprop, net, sentence) from None
+    except ValueError:                                          # a callable of C has no signature
+        pass
+    _CHECKED.add((code, count))
+
+
+_CHECKED: set[tuple[Any, int]] = set()
+"""The code of each function `bprop` that was checked, and the number of inputs."""
 
 
 def _with(structure: Any, values: Sequence[torch.Tensor]) -> Any:

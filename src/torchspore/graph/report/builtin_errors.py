@@ -9,6 +9,7 @@ from types import TracebackType
 
 from torchspore.base.frames import is_user_file
 from torchspore.base.tracebacks import ends_in_user_code
+from torchspore.graph.report import unassigned_locals
 
 
 def _both(shown: type[Exception], kind: type[Exception]) -> type[Exception]:
@@ -50,6 +51,8 @@ _ROWS: tuple[tuple[type[Exception], str, type[Exception], str], ...] = (
 """A type, a pattern of Python's text, the type that MindSpore raises, and its text."""
 _OURS = ("typeof()", "truth of a Tensor")
 """How messages begin that torchspore's code raises for the program's line."""
+_AMBIGUOUS = "The truth value of an array with more than one element is ambiguous."
+"""MindSpore's text where the program calls bool(), not where a Tensor decides about a statement."""
 _TYPES = {"list": "List", "tuple": "Tuple", "str": "String", "dict": "Dictionary", "int": "Int", "float": "Float"}
 """MindSpore's names of Python's types, where a row names one."""
 _CALLS: tuple[tuple[str, str, str], ...] = (
@@ -68,7 +71,10 @@ def translated(error: Exception) -> Exception | None:
     for kind, pattern, new_kind, words in _ROWS:
         match = re.fullmatch(pattern, text) if type(error) is kind else None
         if match is not None:
-            return _changed(error, new_kind, words.format(*(_TYPES.get(group, group) for group in match.groups())))
+            more = unassigned_locals.describe(match[1].strip("'"), error.__traceback__) if kind is UnboundLocalError else ""
+            if kind is ValueError and text.startswith("truth of a Tensor") and _calls(error.__traceback__, "bool"):
+                words = _AMBIGUOUS
+            return _changed(error, new_kind, more or words.format(*(_TYPES.get(group, group) for group in match.groups())))
     if type(error) is TypeError:
         for pattern, function, words in _CALLS:
             calls = _calls(error.__traceback__, function) if re.fullmatch(pattern, text) else []

@@ -122,7 +122,8 @@ def jit(
         is_method = getattr(first, "__dict__", None) is not None and inspect.isfunction(function) and _is_method(first, function)
         if is_method and compiled._owner() is not first:  # type: ignore[attr-defined]
             compiled._owner = weakref.ref(first)  # type: ignore[attr-defined]
-        return dispatch.call(first if is_method else compiled, function, args, kwargs)
+        call = dispatch.call_outermost if around is None else dispatch.call
+        return call(first if is_method else compiled, function, args, kwargs)
 
     compiled._owner = weakref.ref(compiled)  # type: ignore[attr-defined]       # the object that its graphs belong to
     if inspect.isfunction(function):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
-from torchspore.base.text import message, with_type
+from torchspore.base.text import message, short, with_type
 from torchspore.context.store import STORE
 from torchspore.engine.autograd import scalar_gradients
 from torchspore.engine.execution import thread_state
@@ -62,7 +62,7 @@ def _run(owner: Any, fn: Any, function: Callable[..., Any], args: tuple[Any, ...
 
 def _run_now(owner: Any, fn: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if STORE.graph_mode and not thread_state.local.in_pynative and not engine.frame() and not forward_cache.is_recorded_call(fn):
-        return dispatch.call(owner, function, args, kwargs)
+        return dispatch.call_outermost(owner, function, args, kwargs)
     return function(*args, **kwargs)
 
 
@@ -222,6 +222,10 @@ def _arranged(argument: Any, flat_gradients: Any) -> Any:
     return tree.mapped(argument, gradient_of)
 
 
+_NO_FUNCTION: Any = object()
+"""The default of a call of GradOperation without arguments, which is refused; None is refused with another text."""
+
+
 class GradOperation:
     """Builds gradient functions: `GradOperation(get_all, get_by_list, sens_param)(fn, weights)`.
 
@@ -237,7 +241,12 @@ class GradOperation:
                 raise TypeError(message(f"GradOperation({flag}={value!r})", with_type("a bool", value)))
         self.get_all, self.get_by_list, self.sens_param = get_all, get_by_list, sens_param
 
-    def __call__(self, fn: Any, weights: Any = None) -> Callable[..., Any]:
+    def __call__(self, fn: Any = _NO_FUNCTION, weights: Any = None) -> Callable[..., Any]:
+        if fn is _NO_FUNCTION:
+            raise TypeError("'GradOperation' requires a forward network or function as an input, while the input is empty."
+                            "\n\nhint: write GradOperation()(net)(x).")
+        if not callable(fn):
+            raise TypeError(f"For 'GradOperation', the first argument must be a 'Function' or 'Cell', but got {short(fn)}.")
         if type(weights) is list:
             weights = tuple(weights)
         if type(self) is not GradOperation or not (weights is None or isinstance(weights, (Parameter, tuple))):

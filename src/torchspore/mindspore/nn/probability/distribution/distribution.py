@@ -153,22 +153,25 @@ class Distribution(Cell):
 
     def kl_loss(self, dist: str, *args: Any, **kwargs: Any) -> Any:
         """The Kullback-Leibler divergence from this distribution to `dist`, whose parameters come first in `args`."""
+        divergence = self._formula_("_kl_loss")
         other_parameters, parameters = self._two_(dist, args, kwargs)
-        return self._formula_("_kl_loss")(parameters, other_parameters)
+        return divergence(parameters, other_parameters)
 
     def cross_entropy(self, dist: str, *args: Any, **kwargs: Any) -> Any:
         """The cross entropy with another distribution: the entropy of this one plus the divergence."""
+        entropy, divergence = self._formula_("_entropy"), self._formula_("_kl_loss")
         other_parameters, parameters = self._two_(dist, args, kwargs)
-        return self._formula_("_entropy")(*parameters) + self._formula_("_kl_loss")(parameters, other_parameters)
+        return entropy(*parameters) + divergence(parameters, other_parameters)
 
     def sample(self, *args: Any, **kwargs: Any) -> Any:
         """Draw numbers, in the shape `shape` before that of the parameters; the parameters may follow it."""
+        draw = self._formula_("_sample")
         shape = args[0] if args else kwargs.pop("shape", ())
         if not isinstance(shape, (tuple, list)):
             raise TypeError(message(f"{self.name}.sample(shape={short(shape)})", f"a tuple, got {type(shape).__name__}"))
         parameters = self._parameters_of_call_(args[1:], kwargs)
         full_shape = tuple(shape) + tuple(np.broadcast_shapes(*(parameter.shape for parameter in parameters)))
-        out = self._formula_("_sample")(full_shape or (1,), *parameters)
+        out = draw(full_shape or (1,), *parameters)
         return ops.cast(ops.reshape(out, full_shape), self.dtype)
 
     def construct(self, name: str, *args: Any, **kwargs: Any) -> Any:
