@@ -79,7 +79,7 @@ def _deleted(x: Tensor) -> Any:
     if x.sum() < 0:
         y = x + 1
     del y
-    return y
+    return y  # noqa: F821
 
 
 @pytest.mark.parametrize("body,kind,text", [
