@@ -46,3 +46,17 @@ def test_an_int_for_several() -> None:
     ):
         with pytest.raises(TypeError, match=message):
             check(value)
+
+
+def test_an_int_becomes_a_tuple() -> None:
+    pair = checks._expand_tuple(2)
+    assert pair(5) == (5, 5) and pair((1, 2)) == (1, 2) and checks.twice(3) == (3, 3) and checks.triple_sequence([1, 2, 3]) == (1, 2, 3)
+    for wrong in ((1, 2, 3), "a", [1, 2], 1.5, True, (1, "a"), None):
+        with pytest.raises(TypeError, match="expected an int, or a tuple of 2 ints"):
+            pair(wrong)
+
+
+def test_the_data_format() -> None:
+    assert checks.check_input_format("NCHW") == "NCHW"
+    with pytest.raises(ValueError, match="expected 'NCHW'"):
+        checks.check_input_format("NHWC")

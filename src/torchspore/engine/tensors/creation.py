@@ -109,7 +109,7 @@ def _from_sequence(data: Sequence[Any], dtype: torch.dtype | None) -> torch.Tens
         return _from_numbers([raw(item if type(item) is Number else number(item)) for item in data], dtype)
     if any(isinstance(item, TensorBase) for item in data):
         if not all(isinstance(item, TensorBase) and type(item) is not Number for item in data):
-            raise TypeError("Tensor of a list: expected Tensors only or numbers only, got both.\n\nhint: use ops.stack for Tensors.")
+            return _from_mixed(data, dtype)
         stacked = torch.stack([raw(item) for item in data])
         return stacked if dtype is None else stacked.to(dtype)
     try:
@@ -121,6 +121,22 @@ def _from_sequence(data: Sequence[Any], dtype: torch.dtype | None) -> torch.Tens
     if dtype is None and array.dtype == np.float64:
         dtype = torch.float32
     return from_array(array, dtype)
+
+
+def _from_mixed(data: Sequence[Any], dtype: torch.dtype | None) -> torch.Tensor:
+    """Stack Tensors and numbers, or lists of them. As for numbers alone, integers become int64 and floating-point numbers float32."""
+    rows = [
+        raw(item) if isinstance(item, TensorBase)
+        else _from_sequence(item, None) if isinstance(item, (list, tuple)) else from_data(item, None)
+        for item in data
+    ]
+    if any(row.shape != rows[0].shape for row in rows):
+        shapes = ", ".join(str(tuple(row.shape)) for row in rows)
+        raise TypeError(f"Tensor of a list: expected Tensors and numbers of one shape, got {shapes}.")
+    common = functools.reduce(torch.promote_types, [row.dtype for row in rows])
+    if common is not torch.bool and not common.is_complex:
+        common = torch.float32 if common.is_floating_point else torch.int64
+    return torch.stack([row.to(rows[0].device, dtype or common) for row in rows])
 
 
 def _from_numbers(values: list[torch.Tensor], dtype: torch.dtype | None) -> torch.Tensor:

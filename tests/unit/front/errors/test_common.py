@@ -40,8 +40,7 @@ BAD = {
     "tensor_mixed": Bad(
         lambda: Tensor([z(1), 2]), TypeError,
         "Tensor of a list",
-        "expected Tensors only or numbers only, got both.",
-        "use ops.stack for Tensors.",
+        "expected Tensors and numbers of one shape, got (1,), ().",
     ),
     "tensor_numpy_dtype": Bad(
         lambda: Tensor([1.0], np.float32), TypeError,
