@@ -81,7 +81,7 @@ def translate(text: str) -> str:
 
 def picture_of(path: str) -> str:
     """Return the Chinese version of a chart of this project, an SVG: the texts of its elements translated."""
-    original = (ROOT / path).read_text(encoding="utf-8")
+    original = re.sub(' textLength="[0-9]+" lengthAdjust="spacingAndGlyphs"', "", (ROOT / path).read_text(encoding="utf-8"))
     return re.sub(r"(<(?:text|title)\b[^>]*>)([^<]*[A-Za-z][^<]*)(?=<)", lambda match: match[1] + _translated_label(match[2]), original)
 
 
