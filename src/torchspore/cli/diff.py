@@ -109,7 +109,7 @@ def _as_text(
             named = ", ".join([*unpaired[:_SHOWN], *["…"] * (len(unpaired) > _SHOWN)])
             text = translate("operators of {dump} alone: {count} ({names})")
             lines.append(text.format(dump=dump.root, count=len(unpaired), names=named))
-    lines += [translate("trouble: {text}").format(text=trouble) for trouble in troubles]
+    lines += [translate("problem: {text}").format(text=trouble) for trouble in troubles]
     if departing is not None:
         lines += ["", *_describe_departure(departing, inputs)]
     if options.all:

@@ -132,7 +132,7 @@ def _report(options: dict[str, Any], is_enabled: bool) -> None:
             outcome = Outcome.applied(counters.meaning(group)) if counters.column(group) else Outcome.no_effect(counters.meaning(group))
         else:
             what = "forward begins" if name == "fp_point" else "the gradient ends"
-            outcome = Outcome.applied(f"{what} at {options[name]}, if such an operator runs" if options[name] else "found by itself")
+            outcome = Outcome.applied(f"{what} at {options[name]}, if such an operator runs" if options[name] else "detected automatically")
         effects.report(f"{PARENT}.{name}", outcome)
 
 
