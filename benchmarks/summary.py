@@ -113,7 +113,7 @@ def _numbers(cell: str) -> Iterator[float]:
 
 def _narrowed(text: str, width: int) -> str:
     """Return the attributes that fit a text of 13 pixels into this width; none if it fits without them."""
-    pixels = sum(13 if east_asian_width(character) in "WF" else 6.7 for character in text)
+    pixels = sum(13 if east_asian_width(character) in "WF" else 5.6 for character in text)
     return f' textLength="{width}" lengthAdjust="spacingAndGlyphs"' if pixels > width else ""
 
 
