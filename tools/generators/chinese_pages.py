@@ -82,7 +82,8 @@ def translate(text: str) -> str:
 def picture_of(path: str) -> str:
     """Return the Chinese version of a chart of this project, an SVG: the texts of its elements translated."""
     original = (ROOT / path).read_text(encoding="utf-8")
-    return re.sub(r"(<(?:text|title)\b[^>]*>)([^<]*[A-Za-z][^<]*)(?=<)", lambda match: _label(match[1], _translated_label(match[2])), original)
+    label = re.compile(r"(<(?:text|title)\b[^>]*>)([^<]*[A-Za-z][^<]*)(?=<)")
+    return label.sub(lambda match: _label(match[1], _translated_label(match[2])), original)
 
 
 def _label(tag: str, text: str) -> str:

@@ -50,8 +50,9 @@ def comparisons():
 @case()
 def names_of_types():
     names = (
-        "Tensor", "Number", "Int", "Float", "Bool", "String", "Int32", "float32", "Complex64", "BFloat16", "Tuple", "List", "None", "Slice",
-        "Dictionary", "Ellipsis", "Function", "TypeType", "EnvType", "COOTensor", "CSRTensor", "RowTensor", "Tensor[Float32]", "List[Int32]",
+        "Tensor", "Number", "Int", "Float", "Bool", "String", "Int32", "float32", "Complex64", "BFloat16", "Tuple", "List", "None",
+        "Slice", "Dictionary", "Ellipsis", "Function", "TypeType", "EnvType", "COOTensor", "CSRTensor", "RowTensor", "Tensor[Float32]",
+        "List[Int32]",
         "Tuple[Int32,Float32]",
     )
     types = [typing.str_to_type(name) for name in names]
