@@ -34,6 +34,11 @@ step as people write it by hand, in a process without torchspore. *Same malloc t
 memory, as torchspore's engine does (`TORCHSPORE_MALLOC=0` disables this). Real MindSpore 2.10, if a table contains it, runs in a separate
 process on the same cores; its figures vary most.
 """
+TITLES = {
+    "cache": "compile cache", "context": "calls of the context", "server": "parameter server", "planning": "plans",
+    "searching": "search for strategies", "predicted": "predicted and measured steps",
+}
+"""Titles of parts whose output has none, by the name of the benchmark."""
 
 
 def main() -> None:
@@ -73,7 +78,7 @@ def put(name: str, part: str, options: list[str], text: str) -> None:
     """Put the output of a benchmark into its part of the page, and write the summary again."""
     shown = " ".join("PYTHON" if before in ("--oracle", "--jax") else word for before, word in zip(["", *options], options))
     text = text.strip()
-    tables = text.replace("###", "##") if "###" in text else f"## {part}\n\n```text\n{text}\n```"
+    tables = text.replace("###", "##") if "###" in text else f"## {TITLES.get(part, part)}\n\n```text\n{text}\n```"
     machine = f"{os.cpu_count()} cores ({platform.machine()}), torch {torch.__version__}, Python {platform.python_version()}"
     command = f"python benchmarks/{name}.py {shown}".strip()
     parts = _parts()

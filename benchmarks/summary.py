@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from unicodedata import east_asian_width
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 CHART = PAGE.parent / "guides" / "images" / "performance.svg"
@@ -110,6 +111,12 @@ def _numbers(cell: str) -> Iterator[float]:
     return map(float, re.findall(r"\d+\.\d+", cell))
 
 
+def _narrowed(text: str, width: int) -> str:
+    """Return the attributes that fit a text of 13 pixels into this width; none if it fits without them."""
+    pixels = sum(13 if east_asian_width(character) in "WF" else 5.6 for character in text)
+    return f' textLength="{width}" lengthAdjust="spacingAndGlyphs"' if pixels > width else ""
+
+
 def chart(tables: list[Comparison]) -> str:
     """Return an SVG picture: a row for each comparison with torch eager, a mark for each contender, on a logarithmic axis."""
     rows: dict[str, Comparison] = {}
@@ -138,7 +145,7 @@ def chart(tables: list[Comparison]) -> str:
                   f'<text x="{x:.1f}" y="{top - 22}" text-anchor="middle">{2.0**power:g}</text>']
     for row, table in enumerate(rows.values()):
         y = top + step * row
-        parts.append(f'<text x="{left - 14}" y="{y + 4}" text-anchor="end">{escape(table.title)}</text>')
+        parts.append(f'<text x="{left - 14}" y="{y + 4}" text-anchor="end"{_narrowed(table.title, left - 20)}>{escape(table.title)}</text>')
         for name, colour in COLOURS.items():
             if name in table.ratios:
                 hint = f"<title>{escape(name)}: {table.ratios[name]:.2f}</title>"

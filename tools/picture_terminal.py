@@ -18,6 +18,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH = 110
+COLUMN = 12.2
+"""The width of a column in rich's pictures."""
+WIDE = "\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6"
+"""The characters that take two columns."""
 TRANSIENT = re.compile(" is being compiled|runs for the first time|, after \\d+ s:|正在.*编译|首次执行|已用时")
 """A line that appears only while something is compiled, or on a slow machine."""
 OPTIONS_PROGRAM = """
@@ -85,7 +89,27 @@ def drawn(text: str) -> str:
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         console = Console(record=True, width=WIDTH, file=nowhere, force_terminal=True, color_system="truecolor")
         console.print(Text.from_ansi(text), end="")
-        return console.export_svg(title="torchspore", code_format=style, unique_id="terminal")
+        return with_wide_characters(console.export_svg(title="torchspore", code_format=style, unique_id="terminal"))
+
+
+def with_wide_characters(picture: str) -> str:
+    """Return the picture with two columns for each Chinese character: rich gives each character one, so that they overlap."""
+    from rich.cells import cell_len
+
+    text = re.compile(r'<text class="(terminal-r\d+)" x="([\d.]+)" y="([\d.]+)" textLength="[\d.]+" ([^>]*)>(.*?)</text>', re.S)
+    runs = re.compile(f"[{WIDE}]+|[^{WIDE}]+")
+
+    def separated(match: re.Match[str]) -> str:
+        style, x, y, others, content = match.groups()
+        position, parts = float(x), []
+        for run in runs.findall(html.unescape(content)):
+            width = cell_len(run) * COLUMN
+            escaped = html.escape(run).replace("\xa0", "&#160;")
+            parts.append(f'<text class="{style}" x="{position:g}" y="{y}" textLength="{width:g}" {others}>{escaped}</text>')
+            position += width
+        return "".join(parts)
+
+    return text.sub(separated, picture)
 
 
 def shown_lines(picture: str) -> list[str]:

@@ -81,7 +81,7 @@ def test_curves_and_a_run(browser: chromium.Browser, tmp_path: Path) -> None:
     opened(browser, tmp_path / "curves.html", (tmp_path / "c.html").read_text(encoding="utf-8"))
     kinds = browser.evaluate("[...document.querySelectorAll('section[data-kind]')].map((one) => one.dataset.kind)")
     assert kinds == ["scalar", "histogram", "image", "graph"]
-    assert "1 values are no numbers" in browser.evaluate("document.getElementById('main').textContent")
+    assert "1 values are not finite" in browser.evaluate("document.getElementById('main').textContent")
     assert browser.evaluate("document.querySelectorAll('section[data-kind=histogram] rect').length") == 30
     browser.wait("document.querySelector('img').naturalWidth === 67 && document.querySelector('img').naturalHeight === 100")
     run = {"about": EVIL, "code": 1, "seconds": 3.5, "device": EVIL, "started": EVIL, "steps": 2,

@@ -13,9 +13,10 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.S | re.M)
 
 
 def code_of(path: Path) -> list[str]:
-    """Return the code blocks of a page, without comments."""
+    """Return the code blocks of a page, without comments; those of Python fragments, which are text, stand behind two spaces."""
     blocks = BLOCK.findall(path.read_text(encoding="utf-8"))
-    return [re.sub(r"[ \t]*#.*$", "", text, flags=re.M) if language in ("sh", "python") else text for language, text in blocks]
+    comment = {"sh": r"[ \t]*#.*$", "python": r"[ \t]*#.*$", "text": "  +# .*$"}
+    return [re.sub(comment[language], "", text, flags=re.M) if language in comment else text for language, text in blocks]
 
 
 @pytest.mark.parametrize(("translation", "original"), PAGES)

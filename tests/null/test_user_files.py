@@ -23,3 +23,8 @@ def test_programs_and_their_libraries(name: str) -> None:
 ])
 def test_torchspore_torch_and_python(name: str) -> None:
     assert not frames.is_user_file(name)
+
+
+@pytest.mark.parametrize("name", ["/home/a/env/bin/torchspore", "C:/env/Scripts/torchspore.exe/__main__.py"])
+def test_the_command_that_pip_writes_is_no_program_of_the_user(name: str) -> None:
+    assert not frames.is_user_file(name)

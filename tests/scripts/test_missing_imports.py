@@ -19,6 +19,7 @@ from mindspore.nn import Conv7d as again
 import mindspore.nowhere.deep
 from mindspore.nowhere import anything
 table = {"conv": Conv7d, "thing": anything}
+class Sub(Conv7d): pass
 def build(kind: Conv7d | None = None) -> "Conv7d":
     return table
 build()
@@ -110,7 +111,7 @@ def test_an_operation_on_a_missing_constant_names_it(operation: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("use", [
-    "Conv7d(1)", "Conv7d.pad", "isinstance(1, Conv7d)", "Conv7d[0]", "Conv7d.x = 1", "class Sub(Conv7d): pass", "bool(Conv7d)",
+    "Conv7d(1)", "Conv7d.pad", "isinstance(1, Conv7d)", "Conv7d[0]", "Conv7d.x = 1", "class Sub(Conv7d): pass\nSub()", "bool(Conv7d)",
     "list(Conv7d)",
 ])
 def test_every_use_raises(use: str, run: RunFixture, tmp_path: Path) -> None:

@@ -82,7 +82,15 @@ def translate(text: str) -> str:
 def picture_of(path: str) -> str:
     """Return the Chinese version of a chart of this project, an SVG: the texts of its elements translated."""
     original = (ROOT / path).read_text(encoding="utf-8")
-    return re.sub(r"(<(?:text|title)\b[^>]*>)([^<]*[A-Za-z][^<]*)(?=<)", lambda match: match[1] + _translated_label(match[2]), original)
+    label = re.compile(r"(<(?:text|title)\b[^>]*>)([^<]*[A-Za-z][^<]*)(?=<)")
+    return label.sub(lambda match: _label(match[1], _translated_label(match[2])), original)
+
+
+def _label(tag: str, text: str) -> str:
+    """Return a text of a picture; it is narrowed to the width in its tag only if it is wider."""
+    width = re.search(r' textLength="([0-9]+)" lengthAdjust="spacingAndGlyphs"', tag)
+    pixels = sum(13 if _is_chinese(character) or character in "，：" else 6 for character in text)
+    return (tag.replace(width[0], "") if width and pixels <= int(width[1]) else tag) + text
 
 
 def _translated_label(text: str) -> str:

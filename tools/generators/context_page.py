@@ -34,7 +34,7 @@ class Words(NamedTuple):
 
 
 ENGLISH = Words(
-    "# The context\n\n"
+    "# Reference of the options\n\n"
     "{summary} `torchspore explain` prints the outcome of each option. With `TORCHSPORE_STRICT=1` an option without an effect raises an "
     "error.\n\n"
     "The first of these sources that sets an option wins: `TORCHSPORE_FORCE_<OPTION>` (and `TORCHSPORE_DEVICE`), the code, MindSpore's "

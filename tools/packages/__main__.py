@@ -21,8 +21,8 @@ import page
 import rows
 
 PACKAGES = (
-    "mindcv", "mindyolo", "mindnlp", "mindocr", "mindone", "mindformers", "mindformers_2", "mindspore_rl", "mindquantum", "mindflow",
-    "mindaudio", "mindarmour", "mindpet", "mindinsight",
+    "mindcv", "mindyolo", "mindnlp", "mindocr", "mindone", "mindformers", "mindformers_2", "mindformers_1_3", "mindspore_rl", "mindquantum",
+    "mindflow", "mindaudio", "mindarmour", "mindpet", "mindinsight", "msadapter", "troubleshooter",
 )
 
 

@@ -15,16 +15,20 @@ MATPLOTLIB = (
 
 @dataclass(frozen=True)
 class ImportedPackage:
-    """A requirement, those of its requirements that are not torchspore's, and the package to import."""
+    """A requirement, those of its requirements that are not torchspore's, and the package to import.
+
+    An ImportError with one of the texts of CAUSES counts as a missing third-party package.
+    """
 
     PACKAGE: str
     NEEDS: tuple[str, ...]
     FOLDER: str
+    CAUSES: tuple[str, ...] = ()
 
     def rows(self, options: dict[str, Any]) -> Iterator[Row]:
         """Yield (name, group, function to run) of the row."""
         del options
-        yield "every module", "imports", lambda: import_all(self.FOLDER)
+        yield "every module", "imports", lambda: import_all(self.FOLDER, self.CAUSES)
 
 
 IMPORTED = {
@@ -34,4 +38,10 @@ IMPORTED = {
         "Flask", "Flask-Cors", "itsdangerous", "blinker", "marshmallow", "psutil", "pandas", "pytz", "tzdata", "treelib", "XlsxWriter",
         "Werkzeug", "python-dateutil", "six", "gunicorn", "protobuf==3.20.1",
     ), "mindinsight"),
+    "msadapter": ImportedPackage(
+        "msadapter==0.1.0", ("tqdm",), "msadapter", ("module 'numpy' has no attribute 'float'", "name 'IterDataPipe' from 'msadapter"),
+    ),
+    "troubleshooter": ImportedPackage("troubleshooter==1.0.18", (
+        *MATPLOTLIB, "pandas", "pytz", "tzdata", "PySnooper", "prettytable==3.7.0", "wcwidth", "protobuf==3.20.1", "tqdm",
+    ), "troubleshooter"),
 }

@@ -31,7 +31,7 @@ def import_all(package: str, third_party_texts: tuple[str, ...] = ()) -> dict[st
             if absent not in ("", package, "mindspore"):
                 missing[absent] += 1
             elif any(text in str(error) for text in third_party_texts):
-                missing[first_line.partition(": ")[2]] += 1
+                missing[first_line.partition(": ")[2].partition(" (/")[0]] += 1
             else:
                 failed.append(f"{name}: {first_line}")
         else:

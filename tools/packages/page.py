@@ -23,7 +23,7 @@ def table(package: str, rows: dict[str, dict[str, Any]]) -> str:
     for row in rows.values():
         groups[row["group"]].append(row)
     compared = any(row.get("apart") is not None for row in rows.values())
-    lines = [f"| {package} | rows | pass | seconds, median and longest |" + (" largest difference of logits |" if compared else "")]
+    lines = [f"| {package} | tests | pass | seconds, median and longest |" + (" largest difference of logits |" if compared else "")]
     lines.append("|---|---:|---:|---|" + ("---|" if compared else ""))
     for group, members in groups.items():
         times = sorted(row["seconds"] for row in members)

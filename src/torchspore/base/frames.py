@@ -24,6 +24,8 @@ _FOREIGN = tuple(
     f"/site-packages/{name}/" for name in ("torch", "torch_npu", "torchgen", "functorch", "sympy", "mpmath", "numpy", "tqdm")
 )
 """torch and packages that it calls; torch.fx creates progress bars of tqdm."""
+_COMMANDS = ("/bin/torchspore", "/Scripts/torchspore.exe/__main__.py")
+"""The file of the command that pip writes."""
 
 _is_user_file_cache: dict[str, bool] = {}
 
@@ -56,7 +58,7 @@ def _classify(filename: str) -> bool:
     filename = with_slashes(filename)
     if filename.startswith("<"):
         return filename.startswith(("<stdin>", "<string>", "<ipython", "<python-input"))
-    if filename.startswith(PACKAGE) or any(part in filename for part in _FOREIGN):
+    if filename.startswith(PACKAGE) or filename.endswith(_COMMANDS) or any(part in filename for part in _FOREIGN):
         return False
     return not filename.startswith(LIBRARY) or "site-packages" in filename
 

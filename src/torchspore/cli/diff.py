@@ -19,7 +19,7 @@ from torchspore.translations import english, translatable, translate
 
 DIFFERENT = 1
 _SHOWN = 5
-_STATES = {"departs": translatable("departs: "), "alone": translatable("alone: "), "unused": translatable("unused: ")}
+_STATES = {"departs": translatable("differs: "), "alone": translatable("alone: "), "unused": translatable("unused: ")}
 _TOGETHER = {"scope": translatable("the last of their scope"), "layer": translatable("the operators of one layer")}
 _SIDES = {
     "input": translatable("input"), "output": translatable("output"), "first": translatable("first"), "second": translatable("second"),
@@ -31,14 +31,14 @@ def parser() -> Parser:
     command = Parser(
         prog="torchspore diff",
         description="Compares two dumps of operators (enable_dump, MINDSPORE_DUMP_CONFIG; of torchspore or of MindSpore) and names the "
-                    "first operator whose result departs. The exit code is 1 if they differ, 2 if one can't be read.",
+                    "first operator whose results differ. The exit code is 1 if they differ, 2 if one can't be read.",
         examples=["torchspore diff dump_a dump_b"],
     )
     command.add_argument("first", type=Path, metavar="DUMP_A")
     command.add_argument("second", type=Path, metavar="DUMP_B")
     command.add_argument("--rtol", type=float, default=1e-3, help="relative difference that counts as equal (default: 0.001)")
     command.add_argument("--atol", type=float, default=1e-5, help="absolute difference that counts as equal (default: 0.00001)")
-    command.add_argument("--all", action="store_true", help="lists every operator that departs")
+    command.add_argument("--all", action="store_true", help="lists every operator that differs")
     command.add_argument("--json", action="store_true", help="one JSON object instead of text")
     return command
 
@@ -97,7 +97,7 @@ def _as_text(
     states, common = _states(pairs), first.iterations.keys() & second.iterations.keys()
     shown = sorted(common)
     text = translate("{count} operators of {number} iterations ({iterations}) compared: {equal} equal in every bit, {close} within rtol "
-                     "{rtol:g} and atol {atol:g}, {departs} depart.")
+                     "{rtol:g} and atol {atol:g}, {departs} differ.")
     lines = [text.format(count=len(pairs), number=len(shown), iterations=_spans(shown), rtol=options.rtol, atol=options.atol, **states)]
     for dump, others in ((first, second), (second, first)):
         missing = sorted(dump.iterations.keys() - others.iterations.keys())
@@ -109,12 +109,12 @@ def _as_text(
             named = ", ".join([*unpaired[:_SHOWN], *["…"] * (len(unpaired) > _SHOWN)])
             text = translate("operators of {dump} alone: {count} ({names})")
             lines.append(text.format(dump=dump.root, count=len(unpaired), names=named))
-    lines += [translate("trouble: {text}").format(text=trouble) for trouble in troubles]
+    lines += [translate("problem: {text}").format(text=trouble) for trouble in troubles]
     if departing is not None:
         lines += ["", *_describe_departure(departing, inputs)]
     if options.all:
         row = translate("  iteration {iteration}: {name}")
-        lines += ["", translate("all that depart:"),
+        lines += ["", translate("all that differ:"),
                   *[row.format(iteration=pair.iteration, name=pair.first.full_name) for pair in pairs if pair.departs]]
     return "\n".join(map(visible, lines))
 
@@ -123,7 +123,7 @@ def _describe_departure(pair: Pair, inputs: list[TensorComparison]) -> list[str]
     first, second = pair.first, pair.second
     named = first.full_name if pair.by == "name" else translate("{first} and {second}, {reason}").format(
         first=first.full_name, second=second.full_name, reason=translate(_TOGETHER[pair.by]))
-    lines = [translate("first to depart: iteration {iteration}, {name}").format(iteration=pair.iteration, name=named)]
+    lines = [translate("first difference: iteration {iteration}, {name}").format(iteration=pair.iteration, name=named)]
     lines += [translate("  at {line}").format(line=line) for line in dict.fromkeys((first.line, second.line)) if line]
     row = translate("  {name}: {text}")
     lines += [row.format(name=translate(_SIDES[side]), text=operator.note)

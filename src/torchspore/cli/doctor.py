@@ -63,7 +63,7 @@ def run(words: Sequence[str]) -> int:
         line = translate("{check}: {result}") if finding.result else "{check}"
         print(f"{_mark(finding.mark)} {line.format(check=finding.description, result=finding.result)}", flush=True)
         if finding.repair:
-            line = translate("to fix it: {command}") if finding.mark == WRONG else translate("to have it: {command}")
+            line = translate("to fix it: {command}") if finding.mark == WRONG else translate("install it with: {command}")
             print(f"    {line.format(command=finding.repair)}", flush=True)
     print(f"\n{_summary(wrong)}")
     return 1 if wrong else 0
@@ -71,8 +71,8 @@ def run(words: Sequence[str]) -> int:
 
 def _summary(wrong: int) -> str:
     if wrong > 1:
-        return translate("{count} things are wrong.").format(count=wrong)
-    return translate("1 thing is wrong.") if wrong else translate("All is well.")
+        return translate("{count} problems found.").format(count=wrong)
+    return translate("1 problem found.") if wrong else translate("No problems found.")
 
 
 def _mark(mark: str) -> str:
@@ -143,7 +143,7 @@ def _device(target: str) -> Iterator[Finding]:
         except Exception as error:
             yield Finding(WRONG, check, _short(error), _repair_command(target, error))
         else:
-            yield Finding(RIGHT, check, translate("the result is right"))
+            yield Finding(RIGHT, check, translate("the result is correct"))
 
 
 def _absent(target: str) -> Finding:

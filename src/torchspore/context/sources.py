@@ -130,7 +130,7 @@ def _file(path: str) -> Settings:
 def report_forced_device(option: Option, requested: Setting, forced: Setting) -> None:
     """Report once on stderr that a forced device replaced the one that the program names."""
     if option.key == "device_target" and requested.value != forced.value and once.first_time(("forced", option.key)):
-        text = translate("the program asks for {value}{source}; {variable}={forced} runs it on {forced}").format(
+        text = translate("the program requests {value}{source}; {variable}={forced} runs it on {forced}").format(
             value=requested.value, source=f" ({requested.where})" if requested.where else "", variable=forced.where, forced=forced.value)
         effects.note("devices", text)
         print(f"torchspore: {text}{translate('.')}", file=sys.stderr)

@@ -38,7 +38,7 @@ def _source(option: Option) -> str:
     if source == "forced environment":
         requested = STORE.code_setting(option.key)
         is_other = requested is not None and setting is not None and requested.value != setting.value
-        request_text = translate("; the program asks for {value}").format(value=short(requested.raw)) if requested and is_other else ""
+        request_text = translate("; the program requests {value}").format(value=short(requested.raw)) if requested and is_other else ""
         return translate("{variable}, forced{request}").format(variable=where, request=request_text)
     return where or translate(source)
 

@@ -342,7 +342,7 @@ class Calls:
         self._idle.pop(id(cell), None)
         if forward is None and self._may_learn and _are_equal(self._plain.get(id(cell)), (args, kwargs)):
             self._learned.note(cell, True)
-            refusal = Refusal("asks for the gradient of a call that was not recorded")
+            refusal = Refusal("requests the gradient of a call that was not recorded")
             refusal.is_unrecorded = True
             raise refusal
         return forward
@@ -350,7 +350,7 @@ class Calls:
     def refuse_outside(self, cell: Any) -> None:
         """Raises a Refusal where the gradient may use a call that was made before this part of a call: now, or when the graph runs."""
         if cell_is_trained(cell) and self._is_piece:
-            raise Refusal("asks for the gradient of a call outside of the graph")
+            raise Refusal("requests the gradient of a call outside of the graph")
 
     def refuse_shared(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Raises a Refusal where a gradient would use a call and a Tensor decides whether either is made: PyNative knows."""
@@ -364,7 +364,7 @@ class Calls:
     def refuse_a_piece(self) -> None:
         """Raises a Refusal where the rest of the call runs outside of this graph."""
         if self._is_piece:
-            raise Refusal("calls a Cell that is set_grad(), whose gradient may be asked for outside of the graph")
+            raise Refusal("calls a Cell that is set_grad(), whose gradient may be requested outside of the graph")
 
     def learned(self) -> bool:
         """Return whether calls were recorded of Cells whose gradient was never asked for; they will not be again."""

@@ -58,7 +58,7 @@ function curve(host, points, show, across, filled) {
   if (good.length) {
     let low = Infinity, high = -Infinity;
     for (const [, y] of good) { low = Math.min(low, y); high = Math.max(high, y); }
-    const label = tr("curve: first %0, last %1, least %2, most %3", ...[good[0][1], good[good.length - 1][1], low, high].map(show));
+    const label = tr("curve: first %0, last %1, smallest %2, largest %3", ...[good[0][1], good[good.length - 1][1], low, high].map(show));
     if (filled) low = Math.min(low, 0);
     if (low === high) { const by = Math.abs(low) * 0.05 || 1; low -= filled ? 0 : by; high += by; }
     chart(host, HIGH, label, (made, wide) => {
@@ -75,7 +75,7 @@ function curve(host, points, show, across, filled) {
       made.onmouseleave = () => tip.hidden = true;
     });
   }
-  if (bad) host.appendChild(element("p", "quiet", tr("%0 values are no numbers (nan or infinite)", bad)));
+  if (bad) host.appendChild(element("p", "quiet", tr("%0 values are not finite (nan or infinity)", bad)));
 }
 
 /** Counts between edges as columns. */

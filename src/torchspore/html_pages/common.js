@@ -77,7 +77,7 @@ function table(host, columns, rows, most) {
       }
       if (made.onrow) made.onrow(line, row);
     }
-    left.textContent = shown.length > most ? tr("and %0 rows more", (shown.length - most).toLocaleString("en")) : "";
+    left.textContent = shown.length > most ? tr("and %0 more rows", (shown.length - most).toLocaleString("en")) : "";
   };
   columns.forEach(([key, title, , kind]) => {
     const cell = head.appendChild(element("th", "sorts" + (kind === "number" ? " number" : "")));

@@ -5,7 +5,7 @@ for (const [name, points] of Object.entries(data.scalars)) {
   const host = section(name), good = points.filter(([, value]) => value !== null);
   host.dataset.kind = "scalar";
   if (good.length) host.appendChild(element("p", "quiet", tr(
-    "last %0 at step %1, least %2", figure(good[good.length - 1][1]), good[good.length - 1][0], figure(Math.min(...good.map(([, v]) => v))))));
+    "last %0 at step %1, smallest %2", figure(good[good.length - 1][1]), good[good.length - 1][0], figure(Math.min(...good.map(([, v]) => v))))));
   curve(host, points, figure);
 }
 
@@ -21,7 +21,7 @@ for (const [name, rows] of Object.entries(data.histograms)) {
     const row = rows[slider.value];
     place.replaceChildren();
     told.textContent = tr("step %0", row.step) + (row.counts ? tr(": mean %0, deviation %1", figure(row.mean), figure(row.deviation)) : "") +
-      (row.bad ? tr("; %0 are no numbers", row.bad) : "");
+      (row.bad ? tr("; %0 are not finite", row.bad) : "");
     if (row.counts) columns(place, row.edges, row.counts);
   };
   slider.oninput = draw;

@@ -3,10 +3,10 @@
 
 const top_ = section(tr("This run"), true);
 cards(top_, [
-  [tr("exit code"), String(data.code)], [tr("it took"), time(data.seconds * 1e6)], [tr("device"), data.device],
+  [tr("exit code"), String(data.code)], [tr("duration"), time(data.seconds * 1e6)], [tr("device"), data.device],
   [tr("training steps"), figure(data.steps)],
-  [tr("memory of the process, most"), bytes(data.peak)],
-  ...Object.entries(data.devicePeaks).map(([name, value]) => [tr("Tensors on %0, most", name), bytes(value)]),
+  [tr("peak memory of the process"), bytes(data.peak)],
+  ...Object.entries(data.devicePeaks).map(([name, value]) => [tr("peak memory of Tensors on %0", name), bytes(value)]),
 ]);
 top_.appendChild(element("p", "quiet", tr("started %0", data.started)));
 top_.appendChild(element("pre", "", data.about));

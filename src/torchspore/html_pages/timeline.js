@@ -1,12 +1,12 @@
 "use strict";
-/* The timeline: a row a thread, events inside each other below; the wheel zooms, a drag moves, a click tells of an event. */
+/* The timeline: a row for each thread, with nested events below each other; the wheel zooms, a drag moves, a click shows an event. */
 
 const ROW = 17, HEAD = 20, GAP = 10;
 
 class Timeline {
   constructor(host, found) {
     this.found = found;
-    host.appendChild(element("p", "quiet", tr("The wheel, + and - zoom, a drag and the arrow keys move, f shows all; a click tells of an event.")));
+    host.appendChild(element("p", "quiet", tr("Zoom with the wheel or + and -, move with a drag or the arrow keys, press f to see everything, and click an event to see its details.")));
     this.canvas = host.appendChild(element("canvas"));
     this.canvas.id = "timeline";
     this.canvas.tabIndex = 0;

@@ -23,9 +23,9 @@ function summary() {
     found.push([tr("steps"), figure(data.steps.length)], [tr("a step, median"), time(own[Math.floor(own.length / 2)])]);
   }
   if (data.flops) found.push([tr("floating-point operations"), scaled(data.flops, "FLOP", 1000)]);
-  if (data.rate) found.push([tr("while operators with such ran"), scaled(data.rate, "FLOP/s", 1000)]);
+  if (data.rate) found.push([tr("while these operators ran"), scaled(data.rate, "FLOP/s", 1000)]);
   if (data.peak) found.push([tr("of the machine's measured peak"), ((data.rate / data.peak) * 100).toFixed(1) + "%"]);
-  if (data.memory.length) found.push([tr("memory, most"), bytes(Math.max(...data.memory.map(([, value]) => value)))]);
+  if (data.memory.length) found.push([tr("peak memory"), bytes(Math.max(...data.memory.map(([, value]) => value)))]);
   cards(host, found);
   for (const fact of data.facts) host.appendChild(element("p", "quiet", fact));
 }
@@ -54,7 +54,7 @@ function steps() {
     }
     made.appendChild(drawn("text", { x: at + 8, y: row * 20 + 15 }, time(step.total)));
   })).id = "split";
-  if (data.steps.length > shown.length) host.appendChild(element("p", "quiet", tr("and %0 steps more", data.steps.length - shown.length)));
+  if (data.steps.length > shown.length) host.appendChild(element("p", "quiet", tr("and %0 more steps", data.steps.length - shown.length)));
 }
 
 function operators() {
@@ -66,8 +66,8 @@ function operators() {
   const least = data.operators.reduce((sum, row) => sum + row.self, 0) || 1;
   const columnsOf = [
     ["name", tr("operator"), null, "name"], ["kind", tr("type")], ["phase", tr("phase"), (value) => NAMED[value] || ""],
-    ["count", tr("calls"), figure, "number"], ["total", tr("total"), time, "number"], ["self", tr("own"), time, "number"],
-    ["share", tr("share of own"), (value, row) => share(row.self / least)],
+    ["count", tr("calls"), figure, "number"], ["total", tr("total"), time, "number"], ["self", tr("self"), time, "number"],
+    ["share", tr("share of self"), (value, row) => share(row.self / least)],
   ];
   data.operators.forEach((row) => { row.share = row.self; });
   if (data.operators.some((row) => row.flops)) columnsOf.push(

@@ -23,7 +23,7 @@ TITLES = {
 """The names of phases that the user sees."""
 TRACE = "trace_view.json"
 _NO_OPERATORS = ("step", "phase", "Trace", "python_function")
-_MEMORY = "Bytes that Tensors hold, from the start of the trace on."
+_MEMORY = translatable("The memory of Tensors since the start of the trace.")
 
 
 @dataclass
@@ -131,7 +131,7 @@ def data(trace: Trace, path: Path) -> dict[str, Any]:
             "depth": [event.depth for event in events], "phase": [event.phase for event in events],
         },
         "operators": sorted((_row(row, peak) for row in trace.operators.values()), key=lambda row: -row["self"]),
-        "steps": trace.steps, "memory": _thin(trace.memory), "memoryMeaning": str(trace.facts.get("memory", _MEMORY))[:500],
+        "steps": trace.steps, "memory": _thin(trace.memory), "memoryMeaning": str(trace.facts.get("memory", translate(_MEMORY)))[:500],
     }
 
 

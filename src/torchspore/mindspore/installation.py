@@ -89,7 +89,7 @@ def training(mode: int) -> None:
 
 
 JOBS: dict[str, Callable[[], None]] = {
-    translatable("a product of matrices"): product, translatable("a convolution"): convolution, translatable("a gradient"): gradient,
+    translatable("a matrix product"): product, translatable("a convolution"): convolution, translatable("a gradient"): gradient,
     translatable("a training step in PyNative mode"): lambda: training(1),
     translatable("a training step in Graph mode"): lambda: training(0),
 }

@@ -62,6 +62,12 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mindspore.dataset.vision.py_transforms": _VISION,
     "mindspore.dataset.vision.transforms": _VISION,
     "mindspore.dataset.vision.utils": _VISION,
+    **dict.fromkeys(
+        [f"mindspore.experimental.optim.{name}"
+         for name in ("adadelta", "adagrad", "adamax", "asgd", "nadam", "radam", "rmsprop", "rprop")],
+        ("mindspore.experimental.optim",),
+    ),
+    "mindspore.experimental.optim.adamw": ("mindspore.experimental.optim", "mindspore.experimental.optim.adam"),
     "mindspore.graph": ("mindspore", "mindspore.common"),
     "mindspore.graph.api": ("mindspore", "mindspore.common", "mindspore.common.api"),
     **dict.fromkeys(
@@ -106,6 +112,8 @@ MODULES: dict[str, tuple[str, ...]] = {
         ("mindspore.ops.auto_generate", *_OPS),
     ),
     "mindspore.ops.composite": _OPS,
+    "mindspore.ops.composite.multitype_ops": ("mindspore.ops.program.multitype_ops", *_OPS),
+    "mindspore.ops.composite.multitype_ops.logic_not_impl": ("mindspore.ops.program.multitype_ops",),
     "mindspore.ops.function": _OPS,
     "mindspore.ops.functional": _OPS,
     "mindspore.ops.op_info_register": _OPS,

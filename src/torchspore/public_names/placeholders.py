@@ -35,7 +35,7 @@ def warn_of(path: str, text: str) -> None:
 
 
 class MissingName:
-    """A placeholder for a missing function or class. Every use except passing it on raises NotOffered."""
+    """A placeholder for a missing function or class. Every use except passing it on and deriving a class from it raises NotOffered."""
 
     def __init__(self, path: str, text: str) -> None:
         module, _, name = path.rpartition(".")
@@ -44,7 +44,7 @@ class MissingName:
     def _raise(self, *_: Any, **__: Any) -> NoReturn:
         raise NotOffered(self._text, name=self._path)
 
-    __call__ = __getitem__ = __iter__ = __len__ = __bool__ = __enter__ = __mro_entries__ = __setattr__ = _raise
+    __call__ = __getitem__ = __iter__ = __len__ = __bool__ = __enter__ = __setattr__ = _raise
     __instancecheck__ = __subclasscheck__ = _raise
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = _raise
     __mod__ = __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = __and__ = __rand__ = __xor__ = __rxor__ = _raise
@@ -56,6 +56,13 @@ class MissingName:
         if name.startswith("__"):          # Python itself looks these up, in isinstance, pickle and inspect
             raise AttributeError(name)
         self._raise()
+
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type]:
+        """Return the base of a subclass: the class statement succeeds, and the first instance raises."""
+        def raise_missing(*_: Any, **__: Any) -> NoReturn:
+            raise NotOffered(self._text, name=self._path)
+
+        return (type(self.__name__, (), {"__new__": raise_missing, "__module__": self.__module__}),)
 
     def __or__(self, other: Any) -> Any:
         return self                        # an annotation: `Missing | None`

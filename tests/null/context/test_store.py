@@ -111,7 +111,7 @@ def test_a_forced_device_is_reported_once(monkeypatch: pytest.MonkeyPatch, capsy
     assert store.get("device_target") == "CPU"
     output = capsys.readouterr().err
     line = f"({__file__}:{output.partition(__file__ + ':')[2].partition(')')[0]})"
-    assert output == f"torchspore: the program asks for Ascend {line}; TORCHSPORE_DEVICE=CPU runs it on CPU.\n"
+    assert output == f"torchspore: the program requests Ascend {line}; TORCHSPORE_DEVICE=CPU runs it on CPU.\n"
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_facts_to_paste(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     monkeypatch.setenv("MS_DEV_THING", "tell\x1b[2J")
     assert env.run(["--json"]) == 0
     record = json.loads(capsys.readouterr().out)
-    assert record["versions"]["answers as MindSpore"] == "2.10.0" and record["versions"]["Python is"] == sys.executable
+    assert record["versions"]["acts as MindSpore"] == "2.10.0" and record["versions"]["Python is"] == sys.executable
     assert record["environment"]["MS_DEV_THING"] == "tell\x1b[2J" and "MS_TEST_TOKEN" not in record["environment"]
     assert env.run([]) == 0
     output = capsys.readouterr().out
@@ -55,7 +55,8 @@ def test_facts_to_paste(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
 def test_a_right_machine(capsys: pytest.CaptureFixture[str]) -> None:
     assert doctor.run([]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert sum(line.startswith("✓ CPU") and line.endswith("the result is right") for line in lines) == 5 and lines[-1] == "All is well."
+    assert sum(line.startswith("✓ CPU") and line.endswith("the result is correct") for line in lines) == 5
+    assert lines[-1] == "No problems found."
 
 
 def test_an_error_has_a_cross_and_one_command(

@@ -73,7 +73,7 @@ def test_a_difference_of_size_is_recognized_in_both_languages(reports: Reports, 
         np.save(folder / "ReLU.Default_ReLU-op0.0.0.1.output.1.DefaultFormat.Float32.npy", np.full(4, value, np.float32))
     english, chinese = reports(["diff", str(first), str(second)])
     check_chinese(english, chinese)
-    assert "output 1: departs: largest difference inf" in english and "输出 1：有差异：最大差异inf" in chinese
+    assert "output 1: differs: largest difference inf" in english and "输出 1：有差异：最大差异inf" in chinese
 
 
 def test_ckpt_diff(reports: Reports, tmp_path: Path) -> None:

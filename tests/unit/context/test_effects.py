@@ -140,8 +140,8 @@ def test_a_forced_device_runs_the_program_untouched(program: Program) -> None:
     ran = program(text + "print(ms.get_context('device_target'), (ms.Tensor([1.0]) + 1).asnumpy())\n", "--device", "CPU", "--explain")
     assert ran.code == 0, ran.err
     assert ran.out.startswith("CPU [2.]\n")
-    assert ran.err == "torchspore: the program asks for Ascend (train.py:2); TORCHSPORE_DEVICE=CPU runs it on CPU.\n"
-    assert "TORCHSPORE_DEVICE, forced; the program asks for 'Ascend'" in ran.out
+    assert ran.err == "torchspore: the program requests Ascend (train.py:2); TORCHSPORE_DEVICE=CPU runs it on CPU.\n"
+    assert "TORCHSPORE_DEVICE, forced; the program requests 'Ascend'" in ran.out
     assert "no effect here: the CPU has no index" in ran.out
 
 

@@ -71,8 +71,8 @@ def test_the_first_operator_that_departs_is_named_with_its_line_and_inputs(tmp_p
     code, text = compared(good, bad)
     assert code == 1
     name = "Default/network-WithLossCell/_backbone-Net/Mul-op0"
-    assert f"first to depart: iteration 1, {name}\n  at {__file__}:{SLIP}\n" in text
-    assert "6 of 6 elements depart" in text and "6 NaN" in text
+    assert f"first difference: iteration 1, {name}\n  at {__file__}:{SLIP}\n" in text
+    assert "6 of 6 elements differ" in text and "6 NaN" in text
     assert "input 0: equal in every bit" in text and "its inputs agree: this operator itself returns a different result." in text
     code, text = compared(good, bad, "--json", "--all")
     record = json.loads(text)
@@ -189,7 +189,7 @@ def test_statistics_alone_are_compared(tmp_path: Path, compared: Diff) -> None:
         file.unlink()
     assert compared(tmp_path / "a", tmp_path / "a")[0] == 0
     code, text = compared(tmp_path / "a", tmp_path / "b")
-    assert code == 1 and "_backbone-Net_Mul-op0" in text and "departs: statistics: " in text
+    assert code == 1 and "_backbone-Net_Mul-op0" in text and "differs: statistics: " in text
 
 
 def test_the_flags_and_the_names_of_operators_in_place(tmp_path: Path) -> None:
@@ -248,9 +248,9 @@ def test_an_output_that_no_result_hangs_on_blames_nobody(tmp_path: Path, compare
     code, text = compared(good, write_dump(tmp_path / "other", norms(9.0, 1.0, 3.0), as_statistics))
     assert code == 0, text
     code, text = compared(good, write_dump(tmp_path / "read", norms(9.0, 1.0, 4.0), as_statistics))
-    assert code == 1 and "first to depart: iteration 0, Default_bn-BatchNorm2d_BatchNorm-op0" in text
+    assert code == 1 and "first difference: iteration 0, Default_bn-BatchNorm2d_BatchNorm-op0" in text
     code, text = compared(good, write_dump(tmp_path / "wrong", norms(9.0, 7.0, 3.0), as_statistics))
-    assert code == 1 and "first to depart: iteration 0, Default_bn-BatchNorm2d_BatchNorm-op0" in text
+    assert code == 1 and "first difference: iteration 0, Default_bn-BatchNorm2d_BatchNorm-op0" in text
     assert "output 1: unused: " in text
 
 
@@ -262,7 +262,7 @@ def test_statistics_are_compared_with_tensors(tmp_path: Path, compared: Diff) ->
         assert code == 0 and "2 operators of 1 iterations (0) compared" in text
     for pair in ((tensors, wrong), (wrong, tensors)):
         code, text = compared(*pair)
-        assert code == 1 and "output 0: departs: statistics: Max Value " in text
+        assert code == 1 and "output 0: differs: statistics: Max Value " in text
 
 
 def test_a_bias_inside_of_a_convolution_is_attributed_to_the_operator_after_it(tmp_path: Path, compared: Diff) -> None:

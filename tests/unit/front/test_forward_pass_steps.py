@@ -111,7 +111,7 @@ def test_a_part_of_a_call_never_holds_the_gradient_of_a_call_before_it() -> None
     from torchspore.graph.refusal import Refusal
 
     net, x = make_net()
-    with pytest.raises(Refusal, match="asks for the gradient of a call outside of the graph"):
+    with pytest.raises(Refusal, match="requests the gradient of a call outside of the graph"):
         Calls(Learned(), may_learn=True, is_piece=True).find_recorded(net, (x,), {})
     assert Calls(Learned(), may_learn=True, is_piece=False).find_recorded(net, (x,), {}) is None
     assert Calls(Learned(), may_learn=True, is_piece=True).find_recorded(net.set_grad(False), (x,), {}) is None

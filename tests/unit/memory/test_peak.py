@@ -33,7 +33,7 @@ def test_the_peak_divides_into_its_holders(mode: int, run: Program, tmp_path: Pa
     (tmp_path / "train.py").write_text(TRAINING.format(mode=mode))
     ran = run("explain", "train.py")
     assert ran.code == 0, ran.err
-    match = re.search(r"at its peak the program held ([\d.]+) MiB in Tensors", ran.out)
+    match = re.search(r"peak memory on the CPU: ([\d.]+) MiB in Tensors", ran.out)
     rows = re.findall(r"^ +(parameter|gradient|activation|optimizer state|workspace) +([\d.]+) (\w+) +\d+%$", ran.out, re.M)
     results = {name: float(size) / {"MiB": 1, "KiB": 1 << 10, "B": 1 << 20}[unit] for name, size, unit in rows}
     assert match is not None and len(results) == 5
@@ -94,7 +94,7 @@ print((ms.ops.ones((2, 2)) + 1).sum())
     assert ran.code == 0, ran.err
     text = re.sub(" +", " ", ran.out)
     assert "train.py:3 no effect here: the CPU's memory can't be counted: TORCHSPORE_NO_NATIVE=1\n" in text
-    assert "mempool_block_size 2.0 train.py:3 no effect here: the CPU has no pool: the C library gives each value memory" in text
+    assert "mempool_block_size 2.0 train.py:3 no effect here: the CPU has no pool: the C library allocates each value separately" in text
     assert "train.py:3 no effect here: max_device_memory sets the limit\n" in text
     assert " the memory of Tensors on the CPU is not counted: TORCHSPORE_NO_NATIVE=1\n" in text
     broken = run("explain", "train.py", extra={"CXX": "false", "XDG_CACHE_HOME": str(tmp_path)})

@@ -218,7 +218,7 @@ def test_a_full_watch_ends_by_itself() -> None:
         net(ops.ones((2, 8)))
     assert calls == [True] and recorder.is_full and nn.Cell.__call__.__name__ == "__call__" and not hasattr(nn.Cell.__call__, "__wrapped__")
     recorder.stop()
-    assert "ended by itself" in recorder.read().notes[-1]
+    assert "ended automatically" in recorder.read().notes[-1]
 
 
 def test_nothing_is_there_while_nobody_watches() -> None:

@@ -345,7 +345,7 @@ def _compare_arrays(a: Any, b: Any, key: tuple[str, int], rtol: float, atol: flo
         "largest difference {largest:.6g}: {first} and {second}")
     parts = [text.format(largest=largest, where=where, first=flat_a[at], second=flat_b[at])]
     if departing:
-        parts.append(translate("{count} of {total} elements depart").format(count=departing, total=a.size))
+        parts.append(translate("{count} of {total} elements differ").format(count=departing, total=a.size))
     if shapes:
         parts.append(shapes)
     if a.dtype != b.dtype:

@@ -56,9 +56,9 @@ def text(split: Any, machine: Machine) -> Iterator[str]:
         yield from _of_stages(split, machine)
         return
     received = translate(
-        "a step receives {count:,} bytes on each device: {sending:.3f} ms, beside {computing:.3f} ms of computing, one after the other")
+        "a step receives {count:,} bytes on each device: {sending:.3f} ms, and computes for {computing:.3f} ms, one after the other")
     yield received.format(count=total.bytes, sending=total.sending * 1e3, computing=total.computing * 1e3)
-    step_time = translate("a step takes {duration:.3f} ms where exchanges run beside operators that do not wait for them")
+    step_time = translate("a step takes {duration:.3f} ms if exchanges run at the same time as operators that do not wait for them")
     yield step_time.format(duration=costs.of(split.local, machine, is_fused=True).seconds * 1e3)
     yield translate("at {speeds}").format(speeds=machine.describe()) + total.joined
     device_memory = memory(split)

@@ -45,7 +45,7 @@ def facts() -> dict[str, dict[str, Any]]:
 def versions() -> dict[str, str]:
     """torchspore, the MindSpore that it answers as, Python, torch, and the packages that are installed."""
     facts = {
-        "torchspore": installed("torchspore") or translate("not installed"), translatable("answers as MindSpore"): mindspore_version(),
+        "torchspore": installed("torchspore") or translate("not installed"), translatable("acts as MindSpore"): mindspore_version(),
         "Python": platform.python_version(),
         "torch": torch.__version__,
     }

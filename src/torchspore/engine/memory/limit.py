@@ -91,7 +91,7 @@ def _on_cpu(name: str | None) -> Outcome:
 
 def counting() -> bool:
     """Begins to count, and to note the lines of operators; says whether memory can be counted."""
-    with progress.waiting(line_prefix() + translate("the counter of memory"), translate("is being compiled; this happens once.")):
+    with progress.waiting(line_prefix() + translate("the memory counter"), translate("is being compiled; this happens once.")):
         if not allocator.is_on and allocator.start():
             memory_owners.note_lines(True)
     return allocator.is_on

@@ -15,8 +15,17 @@ import torch
 class Type:
     """A type as MindSpore names it: a name for `repr`, a title for `str`, and, if it can be stored, a torch dtype."""
 
-    def __init__(self, name: str, title: str, bits: int = 0, stored: torch.dtype | None = None, numpy: Any = None) -> None:
-        self._name, self._title, self._bits, self._torch, self._numpy = name, title, bits, stored, numpy
+    _name: str
+    _title: str
+    _bits: int = 0
+    _torch: torch.dtype | None = None
+    _numpy: Any = None
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        del args, kwargs
+        if cls is Type:
+            raise TypeError("Type(): expected one of its classes, such as Int(32).")
+        return object.__new__(cls)
 
     def __repr__(self) -> str:
         return f"mindspore.{self._name}"
@@ -25,10 +34,10 @@ class Type:
         return self._title
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Type) and type(self) is type(other) and self._name == other._name)
+        return self is other or (isinstance(other, Type) and self._name == other._name)
 
     def __hash__(self) -> int:
-        return hash((type(self).__name__, self._name))
+        return hash(self._name)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (named, (self._name,))
@@ -60,7 +69,32 @@ class Type:
         return max(1, self._bits // 8)
 
 
-class Number(Type):
+class SimpleType(Type):
+    """A type without parts. The call of a class returns its only instance of a width: `Int(32)` is int32, and `Int()` the generic type.
+
+    The class of a package that derives from one has instances of its own, which are equal to MindSpore's.
+
+    Raises:
+        RuntimeError: there is no type of this width.
+    """
+
+    def __new__(cls, nbits: int = 0) -> Any:
+        kind = next(base for base in cls.__mro__ if base.__module__ == __name__)
+        dtype = _BY_WIDTH.get((kind, nbits))
+        if dtype is None:
+            widths = ", ".join(str(width) for base, width in _BY_WIDTH if base is kind and width)
+            raise RuntimeError(f"{kind.__name__}({nbits!r}): expected {f'one of {widths} bits' if widths else 'no width'}.")
+        if cls is kind:
+            return dtype
+        instance = object.__new__(cls)
+        vars(instance).update(vars(dtype))
+        return instance
+
+    def __init__(self, nbits: int = 0) -> None:
+        del nbits
+
+
+class Number(SimpleType):
     """A type of numbers."""
 
 
@@ -88,30 +122,51 @@ class Complex(Number):
     """Complex numbers."""
 
 
-class String(Type):
+class String(SimpleType):
     """Text."""
 
 
-bool_ = Bool("bool", "Bool", 8, torch.bool, np.bool_)
-int8 = Int("int8", "Int8", 8, torch.int8, np.int8)
-int16 = Int("int16", "Int16", 16, torch.int16, np.int16)
-int32 = Int("int32", "Int32", 32, torch.int32, np.int32)
-int64 = Int("int64", "Int64", 64, torch.int64, np.int64)
-uint8 = UInt("uint8", "UInt8", 8, torch.uint8, np.uint8)
-uint16 = UInt("uint16", "UInt16", 16, torch.uint16, np.uint16)
-uint32 = UInt("uint32", "UInt32", 32, torch.uint32, np.uint32)
-uint64 = UInt("uint64", "UInt64", 64, torch.uint64, np.uint64)
-float16 = Float("float16", "Float16", 16, torch.float16, np.float16)
-float32 = Float("float32", "Float32", 32, torch.float32, np.float32)
-float64 = Float("float64", "Float64", 64, torch.float64, np.float64)
-bfloat16 = BFloat("bfloat16", "BFloat16", 16, torch.bfloat16)
-complex64 = Complex("complex64", "Complex64", 64, torch.complex64, np.complex64)
-complex128 = Complex("complex128", "Complex128", 128, torch.complex128, np.complex128)
-float8_e4m3fn = Float("float8_e4m3fn", "Float8E4M3FN", 8, torch.float8_e4m3fn)
-float8_e5m2 = Float("float8_e5m2", "Float8E5M2", 8, torch.float8_e5m2)
+_BY_WIDTH: dict[tuple[type, int], Any] = {}
 
-number, int_, uint, float_ = Number("number", "Number"), Int("int", "Int"), UInt("uint", "UInt"), Float("float", "Float")
-string = String("string_", "String")
+
+def _define(
+    kind: type, title: str, stored: torch.dtype | None = None, numpy: Any = None, *, name: str = "", width: int | None = None,
+) -> Any:
+    """Create the only instance of a type. `width` is the argument of its class, or -1 if the class has none for it."""
+    dtype: Any = object.__new__(kind)
+    dtype._name, dtype._title, dtype._torch, dtype._numpy = name or title.lower(), title, stored, numpy
+    dtype._bits = 0 if stored is None else stored.itemsize * 8
+    width = dtype._bits if width is None else width
+    if width >= 0:
+        _BY_WIDTH[kind, width] = dtype
+    return dtype
+
+
+bool_: Bool = _define(Bool, "Bool", torch.bool, np.bool_, width=0)
+int8: Int = _define(Int, "Int8", torch.int8, np.int8)
+int16: Int = _define(Int, "Int16", torch.int16, np.int16)
+int32: Int = _define(Int, "Int32", torch.int32, np.int32)
+int64: Int = _define(Int, "Int64", torch.int64, np.int64)
+uint8: UInt = _define(UInt, "UInt8", torch.uint8, np.uint8)
+uint16: UInt = _define(UInt, "UInt16", torch.uint16, np.uint16)
+uint32: UInt = _define(UInt, "UInt32", torch.uint32, np.uint32)
+uint64: UInt = _define(UInt, "UInt64", torch.uint64, np.uint64)
+float16: Float = _define(Float, "Float16", torch.float16, np.float16)
+float32: Float = _define(Float, "Float32", torch.float32, np.float32)
+float64: Float = _define(Float, "Float64", torch.float64, np.float64)
+bfloat16: BFloat = _define(BFloat, "BFloat16", torch.bfloat16)
+complex64: Complex = _define(Complex, "Complex64", torch.complex64, np.complex64)
+complex128: Complex = _define(Complex, "Complex128", torch.complex128, np.complex128)
+float8_e4m3fn: Float = _define(Float, "Float8E4M3FN", torch.float8_e4m3fn, name="float8_e4m3fn", width=-1)
+float8_e5m2: Float = _define(Float, "Float8E5M2", torch.float8_e5m2, name="float8_e5m2", width=-1)
+
+number: Number = _define(Number, "Number")
+int_: Int = _define(Int, "Int")
+uint: UInt = _define(UInt, "UInt")
+float_: Float = _define(Float, "Float")
+bfloat: BFloat = _define(BFloat, "BFloat")
+complex_: Complex = _define(Complex, "Complex")
+string: String = _define(String, "String", name="string_")
 
 STORED: tuple[Number, ...] = (
     bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, float32, float64, bfloat16, complex64, complex128,
@@ -120,6 +175,7 @@ STORED: tuple[Number, ...] = (
 """Every dtype that a Tensor can have."""
 
 _BY_NAME: dict[str, Type] = {t._name: t for t in (*STORED, number, int_, uint, float_, string)}
+_GENERIC: dict[str, Type] = {t._name: t for t in (bfloat, complex_)}
 FROM_TORCH: dict[torch.dtype, Number] = {t._torch: t for t in STORED if t._torch is not None}
 _FROM_NUMPY: dict[np.dtype[Any], Number] = {np.dtype(t._numpy): t for t in STORED if t._numpy is not None}
 _FROM_PYTHON: dict[type, Type] = {bool: bool_, int: int64, float: float64, complex: complex128, str: string}
@@ -128,7 +184,7 @@ _FROM_PYTHON: dict[type, Type] = {bool: bool_, int: int64, float: float64, compl
 def named(name: str) -> Type:
     """Return the dtype with this `name` (`'float32'`, `'bool'`, …). Raises TypeError if none has it."""
     aliases = {"bool_": "bool", "half": "float16", "single": "float32", "double": "float64", "string": "string_"}
-    dtype = _BY_NAME.get(aliases.get(name, name))
+    dtype = _BY_NAME.get(aliases.get(name, name)) or _GENERIC.get(name)
     if dtype is None:
         raise TypeError(f"dtype {name!r}: expected one of {', '.join(str(t._name) for t in STORED)}.")
     return dtype

@@ -22,8 +22,7 @@ class StructuredType(Type):
     """The text after `mindspore.` in the `repr` of the type without parts."""
 
     def __init__(self, *parts: Any) -> None:
-        super().__init__(self.name, self._describe(parts))
-        self._parts = parts
+        self._name, self._title, self._parts = self.name, self._describe(parts), parts
 
     def _describe(self, parts: tuple[Any, ...]) -> str:
         del parts
@@ -218,6 +217,26 @@ class SymbolicKeyType(_PlainType):
 list_, tuple_, tensor_type, type_none, null = List(), Tuple(), TensorType(), TypeNone(), TypeNull()
 function, type_type, index_slices, csr_tensor, coo_tensor = Function(), TypeType(), RowTensorType(), CSRTensorType(), COOTensorType()
 undetermined, env_type, type_refkey, symbolic_key = UndeterminedType(), EnvType(), RefKeyType(), SymbolicKeyType()
+
+_NAMED: dict[str, Type] = {str(type_): type_ for type_ in (
+    *dtypes.STORED, dtypes.number, dtypes.int_, dtypes.uint, dtypes.float_, dtypes.bfloat, dtypes.complex_, dtypes.string, tensor_type,
+    list_, tuple_, type_none, type_type, index_slices, csr_tensor, coo_tensor, Dict(), Slice(), TypeEllipsis(),
+)} | {"Function": function, "EnvType": env_type} | {dtype._name: dtype for dtype in dtypes.STORED}
+_CONTAINERS: dict[str, Any] = {"Tensor": lambda items: TensorType(*items), "List": List, "Tuple": Tuple}
+
+
+def str_to_type(type_name: str) -> Type:
+    """Return the type of this name: `'Tensor'`, `'Number'`, `'Int32'` or `'int32'`, `'Tuple[Int32,Float32]'`.
+
+    Raises:
+        RuntimeError: no type has this name.
+    """
+    name, bracket, content = type_name.strip().partition("[")
+    if bracket and name in _CONTAINERS and content.endswith("]"):
+        return _CONTAINERS[name]([str_to_type(item) for item in content[:-1].split(",")])
+    if bracket or name not in _NAMED:
+        raise RuntimeError(f"the type {type_name!r}: expected a name such as Tensor, Number, Int32, Tuple or List[Int32].")
+    return _NAMED[name]
 
 
 _CONSTANTS: tuple[tuple[type, Type], ...] = (

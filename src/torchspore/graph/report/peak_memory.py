@@ -46,7 +46,7 @@ def _describe_total() -> str:
     figures = allocator.figures()
     if figures is None or not figures.peak:
         return ""
-    text = translate("at its peak the program held {size} in Tensors and what operators work with on the CPU:")
+    text = translate("peak memory on the CPU: {size} in Tensors and in the workspace of operators")
     return text.format(size=format_bytes(figures.peak))
 
 

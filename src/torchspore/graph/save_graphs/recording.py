@@ -27,7 +27,7 @@ ABOUT = {
     "control_flow": translatable("branches and loops on Tensors as calls of separate graphs"),
     "optimize": translatable("after the passes that every level runs"),
     "validate": translatable("checked: nothing in it that a graph can't hold"),
-    "backend_pass": translatable("after the steps that switches ask for: precision, memory, graph kernels"),
+    "backend_pass": translatable("after the steps that switches request: precision, memory, graph kernels"),
     "task_emit": translatable("the form that the compile level chose, with its kernels"),
     "execute": translatable("what runs, in this order"),
 }

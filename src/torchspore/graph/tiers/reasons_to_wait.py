@@ -48,7 +48,7 @@ def reason_to_wait(module: torch.fx.GraphModule, settings: Settings) -> str | No
     if process.world.size > 1 or has_exchanges(module):
         return translatable("all processes of a distributed run must use the same form at the same step")
     if settings.lanes > 1:
-        return translatable("inter_op_parallel_num asks for lanes")
+        return translatable("inter_op_parallel_num requests lanes")
     if stages.now.get() is not None:
         return translatable("save_graphs stores the graph that runs")
     if has_inner(module):

@@ -26,6 +26,7 @@ from torchspore.engine.tensors.structured_types import (
     TypeType,
     UndeterminedType,
     list_,
+    str_to_type,
     tensor_type,
     tuple_,
     type_none,
@@ -53,5 +54,6 @@ def type_size_in_bytes(dtype: Type) -> Any:
 __all__ = [
     "BFloat", "Bool", "COOTensorType", "CSRTensorType", "Complex", "Dict", "EnvType", "External", "Float", "Function", "Int", "List",
     "Number", "RefKeyType", "RefType", "RowTensorType", "Slice", "String", "SymbolicKeyType", "TensorType", "Tuple", "Type", "TypeEllipsis",
-    "TypeNone", "TypeNull", "TypeType", "UInt", "UndeterminedType", "is_subclass", "type_size_in_bytes",
+    "TypeNone", "TypeNull", "TypeType", "UInt", "UndeterminedType", "is_subclass", "str_to_type",
+    "type_size_in_bytes",
 ]

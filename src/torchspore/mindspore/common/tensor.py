@@ -15,6 +15,7 @@ from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.tensor import TensorBase, measured, raw, rebind, wrap
 from torchspore.engine.tensors.tensor_text import shown
 from torchspore.errors import ValueElsewhere
+from torchspore.mindspore.common.unsupported import without_lacking
 
 
 class _TensorMeta(type):
@@ -27,6 +28,9 @@ class _TensorMeta(type):
     def __delattr__(cls, name: str) -> None:
         type.__delattr__(cls, name)
         cls._was_changed(name)
+
+    def __dir__(cls) -> list[str]:
+        return without_lacking(cls, type.__dir__(cls))
 
     def _was_changed(cls, name: str) -> None:
         """Invalidate graphs that were captured with another attribute of this class; user-defined classes are watched by name."""
@@ -368,6 +372,8 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         else:
             rebind(self, source.clone())
         return self
+
+    assign_value_cpp = assign_value
 
     def set_dtype(self, dtype: Any) -> dtypes.Type:
         """Cast the values in place to `dtype`; return the dtype."""

@@ -4,6 +4,8 @@ Each name is a descriptor on the class, because a `__getattr__` would make every
 """
 from __future__ import annotations
 
+import inspect
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from torchspore.public_names import listing
@@ -27,3 +29,8 @@ def mark(cls: type) -> None:
             lacking = Lacking()
             lacking.__set_name__(cls, name)
             setattr(cls, name, lacking)
+
+
+def without_lacking(cls: type, names: Iterable[str]) -> list[str]:
+    """Return the names without the missing attributes: a program that reads all attributes of `dir(Tensor)` reads those that exist."""
+    return [name for name in names if not isinstance(inspect.getattr_static(cls, name, None), Lacking)]

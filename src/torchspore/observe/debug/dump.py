@@ -63,7 +63,7 @@ def switch(is_on: bool) -> Outcome:
     if not is_on:
         return _NONE
     if "environment" in _settings:
-        return Outcome.applied(translate("what {variable} asks for is written to {folder}").format(
+        return Outcome.applied(translate("the data that {variable} selects is written to {folder}").format(
             variable=dump_settings.VARIABLES[0], folder=_settings["environment"].path))
     return Outcome.applied(_describe(_settings["enable_dump"]))
 

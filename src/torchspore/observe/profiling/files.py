@@ -19,6 +19,7 @@ from torchspore.engine.execution import flop_counts
 from torchspore.observe.profiling import counters, timeline
 from torchspore.observe.profiling.profile_data import PHASES, Allocation, Operator, ProfileData
 from torchspore.observe.profiling.totals import by_kind, by_name
+from torchspore.translations import translate
 
 _TICK = 10
 """Nanoseconds of a tick of the counter that 1.x's step times are given in."""
@@ -149,10 +150,11 @@ def facts(profile: ProfileData, selection: FileSelection) -> dict[str, Any]:
     if counted:
         total, seconds, peak = sum(row.flops for row in counted), sum(row.cost for row in counted) / 1e9, _peak(profile)
         contents |= {"flops": total, "peak_flops": peak}
-        entries.append(
-            f"{total:.4g} floating-point operations of products, convolutions and attention were counted; while they ran "
-            f"{total / max(seconds, 1e-12) / peak:.1%} of the peak that this machine's {profile.device} was measured to have in float32."
+        text = translate(
+            "{total:.4g} floating-point operations of matrix products, convolutions and attention; these operators reach {share:.1%} of "
+            "the float32 peak that was measured on this {device}."
         )
+        entries.append(text.format(total=total, share=total / max(seconds, 1e-12) / peak, device=profile.device))
     if selection.counters:
         contents["aic_metrics"] = counters.meaning(selection.counters)
         entries.append(counters.meaning(selection.counters))

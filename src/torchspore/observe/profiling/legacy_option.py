@@ -84,7 +84,7 @@ def _apply(is_on: bool, options: dict[str, Any]) -> Outcome:
     with_memory = options["op_trace"] == "on" or options["task_trace"] == "on"
     if _SESSION.running is not None and with_memory and not _SESSION.running[0].with_memory:
         if _SESSION.running[0].has_begun:
-            effects.note("profile", "memory is not in it: operators ran before op_trace or task_trace was asked for")
+            effects.note("profile", "memory is not included: operators ran before op_trace or task_trace was set")
         else:
             _SESSION.running[0].stop()                       # the options come in a call of their own
             atexit.unregister(_finish)
@@ -122,7 +122,7 @@ def _report(options: dict[str, Any], is_enabled: bool) -> None:
             is_requested = STORE.get(f"{PARENT}.{name}") == "on"
             is_ignored = is_requested and options[name] != "on"
             outcome = Outcome.no_effect("enable_profiling is off: only training_trace is collected") if is_ignored else Outcome.applied(
-                _DESCRIPTIONS[name] if is_requested else "nothing of it is written"
+                _DESCRIPTIONS[name] if is_requested else "none of it is written"
             )
         elif name in ("output", "result_path"):
             text = translate("files go to {folder}").format(folder=f"{options['folder']}/profiler")
@@ -132,7 +132,7 @@ def _report(options: dict[str, Any], is_enabled: bool) -> None:
             outcome = Outcome.applied(counters.meaning(group)) if counters.column(group) else Outcome.no_effect(counters.meaning(group))
         else:
             what = "forward begins" if name == "fp_point" else "the gradient ends"
-            outcome = Outcome.applied(f"{what} at {options[name]}, if such an operator runs" if options[name] else "found by itself")
+            outcome = Outcome.applied(f"{what} at {options[name]}, if such an operator runs" if options[name] else "detected automatically")
         effects.report(f"{PARENT}.{name}", outcome)
 
 

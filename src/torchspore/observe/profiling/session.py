@@ -139,7 +139,7 @@ class ProfilerSession:
         profile = event_reader.read(events, self._points.graphs, self._bytes_before, forward_point, backward_point)
         profile.device = str(gpu_kinds.module().get_device_name()) if profile.kernels else "CPU"
         if self.is_full:
-            text = translate("The profile ended by itself after {count:,} operators; a schedule watches chosen steps.")
+            text = translate("The profile ended automatically after {count:,} operators; a schedule selects the steps to profile.")
             profile.notes.append(text.format(count=self._most))
         return profile
 

@@ -27,11 +27,11 @@ function chip(colour) {
 const total = data.memory.reduce((sum, [, size]) => sum + size, 0);
 cards(section(tr("A step on each device"), true), [
   [tr("devices"), figure(data.devices)], [tr("grid"), data.sizes.join(" x ")], [tr("received"), bytes(data.received)],
-  [tr("exchanges"), time(data.sending)], [tr("computing"), time(data.computing)], [tr("memory at the peak"), bytes(total)],
+  [tr("exchanges"), time(data.sending)], [tr("computing"), time(data.computing)], [tr("peak memory"), bytes(total)],
 ]);
 document.querySelector("section").appendChild(element("p", "quiet", data.speeds));
 
-const held = section(tr("Memory of a device at its peak"), true), bar = held.appendChild(element("div", "held"));
+const held = section(tr("Peak memory of a device"), true), bar = held.appendChild(element("div", "held"));
 data.memory.forEach(([name, size], place) => {
   const part = bar.appendChild(element("i"));
   part.style.background = COLOURS[place + 1];
@@ -112,7 +112,7 @@ const app = {
     }
     this.refresh(true);
   },
-  /** Selects an operator: opens the groups around it, moves there, tells of it. */
+  /** Selects an operator: opens the groups around it, moves there, shows its details. */
   select(id) {
     this.selected = id;
     const [pane] = this.panes;
@@ -136,13 +136,13 @@ function tellOf(row) {
   say(tr("exchanges"), row.exchanges.map((one) => `${tr("%0 over %1", one.kind, one.devices)}: ${bytes(one.bytes)}`).join("\n"));
   say(tr("time of exchanges"), row.exchanges.length ? time(row.sending) : "");
   say(tr("time of computing"), time(row.computing));
-  say(tr("rule"), row.whole ? tr("none splits it: each device runs it whole") : "");
+  say(tr("rule"), row.whole ? tr("no rule splits it: each device runs it unsplit") : "");
   say("Parameters", row.parameters.join(", "));
   say("Cell", row.scope);
   say(tr("line"), row.line);
 }
 
-details.appendChild(element("p", "quiet", tr("A click on an operator, here or in the table, tells of it; a click on a group opens it.")));
+details.appendChild(element("p", "quiet", tr("Click an operator, here or in the table, to see its details; click a group to open it.")));
 app.panes.push(new PlanPane(host, app));
 const tree = treeOf(app.compilation, 0);
 note(tree.root);

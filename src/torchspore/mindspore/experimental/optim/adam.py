@@ -60,6 +60,20 @@ class AdamW(Adam):
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
 
 
+class SpeedAdamW(AdamW):
+    """AdamW in one operator of MindSpore, with the same formula.
+
+    Raises:
+        ValueError: `amsgrad` is True, in the first step.
+    """
+
+    def construct(self, gradients: Any) -> bool:
+        """Update the Parameters by their gradients."""
+        if any(group["amsgrad"] for group in self.param_groups):
+            raise ValueError("SpeedAdamW(amsgrad=True): expected False.\n\nhint: write AdamW(..., amsgrad=True).")
+        return super().construct(gradients)
+
+
 class NAdam(Optimizer):
     """Adam with Nesterov momentum (Dozat, 2016), with the factor betas[0] * (1 - 0.96^(t * momentum_decay) / 2)."""
 

@@ -13,7 +13,7 @@ from torchspore.engine.execution import thread_state
 from torchspore.engine.execution.precision import changed, lowered_to
 from torchspore.engine.formulas.row_gradients import RowsBase
 from torchspore.engine.front_end import FRONT
-from torchspore.engine.tensors import dtypes
+from torchspore.engine.tensors import dtypes, structured_types
 from torchspore.engine.tensors.structured_types import TensorType
 from torchspore.engine.tensors.tensor import TensorBase, raw, transform, wrap
 from torchspore.errors import NotFinite
@@ -23,9 +23,10 @@ from torchspore.mindspore.ops.declaration.declare import explaining
 from torchspore.mindspore.ops.declaration.primitive import Primitive
 from torchspore.mindspore.ops.gradients.gradient import GradOperation as GradOperation
 
-_TYPE_NAMES = {
-    "Tensor": TensorBase, "Number": (int, float), "Int": int, "Float": float, "Bool": bool, "String": str, "Function": object,
-    "Tuple": tuple, "List": list, "RowTensor": RowsBase,
+_PYTHON_TYPES: dict[type, Any] = {
+    TensorType: TensorBase, structured_types.Tuple: tuple, structured_types.List: list, structured_types.Dict: dict,
+    structured_types.Slice: slice, structured_types.TypeNone: type(None), structured_types.TypeEllipsis: type(...),
+    structured_types.TypeType: dtypes.Type, structured_types.RowTensorType: RowsBase, dtypes.String: str, dtypes.Bool: bool,
 }
 
 
@@ -34,13 +35,18 @@ class MultitypeFuncGraph:
 
     def __init__(self, name: str, read_value: bool = False) -> None:
         self.name = name
-        self.entries: list[tuple[tuple[Any, ...], Callable[..., Any]]] = []
+        self.entries: list[tuple[tuple[dtypes.Type, ...], Callable[..., Any]]] = []
 
     def register(self, *type_names: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Register the decorated function for arguments of these types (names such as 'Tensor', or dtypes)."""
+        """Register the decorated function for arguments of these types (names such as 'Tensor', or dtypes).
+
+        Raises:
+            RuntimeError: no type has this name.
+        """
+        types = tuple(structured_types.str_to_type(name) if isinstance(name, str) else name for name in type_names)
 
         def keep(function: Callable[..., Any]) -> Callable[..., Any]:
-            self.entries.append((type_names, function))
+            self.entries.append((types, function))
             return function
 
         return keep
@@ -55,18 +61,18 @@ class MultitypeFuncGraph:
         )
 
 
-def _is_of(value: Any, kind: Any) -> bool:
-    if isinstance(kind, dtypes.Type):
-        if isinstance(kind, TensorType):
-            return isinstance(value, TensorBase)
-        if isinstance(value, TensorBase):
-            return False
-        return isinstance(value, bool) if kind is dtypes.bool_ else isinstance(value, (int, float))
-    name = str(kind)
-    if name == "Function":
+def _is_of(value: Any, kind: dtypes.Type) -> bool:
+    """Return whether a value has a type as MindSpore compares them: a bool is a Number and no Int, and so is a complex number."""
+    python_type = _PYTHON_TYPES.get(type(kind))
+    if python_type is not None:
+        return isinstance(value, python_type)
+    if isinstance(kind, structured_types.Function):
         return callable(value)
-    python_type = _TYPE_NAMES.get(name)
-    return True if python_type is None else isinstance(value, python_type)  # type: ignore[arg-type]
+    if kind == dtypes.int_:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if kind == dtypes.float_:
+        return isinstance(value, float)
+    return isinstance(value, (int, float, complex)) if isinstance(kind, dtypes.Number) else type(value).__name__ == str(kind)
 
 
 class HyperMap:
