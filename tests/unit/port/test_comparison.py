@@ -80,6 +80,9 @@ EXPRESSIONS = {
     "P.SoftmaxCrossEntropyWithLogits()(x, ops.softmax(x))[0]": ROWS, "ops.cross_entropy(x, Tensor([0, 1, 3], ms.int32))": ROWS,
     "ops.tensor_scatter_elements(x, Tensor([[0], [1], [2]], ms.int32), x[:, :1], 1, 'add')": ROWS, "P.L2Loss()(x)": ROWS,
     "nn.SoftmaxCrossEntropyWithLogits(sparse=True)(x, Tensor([0, 1, 3], ms.int32))": ROWS,
+    "nn.SoftmaxCrossEntropyWithLogits()(x, Tensor([[0.5, 0.9, 0, 0], [0, 0, 0, 0], [0, 2, 3, 0]]))": ROWS,
+    "nn.SoftmaxCrossEntropyWithLogits(reduction='mean')(x, Tensor([[0.5, 0.9, 0, 0], [0, 0, 0, 0], [0, 2, 3, 0]]))": ROWS,
+    "nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction='sum')(x, Tensor([0, -1, 4], ms.int32))": ROWS,
     "nn.ClipByNorm()(x, Tensor(0.5, ms.float32))": ROWS,
 }
 

@@ -130,6 +130,10 @@ ops.lp_pool2d(x, norm_type, kernel_size, stride=None, ceil_mode=False) = F.lp_po
 ops.clip_by_value(x, clip_value_min=None, clip_value_max=None) = @@clamp
 get_context(attr_key) = @@setting
 context.get_context(attr_key) = @@setting
+mnp.full(shape, fill_value, dtype=None) = @@full
+mnp.full_like(x, fill_value, dtype=None) = torch.full_like({x}, {fill_value}<, dtype={dtype}>)
+mnp.zeros_like(x, dtype=None) = torch.zeros_like({x}<, dtype={dtype}>)
+mnp.ones_like(x, dtype=None) = torch.ones_like({x}<, dtype={dtype}>)
 mnp.linspace(start, stop, num=50) = torch.linspace({start}, {stop}, {num})
 ops.zeros(shape, dtype=None) = torch.zeros({shape}<, dtype={dtype}>)
 ops.ones(shape, dtype=None) = torch.ones({shape}<, dtype={dtype}>)

@@ -91,7 +91,9 @@ class Script:
         if indent is None and len(lines) > 1:
             raise NoRule("several statements of training in one line")
         if lines:
-            return f"\n{indent}".join(_with_gaps(lines, indent or ""))
+            first, *rest = _with_gaps(lines, indent or "")
+            step = "\t" if "\t" in (indent or "") else "    "
+            return "\n".join([first, *(indent + _indented_by(step, line) if line else "" for line in rest)])  # type: ignore[operator]
         self._removed.add(node)
         block = next((block for block in self._blocks(node) if node in block), [node])
         is_last = block[-1] is node and all(each in self._removed for each in block)
@@ -141,6 +143,8 @@ class Script:
             return [*lines, self.loops.evaluation_object(str(self.rewriter.text(target)), value)] if is_handed_on else lines
         if name in OPTIMIZERS:
             return self.optimizers.statement(str(self.rewriter.text(target)), value)
+        if self.facts.user_optimizer(value) is not None and self.facts.user_optimizer(value)[1].name not in self.omitted:  # type: ignore[index]
+            return [f"{self.rewriter.text(target)} = {self.optimizers.of_program(value)}"]
         if self._begins_in_evaluation(value):
             self.rewriter.note("the script does not call set_train: norms and dropouts stay in evaluation")
             return [f"{self.rewriter.text(target)} = {self.rewriter.text(value)}", f"{self.rewriter.text(target)}.eval()"]
@@ -268,6 +272,12 @@ class Script:
         if len(rest) == len(node.elts):
             return None
         return "[" + ", ".join(self.rewriter.text(element) for element in rest) + "]"
+
+
+def _indented_by(step: str, line: str) -> str:
+    """Return a line that is indented by four spaces a level with the step of the file instead."""
+    text = line.lstrip(" ")
+    return step * ((len(line) - len(text)) // 4) + text
 
 
 def _with_gaps(lines: list[str], indent: str) -> list[str]:

@@ -28,7 +28,9 @@ from torchspore.mindspore.dataset.engine import dataset, datasets_records, sampl
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.train import amp as train_amp
 from torchspore.port.training.precision import WITHOUT_SCALE
+from torchspore.port.verification import rounding
 from torchspore.port.verification.comparison import Verdict, _difference, copied_parameters
+from torchspore.port.verification.fixed_draws import fixed_draws
 from torchspore.port.verification.lower_precision import TOLERANCE_OF_AUTOCAST, LowestPrecision
 from torchspore.port.verification.recorded_run import Recorder
 from torchspore.port.verification.results import CannotVerify
@@ -95,7 +97,7 @@ def _compared(path: str, text: str, namespace_of: Callable[[str], Any], in_singl
     """Compare three steps of a script; `in_single`: without mixed precision."""
     expected, trained = _original(path, in_single)
     name = os.path.basename(path)
-    if not expected.losses or not trained.parameters:
+    if not expected.losses or not expected.weights:
         return Verdict(name, reason=f"{_NO_STEP}: {expected.error or 'no optimizer was called'}")
     actual = _ported(path, text, trained, namespace_of, in_single)
     if len(actual.weights) < len(expected.weights):
@@ -109,10 +111,24 @@ def _compared(path: str, text: str, namespace_of: Callable[[str], Any], in_singl
              for a, b, is_moved in zip(first, second, moved) if is_moved]
     weights = _difference([a for a, _ in pairs], [b for _, b in pairs])
     verdict = Verdict(name, loss, weights, len(trained.parameters), steps=count)
+    if in_single and not verdict.is_equal and loss <= verdict.tolerance:
+        _compare_stable(verdict, path, expected, actual, moved)
     if in_single and actual.lowest.dtypes:
         verdict.tolerance = actual.lowest.tolerance
         verdict.precision += f" and {actual.lowest.names}, tolerance {verdict.tolerance:.0e}"
     return verdict
+
+
+def _compare_stable(verdict: Verdict, path: str, expected: Steps, actual: Steps, moved: list[bool]) -> None:
+    """Leave out the weights whose difference is as large as the one between the original and the original with changed first weights."""
+    noisy = [_original(path, True, noise=seed)[0] for seed in (1, 2)]
+    if any(len(run.weights) != len(expected.weights) for run in noisy):
+        return
+    flat = [[weight.reshape(-1) for step in run.weights for weight, is_moved in zip(step, moved) if is_moved]
+            for run in (expected, actual, *noisy)]
+    difference, unstable = rounding.compare_stable(flat[0], flat[1], flat[2:], verdict.tolerance)
+    if difference < verdict.gradient:
+        verdict.gradient, verdict.unstable = difference, unstable
 
 
 def _unscaled(expected: list[float], actual: list[float]) -> list[float]:
@@ -162,6 +178,7 @@ def _without_chance(in_single: bool) -> Iterator[None]:
 
     with contextlib.ExitStack() as stack:
         stack.enter_context(without_dropout())
+        stack.enter_context(fixed_draws())
         for home in (context, ms):
             stack.enter_context(mock.patch.object(home, "set_context", set_other))
         in_order = lambda sampler, count, _: range(sampler._limited_(count))
@@ -181,8 +198,8 @@ def _without_chance(in_single: bool) -> Iterator[None]:
         yield
 
 
-def _original(path: str, in_single: bool) -> tuple[Steps, Trained]:
-    """Run the script until its third update."""
+def _original(path: str, in_single: bool, noise: int = 0) -> tuple[Steps, Trained]:
+    """Run the script until its third update; `noise`: a seed for small changes of its first weights."""
     import runpy
 
     steps, trained = Steps(), Trained()
@@ -216,6 +233,8 @@ def _original(path: str, in_single: bool) -> tuple[Steps, Trained]:
         cells = [created[0] for created in recorder.recording.creations.values() if "_params" in vars(created[0])]
         for parameter in (parameter for cell in cells if not isinstance(cell, nn.Optimizer) for parameter in cell.get_parameters()):
             trained.initial.setdefault(id(parameter), raw(parameter).detach().clone())           # a step may write into frozen ones
+        if noise:
+            rounding.add_noise([raw(parameter) for parameter in optimizer.parameters], noise)
 
     with _without_chance(in_single), _as_program(path), recorder.active(), mock.patch.object(nn.Optimizer, "__call__", call), \
             mock.patch.object(nn.Optimizer, "__init__", init), mock.patch.object(torch.autograd, "grad", gradient):
@@ -277,6 +296,7 @@ def _ported(path: str, text: str, trained: Trained, namespace_of: Callable[[str]
     with contextlib.ExitStack() as stack:
         stack.callback(hook.remove)
         stack.enter_context(without_dropout())
+        stack.enter_context(fixed_draws())
         for home, name, new in (
             (torch.nn.Module, "__init__", init), (torch.Tensor, "backward", noted_backward), (torch.autograd, "grad", noted_grad),
             (torch.optim.Optimizer, "__init__", new_optimizer), (torch.nn.Dropout, "forward", lambda _, x: x),
