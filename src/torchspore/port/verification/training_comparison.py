@@ -106,7 +106,10 @@ def _compared(path: str, text: str, namespace_of: Callable[[str], Any], in_singl
     if WITHOUT_SCALE in text or "torch.amp.GradScaler(" in text:
         expected.losses = _unscaled(expected.losses, actual.losses)
     loss = max((_difference([torch.tensor(a)], [torch.tensor(b)]) for a, b in zip(expected.losses, actual.losses)), default=float("inf"))
-    moved = _moved(actual)
+    if not any(math.isfinite(value) for value in expected.losses):
+        return Verdict(name, reason="the losses of the original are not finite")
+    moved = [first or second for first, second in zip(_moved(expected), _moved(actual))]
+    moved = moved if any(moved) else [True] * len(moved)
     pairs = [(a, b.reshape(a.shape)) for first, second in zip(expected.weights, actual.weights)
              for a, b, is_moved in zip(first, second, moved) if is_moved]
     weights = _difference([a for a, _ in pairs], [b for _, b in pairs])
@@ -143,6 +146,12 @@ def _moved(steps: Steps) -> list[bool]:
     """Return for each parameter whether its gradients are more than rounding, which some optimizers turn into full steps."""
     largest = [max(values) for values in zip(*steps.gradients)]
     return [value > 1e-6 * max(largest) for value in largest]
+
+
+def _size_of_gradient(gradient: Any) -> float:
+    """Return the largest value of a gradient."""
+    values = gradient.values if isinstance(gradient, ms.RowTensor) else gradient
+    return float(raw(values).detach().abs().max()) if isinstance(values, ms.Tensor) and values.size else 0.0
 
 
 def _seed() -> None:
@@ -216,6 +225,8 @@ def _original(path: str, in_single: bool, noise: int = 0) -> tuple[Steps, Traine
             others = {id(p): raw(p).detach().clone() for cell in trained.cells for p in cell.get_parameters()}
             trained.initial = {**others, **trained.initial, **{id(p): raw(p).detach().clone() for p in trained.parameters}}
         trained.called |= {number for number, each in enumerate(optimizers) if each is optimizer}
+        sizes = {id(p): _size_of_gradient(gradient) for p, gradient in zip(optimizer.parameters, args[0] if args else ())}
+        steps.gradients.append([sizes.get(id(p), 0.0) for p in trained.parameters])
         result = update(optimizer, *args, **kwargs)
         steps.weights.append([raw(p).detach().clone() for p in trained.parameters])
         if len(steps.weights) == STEPS:
