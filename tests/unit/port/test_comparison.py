@@ -71,6 +71,9 @@ EXPRESSIONS = {
     "ops.unsorted_segment_sum(x, Tensor([1, 0, 1], ms.int32), 2)": ROWS, "P.DivNoNan()(x, ops.relu(x))": ROWS,
     "P.ResizeBilinearV2()(x, (5, 20))": IMAGE, "P.ResizeNearestNeighbor((5, 7), True)(x)": IMAGE,
     "P.BiasAdd()(x, x[0, :, 0, 0])": IMAGE,
+    "ops.deformable_conv2d(x, x[:, :, :3, :2], ops.tile(x[:, :, :7, :9], (1, 5, 1, 1))[:, :18], (3, 2), (1, 1, 1, 1), (0, 0, 0, 0))": IMAGE,
+    "ops.deformable_conv2d(x, x[:, :2, :1, :1], ops.tile(x[:, :, :5], (1, 2, 1, 1))[:, :6], (1, 1), (1, 1, 2, 1), (1, 0, 0, 0), None,"
+    " (1, 1, 1, 1), 2, 2)": IMAGE,
     "x.transpose(1, 0).repeat(2, 0) ** 2": ROWS, "x[::-1] * x.std(axis=0)": ROWS,
     "P.ReduceMean(True)(x, (2, 3)) - ops.mean(x)": IMAGE,
     "ops.softmax(x, 0) + P.Softmax()(x) * x.max(axis=1, keepdims=True)": ROWS,

@@ -8,6 +8,7 @@ import pytest
 from torchspore.port import compat, rules
 from torchspore.port.analysis.source import PortError, Source
 from torchspore.port.rewriting import torch_file
+from torchspore.port.rewriting.wrapping import wrap_long_lines
 from torchspore.port.rules.rule import mentioned
 
 HEAD = """import mindspore as ms
@@ -286,6 +287,25 @@ def test_long_lines_are_broken_after_commas() -> None:
         self.act = nn.ReLU()
 """ in text
     assert all(len(line) <= 120 for line in text.splitlines())
+
+
+def test_long_lines_of_comprehensions_are_not_broken_in_their_variables() -> None:
+    line = f"for n, p in [(n, p) for n, p in {'x' * 90}.named_parameters() if p.requires_grad]:"
+    assert wrap_long_lines(line + "\n    pass", set()) == line + "\n    pass"
+    call = f"f({'x' * 60}, g(a, b), {'y' * 60})"
+    assert wrap_long_lines(call, set()) == f"f({'x' * 60}, g(a, b),\n  {'y' * 60})"
+    assert wrap_long_lines(call, {call}) == call
+
+
+def test_methods_of_cells_that_torch_does_not_need() -> None:
+    text = ported("self.a = nn.Dense(4, 4)\nself.a.recompute()\nself.a.add_flags(defer_inline=True)", "return self.a(x)").text
+    assert "        self.a = nn.Linear(4, 4)\n        # recompute: see torch.utils.checkpoint\n" in text
+    assert ".recompute()" not in text and "add_flags" not in text
+
+
+def test_a_primitive_whose_local_argument_has_no_effect() -> None:
+    text = ported("self.noise = P.UniformReal(seed=size)", "return x + self.noise(x.shape)").text
+    assert "return x + torch.rand(x.shape)" in text
 
 
 def test_initializers_fill_parameters_in_place() -> None:

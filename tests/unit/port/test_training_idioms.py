@@ -224,3 +224,47 @@ def test_weights_that_rounding_changes() -> None:
     assert rounding.compare_stable(expected, one, noisy, 1e-5) == (0.0, 1 / 33)
     assert rounding.compare_stable(expected, two, noisy, 1e-5)[0] == float("inf")
     assert rounding.compare_stable(expected, large, noisy, 1e-5)[0] > 0.1
+
+
+TEACHER = """class Distilled(nn.Cell):
+    def __init__(self, student, teacher):
+        super().__init__()
+        self.student, self.teacher = student, teacher
+        self.scale = Parameter(Tensor(1.0), name="other")
+        for parameter in teacher.get_parameters():
+            parameter.requires_grad = False
+
+    def construct(self, x, y):
+        return loss_fn(self.student(x), y) * self.scale + ops.square(self.student(x) - self.teacher(x)).mean()
+
+
+loss_net = Distilled(net, Net())
+optim = nn.SGD([p for p in loss_net.trainable_params() if "bias" not in p.name], 0.1)
+grad_fn = ms.value_and_grad(loss_net, None, optim.parameters)
+net.set_train()
+for start in (0, 8, 16):
+    loss, grads = grad_fn(Tensor(pictures[start:start + 8]), Tensor(labels[start:start + 8]))
+    optim(grads)
+"""
+
+
+def test_a_teacher_has_the_weights_of_the_original(tmp_path: Path) -> None:
+    outcome = ported(tmp_path, "from mindspore import Parameter\n" + TEACHER)
+    assert_verified(outcome)
+    assert "# names of MindSpore's parameters in torch: other is scale\n" in outcome.ported.text
+    assert "# a Cell begins in evaluation\nloss_net = Distilled(net, Net().eval())\n" in outcome.ported.text
+
+
+def test_a_named_teacher_that_stays_in_evaluation(tmp_path: Path) -> None:
+    text = TEACHER.replace("loss_net = Distilled(net, Net())", "teacher = Net()\nloss_net = Distilled(net, teacher)")
+    outcome = ported(tmp_path, "from mindspore import Parameter\n" + text)
+    assert_verified(outcome)
+    assert "teacher = Net()\nteacher.eval()\n" in outcome.ported.text and "net.eval()" not in outcome.ported.text
+
+
+def test_functions_of_gradients_without_further_arguments(tmp_path: Path) -> None:
+    text = "optim = nn.SGD(net.trainable_params(), 0.1)\n" + UPDATES.replace(
+        "    optim(grads)", "    grads = ops.HyperMap()(ops.partial(ops.tanh), grads)\n    optim(grads)")
+    outcome = ported(tmp_path, text)
+    assert_verified(outcome)
+    assert "with_first(torch.tanh)," in outcome.ported.text

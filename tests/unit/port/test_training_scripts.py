@@ -200,7 +200,8 @@ for _ in range(3):
     optimizer(grads)
 """)
     head = "self.head(torch.tanh(self.norm(self.dense(x))))"
-    text = outcome.ported.text.replace(head, head.replace("self.head(", "torch.add(self.head.bias.detach(), ").replace(")))", "))) @ self.head.weight.T"))
+    text = head.replace("self.head(", "torch.add(self.head.bias.detach(), ").replace(")))", "))) @ self.head.weight.T")
+    text = outcome.ported.text.replace(head, text)
     assert text != outcome.ported.text
     verdict, = training_comparison.verify(str(tmp_path / "train.py"), text, lambda text: module_of_text(text, "__main__"))
     assert not verdict.is_equal and verdict.gradient > 1e-5

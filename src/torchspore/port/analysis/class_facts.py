@@ -56,7 +56,9 @@ class ClassFacts:
             primitive = self.source.mindspore_name(value.func)
             if primitive is None or not any(rule.inputs is not None for rule in rules.find(primitive)):
                 continue
-            used = {part.id for part in ast.walk(value) if isinstance(part, ast.Name)}
+            ignored = {name for rule in rules.find(primitive) for name in rule.without_effect}
+            words = [*value.args, *(keyword.value for keyword in value.keywords if keyword.arg not in ignored)]
+            used = {part.id for word in words for part in ast.walk(word) if isinstance(part, ast.Name)}
             if used & local or not self._is_only_called(name):
                 continue
             self.inlined[name] = (primitive, value)

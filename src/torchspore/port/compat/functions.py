@@ -204,9 +204,9 @@ def name_of(value: Any) -> Any:
     """The name of an object. A parameter has that of `trainable_params` or `get_parameters`: torch gives it none."""
     if not isinstance(value, Tensor):
         return value.name
-    if not hasattr(value, "name_in_model"):
+    if "name_in_model" not in vars(value):
         raise AttributeError("a parameter has no name in torch: iterate over named_parameters() of the model")
-    return value.name_in_model
+    return vars(value)["name_in_model"]
 
 
 def parameter_named(owner: Any, name: str, torch_name: str) -> Any:

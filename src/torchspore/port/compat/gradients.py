@@ -124,11 +124,10 @@ class HyperMap:
 class MultitypeFuncGraph:
     """Functions of which the kinds of the arguments select one."""
 
-    kinds: dict[str, Any] = {
-        "Tensor": Tensor, "Number": (int, float), "Bool": bool, "Tuple": tuple, "List": list, "String": str, "Function": Callable,
-    }
-
     def __init__(self) -> None:
+        self.kinds: dict[str, Any] = {
+            "Tensor": Tensor, "Number": (int, float), "Bool": bool, "Tuple": tuple, "List": list, "String": str, "Function": Callable,
+        }
         self.functions: list[tuple[tuple[str, ...], Callable[..., Any]]] = []
 
     def register(self, *kinds: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -170,7 +170,7 @@ def get_parameters(model: nn.Module) -> list[nn.Parameter]:
     """The parameters of a model; `name_of` returns their names."""
     named = named_as_before(model)
     for name, parameter in named:
-        setattr(parameter, "name_in_model", name)
+        vars(parameter)["name_in_model"] = name
     return [parameter for _, parameter in named]
 
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import Any
 
 from torchspore.port.analysis.kinds import PYTHON
@@ -23,9 +24,12 @@ def with_names_of_parameters(rewriter: Any, node: ast.ListComp | ast.GeneratorEx
         return None
     variable = "name" if isinstance(node, ast.ListComp | ast.GeneratorExp) or not _names(node, "name") else f"{target.id}_name"
     words = [part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
-    is_renamed = any(name in word for word in words for name in ("beta", "gamma", "embedding_table"))
+    renamed = ("beta", "gamma", "embedding_table")
+    has_others = re.search("(Batch|Layer|Group|Instance)Norm|Embedding", rewriter.source.text)     # MindSpore names their weights otherwise
+    is_renamed = any(name in word for word in words for name in (*renamed, *(("weight", "bias") if has_others else ())))
     if not is_renamed:
         rewriter.note("torch names the parameters of norms weight and bias")
+    note_other_names(rewriter)
     is_trained = call.func.attr == "trainable_params"
     outer, rewriter._replaced = rewriter._replaced, {**rewriter._replaced, **dict.fromkeys(uses, variable)}
     try:
@@ -38,6 +42,22 @@ def with_names_of_parameters(rewriter: Any, node: ast.ListComp | ast.GeneratorEx
         return str(rewriter.splice(node, {target: f"{variable}, {target.id}", call: iterated}))
     finally:
         rewriter._replaced = outer
+
+
+def note_other_names(rewriter: Any) -> None:
+    """Add a comment with the names that the file gives its Parameters, where torch has those of their attributes."""
+    pairs = []
+    for node in rewriter.source.nodes:
+        target, value = (node.targets[0], node.value) if isinstance(node, ast.Assign) else (None, None)
+        if not (isinstance(target, ast.Attribute) and isinstance(value, ast.Call)):
+            continue
+        if rewriter.source.mindspore_name(value.func) != "Parameter":
+            continue
+        names = [*value.args[1:2], *(keyword.value for keyword in value.keywords if keyword.arg == "name")]
+        name = names[0].value if names and isinstance(names[0], ast.Constant) else target.attr
+        pairs += [f"{name} is {target.attr}"] if name != target.attr else []
+    if pairs:
+        rewriter.note(f"names of MindSpore's parameters in torch: {', '.join(dict.fromkeys(pairs))}")
 
 
 def name_of_element(rewriter: Any, node: ast.Attribute) -> str | None:

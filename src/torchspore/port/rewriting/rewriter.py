@@ -64,6 +64,10 @@ class Rewriter(StatementWriter):
         """Names that the function assigns: a lambda would read their last value."""
         self._parameters: set[str] = set()
 
+    def note_other_names(self) -> None:
+        """Add a comment with the names of Parameters that torch does not have."""
+        parameter_names.note_other_names(self)
+
     # ---- text
 
     def text(self, node: ast.AST, level: str = "") -> str:

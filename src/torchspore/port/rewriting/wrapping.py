@@ -6,6 +6,8 @@ import tokenize
 from dataclasses import dataclass
 
 WIDTH = 120
+_SHORT = 40
+"""Shorter brackets stay in one line."""
 _F_STRINGS = {getattr(tokenize, name, -1): step for name, step in (("FSTRING_START", 1), ("FSTRING_END", -1))}
 
 
@@ -18,6 +20,7 @@ class _Break:
     """Where the rest of the line begins."""
     indent: str
     """The white space before the rest."""
+    bracket: tuple[int, int]
 
 
 def wrap_long_lines(code: str, original: set[str]) -> str:
@@ -45,6 +48,8 @@ def _breaks(code: str, lines: list[str], row: int) -> list[_Break]:
     """Return the commas in brackets of a line after which something follows in it."""
     breaks: list[_Break] = []
     stack: list[tuple[int, int]] = []
+    names: list[bool] = []
+    """Of each bracket whether the variables of a comprehension or a lambda are read."""
     in_text = 0
     line = lines[row - 1]
     lead = line[: len(line) - len(line.lstrip())]
@@ -52,17 +57,23 @@ def _breaks(code: str, lines: list[str], row: int) -> list[_Break]:
         if token.start[0] > row:
             break
         in_text += _F_STRINGS.get(token.type, 0)
+        if names and token.string in ("for", "lambda", "in", ":"):
+            names[-1] = token.string in ("for", "lambda")
         if token.type != tokenize.OP or in_text:
             continue
         if token.string in "([{":
             stack.append(token.start)
+            names.append(False)
         elif token.string in ")]}":
-            stack.pop()
-        elif token.string == "," and stack and token.start[0] == row and line[token.end[1] :].strip():
+            opened, column = stack.pop()
+            names.pop()
+            if opened == row == token.start[0] and token.start[1] - column < _SHORT:
+                breaks = [each for each in breaks if each.bracket != (opened, column)]
+        elif token.string == "," and stack and not names[-1] and token.start[0] == row and line[token.end[1] :].strip():
             opened, column = stack[-1]
             head = lines[opened - 1]
             is_aligned = head[column + 1 :].strip()
             start = head[: len(head) - len(head.lstrip())]
             indent = start + " " * (column + 1 - len(start)) if is_aligned else lead
-            breaks.append(_Break(len(stack), token.end[1], indent))
+            breaks.append(_Break(len(stack), token.end[1], indent, stack[-1]))
     return breaks

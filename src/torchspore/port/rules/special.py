@@ -469,6 +469,7 @@ def parameters_of_cell(call: Any) -> str:
     """Cell.trainable_params and Cell.get_parameters: with names in a file that reads these."""
     name = call.node.func.attr
     if call.rewriter.reads_names:
+        call.rewriter.note_other_names()
         return str(call.fill(f"@{name}({{self}})"))
     if name == "get_parameters":
         return str(call.fill("{self.}.parameters()"))

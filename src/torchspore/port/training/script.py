@@ -12,6 +12,7 @@ from torchspore.port.training.callbacks import CallbackWriter
 from torchspore.port.training.datasets import DatasetWriter
 from torchspore.port.training.facts import CALLBACKS, LOSS_SCALES, OPTIMIZERS, Facts
 from torchspore.port.training.loops import METRICS, LoopWriter
+from torchspore.port.training.modes import Modes
 from torchspore.port.training.optimizers import LISTS, SCHEDULES, OptimizerWriter
 from torchspore.port.training.precision import PrecisionWriter
 from torchspore.port.training.steps import StepWriter
@@ -34,6 +35,7 @@ class Script:
         callbacks = CallbackWriter(rewriter, self.facts, set(omitted))
         self.loops = LoopWriter(rewriter, self.facts, self.optimizers, self.datasets, callbacks, precision)
         self.steps = StepWriter(rewriter, self.facts, self.optimizers, precision)
+        self.modes = Modes(file, self.facts)
         self.by_hand: list[Problem] = []
         self._removed: set[ast.stmt] = set()
 
@@ -145,8 +147,8 @@ class Script:
             return self.optimizers.statement(str(self.rewriter.text(target)), value)
         if self.facts.user_optimizer(value) is not None and self.facts.user_optimizer(value)[1].name not in self.omitted:  # type: ignore[index]
             return [f"{self.rewriter.text(target)} = {self.optimizers.of_program(value)}"]
-        if self._begins_in_evaluation(value):
-            self.rewriter.note("the script does not call set_train: norms and dropouts stay in evaluation")
+        if self._begins_in_evaluation(value) or self.modes.stays_in_evaluation(target.id, value):
+            self.rewriter.note("the script does not call set_train of it: norms and dropouts stay in evaluation")
             return [f"{self.rewriter.text(target)} = {self.rewriter.text(value)}", f"{self.rewriter.text(target)}.eval()"]
         is_handed_on = target.id in self.optimizers.owners.handed_on
         if name in ("TrainOneStepCell", "build_train_network") or (name == "WithLossCell" and not is_handed_on):
@@ -245,6 +247,9 @@ class Script:
     def _call(self, node: ast.Call) -> str | None:
         if (rates := self._of_schedule(node)) is not None:
             return rates
+        if self.modes.is_inside_of_evaluation(node):
+            self.rewriter.note("a Cell begins in evaluation")
+            return f"{self.rewriter.splice(node)}.eval()"
         name = self.facts.last_name(node)
         if name in OPTIMIZERS:
             return self.optimizers.expression(node)

@@ -281,6 +281,7 @@ def _ported(path: str, text: str, trained: Trained, namespace_of: Callable[[str]
         number = _group_of(trained, optimizer, set(matched))
         if number is not None:
             matched[number] = _matched(trained, modules, optimizer, trained.groups[number])
+            _copy_others(trained, modules)
 
     def end(optimizer: torch.optim.Optimizer, *_: Any) -> None:
         targets = _targets(trained, matched)
@@ -370,6 +371,20 @@ def _matched(
     if missing:
         raise CannotVerify(f"the port has no counterpart of {missing[0]}")
     return [targets[id(parameter)] for parameter in parameters]
+
+
+def _copy_others(trained: Trained, modules: list[torch.nn.Module]) -> None:
+    """Write the original's first weights into the port's other Modules, such as a teacher: those of one class in their order."""
+    optimized = {id(parameter) for parameter in trained.parameters}
+    for name in dict.fromkeys(type(cell).__name__ for cell in trained.cells if not type(cell).__module__.startswith("torchspore.")):
+        cells = [cell for cell in trained.cells if type(cell).__name__ == name]
+        counterparts = [module for module in modules if type(module).__name__ == name]
+        for cell, module in zip(cells, counterparts) if len(cells) == len(counterparts) else ():
+            with contextlib.suppress(CannotVerify), torch.no_grad():
+                for _, parameter, target in copied_parameters(cell, module):
+                    is_other = id(parameter) not in optimized and id(parameter) in trained.initial
+                    if is_other and isinstance(target, torch.nn.Parameter) and target.numel() == trained.initial[id(parameter)].numel():
+                        target.copy_(trained.initial[id(parameter)].reshape(target.shape))
 
 
 def _smallest(owners: list[Any], parameters: Callable[[Any], set[int]], needed: set[int]) -> Any:
