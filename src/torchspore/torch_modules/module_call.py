@@ -66,7 +66,7 @@ def _result_of(module: Any, args: Any, kwargs: Any) -> Any:
     except _EXPLAINED as error:
         if type(error) in _EXPLAINED and is_torch(error) and not is_users_error(error) and not getattr(error, "explained", False):
             error.args = (f"{line_prefix()}{type(module).__name__}: {error}",)
-            error.explained = True  # type: ignore[attr-defined]
+            vars(error)["explained"] = True
         raise
 
 

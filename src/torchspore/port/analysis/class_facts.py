@@ -21,7 +21,7 @@ class ClassFacts:
         self.source, self.node, self.family = source, node, family
         self.texts = _names_in_texts(source)
         """The names of attributes that the file reads by `getattr` or `hasattr`."""
-        self.is_optimizer = any(base.is_optimizer for base in bases) or any(
+        self.is_optimizer: bool = any(base.is_optimizer for base in bases) or any(
             source.mindspore_name(base) in rules.OPTIMIZER for base in node.bases)
         self.parameters: set[str] = {name for base in bases for name in base.parameters}
         self.inlined: dict[str, tuple[str, ast.Call]] = {name: value for base in bases for name, value in base.inlined.items()}
@@ -120,11 +120,10 @@ class ClassFacts:
     def _sort(self, rewriter: Any, name: str, value: ast.expr) -> str:
         if name in self.removed:
             return "primitive"
-        is_tensor = rewriter.scope.kind(value) == TENSOR and isinstance(value, ast.Call)
-        is_parameter = is_tensor and self.source.mindspore_name(value.func) in ("Parameter", "ParameterTuple")  # type: ignore[attr-defined]
-        if is_tensor and not is_parameter and not self.is_optimizer and self.assigned.get(name) == 1:
-            return "buffer"
-        return ""
+        if not isinstance(value, ast.Call) or rewriter.scope.kind(value) != TENSOR or self.is_optimizer:
+            return ""
+        is_parameter = (self.source.mindspore_name(value.func) or "") in ("Parameter", "ParameterTuple")
+        return "buffer" if not is_parameter and self.assigned.get(name) == 1 else ""
 
 
 def _names_in_texts(source: Source) -> set[str]:

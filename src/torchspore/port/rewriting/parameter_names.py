@@ -54,7 +54,7 @@ def note_other_names(rewriter: Any) -> None:
         if rewriter.source.mindspore_name(value.func) != "Parameter":
             continue
         names = [*value.args[1:2], *(keyword.value for keyword in value.keywords if keyword.arg == "name")]
-        name = names[0].value if names and isinstance(names[0], ast.Constant) else target.attr
+        name = str(names[0].value) if names and isinstance(names[0], ast.Constant) else target.attr
         pairs += [f"{name} is {target.attr}"] if name != target.attr else []
     if pairs:
         rewriter.note(f"names of MindSpore's parameters in torch: {', '.join(dict.fromkeys(pairs))}")

@@ -95,7 +95,7 @@ class Script:
         if lines:
             first, *rest = _with_gaps(lines, indent or "")
             step = "\t" if "\t" in (indent or "") else "    "
-            return "\n".join([first, *(indent + _indented_by(step, line) if line else "" for line in rest)])  # type: ignore[operator]
+            return "\n".join([first, *((indent or "") + _indented_by(step, line) if line else "" for line in rest)])
         self._removed.add(node)
         block = next((block for block in self._blocks(node) if node in block), [node])
         is_last = block[-1] is node and all(each in self._removed for each in block)

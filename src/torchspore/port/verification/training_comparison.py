@@ -176,6 +176,13 @@ def _as_program(path: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def _without_random_numbers() -> Iterator[None]:
+    """While it lasts, dropout is the identity, and draws depend on their shape alone."""
+    with without_dropout(), fixed_draws():
+        yield
+
+
+@contextlib.contextmanager
 def _without_chance(in_single: bool) -> Iterator[None]:
     """While it lasts, MindSpore's data sets keep their order, and dropout is the identity; all runs in PyNative mode."""
     set_context = context.set_context
@@ -186,8 +193,7 @@ def _without_chance(in_single: bool) -> Iterator[None]:
             set_context(**options)
 
     with contextlib.ExitStack() as stack:
-        stack.enter_context(without_dropout())
-        stack.enter_context(fixed_draws())
+        stack.enter_context(_without_random_numbers())
         for home in (context, ms):
             stack.enter_context(mock.patch.object(home, "set_context", set_other))
         in_order = lambda sampler, count, _: range(sampler._limited_(count))
@@ -281,7 +287,6 @@ def _ported(path: str, text: str, trained: Trained, namespace_of: Callable[[str]
         number = _group_of(trained, optimizer, set(matched))
         if number is not None:
             matched[number] = _matched(trained, modules, optimizer, trained.groups[number])
-            _copy_others(trained, modules)
 
     def end(optimizer: torch.optim.Optimizer, *_: Any) -> None:
         targets = _targets(trained, matched)
@@ -307,8 +312,7 @@ def _ported(path: str, text: str, trained: Trained, namespace_of: Callable[[str]
     hook = register_optimizer_step_post_hook(end)
     with contextlib.ExitStack() as stack:
         stack.callback(hook.remove)
-        stack.enter_context(without_dropout())
-        stack.enter_context(fixed_draws())
+        stack.enter_context(_without_random_numbers())
         for home, name, new in (
             (torch.nn.Module, "__init__", init), (torch.Tensor, "backward", noted_backward), (torch.autograd, "grad", noted_grad),
             (torch.optim.Optimizer, "__init__", new_optimizer), (torch.nn.Dropout, "forward", lambda _, x: x),
@@ -367,6 +371,7 @@ def _matched(
             targets[id(parameter)] = target
             if isinstance(target, torch.nn.Parameter) and id(parameter) in trained.initial:
                 target.copy_(trained.initial[id(parameter)].reshape(target.shape))
+    _copy_others(trained, modules)
     missing = [parameter.name for parameter in parameters if id(parameter) not in targets]
     if missing:
         raise CannotVerify(f"the port has no counterpart of {missing[0]}")
