@@ -43,7 +43,11 @@ def _outcome(verdict: Verdict) -> str:
     if verdict.steps:
         text = translate("after {steps} training steps losses differ by {forward:.1e}, weights by {gradient:.1e}, "
                          "relative to the largest value")
-        return text.format(steps=verdict.steps, forward=verdict.forward, gradient=verdict.gradient)
+        outcome = text.format(steps=verdict.steps, forward=verdict.forward, gradient=verdict.gradient)
+        if not verdict.unstable:
+            return outcome
+        text = translate("{outcome}; without {share:.1%} of the weights, which rounding errors change more")
+        return text.format(outcome=outcome, share=verdict.unstable)
     text = translate("results differ by {forward:.1e}, gradients by {gradient:.1e}, relative to the largest value")
     return text.format(forward=verdict.forward, gradient=verdict.gradient)
 

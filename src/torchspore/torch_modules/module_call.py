@@ -7,10 +7,13 @@ from typing import Any, NamedTuple
 
 import torch
 
+from torchspore.base.frames import line_prefix
 from torchspore.base.text import message
 from torchspore.engine.execution import precision
 from torchspore.engine.tensors import torch_interop, tree
 from torchspore.engine.tensors.tensor import Composite, frame, raw, transform, wrap, write
+from torchspore.mindspore.ops.declaration.blame import is_users_error
+from torchspore.mindspore.ops.declaration.reasons import is_torch
 
 Place = tuple[torch.nn.Module, dict[str, Any], str]
 """A Module, its dict of parameters or buffers, and the name in it."""
@@ -38,10 +41,10 @@ def call(cell: Any, module: Any, stored: list[Stored], lists: list[tuple[dict[st
     name = type(module).__name__
     if frame() is None and not (torch_interop.has_recorded and torch_interop.is_recorded_by_torch(args, kwargs)):
         with torch.no_grad():
-            return _entered(name, module(*transform(args, raw), **transform(kwargs, raw)))
+            return _entered(name, _result_of(module, args, kwargs))
     values = {id(own): raw(precision.as_stored(tensor) if precision.lowering else tensor) for tensor, own, _ in stored}
     with _autocast(values), _swapped(stored, lists, values):
-        result = module(*transform(args, raw), **transform(kwargs, raw))
+        result = _result_of(module, args, kwargs)
         replaced = []
         for tensor, own, places in stored:
             _, home, key = places[0]
@@ -51,6 +54,20 @@ def call(cell: Any, module: Any, stored: list[Stored], lists: list[tuple[dict[st
     for tensor, t in replaced:
         write(tensor, t.detach())
     return _entered(name, result)
+
+
+_EXPLAINED = (RuntimeError, TypeError, ValueError, IndexError)
+
+
+def _result_of(module: Any, args: Any, kwargs: Any) -> Any:
+    """Return the result with torch tensors. Errors of torch keep its text, with the name of the Module and the line of the program."""
+    try:
+        return module(*transform(args, raw), **transform(kwargs, raw))
+    except _EXPLAINED as error:
+        if type(error) in _EXPLAINED and is_torch(error) and not is_users_error(error) and not getattr(error, "explained", False):
+            error.args = (f"{line_prefix()}{type(module).__name__}: {error}",)
+            vars(error)["explained"] = True
+        raise
 
 
 @contextmanager

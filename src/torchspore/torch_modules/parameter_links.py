@@ -55,12 +55,20 @@ class Link:
             self.t.data = self.tensor._t.detach()
         elif self.t.data_ptr() != self._address or self.t.dtype is not self._dtype:
             self.move()
-        if isinstance(self.t, torch.nn.Parameter):
-            if self.t.requires_grad is not self._is_trained:
-                self.tensor.requires_grad = self.t.requires_grad
-            elif self.tensor.requires_grad is not self.t.requires_grad and can_be_trained(self.t):
-                self.t.requires_grad_(self.tensor.requires_grad)
+        self.take_flag()
         self._remember()
+
+    def take_flag(self) -> None:
+        """Give the Cell's Parameter the requires_grad that the Module's has received."""
+        if not self._is_buffer and self.t.requires_grad is not self._is_trained:
+            self._is_trained = self.t.requires_grad
+            self.tensor.requires_grad = self._is_trained
+
+    def give_flag(self, is_trained: bool) -> None:
+        """Give the Module's parameter the requires_grad that the Cell's has received."""
+        if not self._is_buffer and self.t.requires_grad is not is_trained and can_be_trained(self.t):
+            self.t.requires_grad_(is_trained)
+            self._is_trained = is_trained
 
     def move(self) -> None:
         """Give the Cell's Parameter the memory of the Module's."""

@@ -71,6 +71,16 @@ def softmax_cross_entropy():
     }
 
 
+@case(rtol=1e-4, atol=1e-5, graph=True)
+def classes_outside_of_the_logits():
+    scores, classes = ms.Tensor(SCORES), ms.Tensor(np.array([1, -1, 5, -100], np.int32))
+    losses = {reduction: nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction=reduction) for reduction in ("none", "sum")}
+    return {
+        **{reduction: loss(scores, classes).asnumpy() for reduction, loss in losses.items()},
+        **{f"{reduction}_gradient": ms.grad(loss)(scores, classes).asnumpy() for reduction, loss in losses.items()},
+    }
+
+
 @case(rtol=1e-4, atol=1e-5)
 def with_options():
     scores, classes = ms.Tensor(SCORES), ms.Tensor(CLASSES)

@@ -71,6 +71,9 @@ EXPRESSIONS = {
     "ops.unsorted_segment_sum(x, Tensor([1, 0, 1], ms.int32), 2)": ROWS, "P.DivNoNan()(x, ops.relu(x))": ROWS,
     "P.ResizeBilinearV2()(x, (5, 20))": IMAGE, "P.ResizeNearestNeighbor((5, 7), True)(x)": IMAGE,
     "P.BiasAdd()(x, x[0, :, 0, 0])": IMAGE,
+    "ops.deformable_conv2d(x, x[:, :, :3, :2], ops.tile(x[:, :, :7, :9], (1, 5, 1, 1))[:, :18], (3, 2), (1, 1, 1, 1), (0, 0, 0, 0))": IMAGE,
+    "ops.deformable_conv2d(x, x[:, :2, :1, :1], ops.tile(x[:, :, :5], (1, 2, 1, 1))[:, :6], (1, 1), (1, 1, 2, 1), (1, 0, 0, 0), None,"
+    " (1, 1, 1, 1), 2, 2)": IMAGE,
     "x.transpose(1, 0).repeat(2, 0) ** 2": ROWS, "x[::-1] * x.std(axis=0)": ROWS,
     "P.ReduceMean(True)(x, (2, 3)) - ops.mean(x)": IMAGE,
     "ops.softmax(x, 0) + P.Softmax()(x) * x.max(axis=1, keepdims=True)": ROWS,
@@ -80,6 +83,9 @@ EXPRESSIONS = {
     "P.SoftmaxCrossEntropyWithLogits()(x, ops.softmax(x))[0]": ROWS, "ops.cross_entropy(x, Tensor([0, 1, 3], ms.int32))": ROWS,
     "ops.tensor_scatter_elements(x, Tensor([[0], [1], [2]], ms.int32), x[:, :1], 1, 'add')": ROWS, "P.L2Loss()(x)": ROWS,
     "nn.SoftmaxCrossEntropyWithLogits(sparse=True)(x, Tensor([0, 1, 3], ms.int32))": ROWS,
+    "nn.SoftmaxCrossEntropyWithLogits()(x, Tensor([[0.5, 0.9, 0, 0], [0, 0, 0, 0], [0, 2, 3, 0]]))": ROWS,
+    "nn.SoftmaxCrossEntropyWithLogits(reduction='mean')(x, Tensor([[0.5, 0.9, 0, 0], [0, 0, 0, 0], [0, 2, 3, 0]]))": ROWS,
+    "nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction='sum')(x, Tensor([0, -1, 4], ms.int32))": ROWS,
     "nn.ClipByNorm()(x, Tensor(0.5, ms.float32))": ROWS,
 }
 

@@ -8,6 +8,7 @@ import pytest
 from torchspore.port import compat, rules
 from torchspore.port.analysis.source import PortError, Source
 from torchspore.port.rewriting import torch_file
+from torchspore.port.rewriting.wrapping import wrap_long_lines
 from torchspore.port.rules.rule import mentioned
 
 HEAD = """import mindspore as ms
@@ -121,6 +122,7 @@ LAYERS = {
     "nn.Dense(4, 2, 'XavierUniform')": "initialized(nn.Linear(4, 2), weight=nn.init.xavier_uniform_)",
     "nn.Dense(4, 2).to_float(ms.float32)": "nn.Linear(4, 2)",
     "Parameter(initializer(0.5, (1, 4)))": "nn.Parameter(torch.full((1, 4), 0.5))",
+    "nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction='mean')": "CrossEntropyLoss()",
     "Parameter(initializer(0.5, size))": "nn.Parameter(torch.full(as_shape(size), 0.5))",
     "Parameter(Tensor(np.ones(3), ms.float32))": "nn.Parameter(torch.tensor(np.ones(3), dtype=torch.float32))",
 }
@@ -258,3 +260,77 @@ def test_rules_are_for_names_of_mindspore() -> None:
             assert hasattr(Tensor, last), name
         elif home in homes and home != "mnp":
             assert hasattr(homes[home], last), name
+
+
+def test_lines_and_comments_between_layers_stay() -> None:
+    text = ported("self.net = nn.SequentialCell(\n    nn.ReLU(),  # first\n    nn.Dense(size, size))").text
+    assert "nn.Sequential(\n            nn.ReLU(),  # first\n            nn.Linear(size, size))" in text
+
+
+def test_sequences_of_ordered_dicts() -> None:
+    head = "from collections import OrderedDict\n" + HEAD.replace("class Net", """class Pair(nn.SequentialCell):
+    def __init__(self):
+        super().__init__(OrderedDict([('a', nn.ReLU())]))
+
+
+class Net""")
+    text = ported("layers = OrderedDict()\nlayers['a'] = Pair()\nself.net = nn.SequentialCell(layers)", head=head).text
+    assert "super().__init__(OrderedDict([('a', nn.ReLU())]))" in text and "self.net = nn.Sequential(layers)" in text
+
+
+def test_long_lines_are_broken_after_commas() -> None:
+    layer = "nn.Dense(size * 1000, size * 1000, weight_init=Normal(0.02), bias_init=Normal(0.002))"
+    text = ported(f"self.layer = {layer}\nself.act = nn.ReLU()").text
+    assert """        self.layer = initialized(nn.Linear(size * 1000, size * 1000),
+                                 weight=lambda weight: nn.init.normal_(weight, std=0.02),
+                                 bias=lambda bias: nn.init.normal_(bias, std=0.002))
+        self.act = nn.ReLU()
+""" in text
+    assert all(len(line) <= 120 for line in text.splitlines())
+
+
+def test_long_lines_of_comprehensions_are_not_broken_in_their_variables() -> None:
+    line = f"for n, p in [(n, p) for n, p in {'x' * 90}.named_parameters() if p.requires_grad]:"
+    assert wrap_long_lines(line + "\n    pass", set()) == line + "\n    pass"
+    call = f"f({'x' * 60}, g(a, b), {'y' * 60})"
+    assert wrap_long_lines(call, set()) == f"f({'x' * 60}, g(a, b),\n  {'y' * 60})"
+    assert wrap_long_lines(call, {call}) == call
+
+
+def test_methods_of_cells_that_torch_does_not_need() -> None:
+    text = ported("self.a = nn.Dense(4, 4)\nself.a.recompute()\nself.a.add_flags(defer_inline=True)", "return self.a(x)").text
+    assert "        self.a = nn.Linear(4, 4)\n        # recompute: see torch.utils.checkpoint\n" in text
+    assert ".recompute()" not in text and "add_flags" not in text
+
+
+def test_a_primitive_whose_local_argument_has_no_effect() -> None:
+    text = ported("self.noise = P.UniformReal(seed=size)", "return x + self.noise(x.shape)").text
+    assert "return x + torch.rand(x.shape)" in text
+
+
+def test_initializers_fill_parameters_in_place() -> None:
+    values = ("Normal(0.1), cell.weight.shape, cell.weight.dtype", "'zeros', cell.bias.shape", "'ones', (3,)")
+    statements = [f"    cell.{name}.set_data(initializer({value}))" for name, value in zip(("weight", "bias", "bias"), values)]
+    text = ported("\n".join(["for _, cell in self.cells_and_names():", *statements])).text
+    assert "nn.init.normal_(cell.weight, std=0.1)\n" in text and "nn.init.zeros_(cell.bias)\n" in text
+    assert "cell.bias.data.copy_(torch.ones(3))" in text
+
+
+def test_a_word_in_a_text_is_no_attribute() -> None:
+    init = "self.mean = P.ReduceMean()\nself.loss = nn.MSELoss('mean')"
+    assert "return torch.mean(x, dim=1)" in ported(init, "return self.mean(x, 1)").text
+    assert "self.mean = " in ported(init, "return self.mean(x, 1) if hasattr(self, 'mean') else x").text
+
+
+def test_attributes_of_the_program_named_as_parameters_of_norms() -> None:
+    head = HEAD.replace("class Net", """class Loss(nn.Cell):
+    beta = 0.5
+
+
+def scale():
+    loss = Loss()
+    return loss.beta
+
+
+class Net""")
+    assert "    return loss.beta\n" in ported(head=head, construct="return x * scale()").text

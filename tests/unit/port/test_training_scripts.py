@@ -188,3 +188,26 @@ def test_the_comparison_sees_another_formula(tmp_path: Path) -> None:
 def test_a_rate_that_is_computed_from_itself(tmp_path: Path) -> None:
     text = "rate = 0.1\nif pictures.ndim:\n    rate = rate * 2\nelse:\n    rate = rate + rate\n"
     assert_verified(ported(tmp_path, text + MODEL.format(optimizer="nn.SGD(net.trainable_params(), rate)", callbacks="None")))
+
+
+def test_a_parameter_without_a_gradient_in_the_port_differs(tmp_path: Path) -> None:
+    outcome = ported(tmp_path, """net.norm.beta.requires_grad = False
+optimizer = nn.SGD(net.trainable_params(), 0.01)
+grad_fn = ms.value_and_grad(lambda x, y: loss_fn(net(x), y) + 1000, None, net.trainable_params())     # the losses hardly change
+net.set_train()
+for _ in range(3):
+    loss, grads = grad_fn(Tensor(pictures), Tensor(labels))
+    optimizer(grads)
+""")
+    head = "self.head(torch.tanh(self.norm(self.dense(x))))"
+    text = head.replace("self.head(", "torch.add(self.head.bias.detach(), ").replace(")))", "))) @ self.head.weight.T")
+    text = outcome.ported.text.replace(head, text)
+    assert text != outcome.ported.text
+    verdict, = training_comparison.verify(str(tmp_path / "train.py"), text, lambda text: module_of_text(text, "__main__"))
+    assert not verdict.is_equal and verdict.gradient > 1e-5
+
+
+def test_losses_that_are_not_finite_show_nothing(tmp_path: Path) -> None:
+    outcome = ported(tmp_path, MODEL.format(optimizer="nn.SGD(net.trainable_params(), 0.1)", callbacks="None").replace(
+        "dataset = ", "pictures = pictures * np.float32('nan')\ndataset = "))
+    assert outcome.verdicts[0].reason == "the losses of the original are not finite"

@@ -133,6 +133,8 @@ class Parameter(Tensor):
     @property
     def requires_grad(self) -> bool:
         """True if optimizers train it."""
+        for link in self.__dict__.get(engine.LINKS, ()):
+            link.take_flag()
         return self._requires_grad  # type: ignore[no-any-return]
 
     @requires_grad.setter
@@ -142,6 +144,8 @@ class Parameter(Tensor):
         if "_requires_grad" in self.__dict__:
             _refuse_in_graph(self._name, "requires_grad", "set it outside of the call, or use PYNATIVE_MODE without @jit")
         self._requires_grad = value
+        for link in self.__dict__.get(engine.LINKS, ()):
+            link.give_flag(value)
         change_counters.rebinds += 1
         around = engine.frame()
         while around is not None:

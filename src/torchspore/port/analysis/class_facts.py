@@ -19,7 +19,10 @@ class ClassFacts:
 
     def __init__(self, source: Source, node: ast.ClassDef, bases: list[ClassFacts], family: list[ast.ClassDef]) -> None:
         self.source, self.node, self.family = source, node, family
-        self.texts = {part.value for part in source.nodes if isinstance(part, ast.Constant) and isinstance(part.value, str)}
+        self.texts = _names_in_texts(source)
+        """The names of attributes that the file reads by `getattr` or `hasattr`."""
+        self.is_optimizer: bool = any(base.is_optimizer for base in bases) or any(
+            source.mindspore_name(base) in rules.OPTIMIZER for base in node.bases)
         self.parameters: set[str] = {name for base in bases for name in base.parameters}
         self.inlined: dict[str, tuple[str, ast.Call]] = {name: value for base in bases for name, value in base.inlined.items()}
         self.layers: set[str] = {name for base in bases for name in base.layers}
@@ -53,7 +56,9 @@ class ClassFacts:
             primitive = self.source.mindspore_name(value.func)
             if primitive is None or not any(rule.inputs is not None for rule in rules.find(primitive)):
                 continue
-            used = {part.id for part in ast.walk(value) if isinstance(part, ast.Name)}
+            ignored = {name for rule in rules.find(primitive) for name in rule.without_effect}
+            words = [*value.args, *(keyword.value for keyword in value.keywords if keyword.arg not in ignored)]
+            used = {part.id for word in words for part in ast.walk(word) if isinstance(part, ast.Name)}
             if used & local or not self._is_only_called(name):
                 continue
             self.inlined[name] = (primitive, value)
@@ -115,10 +120,22 @@ class ClassFacts:
     def _sort(self, rewriter: Any, name: str, value: ast.expr) -> str:
         if name in self.removed:
             return "primitive"
-        is_tensor = rewriter.scope.kind(value) == TENSOR and isinstance(value, ast.Call)
-        if is_tensor and self.source.mindspore_name(value.func) != "Parameter" and self.assigned.get(name) == 1:  # type: ignore[attr-defined]
-            return "buffer"
-        return ""
+        if not isinstance(value, ast.Call) or rewriter.scope.kind(value) != TENSOR or self.is_optimizer:
+            return ""
+        is_parameter = (self.source.mindspore_name(value.func) or "") in ("Parameter", "ParameterTuple")
+        return "buffer" if not is_parameter and self.assigned.get(name) == 1 else ""
+
+
+def _names_in_texts(source: Source) -> set[str]:
+    """Return the texts that may be names of attributes: those in `getattr(self, "name")`; all of the file if another name is computed."""
+    calls = [part for part in source.nodes if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)]
+    names = [call.args[1] for call in calls if call.func.id in ("getattr", "hasattr", "setattr", "delattr") and len(call.args) > 1]  # type: ignore[attr-defined]
+    reads_dict = any(isinstance(part, ast.Attribute) and part.attr in ("__dict__", "__getattribute__") for part in source.nodes)
+    reads_dict = reads_dict or any(call.func.id == "vars" for call in calls)  # type: ignore[attr-defined]
+    parts = names
+    if reads_dict or any(not isinstance(name, ast.Constant) for name in names):
+        parts = [part for part in source.nodes if isinstance(part, ast.Constant)]
+    return {part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)}
 
 
 def pairs(target: ast.expr, value: ast.expr) -> list[tuple[str, ast.expr]]:

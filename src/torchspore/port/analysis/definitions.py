@@ -19,10 +19,12 @@ TRAINING = frozenset(
     "nn.DistributedGradReducer nn.Adam nn.AdamWeightDecay nn.SGD nn.Momentum nn.RMSProp nn.Adagrad nn.Lamb".split()
 )
 OF_SCRIPTS = frozenset(
-    "Callback train.Callback LearningRateSchedule nn.LearningRateSchedule TrainOneStepCell nn.TrainOneStepCell Metric nn.Metric".split())
+    "Callback train.Callback LearningRateSchedule nn.LearningRateSchedule TrainOneStepCell nn.TrainOneStepCell Metric nn.Metric "
+    "Optimizer nn.Optimizer".split())
 """Bases of classes that the port of a script has."""
-MODULES_OF_SCRIPTS = frozenset("LearningRateSchedule nn.LearningRateSchedule TrainOneStepCell nn.TrainOneStepCell".split())
-"""Those whose port is a Module."""
+MODULES_OF_SCRIPTS = frozenset(
+    "LearningRateSchedule nn.LearningRateSchedule TrainOneStepCell nn.TrainOneStepCell Optimizer nn.Optimizer".split())
+"""Those whose `construct` is `forward` in the port."""
 _IN_SCRIPTS = OF_SCRIPTS | frozenset(
     "ops.GradOperation ops.grad ops.value_and_grad grad value_and_grad ops.HyperMap ops.Map ops.MultitypeFuncGraph".split())
 """Names that the classes of a script may use."""
@@ -177,7 +179,7 @@ class File:
         """Return why a class can't be a Module with the same behaviour."""
         for base, name in zip(node.bases, self.bases(node)):
             is_mindspore_name = self.source.mindspore_name(base) is not None and name.startswith("nn.")
-            is_layer = is_mindspore_name and name not in (*CELLS, *MODULES_OF_SCRIPTS, *rules.METRIC)
+            is_layer = is_mindspore_name and name not in (*CELLS, *MODULES_OF_SCRIPTS, *rules.METRIC, *rules.OPTIMIZER)
             if is_layer:
                 return Problem(node.lineno, f"{node.name} derives from {name}: derive it from nn.Cell, with the layer as an attribute")
         methods = {item.name for ancestor in self.ancestors(node) for item in ancestor.body if isinstance(item, ast.FunctionDef)}

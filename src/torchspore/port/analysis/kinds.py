@@ -161,7 +161,7 @@ class Scope:
             if name in _NO_TENSORS or name.startswith("nn.probability."):
                 return PYTHON
             is_function = name.startswith(("ops.", "mnp.", "mint.")) and not name.rpartition(".")[2][:1].isupper()
-            return TENSOR if is_function or name in ("Tensor", "Parameter", "init.initializer") else UNKNOWN
+            return TENSOR if is_function or name in ("Tensor", "Parameter", "ParameterTuple", "init.initializer") else UNKNOWN
         if self.is_shape_call(node):
             return PYTHON
         return self._method(function) if isinstance(function, ast.Attribute) else UNKNOWN

@@ -45,7 +45,17 @@ def _owner_of_name(source: Source, name: str) -> str:
             is_asked = isinstance(node.args[0], ast.Name) and node.args[0].id == name
             if is_asked and all((source.mindspore_name(cls) or "").startswith("nn.") for cls in classes):
                 return LAYER
-    return UNKNOWN
+    return OTHER if _is_object_of_file(source, name) else UNKNOWN
+
+
+def _is_object_of_file(source: Source, name: str) -> bool:
+    """Return whether a name is assigned objects of classes of the file only, none of which derives from a layer."""
+    values = [node.value for node in source.nodes if isinstance(node, ast.Assign)
+              for target in node.targets if isinstance(target, ast.Name) and target.id == name]
+    classes = {node.name: node for node in source.nodes if isinstance(node, ast.ClassDef)}
+    called = [value.func.id if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else "" for value in values]
+    bases = [source.mindspore_name(base) or "" for each in called if each in classes for base in classes[each].bases]
+    return bool(called) and all(each in classes for each in called) and all(base in ("", "nn.Cell", "Cell") for base in bases)
 
 
 def class_of(source: Source, node: ast.Attribute) -> str:

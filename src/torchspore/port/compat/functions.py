@@ -201,10 +201,12 @@ def select(condition: Any, x: Any, y: Any) -> Tensor:
 
 
 def name_of(value: Any) -> Any:
-    """The name of an object. A parameter has none in torch."""
-    if isinstance(value, Tensor):
+    """The name of an object. A parameter has that of `trainable_params` or `get_parameters`: torch gives it none."""
+    if not isinstance(value, Tensor):
+        return value.name
+    if "name_in_model" not in vars(value):
         raise AttributeError("a parameter has no name in torch: iterate over named_parameters() of the model")
-    return value.name
+    return vars(value)["name_in_model"]
 
 
 def parameter_named(owner: Any, name: str, torch_name: str) -> Any:

@@ -124,11 +124,10 @@ class HyperMap:
 class MultitypeFuncGraph:
     """Functions of which the kinds of the arguments select one."""
 
-    kinds: dict[str, Any] = {
-        "Tensor": Tensor, "Number": (int, float), "Bool": bool, "Tuple": tuple, "List": list, "String": str, "Function": Callable,
-    }
-
     def __init__(self) -> None:
+        self.kinds: dict[str, Any] = {
+            "Tensor": Tensor, "Number": (int, float), "Bool": bool, "Tuple": tuple, "List": list, "String": str, "Function": Callable,
+        }
         self.functions: list[tuple[tuple[str, ...], Callable[..., Any]]] = []
 
     def register(self, *kinds: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -149,6 +148,83 @@ class MultitypeFuncGraph:
 def with_first(function: Callable[..., Any], *first: Any) -> Callable[..., Any]:
     """The function with its first arguments."""
     return lambda *rest: function(*first, *rest)
+
+
+def cloned_parameters(parameters: Sequence[Tensor], init: Any = "same") -> list[Tensor]:
+    """Tensors of the shapes of parameters: copies, or with other values."""
+    if init == "same":
+        return [parameter.detach().clone() for parameter in parameters]
+    values = {"zeros": 0.0, "ones": 1.0}
+    return [torch.full_like(parameter, values.get(init, init)).detach() for parameter in parameters]
+
+
+class OptimizerBase(optim.Optimizer):
+    """An optimizer whose `forward` takes the gradients of its parameters, and writes into these.
+
+    `learning_rate` is a number, a list of rates by step, or a schedule. Groups with the weight decay 0 are not decayed. `state_dict` has no
+    tensors that a subclass stores in attributes.
+    """
+
+    is_group = is_group_lr = dynamic_weight_decay = use_parallel = False
+    hyper_map = map_ = HyperMap()
+
+    def __init__(self, learning_rate: Any, parameters: Any, weight_decay: float = 0.0, loss_scale: float = 1.0) -> None:
+        super().__init__(parameters, {"weight_decay": 1.0})
+        self.parameters = self._parameters = parameters_of(self)
+        decayed = {id(each) for group in self.param_groups if group["weight_decay"] for each in group["params"]}
+        self.decay_flags = tuple(weight_decay > 0 and id(parameter) in decayed for parameter in self.parameters)
+        self.optim_filter, self.param_length = (True,) * len(self.parameters), len(self.parameters)
+        self.learning_rate, self.weight_decay, self.loss_scale = learning_rate, torch.tensor(weight_decay * loss_scale), loss_scale
+        self.dynamic_lr, self.exec_weight_decay = not isinstance(learning_rate, (int, float)), any(self.decay_flags)
+        self.need_scale, self.reciprocal_scale = loss_scale != 1.0, torch.tensor(1.0 / loss_scale)
+        self.global_step, self.global_step_increase_tensor = torch.zeros(1, dtype=torch.int32), torch.ones(1, dtype=torch.int32)
+        self.cls_name = type(self).__name__
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> Any:
+        """Update the parameters by their gradients."""
+        self.forward(tuple(torch.zeros_like(each) if each.grad is None else each.grad for each in self.parameters))
+
+    def forward(self, gradients: Any) -> Any:
+        """Update the parameters."""
+        raise NotImplementedError
+
+    def get_lr(self) -> Tensor:
+        """Return the rate of the step `global_step`."""
+        rate, step = self.learning_rate, int(self.global_step)
+        if isinstance(rate, nn.Module):
+            rate = rate(self.global_step)
+        elif callable(rate):
+            rate = rate(step)
+        elif not isinstance(rate, (int, float)) and len(rate) > 0:
+            rate = rate[min(step, len(rate) - 1)]
+        return torch.as_tensor(rate, dtype=torch.float32).reshape(())
+
+    def get_weight_decay(self) -> Tensor:
+        """Return the weight decay."""
+        return self.weight_decay
+
+    def scale_grad(self, gradients: Any) -> Any:
+        """Return the gradients without the loss scale."""
+        return tuple(gradient * self.reciprocal_scale for gradient in gradients) if self.need_scale else gradients
+
+    def decay_weight(self, gradients: Any) -> Any:
+        """Return the gradients with the weight decay of those that have one."""
+        triples = zip(gradients, self.parameters, self.decay_flags)
+        return tuple(gradient + self.weight_decay * each if decays else gradient for gradient, each, decays in triples)
+
+    def gradients_centralization(self, gradients: Any) -> Any:
+        """Return the gradients: no group is centralized."""
+        return gradients
+
+    flatten_gradients = broadcast_params = gradients_centralization
+
+    def assignadd(self, value: Tensor, increase: Tensor) -> Tensor:
+        """Add to a tensor in place, such as `global_step`."""
+        return value.add_(increase)
+
+    def _is_dynamic_lr_or_weight_decay(self) -> bool:
+        return self.dynamic_lr
 
 
 class TrainOneStepCell(nn.Module):

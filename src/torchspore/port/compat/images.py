@@ -1,6 +1,7 @@
 """Windows and sizes of images: pools with MindSpore's pad_mode, interpolation."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -118,3 +119,29 @@ def space_to_depth(x: Tensor, size: int) -> Tensor:
     batch, channels, rows, columns = x.shape
     x = x.reshape(batch, channels, rows // size, size, columns // size, size).permute(0, 3, 5, 1, 2, 4)
     return x.reshape(batch, channels * size**2, rows // size, columns // size)
+
+
+def deformable_conv2d(
+    x: Tensor, weight: Tensor, offsets: Tensor, kernel_size: Sequence[int], strides: Sequence[int], padding: Sequence[int],
+    bias: Tensor | None = None, dilations: Sequence[int] = (1, 1, 1, 1), groups: int = 1, deformable_groups: int = 1,
+) -> Tensor:
+    """A convolution whose kernel points `offsets` shifts to the right, then down, then weighs.
+
+    It has the shape (N, 3 * deformable_groups * KH * KW, H', W').
+    """
+    (kernel_h, kernel_w), (down, right), (dilation_h, dilation_w) = kernel_size, strides[2:], dilations[2:]
+    (batch, channels), points, (out_h, out_w) = x.shape[:2], kernel_h * kernel_w, offsets.shape[2:]
+    x = F.pad(x, (padding[2], padding[3], padding[0], padding[1]))
+    height, width = x.shape[2:]
+    shifts = offsets.reshape(batch, 3, deformable_groups, points, out_h, out_w)
+    point = torch.arange(points, device=x.device)
+    rows = (torch.arange(out_h, device=x.device) * down)[:, None] + (point // kernel_w * dilation_h)[:, None, None]
+    columns = torch.arange(out_w, device=x.device) * right + (point % kernel_w * dilation_w)[:, None, None]
+    grid = torch.stack([(2 * (columns + shifts[:, 0]) + 1) / width - 1, (2 * (rows + shifts[:, 1]) + 1) / height - 1], -1)
+    share = channels // deformable_groups
+    images = x.reshape(batch * deformable_groups, share, height, width)
+    values = F.grid_sample(images, grid.reshape(batch * deformable_groups, points * out_h, out_w, 2), align_corners=False)
+    values = values.reshape(batch, deformable_groups, share, points, out_h, out_w) * shifts[:, 2, :, None]
+    values = values.reshape(batch, channels, kernel_h, kernel_w, out_h, out_w).permute(0, 1, 4, 2, 5, 3)
+    values = values.reshape(batch, channels, out_h * kernel_h, out_w * kernel_w)
+    return F.conv2d(values, weight, bias, stride=(kernel_h, kernel_w), groups=groups)

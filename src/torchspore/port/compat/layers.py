@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from torchspore.port.compat.functions import kl_div, one_hot, pad_to_keep_size
+from torchspore.port.compat.functions import kl_div, one_hot, pad_to_keep_size, softmax_cross_entropy
 from torchspore.port.compat.images import avg_pool2d, avg_pool3d, interpolate_bicubically, max_pool2d, max_pool3d, resize_bilinear
 
 
@@ -416,9 +416,13 @@ class SoftmaxCrossEntropyWithLogits(nn.Module):
         self.sparse, self.reduction = sparse, reduction
 
     def forward(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return the loss."""
-        labels = labels.long() if self.sparse else labels.detach()
-        return F.cross_entropy(logits, labels, reduction=self.reduction)
+        """Return the loss. A class outside of the logits counts as a row of zeros."""
+        if self.sparse and self.reduction == "mean":
+            return F.cross_entropy(logits, labels.long())
+        if self.sparse:
+            labels = one_hot(labels, logits.shape[-1]).to(logits)
+        losses, _ = softmax_cross_entropy(logits, labels)
+        return losses.mean() if self.reduction == "mean" else losses.sum() if self.reduction == "sum" else losses
 
 
 class WithLoss(nn.Module):

@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn, optim
+
+from torchspore.port.compat.functions import name_of
 
 
 def single(value: float) -> float:
@@ -140,6 +142,17 @@ def with_decay(model: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
     return [group for group in groups if group["params"]]
 
 
+def grouped_by_decay(parameters: Iterable[nn.Parameter], weight_decay: float) -> list[dict[str, Any]]:
+    """Parameters with names in two groups: those named beta or gamma have no weight decay."""
+    trained = list(parameters)
+    free = ["beta" in name_of(parameter) or "gamma" in name_of(parameter) for parameter in trained]
+    groups = []
+    for decay, is_free in ((weight_decay, False), (0.0, True)):
+        positions = [number for number, each in enumerate(free) if each is is_free]
+        groups.append({"params": [trained[number] for number in positions], "weight_decay": decay, "positions": positions})
+    return [group for group in groups if group["params"]]
+
+
 def named_as_before(model: nn.Module) -> list[tuple[str, nn.Parameter]]:
     """The parameters by names as in MindSpore: gamma and beta in norms, embedding_table in embeddings."""
     norms = (nn.modules.batchnorm._BatchNorm, nn.modules.instancenorm._InstanceNorm, nn.LayerNorm, nn.GroupNorm)
@@ -151,6 +164,19 @@ def named_as_before(model: nn.Module) -> list[tuple[str, nn.Parameter]]:
         elif isinstance(layer, nn.Embedding):
             names[f"{start}weight"] = f"{start}embedding_table"
     return [(names.get(name, name), parameter) for name, parameter in model.named_parameters()]
+
+
+def get_parameters(model: nn.Module) -> list[nn.Parameter]:
+    """The parameters of a model; `name_of` returns their names."""
+    named = named_as_before(model)
+    for name, parameter in named:
+        vars(parameter)["name_in_model"] = name
+    return [parameter for _, parameter in named]
+
+
+def trainable_params(model: nn.Module) -> list[nn.Parameter]:
+    """The parameters of a model that have gradients; `name_of` returns their names."""
+    return [parameter for parameter in get_parameters(model) if parameter.requires_grad]
 
 
 class Rates:

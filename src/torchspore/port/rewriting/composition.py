@@ -13,6 +13,7 @@ from torchspore.port.analysis.definitions import File, defined_names
 from torchspore.port.analysis.project import Project
 from torchspore.port.analysis.source import Source, is_mindspore
 from torchspore.port.rewriting.rewriter import Rewriter
+from torchspore.port.rewriting.wrapping import wrap_long_lines
 
 
 class Shared:
@@ -73,7 +74,10 @@ def compose(
 
     top, bottom = ("", "") if shared is not None else (section(early), section([name for name in names if name not in early]))
     body = re.sub(rf"\b{HELPER}(\w+)", lambda match: renamed[match[1]], _body(source, texts, rewriter.script is not None))
+    body = wrap_long_lines(body, set(source.text.split("\n")))
     code = "\n\n\n".join(part for part in (top, body, bottom) if part)
+    if "optim" in taken:                                     # a variable of the program
+        code = re.sub(r"(?<![.\w])optim\.(?=[A-Z]|lr_scheduler\b)", "torch.optim.", code)
     local = []
     if shared is not None and rewriter.helpers:
         local = [shared.import_line(file, {name: renamed[name] for name in rewriter.helpers})]
@@ -115,16 +119,18 @@ def _body(source: Source, texts: list[tuple[ast.stmt, str]], is_script: bool = F
     """Join definitions with the comments above them; two empty lines around functions and classes."""
     pieces: list[str] = []
     before: ast.stmt | None = None
+    is_after_function = False
     for statement, text in texts:
+        is_function = isinstance(statement, (ast.ClassDef, ast.FunctionDef)) or text.startswith("def ")
         text = _comments_above(source, statement) + text + _comment_behind(source, statement)
         if before is None:
             gap = ""
-        elif isinstance(statement, (ast.ClassDef, ast.FunctionDef)) or isinstance(before, (ast.ClassDef, ast.FunctionDef)):
-            gap = "\n\n\n"
+        elif is_function or is_after_function:
+            gap = "\n" * (3 - (len(pieces[-1]) - len(pieces[-1].rstrip("\n"))))
         else:
             gap = "\n\n" if is_script and _has_gap(source, statement) else "\n"
         pieces.append(gap + text)
-        before = statement
+        before, is_after_function = statement, is_function
     return "".join(pieces)
 
 
@@ -180,7 +186,7 @@ def _helper_imports(used: set[str], bound: set[str], is_helper: bool) -> tuple[s
     if is_helper:
         if "Any" in used:
             standard.add("from typing import Any")
-        kinds = sorted({"Callable", "Iterator", "Sequence"} & used)
+        kinds = sorted({"Callable", "Iterable", "Iterator", "Sequence"} & used)
         if kinds:
             standard.add(f"from collections.abc import {', '.join(kinds)}")
         if "OrderedDict" in used:

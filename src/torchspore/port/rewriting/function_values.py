@@ -10,7 +10,7 @@ from torchspore.mindspore import nn as mindspore_nn
 from torchspore.mindspore import ops as mindspore_ops
 from torchspore.port import rules
 from torchspore.port.analysis.call import PlainNames
-from torchspore.port.analysis.kinds import PYTHON, TENSOR, UNKNOWN
+from torchspore.port.analysis.kinds import TENSOR, UNKNOWN
 from torchspore.port.rules.rule import Bound, NoRule, Rule, bind, fill, mentioned
 
 
@@ -68,56 +68,6 @@ def primitive_object(rewriter: Any, name: str, candidates: list[Rule], node: ast
     return f"staticmethod{text}" if rewriter.class_facts is not None and not rewriter.function_name else text
 
 
-def with_names_of_parameters(rewriter: Any, node: ast.ListComp | ast.GeneratorExp | ast.For) -> str | None:
-    """`[p for p in net.trainable_params() if "bias" not in p.name]`: Parameters of torch have no names, so the loop has them."""
-    first = node if isinstance(node, ast.For) else node.generators[0]
-    call, target = first.iter, first.target
-    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and isinstance(target, ast.Name)):
-        return None
-    if call.func.attr not in ("trainable_params", "get_parameters") or call.args:
-        return None
-    uses = [
-        part for part in ast.walk(node)
-        if isinstance(part, ast.Attribute) and part.attr == "name" and isinstance(part.value, ast.Name) and part.value.id == target.id
-    ]
-    if not uses:
-        return None
-    variable = "name" if isinstance(node, ast.ListComp | ast.GeneratorExp) or not _names(node, "name") else f"{target.id}_name"
-    words = [part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
-    is_renamed = any(name in word for word in words for name in ("beta", "gamma", "embedding_table"))
-    if not is_renamed:
-        rewriter.note("torch names the parameters of norms weight and bias")
-    is_trained = call.func.attr == "trainable_params"
-    outer, rewriter._replaced = rewriter._replaced, {**rewriter._replaced, **dict.fromkeys(uses, variable)}
-    try:
-        named = f"{rewriter.text(call.func.value, '.')}.named_parameters()"
-        if is_renamed:
-            named = f"{rewriter.helper('named_as_before')}({rewriter.text(call.func.value)})"
-        if isinstance(node, ast.For) and is_trained:
-            named = f"[(name, parameter) for name, parameter in {named} if parameter.requires_grad]"
-        iterated = f"{named} if {target.id}.requires_grad" if is_trained and not isinstance(node, ast.For) else named
-        return str(rewriter.splice(node, {target: f"{variable}, {target.id}", call: iterated}))
-    finally:
-        rewriter._replaced = outer
-
-
-def name_of_element(rewriter: Any, node: ast.Attribute) -> str | None:
-    """`p.name` in a loop over a list that may have Parameters, which have no name in torch: a helper that raises an error for them."""
-    if not (isinstance(node.value, ast.Name) and isinstance(node.ctx, ast.Load)) or rewriter.scope.kind(node.value) == PYTHON:
-        return None
-    loops = (ast.For, ast.comprehension)
-    iterated = [part.iter for part in rewriter.source.nodes if isinstance(part, loops) and node.value.id in _stored_names(part.target)]
-    words = {part.attr if isinstance(part, ast.Attribute) else part.id for each in iterated for part in ast.walk(each)
-             if isinstance(part, (ast.Name, ast.Attribute))}
-    if not any("param" in word.lower() or "weight" in word.lower() for word in words):
-        return None
-    return f"{rewriter.helper('name_of')}({rewriter.text(node.value)})"
-
-
-def _stored_names(node: ast.AST) -> set[str]:
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
-
-
 def numpy_call(rewriter: Any, node: ast.Call) -> str | None:
     """NumPy's functions take a MindSpore Tensor: as an array, or where NumPy calls a method of the same name, np.reshape(x, shape)."""
     first = node.args[0] if node.args else None
@@ -139,11 +89,6 @@ def _array_of(rewriter: Any, node: ast.expr) -> str:
     is_local = isinstance(node, ast.Name) and node.id in rewriter._changing | rewriter._parameters
     may_be_tensor = kind == UNKNOWN and rewriter.is_computing and (is_called or is_local)
     return f"{rewriter.helper('as_array')}({rewriter.text(node)})" if may_be_tensor else ""
-
-
-def _names(node: ast.AST, name: str) -> bool:
-    """Return whether code has a variable of this name."""
-    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
 
 
 def is_missing(name: str) -> bool:

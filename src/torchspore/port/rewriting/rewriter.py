@@ -12,7 +12,7 @@ from torchspore.port.analysis.call import HELPER, Call
 from torchspore.port.analysis.kinds import NUMPY, PYTHON, TENSOR, UNKNOWN, Scope
 from torchspore.port.analysis.source import Problem, Source
 from torchspore.port.analysis.spans import ATOMS, bound_in, children, is_self_attribute, level_in, needs_parentheses
-from torchspore.port.rewriting import function_values
+from torchspore.port.rewriting import function_values, parameter_names
 from torchspore.port.rewriting.statements import StatementWriter
 from torchspore.port.rules.rule import Bound, NoRule, Rule, bind, literal
 
@@ -45,6 +45,8 @@ class Rewriter(StatementWriter):
         self.needs_time = False
         """True if a loop measures the time."""
         self.function_name = ""
+        self.reads_names = parameter_names.reads_names(source)
+        """True if the file reads the names of Parameters: lists of these have them."""
         self._attributes: dict[str, str] = {}
         self.called_with: dict[str, dict[str, str]] = {}
         """The kinds of the parameters of the file's functions, from their calls."""
@@ -61,6 +63,10 @@ class Rewriter(StatementWriter):
         self._changing: set[str] = set()
         """Names that the function assigns: a lambda would read their last value."""
         self._parameters: set[str] = set()
+
+    def note_other_names(self) -> None:
+        """Add a comment with the names of Parameters that torch does not have."""
+        parameter_names.note_other_names(self)
 
     # ---- text
 
@@ -115,7 +121,11 @@ class Rewriter(StatementWriter):
 
     def forget_notes(self) -> None:
         """Begin a definition that repeats the comments."""
-        self._noted.clear()
+        self._noted = set()
+
+    def share_notes(self, noted: set[str]) -> None:
+        """Begin a statement that omits the comments of others, and adds its own to them."""
+        self._noted = noted
 
     def problem(self, node: ast.AST, text: str) -> None:
         """Note something that has no rule."""
@@ -267,7 +277,7 @@ class Rewriter(StatementWriter):
         if node.attr in ("in_channels", "out_channels") and layer_expressions.class_of(self.source, node) == "nn.Dense":
             return f"{self.text(node.value, '.')}.{node.attr.replace('channels', 'features')}"
         if node.attr == "name":
-            return function_values.name_of_element(self, node)
+            return parameter_names.name_of_element(self, node)
         if node.attr == "construct":
             return f"{self.text(node.value, '.')}.forward"
         return None
@@ -331,11 +341,11 @@ class Rewriter(StatementWriter):
         return self.script.list_of_groups(node) if self.script is not None else None
 
     def _write_for(self, node: ast.For) -> str | None:
-        return function_values.with_names_of_parameters(self, node)
+        return parameter_names.with_names_of_parameters(self, node)
 
     def _write_listcomp(self, node: ast.ListComp | ast.GeneratorExp) -> str:
         with self.source.hiding(bound_in(node)):
-            return function_values.with_names_of_parameters(self, node) or self.splice(node)
+            return parameter_names.with_names_of_parameters(self, node) or self.splice(node)
 
     _write_generatorexp = _write_listcomp
 
@@ -385,6 +395,8 @@ class Rewriter(StatementWriter):
         first = node.args[0]
         is_layer = isinstance(first, ast.Call) and layer_expressions.owner(self.source, first) != layer_expressions.OTHER
         if len(node.args) > 1 or isinstance(first, ast.Starred) or is_layer:
+            return None
+        if isinstance(first, ast.Call) and self.source.dotted(first.func) == "collections.OrderedDict":
             return None
         is_list = isinstance(first, (ast.List, ast.Tuple, ast.ListComp)) or (isinstance(first, ast.Name) and first.id in self._lists)
         if not is_list:

@@ -16,6 +16,11 @@ _OPERATORS: dict[type[ast.operator], str] = {
 }
 
 
+_WITHOUT_EFFECT = frozenset(
+    "init_parameters_data set_grad add_flags add_flags_recursive set_comm_fusion set_boost set_jit_config recompute".split())
+"""Methods of Cells that torch does not need."""
+
+
 class StatementWriter:
     """The part of the Rewriter that writes statements."""
 
@@ -93,8 +98,10 @@ class StatementWriter:
 
     def _write_expr(self, node: ast.Expr) -> str | None:
         called = node.value.func if isinstance(node.value, ast.Call) else None
-        if not (isinstance(called, ast.Attribute) and called.attr in ("init_parameters_data", "set_grad")):      # torch needs neither
+        if not (isinstance(called, ast.Attribute) and called.attr in _WITHOUT_EFFECT):
             return None
+        if called.attr == "recompute":
+            self.note("recompute: see torch.utils.checkpoint")
         return "pass" if self.class_facts is None else str(self.class_facts.nothing(node))
 
     def _write_assign(self, node: ast.Assign) -> str | None:

@@ -232,8 +232,12 @@ class Writer:
         calls = kinds_of_calls(local, _scopes(file, rewriter, learned))
         rewriter.called_with = {name: kinds for name, kinds in calls.items() if name not in self._called_from_elsewhere}
         texts: list[tuple[ast.stmt, str]] = []
+        notes = set[str]()
         for statement in statements:
-            rewriter.forget_notes()
+            if isinstance(statement, (ast.ClassDef, ast.FunctionDef)):
+                rewriter.forget_notes()
+            else:
+                rewriter.share_notes(notes)
             if isinstance(statement, ast.ClassDef):
                 text = _class_text(rewriter, file, statement, facts[statement.name], learned[statement.name])
             elif isinstance(statement, ast.FunctionDef):

@@ -29,6 +29,8 @@ NAMES.update({f"{start}Callback": "object" for start in ("", "train.", "train.ca
 NAMES.update({f"{start}RunContext": "@RunContext" for start in ("", "train.", "train.callback.", "train.callback._callback.")})
 METRIC = ("nn.Metric", "Metric", "train.Metric", "train.metrics.Metric", "train.metrics.metric.Metric")
 NAMES.update(dict.fromkeys(METRIC, "@Metric"))
+OPTIMIZER = ("nn.Optimizer", "Optimizer", "nn.optim.Optimizer", "nn.optim.optimizer.Optimizer")
+NAMES.update(dict.fromkeys(OPTIMIZER, "@OptimizerBase"))
 """Names that are not called: dtypes, bases, classes that are handed on."""
 WITH_SAME_ARGUMENTS = {
     "nn.BatchNorm1d": "BatchNorm1d", "nn.BatchNorm2d": "BatchNorm2d", "nn.SyncBatchNorm": "BatchNorm2d", "nn.LayerNorm": "LayerNorm",

@@ -130,6 +130,10 @@ ops.lp_pool2d(x, norm_type, kernel_size, stride=None, ceil_mode=False) = F.lp_po
 ops.clip_by_value(x, clip_value_min=None, clip_value_max=None) = @@clamp
 get_context(attr_key) = @@setting
 context.get_context(attr_key) = @@setting
+mnp.full(shape, fill_value, dtype=None) = @@full
+mnp.full_like(x, fill_value, dtype=None) = torch.full_like({x}, {fill_value}<, dtype={dtype}>)
+mnp.zeros_like(x, dtype=None) = torch.zeros_like({x}<, dtype={dtype}>)
+mnp.ones_like(x, dtype=None) = torch.ones_like({x}<, dtype={dtype}>)
 mnp.linspace(start, stop, num=50) = torch.linspace({start}, {stop}, {num})
 ops.zeros(shape, dtype=None) = torch.zeros({shape}<, dtype={dtype}>)
 ops.ones(shape, dtype=None) = torch.ones({shape}<, dtype={dtype}>)
@@ -182,6 +186,7 @@ ops.pad(x, paddings) = @pad_axes({x}, {paddings})
 ops.unfold(x, kernel_size, dilation=1, padding=0, stride=1) = F.unfold({x}, {kernel_size}<, dilation={dilation}><, padding={padding}><, stride={stride}>)
 ops.grid_sample(x, grid, mode='bilinear', padding_mode='zeros', align_corners=False) = F.grid_sample({x}, {grid}<, mode={mode}><, padding_mode={padding_mode}>, align_corners={align_corners})
 ops.conv2d(x, weight, bias=None, stride=1, pad_mode='valid', padding=0, dilation=1, groups=1) = @conv2d({x}, {weight}<, {bias}><, stride={stride}><, pad_mode={pad_mode}><, padding={padding}><, dilation={dilation}><, groups={groups}>)
+ops.deformable_conv2d(x, weight, offsets, kernel_size, strides, padding, bias=None, dilations=(1, 1, 1, 1), groups=1, deformable_groups=1, modulated=True) = @deformable_conv2d({x}, {weight}, {offsets}, {kernel_size}, {strides}, {padding}<, bias={bias}><, dilations={dilations}><, groups={groups}><, deformable_groups={deformable_groups}>)
 ops.unsorted_segment_sum(x, segment_ids, num_segments) = @segment_sum({x}, {segment_ids}, {num_segments})
 ops.unsorted_segment_max(x, segment_ids, num_segments) = @segment_max({x}, {segment_ids}, {num_segments})
 ops.tensor_scatter_elements(x, index, updates, axis=0, reduction='none') = @scatter_elements({x}, {index}, {updates}, {axis}, {reduction})

@@ -4,7 +4,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from torchspore.port.rules.rule import NoRule, literal
+from torchspore.port.rules.rule import NoRule, bind, declare, literal
 
 _INITIALIZERS = {
     "zeros": "nn.init.zeros_", "zero": "nn.init.zeros_", "ones": "nn.init.ones_", "one": "nn.init.ones_",
@@ -104,6 +104,24 @@ def initializer(call: Any) -> str:
         sizes = call.text("shape") if isinstance(shape, (ast.Tuple, ast.List)) else f"{call.helper('as_shape')}({size})"
         return f"torch.full({sizes}, {rest[2:]}{dtype})"
     return f"{function}(torch.empty({size}{dtype}){rest})"
+
+
+_INITIALIZER = declare("initializer(init, shape=None, dtype=float32)", "").parameters
+
+
+def filled_in_place(call: Any) -> str | None:
+    """`weight.set_data(initializer(Normal(), weight.shape, weight.dtype))`: `nn.init.normal_(weight)`; None for another value."""
+    value, parameter = call.argument("value"), call.argument("self")
+    source = call.rewriter.source
+    if not (isinstance(value, ast.Call) and source.mindspore_name(value.func) in ("init.initializer", "initializer")):
+        return None
+    bound = bind(_INITIALIZER, value)
+    owner = ast.unparse(parameter)
+    same = {"shape": (f"{owner}.shape", f"{owner}.data.shape"), "dtype": (f"{owner}.dtype", f"{owner}.data.dtype")}
+    if any(ast.unparse(bound.nodes[name]) not in same[name] for name in same if name in bound.nodes) or "shape" not in bound.nodes:
+        return None
+    filling = _filling(call, bound.nodes["init"])
+    return f"{filling[0]}({call.text('self')}{filling[1]})" if filling is not None else None
 
 
 def is_integer(call: Any, node: ast.expr | None) -> bool:

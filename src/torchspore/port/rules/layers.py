@@ -70,6 +70,7 @@ nn.CellList(xs=()) = nn.ModuleList(<, {xs}>)
 nn.CellList(xs=(), auto_prefix=True) ~auto_prefix = nn.ModuleList(<, {xs}>)
 nn.CellDict(xs=()) = nn.ModuleDict(<, {xs}>)
 nn.CrossEntropyLoss(weight=None, ignore_index=-100, reduction='mean', label_smoothing=0.0) = @CrossEntropyLoss(<, weight={weight}><, ignore_index={ignore_index}><, reduction={reduction}><, label_smoothing={label_smoothing}>)
+nn.SoftmaxCrossEntropyWithLogits(sparse=False, reduction='none') = @@sparse_cross_entropy
 nn.SoftmaxCrossEntropyWithLogits(sparse=False, reduction='none') = @SoftmaxCrossEntropyWithLogits(<, sparse={sparse}><, reduction={reduction}>)
 nn.CTCLoss(blank=0, reduction='mean', zero_infinity=False) = nn.CTCLoss(<, blank={blank}><, reduction={reduction}><, zero_infinity={zero_infinity}>)
 nn.NLLLoss(weight=None, ignore_index=-100, reduction='mean') = @NLLLoss(<, weight={weight}><, ignore_index={ignore_index}><, reduction={reduction}>)

@@ -64,6 +64,7 @@ TABLE = """
 .pow(exponent) = {self.}.pow({exponent})
 .copy() = {self.}.clone()
 .clone() = {self.}.clone()
+.clone(prefix, init='same') ~prefix = @cloned_parameters({self}, {init})
 .asnumpy() = {self.}.detach().cpu().numpy()
 .numpy() = {self.}.detach().cpu().numpy()
 .item() = {self.}.item()
@@ -98,13 +99,13 @@ ATTRIBUTES = {"size": "{}.numel()", "itemsize": "{}.element_size()"}
 
 # Methods of Cells; `self` is the Cell.
 CELL_TABLE = """
-.trainable_params() = [parameter for parameter in {self.}.parameters() if parameter.requires_grad]
-.get_parameters() = {self.}.parameters()
+.trainable_params() = @@parameters_of_cell
+.get_parameters() = @@parameters_of_cell
 .parameters_and_names() = {self.}.named_parameters()
 .cells_and_names() = {self.}.named_modules()
 .cells() = {self.}.children()
 .to_float(dtype) = @@to_float
 .set_data(value, slice_shape=False) = @@set_data
-.set_train(mode=True) = {self.}.train(<, {mode}>)
+.set_train(mode=True) = @@set_train
 .insert_child_to_cell(name, cell) = {self.}.add_module({name}, {cell})
 """

@@ -25,6 +25,8 @@ SYNONYMS = {
 }
 ANY = object()
 """The value of an expression that is not a literal."""
+_NOTHING = "\1nothing"
+"""The text of a `*name` without arguments."""
 _PART = re.compile(r"\{(\*?)(\w+)([.+]?)\}|@(\w+)")
 
 
@@ -159,7 +161,7 @@ def fill(template: str, write: Callable[[str, str, bool], str], is_default: Call
     def replace(match: re.Match[str]) -> str:
         if match[4]:
             return use_helper(match[4])
-        return write(match[2], match[3], bool(match[1]))
+        return write(match[2], match[3], bool(match[1])) or _NOTHING
 
     pieces = []
     for piece in re.split(r"(<[^<>]*>)", template):
@@ -168,4 +170,5 @@ def fill(template: str, write: Callable[[str, str, bool], str], is_default: Call
             if all(is_default(name) for name in mentioned(piece)):
                 continue
         pieces.append(_PART.sub(replace, piece))
-    return re.sub(r"\(, ", "(", "".join(pieces))
+    text = "".join(pieces).replace(f", {_NOTHING}", "").replace(_NOTHING, "")
+    return re.sub(r"\(, ", "(", text)

@@ -9,7 +9,7 @@ import torch
 
 from torchspore.port.rules import windows
 from torchspore.port.rules.formats import setting, with_format
-from torchspore.port.rules.initial import distribution, initializer, is_integer, with_initial_values
+from torchspore.port.rules.initial import distribution, filled_in_place, initializer, is_integer, with_initial_values
 from torchspore.port.rules.padding import SAME_PADDING, dimension, torch_padding
 from torchspore.port.rules.rule import ANY, NoRule, literal
 
@@ -234,8 +234,23 @@ def sequential(call: Any) -> str:
                 return f"nn.Sequential({call.rewriter.text(node)})"
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("OrderedDict", "list", "tuple"):
             return f"nn.Sequential({call.rewriter.text(node)})"
+        if isinstance(node, ast.Name) and _is_ordered_dict(call.rewriter.source, node.id):
+            return f"nn.Sequential({node.id})"
         return f"{call.helper('sequence')}({call.rewriter.text(node)})"
-    return f"nn.Sequential({call.texts('xs')})"
+    source = call.rewriter.source
+    if len(nodes) < len(call.node.args) or call.node.keywords:
+        return f"nn.Sequential({call.texts('xs')})"
+    begin = source.text.index("(", source.span(call.node.func)[1]) + 1
+    return f"nn.Sequential({call.rewriter._spliced(begin, source.span(call.node)[1] - 1, nodes, {})})"           # with its lines and comments
+
+
+def _is_ordered_dict(source: Any, name: str) -> bool:
+    """Return whether a name is assigned nothing but `OrderedDict(...)`."""
+    values = [node.value for node in source.nodes if isinstance(node, ast.Assign) for target in node.targets
+              if isinstance(target, ast.Name) and target.id == name]
+    calls = [value for value in values if isinstance(value, ast.Call) and source.dotted(value.func) == "collections.OrderedDict"]
+    is_argument = any(isinstance(node, ast.arg) and node.arg == name for node in source.nodes)
+    return bool(calls) and len(calls) == len(values) and not is_argument
 
 
 def clamp(call: Any) -> str:
@@ -260,7 +275,9 @@ def norm(call: Any) -> str:
 def full(call: Any) -> str:
     """ops.full, whose result has integers without a dtype."""
     value = call.value("fill_value")
-    text = f"torch.full({call.helper('as_shape')}({call.text('shape')}), {call.text('fill_value')}"
+    is_tuple = isinstance(call.argument("shape"), (ast.Tuple, ast.List))
+    shape = call.text("shape") if is_tuple else f"{call.helper('as_shape')}({call.text('shape')})"
+    text = f"torch.full({shape}, {call.text('fill_value')}"
     if call.has("dtype") and call.value("dtype") is not None:
         return f"{text}, dtype={call.text('dtype')})"
     if isinstance(value, int) and not isinstance(value, bool):
@@ -299,6 +316,18 @@ def conv2d_transpose(call: Any) -> str:
     call.read.update(("pad", "pad_list", "mode"))
     padding = f", padding={call.text('pad')}" if mode == "pad" else ""
     return call.fill(f"@conv2d_transpose({{x}}, {{weight}}, {{size}}<, {{stride}}>{padding}<, dilation={{dilation}}><, groups={{group}}>)")
+
+
+def sparse_cross_entropy(call: Any) -> str:
+    """nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")."""
+    if call.value("sparse") is not True or call.value("reduction") != "mean":
+        raise NoRule("probabilities")
+    return f"{call.helper('CrossEntropyLoss')}()"
+
+
+def set_train(call: Any) -> str:
+    """Cell.set_train."""
+    return str(call.fill("{self.}.eval()" if call.value("mode") is False else "{self.}.train(<, {mode}>)"))
 
 
 # ---- tensors
@@ -406,6 +435,8 @@ def set_data(call: Any) -> str:
     if call.has("slice_shape"):
         call.read.add("slice_shape")
         return str(call.fill("@replace_data({self}, {value})"))
+    if (text := filled_in_place(call)) is not None:
+        return text
     return str(call.fill("{self.}.data.copy_({value})"))
 
 
@@ -434,11 +465,22 @@ def parameter(call: Any) -> str:
     return f"nn.Parameter({text}{call.fill('<, requires_grad={requires_grad}>')})"
 
 
+def parameters_of_cell(call: Any) -> str:
+    """Cell.trainable_params and Cell.get_parameters: with names in a file that reads these."""
+    name = call.node.func.attr
+    if call.rewriter.reads_names:
+        call.rewriter.note_other_names()
+        return str(call.fill(f"@{name}({{self}})"))
+    if name == "get_parameters":
+        return str(call.fill("{self.}.parameters()"))
+    return str(call.fill("[parameter for parameter in {self.}.parameters() if parameter.requires_grad]"))
+
+
 SPECIAL: dict[str, Callable[[Any], str]] = {
     function.__name__: function
     for function in (
         initializer, distribution, dense, activation, gelu, conv, conv_transpose, conv2d, conv2d_transpose, batch_norm, layer_norm, group_norm, instance_norm, dropout,
         embedding, embedding_lookup, sequential, clamp, other_in_torch, matmul, take, gather_method, extreme,
-        transpose, cast, norm, full, array_of, setting, to_float, mixed_precision, set_data, tensor, parameter, *windows.RULES,
+        transpose, cast, norm, full, array_of, setting, to_float, mixed_precision, set_data, tensor, parameter, parameters_of_cell, sparse_cross_entropy, set_train, *windows.RULES,
     )
 }

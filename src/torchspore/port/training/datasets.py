@@ -268,6 +268,8 @@ class DatasetWriter:
         if node is None or not is_local or self._uses_mindspore(value):
             name = self.facts.last_name(value) if value is not None else ""
             raise NoRule(f"{name or 'a transform of MindSpore'} in map: write it as a function of arrays")
+        if isinstance(node, ast.Lambda):                     # of arrays
+            return self.facts.source.text[slice(*self.facts.source.span(node))]
         return str(self.rewriter.text(node))
 
     def _transform(self, node: ast.expr | None) -> str | None:

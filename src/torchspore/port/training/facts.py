@@ -17,6 +17,7 @@ CALLBACKS = frozenset("LossMonitor TimeMonitor ModelCheckpoint LearningRateSched
 LOSS_SCALES = frozenset("FixedLossScaleManager DynamicLossScaleManager".split())
 STEPS = frozenset("TrainOneStepCell WithLossCell WithEvalCell".split())
 GRADIENTS = frozenset("value_and_grad GradOperation grad get_grad".split())
+_OPTIMIZER = frozenset("Optimizer nn.Optimizer".split())
 _ROOTS = ("nn.", "train.", "ops.", "amp.", "dataset.")
 _MODEL = declare(
     "Model(network, loss_fn=None, optimizer=None, metrics=None, eval_network=None, eval_indexes=None, amp_level='O0', boost_level='O0', "
@@ -115,8 +116,16 @@ class Facts:
         """Return whether an expression is an optimizer of MindSpore."""
         if isinstance(node, ast.Name):
             values = self.assigned(node.id, node)
-            return bool(values) and all(self.last_name(value) in OPTIMIZERS for value in values)
-        return node is not None and self.last_name(node) in OPTIMIZERS
+            return bool(values) and all(self._creates_optimizer(value) for value in values)
+        return node is not None and self._creates_optimizer(node)
+
+    def _creates_optimizer(self, node: ast.expr) -> bool:
+        return self.last_name(node) in OPTIMIZERS or self.user_optimizer(node) is not None
+
+    def user_optimizer(self, node: ast.AST | None) -> tuple[File, ast.ClassDef] | None:
+        """Return the class of the optimizer that a call creates, if the program defines it, and its file."""
+        target = self.class_of(node)
+        return target if target is not None and target[0].is_kind(target[1], _OPTIMIZER) else None
 
     def function(self, node: ast.expr) -> ast.FunctionDef | None:
         """Return the function of the file that a call calls."""
@@ -165,7 +174,8 @@ def is_training_script(file: File) -> bool:
     for node in file.source.nodes:
         name = facts.last_name(node)
         is_inside = any(isinstance(around, ast.ClassDef) for around in _around(facts, node))
-        if not is_inside and (name in OPTIMIZERS or name in ("Model", "TrainOneStepCell")):
+        is_optimizer = name in OPTIMIZERS or facts.user_optimizer(node) is not None
+        if not is_inside and (is_optimizer or name in ("Model", "TrainOneStepCell")):
             return True
     return False
 

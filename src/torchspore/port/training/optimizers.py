@@ -103,6 +103,28 @@ class OptimizerWriter:
             raise NoRule("an optimizer with a schedule: assign it to a name")
         return text
 
+    def of_program(self, node: ast.Call) -> str:
+        """Return the creation of an optimizer that the program defines. Raises NoRule for groups, and for a list with weight decay."""
+        file, definition = self.facts.user_optimizer(node)  # type: ignore[misc]
+        replaced: dict[ast.AST, str] = {}
+        for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
+            value = _trainable(self.facts.value(argument))
+            is_group = isinstance(value, ast.List) and bool(value.elts) and isinstance(value.elts[0], ast.Dict)
+            if is_group:
+                raise NoRule(f"groups of parameters for {definition.name}")
+            if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _ALL:
+                replaced[argument] = self._all_parameters(value.func.value, user_classes.decays(file, definition))
+        if not replaced and user_classes.decays(file, definition):
+            raise NoRule(f"a list of parameters for {definition.name}, which may have a weight decay: pass net.trainable_params()")
+        return str(self.rewriter.splice(node, replaced))
+
+    def _all_parameters(self, cell: ast.expr, decays: bool) -> str:
+        """Return the parameters of a Cell for an optimizer of the program."""
+        if not decays:
+            return f"{self.rewriter.text(cell, '.')}.parameters()"
+        self.rewriter.note("MindSpore decays no weights and biases of norms")
+        return f"{self.rewriter.helper('with_decay')}({self.rewriter.text(cell)}, 1.0)"
+
     def step(self, name: str) -> list[str]:
         """Return the lines that update the parameters by their gradients."""
         scheduler = self.schedulers.get(name)
@@ -197,10 +219,10 @@ class OptimizerWriter:
     def _parameters(self, call: Call) -> str:
         """Return torch's parameters: groups where MindSpore decays some of them only."""
         node = call.argument("params")
-        value = self.facts.value(node)
+        value = _trainable(self.facts.value(node))
         decays = call.has("weight_decay") and call.value("weight_decay") not in (0, 0.0)
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _ALL:
-            if not decays and node is value:                 # frozen ones have no gradient
+            if not decays and not isinstance(node, ast.Name):  # frozen ones have no gradient
                 return f"{self.rewriter.text(value.func.value, '.')}.parameters()"
             if not decays:
                 return str(self.rewriter.text(node))
@@ -210,9 +232,22 @@ class OptimizerWriter:
         if isinstance(value, ast.List) and value.elts and all(isinstance(element, ast.Dict) for element in value.elts):
             _check_groups(self.facts, value)
             return f"{text}, weight_decay={call.text('weight_decay')}" if decays else text
-        if decays:
+        if decays and not self.rewriter.reads_names:
             raise NoRule("weight_decay for a list of parameters: pass net.trainable_params()")
+        if decays:
+            self.rewriter.note("MindSpore decays no weights and biases of norms")
+            return f"{call.helper('grouped_by_decay')}({text}, {call.text('weight_decay')})"
         return text
+
+
+def _trainable(node: ast.expr | None) -> ast.expr | None:
+    """Return the call in `filter(lambda p: p.requires_grad, net.get_parameters())`; another expression itself."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "filter" and len(node.args) == 2):
+        return node
+    function, call = node.args
+    is_trained = isinstance(function, ast.Lambda) and isinstance(function.body, ast.Attribute) and function.body.attr == "requires_grad"
+    is_of_cell = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _ALL
+    return call if is_trained and is_of_cell else node
 
 
 def _check_groups(facts: Facts, value: ast.List) -> None:

@@ -12,6 +12,7 @@ from torchspore.port.training.callbacks import CallbackWriter
 from torchspore.port.training.datasets import DatasetWriter
 from torchspore.port.training.facts import CALLBACKS, LOSS_SCALES, OPTIMIZERS, Facts
 from torchspore.port.training.loops import METRICS, LoopWriter
+from torchspore.port.training.modes import Modes
 from torchspore.port.training.optimizers import LISTS, SCHEDULES, OptimizerWriter
 from torchspore.port.training.precision import PrecisionWriter
 from torchspore.port.training.steps import StepWriter
@@ -34,6 +35,7 @@ class Script:
         callbacks = CallbackWriter(rewriter, self.facts, set(omitted))
         self.loops = LoopWriter(rewriter, self.facts, self.optimizers, self.datasets, callbacks, precision)
         self.steps = StepWriter(rewriter, self.facts, self.optimizers, precision)
+        self.modes = Modes(file, self.facts)
         self.by_hand: list[Problem] = []
         self._removed: set[ast.stmt] = set()
 
@@ -91,7 +93,9 @@ class Script:
         if indent is None and len(lines) > 1:
             raise NoRule("several statements of training in one line")
         if lines:
-            return f"\n{indent}".join(_with_gaps(lines, indent or ""))
+            first, *rest = _with_gaps(lines, indent or "")
+            step = "\t" if "\t" in (indent or "") else "    "
+            return "\n".join([first, *((indent or "") + _indented_by(step, line) if line else "" for line in rest)])
         self._removed.add(node)
         block = next((block for block in self._blocks(node) if node in block), [node])
         is_last = block[-1] is node and all(each in self._removed for each in block)
@@ -141,8 +145,10 @@ class Script:
             return [*lines, self.loops.evaluation_object(str(self.rewriter.text(target)), value)] if is_handed_on else lines
         if name in OPTIMIZERS:
             return self.optimizers.statement(str(self.rewriter.text(target)), value)
-        if self._begins_in_evaluation(value):
-            self.rewriter.note("the script does not call set_train: norms and dropouts stay in evaluation")
+        if self.facts.user_optimizer(value) is not None and self.facts.user_optimizer(value)[1].name not in self.omitted:  # type: ignore[index]
+            return [f"{self.rewriter.text(target)} = {self.optimizers.of_program(value)}"]
+        if self._begins_in_evaluation(value) or self.modes.stays_in_evaluation(target.id, value):
+            self.rewriter.note("the script does not call set_train of it: norms and dropouts stay in evaluation")
             return [f"{self.rewriter.text(target)} = {self.rewriter.text(value)}", f"{self.rewriter.text(target)}.eval()"]
         is_handed_on = target.id in self.optimizers.owners.handed_on
         if name in ("TrainOneStepCell", "build_train_network") or (name == "WithLossCell" and not is_handed_on):
@@ -241,6 +247,9 @@ class Script:
     def _call(self, node: ast.Call) -> str | None:
         if (rates := self._of_schedule(node)) is not None:
             return rates
+        if self.modes.is_inside_of_evaluation(node):
+            self.rewriter.note("a Cell begins in evaluation")
+            return f"{self.rewriter.splice(node)}.eval()"
         name = self.facts.last_name(node)
         if name in OPTIMIZERS:
             return self.optimizers.expression(node)
@@ -268,6 +277,12 @@ class Script:
         if len(rest) == len(node.elts):
             return None
         return "[" + ", ".join(self.rewriter.text(element) for element in rest) + "]"
+
+
+def _indented_by(step: str, line: str) -> str:
+    """Return a line that is indented by four spaces a level with the step of the file instead."""
+    text = line.lstrip(" ")
+    return step * ((len(line) - len(text)) // 4) + text
 
 
 def _with_gaps(lines: list[str], indent: str) -> list[str]:

@@ -8,6 +8,7 @@ from torchspore.port.analysis.source import Problem
 from torchspore.port.analysis.spans import is_self_attribute
 
 CALLBACK = frozenset(("Callback",))
+OPTIMIZER = frozenset("Optimizer nn.Optimizer".split())
 METRIC = frozenset("Metric nn.Metric".split())
 SCHEDULE = frozenset("LearningRateSchedule nn.LearningRateSchedule".split())
 HOOKS = ("begin", "epoch_begin", "step_begin", "step_end", "epoch_end", "end")
@@ -26,6 +27,43 @@ def is_callback(file: File, node: ast.ClassDef) -> bool:
 def is_schedule(file: File, node: ast.ClassDef) -> bool:
     """Return whether a class derives from MindSpore's LearningRateSchedule."""
     return file.is_kind(node, SCHEDULE)
+
+
+def is_optimizer(file: File, node: ast.ClassDef) -> bool:
+    """Return whether a class derives from MindSpore's Optimizer."""
+    return file.is_kind(node, OPTIMIZER)
+
+
+def decays(file: File, node: ast.ClassDef) -> bool:
+    """Return whether an optimizer of the program passes a weight decay to its base."""
+    calls = [part for ancestor in file.ancestors(node) for part in ast.walk(ancestor)
+             if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "__init__"]
+    return any(len(call.args) > 2 or any(keyword.arg == "weight_decay" for keyword in call.keywords) for call in calls)
+
+
+_OF_TORCH_OPTIMIZERS = frozenset(
+    "step zero_grad state defaults param_groups add_param_group state_dict load_state_dict register_step_post_hook".split())
+_OF_MINDSPORE_OPTIMIZERS = frozenset(
+    "parameters _parameters learning_rate global_step global_step_increase_tensor assignadd get_lr decay_weight scale_grad weight_decay "
+    "get_weight_decay decay_flags optim_filter hyper_map map_ flatten_gradients gradients_centralization loss_scale need_scale "
+    "reciprocal_scale dynamic_lr dynamic_weight_decay exec_weight_decay is_group is_group_lr use_parallel broadcast_params cls_name "
+    "_is_dynamic_lr_or_weight_decay param_length construct".split())
+"""The attributes of MindSpore's Optimizer that the port's base has."""
+
+
+def _obstacle_of_optimizer(file: File, node: ast.ClassDef) -> Problem | None:
+    """Return why an optimizer can't be ported: it uses a name of torch's optimizers, or more of its base than the port has."""
+    family = file.ancestors(node)
+    names = {item.name for ancestor in family for item in ancestor.body if isinstance(item, ast.FunctionDef)}
+    parts = [part for ancestor in family for part in ast.walk(ancestor) if is_self_attribute(part)]
+    names |= {part.attr for part in parts if isinstance(part.ctx, ast.Store)}  # type: ignore[attr-defined]
+    if hidden := sorted(names & _OF_TORCH_OPTIMIZERS):
+        return Problem(node.lineno, f"{node.name} defines {hidden[0]}, which torch's optimizers use: rename it")
+    known = names | _OF_MINDSPORE_OPTIMIZERS | {"__class__", "__dict__"}
+    for part in parts:
+        if part.attr not in known:  # type: ignore[attr-defined]
+            return Problem(part.lineno, f"the optimizer {node.name} uses {part.attr} of its base")  # type: ignore[attr-defined]
+    return None
 
 
 def is_metric(file: File, node: ast.ClassDef) -> bool:
@@ -57,9 +95,11 @@ def _obstacle_of_metric(file: File, node: ast.ClassDef) -> Problem | None:
 
 
 def obstacle(file: File, node: ast.ClassDef) -> Problem | None:
-    """Return why a callback, a schedule or a metric can't be ported; None if it can."""
+    """Return why a callback, a schedule, a metric or an optimizer can't be ported; None if it can."""
     if is_metric(file, node):
         return _obstacle_of_metric(file, node)
+    if is_optimizer(file, node):
+        return _obstacle_of_optimizer(file, node)
     if not is_callback(file, node):
         return None
     for part in ast.walk(node):

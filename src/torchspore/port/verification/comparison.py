@@ -27,6 +27,7 @@ from torchspore.port import compat
 from torchspore.port.analysis.call import HELPER
 from torchspore.port.analysis.source import Source
 from torchspore.port.rewriting.rewriter import Rewriter
+from torchspore.port.verification.fixed_draws import fixed_draws
 from torchspore.port.verification.lower_precision import TOLERANCE, LowestPrecision
 from torchspore.port.verification.recorded_run import ArrayOfTensor, Recorded, Recording
 from torchspore.port.verification.results import CannotVerify, tensors_of_result
@@ -56,6 +57,8 @@ class Verdict:
     layers: list[tuple[str, float]] = field(default_factory=list)
     """The largest difference of the gradient of each parameter."""
     tolerance: float = TOLERANCE
+    unstable: float = 0.0
+    """The share of weights whose difference is larger than the tolerance by rounding (rounding.py)."""
 
     @property
     def is_equal(self) -> bool:
@@ -221,11 +224,11 @@ def _typing() -> dict[str, Any]:
     import math
     import os
     from collections import OrderedDict
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     return {
         "OrderedDict": OrderedDict, "math": math, "os": os, "np": np, "Callable": Callable, "Iterator": Iterator, "Sequence": Sequence,
-        "Any": Any, "Tensor": torch.Tensor, "optim": torch.optim, "Dataset": torch.utils.data.Dataset,
+        "Iterable": Iterable, "Any": Any, "Tensor": torch.Tensor, "optim": torch.optim, "Dataset": torch.utils.data.Dataset,
         "IterableDataset": torch.utils.data.IterableDataset,
     }
 
@@ -465,7 +468,7 @@ def verify(ported_text: str | types.ModuleType, class_names: list[str], recordin
         for layer in lowered:                                # the port computes in float32 instead
             vars(layer)["_lower_"] = None
         try:
-            with without_dropout(ported):
+            with without_dropout(ported), fixed_draws():
                 verdict = _compared(ported, recorded, recording)
                 if verdict.is_equal:
                     with contextlib.suppress(_OriginalFails):

@@ -28,7 +28,9 @@ from torchspore.mindspore.dataset.engine import dataset, datasets_records, sampl
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.train import amp as train_amp
 from torchspore.port.training.precision import WITHOUT_SCALE
+from torchspore.port.verification import rounding
 from torchspore.port.verification.comparison import Verdict, _difference, copied_parameters
+from torchspore.port.verification.fixed_draws import fixed_draws
 from torchspore.port.verification.lower_precision import TOLERANCE_OF_AUTOCAST, LowestPrecision
 from torchspore.port.verification.recorded_run import Recorder
 from torchspore.port.verification.results import CannotVerify
@@ -95,7 +97,7 @@ def _compared(path: str, text: str, namespace_of: Callable[[str], Any], in_singl
     """Compare three steps of a script; `in_single`: without mixed precision."""
     expected, trained = _original(path, in_single)
     name = os.path.basename(path)
-    if not expected.losses or not trained.parameters:
+    if not expected.losses or not expected.weights:
         return Verdict(name, reason=f"{_NO_STEP}: {expected.error or 'no optimizer was called'}")
     actual = _ported(path, text, trained, namespace_of, in_single)
     if len(actual.weights) < len(expected.weights):
@@ -104,15 +106,32 @@ def _compared(path: str, text: str, namespace_of: Callable[[str], Any], in_singl
     if WITHOUT_SCALE in text or "torch.amp.GradScaler(" in text:
         expected.losses = _unscaled(expected.losses, actual.losses)
     loss = max((_difference([torch.tensor(a)], [torch.tensor(b)]) for a, b in zip(expected.losses, actual.losses)), default=float("inf"))
-    moved = _moved(actual)
+    if not any(math.isfinite(value) for value in expected.losses):
+        return Verdict(name, reason="the losses of the original are not finite")
+    moved = [first or second for first, second in zip(_moved(expected), _moved(actual))]
+    moved = moved if any(moved) else [True] * len(moved)
     pairs = [(a, b.reshape(a.shape)) for first, second in zip(expected.weights, actual.weights)
              for a, b, is_moved in zip(first, second, moved) if is_moved]
     weights = _difference([a for a, _ in pairs], [b for _, b in pairs])
     verdict = Verdict(name, loss, weights, len(trained.parameters), steps=count)
+    if in_single and not verdict.is_equal and loss <= verdict.tolerance:
+        _compare_stable(verdict, path, expected, actual, moved)
     if in_single and actual.lowest.dtypes:
         verdict.tolerance = actual.lowest.tolerance
         verdict.precision += f" and {actual.lowest.names}, tolerance {verdict.tolerance:.0e}"
     return verdict
+
+
+def _compare_stable(verdict: Verdict, path: str, expected: Steps, actual: Steps, moved: list[bool]) -> None:
+    """Leave out the weights whose difference is as large as the one between the original and the original with changed first weights."""
+    noisy = [_original(path, True, noise=seed)[0] for seed in (1, 2)]
+    if any(len(run.weights) != len(expected.weights) for run in noisy):
+        return
+    flat = [[weight.reshape(-1) for step in run.weights for weight, is_moved in zip(step, moved) if is_moved]
+            for run in (expected, actual, *noisy)]
+    difference, unstable = rounding.compare_stable(flat[0], flat[1], flat[2:], verdict.tolerance)
+    if difference < verdict.gradient:
+        verdict.gradient, verdict.unstable = difference, unstable
 
 
 def _unscaled(expected: list[float], actual: list[float]) -> list[float]:
@@ -127,6 +146,12 @@ def _moved(steps: Steps) -> list[bool]:
     """Return for each parameter whether its gradients are more than rounding, which some optimizers turn into full steps."""
     largest = [max(values) for values in zip(*steps.gradients)]
     return [value > 1e-6 * max(largest) for value in largest]
+
+
+def _size_of_gradient(gradient: Any) -> float:
+    """Return the largest value of a gradient."""
+    values = gradient.values if isinstance(gradient, ms.RowTensor) else gradient
+    return float(raw(values).detach().abs().max()) if isinstance(values, ms.Tensor) and values.size else 0.0
 
 
 def _seed() -> None:
@@ -151,6 +176,13 @@ def _as_program(path: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def _without_random_numbers() -> Iterator[None]:
+    """While it lasts, dropout is the identity, and draws depend on their shape alone."""
+    with without_dropout(), fixed_draws():
+        yield
+
+
+@contextlib.contextmanager
 def _without_chance(in_single: bool) -> Iterator[None]:
     """While it lasts, MindSpore's data sets keep their order, and dropout is the identity; all runs in PyNative mode."""
     set_context = context.set_context
@@ -161,7 +193,7 @@ def _without_chance(in_single: bool) -> Iterator[None]:
             set_context(**options)
 
     with contextlib.ExitStack() as stack:
-        stack.enter_context(without_dropout())
+        stack.enter_context(_without_random_numbers())
         for home in (context, ms):
             stack.enter_context(mock.patch.object(home, "set_context", set_other))
         in_order = lambda sampler, count, _: range(sampler._limited_(count))
@@ -181,8 +213,8 @@ def _without_chance(in_single: bool) -> Iterator[None]:
         yield
 
 
-def _original(path: str, in_single: bool) -> tuple[Steps, Trained]:
-    """Run the script until its third update."""
+def _original(path: str, in_single: bool, noise: int = 0) -> tuple[Steps, Trained]:
+    """Run the script until its third update; `noise`: a seed for small changes of its first weights."""
     import runpy
 
     steps, trained = Steps(), Trained()
@@ -199,6 +231,8 @@ def _original(path: str, in_single: bool) -> tuple[Steps, Trained]:
             others = {id(p): raw(p).detach().clone() for cell in trained.cells for p in cell.get_parameters()}
             trained.initial = {**others, **trained.initial, **{id(p): raw(p).detach().clone() for p in trained.parameters}}
         trained.called |= {number for number, each in enumerate(optimizers) if each is optimizer}
+        sizes = {id(p): _size_of_gradient(gradient) for p, gradient in zip(optimizer.parameters, args[0] if args else ())}
+        steps.gradients.append([sizes.get(id(p), 0.0) for p in trained.parameters])
         result = update(optimizer, *args, **kwargs)
         steps.weights.append([raw(p).detach().clone() for p in trained.parameters])
         if len(steps.weights) == STEPS:
@@ -216,6 +250,8 @@ def _original(path: str, in_single: bool) -> tuple[Steps, Trained]:
         cells = [created[0] for created in recorder.recording.creations.values() if "_params" in vars(created[0])]
         for parameter in (parameter for cell in cells if not isinstance(cell, nn.Optimizer) for parameter in cell.get_parameters()):
             trained.initial.setdefault(id(parameter), raw(parameter).detach().clone())           # a step may write into frozen ones
+        if noise:
+            rounding.add_noise([raw(parameter) for parameter in optimizer.parameters], noise)
 
     with _without_chance(in_single), _as_program(path), recorder.active(), mock.patch.object(nn.Optimizer, "__call__", call), \
             mock.patch.object(nn.Optimizer, "__init__", init), mock.patch.object(torch.autograd, "grad", gradient):
@@ -276,7 +312,7 @@ def _ported(path: str, text: str, trained: Trained, namespace_of: Callable[[str]
     hook = register_optimizer_step_post_hook(end)
     with contextlib.ExitStack() as stack:
         stack.callback(hook.remove)
-        stack.enter_context(without_dropout())
+        stack.enter_context(_without_random_numbers())
         for home, name, new in (
             (torch.nn.Module, "__init__", init), (torch.Tensor, "backward", noted_backward), (torch.autograd, "grad", noted_grad),
             (torch.optim.Optimizer, "__init__", new_optimizer), (torch.nn.Dropout, "forward", lambda _, x: x),
@@ -335,10 +371,25 @@ def _matched(
             targets[id(parameter)] = target
             if isinstance(target, torch.nn.Parameter) and id(parameter) in trained.initial:
                 target.copy_(trained.initial[id(parameter)].reshape(target.shape))
+    _copy_others(trained, modules)
     missing = [parameter.name for parameter in parameters if id(parameter) not in targets]
     if missing:
         raise CannotVerify(f"the port has no counterpart of {missing[0]}")
     return [targets[id(parameter)] for parameter in parameters]
+
+
+def _copy_others(trained: Trained, modules: list[torch.nn.Module]) -> None:
+    """Write the original's first weights into the port's other Modules, such as a teacher: those of one class in their order."""
+    optimized = {id(parameter) for parameter in trained.parameters}
+    for name in dict.fromkeys(type(cell).__name__ for cell in trained.cells if not type(cell).__module__.startswith("torchspore.")):
+        cells = [cell for cell in trained.cells if type(cell).__name__ == name]
+        counterparts = [module for module in modules if type(module).__name__ == name]
+        for cell, module in zip(cells, counterparts) if len(cells) == len(counterparts) else ():
+            with contextlib.suppress(CannotVerify), torch.no_grad():
+                for _, parameter, target in copied_parameters(cell, module):
+                    is_other = id(parameter) not in optimized and id(parameter) in trained.initial
+                    if is_other and isinstance(target, torch.nn.Parameter) and target.numel() == trained.initial[id(parameter)].numel():
+                        target.copy_(trained.initial[id(parameter)].reshape(target.shape))
 
 
 def _smallest(owners: list[Any], parameters: Callable[[Any], set[int]], needed: set[int]) -> Any:

@@ -13,6 +13,7 @@ from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops.declaration import split_capture
 from torchspore.mindspore.ops.declaration.limits import check_real, checked, optional, tensor
 from torchspore.mindspore.ops.declaration.primitive import check_kinds
+from torchspore.mindspore.ops.losses import loss as loss_operators
 
 
 class LossBase(Cell):
@@ -83,6 +84,10 @@ class SmoothL1Loss(LossBase):
         return ops.smooth_l1_loss(logits, labels, self.beta, self.reduction)
 
 
+_NO_CLASS = -(1 << 40)
+"""Instead of the class number -100, which cross_entropy ignores."""
+
+
 class SoftmaxCrossEntropyWithLogits(LossBase):
     """The cross entropy of logits (N, C) and classes (N,) if `sparse`, else probabilities (N, C); 'none' unless `reduction` says
     otherwise.
@@ -99,8 +104,10 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
 
     def construct(self, logits: Any, labels: Any) -> Any:
         """The loss."""
+        if self.sparse and self.reduction == "mean":
+            return ops.cross_entropy(logits, labels, ignore_index=_NO_CLASS)
         if self.sparse:
-            return ops.cross_entropy(logits, labels, reduction=self.reduction)
+            return loss_operators._cross_entropy_of_classes(logits, labels, self.reduction)
         return self.get_loss(ops.SoftmaxCrossEntropyWithLogits()(logits, labels)[0])
 
 

@@ -84,6 +84,21 @@ def _softmax_cross_entropy(logits: T, labels: T) -> Any:
     return missing - (labels * chances).sum(-1), (torch.exp(chances) - labels).detach()
 
 
+@op()
+def _cross_entropy_of_classes(logits: T, labels: T, reduction: str) -> T:
+    """The cross entropy of logits (N, C) and classes (N,). A class outside of the logits has the loss 0 and the gradient softmax.
+
+    MindSpore computes it with a one-hot row of zeros.
+    """
+    classes = class_indexes(labels)
+    is_class = (classes >= 0) & (classes < logits.shape[1])
+    classes = torch.where(is_class, classes, 0)
+    losses = F.cross_entropy(logits, classes, reduction="none")
+    total = losses + logits.gather(1, classes.unsqueeze(1)).squeeze(1)          # the logarithm of the sum: its gradient is softmax
+    losses = torch.where(is_class, losses, total - total.detach())
+    return losses.sum() if reduction == "sum" else losses
+
+
 @op(primitive="SparseSoftmaxCrossEntropyWithLogits", init=("is_grad",))
 def _sparse_softmax_cross_entropy(logits: T, labels: T, is_grad: bool = False) -> T:
     """The mean loss of logits (N, C) and classes (N,), or with `is_grad` its gradient (N, C)."""

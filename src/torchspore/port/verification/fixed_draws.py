@@ -1,0 +1,40 @@
+"""Random numbers that depend on nothing but their shape: the original and the port draw equal ones."""
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest import mock
+
+import torch
+
+from torchspore.mindspore.ops.random_draws import draws
+
+
+def _fixed(draw: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    def drawn(*size: Any, dtype: torch.dtype | None = None, device: Any = None, requires_grad: bool = False, **_: Any) -> torch.Tensor:
+        shape = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
+        numbers = draw(tuple(shape), generator=torch.Generator().manual_seed(0), dtype=torch.float64, device="cpu")
+        return numbers.to(dtype=dtype or torch.get_default_dtype(), device=device).requires_grad_(requires_grad)
+
+    return drawn
+
+
+def _like(draw: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    def drawn(like: torch.Tensor, *, dtype: torch.dtype | None = None, device: Any = None, **_: Any) -> torch.Tensor:
+        return draw(tuple(like.shape), dtype=dtype or like.dtype, device=device or like.device)
+
+    return drawn
+
+
+@contextlib.contextmanager
+def fixed_draws() -> Iterator[None]:
+    """While it lasts, uniform and normal numbers of torch and of MindSpore's operators are those of their shape."""
+    uniform, normal = _fixed(torch.rand), _fixed(torch.randn)
+    new = {"rand": uniform, "randn": normal, "rand_like": _like(uniform), "randn_like": _like(normal)}
+    with contextlib.ExitStack() as stack:
+        for name, function in new.items():
+            stack.enter_context(mock.patch.object(torch, name, function))
+        stack.enter_context(mock.patch.object(draws, "of_primitive", lambda *_, **__: None))
+        stack.enter_context(mock.patch.object(draws, "is_on_host", lambda: False))
+        yield
