@@ -350,34 +350,6 @@ def check_axis_valid(axes: Any, ndim: int) -> tuple[int, ...]:
 check_and_canonicalize_axes = check_axis_valid
 
 
-def _expand_to(count: int, accepts_lists: bool) -> Callable[[Any], tuple[int, ...]]:
-    """Return a function that repeats an int `count` times, and checks that a tuple of ints has that length."""
-    kinds = (tuple, list) if accepts_lists else (tuple,)
-
-    def expand(m: Any) -> tuple[int, ...]:
-        """Return a tuple of ints. Raises TypeError for another length or type."""
-        items = tuple(m) if isinstance(m, kinds) else (m,) * count
-        if len(items) != count or any(not isinstance(item, int) or isinstance(item, bool) for item in items):
-            raise TypeError(message(f"{short(m)}", f"an int, or a tuple of {count} ints"))
-        return items
-
-    return expand
-
-
-def _expand_tuple(n_dimensions: int) -> Callable[[Any], tuple[int, ...]]:
-    """Return a function that turns an int, or a tuple of `n_dimensions` ints, into such a tuple."""
-    return _expand_to(n_dimensions, False)
-
-
-def _expand_sequence_to_tuple(n_dimensions: int) -> Callable[[Any], tuple[int, ...]]:
-    """As `_expand_tuple`; lists are accepted too."""
-    return _expand_to(n_dimensions, True)
-
-
-once, twice, triple = map(_expand_tuple, (1, 2, 3))
-once_sequence, twice_sequence, triple_sequence = map(_expand_sequence_to_tuple, (1, 2, 3))
-
-
 def check_input_format(input_param: Any) -> str:
     """Return the data format 'NCHW'. Raises ValueError for any other."""
     if input_param != "NCHW":

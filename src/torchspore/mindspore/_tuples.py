@@ -11,7 +11,7 @@ def _expanding(count: int, kinds: tuple[type, ...], collection: str) -> Callable
     def expanded(input_: Any) -> tuple[Any, ...]:
         if isinstance(input_, int) and not isinstance(input_, bool):
             return (input_,) * count
-        if not isinstance(input_, kinds) or len(input_) != count:
+        if not isinstance(input_, kinds) or len(input_) != count or any(isinstance(item, (str, float)) for item in input_):
             raise TypeError(message(short(input_), f"an int or {collection} of {count}"))
         return tuple(input_)
 
@@ -21,3 +21,13 @@ def _expanding(count: int, kinds: tuple[type, ...], collection: str) -> Callable
 
 once, twice, triple = (_expanding(count, (tuple,), "a tuple") for count in (1, 2, 3))
 once_sequence, twice_sequence, triple_sequence = (_expanding(count, (tuple, list), "a tuple or list") for count in (1, 2, 3))
+
+
+def _expand_tuple(n_dimensions: int) -> Callable[[Any], tuple[int, ...]]:
+    """Return a function that turns an int, or a tuple of `n_dimensions` ints, into such a tuple."""
+    return _expanding(n_dimensions, (tuple,), "a tuple")
+
+
+def _expand_sequence_to_tuple(n_dimensions: int) -> Callable[[Any], tuple[int, ...]]:
+    """As `_expand_tuple`; lists are accepted too."""
+    return _expanding(n_dimensions, (tuple, list), "a tuple or list")

@@ -286,6 +286,7 @@ NAMES: dict[str, str] = {
     "mindspore.common.dtype.QuantDtype": "mindspore.common.QuantDtype",
     "mindspore.common.lazy_inline": "mindspore.parallel._shard.lazy_inline",
     "mindspore.ops.functional.reduce_prod": "mindspore.ops.reductions.reduction._reduce_prod",
+    **{f"mindspore._checkparam.{name}": f"mindspore._tuples.{name}" for name in ("_expand_tuple", "_expand_sequence_to_tuple")},
     **{f"mindspore._checkparam.{name}{kind}": f"mindspore._tuples.{name}{kind}" for name in ("once", "twice", "triple") for kind in (
         "", "_sequence",
     )},

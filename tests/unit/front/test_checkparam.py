@@ -52,7 +52,7 @@ def test_an_int_becomes_a_tuple() -> None:
     pair = checks._expand_tuple(2)
     assert pair(5) == (5, 5) and pair((1, 2)) == (1, 2) and checks.twice(3) == (3, 3) and checks.triple_sequence([1, 2, 3]) == (1, 2, 3)
     for wrong in ((1, 2, 3), "a", [1, 2], 1.5, True, (1, "a"), None):
-        with pytest.raises(TypeError, match="expected an int, or a tuple of 2 ints"):
+        with pytest.raises(TypeError, match="expected an int or a tuple of 2"):
             pair(wrong)
 
 
