@@ -50,5 +50,5 @@ def test_a_chart_has_a_text(screen: chromium.Browser, pages: dict[str, Path]) ->
     labels = "[...document.querySelectorAll('svg[role=img]')].map((chart) => chart.getAttribute('aria-label'))"
     assert screen.evaluate(labels) == [
         "waits for data 12.5%, forward 25.0%, backward 37.5%, gradient sync 6.3%, update 18.8%",
-        "curve: first 0 B, last 18.6 KiB, least 0 B, most 18.6 KiB",
+        "curve: first 0 B, last 18.6 KiB, smallest 0 B, largest 18.6 KiB",
     ]
