@@ -82,6 +82,8 @@ def jit(
 ) -> Any:
     """Run the decorated function (or method) as one captured graph, in both modes; code that a graph cannot contain runs in parts.
 
+    Of a Cell, or of the Cells of a decorated class, `construct` runs that way.
+
     Raises TypeError for a value that is not a function.
     """
     if options.get("fn") is not None:
@@ -97,19 +99,19 @@ def jit(
         raise TypeError(message(f"jit(fullgraph={fullgraph!r:.40})", with_type("a bool", fullgraph)))
     if isinstance(dynamic, bool) or dynamic not in (0, 1):
         raise ValueError(f"jit(dynamic={dynamic!r:.40}): expected 0 or 1.")
+    with_options = functools.partial(
+        jit, capture_mode=capture_mode, jit_level=jit_level, dynamic=dynamic, fullgraph=fullgraph, backend=backend, **options,
+    )
     if function is None:
-        return functools.partial(
-            jit, capture_mode=capture_mode, jit_level=jit_level, dynamic=dynamic, fullgraph=fullgraph, backend=backend, **options,
-        )
+        return with_options
     if isinstance(function, (staticmethod, classmethod)):
-        return type(function)(jit(
-            function.__func__, capture_mode=capture_mode, jit_level=jit_level, dynamic=dynamic, fullgraph=fullgraph, backend=backend,
-            **options,
-        ))
+        return type(function)(with_options(function.__func__))
     if not callable(function):
         raise TypeError(message(f"jit({function!r:.40})", with_type("a function", function)))
+    if inspect.isclass(function):
+        return _jit_class(function, with_options)
     if hasattr(function, "construct"):
-        return _jit_cell(function)
+        return _jit_cell(function, with_options)
 
     @functools.wraps(function, updated=())
     def compiled(*args: Any, **kwargs: Any) -> Any:
@@ -155,10 +157,17 @@ def _is_method(first: Any, function: Any) -> bool:
     return hasattr(first, "construct") and getattr(member, "__wrapped__", None) is function
 
 
-def _jit_cell(cell: Any) -> Any:
+def _jit_cell(cell: Any, with_options: Callable[..., Any]) -> Any:
     """Make the Cell run as a graph in both modes; return it."""
-    cell.__dict__["construct"] = jit(type(cell).construct.__get__(cell))
+    cell.__dict__["construct"] = with_options(type(cell).construct.__get__(cell))
     return cell
+
+
+def _jit_class(cls: Any, with_options: Callable[..., Any]) -> Any:
+    """Make all Cells of a class run as graphs in both modes; other classes are unchanged, because graphs may use their objects."""
+    if hasattr(cls, "construct"):
+        cls.construct = with_options(cls.construct)
+    return cls
 
 
 ms_function = jit
