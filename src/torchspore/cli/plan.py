@@ -89,7 +89,8 @@ def _request(options: Namespace) -> Request:
     if options.recompute_blocks:
         request.before_capture.append(plan_changes.mark_repeated_blocks)
     if options.micro_batches is not None:
-        request.before_capture.append(lambda: plan_changes.set_micro_batches(options.micro_batches))
+        request.before_capture.append(
+            lambda: setattr(request, "expects_parts", plan_changes.set_micro_batches(options.micro_batches)))
     request.before_capture.append(lambda: setattr(request, "micro_batches", plan_changes.count_micro_batches()))
     return request
 

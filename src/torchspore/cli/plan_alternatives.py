@@ -61,7 +61,7 @@ def compare(options: Sequence[str], program: Sequence[str]) -> int:
         command = [sys.executable, "-m", "torchspore", "plan", "--json", *options, *choices.options, *program]
         result = subprocess.run(command, env={**os.environ, **dict(choices.environment)}, capture_output=True, text=True)
         summary = None if result.returncode else _last_object(result.stdout)
-        return _Row(choices, summary or {}, "" if summary else next(reversed(result.stderr.strip().splitlines()), "") or "?")
+        return _Row(choices, summary or {}, "" if summary else _reason(result.stderr))
 
     first = plan(Alternative())
     if first.error:
@@ -108,13 +108,24 @@ def _is_set(option: str, options: Sequence[str]) -> bool:
     return any(word.partition("=")[0] == option for word in options)
 
 
+def _reason(text: str) -> str:
+    """Return the last line of an error output that is not a hint."""
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("hint: ")]
+    return lines[-1] if lines else "?"
+
+
 def _last_object(text: str) -> dict[str, Any] | None:
-    """Return the JSON object that is the last line of an output; None if there is none. The program may print before it."""
-    try:
-        value = json.loads(next(reversed(text.strip().splitlines()), ""))
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) and "step_seconds" in value else None
+    """Return the plan in an output, a JSON object in a line; None if there is none. The program may print before and after it."""
+    for line in reversed(text.splitlines()):
+        if not line.startswith("{"):
+            continue
+        try:
+            value = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(value, dict) and "step_seconds" in value:
+            return value
+    return None
 
 
 def _table(rows: Sequence[_Row]) -> Iterator[str]:

@@ -40,10 +40,11 @@ def count_micro_batches() -> int:
     return max((cell._part_count_() for cell in _splitting_cells()), default=1)
 
 
-def set_micro_batches(count: int) -> None:
+def set_micro_batches(count: int) -> bool:
     """Split the batch into `count` micro batches: in the Cells that split it now, else in each `nn.TrainOneStepCell`.
 
-    Raises StrategyRefused if the program has neither.
+    Return True in the second case: the graph has such parts if the step calls its attribute `network`. Raises StrategyRefused if the
+    program has neither.
     """
     from torchspore.mindspore.nn.wrap.cell_wrapper import TrainOneStepCell
     from torchspore.mindspore.nn.wrap.micro_batches import GradAccumulationCell
@@ -52,15 +53,16 @@ def set_micro_batches(count: int) -> None:
     for cell in cells:
         cell._split_into_(count)
     if cells:
-        return
+        return False
     steps = _instances(TrainOneStepCell)
     if not steps:
         raise StrategyRefused(message(
-            f"torchspore plan --micro-batches {count}", "a program with an nn.TrainOneStepCell, or a Cell that splits the batch",
-            hint="put the network into nn.PipelineCell or nn.GradAccumulationCell",
+            f"torchspore plan --micro-batches {count}", "a program with a Cell that splits the batch, or with an nn.TrainOneStepCell",
+            hint="put the network of the step into nn.GradAccumulationCell",
         ))
     for step in steps:
         step.network = GradAccumulationCell(step.network, count)
+    return count > 1
 
 
 def _splitting_cells() -> list[BatchParts]:
@@ -75,5 +77,5 @@ def _splitting_cells() -> list[BatchParts]:
 
 
 def _instances(kind: type[_Kind]) -> list[_Kind]:
-    """Return all instances of a class in this process."""
-    return [item for item in gc.get_objects() if isinstance(item, kind)]
+    """Return all instances of a class in this process. `isinstance` would call `__class__` of foreign objects, such as dead proxies."""
+    return [item for item in gc.get_objects() if issubclass(type(item), kind)]

@@ -91,6 +91,8 @@ class Request:
     """Functions that read or change the program's Cells before the call to plan is captured; each runs once."""
     micro_batches: int = 1
     """The number of parts of the batch that the program's Cells compute one after the other."""
+    expects_parts: bool = False
+    """True if the plan put the network of a step into a Cell that splits the batch: the graph must have its parts."""
     is_answered: bool = False
     compiled: Any = None
     """The last split graph that the program compiled (`net.compile(...)`); the end of the program answers with it if no call is split."""

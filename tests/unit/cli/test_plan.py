@@ -113,7 +113,7 @@ def test_choices_are_combined(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
 
     def run_plan(words: Sequence[str], env: Mapping[str, str], **_: Any) -> subprocess.CompletedProcess[str]:
         calls.append(words[words.index("--json") + 1:])
-        return subprocess.CompletedProcess(words, 0, "output of the program\n" + json.dumps(fake_plan(words, env)), "")
+        return subprocess.CompletedProcess(words, 0, f"output\n{json.dumps(fake_plan(words, env))}\nthe end\n", "")
 
     monkeypatch.setattr(plan_alternatives.subprocess, "run", run_plan)
     assert plan_alternatives.compare(["--devices", "4"], ["train.py"]) == 0
@@ -139,7 +139,39 @@ def test_micro_batches_take_less_memory(run: Callable[..., Run], tmp_path: Path)
     assert split["memory_bytes"]["activations"] < 0.5 * plain["memory_bytes"]["activations"]
     assert split["received_bytes"] == pytest.approx(plain["received_bytes"], rel=0.01)
     result = run("plan", "--devices", "4", "--micro-batches", "4", "train.py", "function")
-    assert result.code == 1 and "torchspore plan --micro-batches 4: expected a program with an nn.TrainOneStepCell" in result.err
+    assert result.code == 1 and "torchspore plan --micro-batches 4: expected a program with a Cell that splits the batch" in result.err
+
+
+def test_a_step_that_calls_another_attribute_is_refused(run: Callable[..., Run], tmp_path: Path) -> None:
+    program = PROGRAM.replace("step = nn.TrainOneStepCell(", "step = Step(").replace("net = nn.Seq", """
+import weakref
+
+class Step(nn.TrainOneStepCell):
+    def __init__(self, network, optimizer):
+        super().__init__(network, optimizer)
+        self.other = network
+
+    def construct(self, x, y):
+        return self.optimizer(ops.GradOperation(get_by_list=True)(self.other, self.weights)(x, y))
+
+class Dead:
+    pass
+
+dead = Dead()
+proxy = weakref.proxy(dead)
+del dead
+net = nn.Seq""", 1)
+    (tmp_path / "train.py").write_text(program)
+    result = run("plan", "--devices", "4", "--micro-batches", "4", "train.py")
+    assert result.code == 1, result.out
+    assert "torchspore plan --micro-batches 4: expected a training step that calls its attribute `network`" in result.err
+    assert "FutureWarning" not in result.err
+
+
+def test_the_reason_of_a_failure_is_not_its_hint() -> None:
+    text = "Traceback:\n  File\nStrategyRefused: no number.\n\nhint: write another.\n"
+    assert plan_alternatives._reason(text) == "StrategyRefused: no number."
+    assert plan_alternatives._reason("") == "?"
 
 
 PIPELINE = """

@@ -76,3 +76,41 @@ def test_one_micro_batch_of_activations_is_in_memory(monkeypatch: pytest.MonkeyP
     full = activations(lambda network: network, monkeypatch)
     assert activations(lambda network: nn.GradAccumulationCell(network, 8), monkeypatch) < full / 4
     assert activations(lambda network: nn.MicroBatchInterleaved(network, 8), monkeypatch) > full * 0.8
+
+
+class Noisy(nn.Cell):
+    """Draws with torch's generator, again in the second run of a recomputed block."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        weight = np.random.RandomState(seed).randn(WIDTH, WIDTH).astype(np.float32) / 4
+        self.dense = nn.Dense(WIDTH, WIDTH, weight_init=Tensor(weight), bias_init="zeros")
+
+    def construct(self, x: Any) -> Any:
+        h = self.dense(x)
+        return ops.bernoulli(ops.ones(WIDTH) * 0.5) * h * h
+
+
+def test_second_runs_draw_the_numbers_of_their_first_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def losses() -> list[float]:
+        ms.set_seed(3)
+        net = nn.SequentialCell([Noisy(seed) for seed in range(2)])
+        for block in net.cells():
+            block.recompute()
+        parts = nn.GradAccumulationCell(nn.WithLossCell(net, nn.MSELoss()), 4)
+        step = nn.TrainOneStepCell(parts, nn.Adam(net.trainable_params(), 1e-2)).set_train()
+        return [float(step(Tensor(X), Tensor(Y))) for _ in range(3)]
+
+    expected = losses()
+    split(monkeypatch)
+    np.testing.assert_allclose(losses(), expected, rtol=2e-5)
+
+
+@pytest.mark.parametrize("cell", [nn.GradAccumulationCell, nn.PipelineCell, nn.MicroBatchInterleaved])
+def test_a_network_with_several_results_is_refused(cell: Any) -> None:
+    class Two(nn.Cell):
+        def construct(self, x: Any) -> Any:
+            return x.mean(), x
+
+    with pytest.raises(TypeError, match=f"{cell.__name__} with a network that returns a tuple: expected a network that returns one Tensor"):
+        cell(Two(), 2)(Tensor(X))

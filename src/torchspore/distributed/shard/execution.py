@@ -104,7 +104,8 @@ class Split:
     @functools.cached_property
     def bytes_of_all_devices(self) -> int:
         """The bytes that all devices together hold at the peak of a step."""
-        return memory_model.memory(self).total * self.sharded_capture.count * self.sharded_capture.stages
+        stages: list[int | None] = [None] if self.pipeline is None else list(range(self.sharded_capture.stages))
+        return sum(memory_model.memory(self, stage).total for stage in stages) * self.sharded_capture.count
 
     def _cut(self, lifted: Sequence[Any]) -> None:
         """Reduce each split Parameter to this process's part, and each Parameter that only another stage needs to a placeholder without

@@ -10,13 +10,15 @@ from typing import Any
 
 from torchspore.base.columns import pad, width
 from torchspore.base.files import write_atomically
-from torchspore.base.text import with_hint
+from torchspore.base.text import message, with_hint
 from torchspore.context.plan_request import Machine, Request
 from torchspore.distributed.shard import plan_page, plan_summary, strategy_io
 from torchspore.distributed.shard.cost_estimate import about, rows, totals
 from torchspore.distributed.shard.memory_model import Memory, memory
 from torchspore.distributed.shard.pipeline_parallel import stage_graph
 from torchspore.distributed.shard.search import costs
+from torchspore.engine.torch_internals import node_metadata
+from torchspore.errors import StrategyRefused
 from torchspore.translations import translatable, translate
 
 _HEADS = (
@@ -138,7 +140,15 @@ def _describe_memory(peak_memory: Memory) -> str:
 
 
 def answer(split: Any, request: Request) -> None:
-    """Print the plan, and write the page and the strategy file that the request names."""
+    """Print the plan, and write the page and the strategy file that the request names.
+
+    Raises StrategyRefused if the plan split the batch of a step that does not call its `network`.
+    """
+    if request.expects_parts and not any(node.meta.get(node_metadata.PART) for node in split.local.module.graph.nodes):
+        raise StrategyRefused(message(
+            f"torchspore plan --micro-batches {request.micro_batches}", "a training step that calls its attribute `network`",
+            hint="put the network of the step into nn.GradAccumulationCell",
+        ))
     request.is_answered = True
     if request.is_json:
         print(json.dumps(plan_summary.summary(split, request)))

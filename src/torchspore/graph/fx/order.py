@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine.autograd.recompute import random_state, swap_state
 from torchspore.engine.random import operator_streams
 from torchspore.engine.torch_internals import node_metadata
 from torchspore.engine.torch_internals.torch_private import is_operator
@@ -24,8 +25,9 @@ def dependencies(
     """Return for each node the nodes that must run before it, and the owners (`aliasing.owner_of`) of all mutated memory.
 
     In addition to data dependencies, reads and writes of the same memory keep their order. So do exchanges, and random operators for which
-    `lane` returns the same value. An exchange reads its operand until its wait. No node moves across control flow or an unknown function;
-    functions in `known_targets` only read their arguments.
+    `lane` returns the same value; in a graph with random operators, functions that read or set the generator's state are among them. An
+    exchange reads its operand until its wait. No node moves across control flow or an unknown function; functions in
+    `known_targets` only read their arguments.
     """
     owner = owners(nodes[0].graph)
     written_owners = {owner[item] for node in nodes for item in writes(node)}
@@ -34,6 +36,7 @@ def dependencies(
     writer: dict[Node, Node] = {}
     barrier: Node | None = None
     last_random: dict[Any, Node] = {}
+    has_draws = any(map(_is_random, nodes))
     last_exchange: Node | None = None
     for index, node in enumerate(nodes):
         needed = list(node.all_input_nodes)
@@ -43,7 +46,7 @@ def dependencies(
             continue
         if barrier is not None and node.op != "placeholder":
             needed.append(barrier)
-        if _is_random(node):
+        if _is_random(node) or (has_draws and node.target in _STATES):
             node_lane = lane(node)
             needed += [last_random[node_lane]] if node_lane in last_random else []
             last_random[node_lane] = node
@@ -74,6 +77,10 @@ def _is_unknown(node: Node) -> bool:
     if node.target in operator_streams.MOVABLE:
         return False
     return not is_operator(node.target) or node.target.namespace == "torchspore"
+
+
+_STATES = frozenset({random_state, swap_state})
+"""Functions of recomputed regions that read or set the state of torch's generator."""
 
 
 def _is_random(node: Node) -> bool:

@@ -81,7 +81,8 @@ def numbers() -> list[int]:
     count, most, planned = device_count.devices()[0], int(STORE.get(_STAGES)), _planned_stages()
     if planned and (planned > most or most % planned or count % planned):
         limits = f"a number that divides the {count} devices and the program's pipeline_stages, {most}"
-        raise StrategyRefused(message(f"torchspore plan --stages {planned}", limits))
+        raise StrategyRefused(message(
+            f"torchspore plan --stages {planned}", limits, hint="set pipeline_stages in the program, and pipeline_stage of its Cells"))
     if planned:
         return [planned]
     return [divisor for divisor in range(min(count, most), 0, -1) if count % divisor == 0]

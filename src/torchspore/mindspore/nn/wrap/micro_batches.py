@@ -38,7 +38,8 @@ class _MicroBatch(Cell):
         length, rest = divmod(value.shape[0], self.micro_size)
         if rest:
             raise ValueError(
-                message(f"{self.micro_size} micro batches of an input of shape {value.shape}", "a first length that they divide")
+                message(f"{self.micro_size} micro batches of an input of shape {value.shape}", "a first length that they divide",
+                        hint=f"choose a number of micro batches that divides {value.shape[0]}")
             )
         if self.strided_slice.attrs.get("in_strategy") is not None:
             rest_of_shape = tuple(value.shape[1:])
@@ -72,6 +73,9 @@ class BatchParts(Cell):
             grad.begin_part()
             with provenance.of_part(i) if has_order else nullcontext():
                 result = self.network(*part(i, *inputs))
+            if isinstance(result, (tuple, list, dict)):
+                wrote = f"{type(self).__name__} with a network that returns a {type(result).__name__}"
+                raise TypeError(message(wrote, "a network that returns one Tensor, the loss of a part"))
             total = result if total is None else total + result
         return total
 
