@@ -107,6 +107,12 @@ class Split:
         stages: list[int | None] = [None] if self.pipeline is None else list(range(self.sharded_capture.stages))
         return sum(memory_model.memory(self, stage).total for stage in stages) * self.sharded_capture.count
 
+    @functools.cached_property
+    def has_enough_memory(self) -> bool:
+        """False if all devices together need far more memory than the machine has; True if its memory is unknown."""
+        present = total_memory()
+        return not present or self.bytes_of_all_devices <= _TOLERANCE * present
+
     def _cut(self, lifted: Sequence[Any]) -> None:
         """Reduce each split Parameter to this process's part, and each Parameter that only another stage needs to a placeholder without
         memory."""
@@ -201,12 +207,11 @@ def _planned(split: Split, *tensors: torch.Tensor) -> list[Any]:
 
 def _check_memory(split: Split) -> None:
     """Raise StrategyRefused if all devices together need far more memory than the machine has: the system would kill the process."""
-    needed, present = split.bytes_of_all_devices, total_memory()
-    if present and needed > _TOLERANCE * present:
+    if not split.has_enough_memory:
         count = split.sharded_capture.count * split.sharded_capture.stages
         raise StrategyRefused(message(
-            f"a call for {count} devices in one process, which needs about {needed / 1e9:.1f} GB",
-            f"at most the {present / 1e9:.1f} GB of memory of this machine",
+            f"a call for {count} devices in one process, which needs about {split.bytes_of_all_devices / 1e9:.1f} GB",
+            f"at most the {total_memory() / 1e9:.1f} GB of memory of this machine",
             hint=f"torchspore workers -n {count} SCRIPT on machines with more memory, or a smaller batch",
         ))
 

@@ -9,10 +9,9 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.distributed.shard.pipeline_parallel import micro_batch_dependencies
-from torchspore.distributed.shard.pipeline_parallel.step_order import COMMUNICATION
+from torchspore.distributed.shard.pipeline_parallel.step_order import COMMUNICATION, sorted_by_time
 from torchspore.engine.autograd.recompute import SECOND_RUN
 from torchspore.engine.torch_internals import node_metadata
-from torchspore.engine.torch_internals.torch_private import graph_module
 from torchspore.graph.fx.order import dependencies
 
 
@@ -34,11 +33,7 @@ def ordered(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
         else:
             turn = 2 * len(parts) if node.meta.get(node_metadata.OPTIMIZER) else 0
         turns[node] = max((turn, *(turns[item] for item in before[node])))
-    position_of = {node: position for position, node in enumerate(nodes)}
-    graph, copies = torch.fx.Graph(), dict[Node, Node]()
-    for node in sorted(nodes, key=lambda node: (node.op == "output", node.op != "placeholder", turns[node], position_of[node])):
-        copies[node] = graph.node_copy(node, lambda item: copies[item])
-    return graph_module(module, graph)
+    return sorted_by_time(module, turns)
 
 
 def _part_of(node: Node) -> tuple[int, ...]:

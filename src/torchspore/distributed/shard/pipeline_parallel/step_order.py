@@ -44,11 +44,15 @@ def ordered(module: torch.fx.GraphModule, rule: Rule) -> tuple[torch.fx.GraphMod
         return module, None
     schedule = scheduling.scheduled(_waits(ordered_nodes, before, blocks), rule.stages, rule.name, rule.is_interleaved)
     times = _times(ordered_nodes, before, blocks, schedule.starts)
-    position_of = {node: at for at, node in enumerate(ordered_nodes)}
-    graph, names = torch.fx.Graph(), dict[Node, Node]()
-    for node in sorted(ordered_nodes, key=lambda node: (node.op == "output", node.op != "placeholder", times[node], position_of[node])):
-        names[node] = graph.node_copy(node, lambda n: names[n])
-    return graph_module(module, graph), schedule
+    return sorted_by_time(module, times), schedule
+
+
+def sorted_by_time(module: torch.fx.GraphModule, times: Mapping[Node, float]) -> torch.fx.GraphModule:
+    """Return the graph in the order of the nodes' times; nodes with one time keep their order."""
+    graph, copies = torch.fx.Graph(), dict[Node, Node]()
+    for node in sorted(module.graph.nodes, key=lambda node: (node.op == "output", node.op != "placeholder", times[node])):
+        copies[node] = graph.node_copy(node, lambda item: copies[item])
+    return graph_module(module, graph)
 
 
 def _blocks(ordered_nodes: Sequence[Node], before: Mapping[Node, Sequence[Node]], splits: bool) -> dict[Node, Block]:
