@@ -153,12 +153,12 @@ class Forward(GradFrame):
             inner.__dict__.get(CHANGED_AT, -1) > self._changes for _, inner in cell.cells_and_names()
         )
 
-    def covers(self, positions: Sequence[int], weights: Sequence[TensorBase]) -> bool:
+    def covers(self, positions: Sequence[int | str], weights: Sequence[TensorBase]) -> bool:
         """Return whether the gradients by these inputs and weights can be had from the record."""
         tensor_ids = [id(t) for t in self._tensors]
         if positions and len(set(tensor_ids)) < len(tensor_ids):     # one Tensor in two positions has a gradient for each
             return False
-        if any(is_integer(raw(t)) for position in positions for t in tensors(self.args[position])):
+        if any(is_integer(raw(t)) for position in positions for t in tensors(self._argument(position))):
             return False                                   # gradients by integers are not recorded unless they are asked for
         has_no_gradient = [self.heeds_flags and not getattr(w, "requires_grad", True) for w in weights]
         return all(id(w) not in tensor_ids and (is_frozen or id(w) in self._leaves or id(w) not in self._read)
@@ -167,13 +167,13 @@ class Forward(GradFrame):
     # ---- its use
 
     def gradients(
-        self, positions: Sequence[int], weights: Sequence[TensorBase], sens: Any, has_aux: bool,
+        self, positions: Sequence[int | str], weights: Sequence[TensorBase], sens: Any, has_aux: bool,
     ) -> tuple[Any, list[Any], list[Any]] | None:
         """(The result, gradients by position, gradients by weight), as `differentiate` gives them.
 
         None where the backward pass needs a value that the forward pass has assigned to since it read it.
         """
-        inputs = [self._of_argument(self.args[position]) for position in positions]
+        inputs = [self._of_argument(self._argument(position)) for position in positions]
         for tensor in (*self._tensors, *weights):
             if getattr(tensor, "__parameter__", False):
                 self.flag_set(tensor, tensor.requires_grad)  # type: ignore[attr-defined]
@@ -199,6 +199,9 @@ class Forward(GradFrame):
         self._home[_COVERED] = -1
         return self._beginning.rerun() if self._beginning is not None else nullcontext()
 
+    def _argument(self, position: int | str) -> Any:
+        return self.args[position] if isinstance(position, int) else self.kwargs[position]
+
     def _of_argument(self, argument: Any) -> Any:
         leaves = tuple(self._leaves[id(t)] for t in tensors(argument))
         return leaves[0] if isinstance(argument, TensorBase) else leaves or None
@@ -209,7 +212,7 @@ class Forward(GradFrame):
 
 
 def gradients(
-    function: Any, call: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], positions: Sequence[int],
+    function: Any, call: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], positions: Sequence[int | str],
     weights: Sequence[TensorBase], sens: Any = None, has_aux: bool = False,
 ) -> tuple[Any, list[Any], list[Any]]:
     """Return the result of `differentiate(call, ...)`, from the last forward pass of `function` if its record can be used."""

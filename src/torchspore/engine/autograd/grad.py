@@ -323,16 +323,16 @@ def differentiate(
     function: Callable[..., Any],
     arguments: Sequence[Any],
     keywords: dict[str, Any],
-    positions: Sequence[int],
+    positions: Sequence[int | str],
     weights: Sequence[TensorBase],
     sens: Any = None,
     has_aux: bool = False,
 ) -> tuple[Any, list[Any], list[Any]]:
     """Calls `function(*arguments, **keywords)` and gives (its result, gradients by position, gradients by weight).
 
-    A position whose argument is not a Tensor has no gradient (None). An input that the result does not depend on gets zeros. A result of
-    several values, or one that is not scalar, is summed, or weighted by `sens`. With `has_aux` only the first value of the result is
-    differentiated.
+    A position is an index of `arguments` or a name in `keywords`; one whose argument is not a Tensor has no gradient (None). An input that
+    the result does not depend on gets zeros. A result of several values, or one that is not scalar, is summed, or weighted by `sens`. With
+    `has_aux` only the first value of the result is differentiated.
     """
     check_is_seen()
     nested = is_recording()
@@ -341,14 +341,14 @@ def differentiate(
     frame_ = GradFrame()
     local = thread_state.local                     # thread_state.follows_graph_rules, without a call in each training step
     frame_.heeds_flags = not (STORE.graph_mode or local.in_pynative or local.breaks or (frame() is not None and thread_state.is_in_jit()))
-    arguments = list(arguments)
+    entered_arguments: dict[int | str, Any] = {**dict(enumerate(arguments)), **keywords}
     with recording_gradients():
         leaves = _weight_leaves(frame_, weights, nested)
         if not nested:
             frame_.taken = {id(leaf): [] for leaf in leaves.values() if leaf.ndim}
         inputs: list[Any] = []
         for position in positions:
-            arguments[position], structure = enter_inputs(arguments[position], frame_, leaves)
+            entered_arguments[position], structure = enter_inputs(entered_arguments[position], frame_, leaves)
             inputs.append(structure)
         observers = [] if nested else [listener.begin_pass(weights, [leaves[id(w)] for w in weights]) for listener in LISTENERS]
         targets = [leaf for structure in inputs for leaf in tensors_of(structure)] + list(leaves.values())
@@ -359,7 +359,8 @@ def differentiate(
             if any(listener.must_replace_early() for listener, _ in frame_.cut.values()):
                 for weight in weights:                    # in a branch or loop of a graph it would be created for that alone
                     raw(weight)
-            result = frame_.callee(function)(*arguments, **keywords)
+            values = list(entered_arguments.values())
+            result = frame_.callee(function)(*values[:len(arguments)], **dict(zip(keywords, values[len(arguments):])))
             if not isinstance(result, TensorBase):
                 result = entered(result)
             differentiated = result[0] if has_aux else result
@@ -461,6 +462,15 @@ def _regroup(structure: Any, gradients: Any) -> Any:
     return gradients_of_structure[0] if isinstance(structure, torch.Tensor) else tuple(gradients_of_structure)
 
 
+def _seeds(result: Any, sens: Any) -> list[torch.Tensor]:
+    """Return the values of `sens` for the Tensors of `result`; where both have the same structure, those for its constants are left out."""
+    weights, values = list(tree.leaves(sens)), list(tree.leaves(result))
+    if len(weights) == len(values):
+        weights = [weight for weight, value in zip(weights, values) if isinstance(value, (TensorBase, Composite))]
+    parts = [part for weight in weights for part in (weight.parts() if isinstance(weight, Composite) else (weight,))]
+    return [raw(part) if isinstance(part, TensorBase) else torch.as_tensor(part) for part in parts]
+
+
 def _gradients(result: Any, targets: list[torch.Tensor], sens: Any, nested: bool) -> list[torch.Tensor | None]:
     """The gradient of each wanted value; None for one that the result does not depend on."""
     outputs = [integer_gradients.recorded(raw(tensor)) for tensor in tensors(result)]
@@ -472,9 +482,7 @@ def _gradients(result: Any, targets: list[torch.Tensor], sens: Any, nested: bool
         # torch's check of a seed costs time; without a seed, a loss must be a real number.
         seeds = [None if is_outermost and o.ndim == 0 and o.is_floating_point() else torch.ones_like(o) for o in outputs]
     else:
-        given = [raw(s) if isinstance(s, TensorBase) else torch.as_tensor(s) for part in tree.listed(sens)
-                 for s in (part.parts() if isinstance(part, Composite) else (part,))]
-        seeds = [s.to(o.dtype).expand(o.shape) if s.shape != o.shape else s.to(o.dtype) for s, o in zip(given, outputs)]
+        seeds = [s.to(o.dtype).expand(o.shape) if s.shape != o.shape else s.to(o.dtype) for s, o in zip(_seeds(result, sens), outputs)]
     pairs = [(o, s) for o, s in zip(outputs, seeds) if o.requires_grad]
     sources = [integer_gradients.recorded(t) for t in targets]
     at = [t for t in sources if t.requires_grad]

@@ -27,6 +27,13 @@ def clamp(x: T, low: T | float | None = None, high: T | float | None = None) -> 
     return x
 
 
+def clamp_numbers(x: T, low: T | float | None = None, high: T | float | None = None) -> T:
+    """Clamp `x` as `clamp` does. Raises ValueError for bools, as MindSpore's Clamp does."""
+    if any(value.dtype is torch.bool if isinstance(value, T) else isinstance(value, bool) for value in (x, low, high)):
+        raise ValueError("For Clamp, the dtype of 'input', 'min' and 'max' must not be bool.")
+    return clamp(x, low, high)
+
+
 def _records_gradient(*values: object) -> bool:
     return torch.is_grad_enabled() and any(isinstance(value, T) and value.requires_grad for value in values)
 

@@ -266,9 +266,13 @@ def _differs(marked: torch.Tensor, other: torch.Tensor) -> bool:
 class MutableInt(int):
     """An int that `mutable` marks: an input of the graph from the first call on."""
 
+    __ms_mutable__ = True
+
 
 class MutableFloat(float):
     """A float that `mutable` marks: an input of the graph from the first call on."""
+
+    __ms_mutable__ = True
 
 
 MUTABLE = (MutableInt, MutableFloat)

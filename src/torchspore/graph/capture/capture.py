@@ -443,8 +443,10 @@ def _as_refusal(error: BaseException) -> BaseException:
             lines.append(f"{step.tb_frame.f_code.co_filename}:{step.tb_lineno}")
         step = step.tb_next
     line = lines[-1] if lines else None
-    if type(error).__name__ in ("DataDependentOutputException", "DynamicOutputShapeException", "GuardOnDataDependentSymNode"):
-        return _needs_values("needs the values of a Tensor to go on", Kind.NEEDS_VALUES, line or "<unknown>")
+    if _is_data_dependent(error):
+        refusal = _needs_values("needs the values of a Tensor to go on", Kind.NEEDS_VALUES, line or "<unknown>")
+        refusal.is_allowed = not tracebacks.ends_in_user_code(error)       # an operator needs them, not the program
+        return refusal
     if type(error).__name__ == "RealOperands" or (isinstance(error, AssertionError) and "convert all Tensors to FakeTensors" in str(error)):
         return Refusal("computes with a torch tensor that is not an argument, a Parameter or a buffer", line or "<unknown>", Kind.OTHER)
     defect = _position_of_defect(error)
@@ -461,6 +463,15 @@ def _as_refusal(error: BaseException) -> BaseException:
     if isinstance(error, Exception) and (tracebacks.is_refusal(error) or tracebacks.ends_in_user_code(error)):
         refusal.error, refusal.trace = error, error.__traceback__
     return refusal
+
+
+def _is_data_dependent(error: BaseException | None) -> bool:
+    """Return whether `error`, or an error that it was raised for, is torch's refusal to use values that are unknown in a capture."""
+    while error is not None:
+        if type(error).__name__ in ("DataDependentOutputException", "DynamicOutputShapeException", "GuardOnDataDependentSymNode"):
+            return True
+        error = error.__context__
+    return False
 
 
 def _position_of_defect(error: BaseException) -> str:

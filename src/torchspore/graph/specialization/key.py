@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from torchspore.engine.tensors.mutable_containers import MUTABLE_SEQUENCES, MutableDict
 from torchspore.engine.tensors.number import MUTABLE
 from torchspore.engine.tensors.tensor import Composite, TensorBase
 from torchspore.graph.capture.dynamic_shapes import Axes
@@ -36,9 +37,9 @@ def signature(value: Any, flat: list[TensorBase], numbers: list[Any], axes: dict
         return (kind, "-0") if value == 0 and kind is float and math.copysign(1.0, value) < 0 else kind
     if kind in _PLAIN:
         return (kind, value)
-    if kind is tuple or kind is list:
+    if kind is tuple or kind is list or kind in MUTABLE_SEQUENCES:
         return (kind, *[signature(item, flat, numbers, axes) for item in value])
-    if kind is dict or kind is OrderedDict:
+    if kind is dict or kind is OrderedDict or kind is MutableDict:
         return (kind, *[(_of_key(key), signature(item, flat, numbers, axes)) for key, item in value.items()])
     if isinstance(value, tuple):
         if getattr(value, "__dict__", None):

@@ -15,6 +15,7 @@ from types import CodeType
 from typing import Any
 
 from torchspore.base.frames import user_frame_object
+from torchspore.engine.tensors.mutable_containers import MutableDict, MutableList
 from torchspore.engine.tensors.number import MUTABLE, is_large, number
 from torchspore.engine.tensors.tree import like
 from torchspore.graph.capture.scalar_inputs import Holder
@@ -183,9 +184,9 @@ def placed(value: Any, lifted: frozenset[int], numbers: list[Any]) -> Any:
                 return item
             numbers.append(number(item))
             return numbers[-1]
-        if kind is list or isinstance(item, tuple):
+        if kind is list or isinstance(item, (tuple, MutableList)):
             return like(item, [walk(part) for part in item])
-        if kind is dict or kind is OrderedDict:
+        if kind is dict or kind is OrderedDict or kind is MutableDict:
             return like(item, [walk(part) for part in item.values()])
         return item
 

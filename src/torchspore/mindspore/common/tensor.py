@@ -65,6 +65,8 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     const_arg = False
     """True if a graph treats this Tensor's values as constants, not as an input."""
 
+    __ms_origin_object__ = property(lambda self: self, doc="The Tensor itself, as `mutable` stores its argument in the values it marks.")
+
     def __init__(
         self, input_data: Any = None, dtype: Any = None, shape: Any = None, init: Any = None, const_arg: bool = False,
         device: str | None = None,

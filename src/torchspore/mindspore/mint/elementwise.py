@@ -113,13 +113,13 @@ def xlogy(input: Any, other: Any) -> T:
 @bridged(wide=Widening(compares=True))
 def clamp(input: T, min: Any = None, max: Any = None) -> T:
     """Clip x to the range from `min` to `max`, numbers or Tensors."""
-    return clamping.clamp(input, min, max)
+    return clamping.clamp_numbers(input, min, max)
 
 
 @bridged(wide=Widening(compares=True))
 def clip(input: T, min: Any = None, max: Any = None) -> T:
     """Clip x to the range from `min` to `max`, numbers or Tensors."""
-    return clamping.clamp(input, min, max)
+    return clamping.clamp_numbers(input, min, max)
 
 
 @bridged

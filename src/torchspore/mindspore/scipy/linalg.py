@@ -15,6 +15,7 @@ from torchspore.mindspore.common import dtype as types
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.ops import matrix_determinant as det
 from torchspore.mindspore.ops.declaration.declare import bridged, part_of
+from torchspore.mindspore.ops.linear_algebra.matrices import hermitian
 from torchspore.mindspore.scipy.ops import decompose, triangular
 from torchspore.public_names import missing
 
@@ -26,13 +27,14 @@ __all__ = [
 T = torch.Tensor
 _INTEGERS = (types.int32, types.int64)
 _FLOATS = (types.float32, types.float64)
+_COMPLEX = (types.complex64, types.complex128)
 
 
-def _matrix(value: Any, name: str, square: bool = True) -> Any:
-    """Return `value` as floating-point matrices. Raises TypeError or ValueError with the argument's name."""
+def _matrix(value: Any, name: str, square: bool = True, can_be_complex: bool = False) -> Any:
+    """Return `value` as floating-point or complex matrices. Raises TypeError or ValueError with the argument's name."""
     if not isinstance(value, Tensor):
         raise TypeError(message(f"{name}", with_type("a Tensor", value)))
-    if value.dtype not in (*_INTEGERS, *_FLOATS):
+    if value.dtype not in (*_INTEGERS, *_FLOATS, *(_COMPLEX if can_be_complex else ())):
         raise TypeError(f"{name}: expected int32, int64, float32 or float64, got {value.dtype}.")
     if square and (value.ndim < 2 or value.shape[-1] != value.shape[-2]):
         raise ValueError(f"{name}: expected square matrices (..., N, N), got shape {value.shape}.")
@@ -97,17 +99,17 @@ def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite:
 
 @part_of("eigh")
 def _eigen(a: T, lower: bool, only: bool) -> Any:
-    half = "L" if lower else "U"
-    return torch.linalg.eigvalsh(a, half) if only else tuple(torch.linalg.eigh(a, half))
+    matrix, half = hermitian(a, lower), "L" if lower else "U"
+    return torch.linalg.eigvalsh(matrix, half) if only else tuple(torch.linalg.eigh(matrix, half))
 
 
 def eigh(
     a: Any, b: Any = None, lower: bool = True, eigvals_only: bool = False, overwrite_a: bool = False, overwrite_b: bool = False,
     turbo: bool = True, eigvals: Any = None, type: int = 1, check_finite: bool = True,
 ) -> Any:
-    """The eigenvalues of symmetric matrices a (..., N, N), ascending, and the eigenvectors as columns unless `eigvals_only`.
+    """The eigenvalues of a symmetric or Hermitian matrix a (N, N), ascending, and the eigenvectors as columns unless `eigvals_only`.
 
-    It reads only the half that `lower` names. Raises ValueError for `b` and `eigvals`, which MindSpore does not support; `turbo` and
+    It reads only the half that `lower` names. Raises ValueError for another number of axes, and for `b` and `eigvals`, which MindSpore does not support; `turbo` and
     `type` have a meaning only with `b`.
     """
     _switches(lower=lower, eigvals_only=eigvals_only, overwrite_a=overwrite_a, overwrite_b=overwrite_b)
@@ -117,7 +119,10 @@ def eigh(
             raise ValueError(f"eigh({name}=...): expected None, as in MindSpore.\n\nhint: slice the eigenvalues afterwards.")
     if type not in (1, 2, 3):
         raise ValueError(f"eigh(type={type!r}): expected 1, 2 or 3.")
-    return _eigen(_matrix(a, "eigh(a)"), lower, eigvals_only)
+    if isinstance(a, Tensor) and a.ndim != 2:
+        raise ValueError(f"For 'eigh', the dimension of 'a' should be 2, but got {a.ndim}."
+                         "\n\nhint: use mindspore.ops.Eigh for several matrices.")
+    return _eigen(_matrix(a, "eigh(a)", can_be_complex=True), lower, eigvals_only)
 
 
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:

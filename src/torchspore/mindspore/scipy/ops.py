@@ -70,7 +70,24 @@ def assign(cost_matrix: T, dimension_limit: Any = None, maximize: bool = False) 
     return out[0].clone(), out[1].clone()
 
 
+@part_of("Eig")
+def decompose_eigen(x: T, compute_v: bool = True) -> Any:
+    """(Eigenvalues, eigenvectors as columns) of square matrices x (..., N, N), complex; without `compute_v` no eigenvectors.
+
+    Raises TypeError for integers, ValueError for other shapes.
+    """
+    if not (x.is_floating_point() or x.is_complex()):
+        raise TypeError(f"x: expected floating-point or complex numbers, got {FROM_TORCH[x.dtype]}.")
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ValueError(f"x: expected square matrices (..., N, N), got shape {tuple(x.shape)}.")
+    if compute_v:
+        return tuple(torch.linalg.eig(x))
+    values = torch.linalg.eigvals(x)
+    return values, values.new_zeros(0)
+
+
 SolveTriangular = primitive_class("SolveTriangular", triangular, ("lower", "unit_diagonal", "trans"))
 LU = primitive_class("LU", decompose, ())
+Eig = primitive_class("Eig", decompose_eigen, ("compute_v",))
 LinearSumAssignment = primitive_class("LinearSumAssignment", assign, ())
-__all__ = ["LU", "LinearSumAssignment", "SolveTriangular"]
+__all__ = ["LU", "Eig", "LinearSumAssignment", "SolveTriangular"]

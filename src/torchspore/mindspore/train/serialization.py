@@ -78,7 +78,7 @@ def save_checkpoint(
 ) -> None:
     """Saves Parameters to a file that MindSpore reads too.
 
-    `save_obj` is a Cell, a list of {'name': str, 'data': Tensor}, or a dict from name to Tensor. `append_dict` adds numbers, bools, text
+    `save_obj` is a Cell, a list of Parameters or of {'name': str, 'data': Tensor}, or a dict from name to Tensor. `append_dict` adds numbers, bools, text
     and Tensors. Sharded Parameters are gathered from all processes, which must all save; without `integrated_save` each process saves its
     part, without the Parameters of other stages of a pipeline. `choice_func(name)` selects the Parameters; the values of `append_dict` are
     always saved. `format` is 'ckpt', 'safetensors' or 'dcp'; its suffix is added if the name has another. 'dcp' is a folder to which each
@@ -219,11 +219,16 @@ def _named(save_obj: Any) -> Iterable[tuple[str, Any]]:
         for name, value in save_obj.items():
             _check_named(name, value, "{name: Tensor, ...}", (Tensor, np.ndarray, int, float, str))
         return list(save_obj.items())
+    if save_obj and isinstance(save_obj[0], Parameter):
+        wrong = next((item for item in save_obj if not isinstance(item, Parameter)), None)
+        if wrong is not None:
+            raise TypeError(message(f"save_checkpoint([..., {short(wrong)}])", "a list of Parameters alone, after its first item"))
+        return [(parameter.name, parameter) for parameter in save_obj]
     pairs = []
     for item in save_obj:
         if not isinstance(item, dict) or "name" not in item or "data" not in item:
-            raise TypeError(message(f"save_checkpoint([{short(item)}])", "dicts {'name': str, 'data': Tensor}"))
-        _check_named(item["name"], item["data"], "dicts {'name': str, 'data': Tensor}", (Tensor, int, float, str))
+            raise TypeError(message(f"save_checkpoint([{short(item)}])", "Parameters, or dicts {'name': str, 'data': Tensor}"))
+        _check_named(item["name"], item["data"], "dicts {'name': str, 'data': Tensor}", (Tensor,))
         pairs.append((item["name"], item["data"]))
     return pairs
 

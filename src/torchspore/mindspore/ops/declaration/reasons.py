@@ -197,7 +197,7 @@ _TOO_LARGE = re.compile(
     r"|[Oo]verflow when unpacking|int too (?:large|big)|out of bounds for \w*int",
 )
 _DEVICE = re.compile(r"\b(?:CUDA|NPU|ACL|driver|compiler|threads?)\b", re.I)
-_DTYPES = re.compile(r"support complex|did not match|dtypes match|Expected dtype|expected scalar type")
+_DTYPES = re.compile(r"support(?:ed for)? complex|not implemented for|did not match|dtypes match|Expected dtype|expected scalar type")
 _TYPES = re.compile(r"dtype|type|argument|Expected.*Tensor", re.I)
 
 

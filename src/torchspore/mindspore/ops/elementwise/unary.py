@@ -122,13 +122,13 @@ def _round(input_x: T) -> T:
 @op(methods=("clamp",), wide=Widening(compares=True))
 def clamp(input: T, min: T | float | None = None, max: T | float | None = None) -> T:
     """Clip x to the range from `min` to `max`, numbers or Tensors."""
-    return _clamp(input, min, max)
+    return clamping.clamp_numbers(input, min, max)
 
 
 @op(methods=("clip",), wide=Widening(compares=True))
 def clip(input: T, min: T | float | None = None, max: T | float | None = None) -> T:
     """The same as `clamp`."""
-    return _clamp(input, min, max)
+    return clamping.clamp_numbers(input, min, max)
 
 
 @op(wide=Widening(compares=True))
@@ -142,13 +142,6 @@ def clip_by_value(x: T, clip_value_min: T | float | None = None, clip_value_max:
     if isinstance(x, (list, tuple)):
         return tuple(_clamp_tensors(item, clip_value_min, clip_value_max) for item in x)
     return _clamp_tensors(x, clip_value_min, clip_value_max)
-
-
-def _clamp(x: T, low: T | float | None, high: T | float | None) -> T:
-    """Clip x between numbers or Tensors, in their common dtype."""
-    if any(value.dtype is torch.bool if isinstance(value, T) else isinstance(value, bool) for value in (x, low, high)):
-        raise ValueError("For Clamp, the dtype of 'input', 'min' and 'max' must not be bool.")
-    return clamping.clamp(x, low, high)
 
 
 def _clamp_tensors(x: T, low: T | float | None, high: T | float | None) -> T:

@@ -13,6 +13,7 @@ from torchspore.engine.execution import thread_state
 from torchspore.engine.front_end import FRONT
 from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors import torch_interop, tree
+from torchspore.engine.tensors.mutable_containers import MUTABLE_CONTAINERS, unmark
 from torchspore.engine.tensors.number import Number
 from torchspore.engine.tensors.tensor import Composite, TensorBase, tensors
 from torchspore.graph import dispatch, forward_cache, graph_breaks
@@ -141,13 +142,16 @@ def _build_transform(
 
     def computed(*args: Any, **kwargs: Any) -> Any:
         args, sens = (args[:-1], args[-1]) if sens_param else (args, None)
-        _check_positions("value_and_grad" if with_value else "grad", positions, args)
-        if not all(isinstance(argument, Tensor) for argument in args):
-            args = scalar_gradients.lift(args, positions)
-        tensor_positions = _of_tensors(positions, args)
+        inputs = (*args, *kwargs.values()) if kwargs else args
+        _check_positions("value_and_grad" if with_value else "grad", positions, inputs)
+        if not all(isinstance(argument, Tensor) for argument in inputs):
+            inputs = scalar_gradients.lift(inputs, positions)
+        tensor_positions = _of_tensors(positions, inputs)
         call = graph_breaks.part(fn) if thread_state.breaking else fn
-        result, flat, by_weight = forward_cache.gradients(fn, call, args, kwargs, tensor_positions, parameters, sens, has_aux)
-        by_position = [_arranged(args[position], gradient) for position, gradient in zip(tensor_positions, flat)]
+        result, flat, by_weight = forward_cache.gradients(
+            fn, call, *_split(inputs, kwargs), _keys(tensor_positions, len(args), kwargs), parameters, sens, has_aux,
+        )
+        by_position = [_arranged(inputs[position], gradient) for position, gradient in zip(tensor_positions, flat)]
         gradients = _joined(by_position, by_weight, grad_position, weights, alone)
         if return_ids:
             gradients = _with_ids(by_position, by_weight, tensor_positions, parameters, grad_position, weights, alone)
@@ -194,20 +198,49 @@ def _check_positions(name: str, positions: Sequence[int], args: tuple[Any, ...])
         if position >= len(args):
             raise ValueError(
                 f"{name}(grad_position={position}): expected a position from 0 to {len(args) - 1}; "
-                f"the call has {len(args)} positional arguments."
+                f"the call has {len(args)} arguments."
             )
 
 
 def _of_tensors(positions: Sequence[int], args: tuple[Any, ...]) -> list[int]:
-    """Return the positions whose arguments contain a Tensor; other arguments have no gradient. Raises TypeError for torch tensors."""
+    """Return the positions with a gradient: of Tensors, sparse values, and lists, tuples and dicts with Tensors that `mutable` marks.
+
+    Raises TypeError for torch tensors.
+    """
     for position in positions:
         torch_interop.refuse("a gradient", args[position])
-    return [position for position in positions if any(True for _ in tensors(args[position]))]
+    return [position for position in positions if _has_gradient(args[position])]
+
+
+def _has_gradient(argument: Any) -> bool:
+    if isinstance(argument, (TensorBase, Composite)):
+        return True
+    return isinstance(argument, MUTABLE_CONTAINERS) and any(True for _ in tensors(argument))
+
+
+def _split(inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the positional and the keyword arguments of a call whose inputs are the former followed by the latter."""
+    if not kwargs:
+        return inputs, kwargs
+    return inputs[:-len(kwargs)], dict(zip(kwargs, inputs[-len(kwargs):]))
+
+
+def _keys(positions: Sequence[int], count: int, kwargs: dict[str, Any]) -> Sequence[int | str]:
+    """Return positions among the inputs as indexes of the `count` positional arguments and names of keyword arguments."""
+    if not kwargs:
+        return positions
+    names = list(kwargs)
+    return [position if position < count else names[position - count] for position in positions]
 
 
 def _arranged(argument: Any, flat_gradients: Any) -> Any:
-    """Arrange the flat gradients of one argument in its structure; a number in it has gradient 0."""
-    if isinstance(argument, (TensorBase, Composite)) or flat_gradients is None:
+    """Arrange the flat gradients of one argument in its structure; a number in it has gradient 0.
+
+    The gradient of a sparse value is a sparse value with indexes of 0 in a graph, and the Tensor for its values in PyNative mode.
+    """
+    if isinstance(argument, Composite) and flat_gradients is not None:
+        return argument.rebuilt(flat_gradients) if thread_state.follows_graph_rules() else flat_gradients[-1]
+    if isinstance(argument, TensorBase) or flat_gradients is None:
         return flat_gradients
     gradients = iter(flat_gradients)
 
@@ -219,7 +252,7 @@ def _arranged(argument: Any, flat_gradients: Any) -> Any:
             return gradient if not isinstance(leaf, Number) else 0.0 if isinstance(leaf, float) else 0
         return 0.0 if isinstance(leaf, float) else 0 if isinstance(leaf, int) else None
 
-    return tree.mapped(argument, gradient_of)
+    return tree.mapped(unmark(argument), gradient_of)
 
 
 _NO_FUNCTION: Any = object()
@@ -263,11 +296,14 @@ class GradOperation:
                 if sens is None:
                     args, sens = args[:-1], args[-1]
             parameters = self._parameters(fn, weights)
-            candidates = range(len(args)) if self.get_all else [] if self.get_by_list else [0][:len(args)]
-            args = scalar_gradients.lift(args, candidates)
-            positions = _of_tensors(candidates, args)
-            _, flat, by_weight = forward_cache.gradients(fn, graph_breaks.part(fn), args, kwargs, positions, parameters, sens)
-            by_position = [_arranged(args[position], gradient) for position, gradient in zip(positions, flat)]
+            inputs = (*args, *kwargs.values())
+            candidates = range(len(inputs)) if self.get_all else [] if self.get_by_list else [0][:len(inputs)]
+            inputs = scalar_gradients.lift(inputs, candidates)
+            positions = _of_tensors(candidates, inputs)
+            _, flat, by_weight = forward_cache.gradients(
+                fn, graph_breaks.part(fn), *_split(inputs, kwargs), _keys(positions, len(args), kwargs), parameters, sens,
+            )
+            by_position = [_arranged(inputs[position], gradient) for position, gradient in zip(positions, flat)]
             return self._result(by_position, by_weight, isinstance(weights, Parameter))
 
         @named_after(fn)

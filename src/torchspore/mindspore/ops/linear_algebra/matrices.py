@@ -205,11 +205,17 @@ def _self_adjoint_eig(x: T, compute_v: bool = True) -> Any:
     return values, values.new_zeros(0)
 
 
+def hermitian(half: T, lower: bool) -> T:
+    """Return the Hermitian matrices whose lower or upper half is that of `half` (..., N, N); the gradient has that half alone."""
+    triangle = half.tril() if lower else half.triu()
+    return triangle + (triangle.tril(-1) if lower else triangle.triu(1)).mH
+
+
 @op(primitive="Eigh", init=("compute_eigenvectors", "lower"))
 def _eigh(A: T, compute_eigenvectors: bool = True, lower: bool = True) -> Any:
     """The eigenvalues of symmetric or Hermitian matrices in ascending order, and on request their eigenvectors as columns."""
-    half = "L" if lower else "U"
-    return tuple(L.eigh(A, UPLO=half)) if compute_eigenvectors else L.eigvalsh(A, UPLO=half)
+    matrix, half = hermitian(A, lower), "L" if lower else "U"
+    return tuple(L.eigh(matrix, UPLO=half)) if compute_eigenvectors else L.eigvalsh(matrix, UPLO=half)
 
 
 @op(primitive="TridiagonalSolve", init=("partial_pivoting",))

@@ -26,8 +26,22 @@ from torchspore.mindspore.ops.optimizers.updates import (
 T = torch.Tensor
 
 
+def _check_rows(states: tuple[T, ...], g: T, indices: T) -> None:
+    """Raise ValueError unless all states have one shape, `indices` has one axis, and `g` has one row of a state for each index."""
+    shapes = [tuple(state.shape) for state in states]
+    if len(set(shapes)) > 1:
+        raise ValueError(f"the var shape must be equal to the shapes of the states, got {', '.join(map(str, shapes))}.")
+    if indices.ndim != 1:
+        raise ValueError(f"the indices rank must be equal to 1, but got {indices.ndim}.")
+    if g.shape[:1] != indices.shape:
+        raise ValueError(f"the grad_shape[0] must be equal to indices_shape[0] which is {indices.shape[0]}, but got {tuple(g.shape)}.")
+    if tuple(g.shape[1:]) != shapes[0][1:]:
+        raise ValueError(f"the var_shape[1:] must be equal to grad_shape[1:] which is {tuple(g.shape[1:])}, but got {shapes[0][1:]}.")
+
+
 def _at_rows(states: tuple[T, ...], g: T, indices: T, step: Callable[..., Any]) -> tuple[T, ...]:
     """Apply a step to the rows at `indices`; the gradients of a repeated row are summed."""
+    _check_rows(states, g, indices)
     at, sums, _ = summed(indices, g)
     new = step(*[state.index_select(0, at) for state in states], sums)
     return tuple(state.index_copy(0, at, rows.to(state.dtype)) for state, rows in zip(states, new))
@@ -39,6 +53,7 @@ def _fused_sparse_adam(
     use_locking: bool = False, use_nesterov: bool = False,
 ) -> Any:
     """A step of Adam with a gradient of some rows; other rows have gradient 0 and still move. Return (var, m, v)."""
+    _check_rows((var, m, v), gradient, indices)
     full_gradient = torch.zeros_like(var).index_add(0, indices.long(), gradient)
     step, m, v = adam(m, v, full_gradient, corrected(lr, beta1_power, beta2_power), beta1, beta2, epsilon, use_nesterov)
     return var - step, m, v

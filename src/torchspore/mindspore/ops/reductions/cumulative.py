@@ -41,13 +41,13 @@ def cummin(input: T, axis: int) -> Any:
     return values, indexes.to(torch.int32)
 
 
-@op(primitive="Cummax", init=("axis",))
+@op(primitive="Cummax", init=("axis",), wide=Widening(compares=True))
 def _cummax(input: T, axis: int) -> Any:
     """The cumulative maximum along `axis`, and its index (int64)."""
     return tuple(torch.cummax(input, axis))
 
 
-@op(primitive="Cummin", init=("axis",))
+@op(primitive="Cummin", init=("axis",), wide=Widening(compares=True))
 def _cummin(input: T, axis: int) -> Any:
     """The cumulative minimum along `axis`, and its index (int32)."""
     values, indexes = torch.cummin(input, axis)

@@ -163,15 +163,25 @@ def _extreme(reduce: Any, pick: Any) -> Any:
     return method
 
 
-def _sum(self: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None) -> Any:
+def _sum_along(self: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None) -> Any:
     """The sum along `axis`; integers are summed in int64; `initial` is added. A bool as the second argument is `keepdims`."""
-    if isinstance(dtype, bool):
-        dtype, keepdims = None, dtype
     if dtype is None:
         out = reduction.sum(self, axis, keepdims) if keepdims else reduction.sum(self) if axis is None else reduction.sum(self, axis)
-    else:
-        out = reduction.sum(self, axis, keepdims, dtype=dtype)
-    return out if initial is None else out + initial
+        return out if initial is None else out + initial
+    out = reduction.sum(self, axis, keepdims, dtype=dtype)
+    return out if initial is None else _astype(out + initial, dtype)
+
+
+@functools.wraps(_sum_along)
+def _sum(self: Any, *args: Any, **kwargs: Any) -> Any:
+    if kwargs:
+        kwargs = {_SUM_KEYWORDS.get(key, key): value for key, value in kwargs.items()}
+    if len(args) > 1 and isinstance(args[1], bool) and "keepdims" not in kwargs:       # sum(dim, keepdim, *, dtype)
+        args, kwargs = (args[0], *args[2:]), {**kwargs, "keepdims": args[1]}
+    return _sum_along(self, *args, **kwargs)
+
+
+_SUM_KEYWORDS = {"dim": "axis", "keepdim": "keepdims"}
 
 
 def _scaled(function: Any) -> Any:
@@ -294,7 +304,7 @@ _METHODS: dict[str, Any] = {
     "reshape": _reshape, "expand": _expand, "repeat": _repeat,
     "view_as": lambda self, other: array.reshape(self, other.shape), "reshape_as": lambda self, other: array.reshape(self, other.shape),
     "max": _extreme(extremes.amax, extremes.max), "min": _extreme(extremes.amin, extremes.min),
-    "sum": spelled(_sum, dim="axis", keepdim="keepdims"), "mean": spelled(_mean, dim="axis", keepdim="keep_dims"),
+    "sum": _sum, "mean": spelled(_mean, dim="axis", keepdim="keep_dims"),
     "fmod": arithmetic.fmod,
     "softmax": lambda self, axis=-1, dtype=None: activation.softmax(self, axis, dtype=dtype),
     "addr": lambda self, vec1, vec2, beta=1, alpha=1: products.addr(self, vec1, vec2, beta=beta, alpha=alpha),
