@@ -33,7 +33,7 @@ class Kind(enum.Enum):
         "return the same structure, shape and dtype from both branches, for example with .astype or ops.where")
     UNBOUND = 7, CompileNameError, translatable("assign a value to the name before it")
     PRINTS = 8, CompileError, translatable(
-        "print the results of the call; COMPATIBLE allows prints of values that are known at compile time")
+        "print values alone, without `end`, `sep` or `file`, or print the results of the call")
     MAKES_TENSOR = 9, CompileTypeError, translatable("make the Tensor in __init__, or with operators of mindspore.ops")
     DRAWS = 10, CompileError, translatable("draw with mindspore.ops, for example ops.rand")
     ARGUMENT = 11, CompileTypeError, translatable("pass a Tensor, a number, or a tuple, list or dict of these")

@@ -115,7 +115,7 @@ def test_to_another_dtype() -> None:
 def test_buffers_that_are_refused(name: str, tensor, kind) -> None:
     with pytest.raises(kind):
         Inner().register_buffer(name, tensor)
-    with pytest.raises(AttributeError, match="no buffer is named 'x'"):
+    with pytest.raises(AttributeError, match="has no attribute 'x' that is a buffer"):
         Inner().get_buffer("x")
 
 

@@ -17,8 +17,8 @@ jit_syntax_level = Option(
     environment=("MS_DEV_JIT_SYNTAX_LEVEL",), read_by="graph.settings", graph_only=True,
     example="set_context(jit_syntax_level=STRICT)",
     since="2.1",
-    doc="The Python syntax that compiled code may use. STRICT allows code that fits into one graph, COMPATIBLE also containers and prints "
-        "that are known during compilation, and LAX as much as possible.",
+    doc="The Python syntax that compiled code may use. STRICT allows code that fits into one graph, COMPATIBLE also containers and "
+        "code that only needs Python, such as `try`, and LAX as much as possible.",
 )
 jit_config = Option(
     kind=Members(validate=_check_infer_boost), default={}, in_graph_key=True, read_by="graph.settings",

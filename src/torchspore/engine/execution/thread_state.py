@@ -19,6 +19,7 @@ class _Local(threading.local):
     in_pynative = False
     broken: Any = None             # the Cell whose construct is to be split
     breaks = 0                     # the depth of nested calls that run with graph breaks
+    refuses_gradients = False      # inside MindSpore's `_no_grad`; `torch.no_grad` does not count
 
 
 local = _Local()

@@ -207,8 +207,7 @@ def _nothing_tuned() -> None:
 
 _SYNTAX = {
     "STRICT": translatable("STRICT: a call is one graph, or an error"),
-    "COMPATIBLE": translatable("COMPATIBLE: a call is one graph, or an error; containers and prints of values known at compile time are "
-                               "allowed"),
+    "COMPATIBLE": translatable("COMPATIBLE: a call is one graph, or an error; code that only needs Python, such as `try`, is allowed"),
     "LAX": translatable("LAX: a call that no graph can represent runs in parts"),
 }
 

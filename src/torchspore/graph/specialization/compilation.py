@@ -204,7 +204,7 @@ def _captured(
         capture = kind()
         capture.forwards, capture.numbers = forwards, number_inputs
         capture.watch.converter = control_flow if converts else None
-        capture.watch.says = converts and entry.settings.syntax == "COMPATIBLE"
+        capture.watch.says = converts and entry.settings.syntax != "LAX"
         capture.is_piece, capture.is_strict = is_piece, entry.settings.syntax == "STRICT"
         if entry.settings.is_split:
             capture.sharded_capture = splitter().begin_capture(list(engine.tensors((args, kwargs))), stages)

@@ -11,7 +11,7 @@ from torchspore.base.text import message, short, with_type
 from torchspore.context import effects
 from torchspore.distributed.shard import graph_info, split_records
 from torchspore.engine.autograd import grad as grad_module
-from torchspore.engine.execution import pynative
+from torchspore.engine.execution import pynative, thread_state
 from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.tensor import TensorBase, is_recording
 from torchspore.graph import dispatch, gradient_recording
@@ -171,11 +171,13 @@ class _no_grad(contextlib.ContextDecorator):
     """A context manager (`with _no_grad():`) or decorator that stops gradients through the computations inside."""
 
     def __enter__(self) -> None:
-        self._before = pynative.takes_gradients()
+        self._before = pynative.takes_gradients(), thread_state.local.refuses_gradients
         pynative.take_gradients(False)
+        thread_state.local.refuses_gradients = True
 
     def __exit__(self, *error: Any) -> None:
-        pynative.take_gradients(self._before)
+        takes_gradients, thread_state.local.refuses_gradients = self._before
+        pynative.take_gradients(takes_gradients)
 
 
 def _check_flag(name: str, flag: Any) -> None:

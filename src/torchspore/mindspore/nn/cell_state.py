@@ -96,7 +96,7 @@ class CellState:
         path, _, name = target.rpartition(".")
         cell = self.get_sub_cell(path)  # type: ignore[attr-defined]
         if name not in cell.__dict__.get("_buffers", {}):
-            raise AttributeError(f"{type(cell).__name__}: no buffer is named {name!r}.")
+            raise AttributeError(f"{type(cell).__name__} has no attribute {name!r} that is a buffer.")
         return getattr(cell, name)  # type: ignore[no-any-return]
 
     # ---- the complete state

@@ -41,7 +41,12 @@ def lists(x):
 
 
 def prints(x):
-    print("shape", x.shape)  # HERE
+    print(x, end="")  # HERE
+    return x
+
+
+def prints_shape(x):
+    print("shape", x.shape)
     return x
 
 
@@ -104,8 +109,8 @@ def list_grows(x):
 REFUSED = {
     host_read: (AttributeError, f"reads the values of a Tensor on the host, which jit_syntax_level STRICT does not allow.\n\nhint: {HOST}"),
     lists: (AttributeError, f"reads the values of a Tensor on the host, which jit_syntax_level STRICT does not allow.\n\nhint: {HOST}"),
-    prints: (RuntimeError, "calls print, which jit_syntax_level STRICT does not allow.\n\nhint: print the results of the call; COMPATIBLE "
-             "allows prints of values that are known at compile time."),
+    prints: (RuntimeError, "calls print, which jit_syntax_level STRICT does not allow.\n\nhint: print values alone, without `end`, "
+             "`sep` or `file`, or print the results of the call."),
     tries: (RuntimeError, "has `try`, which jit_syntax_level STRICT does not allow.\n\nhint: test with `if` what could go wrong, or leave "
             "jit_syntax_level at LAX."),
     imports: (RuntimeError, "has `import`, which jit_syntax_level STRICT does not allow.\n\nhint: import at the top of the file, or leave "
@@ -171,9 +176,10 @@ def test_compatible_takes_what_stays_in_python(function: Callable[[Any], Any]) -
     assert repr(at("COMPATIBLE", function)) == repr(function(X))
 
 
-def test_compatible_prints_what_is_known_at_each_call(capsys: pytest.CaptureFixture[str]) -> None:
-    ms.set_context(jit_syntax_level=1)
-    call = ms.jit(prints)
+@pytest.mark.parametrize("level", [0, 1])
+def test_prints_known_values_at_each_call(level: int, capsys: pytest.CaptureFixture[str]) -> None:
+    ms.set_context(jit_syntax_level=level)
+    call = ms.jit(prints_shape)
     call(X), call(X)
     assert capsys.readouterr().out == "shape (3,)\n" * 2
     assert len(torchspore.graphs(call)) == 1

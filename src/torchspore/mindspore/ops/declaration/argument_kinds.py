@@ -140,7 +140,7 @@ OPERATORS: dict[str, dict[str, Rule]] = {
         "kernel_size": lengths(2, kinds=_LISTS), "dilation": lengths(2, kinds=_LISTS), "stride": lengths(2, kinds=_LISTS),
         "padding": lengths(2, least=0, kinds=_LISTS),
     },
-    "fractional_max_pool2d": {"output_size": axes(tuple)},
+    "fractional_max_pool2d": {"output_size": optional(axes(tuple))},
     "full": {"dtype": optional(dtypes())},
     "gaussian_nll_loss": {"target": tensor},
     "gcd": {"input": tensor, "other": tensor},

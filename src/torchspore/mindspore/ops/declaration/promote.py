@@ -13,9 +13,9 @@ import torch
 
 from torchspore.engine.devices import device
 from torchspore.engine.formulas.half_precision import HALVES
-from torchspore.engine.tensors import dtypes
+from torchspore.engine.tensors import dtypes, tree
 from torchspore.engine.tensors import tensor as engine
-from torchspore.engine.tensors.creation import constant
+from torchspore.engine.tensors.creation import constant, from_data
 from torchspore.engine.tensors.number import Number, as_operand, decided
 from torchspore.engine.tensors.tensor import TensorBase, unwrap
 from torchspore.mindspore.ops.declaration.wide import WIDE, from_order, in_order, quotient, rest
@@ -35,7 +35,8 @@ def operand(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, (list, tuple)):
-        return constant(value, device.current())
+        has_tensors = any(isinstance(leaf, TensorBase) for leaf in tree.leaves(value))
+        return from_data(value) if has_tensors else constant(value, device.current())
     hint = "\n\nhint: write Tensor(array) for a NumPy array." if isinstance(value, np.ndarray) else ""
     raise TypeError(f"expected Tensors or numbers, got {type(value).__name__}.{hint}")
 

@@ -48,6 +48,14 @@ def _weights(weights: Any, function: str) -> tuple[list[Parameter], bool]:
 
 
 
+def _check_records_gradients() -> None:
+    """Raise RuntimeError inside `_no_grad`."""
+    if thread_state.local.refuses_gradients:
+        raise RuntimeError(
+            "In no_grad context, you can not calculate gradient.\n\nhint: create the gradient function outside of `with _no_grad():`."
+        )
+
+
 def named_after(fn: Any) -> Callable[[Any], Any]:
     """`functools.wraps` without the attributes: a Cell's attributes are its network, and a graph belongs to one function."""
     return functools.wraps(fn if hasattr(fn, "__name__") else type(fn), updated=())
@@ -118,6 +126,7 @@ def _transform(
 ) -> Callable[..., Any]:
     if not callable(fn):
         raise TypeError(message(f"{name}({fn!r:.40})", "a function or a Cell"))
+    _check_records_gradients()
     if grad_position is None and weights is None:
         raise ValueError(
             f"{name}(grad_position=None, weights=None): expected something to differentiate by."
@@ -280,6 +289,7 @@ class GradOperation:
                             "\n\nhint: write GradOperation()(net)(x).")
         if not callable(fn):
             raise TypeError(f"For 'GradOperation', the first argument must be a 'Function' or 'Cell', but got {short(fn)}.")
+        _check_records_gradients()
         if type(weights) is list:
             weights = tuple(weights)
         if type(self) is not GradOperation or not (weights is None or isinstance(weights, (Parameter, tuple))):

@@ -373,11 +373,11 @@ def _max_unpool3d(
 @drawing
 def _fractional(count: int, x: T, kernel: Size, size: Any, ratio: Any, samples: T | None) -> tuple[T, T]:
     """Pool windows that begin at pseudo-random positions (Graham, 2014), from one sample for each axis of each channel."""
-    if (size is None) == (ratio is None):
-        raise ValueError("expected one of output_size and output_ratio.")
+    if size is None and ratio is None:
+        raise ValueError("expected output_size or output_ratio.")
     call = F.fractional_max_pool2d if count == 2 else F.fractional_max_pool3d
     kernel = (kernel,) * count if isinstance(kernel, int) else tuple(kernel)
-    if ratio is not None:
+    if size is None:
         ratios = (ratio,) * count if isinstance(ratio, float) else tuple(ratio)
         size = [int(length * share) for length, share in zip(x.shape[-count:], ratios)]
     sizes = (size,) * count if isinstance(size, int) else tuple(size)
@@ -394,7 +394,7 @@ def fractional_max_pool2d(
     input: T, kernel_size: Size, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: T | None = None,
 ) -> Any:
-    """The largest values of (N, C, H, W) in windows at random positions; `output_size` of them, or `output_ratio` times the lengths.
+    """The largest values of (N, C, H, W) in windows at random positions; `output_size` of them, or `output_ratio` times the lengths without it.
 
     `_random_samples` (N, C, 2) in [0, 1) fixes the positions; None draws them. `return_indices` also returns their indexes (int64).
     """
