@@ -95,6 +95,8 @@ class _Program:
     first_use: str | None = None
     first_operator: str | None = None
     is_loaded: bool = False
+    dump_texts: tuple[str, ...] = ("", "")
+    """The values of the variables for dumps at the last call of `refresh_dump_settings`."""
     find: Callable[[str], Effect] = resolve
 
 
@@ -314,7 +316,17 @@ def engine_loaded() -> None:
             raise refusal(option.name, inert(option))
     if is_explaining():
         _call("graph.report.peak_memory:watch")
-    if os.environ.get("MINDSPORE_DUMP_CONFIG") or os.environ.get("MINDSPORE_CONFIG_PATH"):
+    refresh_dump_settings()
+
+
+_DUMP_VARIABLES = ("MINDSPORE_DUMP_CONFIG", "MINDSPORE_CONFIG_PATH")
+
+
+def refresh_dump_settings() -> None:
+    """Begin or end the dump that the variables for dumps request, if the program has changed them since the last call."""
+    texts = tuple(os.environ.get(name, "") for name in _DUMP_VARIABLES)
+    if texts != _REPORTS.program.dump_texts:
+        _REPORTS.program.dump_texts = texts
         _call("observe.debug.dump:from_environment")
 
 

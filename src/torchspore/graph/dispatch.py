@@ -9,7 +9,7 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.engine.autograd.grad import GradFrame
-from torchspore.engine.execution import thread_state
+from torchspore.engine.execution import current_operator, thread_state
 from torchspore.engine.execution.training_start import TRAINING_START
 from torchspore.engine.tensors import change_counters, torch_interop
 from torchspore.engine.tensors import tensor as engine
@@ -42,6 +42,7 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
     table = table_of(owner)
     if not table:
         STORE.refresh_environment()
+        effects.refresh_dump_settings()
     if STORE.get("precompile_only"):
         effects.report("precompile_only", _COMPILED)
         return compile(owner, function, args, kwargs)
@@ -53,7 +54,11 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
     if isinstance(graph, Graph):
         if torch_interop.has_recorded and engine.frame() is None and torch_interop.is_recorded_by_torch(graph.values_read(flat)):
             return _run_recorded(function, args, kwargs)
-        return run(graph, flat, function, args, kwargs)
+        if not current_operator.followers:
+            return run(graph, flat, function, args, kwargs)
+        result = run(graph, flat, function, args, kwargs)
+        current_operator.report_end_of_call()
+        return result
     if graph.as_pynative:
         return thread_state.in_pynative(function, args, kwargs)
     settings = settings_of(owner, function)

@@ -347,8 +347,12 @@ def differentiate(
         if not nested:
             frame_.taken = {id(leaf): [] for leaf in leaves.values() if leaf.ndim}
         inputs: list[Any] = []
+        taken = dict(leaves)
+        if not frame_.heeds_flags:                 # in a graph, a Tensor that is also another argument has a gradient for each of them
+            others = [value for position, value in entered_arguments.items() if position not in positions]
+            taken.update((id(tensor), tensor._t) for tensor in tensors(others))
         for position in positions:
-            entered_arguments[position], structure = enter_inputs(entered_arguments[position], frame_, leaves)
+            entered_arguments[position], structure = enter_inputs(entered_arguments[position], frame_, taken)
             inputs.append(structure)
         observers = [] if nested else [listener.begin_pass(weights, [leaves[id(w)] for w in weights]) for listener in LISTENERS]
         targets = [leaf for structure in inputs for leaf in tensors_of(structure)] + list(leaves.values())

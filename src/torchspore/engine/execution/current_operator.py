@@ -19,6 +19,7 @@ from torchspore.base.frames import is_torchspore_file, is_user_file, with_slashe
 from torchspore.context.store import STORE
 from torchspore.engine.front_end import FRONT
 from torchspore.engine.tensors import change_counters
+from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.torch_internals import node_metadata
 from torchspore.engine.torch_internals.torch_private import backward_node, next_sequence_number, without_modes
 
@@ -36,6 +37,17 @@ def follow(is_on: bool) -> None:
     global followers
     followers += 1 if is_on else -1
     change_counters.calls_changed()
+
+
+ends_of_calls: list[Callable[[], None]] = []
+"""Called after each outermost call of a graph while there are followers."""
+
+
+def report_end_of_call() -> None:
+    """Call the functions in `ends_of_calls`, unless a gradient or a capture is still open."""
+    if engine.frame() is None:
+        for end_call in ends_of_calls:
+            end_call()
 
 
 def resume_following() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from torchspore.graph.capture.converted_code import SOURCES
 from torchspore.graph.control_flow import source, syntax
 from torchspore.graph.control_flow.expression_conversion import Expressions
+from torchspore.graph.control_flow.fixed_conditions import FixedConditions
 from torchspore.graph.control_flow.source import NoSource
 from torchspore.graph.control_flow.statement_conversion import converted as converted_definition
 
@@ -75,7 +76,7 @@ def _code(function: FunctionType) -> CodeType | str:
         return "it is nested too deeply"
     if not syntax.can_convert(node):
         return "it is a generator, or looks at its own local names"
-    node = copy.deepcopy(node)
+    node = FixedConditions().visit(copy.deepcopy(node))
     if isinstance(node, ast.Lambda):
         changed: Any = Expressions(None, converted_definition).visit(node)
     else:

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
+from torchspore.graph.control_flow import fixed_conditions
+
 _FUTURES = 0
 for _name in futures.all_feature_names:
     _FUTURES |= getattr(futures, _name).compiler_flag
@@ -107,6 +109,8 @@ def _parsed(lines: list[str]) -> ast.Module:
         tree = ast.parse(text)
     except SyntaxError:
         raise NoSource("its source is not at hand") from None
+    if "@jit.cond:" in text:
+        fixed_conditions.mark(tree, text.splitlines())
     margin = len(lines[0].rstrip("\n")) - len(text.partition("\n")[0])
     for part in ast.walk(tree) if margin else ():
         if "col_offset" in part._attributes:                    # tracebacks and saved graphs mark the position in the file's line

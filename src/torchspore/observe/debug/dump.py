@@ -96,11 +96,13 @@ def on_exception(level: str) -> Outcome:
 
 
 def from_environment() -> None:
-    """Begin the dump that MINDSPORE_DUMP_CONFIG requests, if any. Raises ValueError for errors in its file."""
-    found = dump_settings.from_environment()
-    if found is None:
+    """Begin the dump that MINDSPORE_DUMP_CONFIG requests, or end it if the variable is gone. Raises ValueError for errors in its file."""
+    request = dump_settings.from_environment()
+    if request is None:
+        if _settings.pop("environment", None) is not None:
+            _apply()
         return
-    variable, path = found
+    variable, path = request
     try:
         settings = dump_settings.read(path, _warn)
     except ValueError as error:
@@ -232,6 +234,7 @@ class _Dump(TorchDispatchMode):
         while (top := _innermost()) is not None and isinstance(top, _Dump) and not top.looks_on:
             top.__exit__(None, None, None)
         current_operator.follow(True)
+        current_operator.ends_of_calls.append(flush)
         atexit.register(self._at_exit)
         self.__enter__()
 
@@ -245,6 +248,7 @@ class _Dump(TorchDispatchMode):
         else:
             self.looks_on = False
         current_operator.follow(False)
+        current_operator.ends_of_calls.remove(flush)
         atexit.unregister(self._at_exit)
         self._at_exit()
 

@@ -280,6 +280,33 @@ def kernel(fn: Any = None, reg_info: Any = None, compile_attrs: Any = None) -> A
 ms_kernel = kernel
 
 
+def _parts(result: Any) -> list[Any]:
+    """Return the results of a function that returns one array, a tuple or list of arrays, or None."""
+    return list(result) if isinstance(result, (tuple, list)) else [] if result is None else [result]
+
+
+def _declared(declaration: Any, of_inputs: list[Any]) -> Any:
+    """Return a declared `out_shape` or `out_dtype`, which may be a function of the inputs' shapes or dtypes."""
+    return declaration(*of_inputs) if callable(declaration) else declaration
+
+
+def _per_result(declared: Any, is_several: bool, count: int) -> list[Any]:
+    """Return what is declared for each of `count` results; None where nothing is declared. Raises ValueError for another count."""
+    if declared is None or not is_several:
+        return [declared] * count
+    if len(declared) != count:
+        raise ValueError(f"Custom: expected {len(declared)} results, as in out_dtype, got {count}.")
+    return list(declared)
+
+
+def _checked_result(part: Any, shape: Any, kind: Any) -> Any:
+    """Return a result as a Tensor of the declared dtype. Raises ValueError for another shape than the declared one."""
+    array = np.asarray(part)
+    if shape is not None and tuple(shape) != array.shape:
+        raise ValueError(f"Custom: expected a result of shape {tuple(shape)}, as in out_shape, got {array.shape}.")
+    return wrap(creation.from_array(np.ascontiguousarray(array), None if kind is None else dtypes.to_torch(kind)))
+
+
 class Custom(Primitive):
     """An operator from a Python function on NumPy arrays (`func_type` 'pyfunc'), or from one decorated with `kernel` ('hybrid').
 
@@ -312,17 +339,16 @@ class Custom(Primitive):
         trace_guard_hooks.ends_trace("calls a function on NumPy arrays", Kind.READS_VALUES)
         function = marks.with_mark(self.func, f"Custom {getattr(self.func, '__name__', 'function')}") if marks.is_enabled else self.func
         result = function(*[creation.to_numpy(value) if isinstance(value, TensorBase) else value for value in inputs])
-        parts = result if isinstance(result, tuple) else (result,)
+        parts = _parts(result)
         inner = [value._t for value in inputs if isinstance(value, TensorBase)]
-        shapes = self._declared_per_result_(self.out_shape, [tuple(t.shape) for t in inner], len(parts))
-        kinds = self._declared_per_result_(self.out_dtype, [dtypes.FROM_TORCH[t.dtype] for t in inner], len(parts))
-        tensors = []
-        for part, shape, kind in zip(parts, shapes, kinds):
-            array = np.asarray(part)
-            if shape is not None and tuple(shape) != array.shape:
-                raise ValueError(f"Custom: expected a result of shape {tuple(shape)}, as in out_shape, got {array.shape}.")
-            tensors.append(wrap(creation.from_array(np.ascontiguousarray(array), None if kind is None else dtypes.to_torch(kind))))
-        return tuple(tensors) if isinstance(result, tuple) else tensors[0]
+        shapes = _declared(self.out_shape, [tuple(t.shape) for t in inner])
+        kinds = _declared(self.out_dtype, [dtypes.FROM_TORCH[t.dtype] for t in inner])
+        is_several = isinstance(result if kinds is None else kinds, (tuple, list))
+        tensors = [
+            _checked_result(part, shape, kind)
+            for part, shape, kind in zip(parts, _per_result(shapes, is_several, len(parts)), _per_result(kinds, is_several, len(parts)))
+        ]
+        return tuple(tensors) if is_several else tensors[0]
 
     def _in_split_graph_(self, inputs: tuple[Any, ...]) -> Any:
         """Return results of the declared shapes and dtypes, which the function computes when the split graph runs."""
@@ -348,17 +374,9 @@ class Custom(Primitive):
             remaining = iter(tensors)
             arrays = tree.mapped(inputs, lambda leaf: creation.array_of(next(remaining)) if isinstance(leaf, TensorBase) else leaf)
             result = self.func(*arrays)
-            return [creation.from_array(np.ascontiguousarray(part)) for part in (result if isinstance(result, tuple) else (result,))]
+            return [creation.from_array(np.ascontiguousarray(part)) for part in _parts(result)]
 
         return call
-
-    def _declared_per_result_(self, declaration: Any, of_inputs: list[Any], count: int) -> list[Any]:
-        """Return the declared `out_shape` or `out_dtype` for each of `count` results; None where nothing is declared."""
-        if declaration is None:
-            return [None] * count
-        declared = declaration(*of_inputs) if callable(declaration) else declaration
-        is_per_result = isinstance(declared, (tuple, list)) and count > 1
-        return list(declared) if is_per_result else [declared] * count
 
     def _gradient_(self, *arguments: Any) -> Any:
         if self.bprop is None:

@@ -1,0 +1,28 @@
+"""Conditions that a comment fixes: `if x > 0:  # @jit.cond: True` takes its branch in a graph, whatever the condition is."""
+from __future__ import annotations
+
+import ast
+import re
+
+_COMMENT = re.compile(r"#\s*@jit\.cond:\s*(True|False)\b")
+
+
+def mark(tree: ast.AST, lines: list[str]) -> None:
+    """Store in each `if` of `tree` the value that its comment fixes; `lines` is the text of the tree."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If):
+            match = _COMMENT.search(lines[(node.test.end_lineno or node.lineno) - 1])
+            if match is not None:
+                node.fixed_value = match[1] == "True"  # type: ignore[attr-defined]
+
+
+class FixedConditions(ast.NodeTransformer):
+    """Replaces each marked `if` by the branch that is taken."""
+
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        """Return the statements of the branch, or the node itself without a mark."""
+        self.generic_visit(node)
+        fixed_value = getattr(node, "fixed_value", None)
+        if fixed_value is None:
+            return node
+        return (node.body if fixed_value else node.orelse) or [ast.copy_location(ast.Pass(), node)]
