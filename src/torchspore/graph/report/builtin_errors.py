@@ -43,6 +43,8 @@ _ROWS: tuple[tuple[type[Exception], str, type[Exception], str], ...] = (
      "The name {0} is not defined, or not supported in graph mode."),
     (AttributeError, r"'(list|tuple|str|dict)' object has no attribute ('\w+')", AttributeError, "'{0}' object has no attribute {1}"),
     (TypeError, r"isinstance\(\) arg 2 must be a type.*", TypeError, "isinstance() arg 2 must be a type or tuple of types."),
+    (RecursionError, r"maximum recursion depth exceeded.*", RecursionError,
+     "Please check the code if it has the infinite recursion or loop."),
     (IndexError, r"pop index out of range", IndexError, "The pop index out of range."),
     (IndexError, r"string index out of range", _both(IndexError, RuntimeError), "String index out of range."),
     (ValueError, r"truth of a Tensor: expected a Tensor of one element, got shape (\(.*\))\.(?s:.*)", ValueError,
@@ -66,7 +68,8 @@ _CALLS: tuple[tuple[str, str, str], ...] = (
 def translated(error: Exception) -> Exception | None:
     """Return the error with MindSpore's text and type, and Python's text behind it; None for any other error."""
     text = str(error)
-    if _is_raised_by_statement(error.__traceback__) or not (ends_in_user_code(error) or text.startswith(_OURS)):
+    is_ours = type(error) is RecursionError or text.startswith(_OURS)
+    if _is_raised_by_statement(error.__traceback__) or not (is_ours or ends_in_user_code(error)):
         return None
     for kind, pattern, new_kind, words in _ROWS:
         match = re.fullmatch(pattern, text) if type(error) is kind else None

@@ -63,7 +63,7 @@ def expand_dims(a: Any, axis: Any) -> T:
 def squeeze(a: Any, axis: Any = None) -> T:
     """Remove the axes of length 1 that `axis` names, or all of them; a longer axis stays."""
     t = only_tensor(a, "a")
-    return t.squeeze() if axis is None else t.squeeze(axes_of(axis, t.ndim))
+    return t.squeeze() if axis is None else t.squeeze(axes_of(axis, t.ndim, can_repeat=True))
 
 
 @function

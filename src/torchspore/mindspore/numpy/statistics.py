@@ -42,10 +42,12 @@ def _bin_of(values: T, edges: T) -> tuple[T, T]:
     bin_numbers = torch.searchsorted(edges.contiguous(), values.contiguous(), right=True) - 1
     count = edges.shape[0] - 1
     bin_numbers = torch.where(values == edges[-1], torch.full_like(bin_numbers, count - 1), bin_numbers)
-    return bin_numbers.clamp(0, count - 1), (values >= edges[0]) & (values <= edges[-1])
+    return bin_numbers.clamp(0, max(count - 1, 0)), (values >= edges[0]) & (values <= edges[-1])
 
 
 def _counted(numbers: T, inside: T, weights: T | None, length: int) -> T:
+    if length == 0:
+        return torch.zeros(0, dtype=torch.float32, device=numbers.device)
     amount = inside.to(torch.float32) if weights is None else torch.where(inside, weights.to(torch.float32), 0.0)
     return torch.zeros(length, dtype=torch.float32, device=numbers.device).scatter_add(0, numbers, amount)
 

@@ -200,11 +200,18 @@ def axis_of(axis: Any, ndim: int) -> int:
     return int(axis) % ndim
 
 
-def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
-    """Return the axes of an int, a tuple or a list, all for None or (); a repeated axis counts once."""
+def axes_of(axis: Any, ndim: int, can_repeat: bool = False) -> tuple[int, ...]:
+    """Return the axes of an int, a tuple or a list, all for None or ().
+
+    Raises ValueError for a repeated axis, unless `can_repeat`: then it counts once.
+    """
     if axis is None or (isinstance(axis, tuple) and not axis):
         return tuple(range(ndim))
-    return tuple(dict.fromkeys(axis_of(a, ndim) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))))
+    axes = [axis_of(a, ndim) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))]
+    distinct = tuple(dict.fromkeys(axes))
+    if len(distinct) < len(axes) and not can_repeat:
+        raise ValueError(f"axis={axis!r}: expected each axis once.")
+    return distinct
 
 
 def shape_of(shape: Any) -> list[int]:

@@ -56,7 +56,7 @@ BAD = {
     "far": Bad(
         lambda: ms.grad(lambda x: x, 3)(z(1)), ValueError,
         "grad(grad_position=3)",
-        "expected a position from 0 to 0; the call has 1 positional arguments.",
+        "expected a position from 0 to 0; the call has 1 arguments.",
     ),
     "get_grad": Bad(
         lambda: ms.get_grad((0, z(1)), 5), ValueError,

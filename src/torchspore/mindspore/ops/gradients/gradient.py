@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
-from torchspore.base.text import message, short, with_type
+from torchspore.base import once
+from torchspore.base.frames import user_line
+from torchspore.base.text import message, short, with_hint, with_type
 from torchspore.context.store import STORE
 from torchspore.engine.autograd import scalar_gradients
 from torchspore.engine.execution import thread_state
@@ -20,6 +22,7 @@ from torchspore.graph import dispatch, forward_cache, graph_breaks
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.observe.debug import recorded_steps
+from torchspore.translations import translate
 
 
 def _positions(grad_position: Any, function: str) -> tuple[int, ...]:
@@ -211,20 +214,39 @@ def _check_positions(name: str, positions: Sequence[int], args: tuple[Any, ...])
             )
 
 
-def _of_tensors(positions: Sequence[int], args: tuple[Any, ...]) -> list[int]:
+def _of_tensors(positions: Sequence[int], args: tuple[Any, ...], must_differ: bool = True) -> list[int]:
     """Return the positions with a gradient: of Tensors, sparse values, and lists, tuples and dicts with Tensors that `mutable` marks.
 
-    Raises TypeError for torch tensors.
+    With `grad_for_scalar` unmarked containers have gradients too. With `must_differ` a warning names an unmarked container at one of the
+    positions. Raises TypeError for torch tensors.
     """
     for position in positions:
         torch_interop.refuse("a gradient", args[position])
-    return [position for position in positions if _has_gradient(args[position])]
+    differentiable = [position for position in positions if _has_gradient(args[position])]
+    if must_differ and len(differentiable) < len(positions):
+        for position in set(positions).difference(differentiable):
+            _warn_of_unmarked(position, args[position])
+    return differentiable
 
 
 def _has_gradient(argument: Any) -> bool:
     if isinstance(argument, (TensorBase, Composite)):
         return True
-    return isinstance(argument, MUTABLE_CONTAINERS) and any(True for _ in tensors(argument))
+    is_marked = isinstance(argument, MUTABLE_CONTAINERS) or STORE.get("grad_for_scalar")
+    return is_marked and any(True for _ in tensors(argument))
+
+
+def _warn_of_unmarked(position: int, argument: Any) -> None:
+    """Warn once for each line of the program that a container with Tensors has no gradient."""
+    if FRONT.warn is None or not any(True for _ in tensors(argument)):
+        return
+    kind, line = type(argument).__name__, user_line()
+    if once.first_time(("unmarked container", line)):
+        FRONT.warn(with_hint(
+            translate("{line}: argument {position} is a {kind}, so it has no gradient, as in MindSpore").format(
+                line=line, position=position, kind=kind),
+            translate("write mindspore.mutable(...) around it"),
+        ))
 
 
 def _split(inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -309,7 +331,7 @@ class GradOperation:
             inputs = (*args, *kwargs.values())
             candidates = range(len(inputs)) if self.get_all else [] if self.get_by_list else [0][:len(inputs)]
             inputs = scalar_gradients.lift(inputs, candidates)
-            positions = _of_tensors(candidates, inputs)
+            positions = _of_tensors(candidates, inputs, must_differ=not self.get_all)
             _, flat, by_weight = forward_cache.gradients(
                 fn, graph_breaks.part(fn), *_split(inputs, kwargs), _keys(positions, len(args), kwargs), parameters, sens,
             )
