@@ -64,6 +64,10 @@ class _PyNativeExecutor:
         self._flag = False
         gc.collect()
 
+    def set_async_for_graph(self, flag: bool) -> None:
+        """Accept MindSpore's switch for operators between graphs; here Python never waits for them, whatever `flag` is."""
+        _check_flag("set_async_for_graph", flag)
+
     def enable_grad(self) -> bool:
         """Return whether gradients may be taken: False within `_no_grad`."""
         return pynative.takes_gradients()

@@ -17,6 +17,7 @@ from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.tensor import TensorBase, modify, raw, wrap
 from torchspore.mindspore.common import unsupported
+from torchspore.mindspore.common.storage import UntypedStorage
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.ops.arrays import array, creation, indexing, selection
 from torchspore.mindspore.ops.declaration.arguments import sizes
@@ -311,7 +312,7 @@ _METHODS: dict[str, Any] = {
     "approximate_equal": spelled(binary.approximate_equal, other="y"), "bernoulli": _bernoulli,
     "float_power": spelled(binary.float_power, other="exponent"), "ormqr": spelled(matrices.ormqr, input2="tau", input3="other"),
     "qr": spelled(matrices._qr_method, mode="some"), "trace": _trace,
-    "ptp": _ptp, "fill": _fill,
+    "ptp": _ptp, "fill": _fill, "untyped_storage": lambda self: UntypedStorage(self),
     "copy": _copy, "clone": _copy, "contiguous": lambda self: wrap(
         raw(self).contiguous()
     ), "detach": lambda self: wrap(raw(self).detach()),

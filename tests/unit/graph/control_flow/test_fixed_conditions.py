@@ -1,0 +1,40 @@
+"""`# @jit.cond:` after an `if` fixes its condition in a graph."""
+from __future__ import annotations
+
+import mindspore as ms
+from mindspore import Tensor
+
+
+def test_a_comment_fixes_the_branch() -> None:
+    @ms.jit
+    def taken(x):
+        if x == 2:  # @jit.cond: True
+            return 1
+        return 0
+
+    @ms.jit
+    def skipped(x):
+        if x == 2:  # @jit.cond: False
+            return 1
+        return 0
+
+    assert (taken(Tensor(2)), taken(Tensor(3))) == (1, 1)
+    assert (skipped(Tensor(2)), skipped(Tensor(3))) == (0, 0)
+
+
+def test_an_empty_branch_and_an_else() -> None:
+    @ms.jit
+    def call(x):
+        y = x
+        if x > 0:  # @jit.cond: False
+            y = y + 1
+        if x > 1:  # a plain comment
+            y = y * 2
+        elif x > 0:  # @jit.cond: False
+            y = y + 5
+        else:
+            y = y - 1
+        return y
+
+    assert int(call(Tensor(1))) == 0
+    assert int(call(Tensor(3))) == 6
