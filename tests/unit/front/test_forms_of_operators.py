@@ -153,3 +153,10 @@ def test_an_endless_recursion_is_explained() -> None:
 
     with pytest.raises(RecursionError, match="infinite recursion or loop"):
         endless(Tensor([5], ms.int32))
+
+
+def test_a_tensor_names_the_lengths(mode: int) -> None:
+    x = Tensor(np.ones((3, 1), np.float32))
+    assert x.expand(Tensor([3, 4])).shape == (3, 4)
+    assert x.reshape(Tensor([1, 3])).shape == (1, 3) == x.view(Tensor([1, 3])).shape
+    assert x.tile(Tensor([3, 4])).shape == (9, 4)

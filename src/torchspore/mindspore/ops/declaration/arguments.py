@@ -9,6 +9,7 @@ import torch
 from torchspore.base.text import short
 from torchspore.engine.tensors.creation import length
 from torchspore.engine.tensors.dtypes import to_torch
+from torchspore.engine.tensors.tensor import TensorBase, raw
 
 T = torch.Tensor
 _SEQUENCES = (tuple, list)
@@ -31,6 +32,8 @@ def sizes(values: tuple[Any, ...] | Any) -> list[int]:
         raise TypeError(f"expected ints as shape, got {type(values).__name__}.")
     if len(values) == 1 and isinstance(values[0], (tuple, list, T)):
         return sizes(values[0])
+    if len(values) == 1 and isinstance(values[0], TensorBase) and values[0]._t.ndim:
+        return sizes(raw(values[0]))
     for value in values:
         if isinstance(value, (float, str)) or not hasattr(type(value), "__int__"):
             raise TypeError(f"expected ints as shape, got {type(value).__name__} {short(value)}.")
