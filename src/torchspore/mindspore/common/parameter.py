@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from torchspore.base.frames import is_user_file
-from torchspore.base.text import message, with_type
+from torchspore.base.text import message, short, with_type
+from torchspore.context import effects
 from torchspore.engine.execution import thread_state
 from torchspore.engine.memory import memory_owners
 from torchspore.engine.native import allocator
@@ -252,6 +253,16 @@ class Parameter(Tensor):
         if allocator.is_on:
             memory_owners.born(parameter)
         return parameter
+
+    def add_pipeline_stage(self, stage: int) -> None:
+        """Store that `stage` of a pipeline uses the Parameter too. The stages themselves follow from the Cells that use it.
+
+        Raises TypeError for a value that is not an int from 0 on.
+        """
+        if isinstance(stage, bool) or not isinstance(stage, int) or stage < 0:
+            raise TypeError(message(f"add_pipeline_stage({short(stage)})", "an int from 0 on: the number of a stage"))
+        self.__dict__.setdefault("_pipeline_stage_list", []).append(stage)
+        effects.note("distribution", "add_pipeline_stage has no effect: the stages of a Parameter follow from the Cells that use it")
 
     def __repr__(self) -> str:
         holding_text = description_of_part(self)

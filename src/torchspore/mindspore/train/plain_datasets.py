@@ -11,6 +11,7 @@ from typing import Any
 
 from torchspore.base.frames import warn
 from torchspore.base.text import message, short
+from torchspore.mindspore.common.tensor import Tensor
 
 METHODS = ("create_tuple_iterator", "get_dataset_size", "reset")
 
@@ -59,7 +60,7 @@ class PlainBatches:
             except StopIteration:
                 break
             has_batches = True
-            yield batch
+            yield (batch,) if isinstance(batch, Tensor) else batch
         if not has_batches:
             warn(f"{type(self._dataset).__name__} has no batch in this epoch: its reset() does not restart the iterator.")
         self._dataset.reset()
