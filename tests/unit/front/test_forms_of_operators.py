@@ -27,19 +27,20 @@ def test_sum_has_two_forms(mode: int) -> None:
     assert not bool((X * 0).sum(dtype=ms.bool_, initial=0))
 
 
+@pytest.mark.parametrize("with_vectors", [True, False])
 @pytest.mark.parametrize("lower", [True, False])
-def test_eigh_has_the_gradient_of_the_half_that_it_reads(lower: bool) -> None:
+def test_eigh_has_the_gradient_of_the_half_that_it_reads(lower: bool, with_vectors: bool) -> None:
     rng = np.random.default_rng(1)
     matrix = rng.random((3, 3))
     matrix = matrix @ matrix.T
-    for with_vectors in (True, False):
-        def squares(a: Tensor) -> Tensor:
-            values = Eigh(with_vectors, lower)(a)
-            return ((values[0] if with_vectors else values) ** 2).sum()
 
-        gradient = ms.grad(squares)(Tensor(matrix)).asnumpy()
-        half = (np.tril if lower else np.triu)(2 * matrix)              # the gradient of |A|^2, where off the diagonal A occurs twice
-        np.testing.assert_allclose(gradient, half + (np.tril(half, -1) if lower else np.triu(half, 1)), rtol=1e-6)
+    def squares(a: Tensor) -> Tensor:
+        values = Eigh(with_vectors, lower)(a)
+        return ((values[0] if with_vectors else values) ** 2).sum()
+
+    gradient = ms.grad(squares)(Tensor(matrix)).asnumpy()
+    half = (np.tril if lower else np.triu)(2 * matrix)                  # the gradient of |A|^2, where off the diagonal A occurs twice
+    np.testing.assert_allclose(gradient, half + (np.tril(half, -1) if lower else np.triu(half, 1)), rtol=1e-6)
 
 
 def test_eigh_of_scipy_takes_one_matrix_of_complex_numbers_too() -> None:

@@ -1,4 +1,4 @@
-"""Backward passes in the calling thread.
+"""Backward passes in the calling thread, and the weights of their results.
 
 torch runs the gradients of an accelerator's operators in separate threads. A capture, the frame of a gradient transform, and whether a call
 runs in PyNative mode are states of a thread: in torch's threads a program's `bprop` and its hooks would run outside of them.
@@ -11,6 +11,8 @@ from typing import Any
 
 import torch
 
+from torchspore.engine.tensors import tree
+from torchspore.engine.tensors.tensor import Composite, TensorBase, raw
 from torchspore.engine.torch_internals.static_symbols import static_symbols
 
 
@@ -35,3 +37,12 @@ def compute_gradients(
     """Return the gradient of each input; None for one that the outputs do not depend on."""
     with in_callers_thread(any(seed is not None for seed in seeds)):
         return torch.autograd.grad(outputs, inputs, seeds, retain_graph, create_graph, allow_unused=True)
+
+
+def seeds_of(result: Any, sens: Any) -> list[torch.Tensor]:
+    """Return the values of `sens` for the Tensors of `result`; where both have the same structure, those for its constants are left out."""
+    weights, values = list(tree.leaves(sens)), list(tree.leaves(result))
+    if len(weights) == len(values):
+        weights = [weight for weight, value in zip(weights, values) if isinstance(value, (TensorBase, Composite))]
+    parts = [part for weight in weights for part in (weight.parts() if isinstance(weight, Composite) else (weight,))]
+    return [raw(part) if isinstance(part, TensorBase) else torch.as_tensor(part) for part in parts]

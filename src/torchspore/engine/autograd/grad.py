@@ -19,9 +19,9 @@ from torchspore.engine.execution import thread_state
 from torchspore.engine.execution.training_start import TRAINING_START
 from torchspore.engine.formulas import row_gradients as rows_module
 from torchspore.engine.memory import offload
-from torchspore.engine.tensors import torch_aliases, tree
+from torchspore.engine.tensors import torch_aliases
 from torchspore.engine.tensors.in_place_versions import Extent, Versions, base_of, renamed
-from torchspore.engine.tensors.tensor import Composite, Frame, TensorBase, frame, is_recording, raw, tensors, transform, wrap
+from torchspore.engine.tensors.tensor import Frame, TensorBase, frame, is_recording, raw, tensors, transform, wrap
 from torchspore.engine.tensors.torch_interop import entered
 from torchspore.engine.torch_internals import torch_private
 
@@ -341,7 +341,8 @@ def differentiate(
     frame_ = GradFrame()
     local = thread_state.local                     # thread_state.follows_graph_rules, without a call in each training step
     frame_.heeds_flags = not (STORE.graph_mode or local.in_pynative or local.breaks or (frame() is not None and thread_state.is_in_jit()))
-    entered_arguments: dict[int | str, Any] = {**dict(enumerate(arguments)), **keywords}
+    entered_arguments: dict[int | str, Any] = dict(enumerate(arguments))
+    entered_arguments.update(keywords)
     with recording_gradients():
         leaves = _weight_leaves(frame_, weights, nested)
         if not nested:
@@ -466,15 +467,6 @@ def _regroup(structure: Any, gradients: Any) -> Any:
     return gradients_of_structure[0] if isinstance(structure, torch.Tensor) else tuple(gradients_of_structure)
 
 
-def _seeds(result: Any, sens: Any) -> list[torch.Tensor]:
-    """Return the values of `sens` for the Tensors of `result`; where both have the same structure, those for its constants are left out."""
-    weights, values = list(tree.leaves(sens)), list(tree.leaves(result))
-    if len(weights) == len(values):
-        weights = [weight for weight, value in zip(weights, values) if isinstance(value, (TensorBase, Composite))]
-    parts = [part for weight in weights for part in (weight.parts() if isinstance(weight, Composite) else (weight,))]
-    return [raw(part) if isinstance(part, TensorBase) else torch.as_tensor(part) for part in parts]
-
-
 def _gradients(result: Any, targets: list[torch.Tensor], sens: Any, nested: bool) -> list[torch.Tensor | None]:
     """The gradient of each wanted value; None for one that the result does not depend on."""
     outputs = [integer_gradients.recorded(raw(tensor)) for tensor in tensors(result)]
@@ -486,7 +478,8 @@ def _gradients(result: Any, targets: list[torch.Tensor], sens: Any, nested: bool
         # torch's check of a seed costs time; without a seed, a loss must be a real number.
         seeds = [None if is_outermost and o.ndim == 0 and o.is_floating_point() else torch.ones_like(o) for o in outputs]
     else:
-        seeds = [s.to(o.dtype).expand(o.shape) if s.shape != o.shape else s.to(o.dtype) for s, o in zip(_seeds(result, sens), outputs)]
+        weights = backward_pass.seeds_of(result, sens)
+        seeds = [s.to(o.dtype).expand(o.shape) if s.shape != o.shape else s.to(o.dtype) for s, o in zip(weights, outputs)]
     pairs = [(o, s) for o, s in zip(outputs, seeds) if o.requires_grad]
     sources = [integer_gradients.recorded(t) for t in targets]
     at = [t for t in sources if t.requires_grad]

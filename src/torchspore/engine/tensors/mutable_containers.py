@@ -34,5 +34,5 @@ def unmark(value: Any) -> Any:
     if not isinstance(value, (list, tuple, dict)):
         return value
     items = [unmark(item) for item in (value.values() if isinstance(value, dict) else value)]
-    plain = {MutableTuple: (), MutableList: [], MutableDict: dict.fromkeys(value)}
+    plain: dict[type, Any] = {MutableTuple: (), MutableList: [], MutableDict: dict.fromkeys(value)}
     return tree.like(plain.get(kind, value), items)

@@ -7,7 +7,6 @@ from torchspore.engine.tensors.mutable_containers import MutableDict, MutableLis
 from torchspore.engine.tensors.number import MutableFloat, MutableInt
 from torchspore.engine.tensors.tensor import TensorBase
 
-
 _MARKED_CLASSES: dict[type, type] = {int: MutableInt, float: MutableFloat, tuple: MutableTuple, list: MutableList, dict: MutableDict}
 
 

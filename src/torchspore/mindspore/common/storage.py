@@ -3,8 +3,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from torchspore.base.text import message, short, with_type
 from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.engine.tensors.tensor import TensorBase, raw
@@ -17,7 +15,7 @@ class UntypedStorage:
         self._tensor = tensor
 
     @property
-    def _storage(self) -> torch.UntypedStorage:
+    def _storage(self) -> Any:
         return raw(self._tensor).untyped_storage()
 
     @property
@@ -32,7 +30,7 @@ class UntypedStorage:
 
     def size(self) -> int:
         """Return the number of bytes."""
-        return self._storage.nbytes()
+        return int(self._storage.nbytes())
 
     nbytes = size
 
@@ -42,11 +40,11 @@ class UntypedStorage:
 
     def data_ptr(self) -> int:
         """Return the address of the first byte, 0 for a storage without bytes."""
-        return self._storage.data_ptr()
+        return int(self._storage.data_ptr())
 
     def is_shared(self) -> bool:
         """Return whether other processes can use the bytes."""
-        return self._storage.is_shared()
+        return bool(self._storage.is_shared())
 
     def resize_(self, size: int) -> UntypedStorage:
         """Make the storage `size` bytes long, keep the bytes that fit, and return it.

@@ -109,8 +109,8 @@ def eigh(
 ) -> Any:
     """The eigenvalues of a symmetric or Hermitian matrix a (N, N), ascending, and the eigenvectors as columns unless `eigvals_only`.
 
-    It reads only the half that `lower` names. Raises ValueError for another number of axes, and for `b` and `eigvals`, which MindSpore does not support; `turbo` and
-    `type` have a meaning only with `b`.
+    It reads only the half that `lower` names. Raises ValueError for another number of axes, and for `b` and `eigvals`, which MindSpore
+    does not support; `turbo` and `type` have a meaning only with `b`.
     """
     _switches(lower=lower, eigvals_only=eigvals_only, overwrite_a=overwrite_a, overwrite_b=overwrite_b)
     _switches(turbo=turbo, check_finite=check_finite)

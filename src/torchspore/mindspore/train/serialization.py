@@ -78,11 +78,12 @@ def save_checkpoint(
 ) -> None:
     """Saves Parameters to a file that MindSpore reads too.
 
-    `save_obj` is a Cell, a list of Parameters or of {'name': str, 'data': Tensor}, or a dict from name to Tensor. `append_dict` adds numbers, bools, text
-    and Tensors. Sharded Parameters are gathered from all processes, which must all save; without `integrated_save` each process saves its
-    part, without the Parameters of other stages of a pipeline. `choice_func(name)` selects the Parameters; the values of `append_dict` are
-    always saved. `format` is 'ckpt', 'safetensors' or 'dcp'; its suffix is added if the name has another. 'dcp' is a folder to which each
-    process writes the parts that it stores, with torch.distributed.checkpoint; all processes must save, and nothing is gathered.
+    `save_obj` is a Cell, a list of Parameters or of {'name': str, 'data': Tensor}, or a dict from name to Tensor. `append_dict` adds
+    numbers, bools, text and Tensors. Sharded Parameters are gathered from all processes, which must all save; without `integrated_save`
+    each process saves its part, without the Parameters of other stages of a pipeline. `choice_func(name)` selects the Parameters; the
+    values of `append_dict` are always saved. `format` is 'ckpt', 'safetensors' or 'dcp'; its suffix is added if the name has another. 'dcp'
+    is a folder to which each process writes the parts that it stores, with torch.distributed.checkpoint; all processes must save, and
+    nothing is gathered.
     The file is first written under a temporary name, so that it never exists incompletely; it is read-only, as in MindSpore. With
     `async_save` a thread writes while the program continues; the next call that saves or loads waits for it and raises its errors. The
     file has a checksum (`crc_check` requires it when loading), unless it is encrypted: with `enc_key`, 16, 24 or 32 bytes, and `enc_mode`

@@ -59,9 +59,9 @@ BAD = {
         "expected a position from 0 to 0; the call has 1 arguments.",
     ),
     "get_grad": Bad(
-        lambda: ms.get_grad((0, z(1)), 5), ValueError,
+        lambda: ms.get_grad((0, z(1)), 5), RuntimeError,
         "get_grad(5)",
-        "this gradient does not exist.",
+        "Can not find the gradient for position or Parameter 5.",
         "differentiate with return_ids=True.",
     ),
     "operation": Bad(lambda: ops.GradOperation(get_all=1), TypeError, "GradOperation(get_all=1)", "expected a bool, got int."),

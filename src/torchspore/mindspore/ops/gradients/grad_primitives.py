@@ -72,7 +72,10 @@ _gradient("AcoshGrad", ("out", "dout"), lambda out, dout: dout / torch.sinh(out)
 _gradient("AsinhGrad", ("out", "dout"), lambda out, dout: dout / torch.cosh(out).conj(), "arsinh, of its output")
 _gradient("InvGrad", ("x", "grad"), lambda x, grad: -grad * x * x, "1 / x, of its output")
 _gradient("ReciprocalGrad", ("y", "dy"), lambda y, dy: -dy * (y * y).conj(), "1 / x, of its output")
-_gradient("RsqrtGrad", ("y_backprop", "x"), lambda y, dy: -0.5 * dy * (y * y * y).conj(), "1 / sqrt(x), from its output and its output's gradient")
+_gradient(
+    "RsqrtGrad", ("y_backprop", "x"),
+    lambda y, dy: -0.5 * dy * (y * y * y).conj(), "1 / sqrt(x), from its output and its output's gradient",
+)
 _gradient("SqrtGrad", ("dy", "y"), lambda y, dy: dy / (2 * y).conj(), "sqrt(x), from its output and its output's gradient")
 _gradient("SigmoidGrad", ("y", "dy"), lambda y, dy: dy * (y * (1 - y)).conj(), "sigmoid, of its output")
 _gradient("TanhGrad", ("y", "dy"), lambda y, dy: dy * (1 - y * y), "tanh, of its output")

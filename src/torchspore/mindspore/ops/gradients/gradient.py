@@ -190,8 +190,10 @@ def _with_ids(
 def get_grad(gradients: Any, identifier: Any) -> Any:
     """Return the gradient of a position (int) or a Parameter (or its name) from the result of `grad(..., return_ids=True)`.
 
-    Raises ValueError if it is absent.
+    Raises RuntimeError if it is absent, TypeError for another identifier.
     """
+    if not isinstance(identifier, (int, str, Parameter)):
+        raise TypeError(f"For `get_grad`, the `x` should be an integer or a Parameter, but got {short(identifier)}.")
     identity = identifier.name if isinstance(identifier, Parameter) else identifier
 
     def search(node: Any) -> Any:
@@ -201,7 +203,8 @@ def get_grad(gradients: Any, identifier: Any) -> Any:
 
     gradient = search(gradients)
     if gradient is None:
-        raise ValueError(f"get_grad({identity!r}): this gradient does not exist.\n\nhint: differentiate with return_ids=True.")
+        raise RuntimeError(f"get_grad({identity!r}): Can not find the gradient for position or Parameter {identity!r}."
+                           "\n\nhint: differentiate with return_ids=True.")
     return gradient
 
 

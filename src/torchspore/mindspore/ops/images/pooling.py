@@ -394,7 +394,7 @@ def fractional_max_pool2d(
     input: T, kernel_size: Size, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: T | None = None,
 ) -> Any:
-    """The largest values of (N, C, H, W) in windows at random positions; `output_size` of them, or `output_ratio` times the lengths without it.
+    """The largest values of (N, C, H, W) in windows at random positions; `output_size` of them, or else `output_ratio` times the lengths.
 
     `_random_samples` (N, C, 2) in [0, 1) fixes the positions; None draws them. `return_indices` also returns their indexes (int64).
     """
