@@ -161,3 +161,35 @@ def test_a_tensor_names_the_lengths(mode: int) -> None:
     assert x.expand(Tensor([3, 4])).shape == (3, 4)
     assert x.reshape(Tensor([1, 3])).shape == (1, 3) == x.view(Tensor([1, 3])).shape
     assert x.tile(Tensor([3, 4])).shape == (9, 4)
+
+
+@pytest.mark.parametrize("index, value, shape", [
+    (slice(-1, 1, -1), 7.0, (8,)), (slice(6, 2, -2), [1.0, 2.0], (8,)), (slice(1, 3, -1), 7.0, (8,)),
+    ((slice(None, None, -1), slice(2, 0, -1)), np.arange(8.0).reshape(4, 2), (4, 3)), ((1, slice(None, None, -1)), [1.0, 2.0, 3.0], (4, 3)),
+    ((Ellipsis, slice(None, None, -2)), 5.0, (2, 3, 4)), (([0, 2], slice(None, None, -1)), np.arange(6.0).reshape(2, 3), (4, 3)),
+], ids=str)
+def test_slices_with_negative_steps_are_written(mode: int, index: Any, value: Any, shape: tuple[int, ...]) -> None:
+    expected = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    tensor = Tensor(expected)
+    tensor[index] = value if isinstance(value, float) else Tensor(np.asarray(value, np.float32))
+    expected[index] = value
+    np.testing.assert_array_equal(tensor.asnumpy(), expected)
+
+
+def test_false_is_no_index(mode: int) -> None:
+    x = Tensor(np.ones((2, 3), np.float32))
+    assert x[True].shape == (1, 2, 3)
+    for index in (False, (0, False)):
+        with pytest.raises(IndexError, match="only support 'True'"):
+            x[index]
+    x[False] = 5.0
+    assert x.asnumpy().max() == 1
+
+
+def test_copy_with_slice_writes() -> None:
+    from mindspore.ops.operations import _inner_ops
+
+    target, source = Tensor([[1.0, 2.0], [3.0, 4.0]]), Tensor([[5.0, 6.0], [7.0, 8.0]])
+    view = target.swapaxes(0, 1)
+    _inner_ops.CopyWithSlice()(view, source)
+    assert view.asnumpy().tolist() == [[5, 6], [7, 8]]

@@ -143,3 +143,14 @@ def test_gradient_primitives_of_complex_numbers(name: str, expected: complex) ->
 
     x, dout = Tensor(np.array([-0.5 - 0.25j], np.complex64)), Tensor(np.array([1 + 0.3j], np.complex64))
     np.testing.assert_allclose(getattr(_grad_ops, name)()(x, dout).asnumpy(), [expected], rtol=2e-5)
+
+
+@MODES
+def test_nested_marked_containers(mode: int) -> None:
+    ms.set_context(mode=mode)
+
+    def nested(parts: Any) -> Tensor:
+        return parts[0][0] * parts[1]["a"]
+
+    gradients = GradOperation()(nested)(mutable(([Tensor(2.0), Tensor(3.0)], {"a": Tensor(4.0)})))
+    assert values(gradients) == ([4.0, 0.0], {"a": 2.0})

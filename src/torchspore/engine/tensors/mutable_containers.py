@@ -30,9 +30,10 @@ MUTABLE_CONTAINERS = MutableTuple, MutableList, MutableDict
 
 def unmark(value: Any) -> Any:
     """Return `value` with plain lists, tuples and dicts instead of the marked ones."""
-    kind = type(value)
-    if not isinstance(value, (list, tuple, dict)):
-        return value
-    items = [unmark(item) for item in (value.values() if isinstance(value, dict) else value)]
-    plain: dict[type, Any] = {MutableTuple: (), MutableList: [], MutableDict: dict.fromkeys(value)}
-    return tree.like(plain.get(kind, value), items)
+    if isinstance(value, dict):
+        items = [unmark(item) for item in value.values()]
+        return dict(zip(value, items)) if type(value) is MutableDict else tree.like(value, items)
+    if isinstance(value, (list, tuple)):
+        items = [unmark(item) for item in value]
+        return items if type(value) is MutableList else tuple(items) if type(value) is MutableTuple else tree.like(value, items)
+    return value

@@ -202,7 +202,7 @@ BAD = {
     "idx": Bad(
         lambda: z(2, 3)[5], IndexError,
         "x[5] of shape (2, 3)",
-        "index 5 is beyond axis 0, which has 2 elements.",
+        "index 5 is out of bounds for dimension with size 2, axis 0.",
     ),
     "idx2": Bad(
         lambda: z(2, 3)[0, 0, 0], IndexError,
@@ -227,7 +227,7 @@ BAD = {
     "idxt": Bad(
         lambda: z(2)[Tensor([5])], IndexError,
         "x[Int64[1]] of shape (2,)",
-        "index 5 is beyond axis 0, which has 2 elements.",
+        "index 5 is out of bounds for dimension with size 2, axis 0.",
     ),
     "set": Bad(
         lambda: z(2, 3).__setitem__(0, z(4)), ValueError,
@@ -237,7 +237,7 @@ BAD = {
     "set5": Bad(
         lambda: z(2, 3).__setitem__(5, 1), IndexError,
         "x[5] = 1 of shape (2, 3)",
-        "index 5 is beyond axis 0, which has 2 elements.",
+        "index 5 is out of bounds for dimension with size 2, axis 0.",
     ),
     "sets": Bad(
         lambda: z(2).__setitem__(0, 'a'), TypeError,
@@ -258,7 +258,7 @@ BAD = {
     "gather_d": Bad(
         lambda: ops.gather_elements(z(2, 3), 0, Tensor([[5]])), IndexError,
         "gather_elements(input: Float32[2, 3], dim: 0, index: Int64[1, 1])",
-        "index 5 is beyond axis 0, which has 2 elements.",
+        "index 5 is out of bounds for dimension with size 2, axis 0.",
     ),
     "embed": Bad(
         lambda: nn.Embedding(3, 2)(Tensor([7])), IndexError,

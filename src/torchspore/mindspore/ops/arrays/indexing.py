@@ -81,6 +81,16 @@ def _reversed(t: torch.Tensor, index: Any) -> tuple[torch.Tensor, Any]:
     return t, tuple(out)
 
 
+def _steps_back(index: Any) -> bool:
+    return any(isinstance(part, slice) and part.step is not None and part.step < 0 for part in (index if isinstance(index, tuple) else (index,)))
+
+
+def _coordinates(t: torch.Tensor, index: Any) -> tuple[torch.Tensor, ...]:
+    """Return an index of index tensors for an index with negative steps, for a write."""
+    positions = torch.arange(t.numel(), device=t.device).reshape(t.shape)
+    return torch.unravel_index(part_of(positions, index), t.shape)
+
+
 def part_of(t: torch.Tensor, index: Any) -> torch.Tensor:
     """Return the part for an index of ints, slices (also with negative steps), None and ...."""
     t, at = _reversed(t, index)
@@ -97,6 +107,8 @@ def getitem(self: Any, index: Any) -> Any:
         if _is_basic(index):
             return wrap(raw(self)[index])
         at = _index(self, index)
+        if any(part is False for part in (at if isinstance(at, tuple) else (at,))):
+            raise IndexError("When tensor is indexed by a bool object, the value only support 'True'.")
         if isinstance(at, torch.Tensor) and not at.ndim and at.dtype is not torch.bool:
             return wrap(raw(self)[at.reshape(1)].squeeze(0))  # an int index would make torch read the number on the host
         if engine.active and isinstance(at, tuple) and any(map(_is_scalar, at)):
@@ -149,6 +161,8 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         at = _index(self, index)
         if isinstance(at, torch.Tensor) and not at.ndim and at.dtype is not torch.bool:
             at = at.reshape(1)
+        if _steps_back(at):
+            at = _coordinates(self._t, at)
         source = raw(value) if isinstance(value, TensorBase) else value
         if isinstance(source, (list, tuple)) and not any(isinstance(item, TensorBase) for item in source):
             source = creation.from_data(list(source), self.dtype)  # not through an array, because a graph tracks the list's numbers

@@ -9,7 +9,7 @@ import torch
 from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.ops.arrays.array import slice_bounds
 from torchspore.mindspore.ops.declaration.arguments import several, sizes
-from torchspore.mindspore.ops.declaration.declare import explaining, op
+from torchspore.mindspore.ops.declaration.declare import explaining, op, updating
 from torchspore.mindspore.ops.declaration.indices import as_index, normalized_axis
 from torchspore.mindspore.ops.declaration.wide import Widening
 
@@ -418,10 +418,10 @@ def _invert_permutation(input_x: Any) -> tuple[int, ...]:
     return tuple(out)
 
 
-@op(primitive="CopyWithSlice")
+@updating("x", primitive="CopyWithSlice")
 def _copy_with_slice(x: T, y: T) -> T:
-    """The values of y in the shape of x."""
-    return y.expand(x.shape).clone()
+    """Write the values of y, broadcast to the shape of x, into x, and return it."""
+    return y.expand(x.shape).to(x.dtype).clone()
 
 
 @op(primitive="FillV2", numbers=("shape",))

@@ -125,7 +125,7 @@ def _index(match: re.Match[str], arguments: dict[str, Any]) -> tuple[str, str | 
     if int(match[1]) >= FROM_THE_END:
         text = translate("expected indexes from 0 to {last} along axis {axis}, got a negative one.")
         return text.format(last=int(match[3]) - 1, axis=match[2]), None
-    text = translate("index {index} is beyond axis {axis}, which has {count} elements.")
+    text = translate("index {index} is out of bounds for dimension with size {count}, axis {axis}.")
     return text.format(index=match[1], axis=match[2], count=match[3]), None
 
 
