@@ -64,9 +64,9 @@ def _bound(value: Any) -> int:
 
 def _reversed(t: torch.Tensor, index: Any) -> tuple[torch.Tensor, Any]:
     """Convert slices with negative steps to flips, because torch does not accept them."""
-    parts = list(index) if isinstance(index, tuple) else [index]
-    if not any(isinstance(p, slice) and p.step is not None and p.step < 0 for p in parts):
+    if not _steps_back(index):
         return t, index
+    parts = list(index) if isinstance(index, tuple) else [index]
     axis, out = 0, []
     spare = t.ndim - sum(p is not None and p is not Ellipsis for p in parts)
     for part in parts:
@@ -82,7 +82,8 @@ def _reversed(t: torch.Tensor, index: Any) -> tuple[torch.Tensor, Any]:
 
 
 def _steps_back(index: Any) -> bool:
-    return any(isinstance(part, slice) and part.step is not None and part.step < 0 for part in (index if isinstance(index, tuple) else (index,)))
+    parts = index if isinstance(index, tuple) else (index,)
+    return any(isinstance(part, slice) and part.step is not None and part.step < 0 for part in parts)
 
 
 def _coordinates(t: torch.Tensor, index: Any) -> tuple[torch.Tensor, ...]:

@@ -188,8 +188,8 @@ def of_call(error: Exception) -> Reason:
 
 _FOREIGN = re.compile(
     r"aten\b|mat1|torch(?!spore)|SymInt|ScalarType|'_t'|enforce fail|alloc_cpu|"
-    r"\bself\b|tensor a\b|at::|c10|Tensor\.\w+\(|TORCH_|unsqueeze|non-singleton|\bdims?\b|dims_|(?<!bounds for )dimension|keepdim=|\(position \d|"
-    r"combination of arguments|(?-i:\btensors?\b)", re.I,
+    r"\bself\b|tensor a\b|at::|c10|Tensor\.\w+\(|TORCH_|unsqueeze|non-singleton|\bdims?\b|dims_|(?<!bounds for )dimension|keepdim=|"
+    r"\(position \d|combination of arguments|(?-i:\btensors?\b)", re.I,
 )
 _SHAPES = re.compile(r"size|shape|dimension|dim |index|broadcast|kernel|match|range|axis|negative", re.I)
 _TOO_LARGE = re.compile(
