@@ -22,6 +22,7 @@ from torchspore.engine.autograd.gradient_listeners import LISTENERS
 from torchspore.engine.autograd.integer_gradients import is_integer
 from torchspore.engine.autograd.recorded_forward import Beginning
 from torchspore.engine.execution import thread_state
+from torchspore.engine.front_end import FRONT
 from torchspore.engine.memory import offload
 from torchspore.engine.random import random_state
 from torchspore.engine.tensors import change_counters
@@ -293,6 +294,18 @@ def recorder(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callab
         return result
 
     return run
+
+
+def call_recorded(function: Any, args: tuple[Any, ...]) -> Any:
+    """Return `function(*args)`; the call of a Cell in PyNative mode is recorded for the next gradient, as after `set_grad()`."""
+    attributes = getattr(function, "__dict__", {})
+    if FRONT.cell is None or not isinstance(function, FRONT.cell) or attributes["requires_grad"] or frame() is not None:
+        return function(*args)
+    attributes["requires_grad"] = True
+    try:
+        return function(*args)
+    finally:
+        attributes["requires_grad"] = False
 
 
 class Learned:

@@ -6,7 +6,7 @@ from typing import Any
 import mindspore as ms
 import numpy as np
 import pytest
-from mindspore import COOTensor, CSRTensor, Tensor, mutable
+from mindspore import COOTensor, CSRTensor, Parameter, Tensor, mutable, nn, ops
 from mindspore.common.api import _no_grad
 from mindspore.ops import GradOperation
 
@@ -154,3 +154,35 @@ def test_nested_marked_containers(mode: int) -> None:
 
     gradients = GradOperation()(nested)(mutable(([Tensor(2.0), Tensor(3.0)], {"a": Tensor(4.0)})))
     assert values(gradients) == ([4.0, 0.0], {"a": 2.0})
+
+
+class Counting(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = Parameter(Tensor(0.0), name="calls", requires_grad=False)
+        self.weight = Parameter(Tensor(2.0), name="weight")
+
+    def construct(self, x: Tensor) -> Tensor:
+        ops.assign_add(self.calls, Tensor(1.0))
+        return x * x * self.weight
+
+
+def test_the_first_product_of_vjp_uses_its_forward_pass() -> None:
+    """As in 2.10: later products, and all in graph mode, run the Cell again."""
+    for mode, counts in ((ms.PYNATIVE_MODE, [1, 1, 2]), (ms.GRAPH_MODE, [1, 2, 3])):
+        ms.set_context(mode=mode)
+        cell, x = Counting(), Tensor(3.0)
+        _, product_of_vector = ops.vjp(cell, x)
+        calls = [int(cell.calls)]
+        for sens, expected in ((1.0, 12.0), (2.0, 24.0)):
+            assert values(product_of_vector(Tensor(sens))) == (expected,)
+            calls.append(int(cell.calls))
+        assert calls == counts and not cell.requires_grad
+
+
+def test_vjp_of_dropout_has_the_mask_of_its_result() -> None:
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    dropout = nn.Dropout(p=0.5).set_train()
+    ones = Tensor(np.ones(64, np.float32))
+    result, product_of_vector = ops.vjp(dropout, ones)
+    np.testing.assert_array_equal(product_of_vector(ones)[0].asnumpy(), result.asnumpy())

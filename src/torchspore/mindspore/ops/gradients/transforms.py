@@ -19,6 +19,7 @@ from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.engine.tensors.tensor import TensorBase, raw, tensors, transform, wrap, wrap_all
 from torchspore.engine.tensors.torch_interop import entered
 from torchspore.engine.torch_internals import torch_private
+from torchspore.graph import forward_cache
 from torchspore.mindspore.ops.gradients.gradient import GradOperation, named_after
 
 T = torch.Tensor
@@ -231,10 +232,11 @@ def _product(function: Any, values: tuple[T, ...], tangents: tuple[T, ...]) -> t
 def vjp(fn: Any, *inputs: Any, weights: Any = None, has_aux: bool = False) -> Any:
     """Return the result of `fn`, and a function that multiplies a vector by the Jacobian for the inputs (a tuple) and `weights`.
 
-    With `has_aux` only the first result is differentiated; the others follow after the function.
+    With `has_aux` only the first result is differentiated; the others follow after the function. In PyNative mode the first product of a
+    Cell uses the forward pass of this call, as in MindSpore; later products run it again.
     """
     _check("vjp", fn)
-    result = entered(fn(*inputs))
+    result = entered(fn(*inputs) if has_aux else forward_cache.call_recorded(fn, inputs))
 
     def first(*args: Any) -> Any:
         return fn(*args)[0]
