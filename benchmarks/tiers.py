@@ -34,7 +34,7 @@ def start(name: str, program: str, sizes: str, folder: str) -> turns.Worker:
 def main() -> None:
     """Prints the table."""
     nets = turns.selected_nets(NETS)
-    options = turns.arguments(__doc__ or "")
+    options = turns.arguments(__doc__ or "", rounds=3)                     # a round takes minutes: sixteen processes, most of which compile
     names = [*([] if options.no_compile else [COMPILE]), O0, WAITING, TIERS]
     print(f"\n### Seconds to step 1 and to step {STEPS} of a training, the median of {options.rounds} fresh processes\n")
     print(f"| net | {' | '.join(names)} | {TIERS} beside the best of {', '.join(names[:-2])} (median, min .. max) |")

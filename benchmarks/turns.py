@@ -176,12 +176,12 @@ def selected_nets(nets: Iterable[str]) -> list[str]:
     return names
 
 
-def arguments(description: str) -> argparse.Namespace:
-    """Parse the options that every benchmark accepts."""
+def arguments(description: str, rounds: int = 9) -> argparse.Namespace:
+    """Parse the options that every benchmark accepts; `rounds` is the default of `--rounds`."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--oracle", help="a Python that has real MindSpore 2.10, for comparison")
     parser.add_argument("--no-compile", action="store_true", help="omit torch.compile, whose first step takes minutes on two cores")
-    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--rounds", type=int, default=rounds)
     parser.add_argument("--seconds", type=float, default=0.4, help="how long one turn takes")
     parser.add_argument("--device", default="CPU", choices=("CPU", "GPU", "Ascend"))
     return parser.parse_args()
