@@ -6,6 +6,7 @@ from typing import Any
 
 from torchspore.base.text import message, short
 from torchspore.engine.tensors import dtypes
+from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.tensor import raw, wrap
 from torchspore.mindspore.ops.arrays import array, scattering, search, selection
 from torchspore.mindspore.ops.declaration.arguments import sizes
@@ -65,6 +66,13 @@ def _permute(self: Any, *axis: Any, **kwargs: Any) -> Any:
 
 def _view(self: Any, *shape: Any, dtype: Any = None) -> Any:
     """The same elements in another shape, from one tuple or ints; or the same bytes as another `dtype`."""
+    if dtype is None and not engine.active:
+        try:
+            out = object.__new__(engine.tensor_class)
+            out._t = self._t.reshape(*shape)
+            return out
+        except (AttributeError, RuntimeError, TypeError):                          # raised again, and explained, below
+            pass
     try:
         if dtype is None and len(shape) == 1 and isinstance(shape[0], dtypes.Type):
             dtype = shape[0]

@@ -48,10 +48,20 @@ def attach() -> None:
     unsupported.mark(Tensor)
 
 
+def _wrapped(t: Any) -> Any:
+    """Return a Tensor of `t`, where no frame is open: the least that a method can do."""
+    out = object.__new__(engine.tensor_class)
+    out._t = t
+    return out
+
+
 def _astype(self: Any, dtype: Any, copy: bool = True) -> Any:
     """Cast to another dtype; with `copy` False, return the Tensor itself if it already has that dtype."""
     try:
         to = dtypes.to_torch(dtype) if isinstance(dtype, dtypes.Type) else dtypes.of_cast(dtype)
+        if not engine.active:                                                      # no gradient follows the numbers
+            t = raw(self)
+            return self if not copy and t.dtype is to else _wrapped(t.to(to, copy=copy))
         return self if not copy and self._t.dtype is to else wrap(integer_gradients.cast(raw(self), to, copy))
     except Exception as error:
         raise replaced(error, _astype, "Tensor.astype", (dtype,), {}) from None
@@ -105,9 +115,7 @@ def _reshape(self: Any, *shape: Any) -> Any:
     """The same elements in another shape, from one tuple or ints."""
     if not engine.active:
         try:
-            out = object.__new__(engine.tensor_class)
-            out._t = self._t.reshape(*shape)
-            return out
+            return _wrapped(self._t.reshape(*shape))
         except (AttributeError, RuntimeError, TypeError):                          # raised again, and explained, below
             pass
     try:
@@ -175,6 +183,8 @@ def _sum_along(self: Any, axis: Any = None, dtype: Any = None, keepdims: bool = 
 
 @functools.wraps(_sum_along)
 def _sum(self: Any, *args: Any, **kwargs: Any) -> Any:
+    if not args and not kwargs and not engine.active and (t := raw(self)).dtype.is_floating_point:
+        return _wrapped(t.sum())
     if kwargs:
         kwargs = {_SUM_KEYWORDS.get(key, key): value for key, value in kwargs.items()}
     if len(args) > 1 and isinstance(args[1], bool) and "keepdims" not in kwargs:       # sum(dim, keepdim, *, dtype)
@@ -214,6 +224,14 @@ def _fill(self: Any, value: Any) -> Any:
 def _mean(self: Any, axis: Any = None, keep_dims: bool = False, *, dtype: Any = None) -> Any:
     """The mean along `axis`; the mean of integers is an integer."""
     return reduction.mean(self if dtype is None else _astype(self, dtype), axis, keep_dims)
+
+
+def _transposed(self: Any) -> Any:
+    """The axes in the reverse order."""
+    if engine.active:
+        return method_forms.METHODS["transpose"](self)
+    t = raw(self)
+    return _wrapped(t.permute(*range(t.ndim - 1, -1, -1)))
 
 
 def _copy(self: Any) -> Any:
@@ -335,5 +353,5 @@ _METHODS: dict[str, Any] = {
     "fill_": _fill_in_place, "zero_": lambda self: _fill_in_place(self, 0),
     "new_zeros": _new_filled(0), "new_ones": _new_filled(1),
     "itemset": _itemset, "where": _where, "requires_grad_": _requires_grad, "value": lambda self: self,
-    "T": property(method_forms.METHODS["transpose"]), "mT": property(lambda self: array.swapaxes(self, -1, -2)),
+    "T": property(_transposed), "mT": property(lambda self: array.swapaxes(self, -1, -2)),
 }
