@@ -110,6 +110,6 @@ def pyboost_empty(arguments: Any) -> Tensor:
 
 
 __all__ = [
-    "CommExecOrderChecker", "MSContext", "ParamInfo", "Tensor", "TensorPy", "_framework_profiler_step_end", "_framework_profiler_step_start",
-    "amp", "pyboost_empty", "typing",
+    "CommExecOrderChecker", "MSContext", "ParamInfo", "Tensor", "TensorPy", "_framework_profiler_step_end",
+    "_framework_profiler_step_start", "amp", "pyboost_empty", "typing",
 ]
