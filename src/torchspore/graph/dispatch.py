@@ -104,6 +104,8 @@ def call_outermost(owner: Any, function: Callable[..., Any], args: tuple[Any, ..
     except Exception as error:
         tracebacks.shorten(error)
         in_mindspores_words = builtin_errors.translated(error)
+        if isinstance(error, RecursionError):
+            in_mindspores_words = builtin_errors.of_cycle((args, kwargs))
         if in_mindspores_words is not None:
             raise in_mindspores_words from None
         raise
