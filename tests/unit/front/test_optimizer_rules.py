@@ -177,3 +177,9 @@ def test_options_of_adam_that_exclude_each_other(mode: int) -> None:
     assert nn.Adam([parameter], use_offload=True).use_offload
     offloaded = steps(lambda p: nn.Adam(p, 0.1, use_offload=True), [1.0], [0.5], 3)
     np.testing.assert_array_equal(offloaded, steps(lambda p: nn.Adam(p, 0.1), [1.0], [0.5], 3))
+
+
+def test_parameters_cannot_be_none() -> None:
+    for call in (lambda: nn.SGD(None), lambda: ms.experimental.optim.Adam(None)):
+        with pytest.raises(ValueError, match="For 'Optimizer', the argument parameters can not be None"):
+            call()

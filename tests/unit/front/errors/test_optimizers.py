@@ -96,8 +96,12 @@ BAD = {
     "params_none": Bad(
         lambda: nn.SGD([]), ValueError,
         "SGD(parameters=[])",
-        "expected at least one Parameter.",
+        "expected at least one Parameter. For 'Optimizer', the argument parameters must not be empty.",
         "check their requires_grad.",
+    ),
+    "no_construct": Bad(
+        lambda: nn.Optimizer(0.1, [p()])((z(2),)), NotImplementedError, "Optimizer.construct",
+        "expected a subclass that defines construct(self, gradients).",
     ),
     "params_item": Bad(lambda: nn.SGD([3]), TypeError, "SGD(parameters=...)", "expected Parameters, got int."),
     "groups_item": Bad(

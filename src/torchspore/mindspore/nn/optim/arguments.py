@@ -102,12 +102,15 @@ def stored_rate(rate: Any, name: str, dynamic: bool) -> Any:
 
 def listed_parameters(name: str, parameters: Any) -> list[Parameter]:
     """Return the Parameters as a list. Raises TypeError for other values, ValueError for an empty list."""
+    if parameters is None:
+        raise ValueError(translate("For 'Optimizer', the argument parameters can not be None."))
     if isinstance(parameters, (Parameter, str)) or not isinstance(parameters, Iterable):
         hint = translate("write {word}").format(word="net.trainable_params()")
         raise TypeError(message(f"{name}(parameters={type(parameters).__name__})", "a list of Parameters", hint=hint))
     listed = list(parameters)
     if not listed:
-        raise ValueError(message(f"{name}(parameters=[])", "at least one Parameter", hint=translate("check their requires_grad")))
+        text = "at least one Parameter. For 'Optimizer', the argument parameters must not be empty"
+        raise ValueError(message(f"{name}(parameters=[])", text, hint=translate("check their requires_grad")))
     for parameter in listed:
         if not isinstance(parameter, Parameter):
             hint = None

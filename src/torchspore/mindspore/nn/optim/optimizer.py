@@ -134,6 +134,10 @@ class Optimizer(Cell):
             return super().__call__(*args, **kwargs)
         return server_updates.run(self, functools.partial(super().__call__, *args, **kwargs), args[0])
 
+    def construct(self, *gradients: Any) -> Any:
+        """Update the Parameters; each optimizer defines it."""
+        raise NotImplementedError(message(f"{type(self).__name__}.construct", "a subclass that defines construct(self, gradients)"))
+
     _server_refusal_ = ""
     """The requirements of this optimizer that servers cannot meet; empty if they can run it."""
     _updates_by_group_ = True
