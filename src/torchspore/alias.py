@@ -17,7 +17,7 @@ from torchspore.base.frames import keep_source
 from torchspore.base.garbage_collection import import_without_collections
 from torchspore.base.text import with_hint
 from torchspore.errors import ModuleNotOffered
-from torchspore.public_names import homes, lookup, mindspore_version, missing, placeholders, text_for
+from torchspore.public_names import homes, listing, lookup, mindspore_version, missing, placeholders, text_for
 from torchspore.public_names.lookup import FRONT_END, ROOT
 from torchspore.translations import start, translate
 
@@ -44,6 +44,8 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return importlib.machinery.ModuleSpec(fullname, self)
         if _is_find_spec_call():
             return None
+        if _is_attribute(fullname):                      # `pkgutil.resolve_name`, for mock.patch, tries to import each part of a path
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
         if placeholders.can_return_placeholder():
             placeholders.warn_of(fullname, text_for(fullname))
             return placeholders.module_spec(fullname, self)
@@ -136,6 +138,13 @@ def _is_find_spec_call() -> bool:
     """Return whether the call comes from `importlib.util.find_spec`, which expects None for a missing module."""
     frame = sys._getframe(3)
     return frame.f_code is importlib.util.find_spec.__code__
+
+
+def _is_attribute(path: str) -> bool:
+    """Return whether `path` is a class or function of a loaded module and no module of MindSpore."""
+    parent, _, child = path.rpartition(".")
+    attribute = vars(sys.modules[parent]).get(child) if parent in sys.modules else None
+    return attribute is not None and not isinstance(attribute, (ModuleType, placeholders.MissingName)) and path not in listing.mindspore()
 
 
 def is_installed() -> bool:

@@ -25,10 +25,21 @@ class Bad:
         return text if self.hint is None else f"{text}\n\nhint: {self.hint}"
 
 
+_SENTENCES = re.compile(
+    r" (Argument \S+ with value .* is not of type [\[(].*[\])], but got <.*>\.|Input( \S+)? is not within the required interval of .*\."
+    r"|Input \w+ is not of type .*\.|\w+: the (data type|shape) of input tensor does not match .*\.|Input dct_type must be 2, .*\."
+    r"|The (file|folder) .* permission denied!|The following patterns did not match any files: .*|Not supported \w+ for .*\."
+    r"|Size should be a single integer .*\.|\w+ (should|must) be a list/tuple of length 2\.|\w+ should be in \(min,max\) format\. .*\."
+    r"|degrees must be either a tuple or a list\.|The size of .*\.|Value center needs to be a 2-tuple\.|Length of mean and std .*\."
+    r"|num_samples exceeds the boundary between .*!|(Concatenate: )?(only 1D|can only|input datatype) .*\.|data_type: .*\."
+    r"|it is invalid to convert .*\.|string input .*\.|The op is OneToOne, .*\.|Invalid file path, .* does not exist\.)"
+)
+"""Matches MindSpore's sentences at the end of messages."""
+
+
 def without_mindspores_sentence(text: str) -> str:
     """Return a message of a data set without the sentence of MindSpore's at its end."""
-    return re.sub(r" (Argument \w+ with value .* is not of type \[.*\], but got <.*>|Input \w+ is not within the required interval of .*"
-                  r"|\w+: the (data type|shape) of input tensor does not match .*)\.", "", text)
+    return re.sub(_SENTENCES, "", text)
 
 
 def check(bad: Bad, file: str | None = None) -> None:

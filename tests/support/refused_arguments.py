@@ -33,7 +33,6 @@ ASCEND = "Ascend's own hardware or tools"
 LIKE_IT = "MindSpore 2.10 refuses it too"
 
 REFUSED: dict[str, list[Refused]] = {
-    "mindspore.nn.Adam": [Refused("use_offload", lambda: nn.Adam(parameters(), use_offload=True), "nn.AdamOffload gives its numbers")],
     "mindspore.mint.nn.Embedding": [Refused("sparse", lambda: mint.nn.Embedding(3, 2, sparse=True), LIKE_IT)],
     "mindspore.ops.DynamicRNN": [
         Refused("direction", lambda: ops.DynamicRNN(direction="REDIRECTIONAL")(ones(2, 1, 3), ones(5, 8), ones(8)), LIKE_IT),

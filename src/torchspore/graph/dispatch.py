@@ -70,10 +70,19 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
         raise splitter().refusal_error(graph.line, graph.reason)
     syntax = settings.syntax
     if syntax != "LAX" and not graph.is_allowed:
+        if graph.changes_arguments:                # MindSpore's graph changes copies
+            return settled(thread_state.in_pynative(function, *_copied((args, kwargs))))
         _refuse(owner, graph, function, args, kwargs)
     if graph.needs_room:
         return depth.with_room(lambda: settled(graph_breaks.run(owner, function, args, kwargs)))
     return settled(graph_breaks.run(owner, function, args, kwargs))
+
+
+def _copied(value: Any) -> Any:
+    """Return copies of the lists and dicts in a value, also of nested ones."""
+    if type(value) in (list, tuple):
+        return type(value)(map(_copied, value))
+    return {key: _copied(item) for key, item in value.items()} if type(value) is dict else value
 
 
 def _run_recorded(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -109,6 +118,8 @@ def call_outermost(owner: Any, function: Callable[..., Any], args: tuple[Any, ..
     except Exception as error:
         tracebacks.shorten(error)
         in_mindspores_words = builtin_errors.translated(error)
+        if isinstance(error, RecursionError):
+            in_mindspores_words = builtin_errors.of_cycle((args, kwargs))
         if in_mindspores_words is not None:
             raise in_mindspores_words from None
         raise

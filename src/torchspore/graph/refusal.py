@@ -57,6 +57,8 @@ class Refusal(BaseException):
     hint = ""                      # what to write instead, where the reason has a better answer than its kind
     is_allowed = False             # permitted at every syntax level: torchspore's object changed itself (a schedule's epochs)
 
+    changes_arguments = False      # lists and dicts in the arguments are changed in place, and nothing else
+
     is_deep = False                # the call must run with a larger stack
 
     error: Exception | None = None # for Kind.RAISES: the error of the program, or a deliberate one of torchspore

@@ -59,6 +59,7 @@ _LAZY = {
     "rewrite": ("Node", "NodeType", "ScopedValue", "SymbolTree"),
     "parallel._shard": ("Layout", "lazy_inline", "no_inline", "reshard", "shard", "sync_pipeline_shared_parameters"),
     "parallel.auto_parallel": ("AutoParallel",),
+    "utils.runtime_execution_order_check": ("comm_exec_order_check", "runtime_execution_order_check"),
 }
 _HOMES = {name: module for module, listed in _LAZY.items() for name in listed}
 _MODULES = (

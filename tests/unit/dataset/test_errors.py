@@ -270,3 +270,47 @@ def test_a_source_without_a_length_is_named(length: Any, text: str) -> None:
     with pytest.raises(RuntimeError) as caught:
         read(ds.GeneratorDataset(Source(), ["a"]))
     assert text in str(caught.value) and "GeneratorDataset(source=Source).__len__: expected a function that returns" in str(caught.value)
+
+
+@pytest.mark.parametrize(("call", "sentence"), [
+    (lambda: vision.Resize((1, 2, 3)), "Size should be a single integer or a list/tuple (h, w) of length 2."),
+    (lambda: vision.RandomCrop("a"), "Argument size with value a is not of type [<class 'int'>, <class 'list'>, <class 'tuple'>], but got"),
+    (lambda: vision.RandomCrop((1, "a")), "Argument size[1] with value a is not of type [<class 'int'>], but got <class 'str'>."),
+    (lambda: vision.RandomCrop(0), " Input is not within the required interval of [1, 16777216]."),
+    (lambda: vision.RandomCrop(True), "not of type (<class 'int'>, <class 'list'>, <class 'tuple'>), but got <class 'bool'>."),
+    (lambda: vision.RandomCrop(3, fill_value=1.5), "fill_value should be a single integer or a 3-tuple."),
+    (lambda: vision.RandomCrop(3, (1, 2, 3)), "The size of the padding list or tuple should be 2 or 4."),
+    (lambda: vision.RandomRotation(3, center=1), "Value center needs to be a 2-tuple."),
+    (lambda: vision.RandomResizedCrop(3, scale=1), "Argument scale with value 1 is not of type [<class 'tuple'>, <class 'list'>], but got"),
+    (lambda: vision.RandomResizedCrop(3, scale=(3, 1)), "scale should be in (min,max) format. Got (max,min)."),
+    (lambda: vision.RandomSharpness(1), "degrees must be either a tuple or a list."),
+    (lambda: vision.Normalize([1.0], [1.0, 2.0]), "Length of mean and std must be equal."),
+    (lambda: vision.AutoContrast(60), "Input cutoff is not within the required interval of [0, 50)."),
+    (lambda: vision.AdjustGamma(-1), " Input is not within the required interval of [0, 16777216]."),
+    (lambda: vision.BoundingBoxAugment(vision.HorizontalFlip(), 2), "Input ratio is not within the required interval of [0.0, 1.0]."),
+    (lambda: audio.LFilter([0.1], [0.1, 0.2]), "The size of a_coeffs should be the same as that of b_coeffs."),
+    (lambda: audio.LFilter(["a"], [0.1]), "Argument a_coeffs[0] with value a is not of type [<class 'float'>, <class 'int'>], but got"),
+    (lambda: audio.MFCC(-1), "Input sample_rate is not within the required interval of [0, 2147483647]."),
+    (lambda: audio.Phaser(2**40), "Input sample_rate is not within the required interval of [-2147483648, 2147483647]."),
+    (lambda: audio.DCShift(3), "Input shift is not within the required interval of [-2.0, 2.0]."),
+    (lambda: audio.FrequencyMasking(mask_value="a"), "not of type [<class 'int'>, <class 'float'>], but got <class 'str'>."),
+    (lambda: audio.MFCC(dct_type=1.5), "Input dct_type must be 2, but got : 1.5."),
+    (lambda: transforms.Concatenate(2), "only 1D concatenation supported."),
+    (lambda: transforms.Concatenate(prepend=np.ones((1, 1))), "can only prepend 1D arrays."),
+    (lambda: transforms.Concatenate()(np.ones(2), np.ones((2, 2))), "only 1D input supported."),
+    (lambda: transforms.Concatenate()(np.ones(2), np.array([b"a"])), "input datatype does not match."),
+    (lambda: text.ToNumber(ms.bool_), "is not numeric data type."),
+    (lambda: text.ToNumber(ms.int8)("300"), "string input 300 will be out of bounds if cast to int8."),
+    (lambda: text.ToNumber(ms.float16)("655040"), "string input 655040 is outside of valid float16 range."),
+    (lambda: text.ToNumber(ms.int32)("a8"), 'it is invalid to convert "a8" to a number.'),
+    (lambda: vision.read_video(1), "Input filename is not of type [<class 'str'>], but got: <class 'int'>."),
+    (lambda: vision.read_video("/none"), "Invalid file path, /none does not exist."),
+    (lambda: ds.TextFileDataset("/none"), "The following patterns did not match any files: ['/none']"),
+    (lambda: ds.ImageFolderDataset("/none"), "The folder /none does not exist or is not a directory or permission denied!"),
+    (lambda: ds.NumpySlicesDataset([1], num_samples=-1), "num_samples exceeds the boundary between 0 and 9223372036854775807(INT64_MAX)!"),
+    (lambda: ds.NumpySlicesDataset([1]).rename([1], ["a"]), "Argument input_columns[0] with value 1 is not of type [<class 'str'>], but"),
+])
+def test_sentences_of_mindspore(call, sentence: str) -> None:
+    with pytest.raises((TypeError, ValueError, RuntimeError)) as caught:
+        call()
+    assert sentence in str(caught.value)

@@ -211,10 +211,23 @@ def test_the_older_folder_and_set_dump(tmp_path: Path, monkeypatch: pytest.Monke
         calls = [key.partition("/")[2].partition(".")[0] for key in files(tmp_path / name) if ".output.0" in key]
         assert sorted(calls) == ["Dense", "Dense", "DenseGrad", "ReLU", "ReLUGrad"]
     for wrong in (3, net.construct):
-        with pytest.raises(TypeError, match="expected a Cell or a Primitive"):
+        with pytest.raises(ValueError, match="expected a Cell or a Primitive"):
             ms.set_dump(wrong)
-    with pytest.raises(TypeError, match="expected True or False"):
+    with pytest.raises(ValueError, match="expected True or False"):
         ms.set_dump(net, 1)
+
+
+def test_set_dump_sets_flags_and_attributes() -> None:
+    net = nn.SequentialCell(nn.ReLU(), nn.Flatten())
+    net[1].operator = ops.ReLU()
+    for enabled, text in ((True, "true"), (False, "false")):
+        ms.set_dump(net, enabled)
+        assert [cell.get_flags()["dump"] for _, cell in net.cells_and_names()] == [enabled] * 3
+        assert net[1].operator.attrs["dump"] == text
+    operator = ops.Add()
+    ms.set_dump(operator)
+    assert operator.attrs["dump"] == "true"
+    ms.set_dump(operator, False)
 
 
 def test_a_process_of_several_has_its_folder_and_support_device_names_those_that_dump(

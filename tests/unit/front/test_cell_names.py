@@ -135,3 +135,10 @@ def test_name_of_the_class_and_own_gradient() -> None:
     cell = Own()
     cell.cls_name = "other"
     assert cell.cls_name == "other" and "cls_name" in dir(nn.Cell)
+
+
+def test_set_data_refuses_arrays_and_floats_for_ints() -> None:
+    with pytest.raises(TypeError, match="expected a Tensor, an int or a float, got ndarray"):
+        Parameter(Tensor([1.0]), name="w").set_data(np.ones(1))
+    with pytest.raises(TypeError, match="Incoming Parameter dtype can not be converted to current dtype implicitly"):
+        Parameter(1, name="w").set_data(1.5)

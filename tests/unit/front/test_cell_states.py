@@ -133,7 +133,7 @@ def test_what_a_cell_says_of_itself(mode: int) -> None:
     net.remove_redundant_parameters()
     net.update_cell_type("quant")
     net.generate_scope()
-    assert net.cell_type == "quant" and net[0].get_scope() == "0" and net.get_scope() is None
+    assert net.cell_type == "quant" and net[0].get_scope() == f"Default/0-{type(net[0]).__name__}" and net.get_scope() is None
     (half, (inner,)) = net.cast_inputs((Tensor(1.0), (Tensor(2.0),)), ms.float16)
     assert half.dtype == inner.dtype == ms.float16
     x = Tensor(np.ones((1, 2), np.float32))
@@ -159,3 +159,12 @@ def test_cell_attr_register() -> None:
 
     assert Mine(1).total == 3 and Mine(1).cell_init_args == "Mine{'a': 1, 'b': 2}" and Named(1).cell_init_args == "Named{'b': 2}"
     assert copy.deepcopy(Mine(1)).cell_init_args == Mine(1).cell_init_args
+
+
+def test_recomputed_cells_are_marked_in_their_scopes() -> None:
+    net = nn.SequentialCell(nn.ReLU(), nn.SequentialCell(nn.ReLU()))
+    net[1].recompute()
+    assert [cell.get_scope() for _, cell in net.cells_and_names()] == [None, None, "recompute_", "recompute_"]
+    net.generate_scope()
+    inner = "recompute_Default/1-SequentialCell"
+    assert [cell.get_scope() for _, cell in net.cells_and_names()] == [None, "Default/0-ReLU", inner, f"{inner}/0-ReLU"]

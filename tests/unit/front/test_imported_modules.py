@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import importlib
 import logging
+import pkgutil
+from unittest import mock
 
 import mindspore
 import numpy
@@ -44,3 +46,12 @@ def test_most_of_those_that_were_recorded_are_here():
     recorded = listing.imports()
     assert len(recorded) > 1_600
     assert sum(lookup.is_offered(path) for path in recorded) > 0.8 * len(recorded)
+
+
+def test_attributes_are_no_modules():
+    """`mock.patch` of a method tries to import the class."""
+    assert pkgutil.resolve_name("mindspore.nn.Cell.construct") is mindspore.nn.Cell.construct
+    with mock.patch("mindspore.ops.Primitive.add_prim_attr", return_value=7):
+        assert mindspore.ops.MatMul().add_prim_attr("name", 1) == 7
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'mindspore\.nn\.Cell'"):
+        importlib.import_module("mindspore.nn.Cell")

@@ -129,3 +129,57 @@ def test_a_gradient_has_its_parameters_shape(make: object, shape: tuple[int, ...
     with pytest.raises(ValueError, match="the gradient of 'w' with shape "):
         optimizer((Tensor(np.ones(3, np.float32)), Tensor(np.ones(shape, np.float32))))
     assert [w.asnumpy().tolist() for w in weights] == [[1, 1, 1]] * 2
+
+
+def grouped(rate: object, other: object = None, default: object = 0.5) -> nn.Optimizer:
+    parameters = [Parameter(Tensor([1.0]), name=name) for name in "abc"]
+    return nn.Momentum(
+        [{"params": parameters[:2], "lr": rate}, {"params": parameters[2:], **({} if other is None else {"lr": other})}], default, 0.9,
+    )
+
+
+def test_rates_of_groups_are_a_tuple(mode: int) -> None:
+    optimizer = grouped(0.1)
+    assert [rate.name for rate in optimizer.learning_rate] == ["learning_rate_group_0"] * 2 + ["learning_rate"]
+    assert [parameter.name for parameter in optimizer.get_parameters()][:3] == ["global_step", "learning_rate_group_0", "learning_rate"]
+    assert "learning_rate" not in [parameter.name for parameter in grouped(0.1, 0.2).get_parameters()]
+    optimizer.learning_rate[0].set_data(Tensor(1.0))
+    optimizer((Tensor([1.0]),) * 3)
+    assert [float(parameter) for parameter in optimizer.parameters] == [0.0, 0.0, 0.5]
+
+
+def test_rates_of_groups_by_step(mode: int) -> None:
+    optimizer = grouped([0.1, 0.2], default=0.5)
+    assert [rate.learning_rate.asnumpy().tolist() for rate in optimizer.learning_rate][1:] == [np.float32([0.1, 0.2]).tolist(), 0.5]
+    rates = optimizer.get_lr_parameter(list(optimizer.parameters))
+    assert [rate.name for rate in rates] == ["learning_rate_group_0"] * 2 + ["learning_rate"]
+    for _ in range(2):
+        optimizer((Tensor([1.0]),) * 3)
+    np.testing.assert_allclose([float(parameter) for parameter in optimizer.parameters], [0.52, 0.52, -0.45], rtol=1e-5)
+
+
+def test_groups_with_other_numbers_of_rates_or_common_parameters() -> None:
+    for arguments in (([0.1, 0.2], [0.1]), ([0.1, 0.2], None, [0.1, 0.2, 0.3])):
+        with pytest.raises(ValueError, match="the Tensor type dynamic learning rate in group must be the same size"):
+            grouped(*arguments)
+    parameter = Parameter(Tensor([1.0]), name="w")
+    with pytest.raises(RuntimeError, match="the w parameter already exists, it does not support repeated setting"):
+        nn.Adam([{"params": [parameter], "lr": 0.1}, {"params": [parameter]}])
+
+
+def test_options_of_adam_that_exclude_each_other(mode: int) -> None:
+    parameter = Parameter(Tensor([1.0]), name="w")
+    with pytest.raises(ValueError, match="For 'Adam', 'use_lazy' and 'use_offload' can not both be True"):
+        nn.Adam([parameter], use_lazy=True, use_offload=True)
+    for options in ({"use_lazy": True}, {"use_offload": True}):
+        with pytest.raises(ValueError, match="For lazy Adam and Adam with offload, there is no parameter named 'use_amsgrad'"):
+            nn.Adam([parameter], use_amsgrad=True, **options)
+    assert nn.Adam([parameter], use_offload=True).use_offload
+    offloaded = steps(lambda p: nn.Adam(p, 0.1, use_offload=True), [1.0], [0.5], 3)
+    np.testing.assert_array_equal(offloaded, steps(lambda p: nn.Adam(p, 0.1), [1.0], [0.5], 3))
+
+
+def test_parameters_cannot_be_none() -> None:
+    for call in (lambda: nn.SGD(None), lambda: ms.experimental.optim.Adam(None)):
+        with pytest.raises(ValueError, match="For 'Optimizer', the argument parameters can not be None"):
+            call()

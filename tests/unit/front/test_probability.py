@@ -1,6 +1,8 @@
 """mindspore.nn.probability: draws, names inside Cells, whole numbers of figures against SciPy's formulas done by NumPy."""
 from __future__ import annotations
 
+from typing import Any
+
 import mindspore as ms
 import mindspore.nn.probability.bijector as msb
 import mindspore.nn.probability.distribution as msd
@@ -83,4 +85,14 @@ def test_a_bijector_makes_a_distribution_of_another() -> None:
 ])
 def test_what_does_not_fit_is_refused(call, kind) -> None:
     with pytest.raises(kind):
+        call()
+
+
+@pytest.mark.parametrize("call", [
+    lambda: msd.Normal(0.0, 1.0, name=1.0), lambda: msd.Gamma([0.0], [1.0], name=1.0), lambda: msb.Exp(name=0.1),
+    lambda: msb.Invert(msb.Exp(), name=0.1), lambda: msd.Categorical([0.1], name=1.0), lambda: msd.Categorical([0.1], dtype=ms.bool_),
+    lambda: msd.Poisson([0.1], dtype=ms.bool_),
+])
+def test_names_and_dtypes_are_checked_before_the_parameters(call: Any) -> None:
+    with pytest.raises(TypeError):
         call()

@@ -1,6 +1,7 @@
 """Errors of Python's operators and built-in functions in graph mode have MindSpore's texts and types, and Python's text behind them."""
 from __future__ import annotations
 
+import collections
 import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -44,6 +45,15 @@ def _float_end(x: Tensor) -> Tensor:
 
 def _two(a: Any, b: Any = None) -> Any:
     return a
+
+
+_Pair = collections.namedtuple("_Pair", "first second")
+
+
+def _beyond_a_list(x: Tensor) -> Any:
+    y = [1, 2]
+    y[5] = 1
+    return y
 
 
 def _one_branch(x: Tensor) -> Any:
@@ -117,11 +127,57 @@ def _deleted(x: Tensor) -> Any:
     (lambda x: "abc"[9], RuntimeError, "String index out of range."),
     (lambda x: "abc"[9], IndexError, "string index out of range"),
     (lambda x: x if Tensor([1.0, 2.0]) else 1, ValueError, r"Only tensor which shape is \(\) or \(1,\) can be converted to bool"),
+    (lambda x: [].pop(), IndexError, "The pop index out of range."),
+    (lambda x: [1].pop(1.0), TypeError, "Integer argument expected, but got FP32Imm type value: 1 "),  # type: ignore[call-overload]
+    (lambda x: [1].insert("a", 2), TypeError, "Integer argument expected, but got StringImm type value: a "),  # type: ignore[arg-type]
+    (lambda x: (1, 2)[-3], IndexError, r"TupleGetItem evaluator index should be in range\[-2, 2\), but got -3\."),  # type: ignore[misc]
+    (lambda x: [1, 2][5], IndexError, r"list_getitem evaluator index should be in range\[-2, 2\), but got 5\."),
+    (lambda x: ()[0], ValueError, "cannot get item by index from an empty sequence"),  # type: ignore[misc]
+    (lambda x: (1, 2)[float(1)], IndexError, "TupleGetItem evaluator index should be an int64 number"),  # type: ignore[call-overload]
+    (_beyond_a_list, IndexError, r"list_setitem evaluator the index: 5 to set out of range: \[-2,1\]\."),
+    (lambda x: (1, 2).index(4), ValueError, "4 is not in the tuple"),
+    (lambda x: [1].extend(3), TypeError, "For ListInplaceExtend, the second input should be tuple or list but got: int"),  # type: ignore[arg-type]
+    (lambda x: {}.fromkeys(3), RuntimeError, "the first input should be iterable"),  # type: ignore[call-overload]
+    (lambda x: {[1]: 2}, RuntimeError, "key only supports string, number, type, none, constant tensor and tuple, but got List"),
+    (lambda x: max(()), ValueError, r"max\(\) arg is an empty sequence\."),
+    (lambda x: max(3), TypeError, "The object is not iterable."),  # type: ignore[call-overload]
+    (lambda x: max(Tensor([1.0, 2.0]), x), ValueError, "The truth value of an array with more than one element is ambiguous."),
+    (lambda x: 1 << -1, ValueError, "shift count must be a non-negative integer"),
+    (lambda x: 1.0 >> 1, TypeError, "For BitRightShift, only integer types are supported, but got"),  # type: ignore[operator]
+    (lambda x: (1).shape, AttributeError, "'Int' object has no attribute 'shape'"),  # type: ignore[attr-defined]
+    (lambda x: _Pair(1, 2).third, AttributeError, "'NamedTuple' object has no attribute 'third'"),  # type: ignore[attr-defined]
+    (lambda x: _two(), TypeError, "is larger than the number of provided arguments"),  # type: ignore[call-arg]
+    (lambda x: _two(*3), RuntimeError, "The arguments of UnpackCall operator should be tuple, list or dict, but got Int"),  # type: ignore[misc]
+    (lambda x: list(enumerate(3)), TypeError, "the 'first input' should be tuple or list or tensor, but got <class 'int'>"),  # type: ignore[arg-type]
+    (lambda x: list(enumerate((1,), 1.2)), TypeError, "the 'start' should be a const int number"),  # type: ignore[arg-type]
+    (lambda x: getattr(x, 1), TypeError, "attribute name must be string but got: Int"),  # type: ignore[call-overload]
+    (lambda x: int(Tensor([1, 2])), ValueError, "Can not convert Tensor with more than one element to Scalar"),
+    (lambda x: len(Tensor(1)), TypeError, "Not support len of a 0-D tensor."),
     (lambda x: ops.typeof(x, x), TypeError, "The Typeof operator must requires 1 argument, but the size of arguments is 2."),
 ])
 def test_texts(body: Any, kind: type[Exception], text: str) -> None:
     with pytest.raises(kind, match=text):
         _Net(body)(Tensor([1.0]))
+
+
+class _Undefined(nn.Cell):
+    def construct(self, x: Tensor) -> Tensor:
+        while x > 0:
+            x = x - undefined_step  # type: ignore[name-defined]  # noqa: F821
+        return x
+
+
+def test_names_without_a_definition_are_reported_first_with_their_lines() -> None:
+    text = r"The name 'undefined_step' is not defined.*In file .*test_builtin_errors\.py:\d+\n.*x - undefined_step"
+    with pytest.raises(NameError, match=text):
+        _Undefined()(Tensor([1.0, 2.0]))
+
+
+def test_lists_that_contain_themselves_are_refused() -> None:
+    values: list[Any] = [1]
+    values.append({"inner": values})
+    with pytest.raises(RuntimeError, match=r"Detect recursion when converting python object\."):
+        _Net(lambda x: x)(values)  # type: ignore[arg-type]
 
 
 def test_errors_of_the_program_itself_stay() -> None:

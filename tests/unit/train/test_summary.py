@@ -1,6 +1,7 @@
 """What is recorded for TensorBoard, read back from the event files."""
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -126,7 +127,7 @@ def test_the_collector_takes_what_is_specified(tmp_path: Path) -> None:
     (lambda: SummaryCollector("x", collect_specified_data={"collect_metric": 1}), TypeError),
 ])
 def test_arguments_that_do_not_fit(call: Callable[[], Any], kind: type[Exception]) -> None:
-    with pytest.raises(kind, match="Summary"):
+    with pytest.raises(kind, match=r"Summary|log_dir|summary_dir|collect_metric|export_options"):
         call()
 
 
@@ -225,3 +226,52 @@ def test_curves_are_bounded(tmp_path: Path) -> None:
     assert len(result["scalars"]["loss"]) <= curves.MOST_POINTS + 2 and result["scalars"]["loss"][-1][0] == 49_999
     assert len(result["scalars"]) == curves.MOST_TAGS and "101 names beyond" in result["notes"][0]
     assert result["histograms"]["h"][0]["bad"] == 2
+
+
+@pytest.mark.parametrize(("arguments", "kind", "text"), [
+    ({"summary_dir": " "}, ValueError, "The summary_dir is invalid, it should be non-blank."),
+    ({"summary_dir": 1}, TypeError, "The summary_dir is invalid, the type should be string."),
+    ({"collect_freq": 0}, ValueError, 'For "SummaryCollector", the value of `collect_freq` should be greater than 0, but got `0`.'),
+    ({"collect_freq": True}, TypeError, "For `collect_freq` the type should be a valid type of ['int'], but got bool."),
+    ({"keep_default_action": 1}, TypeError, "For `keep_default_action` the type should be a valid type of ['bool'], but got int."),
+    ({"export_options": {"tensor_format": "npz"}}, ValueError,
+     'For "SummaryRecord", the export_format {\'npz\'} of "export_options" are unsupported for tensor_format, expect the follow values: '),
+    ({"export_options": {"a": 1}}, ValueError, 'the keys {\'a\'} of "export_options" are unsupported, expect'),
+    ({"collect_specified_data": {"histogram_regular": "*"}}, ValueError,
+     "For `collect_specified_data`, the value of `histogram_regular` is not a valid regular expression. Detail: nothing to repeat"),
+    ({"collect_specified_data": {1: True}}, TypeError, "For `1` the type should be a valid type of ['str'], but got int."),
+    ({"custom_lineage_data": {"a": {}}}, TypeError,
+     "For `the value of custom_lineage_data -> a` the type should be a valid type of ['int', 'str', 'float'], but got dict."),
+    ({"collect_specified_data": {"collect_landscape": {"a": 1}}}, ValueError, "the keys {'a'} of `collect_landscape` are unsupported"),
+    ({"collect_specified_data": {"collect_landscape": {"landscape_size": 3}}}, ValueError, "should be less than 256 and more than 3"),
+    ({"collect_specified_data": {"collect_landscape": {"unit": "a"}}}, ValueError, "unit in collect_specified_data should be step or"),
+    ({"collect_specified_data": {"collect_landscape": {"create_landscape": {"a": True}}}}, ValueError, 'should be in ["train", "result"]'),
+    ({"collect_specified_data": {"collect_landscape": {"create_landscape": {"train": 1}}}}, TypeError, "For `train` the type should be"),
+    ({"collect_specified_data": {"collect_landscape": {"intervals": [1]}}}, TypeError, "For `each interval in intervals` the type"),
+])
+def test_arguments_of_the_collector(tmp_path: Path, arguments: dict[str, Any], kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind, match=re.escape(text)) as caught:
+        SummaryCollector(**{"summary_dir": str(tmp_path), **arguments})
+    assert str(caught.value).startswith(("The ", "For "))
+
+
+def test_a_file_is_no_folder_of_records(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError, match="is a file path, it should be a directory path"):
+        SummaryCollector(str(tmp_path / "file"))
+
+
+def test_two_collectors_are_refused(tmp_path: Path) -> None:
+    collectors = [SummaryCollector(str(tmp_path)), SummaryCollector(str(tmp_path))]
+    with pytest.raises(ValueError, match="more than one SummaryCollector instance in callback list"):
+        collectors[0]._check_callbacks({"list_callback": collectors})
+
+
+@pytest.mark.parametrize(("output", "loss"), [
+    (None, None), ({}, None), ((), None), (1, 1.0), (1.5, 1.5), ([1], 1.0), (Tensor([[1, 2], [3, 4]]), 2.5), ([Tensor([3.0, 4.0]), 1], 3.5),
+])
+def test_losses_of_a_step(tmp_path: Path, output: Any, loss: float | None) -> None:
+    collector = SummaryCollector(str(tmp_path))
+    read_loss = collector._get_loss({"net_outputs": output})
+    assert (read_loss is None) == (loss is None) and (loss is None or float(read_loss) == loss)
+    assert collector._is_parse_loss_success is (loss is not None)

@@ -344,6 +344,7 @@ class Capture(Frame):
         if reason is not None:
             refusal = Refusal(reason, self._first_line(), kind)
             refusal.is_allowed = kind is Kind.CHANGES_CONTAINER and self.watch.is_own_change
+            refusal.changes_arguments = kind is Kind.CHANGES_CONTAINER and self.watch.changed_ids <= argument_ids
             raise refusal
         if self._has_containers and self.watch.roads.compares:
             refusal = Refusal("compares by identity, and receives a list, tuple or dict, which a graph compares by contents",

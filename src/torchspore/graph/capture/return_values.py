@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors.tensor import Composite, TensorBase
 from torchspore.graph.capture.value_kinds import attributes, is_constant
 from torchspore.graph.refusal import Kind, Refusal
@@ -30,7 +31,7 @@ class Results:
             is_argument = id(value) in self._argument_ids
             whose = "that it was given" if is_argument else "that is part of the program's state"
             refusal = Refusal(f"returns a {type(value).__name__} {whose}", self._line())
-            refusal.is_allowed = is_argument
+            refusal.is_allowed = is_argument or isinstance(value, list)
             raise refusal
         if isinstance(value, (list, tuple, dict)):
             items = list(value.values()) if isinstance(value, dict) else list(value)
@@ -40,7 +41,10 @@ class Results:
                 self._check_attributes(value, {id(item) for item in items})
         elif not self._lasts(value):
             text = translate("returns an object of {kind} that is created in the call").format(kind=type(value).__name__)
-            raise Refusal(text, self._line())
+            refusal = Refusal(text, self._line())
+            if isinstance(value, (types.FunctionType, types.MethodType)):
+                refusal.hint = translate("return the result of a call; Function in output is not supported.")
+            raise refusal
 
     def _check_attributes(self, value: Any, items: set[int]) -> None:
         """Refuse attributes of a list or dict of the program's class, which are not created again; those that are items too are handled
@@ -51,7 +55,7 @@ class Results:
 
     def _lasts(self, value: Any) -> bool:
         """Return whether one run may give what another one gave, or the graph makes it anew."""
-        if isinstance(value, (TensorBase, Composite)) or id(value) in self._state or id(value) in self._read:
+        if isinstance(value, (TensorBase, Composite, dtypes.Type)) or id(value) in self._state or id(value) in self._read:
             return True
         if isinstance(value, _SYMBOLS):
             raise Refusal("returns a length that is open", kind=Kind.TWO_KINDS)

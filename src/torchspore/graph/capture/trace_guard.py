@@ -85,6 +85,8 @@ class TraceGuard:
         self._owners: dict[int, tuple[torch.Tensor, TensorBase]] = {}
         self.is_own_change = False
         """True if the trace changed only objects in place whose class declares that they change themselves."""
+        self.changed_ids: set[int] = set()
+        """The ids of the lists, dicts and objects that the trace changed in place."""
         self._depth, self._deepest = 0, depth.limit()
         queries.learn()
         self._counted: dict[CodeType, bool] = {}
@@ -273,7 +275,7 @@ class TraceGuard:
                     read.holder[read.name] = read.value
         changed = self.contents.restore()
         if changed:
-            self.is_own_change = _change_themselves(changed)
+            self.is_own_change, self.changed_ids = _change_themselves(changed), {id(value) for value in changed}
             reason, kind = "changes a list, a dict or an object in place", Kind.CHANGES_CONTAINER
         if self.randomness.was_used():
             self.randomness.restore()

@@ -85,6 +85,24 @@ class ParamInfo:
         return copied
 
 
+class CommExecOrderChecker:
+    """The check of the order of collectives. Each collective is always compared with those of the other ranks before it runs."""
+
+    _instance: CommExecOrderChecker | None = None
+
+    @classmethod
+    def get_instance(cls) -> CommExecOrderChecker:
+        """Return the only instance."""
+        cls._instance = cls._instance or cls()
+        return cls._instance
+
+    def start_collect_exec_order(self) -> None:
+        """Do nothing: the comparison is always active."""
+
+    def stop_collect_exec_order(self) -> None:
+        """Do nothing: a difference has raised CommunicationError before."""
+
+
 def pyboost_empty(arguments: Any) -> Tensor:
     """Return an uninitialized Tensor from the list [shape, dtype, device]. Raises ValueError for another device than the CPU."""
     size, dtype, device = arguments
@@ -92,6 +110,6 @@ def pyboost_empty(arguments: Any) -> Tensor:
 
 
 __all__ = [
-    "MSContext", "ParamInfo", "Tensor", "TensorPy", "_framework_profiler_step_end", "_framework_profiler_step_start", "amp",
-    "pyboost_empty", "typing",
+    "CommExecOrderChecker", "MSContext", "ParamInfo", "Tensor", "TensorPy", "_framework_profiler_step_end",
+    "_framework_profiler_step_start", "amp", "pyboost_empty", "typing",
 ]

@@ -11,14 +11,24 @@ from torchspore.observe.debug import dump
 def set_dump(target: Any, enabled: bool = True) -> None:
     """Include in dumps, or exclude, what runs in `target`, forward and backward; it has an effect with `dump_mode` 2.
 
-    `target` is a Cell, including the Cells inside it, or a Primitive, which means all operators of its name. Raises TypeError for
-    other values and if `enabled` is not a bool.
+    `target` is a Cell, including the Cells inside it, or a Primitive, which means all operators of its name. The flag `dump` of the Cells
+    and the attribute `dump` of the Primitives record it. Raises ValueError for other values and if `enabled` is not a bool.
     """
     if not isinstance(target, (FRONT.cell, FRONT.primitive)):
-        raise TypeError(message(f"set_dump({target!r:.40})", "a Cell or a Primitive"))
+        raise ValueError(message(f"set_dump({target!r:.40})", "a Cell or a Primitive"))
     if not isinstance(enabled, bool):
-        raise TypeError(message(f"set_dump(..., enabled={enabled!r:.40})", "True or False"))
-    if isinstance(target, FRONT.cell):
-        dump.mark(target, enabled)
-    else:
+        raise ValueError(message(f"set_dump(..., enabled={enabled!r:.40})", "True or False"))
+    if not isinstance(target, FRONT.cell):
         dump.mark_operator(target.name, enabled)
+        _set_attribute(target, enabled)
+        return
+    dump.mark(target, enabled)
+    target.add_flags_recursive(dump=enabled)
+    for _, cell in target.cells_and_names():
+        for member in list(vars(cell).values()):
+            if isinstance(member, FRONT.primitive):
+                _set_attribute(member, enabled)
+
+
+def _set_attribute(primitive: Any, enabled: bool) -> None:
+    primitive.add_prim_attr("dump", str(enabled).lower())

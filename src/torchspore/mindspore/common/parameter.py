@@ -20,6 +20,7 @@ from torchspore.engine.tensors.delayed_values import DelayedValue, draw_in, is_d
 from torchspore.engine.tensors.tensor import TensorBase, raw, rebind, write
 from torchspore.mindspore.common import deferred_init
 from torchspore.mindspore.common.tensor import Tensor, check_device, copied_attributes, description_of_part
+from torchspore.translations import translate
 
 DEFAULT_NAME = "Parameter"
 _unnamed = itertools.count()
@@ -194,6 +195,14 @@ class Parameter(Tensor):
         """
         if not isinstance(slice_shape, bool):
             raise TypeError(message(f"Parameter {self.name!r}: set_data(slice_shape={slice_shape!r})", "a bool"))
+        if not isinstance(data, (TensorBase, int, float)):
+            call_text = f"Parameter {self.name!r}: set_data({type(data).__name__})"
+            raise TypeError(message(call_text, with_type("a Tensor, an int or a float", data)))
+        if isinstance(data, float) and not (self._t.dtype.is_floating_point or self._t.dtype.is_complex):
+            raise TypeError(translate(
+                "Incoming Parameter dtype can not be converted to current dtype implicitly. Current dtype is {dtype}, and incoming is "
+                "Float. Use .set_dtype(xxx) to change the dtype."
+            ).format(dtype=self.dtype))
         source = raw(data) if isinstance(data, TensorBase) else creation.from_data(data)
         source = source.to(self._t.dtype)
         if isinstance(self._t, RowShard) and source.shape == self._t.shape:

@@ -302,7 +302,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     def __len__(self) -> int:
         if self._t.ndim == 0:
-            raise TypeError("len(Tensor): expected at least one axis, got a 0-d Tensor.")
+            raise TypeError("len(Tensor): expected at least one axis, got a 0-d Tensor. Not support len of a 0-D tensor.")
         return measured(self).shape[0]
 
     def __iter__(self) -> Iterator[Tensor]:

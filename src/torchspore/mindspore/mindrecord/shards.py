@@ -23,7 +23,8 @@ _RAW, _BLOB = slice(1, 4), slice(5, 8)
 def read_header(path: Path) -> Header:
     """Read the header of a file. Raises FileNotFoundError, FileFormatError, which name the file."""
     if not path.is_file():
-        raise MRMOpenError(message(str(path) if str(path).isprintable() else repr(str(path)), "a MindRecord file"))
+        shown = str(path) if str(path).isprintable() else repr(str(path))
+        raise MRMOpenError(f"{message(shown, 'a MindRecord file')} The file {shown} does not exist or permission denied!")
     with path.open("rb") as file:
         length = int.from_bytes(file.read(LENGTH), "little")
         if not 0 < length <= min(LONGEST_HEADER, path.stat().st_size - LENGTH):

@@ -367,6 +367,7 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
         """
         check_options(use_reentrant, output_recompute, early_stop, context_fn, kwargs)
         self.__dict__["_recompute_"] = {**(self._recompute_ or {}), "contexts": context_fn}
+        self._mark_recomputed_()
         change_counters.calls_changed()
 
     def offload(self, backward_prefetch: str | int = "Auto") -> None:

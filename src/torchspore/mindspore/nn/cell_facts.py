@@ -34,6 +34,9 @@ def _stage(key: str) -> property:
 
     return property(get, put, doc=f"The number of the {key.replace('_', ' ')} of this Cell. It has no effect here.")
 
+_RECOMPUTED = "recompute_"
+"""The beginning of the name of a recomputed Cell in a drawn graph."""
+
 
 class CellFacts:
     """The interface of a Cell for code that inspects MindSpore's compiler or its parallel modes."""
@@ -210,14 +213,24 @@ class CellFacts:
         self.cell_type = cell_type
 
     def get_scope(self) -> str | None:
-        """The name of this Cell in a drawn graph; None until `generate_scope`."""
+        """The name of this Cell in a drawn graph; None until `generate_scope`. It begins with `recompute_` after `recompute()`."""
         return self.__dict__.get("_scope")
 
     def generate_scope(self) -> None:
-        """Set the names that the Cells inside this one have in a drawn graph."""
+        """Set the names that the Cells inside this one have in a drawn graph: `Default/1-SequentialCell/0-ReLU`."""
+        paths = {"": "Default"}
         for name, cell in self.cells_and_names():  # type: ignore[attr-defined]
             if cell is not self:
-                cell.__dict__["_scope"] = "-".join(name.split("."))
+                parent, _, attribute = name.rpartition(".")
+                paths[name] = f"{paths.get(parent, 'Default')}/{attribute}-{type(cell).__name__}"
+                prefix = _RECOMPUTED if (cell.get_scope() or "").startswith(_RECOMPUTED) else ""
+                cell.__dict__["_scope"] = prefix + paths[name]
+
+    def _mark_recomputed_(self) -> None:
+        """Mark this Cell and those inside it, in their names in a drawn graph, as recomputed."""
+        for _, cell in self.cells_and_names():  # type: ignore[attr-defined]
+            scope = cell.get_scope() or ""
+            cell.__dict__["_scope"] = scope if scope.startswith(_RECOMPUTED) else _RECOMPUTED + scope
 
     def remove_redundant_parameters(self) -> None:
         """Remove Parameters of other pipeline stages: here all stages run, so all Parameters stay."""

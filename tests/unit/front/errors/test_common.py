@@ -114,7 +114,10 @@ BAD = {
         "expected a Tensor of one element, got shape (2,).",
         "use .asnumpy() for all of them, or index one.",
     ),
-    "length": Bad(lambda: len(Tensor(1.0)), TypeError, "len(Tensor)", "expected at least one axis, got a 0-d Tensor."),
+    "length": Bad(
+        lambda: len(Tensor(1.0)), TypeError, "len(Tensor)",
+        "expected at least one axis, got a 0-d Tensor. Not support len of a 0-D tensor.",
+    ),
     "iterate": Bad(
         lambda: list(Tensor(1.0)), TypeError,
         "iter(Tensor)",

@@ -24,12 +24,7 @@ BAD = {
     "eps": Bad(lambda: nn.Adam([p()], eps=0.0), ValueError, "Adam(eps=0.0)", "expected a number above 0."),
     "adam_flag": Bad(lambda: nn.Adam([p()], use_nesterov=1), TypeError, "Adam(use_nesterov=1)", "expected a bool, got int."),
     "adam_unknown": Bad(lambda: nn.Adam([p()], foo=1), TypeError, "Adam(foo=1)", "expected one of use_amsgrad, use_lazy, use_offload."),
-    "adam_not_yet": Bad(
-        lambda: nn.Adam([p()], use_offload=True), NotImplementedError,
-        "Adam(use_offload=True)",
-        "not in torchspore yet.",
-        "remove it, or write AdamOffload; the numbers are equal.",
-    ),
+    "adam_option": Bad(lambda: nn.Adam([p()], use_offload=1), TypeError, "Adam(use_offload=1)", "expected a bool, got int."),
     "loss_scale": Bad(lambda: nn.SGD([p()], loss_scale=0), ValueError, "SGD(loss_scale=0)", "expected a number above 0."),
     "loss_scale_type": Bad(lambda: nn.SGD([p()], loss_scale="a"), TypeError, "SGD(loss_scale='a')", "expected a number, got str."),
     "count": Bad(lambda: nn.SGD([p()])(()), ValueError, "SGD", "expected 1 gradients, one for each Parameter, got 0."),
@@ -68,6 +63,12 @@ BAD = {
         "get_lr_parameter",
         "'other' is not one of this optimizer's Parameters.",
     ),
+    "lr_parameter_list": Bad(
+        lambda: nn.SGD([p()]).get_lr_parameter([1]), TypeError, "get_lr_parameter([1])", "expected Parameters, got int.",
+    ),
+    "lr_parameter_type": Bad(
+        lambda: nn.SGD([p()]).get_lr_parameter(1), TypeError, "get_lr_parameter(1)", "expected a Parameter or a list, got int.",
+    ),
     "decay": Bad(lambda: nn.SGD([p()], weight_decay=-1.0), ValueError, "SGD(weight_decay=-1.0)", "expected a number from 0 on."),
     "decay_type": Bad(lambda: nn.SGD([p()], weight_decay="a"), TypeError, "SGD(weight_decay='a')", "expected a number, got str."),
     "rate_bool": Bad(
@@ -95,8 +96,12 @@ BAD = {
     "params_none": Bad(
         lambda: nn.SGD([]), ValueError,
         "SGD(parameters=[])",
-        "expected at least one Parameter.",
+        "expected at least one Parameter. For 'Optimizer', the argument parameters must not be empty.",
         "check their requires_grad.",
+    ),
+    "no_construct": Bad(
+        lambda: nn.Optimizer(0.1, [p()])((z(2),)), NotImplementedError, "Optimizer.construct",
+        "expected a subclass that defines construct(self, gradients).",
     ),
     "params_item": Bad(lambda: nn.SGD([3]), TypeError, "SGD(parameters=...)", "expected Parameters, got int."),
     "groups_item": Bad(

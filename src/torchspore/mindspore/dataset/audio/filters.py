@@ -12,7 +12,7 @@ import numpy as np
 
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.audio.operation import AudioTensorOperation, check_any, check_rate
-from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_choice, check_number, check_type
+from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_choice, check_number, check_type, with_sentence
 
 
 def filtered(value: np.ndarray, a: Any, b: Any, clamp: bool = True) -> np.ndarray:
@@ -209,10 +209,13 @@ class RiaaBiquad(_Filter):
 def _check_coefficients(call: str, a_coeffs: Any, b_coeffs: Any, clamp: Any) -> None:
     for name, values in (("a_coeffs", a_coeffs), ("b_coeffs", b_coeffs)):
         check_type(call, name, values, (list, tuple), "a list of numbers")
-        for value in values:
+        for index, value in enumerate(values):
+            if not isinstance(value, (int, float)) or isinstance(value, bool):
+                check_type(call, f"{name}[{index}]", value, (int, float), "a number")
             check_any(call, name, value)
     if len(a_coeffs) != len(b_coeffs):
-        raise ValueError(message(f"{call}({short(a_coeffs)}, {short(b_coeffs)})", "lists of one length"))
+        text = message(f"{call}({short(a_coeffs)}, {short(b_coeffs)})", "lists of one length")
+        raise ValueError(with_sentence(text, "The size of a_coeffs should be the same as that of b_coeffs."))
     if not a_coeffs or a_coeffs[0] == 0:
         raise ValueError(message(f"{call}(a_coeffs={short(a_coeffs)})", "coefficients, the first of which is not 0"))
     check_bool(call, "clamp", clamp)

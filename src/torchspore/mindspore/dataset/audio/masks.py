@@ -8,7 +8,7 @@ import numpy as np
 from torchspore.base.text import message
 from torchspore.mindspore.dataset.audio.operation import AudioTensorOperation, check_any, check_from_0
 from torchspore.mindspore.dataset.core.randomness import generator
-from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_int, check_type
+from torchspore.mindspore.dataset.core.validator_helpers import FLOAT_MAX_INTEGER, check_bool, check_int, check_type
 
 
 def _masked(call: str, value: np.ndarray, start: int, width: int, fill: float, axis: int) -> np.ndarray:
@@ -75,9 +75,9 @@ class _Masking(AudioTensorOperation):
     def __init__(self, iid_masks: Any, name: str, max_width: Any, start: Any, fill: Any) -> None:
         call = type(self).__name__
         check_bool(call, "iid_masks", iid_masks)
-        check_int(call, name, max_width, 0)
+        check_int(call, name, max_width, 0, FLOAT_MAX_INTEGER)
         check_type(call, "mask_start", start, int, "an int")
-        check_int(call, "mask_start", start, 0)
+        check_int(call, "mask_start", start, 0, FLOAT_MAX_INTEGER)
         check_from_0(call, "mask_value", fill)
         self.iid_masks, self.max_width, self.mask_start, self.mask_value = iid_masks, max_width, start, fill
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from torchspore.base.text import message, short, with_type
 from torchspore.mindspore.dataset.core.operation import TensorOperation
-from torchspore.mindspore.dataset.core.validator_helpers import FLOAT_MAX_INTEGER, check_number, check_type, interval_error
+from torchspore.mindspore.dataset.core.validator_helpers import FLOAT_MAX_INTEGER, check_number, check_type, interval_error, with_sentence
 
 _SENTENCE = "{}: the {} of input tensor does not match the requirement of operator. Expecting tensor in {}."
 
@@ -28,7 +28,8 @@ class AudioTensorOperation(TensorOperation):
     def _apply_all(self, *values: Any) -> tuple[Any, ...]:
         call = type(self).__name__
         if len(values) != 1:
-            raise RuntimeError(message(f"{call} of {len(values)} columns", "one column"))
+            text = message(f"{call} of {len(values)} columns", "one column")
+            raise RuntimeError(with_sentence(text, "The op is OneToOne, can only accept one tensor as input."))
         value = values[0]
         if value.dtype.kind not in ("biuf" if self._takes_integers else "f"):
             expected = "numbers" if self._takes_integers else "float16, float32 or float64"
@@ -57,9 +58,17 @@ def check_any(call: str, argument: str, value: Any) -> None:
     check_number(call, argument, value, -FLOAT_MAX_INTEGER, FLOAT_MAX_INTEGER)
 
 
+def check_rate_from_0(call: str, value: Any) -> None:
+    """Raises TypeError unless a sample rate is an int, ValueError for one below 1. MindSpore shows the interval from 0 on."""
+    check_type(call, "sample_rate", value, int, "an int")
+    if not 1 <= value < 2**31:
+        text = message(f"{call}(sample_rate={short(value)})", f"an int from 1 to {2**31 - 1}")
+        raise interval_error(text, "sample_rate", "[0, 2147483647]")
+
+
 def check_rate(call: str, value: Any) -> None:
     """Raises TypeError unless a sample rate is an int, ValueError for 0."""
     check_type(call, "sample_rate", value, int, "an int")
     if value == 0 or not -(2**31) <= value < 2**31:
         text = message(f"{call}(sample_rate={short(value)})", "samples a second, not 0")
-        raise interval_error(text, "sample_rate", "[-2147483648, 0) and (0, 2147483647]")
+        raise interval_error(text, "sample_rate", f"[-2147483648, {'' if call == 'Phaser' else '0) and (0, '}2147483647]")

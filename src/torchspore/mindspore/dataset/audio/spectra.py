@@ -11,10 +11,10 @@ from torchspore.mindspore.dataset.audio.banks import Bank, create_dct, linear_fb
 from torchspore.mindspore.dataset.audio.choices import BorderType, MelType, NormMode, NormType, WindowType
 from torchspore.mindspore.dataset.audio.fourier import as_complex, as_pairs, istft, stft, window
 from torchspore.mindspore.dataset.audio.levels import decibels
-from torchspore.mindspore.dataset.audio.operation import AudioTensorOperation, check_above, check_any, check_from_0
+from torchspore.mindspore.dataset.audio.operation import AudioTensorOperation, check_above, check_any, check_from_0, check_rate_from_0
 from torchspore.mindspore.dataset.audio.resampling import resampled
 from torchspore.mindspore.dataset.core.randomness import generator
-from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_choice, check_int, check_type
+from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_int, check_type, with_sentence
 
 
 class Frames:
@@ -199,7 +199,7 @@ class MelSpectrogram(AudioTensorOperation):
         normalized: bool = False, center: bool = True, pad_mode: BorderType = BorderType.REFLECT, onesided: bool = True,
         norm: NormType = NormType.NONE, mel_scale: MelType = MelType.HTK,
     ) -> None:
-        check_int("MelSpectrogram", "sample_rate", sample_rate, 1)
+        check_rate_from_0("MelSpectrogram", sample_rate)
         check_above("MelSpectrogram", "power", power)
         self._spectrogram = Spectrogram(n_fft, win_length, hop_length, pad, window, power, normalized, center, pad_mode, onesided)
         bins = n_fft // 2 + 1 if onesided else n_fft
@@ -286,8 +286,9 @@ class _Cepstrum(AudioTensorOperation):
 
     def __init__(self, count: int, bands: int, dct_type: Any, norm: Any, is_log: Any, name: str) -> None:
         call = type(self).__name__
-        check_type(call, "dct_type", dct_type, int, "2")
-        check_choice(call, "dct_type", dct_type, (2,))
+        if dct_type != 2 or isinstance(dct_type, bool):
+            text = message(f"{call}(dct_type={short(dct_type)})", "2")
+            raise ValueError(with_sentence(text, f"Input dct_type must be 2, but got : {dct_type}."))
         check_type(call, "norm", norm, NormMode, "a member of NormMode")
         check_bool(call, name, is_log)
         if count > bands:
@@ -310,7 +311,7 @@ class MFCC(_Cepstrum):
         self, sample_rate: int = 16000, n_mfcc: int = 40, dct_type: int = 2, norm: NormMode = NormMode.ORTHO, log_mels: bool = False,
         melkwargs: Any = None,
     ) -> None:
-        check_int("MFCC", "sample_rate", sample_rate, 1)
+        check_rate_from_0("MFCC", sample_rate)
         check_int("MFCC", "n_mfcc", n_mfcc, 1)
         settings = _settings("MFCC", "melkwargs", melkwargs, _MEL)
         self._mel = MelSpectrogram(sample_rate, **settings)
@@ -327,7 +328,7 @@ class LFCC(_Cepstrum):
         self, sample_rate: int = 16000, n_filter: int = 128, n_lfcc: int = 40, f_min: float = 0.0, f_max: float | None = None,
         dct_type: int = 2, norm: NormMode = NormMode.ORTHO, log_lf: bool = False, speckwargs: Any = None,
     ) -> None:
-        check_int("LFCC", "sample_rate", sample_rate, 1)
+        check_rate_from_0("LFCC", sample_rate)
         check_int("LFCC", "n_filter", n_filter, 1)
         check_int("LFCC", "n_lfcc", n_lfcc, 1)
         settings = _settings("LFCC", "speckwargs", speckwargs, _SPECTROGRAM)
@@ -351,7 +352,7 @@ class SpectralCentroid(AudioTensorOperation):
         self, sample_rate: int, n_fft: int = 400, win_length: int | None = None, hop_length: int | None = None, pad: int = 0,
         window: WindowType = WindowType.HANN,
     ) -> None:
-        check_int("SpectralCentroid", "sample_rate", sample_rate, 1)
+        check_rate_from_0("SpectralCentroid", sample_rate)
         self._spectrogram = Spectrogram(n_fft, win_length, hop_length, pad, window, 1.0)
         self._frequencies = np.linspace(0, sample_rate // 2, n_fft // 2 + 1)[:, None]
 
@@ -422,7 +423,7 @@ class PitchShift(AudioTensorOperation):
         self, sample_rate: int, n_steps: int, bins_per_octave: int = 12, n_fft: int = 512, win_length: int | None = None,
         hop_length: int | None = None, window: WindowType = WindowType.HANN,
     ) -> None:
-        check_int("PitchShift", "sample_rate", sample_rate, 1)
+        check_rate_from_0("PitchShift", sample_rate)
         check_type("PitchShift", "n_steps", n_steps, int, "an int")
         check_type("PitchShift", "bins_per_octave", bins_per_octave, int, "an int")
         if bins_per_octave == 0:

@@ -35,10 +35,29 @@ def check_type(
     try:
         arguments.check_type(call, argument, value, types, expected, hint=hint)
     except TypeError as error:
-        accepted = types if isinstance(types, tuple) else (types,)
-        accepted = (float, int) if set(accepted) == {int, float} else accepted
-        sentence = f"Argument {argument} with value {value} is not of type {list(accepted)}, but got {type(value)}."
-        raise TypeError(_with_sentence(str(error), sentence)) from None
+        raise TypeError(with_sentence(str(error), type_sentence(argument, value, types))) from None
+
+
+_INT_FIRST = frozenset((
+    "ref_value", "amin", "top_db", "power", "freq_low", "freq_high", "mask_value", "momentum", "f_min", "f_max", "fixed_rate",
+    "trigger_level", "trigger_time", "search_time", "allowed_gap", "pre_trigger_time", "boot_time", "noise_up_time", "noise_down_time",
+    "noise_reduction_amount", "measure_freq", "measure_duration", "measure_smooth_time", "hp_filter_freq", "lp_filter_freq",
+    "hp_lifter_freq", "lp_lifter_freq", "cutoff", "alpha",
+))
+"""Arguments for which MindSpore lists int before float."""
+_TUPLE_FIRST = frozenset(("scale", "ratio"))
+"""Arguments for which MindSpore lists tuple before list."""
+
+
+def type_sentence(argument: str, value: Any, types: type | tuple[type, ...]) -> str:
+    """Return MindSpore's sentence for a value of another type than `types`, in its order: a tuple for a bool among numbers, else a list."""
+    accepted = types if isinstance(types, tuple) else (types,)
+    if set(accepted) == {int, float}:
+        accepted = (int, float) if argument.partition("[")[0] in _INT_FIRST else (float, int)
+    if set(accepted) == {list, tuple} and argument in _TUPLE_FIRST:
+        accepted = (tuple, list)
+    shown = accepted if isinstance(value, bool) and {int, float} & set(accepted) else list(accepted)
+    return f"Argument {argument} with value {value} is not of type {shown}, but got {type(value)}."
 
 
 def check_bool(call: str, argument: str, value: Any) -> None:
@@ -46,15 +65,31 @@ def check_bool(call: str, argument: str, value: Any) -> None:
     check_type(call, argument, value, bool, "True or False")
 
 
-def _with_sentence(text: str, sentence: str) -> str:
+def with_sentence(text: str, sentence: str) -> str:
     """Return a message with a sentence of MindSpore's before its hint."""
     head, _ = split_hint(text)
     return f"{head} {sentence}{text.removeprefix(head)}"
 
 
-def interval_error(text: str, argument: str, interval: str) -> ValueError:
+_UNNAMED: dict[str, tuple[str, ...]] = {
+    "alpha": ("CutMixBatch", "MixUpBatch"), "batch_size": ("MixUp",), "bits": ("RandomPosterize",), "brightness": ("RandomColorAdjust",),
+    "contrast": ("RandomColorAdjust",), "degrees": ("RandomColor", "RandomSharpness"), "gain": ("AdjustGamma",), "gamma": ("AdjustGamma",),
+    "hue": ("RandomColorAdjust",), "length": ("CutOut",), "max_attempts": ("RandomErasing",), "num_patches": ("CutOut",),
+    "ratio": ("RandomErasing",), "saturation": ("RandomColorAdjust",), "saturation_factor": ("AdjustSaturation",),
+    "scale": ("RandomAffine", "RandomCropDecodeResize", "RandomErasing", "RandomResizedCrop", "RandomResizedCropWithBBox"),
+    "sharpness_factor": ("AdjustSharpness",), "threshold": ("RandomSolarize",), "value": ("RandomErasing",),
+    "size": (
+        "CenterCrop", "Crop", "FiveCrop", "RandomCrop", "RandomCropDecodeResize", "RandomCropWithBBox", "RandomResize",
+        "RandomResizeWithBBox", "RandomResizedCrop", "RandomResizedCropWithBBox", "Resize", "ResizeWithBBox", "ResizedCrop", "TenCrop",
+    ),
+}
+"""Arguments that MindSpore's sentence about intervals does not name, by their transforms."""
+
+
+def interval_error(text: str, argument: str, interval: str, call: str = "") -> ValueError:
     """Return the error for a value outside of an interval."""
-    return ValueError(_with_sentence(text, f"Input {argument} is not within the required interval of {interval}."))
+    subject = "Input" if call in _UNNAMED.get(argument, ()) else f"Input {argument}"
+    return ValueError(with_sentence(text, f"{subject} is not within the required interval of {interval}."))
 
 
 def check_processes(call: str, python_multiprocessing: Any, max_rowsize: Any, workers: Any) -> None:
@@ -91,7 +126,16 @@ def check_int(call: str, argument: str, value: Any, low: int, high: int = INT32_
     try:
         arguments.check_int(call, argument, value, low, high, hint=hint)
     except ValueError as error:
-        raise interval_error(str(error), argument, f"[{low}, {high}]") from None
+        raise interval_error(str(error), argument, f"[{low}, {high}]", call) from None
+
+
+def check_num_samples(call: str, value: Any) -> None:
+    """Raises TypeError unless `num_samples` is an int, ValueError unless it is in [0, INT64_MAX]."""
+    try:
+        check_int(call, "num_samples", value, 0, INT64_MAX)
+    except ValueError as error:
+        sentence = f"num_samples exceeds the boundary between 0 and {INT64_MAX}(INT64_MAX)!"
+        raise ValueError(with_sentence(str(error), sentence)) from None
 
 
 def check_number(call: str, argument: str, value: Any, low: float, high: float, *, above: bool = False) -> None:
@@ -101,9 +145,21 @@ def check_number(call: str, argument: str, value: Any, low: float, high: float, 
     """
     check_type(call, argument, value, (int, float), "a number")
     if value < low or value > high or (above and value == low):
-        low, high = (0.0, 1.0) if (low, high, argument) == (0, 1, "prob") else (low, high)
+        low, high = _SHOWN_BOUNDS.get((argument, call), (low, high))
+        if (low, high) == (0, 1) and (argument, call) in _FLOAT_BOUNDS:
+            low, high = 0.0, 1.0
+        elif (low, high) == (0, 1) and (argument, call) in _INT_BOUNDS:
+            low, high = 0, 1
+        elif (low, high, argument) == (0, 1, "prob"):
+            low, high = 0.0, 1.0
         text = message(f"{call}({argument}={value!r})", f"a number {'above' if above else 'from'} {low:g} to {high:g}")
-        raise interval_error(text, argument, f"{'(' if above else '['}{low}, {high}]")
+        raise interval_error(text, argument, f"{'(' if above else '['}{low}, {high}]", call)
+
+
+_FLOAT_BOUNDS = frozenset({("ratio", "BoundingBoxAugment"), ("distortion_scale", "RandomPerspective")})
+_SHOWN_BOUNDS = {("shift", "DCShift"): (-2.0, 2.0), ("delay_ms", "Phaser"): (0, 5.0)}
+_INT_BOUNDS = frozenset({("prob", "CutMixBatch")})
+"""Arguments whose bounds MindSpore shows as floats or ints."""
 
 
 def as_number(value: Any) -> Any:
@@ -132,8 +188,10 @@ def checked_columns(call: str, argument: str, value: Any) -> list[str]:
     check_type(call, argument, names, (list, tuple), "a column name or a list of them")
     if not names:
         raise ValueError(message(f"{call}({argument}={names!r})", "at least one column name"))
-    for name in names:
-        check_type(call, argument, name, str, "column names that are str")
+    for index, name in enumerate(names):
+        if not isinstance(name, str):
+            text = message(f"{call}({argument}={short(names)})", f"column names that are str, got {type(name).__name__}")
+            raise TypeError(with_sentence(text, type_sentence(f"{argument}[{index}]", name, str)))
         if not name:
             raise ValueError(message(f"{call}({argument}={names!r})", "column names that are not empty"))
     if len(set(names)) != len(names):

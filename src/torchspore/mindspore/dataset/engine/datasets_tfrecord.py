@@ -9,7 +9,7 @@ import numpy as np
 
 from torchspore.base.text import list_choices, message, short
 from torchspore.mindspore.dataset.core.random_order import Twister32
-from torchspore.mindspore.dataset.core.validator_helpers import check_bool, checked_columns
+from torchspore.mindspore.dataset.core.validator_helpers import check_bool, checked_columns, with_sentence
 from torchspore.mindspore.dataset.engine.dataset import UnionBaseDataset
 from torchspore.mindspore.dataset.engine.failures import PipelineError
 from torchspore.mindspore.dataset.engine.files import FilesOrder, RecordsDataset, shuffle_kind
@@ -113,7 +113,8 @@ def _files(patterns_or_path: Any) -> list[Path]:
         path = Path(pattern).expanduser()
         matches = [path] if path.is_file() else [Path(name) for name in sorted(glob.glob(str(path))) if Path(name).is_file()]
         if not matches:
-            raise ValueError(message(f"TFRecordDataset: {str(pattern)!r} matches no file", "files that exist"))
+            text = message(f"TFRecordDataset: {str(pattern)!r} matches no file", "files that exist")
+            raise ValueError(with_sentence(text, f"The following patterns did not match any files: ['{pattern}']"))
         files += matches
     return files
 

@@ -21,7 +21,14 @@ import numpy as np
 from torchspore.base.text import list_choices, message, short
 from torchspore.errors import DataDamaged, DataMissing
 from torchspore.mindspore.dataset.core.constructor_arguments import recorded
-from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_callable, check_choice, check_int, check_type
+from torchspore.mindspore.dataset.core.validator_helpers import (
+    check_bool,
+    check_callable,
+    check_choice,
+    check_int,
+    check_type,
+    with_sentence,
+)
 from torchspore.mindspore.dataset.engine.dataset import VisionBaseDataset
 from torchspore.mindspore.dataset.engine.mappable import MappableDataset
 from torchspore.mindspore.dataset.engine.rows import Row
@@ -84,7 +91,9 @@ def _existing(call: str, value: Any, name: str, kind: str, exists: Callable[[Pat
     if not exists(path):
         expected = (translate("a file that exists (looked for {path})") if kind == "file" else
                     translate("a folder that exists (looked for {path})"))
-        raise ValueError(message(f"{call}({name}={str(value)!r})", expected.format(path=path.resolve())))
+        text = message(f"{call}({name}={str(value)!r})", expected.format(path=path.resolve()))
+        kind_of_path = f"file {value} does not exist" if kind == "file" else f"folder {value} does not exist or is not a directory"
+        raise ValueError(with_sentence(text, f"The {kind_of_path} or permission denied!"))
     return path
 
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core.validator_helpers import (
-    INT64_MAX,
-    check_int,
+    check_num_samples,
     check_shards,
     check_type,
 )
@@ -40,7 +39,7 @@ def choose_sampler(
 ) -> BuiltinSampler:
     """Return the sampler for a source's arguments. Raises RuntimeError if they contradict each other."""
     if num_samples is not None:
-        check_int(call, "num_samples", num_samples, 0, INT64_MAX)
+        check_num_samples(call, num_samples)
     check_shards(call, num_shards, shard_id)
     if shuffle is not None and not isinstance(shuffle, (bool, Shuffle)):
         raise TypeError(message(f"{call}(shuffle={short(shuffle)})", "True, False or None"))

@@ -10,7 +10,7 @@ from torchspore.base.suggest import closest
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core import config
 from torchspore.mindspore.dataset.core.random_order import Twister64
-from torchspore.mindspore.dataset.core.validator_helpers import INT32_MAX, check_int, check_type, checked_columns
+from torchspore.mindspore.dataset.core.validator_helpers import INT32_MAX, check_int, check_type, checked_columns, interval_error
 from torchspore.mindspore.dataset.engine.dataset import Dataset, UnionBaseDataset
 from torchspore.mindspore.dataset.engine.failures import PipelineError, guarded, name_of
 from torchspore.mindspore.dataset.engine.rows import Row, Run, writable_copy
@@ -123,7 +123,8 @@ class TakeDataset(UnionBaseDataset):
     def __init__(self, input_dataset: Dataset, count: int) -> None:
         check_type("take", "count", count, int, "an int")
         if not 0 < count <= INT32_MAX:
-            raise ValueError(message(f"take({count})", f"-1 for all rows, or an int from 1 to {INT32_MAX}"))
+            text = message(f"take({count})", f"-1 for all rows, or an int from 1 to {INT32_MAX}")
+            raise interval_error(text, "count", f"[-1, 0) and (0, {INT32_MAX}]")
         super().__init__(input_dataset)
         self.count = count
 

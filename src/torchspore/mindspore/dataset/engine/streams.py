@@ -14,7 +14,12 @@ from typing import Any, ClassVar
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core import config
 from torchspore.mindspore.dataset.core.random_order import Twister32, Twister64
-from torchspore.mindspore.dataset.core.validator_helpers import INT64_MAX, check_int, check_shards, check_workers
+from torchspore.mindspore.dataset.core.validator_helpers import (
+    check_num_samples,
+    check_shards,
+    check_workers,
+    with_sentence,
+)
 from torchspore.mindspore.dataset.engine.cache_client import DatasetCache
 from torchspore.mindspore.dataset.engine.dataset import SourceDataset, TextBaseDataset
 from torchspore.mindspore.dataset.engine.declarations import Declared
@@ -44,7 +49,7 @@ class StreamedDataset(Declared, SourceDataset):
             raise kind(message(f"{call}(shuffle={short(shuffle)})", "True, False, Shuffle.GLOBAL or Shuffle.FILES"))
         check_shards(call, shared["num_shards"], shared["shard_id"])
         if shared["num_samples"] is not None:
-            check_int(call, "num_samples", shared["num_samples"], 0, INT64_MAX)
+            check_num_samples(call, shared["num_samples"])
         if cache is not None and not isinstance(cache, DatasetCache):
             raise TypeError(message(f"{call}(cache={short(cache)})", f"a DatasetCache, got {type(cache).__name__}"))
         self.num_samples, self.num_shards, self.shard_id = shared["num_samples"], shared["num_shards"], shared["shard_id"] or 0
@@ -169,6 +174,7 @@ def matching(call: str, patterns_or_path: Any) -> list[Path]:
         path = Path(pattern).expanduser()
         matches = [path] if path.is_file() else [Path(name) for name in glob.glob(str(path)) if Path(name).is_file()]
         if not matches:
-            raise ValueError(message(f"{call}: {str(pattern)!r} matches no file", "files that exist"))
+            text = message(f"{call}: {str(pattern)!r} matches no file", "files that exist")
+            raise ValueError(with_sentence(text, f"The following patterns did not match any files: ['{pattern}']"))
         files += matches
     return sorted(files)

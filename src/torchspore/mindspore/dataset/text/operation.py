@@ -9,6 +9,7 @@ import numpy as np
 
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core.operation import TensorOperation
+from torchspore.mindspore.dataset.core.validator_helpers import with_sentence
 
 
 class TextTensorOperation(TensorOperation):
@@ -16,7 +17,8 @@ class TextTensorOperation(TensorOperation):
 
     def _apply_all(self, *values: Any) -> tuple[Any, ...]:
         if len(values) != 1:
-            raise RuntimeError(message(f"{type(self).__name__} of {len(values)} columns", "one column"))
+            text = message(f"{type(self).__name__} of {len(values)} columns", "one column")
+            raise RuntimeError(with_sentence(text, "The op is OneToOne, can only accept one tensor as input."))
         result = self._apply(values[0])
         return result if type(result) is tuple else (result,)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from torchspore.base.arguments import is_int
 from torchspore.base.text import message, short
-from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_int, check_type
+from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_int, check_type, with_sentence
 from torchspore.mindspore.dataset.text.operation import TextTensorOperation, check_text, text_array
 from torchspore.mindspore.dataset.text.vocabulary import number_type
 
@@ -126,7 +126,8 @@ class ToNumber(TextTensorOperation):
     def __init__(self, data_type: Any) -> None:
         self._dtype = number_type("ToNumber", data_type, TypeError)
         if self._dtype.kind not in "iuf":
-            raise TypeError(message(f"ToNumber(data_type={short(data_type)})", "a dtype of numbers"))
+            text = message(f"ToNumber(data_type={short(data_type)})", "a dtype of numbers")
+            raise TypeError(with_sentence(text, f"data_type: {str(data_type).rpartition('.')[2]} is not numeric data type."))
         if self._dtype.kind == "f":
             limits = np.finfo(self._dtype)
             self._minimum, self._maximum = float(limits.smallest_subnormal), float(limits.max)
@@ -139,24 +140,29 @@ class ToNumber(TextTensorOperation):
         read = self._integer if self._dtype.kind in "iu" else self._float
         return np.array([read(text) for text in texts], self._dtype).reshape(value.shape)
 
-    def _refused(self, text: str, expected: str) -> RuntimeError:
-        return RuntimeError(message(f"ToNumber({self._dtype}) of {short(text)}", expected))
+    def _refused(self, text: str, expected: str, sentence: str) -> RuntimeError:
+        return RuntimeError(with_sentence(message(f"ToNumber({self._dtype}) of {short(text)}", expected), sentence))
+
+    def _not_a_number(self, text: str, expected: str) -> RuntimeError:
+        return self._refused(text, expected, f'it is invalid to convert "{text}" to a number.')
 
     def _integer(self, text: str) -> int:
         match = _INTEGER.match(text)
         if match is None or (self._dtype.kind == "u" and "-" in match[0]):
-            raise self._refused(text, "an integer" + (" without a sign" if match else ""))
+            raise self._not_a_number(text, "an integer" + (" without a sign" if match else ""))
         number = int(match[0])
         if not self._minimum <= number <= self._maximum:
-            raise self._refused(text, f"a number from {self._minimum} to {self._maximum}")
+            sentence = f"string input {text} will be out of bounds if cast to {self._dtype}."
+            raise self._refused(text, f"a number from {self._minimum} to {self._maximum}", sentence)
         return number
 
     def _float(self, text: str) -> float:
         match = _FLOAT.match(text)
         if match is None:
-            raise self._refused(text, "a number")
+            raise self._not_a_number(text, "a number")
         number = float.fromhex(match[0]) if "x" in match[0].lower() else float(match[0])
         vanished = number == 0 and re.search("[1-9]", re.split("[ep]", match[0], flags=re.IGNORECASE)[0])
         if vanished or abs(number) > self._maximum or 0 < abs(number) < self._minimum:
-            raise self._refused(text, f"a number that {self._dtype} has, up to {self._maximum:g}")
+            sentence = f"string input {text} is outside of valid {self._dtype} range."
+            raise self._refused(text, f"a number that {self._dtype} has, up to {self._maximum:g}", sentence)
         return number

@@ -12,7 +12,7 @@ from torchspore.base.text import message, short
 from torchspore.engine.tensors import dtypes
 from torchspore.mindspore.dataset.core.operation import PyTensorOperation, TensorOperation, flatten, run_chain
 from torchspore.mindspore.dataset.core.randomness import generator, happens
-from torchspore.mindspore.dataset.core.validator_helpers import check_int, check_number, check_type
+from torchspore.mindspore.dataset.core.validator_helpers import check_int, check_number, check_type, with_sentence
 
 
 class Relational(IntEnum):
@@ -122,22 +122,25 @@ class Concatenate(TensorOperation):
     def __init__(self, axis: int = 0, prepend: Any = None, append: Any = None) -> None:
         check_type("Concatenate", "axis", axis, int, "an int")
         if axis not in (0, -1):
-            raise ValueError(message(f"Concatenate(axis={axis})", "0 or -1"))
+            raise ValueError(with_sentence(message(f"Concatenate(axis={axis})", "0 or -1"), "only 1D concatenation supported."))
         for name, value in (("prepend", prepend), ("append", append)):
             if value is not None:
                 check_type("Concatenate", name, value, np.ndarray, "a NumPy array")
                 if value.ndim != 1:
-                    raise ValueError(message(f"Concatenate({name} of shape {list(value.shape)})", "one axis"))
+                    text = message(f"Concatenate({name} of shape {list(value.shape)})", "one axis")
+                    raise ValueError(with_sentence(text, f"can only {name} 1D arrays."))
         self.axis, self._before, self._after = axis, prepend, append
 
     def _apply_all(self, *values: Any) -> tuple[Any, ...]:
         parts = [part for part in (self._before, *values, self._after) if part is not None]
         if any(part.ndim > 1 for part in parts):
-            raise RuntimeError(message(f"Concatenate of shapes {[list(part.shape) for part in parts]}", "one axis"))
+            text = message(f"Concatenate of shapes {[list(part.shape) for part in parts]}", "one axis")
+            raise RuntimeError(with_sentence(text, "Concatenate: only 1D input supported."))
         parts = [part.reshape(-1) for part in parts]
-        kinds = {"text" if part.dtype.kind == "U" else part.dtype for part in parts}
+        kinds = {part.dtype.kind if part.dtype.kind in "US" else part.dtype for part in parts}
         if len(kinds) != 1:
-            raise RuntimeError(message(f"Concatenate of {[str(part.dtype) for part in parts]}", "one dtype"))
+            text = message(f"Concatenate of {[str(part.dtype) for part in parts]}", "one dtype")
+            raise RuntimeError(with_sentence(text, "Concatenate: input datatype does not match."))
         return (np.concatenate(parts, self.axis),)
 
 
@@ -146,7 +149,8 @@ class Duplicate(TensorOperation):
 
     def _apply_all(self, *values: Any) -> tuple[Any, ...]:
         if len(values) != 1:
-            raise RuntimeError(message(f"Duplicate of {len(values)} columns", "one column"))
+            text = message(f"Duplicate of {len(values)} columns", "one column")
+            raise RuntimeError(with_sentence(text, "The op is OneToOne, can only accept one tensor as input."))
         return values[0], values[0].copy()
 
 
@@ -156,7 +160,8 @@ class Unique(TensorOperation):
 
     def _apply_all(self, *values: Any) -> tuple[Any, ...]:
         if len(values) != 1:
-            raise RuntimeError(message(f"Unique of {len(values)} columns", "one column"))
+            text = message(f"Unique of {len(values)} columns", "one column")
+            raise RuntimeError(with_sentence(text, "The op is OneToOne, can only accept one tensor as input."))
         if values[0].dtype.kind not in "biuf":
             raise RuntimeError(message(f"Unique of {values[0].dtype}", "numbers"))
         values_in_order, first, index, count = np.unique(values[0].reshape(-1), return_index=True, return_inverse=True, return_counts=True)

@@ -16,6 +16,8 @@ from torchspore.mindspore.dataset.core.validator_helpers import (
     check_int,
     check_number,
     check_type,
+    interval_error,
+    with_sentence,
 )
 from torchspore.mindspore.dataset.vision.images import ImageTensorOperation, OnDevice, check_image, planar
 from torchspore.mindspore.dataset.vision.utils import ConvertMode
@@ -46,7 +48,8 @@ def _check_means(call: str, mean: Any, std: Any) -> tuple[np.ndarray, np.ndarray
         for value in values:
             check_number(call, name, value, 0, 255, above=name == "std")
     if len(mean) != len(std):
-        raise ValueError(message(f"{call}(mean={mean}, std={std})", "lists of one length"))
+        text = message(f"{call}(mean={mean}, std={std})", "lists of one length")
+        raise ValueError(with_sentence(text, "Length of mean and std must be equal."))
     return np.asarray(mean, np.float32), np.asarray(std, np.float32)
 
 
@@ -299,7 +302,10 @@ class AutoContrast(OnDevice, ImageTensorOperation):
     _gives_picture = True
 
     def __init__(self, cutoff: float = 0.0, ignore: Any = None) -> None:
-        check_number("AutoContrast", "cutoff", cutoff, 0, 100)
+        check_type("AutoContrast", "cutoff", cutoff, (int, float), "a number")
+        if not 0 <= cutoff < 50:
+            text = message(f"AutoContrast(cutoff={cutoff!r})", "a number from 0 to below 50")
+            raise interval_error(text, "cutoff", "[0, 50)")
         values = [] if ignore is None else [ignore] if isinstance(ignore, int) else ignore
         check_type("AutoContrast", "ignore", values, (list, tuple), "an int or a list of them")
         for value in values:

@@ -14,6 +14,7 @@ from torchspore.mindspore.dataset.core.validator_helpers import (
     check_int,
     check_number,
     check_type,
+    with_sentence,
 )
 from torchspore.mindspore.dataset.vision.color import pillow
 from torchspore.mindspore.dataset.vision.images import ImageTensorOperation, OnDevice, check_image, check_size, to_pil
@@ -139,7 +140,8 @@ def check_padding(call: str, padding: Any) -> tuple[int, int, int, int]:
     if len(sides) == 2:
         sides = [sides[0], sides[1], sides[0], sides[1]]
     if len(sides) != 4:
-        raise ValueError(message(f"{call}(padding={short(padding)})", "an int, two or four of them"))
+        text = message(f"{call}(padding={short(padding)})", "an int, two or four of them")
+        raise ValueError(with_sentence(text, "The size of the padding list or tuple should be 2 or 4."))
     for side in sides:
         check_int(call, "padding", side, 0)
     return sides[0], sides[1], sides[2], sides[3]
@@ -148,7 +150,7 @@ def check_padding(call: str, padding: Any) -> tuple[int, int, int, int]:
 def check_fill(call: str, fill_value: Any) -> Any:
     """Return a fill value: one int in [0, 255], or one for each of three channels."""
     values = list(fill_value) if isinstance(fill_value, tuple) else [fill_value]
-    if isinstance(fill_value, list) or (isinstance(fill_value, tuple) and len(values) != 3):
+    if not isinstance(fill_value, (int, tuple)) or (isinstance(fill_value, tuple) and len(values) != 3):
         text = message(f"{call}(fill_value={short(fill_value)})", "an int or a tuple of three")
         raise TypeError(f"{text} fill_value should be a single integer or a 3-tuple.")
     for number in values:
@@ -276,7 +278,8 @@ def check_center(call: str, center: Any) -> None:
     if center is None:
         return
     if not isinstance(center, tuple) or len(center) != 2:
-        raise ValueError(message(f"{call}(center={short(center)})", "(x, y)"))
+        text = message(f"{call}(center={short(center)})", "(x, y)")
+        raise ValueError(with_sentence(text, "Value center needs to be a 2-tuple."))
     for coordinate in center:
         check_type(call, "center", coordinate, (int, float), "a number")
 

@@ -14,7 +14,14 @@ from torchspore.context import effects
 from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.mindspore.dataset.core import destination
 from torchspore.mindspore.dataset.core.operation import TensorOperation, as_array, is_pil
-from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_choice, check_int, check_type
+from torchspore.mindspore.dataset.core.validator_helpers import (
+    check_bool,
+    check_choice,
+    check_int,
+    check_type,
+    type_sentence,
+    with_sentence,
+)
 from torchspore.mindspore.dataset.transforms.transforms import TypeCast, numpy_type
 
 
@@ -115,9 +122,16 @@ def check_size(call: str, size: Any, *, name: str = "size", high: int = 16777216
     """Return a size as (height, width), from one int for a square, or a list or tuple of two."""
     sizes = (size, size) if is_int(size) else size
     if not isinstance(sizes, (list, tuple)) or len(sizes) != 2:
-        raise TypeError(message(f"{call}({name}={short(size)})", "an int or (height, width)"))
-    for side in sizes:
-        check_int(call, name, side, 1, high)
+        text = message(f"{call}({name}={short(size)})", "an int or (height, width)")
+        sentence = "Size should be a single integer or a list/tuple (h, w) of length 2."
+        if not isinstance(sizes, (list, tuple)):
+            sentence = type_sentence(name, size, (int, list, tuple))
+        raise TypeError(with_sentence(text, sentence))
+    for index, side in enumerate(sizes):
+        if is_int(side):
+            check_int(call, name, side, 1, high)
+        else:
+            check_type(call, f"{name}[{index}]", side, int, "an int")
     return sizes[0], sizes[1]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core.randomness import generator, happens
-from torchspore.mindspore.dataset.core.validator_helpers import as_number, check_bool, check_int, check_number, check_type
+from torchspore.mindspore.dataset.core.validator_helpers import as_number, check_bool, check_int, check_number, check_type, with_sentence
 from torchspore.mindspore.dataset.vision import color, geometry
 from torchspore.mindspore.dataset.vision.images import ImageTensorOperation, check_image, check_size, decode, gray, height_width
 from torchspore.mindspore.dataset.vision.utils import Border, Inter
@@ -21,15 +21,22 @@ def check_probability(call: str, prob: Any) -> float:
     return prob
 
 
-def check_range(call: str, name: str, values: Any, low: float = 0.0, high: float = 16777216.0) -> tuple[float, float]:
+def check_range(call: str, name: str, values: Any, low: float = 0, high: float = 16777216) -> tuple[float, float]:
     """Return a pair (min, max). Raises ValueError if min is larger than max."""
+    text = message(f"{call}({name}={short(values)})", "(min, max)")
+    if name == "degrees" and not isinstance(values, (list, tuple)):
+        raise TypeError(with_sentence(text, "degrees must be either a tuple or a list."))
     check_type(call, name, values, (list, tuple), "(min, max)")
     if len(values) != 2:
-        raise TypeError(message(f"{call}({name}={short(values)})", "(min, max)"))
-    for value in values:
-        check_number(call, name, value, low, high)
+        raise TypeError(with_sentence(text, f"{name} {'must' if name == 'degrees' else 'should'} be a list/tuple of length 2."))
+    for index, value in enumerate(values):
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            check_number(call, name, value, low, high)
+        else:
+            check_type(call, f"{name}[{index}]", value, (int, float), "a number")
     if values[0] > values[1]:
-        raise ValueError(message(f"{call}({name}={short(values)})", "(min, max), the smaller number first"))
+        text = message(f"{call}({name}={short(values)})", "(min, max), the smaller number first")
+        raise ValueError(with_sentence(text, f"{name} should be in (min,max) format. Got (max,min)."))
     return values[0], values[1]
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.base.text import message, short
+from torchspore.base.text import message, short, with_type
 from torchspore.mindspore.dataset.core.operation import TensorOperation
-from torchspore.mindspore.dataset.core.validator_helpers import check_choice, check_int, check_type
+from torchspore.mindspore.dataset.core.validator_helpers import check_int, check_type, with_sentence
 
 
 def _library(call: str) -> Any:
@@ -25,7 +25,15 @@ def _library(call: str) -> Any:
 def _check_file(call: str, filename: Any, error: type[Exception] = ValueError) -> None:
     check_type(call, "filename", filename, str, "a path")
     if not Path(filename).is_file():
-        raise error(message(f"{call}({filename!r})", "an existing video file"))
+        text = message(f"{call}({filename!r})", "an existing video file")
+        raise error(with_sentence(text, f"Invalid file path, {filename} does not exist."))
+
+
+def _check_kind(name: str, value: Any, types: tuple[type, ...], expected: str) -> None:
+    """Raises TypeError for a value of another type, with MindSpore's sentence for videos."""
+    if not isinstance(value, types) or isinstance(value, bool):
+        text = message(f"read_video({name}={short(value)})", with_type(expected, value))
+        raise TypeError(with_sentence(text, f"Input {name} is not of type {list(types)}, but got: {type(value)}."))
 
 
 class _RgbConverter:
@@ -88,16 +96,20 @@ def read_video(
 
     Times are in the file's units ("pts") or in seconds ("sec"); the sound is cut in the same proportions as the frames.
     """
-    check_type("read_video", "filename", filename, str, "a path")
+    _check_kind("filename", filename, (str,), "a path")
     for name, time in (("start_pts", start_pts), ("end_pts", end_pts)):
         if time is not None or name == "start_pts":
-            check_type("read_video", name, time, (int, float, Fraction), "a number")
-    check_type("read_video", "pts_unit", pts_unit, str, "'pts' or 'sec'")
-    check_choice("read_video", "pts_unit", pts_unit, ("pts", "sec"))
+            _check_kind(name, time, (int, float, Fraction), "a number")
+    _check_kind("pts_unit", pts_unit, (str,), "'pts' or 'sec'")
+    _check_file("read_video", filename)
+    if pts_unit not in ("pts", "sec"):
+        text = message(f"read_video(pts_unit={short(pts_unit)})", "'pts' or 'sec'")
+        raise ValueError(with_sentence(text, f"Not supported pts_unit for {pts_unit}."))
     if start_pts < 0 or (end_pts is not None and end_pts < start_pts):
         subject = f"read_video(start_pts={start_pts!r}, end_pts={end_pts!r})"
-        raise ValueError(message(subject, "a start from 0 on and an end that is not before it"))
-    _check_file("read_video", filename)
+        text = message(subject, "a start from 0 on and an end that is not before it")
+        shown = f"start_pts for {start_pts}" if start_pts < 0 else f"end_pts for {end_pts}"
+        raise ValueError(with_sentence(text, f"Not supported {shown}."))
     read = _Read(f"read_video({filename!r})", filename)
     unit = float(read.base) if pts_unit == "sec" else 1.0
     last = math.inf if end_pts is None else math.ceil(end_pts / unit - 1e-9)

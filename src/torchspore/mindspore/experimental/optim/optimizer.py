@@ -13,6 +13,7 @@ from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.translations import translate
 
 _GRADIENTS = (TensorBase, RowsBase)
 
@@ -28,11 +29,14 @@ class Optimizer(Cell):
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         super().__init__(auto_prefix=False)
         name = type(self).__name__
+        if params is None:
+            raise ValueError(translate("For 'Optimizer', the argument parameters can not be None."))
         if isinstance(params, (Parameter, str)) or not isinstance(params, Iterable):
             raise TypeError(f"{name}(params={type(params).__name__}): expected a list of Parameters or of groups.")
         listed = list(params)
         if not listed:
-            raise ValueError(message(f"{name}(params=[])", "at least one Parameter"))
+            text = "at least one Parameter. For 'Optimizer', the argument parameters must not be empty"
+            raise ValueError(message(f"{name}(params=[])", text))
         self.defaults = defaults
         self.param_groups: list[dict[str, Any]] = []
         self.lrs: list[Parameter] = []

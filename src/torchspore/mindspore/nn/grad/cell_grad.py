@@ -5,6 +5,7 @@ from typing import Any
 
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.ops.gradients.transforms import check_structure
 
 
 class Vjp(Cell):
@@ -20,8 +21,10 @@ class Vjp(Cell):
 
     def construct(self, *args: Any) -> Any:
         """Return (output, gradients of the inputs)."""
+        output = self.fn(*args[:-1])
+        check_structure("Vjp", output, args[-1])
         gradients = self.grad(self.fn)(*args)
-        return self.fn(*args[:-1]), gradients[0] if len(args) == 2 else gradients
+        return output, gradients[0] if len(args) == 2 else gradients
 
 
 class Jvp(Cell):
@@ -39,6 +42,7 @@ class Jvp(Cell):
     def construct(self, *args: Any) -> Any:
         """Return (output, product)."""
         inputs, vectors = args[:-1], args[-1]
+        check_structure("Jvp", inputs[0] if len(inputs) == 1 else inputs, vectors)
         vectors = vectors if isinstance(vectors, tuple) else (vectors,)
         output = self.fn(*inputs)
 

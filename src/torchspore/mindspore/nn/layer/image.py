@@ -26,7 +26,7 @@ def _number(call: str, name: str, value: Any, above: float | None = 0.0) -> floa
 
 def _check_equal_pictures(call: str, first: Any, second: Any) -> None:
     if first.shape != second.shape or first.dtype != second.dtype:
-        raise ValueError(
+        raise (ValueError if first.dtype == second.dtype else TypeError)(
             f"{line_prefix()}{call}: expected two pictures of one shape and dtype, got {first.shape} of {first.dtype} "
             f"and {second.shape} of {second.dtype}."
         )

@@ -10,8 +10,8 @@ from torchspore.engine.tensors.tensor import raw
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.tensor import Tensor
-from torchspore.mindspore.nn.optim.arguments import check_floats
-from torchspore.mindspore.nn.optim.optimizer import Optimizer, opt_init_args_register
+from torchspore.mindspore.nn.optim.arguments import check_floats, opt_init_args_register
+from torchspore.mindspore.nn.optim.optimizer import Optimizer
 
 
 class AdaFactor(Optimizer):

@@ -12,9 +12,11 @@ from torchspore.engine.tensors.tensor import raw
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter
-from torchspore.mindspore.nn.optim.optimizer import Group, Optimizer, opt_init_args_register
+from torchspore.mindspore.nn.optim.arguments import opt_init_args_register
+from torchspore.mindspore.nn.optim.optimizer import Group, Optimizer
 from torchspore.mindspore.ops.declaration.limits import check_real
 from torchspore.mindspore.ops.optimizers.state import assign
+from torchspore.translations import translate
 
 
 def single(value: float) -> float:
@@ -37,7 +39,7 @@ class Adam(Optimizer):
     rate_t = rate * sqrt(1 - beta2^t) / (1 - beta1^t); p -= rate_t * m / (sqrt(v) + eps). The state is named `moment1.*`, `moment2.*`,
     `beta1_power`, `beta2_power`. A sparse gradient counts as zeros in all other rows, whose moments decay, so each step changes the
     full table; with `use_lazy` the other rows stay unchanged. With `use_amsgrad` (Reddi and others, 2018) v is the maximum so far, named
-    `vhat.*`. `use_offload` is refused.
+    `vhat.*`. With `use_offload` it is AdamOffload.
     """
 
     _takes_rows_ = True
@@ -55,11 +57,12 @@ class Adam(Optimizer):
         for key, value in (("use_locking", use_locking), ("use_nesterov", use_nesterov), ("use_amsgrad", use_amsgrad)):
             if not isinstance(value, bool):
                 raise TypeError(message(f"Adam({key}={value!r})", with_type("a bool", value)))
-        _refuse("Adam", kwargs)
+        _check_options("Adam", kwargs, use_amsgrad)
         if use_amsgrad and use_nesterov:
             raise ValueError("Adam(use_amsgrad=True, use_nesterov=True): expected one of them.")
         self.beta1, self.beta2, self.eps, self.use_nesterov = single(beta1), single(beta2), float(eps), use_nesterov
         self.is_lazy = self._leaves_rows_ = bool(kwargs.get("use_lazy", False))
+        self.use_offload = bool(kwargs.get("use_offload", False))
         self.beta1_power = Parameter(initializer(1, self._power_shape_, dtypes.float32), name="beta1_power")
         self.beta2_power = Parameter(initializer(1, self._power_shape_, dtypes.float32), name="beta2_power")
         self.moment1, self.moment2 = self._moments_("moment1"), self._moments_("moment2")
@@ -149,11 +152,14 @@ class AdamWeightDecay(Optimizer):
         return True
 
 
-def _refuse(name: str, options: dict[str, Any]) -> None:
+def _check_options(name: str, options: dict[str, Any], use_amsgrad: bool) -> None:
+    """Raises TypeError for an unknown option or a value that is not a bool, ValueError for options that exclude each other."""
     for key, value in options.items():
         if key not in ("use_lazy", "use_offload"):
             raise TypeError(f"{name}({key}={value!r}): expected one of use_amsgrad, use_lazy, use_offload.")
-        if value and key != "use_lazy":
-            raise NotImplementedError(
-                f"{name}({key}=True): not in torchspore yet.\n\nhint: remove it, or write AdamOffload; the numbers are equal."
-            )
+        if not isinstance(value, bool):
+            raise TypeError(message(f"{name}({key}={value!r})", with_type("a bool", value)))
+    if options.get("use_lazy") and options.get("use_offload"):
+        raise ValueError(translate("For '{name}', 'use_lazy' and 'use_offload' can not both be True.").format(name=name))
+    if use_amsgrad and any(options.values()):
+        raise ValueError(translate("For lazy Adam and Adam with offload, there is no parameter named 'use_amsgrad'."))

@@ -1,7 +1,9 @@
 """Checks of optimizer arguments: Parameters in groups, learning rates, numbers and flags."""
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+import inspect
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -67,6 +69,16 @@ def rate_of(name: str, rate: Any) -> Any:
     raise TypeError(f"{name}(learning_rate={rate!r:.40}): expected a number, rates or a LearningRateSchedule, got {type(rate).__name__}.")
 
 
+def check_equal_lengths(name: str, rates: list[Any]) -> None:
+    """Raises ValueError for lists of rates by step with different lengths."""
+    lengths = {len(rate) for rate in rates if isinstance(rate, Tensor) and rate.ndim}
+    if len(lengths) > 1:
+        raise ValueError(translate(
+            "For '{name}', the Tensor type dynamic learning rate in group must be the same size as the argument "
+            "'learning_rate', but the lengths are {lengths}."
+        ).format(name=name, lengths=", ".join(map(str, sorted(lengths)))))
+
+
 class RateTable(Cell):
     """The learning rate of each step from a Parameter that lists them; the last one applies beyond its end."""
 
@@ -90,12 +102,15 @@ def stored_rate(rate: Any, name: str, dynamic: bool) -> Any:
 
 def listed_parameters(name: str, parameters: Any) -> list[Parameter]:
     """Return the Parameters as a list. Raises TypeError for other values, ValueError for an empty list."""
+    if parameters is None:
+        raise ValueError(translate("For 'Optimizer', the argument parameters can not be None."))
     if isinstance(parameters, (Parameter, str)) or not isinstance(parameters, Iterable):
         hint = translate("write {word}").format(word="net.trainable_params()")
         raise TypeError(message(f"{name}(parameters={type(parameters).__name__})", "a list of Parameters", hint=hint))
     listed = list(parameters)
     if not listed:
-        raise ValueError(message(f"{name}(parameters=[])", "at least one Parameter", hint=translate("check their requires_grad")))
+        text = "at least one Parameter. For 'Optimizer', the argument parameters must not be empty"
+        raise ValueError(message(f"{name}(parameters=[])", text, hint=translate("check their requires_grad")))
     for parameter in listed:
         if not isinstance(parameter, Parameter):
             hint = None
@@ -119,8 +134,13 @@ def groups_of(name: str, parameters: Any) -> list[dict[str, Any]] | None:
 
 
 def ordered_parameters(name: str, groups: list[dict[str, Any]]) -> tuple[list[Parameter], list[list[int]]]:
-    """Return all Parameters in the order of the gradients, and each group's indexes. Raises ValueError if a Parameter occurs twice."""
+    """Return all Parameters in the order of the gradients, and each group's indexes.
+
+    Raises RuntimeError if a Parameter occurs in two groups, and ValueError if it occurs twice in a list.
+    """
     listed = [listed_parameters(name, g["params"]) if "params" in g else [] for g in groups]
+    if len(groups) > 1:
+        _check_groups_are_disjoint(name, listed)
     order = next((list(g["order_params"]) for g in groups if "order_params" in g), None)
     everything = order if order is not None else [p for group in listed for p in group]
     position_of: dict[int, int] = {}
@@ -136,3 +156,35 @@ def ordered_parameters(name: str, groups: list[dict[str, Any]]) -> tuple[list[Pa
     if missing:
         raise ValueError(f"{name}: order_params lacks {', '.join(missing)}.")
     return everything, [[position_of[id(p)] for p in group] for group in listed]
+
+
+def _check_groups_are_disjoint(name: str, groups: list[list[Parameter]]) -> None:
+    names: set[str] = set()
+    for parameter in (parameter for group in groups for parameter in group):
+        if parameter.name in names:
+            raise RuntimeError(translate(
+                "For '{name}', the {parameter} parameter already exists, it does not support repeated setting."
+            ).format(name=name, parameter=parameter.name))
+        names.add(parameter.name)
+
+
+def opt_init_args_register(fn: Callable[..., None]) -> Callable[..., None]:
+    """Decorate an optimizer's `__init__`, so that its arguments can be read later.
+
+    `init_params` is {'params': ...}, `init_learning_rate` the rate, `init_args` all others by name, including defaults.
+    """
+    signature = inspect.signature(fn)
+
+    @functools.wraps(fn)
+    def initialise(self: Any, *args: Any, **kwargs: Any) -> None:
+        bound = signature.bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        arguments = dict(list(bound.arguments.items())[1:])
+        fn(self, *args, **kwargs)
+        # Stored without Cell's __setattr__, because the Parameters already belong to the network.
+        inner = arguments.pop("optimizer", None)
+        self.__dict__["init_params"] = {"params": arguments.pop("params", None)} if inner is None else dict(inner.init_params)
+        self.__dict__["init_learning_rate"] = arguments.pop("learning_rate", None)
+        self.__dict__["init_args"] = arguments
+
+    return initialise

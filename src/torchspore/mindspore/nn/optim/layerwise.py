@@ -16,8 +16,8 @@ from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.optim import overridden_steps
 from torchspore.mindspore.nn.optim.adam import check_betas, single
-from torchspore.mindspore.nn.optim.arguments import check_floats
-from torchspore.mindspore.nn.optim.optimizer import Optimizer, opt_init_args_register
+from torchspore.mindspore.nn.optim.arguments import check_floats, opt_init_args_register
+from torchspore.mindspore.nn.optim.optimizer import Optimizer
 
 
 class Lamb(Optimizer):

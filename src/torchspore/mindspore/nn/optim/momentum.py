@@ -9,8 +9,8 @@ from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors.tensor import raw
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
-from torchspore.mindspore.nn.optim.arguments import number
-from torchspore.mindspore.nn.optim.optimizer import Optimizer, opt_init_args_register
+from torchspore.mindspore.nn.optim.arguments import number, opt_init_args_register
+from torchspore.mindspore.nn.optim.optimizer import Optimizer
 from torchspore.mindspore.ops.declaration.limits import check_real
 
 

@@ -2,9 +2,8 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,7 +28,9 @@ from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.optim import overridden_steps, server_updates
 from torchspore.mindspore.nn.optim.arguments import (
+    RateTable,
     check_decay,
+    check_equal_lengths,
     groups_of,
     listed_parameters,
     number,
@@ -37,6 +38,7 @@ from torchspore.mindspore.nn.optim.arguments import (
     rate_of,
     stored_rate,
 )
+from torchspore.mindspore.nn.optim.arguments import opt_init_args_register as opt_init_args_register
 from torchspore.mindspore.ops import AssignAdd
 from torchspore.mindspore.ops.optimizers.state import assign_add
 from torchspore.mindspore.ops.program.composite import HyperMap, Map
@@ -92,6 +94,7 @@ class Optimizer(Cell):
         ordered, placed = ordered_parameters(name, group_arguments)
         self.global_step = Parameter(initializer(0, [1], dtypes.int32), name="global_step")
         group_rates = [rate_of(name, g["lr"]) if "lr" in g else None for g in group_arguments]
+        check_equal_lengths(name, [rate, *group_rates])
         self.dynamic_lr = any(r is not None and not isinstance(r, float) for r in (rate, *group_rates))
         rates = [None if r is None else stored_rate(r, f"learning_rate_group_{i}", self.dynamic_lr) for i, r in enumerate(group_rates)]
         for i, group_rate in enumerate(rates):
@@ -118,6 +121,8 @@ class Optimizer(Cell):
         decay_by_position = {position: decay for decay, positions in zip(shown, placed) for position in positions}
         self.__dict__["_weight_decay_"] = tuple(decay_by_position[i] for i in range(len(ordered))) if self.is_group else shown[0]
         self.is_group_lr = self.is_group and any("lr" in g for g in group_arguments)
+        if self.is_group_lr:
+            self._show_rates_of_groups_()
         self.is_group_params_ordered = any("order_params" in g for g in group_arguments)
         _newest[id(ordered[0])] = self
         server_session.register(self)
@@ -128,6 +133,10 @@ class Optimizer(Cell):
         if server_session.SESSION.client is None or not args:
             return super().__call__(*args, **kwargs)
         return server_updates.run(self, functools.partial(super().__call__, *args, **kwargs), args[0])
+
+    def construct(self, *gradients: Any) -> Any:
+        """Update the Parameters; each optimizer defines it."""
+        raise NotImplementedError(message(f"{type(self).__name__}.construct", "a subclass that defines construct(self, gradients)"))
 
     _server_refusal_ = ""
     """The requirements of this optimizer that servers cannot meet; empty if they can run it."""
@@ -149,6 +158,18 @@ class Optimizer(Cell):
             positions, group_rate, group_decay, _decays(group_decay),
             bool(arguments.get("grad_centralization", False)),
         )
+
+    def _show_rates_of_groups_(self) -> None:
+        """Store the default rate, if a group uses it, under another name: `learning_rate` is then a tuple of each Parameter's rate."""
+        rates = {index: group.rate for group in self._groups_ for index in group.indexes}
+        for stored in (self._params, self._cells):
+            for name in list(stored):                                          # each name again, so that the order stays
+                member = stored.pop(name)
+                if name != "learning_rate":
+                    stored[name] = member
+                elif any(rate is member for rate in rates.values()):
+                    stored["default_learning_rate"] = member
+        self.__dict__["learning_rate"] = tuple(rates[i] for i in range(len(self.parameters)))
 
     def _split_decay_(self, decay: Any) -> None:
         """Without groups: move the Parameters named beta or gamma into a separate group without decay."""
@@ -317,14 +338,19 @@ class Optimizer(Cell):
         return rate if isinstance(rate, Parameter) else wrap(self._rate_now_(rate).clone())
 
     def get_lr_parameter(self, param: Any) -> Any:
-        """Return the rate of one Parameter, or a list of rates."""
-        if isinstance(param, (list, tuple)):
-            return [self.get_lr_parameter(p) for p in param]
+        """Return the rate of one Parameter, or a list of rates. Raises TypeError and ValueError for others."""
+        if not isinstance(param, (Parameter, list)):
+            raise TypeError(message(f"get_lr_parameter({param!r:.40})", with_type("a Parameter or a list", param)))
+        if isinstance(param, list):
+            for parameter in param:
+                if not isinstance(parameter, Parameter):
+                    raise TypeError(message(f"get_lr_parameter({param!r:.40})", with_type("Parameters", parameter)))
+            return [self.get_lr_parameter(parameter) for parameter in param]
         index = next((i for i, p in enumerate(self.parameters) if p is param), None)
         if index is None:
             raise ValueError(f"get_lr_parameter: {getattr(param, 'name', param)!r} is not one of this optimizer's Parameters.")
-        group = next(g for g in self._groups_ if index in g.indexes)
-        return group.rate
+        rate = next(group.rate for group in self._groups_ if index in group.indexes)
+        return rate.learning_rate if isinstance(rate, RateTable) else rate
 
     @property
     def weight_decay(self) -> Any:
@@ -459,28 +485,6 @@ class Optimizer(Cell):
 
 FRONT.settled += (Group, optimizer_shards.Share, comm.Group)
 FRONT.optimizer = Optimizer
-
-
-def opt_init_args_register(fn: Callable[..., None]) -> Callable[..., None]:
-    """Decorate an optimizer's `__init__`, so that its arguments can be read later.
-
-    `init_params` is {'params': ...}, `init_learning_rate` the rate, `init_args` all others by name, including defaults.
-    """
-    signature = inspect.signature(fn)
-
-    @functools.wraps(fn)
-    def initialise(self: Any, *args: Any, **kwargs: Any) -> None:
-        bound = signature.bind(self, *args, **kwargs)
-        bound.apply_defaults()
-        arguments = dict(list(bound.arguments.items())[1:])
-        fn(self, *args, **kwargs)
-        # Stored without Cell's __setattr__, because the Parameters already belong to the network.
-        inner = arguments.pop("optimizer", None)
-        self.__dict__["init_params"] = {"params": arguments.pop("params", None)} if inner is None else dict(inner.init_params)
-        self.__dict__["init_learning_rate"] = arguments.pop("learning_rate", None)
-        self.__dict__["init_args"] = arguments
-
-    return initialise
 
 
 def _rows(gradient: Any) -> RowsBase | None:

@@ -7,8 +7,8 @@ from torchspore.base.arguments import check_bools
 from torchspore.engine.formulas import row_gradients as formulas
 from torchspore.engine.tensors.tensor import raw
 from torchspore.mindspore import ops
-from torchspore.mindspore.nn.optim.arguments import check_floats, number
-from torchspore.mindspore.nn.optim.optimizer import Group, Optimizer, opt_init_args_register
+from torchspore.mindspore.nn.optim.arguments import check_floats, number, opt_init_args_register
+from torchspore.mindspore.nn.optim.optimizer import Group, Optimizer
 from torchspore.mindspore.ops.declaration.limits import check_real
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from torchspore.base.text import message
+from torchspore.base.text import message, with_type
 from torchspore.engine.autograd import integer_gradients, jacobians
 from torchspore.engine.autograd.grad import GradientInside
 from torchspore.engine.execution import thread_state
@@ -50,6 +50,20 @@ def _filled(structure: Any, values: Any) -> Any:
 
 def _inputs(inputs: Any) -> tuple[Any, ...]:
     return inputs if isinstance(inputs, tuple) else (inputs,)
+
+
+def check_structure(name: str, expected: Any, v: Any) -> None:
+    """Raises TypeError for a vector that is a tuple where the Tensor, or a Tensor where the tuple, of its structure is required."""
+    is_tuple = isinstance(expected, (tuple, list))
+    if is_tuple != isinstance(v, (tuple, list)) and not (is_tuple and len(expected) == 1):
+        raise TypeError(message(f"{name}(v={type(v).__name__})", with_type("a tuple of Tensors" if is_tuple else "a Tensor", v)))
+
+
+def _check_dtypes(values: Any, tangents: Any) -> None:
+    """Raises TypeError for vectors of other dtypes than the inputs."""
+    for value, tangent in zip(values, tangents):
+        if value.dtype != tangent.dtype:
+            raise TypeError(f"jvp: expected v with the dtypes of the inputs, got {tangent.dtype} for an input of {value.dtype}.")
 
 
 def _check(name: str, fn: Any) -> None:
@@ -168,11 +182,13 @@ def jvp(fn: Any, inputs: Any, v: Any, has_aux: bool = False) -> Any:
     """
     _check("jvp", fn)
     args = _inputs(inputs)
+    check_structure("jvp", inputs, v)
     plain = _Plain(fn, args)
     tangents = [raw(tensor) for tensor in tensors(_inputs(v))]
     values = [raw(tensor) for tensor in tensors(args)]
     if len(tangents) != len(values):
         raise ValueError(f"jvp: expected as many Tensors in v as in inputs, which are {len(values)}, got {len(tangents)}.")
+    _check_dtypes(values, tangents)
     _load_forward_mode()
     typed_tangents = tuple(t.to(_real(x).dtype) for t, x in zip(tangents, values))
     try:
@@ -236,6 +252,9 @@ def vjp(fn: Any, *inputs: Any, weights: Any = None, has_aux: bool = False) -> An
     Cell uses the forward pass of this call, as in MindSpore; later products run it again.
     """
     _check("vjp", fn)
+    for value in inputs:
+        if isinstance(value, (int, float)):
+            raise TypeError(message(f"vjp(inputs={value!r})", with_type("Tensors", value)))
     result = entered(fn(*inputs) if has_aux else forward_cache.call_recorded(fn, inputs))
 
     def first(*args: Any) -> Any:
@@ -245,6 +264,7 @@ def vjp(fn: Any, *inputs: Any, weights: Any = None, has_aux: bool = False) -> An
 
     def product(*sens: Any) -> Any:
         cotangents = sens[0] if len(sens) == 1 else sens
+        check_structure("vjp", result[0] if has_aux else result, cotangents)
         if weights is None:
             return GradOperation(get_all=True, sens_param=True)(differentiated)(*inputs, cotangents)
         return GradOperation(get_all=True, get_by_list=True, sens_param=True)(differentiated, weights)(*inputs, cotangents)

@@ -6,20 +6,27 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.base.arguments import check_int_type
-from torchspore.base.text import list_choices, message, short
 from torchspore.context import effects
+from torchspore.engine.front_end import FRONT
+from torchspore.engine.tensors import dtypes
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.train.callback._callback import Callback, state_of
 from torchspore.mindspore.train.summary import SummaryRecord
-from torchspore.observe import summaries
-
-COLLECTED = (
-    "collect_metric", "collect_graph", "collect_train_lineage", "collect_eval_lineage", "collect_input_data", "collect_dataset_graph",
-    "histogram_regular", "collect_landscape",
+from torchspore.mindspore.train.summary.arguments import (
+    SPECIFIED,
+    check_count,
+    check_export_options,
+    check_folder,
+    check_lineage,
+    check_specified,
 )
+from torchspore.observe import summaries
+from torchspore.translations import translate
+
 FIRST = 5
-"""The number of Parameters with more than one value that are recorded as histograms without a pattern."""
+"""The number of Parameters that are recorded as histograms without a pattern."""
+_FAILED = "Failed"
+"""The optimizer of a network that has none."""
 
 
 class SummaryCollector(Callback):
@@ -27,11 +34,13 @@ class SummaryCollector(Callback):
     the values of summary operators.
 
     `collect_specified_data` selects: 'collect_metric' and 'collect_input_data' (bools), 'histogram_regular' (a pattern of Parameters'
-    names; the first five without one), 'collect_graph' (the network), 'collect_train_lineage' and 'collect_eval_lineage' (the parts
-    of the training, and its metrics, with `custom_lineage_data`), 'collect_dataset_graph' (the steps of the data). With
+    names; the first five of the optimizer without one), 'collect_graph' (the network), 'collect_train_lineage' and 'collect_eval_lineage'
+    (the parts of the training, and its metrics, with `custom_lineage_data`), 'collect_dataset_graph' (the steps of the data). With
     `keep_default_action=False` only data named there is recorded. Loss landscapes are not drawn, and `explain` reports it. Raises
     TypeError and ValueError for invalid arguments.
     """
+
+    _DEFAULT_SPECIFIED_DATA = SPECIFIED
 
     def __init__(
         self, summary_dir: str, collect_freq: int = 10, num_process: int = 32, collect_specified_data: dict[str, Any] | None = None,
@@ -39,24 +48,30 @@ class SummaryCollector(Callback):
         max_file_size: int | None = None, export_options: dict[str, Any] | None = None,
     ) -> None:
         super().__init__()
-        if not isinstance(summary_dir, str):
-            raise TypeError(message(f"SummaryCollector(summary_dir={short(summary_dir)})", f"a str, got {type(summary_dir).__name__}"))
-        for name, count in (("collect_freq", collect_freq), ("collect_tensor_freq", collect_tensor_freq)):
-            if count is not None or name == "collect_freq":
-                _check_frequency(name, count)
-        self._selection = _specified(collect_specified_data, keep_default_action)
+        check_folder("summary_dir", summary_dir)
+        check_count("collect_freq", collect_freq)
+        check_count("collect_tensor_freq", collect_tensor_freq, is_optional=True)
+        check_count("max_file_size", max_file_size, is_optional=True)
+        check_export_options(export_options)
+        check_lineage(custom_lineage_data)
+        specified = check_specified(collect_specified_data, keep_default_action)
+        if specified.get("collect_landscape"):
+            effects.note("summaries", "SummaryCollector: loss landscapes are not drawn, which needs hundreds of evaluations of the net")
+        self._collect_specified_data = {**(self._DEFAULT_SPECIFIED_DATA if keep_default_action else {}), **specified}
         self._every, self._tensors_every = collect_freq, collect_tensor_freq or collect_freq
         self._arguments = {
             "log_dir": summary_dir, "num_process": num_process, "max_file_size": max_file_size, "export_options": export_options,
         }
-        is_named = isinstance(custom_lineage_data, dict) and all(isinstance(key, str) for key in custom_lineage_data)
-        if custom_lineage_data is not None and not is_named:
-            call_text = f"SummaryCollector(custom_lineage_data={short(custom_lineage_data)})"
-            raise TypeError(message(call_text, f"a dict with names of str, got {type(custom_lineage_data).__name__}"))
         self._lineage = dict(custom_lineage_data or {})
-        if self._selection["collect_graph"]:
+        self._temp_optimizer: Any = None
+        self._is_parse_loss_success = True
+        if self._has_("collect_graph"):
             summaries.expect_graph()
         self._record: SummaryRecord | None = None
+
+    def _has_(self, name: str) -> bool:
+        """Return whether a kind of data is recorded."""
+        return bool(self._collect_specified_data.get(name))
 
     def __enter__(self) -> SummaryCollector:
         if self._record is None:                    # the training also enters its callbacks, after the program's `with`
@@ -69,9 +84,11 @@ class SummaryCollector(Callback):
             self._record = None
 
     def begin(self, run_context: Any) -> None:
-        """Opens the record, unless a `with` statement has done so."""
+        """Opens the record, unless a `with` statement has done so. Raises ValueError if the training has another collector."""
+        state = state_of(self, run_context)
+        self._check_callbacks(state)
         self.__enter__()
-        self._record.set_mode(state_of(self, run_context).get("mode", "train"))  # type: ignore[union-attr]
+        self._record.set_mode(state.get("mode", "train"))  # type: ignore[union-attr]
 
     def step_end(self, run_context: Any) -> None:
         """Records a step if it is selected."""
@@ -79,27 +96,27 @@ class SummaryCollector(Callback):
         step, record = state.cur_step_num, self._record
         if record is None or state.get("mode", "train") != "train" or (step % self._every and step != 1):
             return
-        if self._selection["collect_metric"]:
-            self._metric_(record, state)
-        if self._selection["collect_input_data"]:
-            self._input_(record, state)
-        if self._selection["histogram_regular"] is not False:
-            self._parameters_(record, state)
+        if self._has_("collect_metric"):
+            self._collect_metric(state)
+        if self._has_("collect_input_data"):
+            self._collect_input_data(state)
+        if "histogram_regular" in self._collect_specified_data:
+            self._collect_histogram(state)
         with_tensors = not step % self._tensors_every or step == 1
-        network = state.get("train_network") if self._selection["collect_graph"] else None
+        network = state.get("train_network") if self._has_("collect_graph") else None
         record.record(step, network, plugin_filter=None if with_tensors else lambda plugin: plugin != "tensor")
 
     def end(self, run_context: Any) -> None:
         """Records the parts of the training, and closes the record."""
         state, record = state_of(self, run_context), self._record
         if state.get("mode", "train") != "train":
-            if record is not None and self._selection["collect_eval_lineage"]:
+            if record is not None and self._has_("collect_eval_lineage"):
                 record._add_text_("eval_lineage", {"metrics": state.get("metrics"), "batches": state.get("batch_num")})
             return
         if record is not None:
-            if self._selection["collect_train_lineage"]:
+            if self._has_("collect_train_lineage"):
                 record._add_text_("train_lineage", {**_lineage(state), **self._lineage})
-            if self._selection["collect_dataset_graph"]:
+            if self._has_("collect_dataset_graph"):
                 from torchspore.mindspore.dataset.engine import descriptions  # datasets import callbacks
 
                 data = state.get("train_dataset")
@@ -107,31 +124,59 @@ class SummaryCollector(Callback):
         self.__exit__()
 
     @staticmethod
-    def _metric_(record: SummaryRecord, state: Any) -> None:
-        output = _loss(state)
-        if output is not None:
-            record.add_value("scalar", "loss/auto", output.mean() if output.ndim else output)
-        optimizer = state.get("optimizer") or getattr(state.get("train_network"), "optimizer", None)
+    def _check_callbacks(state: Any) -> None:
+        """Raises ValueError for more than one collector among the callbacks."""
+        callbacks = state.get("list_callback") or []
+        if sum(isinstance(callback, SummaryCollector) for callback in getattr(callbacks, "_callbacks", callbacks)) > 1:
+            raise ValueError(translate(
+                "There are more than one SummaryCollector instance in callback list,but expected only one SummaryCollector instance."
+            ))
+
+    def _collect_metric(self, state: Any) -> None:
+        """Store the loss and the learning rate."""
+        assert self._record is not None
+        loss = self._get_loss(state)
+        if loss is not None:
+            self._record.add_value("scalar", "loss/auto", loss)
+        optimizer = self._get_optimizer(state)
         rate = optimizer.get_lr() if optimizer is not None and hasattr(optimizer, "get_lr") else None
         if isinstance(rate, Tensor):
-            record.add_value("scalar", "learning_rate/auto", rate)
+            self._record.add_value("scalar", "learning_rate/auto", rate)
 
-    @staticmethod
-    def _input_(record: SummaryRecord, state: Any) -> None:
+    def _get_loss(self, state: Any) -> Tensor | None:
+        """Return the mean of the first output of a step; None, also in later steps, if it is no number."""
+        if not self._is_parse_loss_success:
+            return None
+        loss = _loss(state)
+        self._is_parse_loss_success = loss is not None
+        return None if loss is None else loss.astype(dtypes.float32).mean() if loss.ndim else loss
+
+    def _get_optimizer(self, state: Any) -> Any:
+        """Return the optimizer of the training, or the first in its network; None if there is none."""
+        if self._temp_optimizer is None:
+            network = state.get("train_network") if state.get("mode", "train") == "train" else state.get("eval_network")
+            cells = [cell for _, cell in network.cells_and_names()] if network is not None else []
+            optimizers = (cell for cell in cells if isinstance(cell, FRONT.optimizer))
+            self._temp_optimizer = state.get("optimizer") or next(optimizers, _FAILED)
+        return None if isinstance(self._temp_optimizer, str) else self._temp_optimizer
+
+    def _collect_input_data(self, state: Any) -> None:
+        """Store the first images of a step. Without data, later steps store none."""
         data = state.get("train_dataset_element")
-        first = data[0] if isinstance(data, (tuple, list)) and data else data
-        if isinstance(first, Tensor) and first.ndim == 4 and first.shape[1] in (1, 3):
-            record.add_value("image", "input_data/auto", first)
+        if not isinstance(data, (Tensor, list, tuple)) or (isinstance(data, (list, tuple)) and not data):
+            self._collect_specified_data["collect_input_data"] = False
+            return
+        first = data[0] if isinstance(data, (tuple, list)) else data
+        if self._record is not None and isinstance(first, Tensor) and first.ndim == 4 and first.shape[1] in (1, 3):
+            self._record.add_value("image", "input_data/auto", first)
 
-    def _parameters_(self, record: SummaryRecord, state: Any) -> None:
-        network, pattern = state.get("train_network"), self._selection["histogram_regular"]
-        parameters = list(network.trainable_params()) if network is not None else []
-        if isinstance(pattern, str):
-            chosen = [parameter for parameter in parameters if re.match(pattern, parameter.name)]
-        else:
-            chosen = [parameter for parameter in parameters if parameter.size > 1][:FIRST]
+    def _collect_histogram(self, state: Any) -> None:
+        """Store the Parameters of the optimizer whose names fit the pattern; without a pattern the first ones."""
+        optimizer, pattern = self._get_optimizer(state), self._collect_specified_data.get("histogram_regular")
+        parameters = list(optimizer.parameters) if optimizer is not None else []
+        chosen = parameters[:FIRST] if pattern is None else [p for p in parameters if re.match(pattern, p.name)]
         for parameter in chosen:
-            record.add_value("histogram", f"{parameter.name}/auto", parameter)
+            self._record.add_value("histogram", f"{parameter.name}/auto", parameter)  # type: ignore[union-attr]
 
 
 def _lineage(state: Any) -> dict[str, Any]:
@@ -161,31 +206,6 @@ def _loss(state: Any) -> Tensor | None:
     output = state.get("net_outputs")
     while isinstance(output, (tuple, list)) and output:
         output = output[0]
+    if isinstance(output, (int, float)) and not isinstance(output, bool):
+        return Tensor(output)
     return output if isinstance(output, Tensor) else None
-
-
-def _check_frequency(name: str, count: Any) -> None:
-    check_int_type("SummaryCollector", name, count)
-    if count < 1:
-        raise ValueError(message(f"SummaryCollector({name}={count})", "an int from 1 on"))
-
-
-def _specified(specified: Any, keeps: Any) -> dict[str, Any]:
-    if not isinstance(keeps, bool):
-        raise TypeError(message(f"SummaryCollector(keep_default_action={short(keeps)})", "a bool"))
-    if specified is not None and not isinstance(specified, dict):
-        raise TypeError(message(f"SummaryCollector(collect_specified_data={short(specified)})", f"a dict, got {type(specified).__name__}"))
-    specified = specified or {}
-    for name, value in specified.items():
-        call_text = f"SummaryCollector(collect_specified_data={{{name!r}: {short(value)}}})"
-        if name not in COLLECTED:
-            raise ValueError(message(call_text, list_choices(COLLECTED)))
-        if name == "histogram_regular" and not isinstance(value, (str, type(None))):
-            raise TypeError(message(call_text, f"a pattern or None, got {type(value).__name__}"))
-        if name not in ("histogram_regular", "collect_landscape") and not isinstance(value, bool):
-            raise TypeError(message(call_text, f"a bool, got {type(value).__name__}"))
-    if specified.get("collect_landscape"):
-        effects.note("summaries", "SummaryCollector: loss landscapes are not drawn, which needs hundreds of evaluations of the net")
-    selection: dict[str, Any] = dict.fromkeys([name for name in COLLECTED if name not in ("histogram_regular", "collect_landscape")], keeps)
-    selection["histogram_regular"] = None if keeps or "histogram_regular" in specified else False
-    return {**selection, **{name: value for name, value in specified.items() if name in selection}}

@@ -22,6 +22,7 @@ from torchspore.html_pages.curves import Curves
 from torchspore.mindspore import log
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.train.summary.arguments import EXPORT_OPTIONS, check_export_options, check_folder
 from torchspore.mindspore.train.summary.event_file import EventFile
 from torchspore.observe import summaries
 
@@ -34,6 +35,7 @@ _LEAST_OF_BYTES = 16
 _EVERY = 20.0
 """Seconds between two updates of the page during a training."""
 _open: list[SummaryRecord] = []
+_DEFAULT_EXPORT_OPTIONS = EXPORT_OPTIONS
 
 
 def _get_summary_tensor_data() -> dict[str, Tensor]:
@@ -55,7 +57,8 @@ class SummaryRecord:
         self, log_dir: str, file_prefix: str = "events", file_suffix: str = "_MS", num_process: int = 32, network: Cell | None = None,
         max_file_size: int | None = None, raise_exception: bool = False, export_options: dict[str, Any] | None = None,
     ) -> None:
-        for name, value in (("log_dir", log_dir), ("file_prefix", file_prefix), ("file_suffix", file_suffix)):
+        check_folder("log_dir", log_dir)
+        for name, value in (("file_prefix", file_prefix), ("file_suffix", file_suffix)):
             if not isinstance(value, str):
                 raise TypeError(message(f"SummaryRecord({name}={short(value)})", f"a str, got {type(value).__name__}"))
         check_counts("SummaryRecord", num_process=num_process)
@@ -65,8 +68,7 @@ class SummaryRecord:
             raise TypeError(message(f"SummaryRecord(network={short(network)})", f"a Cell or None, got {type(network).__name__}"))
         if not isinstance(raise_exception, bool):
             raise TypeError(message(f"SummaryRecord(raise_exception={short(raise_exception)})", "a bool"))
-        if export_options not in (None, {}, {"tensor_format": "npy"}, {"tensor_format": None}):
-            raise ValueError(message(f"SummaryRecord(export_options={short(export_options)})", "{'tensor_format': 'npy'} or None"))
+        check_export_options(export_options)
         if _open:
             hint = "call close() of the other one"
             raise RuntimeError(message("SummaryRecord(...) while another one is open", "one at a time", hint=hint))

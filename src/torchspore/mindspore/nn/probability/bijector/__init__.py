@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.base.text import list_choices, message, short
+from torchspore.base.text import list_choices, message, short, with_type
 from torchspore.engine.tensors.dtypes import float32
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.tensor import Tensor
@@ -29,6 +29,8 @@ class Bijector(Cell):
         for key, value in (("is_constant_jacobian", is_constant_jacobian), ("is_injective", is_injective)):
             if not isinstance(value, bool):
                 raise TypeError(message(f"Bijector({key}={short(value)})", f"a bool, got {type(value).__name__}"))
+        if name is not None and not isinstance(name, str):
+            raise TypeError(message(f"{type(self).__name__}(name={short(name)})", with_type("a str", name)))
         self.is_constant_jacobian, self.is_injective = is_constant_jacobian, is_injective
         self.name, self.dtype = name or type(self).__name__, dtype
         self.parameters = {key: self._parameter_(key, value) for key, value in (param or {}).items()}
@@ -179,7 +181,8 @@ class Invert(Bijector):
     def __init__(self, bijector: Any, name: str = "") -> None:
         if not isinstance(bijector, Bijector):
             raise TypeError(message(f"Invert({short(bijector)})", f"a Bijector, got {type(bijector).__name__}"))
-        super().__init__(bijector.is_constant_jacobian, bijector.is_injective, name or f"Invert{bijector.name}", bijector.dtype)
+        shown = f"Invert{bijector.name}" if name == "" else name
+        super().__init__(bijector.is_constant_jacobian, bijector.is_injective, shown, bijector.dtype)
         self.bijector = bijector
         self.parameters, self.batch_shape = bijector.parameters, bijector.batch_shape
 

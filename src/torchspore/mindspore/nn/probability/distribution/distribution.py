@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.arguments import is_int
-from torchspore.base.text import list_choices, message, short
+from torchspore.base.text import list_choices, message, short, with_type
 from torchspore.engine.tensors.dtypes import float32
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.tensor import Tensor
@@ -29,8 +29,10 @@ class Distribution(Cell):
         super().__init__()
         if seed is not None and not is_int(seed):
             raise TypeError(message(f"{name}(seed={short(seed)})", f"an int or None, got {type(seed).__name__}"))
-        if dtype is not None and not self._counts_ and "Float" not in str(dtype):
-            raise TypeError(message(f"{name}(dtype={dtype})", "a dtype of floats"))
+        if not isinstance(name, str):
+            raise TypeError(message(f"{type(self).__name__}(name={short(name)})", with_type("a str", name)))
+        if dtype is not None and "Float" not in str(dtype) and not (self._counts_ and "Int" in str(dtype)):
+            raise TypeError(message(f"{name}(dtype={dtype})", "a dtype of numbers" if self._counts_ else "a dtype of floats"))
         self.name, self.dtype, self.seed = name, dtype, seed or 0
         self._uniform_, self._normal_ = ops.UniformReal(seed or 0), ops.StandardNormal(seed or 0)
         self._gamma_, self._poisson_ = ops.Gamma(seed or 0), ops.Poisson(seed or 0)
