@@ -6,20 +6,21 @@ import copy
 import inspect
 import types
 from collections.abc import Callable, Iterator
-from itertools import chain
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
 
 from torchspore.base.text import message, short
-from torchspore.engine.execution import thread_state
+from torchspore.engine.tensors import change_counters
 from torchspore.engine.tensors import tensor as engine
-from torchspore.engine.tensors.tensor import LINKS
+from torchspore.engine.tensors.tensor import LINKS, wrap
 from torchspore.engine.torch_internals import torch_private
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.torch_modules import compiled_calls, torch_state
+from torchspore.mindspore.nn.cell_members import MemberDict
+from torchspore.torch_modules import compiled_calls, parameter_links, torch_state
 from torchspore.torch_modules.module_frame import ModuleFrame, refusing_other_draws, result_in_torch, to_mindspore
 from torchspore.torch_modules.parameter_links import Link, can_be_trained, stored_tensor, torch_parameter_of
 
@@ -54,6 +55,10 @@ def module_of(cell: Cell, naming: str) -> CellModule:
     return module
 
 
+CHANGED: dict[int, torch.Tensor] = {}
+"""The result of `Walk.update` after a change of the structure."""
+
+
 class CellModule(torch.nn.Module):
     """A Cell as a torch Module. `as_module` creates it, with a Module of this class for each Cell inside."""
 
@@ -64,6 +69,8 @@ class CellModule(torch.nn.Module):
         self._cell_, self._naming_ = cell, "mindspore"
         self._links_: list[Link] = []
         self._compiled_: Any = None
+        self._walked_: Walk | None = None
+        self.__dict__["_modules"] = MemberDict()            # counts its changes
         modules[id(cell)] = self
         for name, parameter in cell._params.items():
             if parameter is not None:
@@ -107,31 +114,32 @@ class CellModule(torch.nn.Module):
         """Return the result of the Cell, with torch tensors."""
         if torch.compiler.is_dynamo_compiling():
             return compiled_calls.call(self, args, kwargs)
-        around, name = engine.frame(), type(self._cell_).__name__
-        if around is not None and around.modules is not None:
-            return result_in_torch(name, self._cell_._run_(*to_mindspore(args), **to_mindspore(kwargs)))
-        if around is not None:                       # a gradient or a graph of MindSpore, which returns substitutes for the Parameters
-            return result_in_torch(name, self._cell_(*to_mindspore(args), **to_mindspore(kwargs)))
-        walk = self._walk_()
-        self._update_(walk)
+        if engine.active and (around := engine.thread_state.frame) is not None:
+            return self._call_in_frame_(around, args, kwargs)
+        walk = self._walked_
+        values = CHANGED if walk is None else walk.update()
+        if walk is None or values is CHANGED:
+            walk = self._collect_()
+            values = walk.update()
+        inputs = []
+        for value in args:
+            inputs.append(wrap(value) if value.__class__ is torch.Tensor else to_mindspore(value))
+        kwargs = to_mindspore(kwargs) if kwargs else kwargs
+        frame = ModuleFrame(walk.homes, walk.module_of)
         if torch_private.backward_node() is None:
-            return self._compute_(walk, args, kwargs)
-        with refusing_other_draws(name):
-            return self._compute_(walk, args, kwargs)
+            return frame.run(self._cell_, inputs, kwargs, walk.convert, values)
+        with refusing_other_draws(type(self._cell_).__name__):
+            return frame.run(self._cell_, inputs, kwargs, walk.convert, values)
+
+    def _call_in_frame_(self, around: engine.Frame, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the Cell inside a call of another Module, or inside a gradient or a graph of MindSpore, which returns substitutes."""
+        call = self._cell_ if around.modules is None else self._cell_._run_
+        return result_in_torch(type(self._cell_).__name__, call(*to_mindspore(args), **to_mindspore(kwargs)))
 
     @torch.compiler.assume_constant_result
     def _prepare_compiled_(self) -> tuple[Any, ...]:
         """Run while Dynamo traces a call. Dynamo of torch 2.11 accepts such a method, but no such function with a Module as an argument."""
         return compiled_calls.prepare(self)
-
-    def _compute_(self, walk: Walk, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run the Cell in PyNative mode, recorded by torch.autograd."""
-        frame = ModuleFrame(walk.homes, walk.module_of)
-        with frame.open():
-            result = thread_state.in_pynative(frame.call_of(self._cell_), to_mindspore(args), to_mindspore(kwargs))
-            result = result_in_torch(type(self._cell_).__name__, result)
-            frame.write_back()
-        return result
 
     def _cell_modules_(self) -> Iterator[CellModule]:
         return (module for module in self.modules() if isinstance(module, CellModule))
@@ -145,13 +153,11 @@ class CellModule(torch.nn.Module):
         yield from (link for module in self._cell_modules_() for link in module._links_)
         yield from (link for cell in self._module_cells_() for link in cell.__dict__[LINKS])
 
-    def _walk_(self) -> Walk:
-        """Return the Modules and links inside; they are collected anew after a change of the structure."""
-        walk: Walk | None = self.__dict__.get("_walked_")
-        if walk is None or walk.has_changed():
-            for module in self._cell_modules_():
-                module._check_structure_()
-            walk = self.__dict__["_walked_"] = Walk(self)
+    def _collect_(self) -> Walk:
+        """Collect the Modules and links inside. Raises RuntimeError if a Cell has other Cells or Parameters than its Module."""
+        for module in self._cell_modules_():
+            module._check_structure_()
+        walk = self.__dict__["_walked_"] = Walk(self)
         return walk
 
     # ---- one memory
@@ -161,13 +167,8 @@ class CellModule(torch.nn.Module):
 
         Raises RuntimeError if the Cell has other Cells or Parameters than the Module.
         """
-        self._update_(self._walk_())
-
-    @staticmethod
-    def _update_(walk: Walk) -> None:
-        for link in walk.links:
-            if not link.is_replaced():
-                link.update()
+        if self._walked_ is None or self._walked_.update() is CHANGED:
+            self._collect_().update()
 
     def _check_structure_(self) -> None:
         cell = self._cell_
@@ -267,24 +268,62 @@ class Walk:
     """The Modules inside of a Cell's Module and what joins them with Cells, collected once: a call needs them, and they rarely change."""
 
     def __init__(self, module: CellModule) -> None:
+        self._count = change_counters.cells
         self.links = list(module._all_links_())
         self.homes = {id(link.tensor): (link.home, link.name) for link in self.links}
         self.module_of = {id(inner._cell_): inner for inner in module._cell_modules_()}
-        contents = [inner._modules for inner in module.modules()]
-        for inner in module._cell_modules_():
-            contents += [inner._cell_._cells, inner._cell_._params]
-        self._contents = contents
-        self._state = self._state_now()
+        self.convert = partial(result_in_torch, type(module._cell_).__name__)
+        """Return a result of the Cell with torch tensors for its Tensors."""
+        modules = list(module.modules())
+        self._states = [inner.__dict__ for inner in modules if inner is not module]
+        cells = [inner._cell_ for inner in modules if isinstance(inner, CellModule)]
+        self._members = [(members, dict(members)) for cell in cells for members in (cell._cells, cell._params)]
+        self._members += [(inner._modules, dict(inner._modules)) for inner in modules]
+        self._has_other_modules = len(cells) < len(modules)
+        self._values = {id(link.tensor): link.t for link in self.links}
+        self._joins = parameter_links.joins
 
-    def _state_now(self) -> tuple[list[int], list[str], list[int]]:
-        """Return the sizes, the names and the ids of all contents."""
-        contents = self._contents
-        ids = [*map(id, chain.from_iterable(map(dict.values, contents)))]
-        return [*map(len, contents)], [*chain.from_iterable(contents)], ids
-
-    def has_changed(self) -> bool:
+    def _has_changed(self) -> bool:
         """Return whether a Cell or a Module inside has other Cells, Modules or Parameters."""
-        return self._state_now() != self._state
+        for members, before in self._members:
+            if len(members) != len(before) or any(members.get(name, self) is not value for name, value in before.items()):
+                return True
+        return False
+
+    def update(self) -> dict[int, torch.Tensor] | None:
+        """Give the tensors of both sides the memory, dtype and requires_grad of the side that has changed.
+
+        Return the tensors of the Modules by the ids of those of Cells; None if hooks, torch Modules or a function that replaces parameters
+        for a while can change them during a call; CHANGED if the Cells or Modules inside are others. A call does this first. It is one
+        function without further calls, because after a training step each object that it reads must be fetched into the cache again.
+        """
+        count = change_counters.cells                       # the members of Cells and of their Modules count their changes
+        if count != self._count or self._has_other_modules:
+            if self._has_changed():
+                return CHANGED
+            self._count = count
+        is_fixed = not self._has_other_modules
+        for link in self.links:
+            t = link.t
+            if link.home.get(link.name) is not t:
+                is_fixed = False                            # replaced for a while, as in torch.func.functional_call
+            elif (
+                link.tensor._t is not link.stored or t.data_ptr() != link.address or t.dtype is not link.dtype
+                or not (link.is_buffer or (t.requires_grad is link.is_trained and link.is_alone))
+            ):
+                link.update()
+        for state in self._states:
+            if (
+                state["_forward_hooks"] or state["_forward_pre_hooks"] or state["_backward_hooks"] or state["_backward_pre_hooks"]
+                or "forward" in state or ("_compiled_call_impl" in state and state["_compiled_call_impl"] is not None)
+            ):
+                is_fixed = False
+        if not is_fixed or torch_private.has_global_module_hooks():
+            return None
+        if self._joins != parameter_links.joins:
+            self._joins = parameter_links.joins
+            self._values = {id(link.tensor): link.t for link in self.links}
+        return self._values
 
 
 _classes: WeakKeyDictionary[type, type[CellModule]] = WeakKeyDictionary()

@@ -13,7 +13,6 @@ from typing import Any
 import torch
 
 from torchspore.base.text import message
-from torchspore.engine.execution import thread_state
 from torchspore.engine.tensors import change_counters
 from torchspore.engine.tensors.tensor import TensorBase, raw, tensors, transform
 from torchspore.graph.capture.state import Contents, Randomness, Unwatchable
@@ -73,10 +72,7 @@ class CompiledCall:
                 with contextlib.suppress(Unwatchable):
                     contents.take(value)
         try:
-            with frame.open():
-                result = thread_state.in_pynative(frame.call_of(cell), to_mindspore(args), to_mindspore(kwargs))
-                result = transform(result, raw)
-                frame.write_back()
+            result = frame.run(cell, to_mindspore(args), to_mindspore(kwargs), lambda result: transform(result, raw), None)
         except AssertionError as error:
             if "convert all Tensors to FakeTensors" not in str(error):
                 raise

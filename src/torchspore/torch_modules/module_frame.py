@@ -4,7 +4,7 @@ from __future__ import annotations
 import copy
 import types
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,6 +12,7 @@ import torch
 
 from torchspore.base.text import message
 from torchspore.engine.autograd.grad import GradFrame
+from torchspore.engine.execution import thread_state
 from torchspore.engine.random import generators, operator_streams
 from torchspore.engine.tensors import tree
 from torchspore.engine.tensors.tensor import Composite, Frame, TensorBase, raw, tensors, transform, wrap
@@ -22,20 +23,65 @@ from torchspore.mindspore.nn.cell import Cell
 class ModuleFrame(GradFrame):
     """Returns the tensors of torch Modules for the Parameters of their Cells, and lets calls of inner Cells run their Modules' hooks."""
 
+    heeds_flags = False
+    _values: dict[int, torch.Tensor] = {}               # these stay empty
+    _frozen, taken, cut = _values, {}, {}
+
     def __init__(self, homes: dict[int, tuple[Any, Any]], module_of: dict[int, Any]) -> None:
         """`homes` are the containers of the tensors and their keys there, by ids of Parameters; `module_of` is by ids of Cells."""
-        super().__init__()
         self._homes, self._module_of = homes, module_of
-        self.modules = self
+        self._weights, self._modified, self._attributes = [], {}, []
+        self.has_additions = True
+        """Whether calls of inner Cells may run hooks of their Modules."""
         self._root: Any = None
         """The Cell whose class overrides `__call__`, until its own code calls it."""
 
-    def call_of(self, cell: Any) -> Any:
-        """Return what a call of the outer Cell runs: `__call__` of its class if that overrides it."""
-        if type(cell).__call__ is Cell.__call__:
-            return cell._run_
-        self._root = cell
-        return cell
+    def run(
+        self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any], convert: Callable[[Any], Any], values: dict[int, Any] | None,
+    ) -> Any:
+        """Return the result of the outer Cell in PyNative mode, with torch tensors; `convert` returns a result that is not a Tensor.
+
+        `values` are the torch tensors by the ids of Tensors, if nothing can replace them during the call.
+        """
+        call = cell._run_
+        if type(cell).__call__ is not Cell.__call__:               # its class overrides the call
+            self._root = call = cell
+        elif values is not None:
+            self.has_additions = False
+        self.modules = self
+        state = thread_state.local
+        was_in_pynative, state.in_pynative = state.in_pynative, True
+        Frame.__enter__(self)                          # a cast to integers begins the block of gradients by integers
+        try:
+            if values is not None:
+                self.look_up_in(values)
+            result = call(*args, **kwargs)
+            result = self.resolve(result) if isinstance(result, TensorBase) else convert(result)
+            if self._versions is not None or self._attributes:
+                self._write_back_assigned()
+        except BaseException as error:
+            self._leave(was_in_pynative, error)
+            raise
+        self._leave(was_in_pynative, None)
+        return result
+
+    def _leave(self, was_in_pynative: bool, error: BaseException | None) -> None:
+        thread_state.local.in_pynative = was_in_pynative
+        self.modules = self.lookup = None              # a cycle would keep the frame alive until garbage collection
+        if self._block is None and self._watch is None:
+            Frame.__exit__(self)
+        else:
+            self.__exit__(None if error is None else type(error), error, None)
+
+    def resolve(self, tensor: TensorBase) -> torch.Tensor:
+        if self._versions is None and self.outer is None:                 # the most frequent case takes no further call
+            home = self._homes.get(id(tensor))
+            if home is None:
+                return tensor._t
+            t = home[0].get(home[1])
+            if isinstance(t, torch.Tensor):
+                return t
+        return super().resolve(tensor)
 
     def initial_value(self, tensor: TensorBase) -> torch.Tensor:
         home = self._homes.get(id(tensor))
@@ -62,7 +108,7 @@ class ModuleFrame(GradFrame):
     def leaf_ids(self) -> set[int]:
         return super().leaf_ids() | {id(home[key]) for home, key in self._homes.values()}
 
-    def write_back(self) -> None:
+    def _write_back_assigned(self) -> None:
         """Write into the Module's tensors the values that the call assigned to Parameters, and detach the Cell's attributes from the
         record."""
         with torch.no_grad():
@@ -105,7 +151,7 @@ def result_in_torch(name: str, result: Any) -> Any:
             object.__setattr__(copied, key, tree.mapped(value, convert))
         return copied
 
-    return raw(result) if isinstance(result, TensorBase) else tree.mapped(result, convert)
+    return tree.mapped(result, convert)
 
 
 def has_additions(module: Any) -> bool:

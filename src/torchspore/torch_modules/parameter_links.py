@@ -14,20 +14,28 @@ from torchspore.engine.tensors.tensor import LINKS, TensorBase, outside, tell_li
 _tensors = WeakTensorKeyDictionary()
 """Weak references to the MindSpore Tensors, by the torch tensors that Modules have for them."""
 
+joins = 0
+"""Counts the torch tensors that links have received in place of others."""
+
 
 class Link:
     """Joins a MindSpore Tensor (a Parameter or a buffer) and a torch tensor, the entry `name` of `home`."""
 
+    __slots__ = ("address", "dtype", "home", "is_alone", "is_buffer", "is_trained", "name", "stored", "t", "tensor")
+
     def __init__(self, tensor: Any, t: torch.Tensor, home: dict[str, Any], name: str) -> None:
         self.tensor, self.t, self.home, self.name = tensor, t, home, name
-        self._is_buffer = not isinstance(t, torch.nn.Parameter)
+        self.is_buffer = not isinstance(t, torch.nn.Parameter)
         self._remember()
-        tensor.__dict__.setdefault(LINKS, []).append(self)
+        links = tensor.__dict__.setdefault(LINKS, [])
+        links.append(self)
+        for link in links:
+            link.is_alone = len(links) == 1
         _tensors[t] = weakref.ref(tensor)
 
     def _remember(self) -> None:
-        self._stored, self._address, self._dtype = self.tensor._t, self.t.data_ptr(), self.t.dtype
-        self._is_trained = self.t.requires_grad
+        self.stored, self.address, self.dtype = self.tensor._t, self.t.data_ptr(), self.t.dtype
+        self.is_trained = self.t.requires_grad
 
     def is_replaced(self) -> bool:
         """Return whether the Module has another object now, as inside `torch.func.functional_call`."""
@@ -47,28 +55,28 @@ class Link:
         """Give both the memory, dtype and requires_grad of the one that has changed."""
         t, tensor = self.t, self.tensor
         if (
-            tensor._t is self._stored and t.data_ptr() == self._address and t.dtype is self._dtype
-            and (self._is_buffer or t.requires_grad is self._is_trained is tensor.requires_grad)
+            tensor._t is self.stored and t.data_ptr() == self.address and t.dtype is self.dtype
+            and (self.is_buffer or t.requires_grad is self.is_trained is tensor.requires_grad)
         ):
             return
-        if self.tensor._t is not self._stored:
+        if self.tensor._t is not self.stored:
             self.t.data = self.tensor._t.detach()
-        elif self.t.data_ptr() != self._address or self.t.dtype is not self._dtype:
+        elif self.t.data_ptr() != self.address or self.t.dtype is not self.dtype:
             self.move()
         self.take_flag()
         self._remember()
 
     def take_flag(self) -> None:
         """Give the Cell's Parameter the requires_grad that the Module's has received."""
-        if not self._is_buffer and self.t.requires_grad is not self._is_trained:
-            self._is_trained = self.t.requires_grad
-            self.tensor.requires_grad = self._is_trained
+        if not self.is_buffer and self.t.requires_grad is not self.is_trained:
+            self.is_trained = self.t.requires_grad
+            self.tensor.requires_grad = self.is_trained
 
     def give_flag(self, is_trained: bool) -> None:
         """Give the Module's parameter the requires_grad that the Cell's has received."""
-        if not self._is_buffer and self.t.requires_grad is not is_trained and can_be_trained(self.t):
+        if not self.is_buffer and self.t.requires_grad is not is_trained and can_be_trained(self.t):
             self.t.requires_grad_(is_trained)
-            self._is_trained = is_trained
+            self.is_trained = is_trained
 
     def move(self) -> None:
         """Give the Cell's Parameter the memory of the Module's."""
@@ -81,7 +89,9 @@ class Link:
         """Join the Cell's Parameter with the object that the Module has now."""
         t = self.home.get(self.name)
         if isinstance(t, torch.Tensor) and t is not self.t:
+            global joins
             self.t = t
+            joins += 1
             _tensors[t] = weakref.ref(self.tensor)
             if isinstance(t, torch.nn.Parameter):
                 self.tensor.requires_grad = t.requires_grad

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Any
 
 import torch
 
 from torchspore.base.text import message
+from torchspore.blackbox import marks
 from torchspore.context.store import STORE
 from torchspore.engine.autograd import backward_pass, gradient_errors, gradient_hooks, integer_gradients
 from torchspore.engine.autograd.gradient_listeners import LISTENERS, GradientListener
@@ -33,6 +34,10 @@ class GradFrame(Frame):
     """Hands out leaves for the Tensors that gradients are wanted of."""
 
     records = True
+    _block: integer_gradients.Block | None = None
+    _versions: Versions | None = None
+    """From the first write on: the versions of memory."""
+    _watch: torch_aliases.Watch | None = None
 
     def __init__(self) -> None:
         self._values: dict[int, torch.Tensor] = {}
@@ -41,8 +46,6 @@ class GradFrame(Frame):
         self.heeds_flags = False
         self._weights: list[TensorBase] = []          # keeps the ids in `_values` from being used again
         self._modified: dict[int, TensorBase] = {}
-        self._versions: Versions | None = None     # from the first write on
-        self._watch: torch_aliases.Watch | None = None
         self._attributes: list[tuple[Any, str]] = []
         self.taken: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
         """By id of a weight's leaf the indices and the rows that were taken of it as leaves by themselves."""
@@ -53,6 +56,8 @@ class GradFrame(Frame):
         """From now on `leaf` is computed with where `tensor` is read."""
         is_frozen = self.heeds_flags and getattr(tensor, "_requires_grad", True) is False
         (self._frozen if is_frozen else self._values)[id(tensor)] = leaf
+        if is_frozen:
+            self.lookup = None
         self._weights.append(tensor)
 
     def flag_set(self, parameter: TensorBase, requires_grad: bool) -> None:
@@ -60,6 +65,7 @@ class GradFrame(Frame):
             before, after = (self._frozen, self._values) if requires_grad else (self._values, self._frozen)
             if id(parameter) in before:
                 after[id(parameter)] = before.pop(id(parameter))
+                self.lookup = None
 
     def leaf_ids(self) -> set[int]:
         """Return the ids of the torch tensors that this frame hands out for Tensors."""
@@ -139,7 +145,7 @@ class GradFrame(Frame):
         self._modified[id(tensor)] = tensor
         self._weights.append(tensor)
         if self._versions is None:
-            self._versions, self._watch = Versions(), torch_aliases.Watch()
+            self.lookup, self._versions, self._watch = None, Versions(), torch_aliases.Watch()
         if self._watch is not None:
             self._watch.begin_write(self, base_of(self._memory(tensor)), self._versions)
         return self._versions
@@ -169,7 +175,7 @@ class GradFrame(Frame):
 
     def forget(self, base: torch.Tensor, reason: BaseException) -> None:
         if self._versions is None:
-            self._versions = Versions()
+            self.lookup, self._versions = None, Versions()
         self._versions.forget(base, reason)
 
     def known_out(self, tensor: TensorBase) -> Any:
@@ -206,14 +212,31 @@ class GradFrame(Frame):
         rows_taken.append((indices, rows))
         return rows
 
-    @contextmanager
-    def open(self) -> Iterator[None]:
-        with integer_gradients.block(), super().open():
-            try:
-                yield
-            finally:
-                if self._watch is not None:
-                    self._watch.close()
+    def __enter__(self) -> None:
+        GradFrame.begin_block(self)
+        super().__enter__()
+        if self.__class__ is GradFrame and not (self.cut or self._frozen or self._versions):
+            self.look_up_in(self._values)
+
+    def look_up_in(self, values: dict[int, torch.Tensor]) -> None:
+        """Let operators read the substitutes from `values`, by the ids of Tensors, until one of them writes, if nothing else is needed."""
+        if self.outer is None and self.rules is None and not marks.is_enabled:
+            self.lookup = values.get
+
+    def __exit__(self, *error: Any) -> None:
+        try:
+            if self._watch is not None:
+                self._watch.close()
+        finally:
+            self.lookup = None
+            super().__exit__(*error)
+            if self._block is not None:
+                block, self._block = self._block, None
+                block.__exit__(*error)
+
+    def begin_block(self) -> None:
+        self._block = integer_gradients.Block()
+        self._block.__enter__()
 
     def finish(self, result: Any, nested: bool) -> None:
         """Write assigned values back and, in the outermost transform, detach what leaves it from the graph."""

@@ -59,7 +59,7 @@ class _Local(threading.local):
     is_forward = False
     is_followed = False
     has_divided = False
-    block: ExitStack | None = None
+    block: ExitStack | Block | None = None
 
 
 _local = _Local()
@@ -104,7 +104,7 @@ def cast(t: torch.Tensor, dtype: torch.dtype, copy: bool = False) -> torch.Tenso
     cast = t.to(dtype, copy=copy)
     if _local.is_forward and dtype in _INTEGER_DTYPES and t.dtype not in _INTEGER_DTYPES:
         raise NeedsReverse
-    if dtype in _INTEGER_DTYPES and t.requires_grad and _local.block is not None and torch.is_grad_enabled():
+    if dtype in _INTEGER_DTYPES and t.requires_grad and torch.is_grad_enabled() and _block_around() is not None:
         around = frame()
         if around is not None:
             around.follows_integers()
@@ -131,20 +131,29 @@ def forward() -> Iterator[None]:
         _local.is_forward = outer
 
 
-@contextmanager
-def block() -> Iterator[None]:
+class Block:
     """A block in which shadows may be needed; `begin` begins them, and they end with it."""
-    outer, was_followed, had_divided = _local.block, _local.is_followed, _local.has_divided
-    _local.has_divided = False
-    with ExitStack() as stack:
-        _local.block = stack
-        try:
-            yield
-        finally:
-            began, _local.block = _local.is_followed and not was_followed, outer
-            _local.is_followed, _local.has_divided = was_followed, had_divided
-    if began and outer is not None:
-        begin()                                    # what came out of the block has shadows
+
+    __slots__ = ("_before", "_mode")
+
+    def __enter__(self) -> None:
+        self._before = _local.block, _local.is_followed, _local.has_divided
+        self._mode: TorchFunctionMode | None = None
+        _local.block, _local.has_divided = self, False
+
+    def enter_context(self, mode: TorchFunctionMode) -> None:
+        """Enter a mode of torch until the end of the block."""
+        mode.__enter__()
+        self._mode = mode
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+        outer, was_followed, had_divided = self._before
+        began = _local.is_followed and not was_followed
+        _local.block, _local.is_followed, _local.has_divided = outer, was_followed, had_divided
+        if self._mode is not None:
+            self._mode.__exit__(kind, error, trace)
+        if began and kind is None:
+            begin()                                    # what came out of the block has shadows
 
 
 def is_following() -> bool:
@@ -168,9 +177,16 @@ def anew(was_followed: bool) -> Iterator[None]:
 
 def begin() -> None:
     """From now on, to the end of the block, what follows from tensors with shadows has shadows."""
-    if not _local.is_followed and _local.block is not None:
+    if not _local.is_followed and (block := _block_around()) is not None:
         _local.is_followed = True
-        _local.block.enter_context(_Shadows())
+        block.enter_context(_Shadows())
+
+
+def _block_around() -> ExitStack | Block | None:
+    """Return the innermost block of this thread. A frame may begin it now."""
+    if _local.block is None and (around := frame()) is not None:
+        around.begin_block()
+    return _local.block
 
 
 class _Carry(torch.autograd.Function):

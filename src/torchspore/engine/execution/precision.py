@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -62,18 +62,17 @@ class _Lowered(Frame):
     def host(self, tensor: TensorBase) -> torch.Tensor:
         return tensor._t if self.outer is None else self.outer.host(tensor)
 
-    @contextmanager
-    def open(self) -> Iterator[None]:
-        """Make this the thread's innermost frame."""
+    def __enter__(self) -> None:
         global lowering
         with _lock:
             lowering += 1
-        try:
-            with super().open():
-                yield
-        finally:
-            with _lock:
-                lowering -= 1
+        super().__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        global lowering
+        super().__exit__(*error)
+        with _lock:
+            lowering -= 1
 
 
 _lock = threading.Lock()

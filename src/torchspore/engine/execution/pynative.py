@@ -59,7 +59,7 @@ def take_gradients(is_on: bool) -> None:
 
 
 def after(out: Any) -> None:
-    """Called with an operator's result (torch tensors) while `tensor.active` is not zero."""
+    """Called with an operator's result (torch tensors) while `tensor.observers` is not zero."""
     if device_selection.awaits_use:
         for t in tree.listed(out):
             device_selection.note_use(t)

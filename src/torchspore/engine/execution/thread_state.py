@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from torchspore.context.store import STORE
+from torchspore.engine.tensors import tensor
 from torchspore.engine.tensors.tensor import frame
 
 breaking = 0
@@ -14,15 +15,7 @@ breaking = 0
 
 _counting = threading.Lock()
 
-
-class _Local(threading.local):
-    in_pynative = False
-    broken: Any = None             # the Cell whose construct is to be split
-    breaks = 0                     # the depth of nested calls that run with graph breaks
-    refuses_gradients = False      # inside MindSpore's `_no_grad`; `torch.no_grad` does not count
-
-
-local = _Local()
+local = tensor.thread_state
 """Read on the way of each call, so it is asked directly."""
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
@@ -19,14 +19,23 @@ from torchspore.engine.tensors.in_place_versions import Extent, base_of
 active = 0
 """The number of open frames in all threads, and of other observers of operators: one plain integer on the hot path; the thread-local is
 read only if it is not zero."""
+observers = 0
+"""The number of observers among them."""
 
 _lock = threading.Lock()
 
 
 class _ThreadState(threading.local):
-    """The state of a thread: the frame of the capture or gradient that it runs."""
+    """The state of a thread: the frame of the capture or gradient that it runs, and what `engine.execution.thread_state` stores."""
 
     frame: Frame | None = None
+    in_pynative = False
+    broken: Any = None
+    """The Cell whose `construct` is to be split."""
+    breaks = 0
+    """The depth of nested calls that run with graph breaks."""
+    refuses_gradients = False
+    """True inside MindSpore's `_no_grad`; `torch.no_grad` does not count."""
 
 
 thread_state = _ThreadState()
@@ -73,7 +82,12 @@ class Frame:
     forwards: Any = None
     """The calls of nested Cells whose gradients may be requested later (`graph.forward_cache.Calls`), if it stores them."""
     modules: Any = None
-    """Runs the calls of Cells inside it by `run_cell`, if they belong to torch Modules (`modules.module_frame`)."""
+    """The frame of a call of a Cell's torch Module (`torch_modules.module_frame`), which runs the calls of Cells inside it."""
+    lookup: Callable[[int, torch.Tensor], torch.Tensor] | None = None
+    """Returns what `resolve` returns, for the id of a Tensor and its torch tensor: the `get` of a dict, as long as that is all of it.
+
+    It is set only if neither rules nor marks concern the operators inside.
+    """
 
     def leaf_ids(self) -> set[int]:
         """Return the ids of the leaves of torch.autograd that this frame hands out for Tensors."""
@@ -169,6 +183,11 @@ class Frame:
         if self.outer is not None:
             self.outer.keep_alive(stream)
 
+    def begin_block(self) -> None:
+        """Begin the block of gradients by integers (`engine.autograd.integer_gradients`) of a frame that begins it only if it is needed."""
+        if self.outer is not None:
+            self.outer.begin_block()
+
     def follows_integers(self) -> None:
         """Called before a gradient passes through a cast to integers, which a part of a graph cannot report to the enclosing parts."""
         if self.outer is not None:
@@ -184,31 +203,41 @@ class Frame:
         if self.outer is not None:
             self.outer.attribute_set(owner, name, value)
 
-    @contextmanager
-    def open(self) -> Iterator[None]:
-        """Make this the thread's innermost frame."""
+    def open(self) -> AbstractContextManager[Any]:
+        """Return the context in which this is the thread's innermost frame. A frame is opened once at a time."""
+        return self
+
+    def __enter__(self) -> None:
         global active
-        self.outer = thread_state.frame
+        outer = self.outer = thread_state.frame
         if not self.has_rules:
-            self.rules = None if self.outer is None else self.outer.rules
-        if self.outer is not None and self.outer.modules is not None:
-            self.modules = self.outer.modules
+            self.rules = None if outer is None else outer.rules
+        if outer is not None and outer.modules is not None:
+            self.modules = outer.modules
         with _lock:
             active += 1
         thread_state.frame = self
-        try:
-            yield
-        finally:
-            thread_state.frame = self.outer
-            with _lock:
-                active -= 1
+
+    def __exit__(self, *error: Any) -> None:
+        global active
+        thread_state.frame = self.outer
+        with _lock:
+            active -= 1
 
 
 def follow_operators(is_on: bool) -> None:
     """Make every operator take its long path, which passes its result to `engine.execution.pynative.after`; or stop."""
-    global active
+    global active, observers
     with _lock:
         active += 1 if is_on else -1
+        observers += 1 if is_on else -1
+
+
+def lose_observer() -> None:
+    """Count an observer less in a forked child. There is no lock: the thread that held it may not exist there."""
+    global active, observers
+    active -= 1
+    observers -= 1
 
 
 def frame() -> Frame | None:

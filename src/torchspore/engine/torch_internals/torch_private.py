@@ -230,9 +230,8 @@ def without_saved_hooks() -> Iterator[None]:
             torch._C._autograd._push_saved_tensors_default_hooks(pack, unpack)
 
 
-def backward_node() -> Any:
-    """The node of the backward pass that runs now in this thread, or None."""
-    return torch._C._current_autograd_node()
+backward_node: Callable[[], Any] = torch._C._current_autograd_node
+"""Return the node of the backward pass that runs now in this thread, or None."""
 
 
 def at_end_of_backward(act: Callable[[], None]) -> None:

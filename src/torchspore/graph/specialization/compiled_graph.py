@@ -203,7 +203,7 @@ class Graph:
         if self._has_parts:
             tensors = [local_part(t) for t in tensors]
         outs = self.code(*tensors) if self._undo is None else self._undoing(self._undo, tensors)
-        if engine.active:
+        if engine.observers:
             pynative.after(outs)
         return self._result_of(outs, inputs)
 

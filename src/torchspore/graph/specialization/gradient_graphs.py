@@ -254,7 +254,7 @@ class RecordedGraph(Graph):
             raw(precision.as_stored(i) if index in stored else i) if isinstance(i, TensorBase) else i() for index, i in enumerate(inputs)
         ]
         outs = self.code(*tensors) if self._undo is None else self._undoing(self._undo, tensors)
-        if engine.active:
+        if engine.observers:
             pynative.after(outs)
         return self._result_of(outs, inputs)
 

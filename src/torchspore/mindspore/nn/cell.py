@@ -257,15 +257,16 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
         raise AttributeError(message(name, translate("a method named construct"), hint=hint))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        enters_graph = STORE.graph_mode
         if engine.active or self.requires_grad:
-            around = engine.frame()
+            around = engine.thread_state.frame if engine.active else None
             if around is not None and around.modules is not None:
-                return around.modules.run_cell(self, args, kwargs)
-            enters_graph = enters_graph and (around is None or not around.traces)       # a call inside of a capture is part of its graph
+                return around.modules.run_cell(self, args, kwargs) if around.modules.has_additions else self._run_(*args, **kwargs)
+            enters_graph = STORE.graph_mode and (around is None or not around.traces)   # a call inside of a capture is part of its graph
             run = forward_cache.recorder(self, args, kwargs)
             if run is not None:
                 return run(self._entered_ if enters_graph else self._run_)
+        else:
+            enters_graph = STORE.graph_mode
         if enters_graph:
             return dispatch.enter(self, self._run_, args, kwargs)
         return self._run_(*args, **kwargs)

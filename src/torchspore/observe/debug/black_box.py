@@ -224,7 +224,7 @@ def _in_child() -> None:
     """A forked child shares the memory, and must not write into it."""
     if RECORDER.box is not None:
         if RECORDER.box._follows:
-            engine.active -= 1             # no lock: the thread that held it may not be here
+            engine.lose_observer()
         if RECORDER.box.records:
             faulthandler.disable()
             faulthandler.unregister(signal.SIGTERM)

@@ -160,8 +160,19 @@ class File:
         for part, name in self._names_in(node):
             if (name in GRADIENTS or name in TRAINING) and not (check is not None and name in _IN_SCRIPTS):
                 return Problem(part.lineno, f"{node.name} trains by itself ({name})")  # type: ignore[attr-defined]
-        if any(isinstance(item, ast.FunctionDef) and item.name == "bprop" for item in node.body):
-            return Problem(node.lineno, f"{node.name} defines bprop: write a torch.autograd.Function")
+        return self._unfit_bprop(node)
+
+    def _unfit_bprop(self, node: ast.ClassDef) -> Problem | None:
+        """Return why the gradient that a class defines can't be ported."""
+        methods = {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
+        if "bprop" not in methods:
+            return None
+        if not self.is_kind(node, CELLS):
+            return Problem(node.lineno, f"{node.name} defines bprop and is no Cell: write a torch.autograd.Function")
+        if "construct" not in methods:
+            return Problem(node.lineno, f"{node.name} defines bprop without construct: define both in one class")
+        if any(is_self_attribute(part) and part.attr == "internal_params" for part in ast.walk(node)):  # type: ignore[attr-defined]
+            return Problem(node.lineno, f"{node.name} defines gradients of internal_params: write a torch.autograd.Function")
         return None
 
     def _names_in(self, node: ast.ClassDef) -> Iterator[tuple[ast.AST, str]]:

@@ -1,6 +1,7 @@
 """Helpers that compute gradients as values."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -67,6 +68,45 @@ def grad(function: Callable[..., Any], grad_position: Any = 0, weights: Any = No
     def compute(*inputs: Any) -> Any:
         value, gradients = with_value(*inputs)
         return (gradients, tuple(value[1:])) if has_aux else gradients
+
+    return compute
+
+
+class GradientFromBprop(torch.autograd.Function):
+    """The results of a function, whose gradients a Module computes."""
+
+    @staticmethod
+    def forward(ctx: Any, module: Any, function: Callable[..., Any], *inputs: Any) -> Any:
+        output = function(*inputs)
+        ctx.module, ctx.is_single = module, isinstance(output, Tensor)
+        ctx.positions = [position for position, value in enumerate(inputs) if isinstance(value, Tensor)]
+        ctx.others = [None if isinstance(value, Tensor) else value for value in inputs]
+        ctx.save_for_backward(*(inputs[position] for position in ctx.positions), *((output,) if ctx.is_single else output))
+        return output if ctx.is_single else tuple(output)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        count, inputs = len(ctx.positions), list(ctx.others)
+        for position, value in zip(ctx.positions, ctx.saved_tensors[:count]):
+            inputs[position] = value
+        output = ctx.saved_tensors[count] if ctx.is_single else ctx.saved_tensors[count:]
+        of_inputs = ctx.module.bprop(*inputs, output, gradients[0] if ctx.is_single else gradients)
+        of_inputs = of_inputs if isinstance(of_inputs, (tuple, list)) else (of_inputs,)
+        return None, None, *(g if position in ctx.positions else None for position, g in enumerate(of_inputs))
+
+
+def with_bprop(forward: Callable[..., Any]) -> Callable[..., Any]:
+    """A forward of a Module with the gradients that its method `bprop(*inputs, output, gradient_of_output)` returns."""
+
+    @functools.wraps(forward)
+    def compute(self: Any, *inputs: Any, **options: Any) -> Any:
+        function = functools.partial(forward, self, **options)
+        nested = [part for value in inputs if isinstance(value, (tuple, list)) for part in value if isinstance(part, Tensor)]
+        if any(part.requires_grad for part in nested):
+            raise TypeError("with_bprop: expected Tensors that are not in a tuple or list")
+        if not torch.is_grad_enabled() or not any(isinstance(value, Tensor) and value.requires_grad for value in inputs):
+            return function(*inputs)
+        return GradientFromBprop.apply(self, function, *inputs)
 
     return compute
 

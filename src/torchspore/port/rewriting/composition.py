@@ -95,7 +95,7 @@ def compose(
 
 
 def _needed_early(texts: list[tuple[ast.stmt, str]], names: set[str]) -> set[str]:
-    """Return the helpers that are used when the file is imported: as a base, a default, or in a value."""
+    """Return the helpers that are used when the file is imported: as a base, a decorator, a default, or in a value."""
     early = set[str]()
     for _, text in texts:
         for node in ast.parse(text).body:
@@ -103,7 +103,7 @@ def _needed_early(texts: list[tuple[ast.stmt, str]], names: set[str]) -> set[str
             if isinstance(node, ast.ClassDef):
                 functions = [item for item in node.body if isinstance(item, ast.FunctionDef)]
                 parts = [*node.bases, *node.decorator_list, *(item for item in node.body if not isinstance(item, ast.FunctionDef))]
-                parts += [default for function in functions for default in function.args.defaults]
+                parts += [part for function in functions for part in (*function.args.defaults, *function.decorator_list)]
             elif isinstance(node, ast.FunctionDef):
                 parts = [*node.args.defaults, *node.decorator_list]
             used = {part.id for root in parts for part in ast.walk(root) if isinstance(part, ast.Name)}
@@ -175,7 +175,7 @@ def _import_line(source: Source, name: str) -> str:
     return f"from {'.' * node.level}{node.module or ''} import {words}" if isinstance(node, ast.ImportFrom) else f"import {words}"
 
 
-_MODULES = ("copy", "csv", "io", "itertools", "json", "math", "os", "sqlite3", "struct", "time")
+_MODULES = ("copy", "csv", "functools", "io", "itertools", "json", "math", "os", "sqlite3", "struct", "time")
 _FROM = {"contextlib": ("closing",), "glob": ("escape", "glob")}
 """The modules of Python's library that helpers import."""
 

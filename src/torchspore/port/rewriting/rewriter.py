@@ -160,6 +160,8 @@ class Rewriter(StatementWriter):
                 is_of_init = item.name.startswith("_make") and item.name not in self._called_by_construct(node)
                 is_computing = item.name not in ("__init__", "_initialize") and not is_of_init and (is_cell or self.script is None)
                 replaced[item] = self.function(item, names.get(item.name, item.name), is_computing)
+                if item.name == "construct" and self.class_facts.has_bprop:
+                    replaced[item] = f"@{self.helper('with_bprop')}\n{self.source.indent(node) or ''}    {replaced[item]}"
                 self.function_name = outer
             elif is_cell and isinstance(item, ast.Assign):
                 targets = [target for target in item.targets if isinstance(target, ast.Name) and target.id == "construct"]

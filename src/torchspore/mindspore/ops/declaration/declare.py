@@ -128,13 +128,14 @@ def _bridge(
     def operator(*arguments: Any, **keywords: Any) -> Any:
         try:
             around = engine.thread_state.frame if engine.active else None
-            if keywords or not 0 < len(arguments) <= 2 or (around is not None and Number in map(type, arguments)):
+            lookup = None if around is None else around.lookup
+            if keywords or not 0 < len(arguments) <= 3 or (around is not None and lookup is None and Number in map(type, arguments)):
                 out = compute(arguments, keywords)
             else:                                     # the most frequent calls, with as few further calls as possible
-                form = ruled(body, name) if engine.active else body
+                form = ruled(body, name) if engine.active and (lookup is None or engine.observers) else body
                 a = arguments[0]
                 if isinstance(a, TensorBase):
-                    a = a._t if around is None else around.resolve(a)
+                    a = a._t if around is None else around.resolve(a) if lookup is None else lookup(id(a), a._t)
                     can_be_plain = plain is not None and form is body and a.dtype is torch.float32
                 else:
                     a, can_be_plain = unwrap(a) if a.__class__ in _NESTED else a, False
@@ -143,13 +144,21 @@ def _bridge(
                 else:
                     b = arguments[1]
                     if isinstance(b, TensorBase):
-                        b = b._t if around is None else around.resolve(b)
-                        if can_be_plain and b.dtype is torch.float32:
+                        b = b._t if around is None else around.resolve(b) if lookup is None else lookup(id(b), b._t)
+                        if can_be_plain and b.dtype is torch.float32 and len(arguments) == 2:
                             form = plain                                # type: ignore[assignment]
                     elif b.__class__ in _NESTED:
                         b = unwrap(b)
-                    out = form(a, b)
-            if engine.active:
+                    if len(arguments) == 2:
+                        out = form(a, b)
+                    else:
+                        c = arguments[2]
+                        if isinstance(c, TensorBase):
+                            c = c._t if around is None else around.resolve(c) if lookup is None else lookup(id(c), c._t)
+                        elif c.__class__ in _NESTED:
+                            c = unwrap(c)
+                        out = form(a, b, c)
+            if engine.observers:
                 pynative.after(out)
         except CommunicationError:
             raise                                     # its text already names the rank and the line

@@ -68,7 +68,8 @@ def apply_complete_rule(function: Callable[..., Any], compute: Callable[..., tor
             if not engine.active:
                 return wrap(compute(*plain))
             out = ruled(compute, function.__name__)(*plain)
-            pynative.after(out)
+            if engine.observers:
+                pynative.after(out)
             return wrap(out)
         a, b = pair(x, y, family)
         if not isinstance(a, torch.Tensor) and compute in _SEEN_FROM_THE_OTHER:
@@ -76,7 +77,7 @@ def apply_complete_rule(function: Callable[..., Any], compute: Callable[..., tor
         if engine.active:
             compute = ruled(compute, function.__name__)
         out = widened(compute, a, b) if is_wide(a, b) else compute(a, b)
-        if engine.active:
+        if engine.observers:
             pynative.after(out)
         return wrap(out)
     except (RuntimeError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError, MemoryError) as error:
@@ -90,12 +91,13 @@ def _plain_pair(x: Any, y: Any) -> tuple[torch.Tensor, Any] | None:
     if not isinstance(x, TensorBase) or type(x) is Number:
         return None
     around = engine.thread_state.frame                   # `raw`, without its call
-    a, kind = x._t if around is None else around.resolve(x), type(y)
+    lookup = None if around is None else around.lookup
+    a, kind = x._t if around is None else around.resolve(x) if lookup is None else lookup(id(x), x._t), type(y)
     if kind is float or kind is int:
         return (a, y) if a.dtype in _FLOATS and not is_marked(a) else None
     if not isinstance(y, TensorBase) or kind is Number:
         return None
-    b = y._t if around is None else around.resolve(y)
+    b = y._t if around is None else around.resolve(y) if lookup is None else lookup(id(y), y._t)
     return (a, b) if a.dtype is b.dtype and a.dtype not in WIDE else None
 
 
@@ -126,7 +128,7 @@ def binary(
             pass
         if t is None:
             return apply_complete_rule(operator, compute, input, other, family)
-        if engine.active:
+        if engine.observers:
             pynative.after(t)
         out = _new(engine.tensor_class)
         out._t = t

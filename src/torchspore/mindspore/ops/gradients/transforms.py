@@ -238,7 +238,7 @@ def _pushed(function: Any, values: tuple[T, ...], tangents: tuple[T, ...]) -> tu
 
 def _product(function: Any, values: tuple[T, ...], tangents: tuple[T, ...]) -> tuple[Any, Any]:
     """Return (the results, the Jacobian times the tangents), by reverse differentiation of reverse differentiation."""
-    with torch_private.without_saved_hooks(), integer_gradients.block():
+    with torch_private.without_saved_hooks(), integer_gradients.Block():
         outputs, pull = torch.func.vjp(function, *values)
         zeros = tree.mapped(outputs, torch.zeros_like)
         _, push = torch.func.vjp(pull, zeros)
@@ -291,7 +291,7 @@ def jacrev(fn: Any, grad_position: Any = 0, has_aux: bool = False) -> Callable[.
 def _rows_of(compute: Any, function: Any, count: int, values: tuple[T, ...]) -> Any:
     """Return the Jacobians of `function` for its first `count` arguments, forward if `compute` requests that and it is possible."""
     is_forward = compute is torch.func.jacfwd
-    with torch_private.without_saved_hooks(), integer_gradients.block():     # these hooks belong to memory_offload and recomputed Cells
+    with torch_private.without_saved_hooks(), integer_gradients.Block():     # these hooks belong to memory_offload and recomputed Cells
         try:
             with integer_gradients.forward() if is_forward else nullcontext():
                 return compute(function, argnums=tuple(range(count)))(*values)
