@@ -351,3 +351,14 @@ EXPORTED: dict[str, str] = {
     ),
 }
 """Names of `from module import *` in addition to the module's own list: MindSpore's names that are defined elsewhere here."""
+
+_OF_OPERATORS = frozenset({"abs", "all", "any", "max", "min", "pow", "range", "round", "slice", "sum"})
+BUILTINS: dict[str, frozenset[str]] = {
+    **dict.fromkeys(("mindspore.dataset", "mindspore.dataset.engine", "mindspore.dataset.engine.datasets"), frozenset({"zip"})),
+    "mindspore.ops": _OF_OPERATORS,
+    "mindspore.ops.function": _OF_OPERATORS,
+    "mindspore.ops.function.array_func": frozenset({"max", "min", "range", "slice"}),
+    "mindspore.ops.function.math_func": frozenset({"abs", "all", "any", "pow", "round", "sum"}),
+    "mindspore.ops.functional": _OF_OPERATORS,
+}
+"""Names of Python's builtins that `from module import *` replaces in MindSpore 2.10; no other moved module exports such a name."""
