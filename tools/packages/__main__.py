@@ -22,7 +22,7 @@ import rows
 
 PACKAGES = (
     "mindcv", "mindyolo", "mindnlp", "mindocr", "mindone", "mindformers", "mindformers_2", "mindformers_1_3", "mindspore_rl", "mindquantum",
-    "mindflow", "mindaudio", "mindarmour", "mindpet", "mindinsight", "msadapter", "troubleshooter",
+    "mindflow", "mindaudio", "mindarmour", "mindpet", "mindinsight", "tinyms", "mindtorch", "msadapter", "troubleshooter",
 )
 
 

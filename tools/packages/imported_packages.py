@@ -35,9 +35,13 @@ IMPORTED = {
     "mindarmour": ImportedPackage("mindarmour==2.0.0", (*MATPLOTLIB, "easydict", "opencv-python-headless<5", "lmdb"), "mindarmour"),
     "mindpet": ImportedPackage("mindpet==1.0.4", ("concurrent-log-handler", "portalocker"), "mindpet"),
     "mindinsight": ImportedPackage("mindinsight==2.3.1", (
-        "Flask", "Flask-Cors", "itsdangerous", "blinker", "marshmallow", "psutil", "pandas", "pytz", "tzdata", "treelib", "XlsxWriter",
+        "Flask", "Flask-Cors", "itsdangerous", "blinker", "marshmallow<4", "psutil", "pandas", "pytz", "tzdata", "treelib", "XlsxWriter",
         "Werkzeug", "python-dateutil", "six", "gunicorn", "protobuf==3.20.1",
     ), "mindinsight"),
+    "tinyms": ImportedPackage("tinyms==0.3.2", (
+        *MATPLOTLIB, "easydict", "flask==2.0.3", "Werkzeug==2.0.3", "itsdangerous", "flask-cors", "wget", "tqdm", "requests", "certifi", "idna",
+        "urllib3", "charset-normalizer", "pycocotools", "opencv-python-headless<5", "gensim", "smart_open", "wrapt",
+    ), "tinyms"),
     "msadapter": ImportedPackage(
         "msadapter==0.1.0", ("tqdm",), "msadapter", ("module 'numpy' has no attribute 'float'", "name 'IterDataPipe' from 'msadapter"),
     ),

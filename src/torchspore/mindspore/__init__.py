@@ -12,7 +12,7 @@ from torchspore.graph import splitter
 from torchspore.mindspore import common, context, nn, ops
 from torchspore.mindspore.common import *
 from torchspore.mindspore.common import dtype as dtype
-from torchspore.mindspore.common.dtype import dtype_to_nptype, dtype_to_pytype, pytype_to_dtype
+from torchspore.mindspore.common.dtype import bool, dtype_to_nptype, dtype_to_pytype, float, int, pytype_to_dtype
 from torchspore.mindspore.context import *
 from torchspore.mindspore.ops import get_grad, grad, is_tensor, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
 from torchspore.mindspore.ops.declaration import error_boundary

@@ -19,3 +19,8 @@ __all__ = [
     name for name, value in vars(_public).items()
     if not name.startswith("_") and (isinstance(value, int) or getattr(value, "__module__", "") == _public.__name__)
 ]
+
+
+def _get_mode() -> int:
+    """Return the mode of the context, 0 or 1, of which packages read the number."""
+    return int(_public.get_context("mode"))

@@ -176,6 +176,11 @@ _EXCHANGES = (
 """Names of mindspore.ops.communication that mindspore.ops also has: all but `gather` and `scatter`, which are operators there."""
 
 NAMES: dict[str, str] = {
+    **{f"mindspore.ops.operations._inner_ops.{name}": f"mindspore.ops.program.adapter_tensors.{name}" for name in (
+        "ConvertToAdapterTensor", "ConvertToMsTensor", "convert_to_adapter_tensor", "convert_to_ms_tensor",
+    )},
+    "mindspore.common.api.set_adapter_config": "mindspore.common._stub_tensor.set_adapter_config",
+    "mindspore._checkparam.is_stub_tensor": "mindspore.common._stub_tensor.is_stub_tensor",
     "mindspore.ops.operations._inner_ops.SiLU": "mindspore.ops.auto_generate.SiLU",
     "mindspore.ops.operations._sequence_ops.list_equal": "mindspore.ops._list_equal",
     "mindspore.ops.operations._sequence_ops.shape_mul": "mindspore.ops._shape_mul",
@@ -235,7 +240,7 @@ NAMES: dict[str, str] = {
     **{f"mindspore.ops.function.random_func.{name}": f"mindspore.ops.random_draws.draws.{name}"
        for name in ("_get_seed", "_set_prim_op_user_data")},
     **{f"mindspore.amp.{name}": f"mindspore.train.amp.{name}" for name in (
-        "AMP_BLACK_LIST", "AMP_WHITE_LIST", "_auto_black_list", "_auto_mixed_precision_rewrite",
+        "AMP_BLACK_LIST", "AMP_WHITE_LIST", "_INNER_AMP_BLACK_LIST", "_auto_black_list", "_auto_mixed_precision_rewrite",
     )},
     **{f"mindspore.train.serialization.{name}": f"mindspore.train.serialization_parts.{name}" for name in (
         "_check_checkpoint_param", "_exec_save", "_get_merged_param_data", "_load_dismatch_prefix_params", "_parse_ckpt_proto",
@@ -275,6 +280,7 @@ NAMES: dict[str, str] = {
     "mindspore.common.is_tensor": "mindspore.ops.is_tensor",
     "mindspore.cells_compile_cache": "mindspore.common.api.cells_compile_cache",
     "mindspore.flops_collection": "mindspore.common.flops_collection",
+    "mindspore._c_expression.CommHandle": "mindspore.communication.comm_func.CommHandle",
     "mindspore._c_expression.random_normal": "mindspore.common.initializer.random_normal",
     "mindspore.train.serialization.Checkpoint": "mindspore.train.checkpoint_pb2.Checkpoint",
     "mindspore._c_expression.init_exec_dataset": "mindspore.common.api.init_exec_dataset",
@@ -351,3 +357,14 @@ EXPORTED: dict[str, str] = {
     ),
 }
 """Names of `from module import *` in addition to the module's own list: MindSpore's names that are defined elsewhere here."""
+
+_OF_OPERATORS = frozenset({"abs", "all", "any", "max", "min", "pow", "range", "round", "slice", "sum"})
+BUILTINS: dict[str, frozenset[str]] = {
+    **dict.fromkeys(("mindspore.dataset", "mindspore.dataset.engine", "mindspore.dataset.engine.datasets"), frozenset({"zip"})),
+    "mindspore.ops": _OF_OPERATORS,
+    "mindspore.ops.function": _OF_OPERATORS,
+    "mindspore.ops.function.array_func": frozenset({"max", "min", "range", "slice"}),
+    "mindspore.ops.function.math_func": frozenset({"abs", "all", "any", "pow", "round", "sum"}),
+    "mindspore.ops.functional": _OF_OPERATORS,
+}
+"""Names of Python's builtins that `from module import *` replaces in MindSpore 2.10; no other moved module exports such a name."""

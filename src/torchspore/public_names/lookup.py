@@ -1,6 +1,7 @@
 """Resolve MindSpore paths that moved, and build the messages for missing ones."""
 from __future__ import annotations
 
+import builtins
 import importlib
 import importlib.util
 import sys
@@ -15,6 +16,7 @@ from torchspore.public_names import homes, listing, placeholders, slips
 from torchspore.translations import translate
 
 ROOT = "mindspore"
+_BUILTINS = frozenset(dir(builtins))
 FRONT_END = "torchspore.mindspore"
 # The opcode of `from module import name`, looked up here so that `dis` is imported only when a name is missing.
 _FROM = "IMPORT_FROM"
@@ -133,7 +135,8 @@ class MovedModule(ModuleType):
                 module = _home(home)
                 members = vars(module).items()
                 public_names.update(name for name, value in members if not name.startswith("_") and not isinstance(value, ModuleType))
-        return sorted(public_names | _listed(public_path(self.__name__)))
+        module_path = public_path(self.__name__)
+        return sorted(_without_builtins(module_path, public_names | _listed(module_path)))
 
     def __getattr__(self, name: str) -> Any:
         return _find_missing(public_path(self.__name__), name)
@@ -209,7 +212,12 @@ def _exported(module: str) -> list[str]:
     module_path = front_end_path(module)
     defined = {name for name, value in vars(sys.modules[module_path]).items() if getattr(value, "__module__", None) == module_path}
     late = homes.EXPORTED.get(module, "").split()
-    return sorted({*_listed(module), *late, *(name for name in defined if not name.startswith("_"))})
+    return sorted(_without_builtins(module, {*_listed(module), *late, *(name for name in defined if not name.startswith("_"))}))
+
+
+def _without_builtins(module: str, names: set[str]) -> set[str]:
+    """Return the names without those of Python's builtins that MindSpore's module does not export: `max` stays Python's after a star."""
+    return names - (_BUILTINS - homes.BUILTINS.get(module, frozenset()))
 
 
 def _listed(module: str) -> set[str]:

@@ -1,6 +1,7 @@
 """What packages call below the public API: PyNative by hand, inner functions, the transformer library of 1.x, comm_func, profiler."""
 from __future__ import annotations
 
+import builtins
 import csv
 import importlib
 import json
@@ -404,6 +405,27 @@ def test_a_star_takes_what_mindspore_exports(module: str, names: str) -> None:
     exec(f"from {module} import *", room)
     assert room.keys() >= set(names.split())
     assert set(importlib.import_module(module).__all__) >= set(names.split())
+
+
+@pytest.mark.parametrize("module", [
+    "mindspore", "mindspore.common", "mindspore.common.dtype", "mindspore.common.hook_handle", "mindspore.numpy",
+    "mindspore.numpy.math_ops",
+    "mindspore.ops.operations", "mindspore.ops.operations.math_ops", "mindspore.ops.composite", "mindspore.ops.function.nn_func",
+    "mindspore.train.metrics.accuracy", "mindspore.nn", "mindspore.dataset.core.datatypes",
+])
+def test_a_star_import_replaces_only_the_builtins_that_mindspores_does(module: str) -> None:
+    namespace: dict[str, object] = {}
+    exec(f"from {module} import *", namespace)
+    replaced = {name for name in dir(builtins) if name in namespace and name != "__builtins__"} - {"__doc__", "__name__"}
+    assert replaced == ({"abs", "divmod", "max", "min", "sum"} if module == "mindspore.numpy" else set())
+    assert ms.float is ms.float32 and ms.common.int is ms.int32 and ms.numpy.round(1.4) == 1
+
+
+def test_a_star_import_of_ops_replaces_builtins_as_in_mindspore() -> None:
+    for module in ("mindspore.ops", "mindspore.ops.functional"):
+        namespace: dict[str, object] = {}
+        exec(f"from {module} import *", namespace)
+        assert namespace["max"] is ms.ops.max and namespace["range"] is ms.ops.range
 
 
 def test_a_model_may_be_built_later_by_mindspores_own_steps() -> None:

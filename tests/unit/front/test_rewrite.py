@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 from mindspore import Tensor, nn, ops
 from mindspore.rewrite import Node, NodeType, ScopedValue, SymbolTree, ValueType
+from mindspore.rewrite.common import namespace
+from mindspore.rewrite.parsers import AssignParser, ClassDefParser
+from mindspore.rewrite.symbol_tree.symbol_tree_builder import SymbolTreeBuilder
 
 FACTOR = 3.0
 X = Tensor(np.arange(6).reshape(2, 3).astype(np.float32))
@@ -109,3 +112,48 @@ def test_what_does_not_fit() -> None:
     cell = type("Made", (nn.Cell,), {"construct": eval("lambda self, x: x")})()
     with pytest.raises(ValueError, match=r"written with def|in a file"):
         SymbolTree.create(cell)
+
+
+class Base(nn.Cell):
+    """A package's class of Cells, whose subclasses define `forward`."""
+
+    def construct(self, *inputs: Any) -> Any:
+        return self.forward(*inputs)
+
+    def forward(self, *inputs: Any) -> Any:
+        raise NotImplementedError
+
+
+class Forward(Base):
+    def __init__(self) -> None:
+        super().__init__()
+        self.chain, self.inner = Chain(nn.ReLU()), Inner()
+
+    def forward(self, x: Any) -> Any:
+        return self.inner(self.chain(x))
+
+
+class Chain(nn.Cell):
+    def __init__(self, layer: Any) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def construct(self, x: Any) -> Any:
+        return self.layer(x)
+
+
+def test_the_settings_of_packages(mode: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    net = Forward()
+    assert [node.get_name() for node in SymbolTree.create(net).nodes()][1] == "forward"
+    monkeypatch.setattr(ClassDefParser, "entry_functions", ["construct", "forward"])
+    monkeypatch.setattr(ClassDefParser, "final_networks", [nn.Cell, Base])
+    monkeypatch.setattr(AssignParser, "types_for_cell_container", [nn.SequentialCell, Chain])
+    tree = SymbolTreeBuilder(net).build()
+    types = {node.get_name(): node.get_node_type() for node in tree.nodes()}
+    assert types["chain"] is NodeType.CellContainer and types["inner"] is NodeType.Tree
+    np.testing.assert_array_equal(tree.get_network()(X - 2).asnumpy(), net(X - 2).asnumpy())
+    monkeypatch.setattr(namespace, "_subtree_black_list", [*namespace._subtree_black_list, Inner])
+    assert SymbolTree.create(net).get_node("inner").get_node_type() is NodeType.CallCell
+    assert not namespace.is_subtree(nn.ReLU()) and namespace.is_subtree(net)
+    monkeypatch.setattr(namespace, "_ms_cells_to_subtree", True)
+    assert namespace.is_subtree(nn.ReLU())

@@ -3,18 +3,23 @@ from __future__ import annotations
 
 import copy
 import pickle
+from typing import Any
 
 import mindspore as ms
 import numpy as np
 import pytest
-from mindspore import Tensor, ops
+from mindspore import Tensor, nn, ops
 from mindspore._c_expression import typing
 from mindspore._extends.parse import resources, trope
+from mindspore.common import _stub_tensor
+from mindspore.common._stub_tensor import StubTensor, is_stub_tensor
 from mindspore.experimental.optim.adamw import AdamW, SpeedAdamW
 from mindspore.ops.composite.multitype_ops import not_in_, pow_
 from mindspore.ops.composite.multitype_ops.add_impl import add
 from mindspore.ops.composite.multitype_ops.logic_not_impl import logical_not
 from mindspore.ops.composite.multitype_ops.setitem_impl import setitem
+from mindspore.ops.operations import _inner_ops
+from mindspore.train import amp
 
 
 class PackageInt(typing.Int):
@@ -126,3 +131,49 @@ def test_functions_that_packages_register_are_stored() -> None:
     with pytest.raises(TypeError) as caught:
         set_adapter_config(3)
     assert str(caught.value) == "set_adapter_config(3): expected a dict, got int."
+
+
+class Adapted(StubTensor):
+    """A Tensor of a package that adapts PyTorch's API, built as in MindSpore 2.2 to 2.4."""
+
+    def __init__(self, *data: Any, cast_tensor: bool = False) -> None:
+        super().__init__(tensor=data[0] if cast_tensor else Tensor(*data))
+        self._requires_grad = False
+
+    def twice(self) -> Any:
+        return _inner_ops.convert_to_adapter_tensor(_inner_ops.convert_to_ms_tensor(self) * 2)
+
+
+def test_a_packages_tensor_computes_and_has_gradients(mode: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_stub_tensor, "_adapter", {})
+    with pytest.raises(RuntimeError) as caught:
+        _inner_ops.convert_to_adapter_tensor(Tensor([1.0]))
+    assert str(caught.value) == ("ConvertToAdapterTensor: expected a class of Tensors from set_adapter_config.\n\n"
+                                 "hint: import the package that adapts PyTorch's API first.")
+    _stub_tensor.set_adapter_config({"Tensor": Adapted})
+    x = Adapted([1.0, 2.0])
+    doubled = x.twice()
+    assert isinstance(doubled, Adapted) and isinstance(doubled, Tensor) and doubled.stub is None
+    assert type(_inner_ops.convert_to_ms_tensor(doubled)) is Tensor and _inner_ops.convert_to_ms_tensor(3) == 3
+    np.testing.assert_array_equal(doubled.stub_sync().asnumpy(), [2.0, 4.0])
+    np.testing.assert_array_equal(ms.grad(lambda a: (a.twice() * a.twice()).sum())(x).asnumpy(), [8.0, 16.0])
+    shared = x.tensor
+    shared[0] = 3.0
+    np.testing.assert_array_equal(x.asnumpy(), [3.0, 2.0])
+    x.tensor = Tensor([5.0])
+    assert x.shape == (1,) and not isinstance(shared, StubTensor) and not is_stub_tensor(x)
+    with pytest.raises(TypeError, match=r"^StubTensor\(tensor=3\): expected a Tensor, got int\.$"):
+        StubTensor(3)
+
+
+def test_settings_of_o1_that_packages_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(amp, "_INNER_AMP_BLACK_LIST", [nn.Dense])
+    amp._config_amp(enable_rewrite=True)
+    net = ms.amp.auto_mixed_precision(nn.SequentialCell(nn.Dense(2, 2), nn.Conv1d(2, 2, 1)), "O1")
+    assert [bool(getattr(cell, "_lower_", None)) for cell in net.cells()] == [False, True]
+    with pytest.raises(NotImplementedError, match="because O1 calls no function that casts"):
+        amp._config_amp(cast_op=len)
+    with pytest.raises(TypeError):
+        amp._config_amp(enable_rewrite=1)
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    assert ms.context._get_mode() == ms.PYNATIVE_MODE

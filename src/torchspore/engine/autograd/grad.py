@@ -54,7 +54,8 @@ class GradFrame(Frame):
 
     def substitute(self, tensor: TensorBase, leaf: torch.Tensor) -> None:
         """From now on `leaf` is computed with where `tensor` is read."""
-        is_frozen = self.heeds_flags and getattr(tensor, "_requires_grad", True) is False
+        is_parameter = getattr(tensor, "__parameter__", False)          # packages set the attribute on their Tensors too
+        is_frozen = self.heeds_flags and is_parameter and tensor._requires_grad is False  # type: ignore[attr-defined]
         (self._frozen if is_frozen else self._values)[id(tensor)] = leaf
         if is_frozen:
             self.lookup = None

@@ -3,6 +3,7 @@ from torchspore.mindspore.common import dtype, generator
 from torchspore.mindspore.common._grad_function import _Function
 from torchspore.mindspore.common.api import JitConfig, constexpr, flops_collection, jit, jit_class, ms_function, ms_memory_recycle
 from torchspore.mindspore.common.dtype import *
+from torchspore.mindspore.common.dtype import bool, float, int
 from torchspore.mindspore.common.executor import _function_forbid_reuse, _no_grad, _pynative_executor
 from torchspore.mindspore.common.generator import Generator, get_rng_state, initial_seed, manual_seed, set_rng_state
 from torchspore.mindspore.common.initializer import Initializer

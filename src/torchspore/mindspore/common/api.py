@@ -201,15 +201,6 @@ def ms_memory_recycle() -> None:
     gc.collect()
 
 
-def set_adapter_config(config: dict[str, Any]) -> None:
-    """Store the classes and functions of a package that adapts PyTorch's API, for MindSpore's compiler until 2.4; it has no effect here.
-
-    Raises TypeError for a value that is not a dict.
-    """
-    if not isinstance(config, dict):
-        raise TypeError(message(f"set_adapter_config({short(config)})", with_type("a dict", config)))
-
-
 def _convert_python_data(data: Any) -> Any:
     """Return the values of a result as a program sees them; they are Tensors here already."""
     return data

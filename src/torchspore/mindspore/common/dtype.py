@@ -153,13 +153,14 @@ _pytype_to_dtype, _get_py_obj_dtype = pytype_to_dtype, get_py_obj_dtype
 
 __all__ = [
     "Bool", "Complex", "Float", "Function", "Int", "List", "Number", "Slice", "String", "TensorType", "Tuple", "Type",
-    "all_types", "bfloat16", "bool", "bool_", "byte", "cdouble", "cfloat", "complex64", "complex128", "complex_type",
+    "all_types", "bfloat16", "bool_", "byte", "cdouble", "cfloat", "complex64", "complex128", "complex_type",
     "coo_tensor", "csr_tensor", "double", "env_type", "function", "index_slices", "symbolic_key", "type_refkey", "type_type",
     "undetermined",
-    "dtype_to_nptype", "dtype_to_pytype", "float", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2", "float_", "float_type",
+    "dtype_to_nptype", "dtype_to_pytype", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2", "float_", "float_type",
     "get_py_obj_dtype",
-    "half", "int", "int16", "int32", "int64", "int8", "int_", "int_type", "intc", "intp", "list_", "long", "number", "number_type",
+    "half", "int16", "int32", "int64", "int8", "int_", "int_type", "intc", "intp", "list_", "long", "number", "number_type",
     "pytype_to_dtype", "short", "signed_type", "single", "string", "tensor_type", "tuple_", "type_none", "type_size_in_bytes", "ubyte",
     "uint",
     "uint16", "uint32", "uint64", "uint8", "uint_type", "uintc", "uintp", "ushort",
 ]
+"""Without `bool`, `float` and `int`, as in MindSpore: `from mindspore.common.dtype import *` leaves Python's types alone."""

@@ -59,6 +59,12 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     grad: Any = None
     """The gradient that packages with their own `backward` store, as in MindSpore 2.4; nothing here sets it."""
 
+    # Fields of MindSpore 2.3 and 2.4 for the same packages. Only those of a Parameter have a meaning here.
+    _grad: Any = None
+    _grad_fn: Any = None
+    _requires_grad: bool = False
+    _retain_grad: bool = False
+
     init: Any = None
     """The Initializer of a Tensor before `init_data`; None afterwards, and for all other Tensors."""
 

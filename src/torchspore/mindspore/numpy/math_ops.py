@@ -314,9 +314,7 @@ from torchspore.mindspore.numpy.reductions import (  # noqa: E402
     count_nonzero,
     cumprod,
     cumsum,
-    max,
     mean,
-    min,
     nancumsum,
     nanmax,
     nanmean,
@@ -326,7 +324,6 @@ from torchspore.mindspore.numpy.reductions import (  # noqa: E402
     nanvar,
     ptp,
     std,
-    sum,
     var,
 )
 from torchspore.mindspore.numpy.series import (  # noqa: E402
@@ -345,14 +342,14 @@ from torchspore.mindspore.numpy.statistics import bincount, corrcoef, cov, histo
 from torchspore.mindspore.numpy.types import promote_types, ravel_multi_index, result_type  # noqa: E402
 
 __all__ = [
-    "abs", "absolute", "add", "amax", "amin", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin",
+    "absolute", "add", "amax", "amin", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin",
     "around", "average", "bincount", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "cbrt", "ceil", "clip", "convolve",
     "copysign", "corrcoef", "correlate", "cos", "cosh", "count_nonzero", "cov", "cross", "cumprod", "cumsum", "deg2rad", "diff",
-    "digitize", "divide", "divmod", "dot", "ediff1d", "exp", "exp2", "expm1", "fabs", "fix", "float_power", "floor", "floor_divide",
+    "digitize", "divide", "dot", "ediff1d", "exp", "exp2", "expm1", "fabs", "fix", "float_power", "floor", "floor_divide",
     "fmod", "gcd", "gradient", "heaviside", "histogram", "histogram2d", "histogramdd", "hypot", "inner", "interp", "invert", "kron",
-    "lcm", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2", "matmul", "matrix_power", "max", "maximum", "mean", "min",
+    "lcm", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2", "matmul", "matrix_power", "maximum", "mean",
     "minimum", "mod", "multi_dot", "multiply", "nancumsum", "nanmax", "nanmean", "nanmin", "nanstd", "nansum", "nanvar", "negative",
     "norm", "outer", "polyadd", "polyder", "polyint", "polymul", "polysub", "polyval", "positive", "power", "promote_types", "ptp",
-    "rad2deg", "radians", "ravel_multi_index", "reciprocal", "remainder", "result_type", "rint", "round", "searchsorted", "sign", "sin",
-    "sinh", "sqrt", "square", "std", "subtract", "sum", "tan", "tanh", "tensordot", "trapz", "true_divide", "trunc", "unwrap", "var",
+    "rad2deg", "radians", "ravel_multi_index", "reciprocal", "remainder", "result_type", "rint", "searchsorted", "sign", "sin",
+    "sinh", "sqrt", "square", "std", "subtract", "tan", "tanh", "tensordot", "trapz", "true_divide", "trunc", "unwrap", "var",
 ]

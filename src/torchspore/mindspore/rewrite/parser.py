@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from torchspore.base.text import message
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.nn.layer.container import SequentialCell
 from torchspore.mindspore.ops.declaration.primitive import Primitive
+from torchspore.mindspore.rewrite.common.namespace import is_subtree
 from torchspore.mindspore.rewrite.node import Node, NodeType, call_of, new_node
+from torchspore.mindspore.rewrite.parsers.assign_parser import AssignParser
 from torchspore.mindspore.rewrite.scoped_value import ScopedValue, expression_of, of_expression
 
 if TYPE_CHECKING:
@@ -175,10 +176,10 @@ def _is_dotted(expression: ast.expr) -> bool:
 def _kind(instance: Any) -> NodeType:
     if isinstance(instance, Primitive):
         return NodeType.CallPrimitive
-    if isinstance(instance, SequentialCell):
+    if isinstance(instance, tuple(AssignParser.types_for_cell_container)):
         return NodeType.CellContainer
     if isinstance(instance, Cell):
-        return NodeType.CallCell if type(instance).__module__.startswith(("torchspore.", "mindspore.")) else NodeType.Tree
+        return NodeType.Tree if is_subtree(instance) else NodeType.CallCell
     return NodeType.CallFunction
 
 

@@ -35,6 +35,8 @@ AMP_WHITE_LIST: list[Any] = [
         "Conv2D", "Conv3D", "Conv2DTranspose", "Conv3DTranspose", "Conv2DBackpropInput", "MatMul", "BatchMatMul", "PReLU", "ReLU", "Ger",
     )),
 ]
+_INNER_AMP_BLACK_LIST: list[Any] = []
+"""Classes that keep their dtype at O1, whatever `AMP_WHITE_LIST` has: packages add theirs."""
 _config_level: dict[str, dict[str, Any]] = {
     level: {
         "keep_batchnorm_fp32": level == "O2", "cast_model_type": mstype.float16 if level in ("O2", "O3") else mstype.float32,
@@ -132,7 +134,7 @@ def lower_listed(network: Cell, classes: Iterable[type], dtype: Any) -> Cell:
 
     This includes the network itself and the content of containers. A Cell with a dtype of `to_float` keeps it.
     """
-    selected = tuple(classes)
+    selected = tuple(kind for kind in classes if kind not in _INNER_AMP_BLACK_LIST)
     cells = {kind for kind in selected if issubclass(kind, Cell) and not issubclass(kind, (nn.SequentialCell, nn.CellList, nn.CellDict))}
     _compute(network, by_primitives([kind for kind in selected if not issubclass(kind, Cell)], dtype))
     pending = list(network.cells())
@@ -159,6 +161,17 @@ def _compute(cell: Cell, how: Any) -> None:
     if not isinstance(attributes["_lower_"], Lowered):
         attributes["_lower_"] = how
         change_counters.calls_changed()
+
+
+def _config_amp(*, enable_rewrite: bool | None = None, cast_op: Any = None) -> None:
+    """Set how MindSpore's O1 inserts casts. It has no effect: here the layers and operators themselves compute in the dtype.
+
+    Raises TypeError for an `enable_rewrite` that is not a bool, and NotImplementedError for another function that casts.
+    """
+    if enable_rewrite is not None:
+        check_bool("_config_amp", "enable_rewrite", enable_rewrite)
+    if cast_op is not None:
+        raise NotImplementedError(f"_config_amp(cast_op={short(cast_op)}): expected None, because O1 calls no function that casts.")
 
 
 def _do_keep_batchnorm_fp32(network: Cell) -> None:

@@ -13,6 +13,7 @@ from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.ops.declaration.primitive import Primitive
 from torchspore.mindspore.rewrite.node import Node, NodeType, new_node
 from torchspore.mindspore.rewrite.parser import Parser, source_of
+from torchspore.mindspore.rewrite.parsers.class_def_parser import entry_function
 from torchspore.mindspore.rewrite.scoped_value import ScopedValue
 
 _numbers = itertools.count()
@@ -37,10 +38,12 @@ class SymbolTree:
         self._network, self._class = handler, type(handler)
         self._names: set[str] = set()
         self._variables: set[str] = set()
-        self._definition = source_of(self._class.construct)
+        self._entry = entry_function(self._class)
+        construct = getattr(self._class, self._entry)
+        self._definition = source_of(construct)
         self._variables.update(node.id for node in ast.walk(self._definition) if isinstance(node, ast.Name))
         self._variables.update(node.arg for node in ast.walk(self._definition) if isinstance(node, ast.arg))
-        construct = inspect.unwrap(self._class.construct)
+        construct = inspect.unwrap(construct)
         self._scope = {**construct.__globals__, **inspect.getclosurevars(construct).nonlocals}
         parser = Parser(self, handler, self._scope)
         self._inputs = parser.inputs(self._definition)
@@ -238,7 +241,7 @@ class SymbolTree:
             if node.is_new and node.get_node_type() is NodeType.CallFunction:
                 scope[f"_rewritten_{node.get_name()}"] = node.get_instance()
         exec(compile(text, file, "exec"), scope, namespace)
-        new_class = type(name, (self._class,), {"construct": namespace[self._definition.name], "__module__": self._class.__module__})
+        new_class = type(name, (self._class,), {self._entry: namespace[self._definition.name], "__module__": self._class.__module__})
         network = new_class.__new__(new_class)
         network.__setstate__(dict(self._network.__getstate__()))
         for key in ("_params", "_cells"):
