@@ -193,3 +193,13 @@ def test_copy_with_slice_writes() -> None:
     view = target.swapaxes(0, 1)
     _inner_ops.CopyWithSlice()(view, source)
     assert view.asnumpy().tolist() == [[5, 6], [7, 8]]
+
+
+class IsNonzero(nn.Cell):
+    def construct(self, x):
+        return ops.is_nonzero(x)
+
+
+@pytest.mark.parametrize("value, expected", [([[[False]]], False), ([[True]], True), ([[3.5]], True), ([0], False), ([0.0], False)], ids=str)
+def test_is_nonzero(mode: int, value: Any, expected: bool) -> None:
+    assert IsNonzero()(Tensor(value)) is expected

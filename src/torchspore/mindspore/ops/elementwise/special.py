@@ -233,7 +233,7 @@ def is_nonzero(input: T) -> bool:
     """Test whether the only number of a Tensor is not zero. Raises ValueError unless there is exactly one."""
     if input.numel() != 1:
         raise ValueError(f"expected a Tensor of one element, got shape {tuple(input.shape)}.")
-    return bool(input.item() != 0)
+    return bool(input.item())                              # `!= 0` of a symbolic bool in a capture would be True
 
 
 @op(methods=("nan_to_num",), primitive="NanToNum", init=("nan", "posinf", "neginf"))
