@@ -70,7 +70,10 @@ def _make(data: Any, dtype: torch.dtype | None) -> torch.Tensor:
 def from_array(array: np.ndarray[Any, Any], dtype: torch.dtype | None = None, share: bool = False) -> torch.Tensor:
     """Return a torch tensor with the values of `array`; with `share` it uses the array's own memory on the host."""
     if array.dtype.kind not in "biufc":
-        raise TypeError(f"Tensor of a NumPy array of dtype {array.dtype}: expected numbers or truth values.")
+        raise TypeError(
+            f"Tensor of a NumPy array of dtype {array.dtype}: expected numbers or truth values. For Tensor, initializing tensor by numpy "
+            f"array failed, because it has elements of {array.dtype.type}."
+        )
     if any(stride < 0 for stride in array.strides) or not array.dtype.isnative:
         array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
     writable = array if array.flags.writeable or not share else array.copy()
@@ -104,6 +107,10 @@ def constant(value: Any, where: torch.device, dtype: torch.dtype | None = None) 
     return torch.as_tensor(value, dtype=dtype).to(where, non_blocking=True)
 
 
+def _unsupported(data: Any) -> str:
+    return f"For Tensor, the input_data is {str(data)[:200]} that contain unsupported element."
+
+
 def _from_sequence(data: Sequence[Any], dtype: torch.dtype | None) -> torch.Tensor:
     if any(type(item) is Number for item in data) and all(isinstance(item, (bool, int, float)) for item in data):
         return _from_numbers([raw(item if type(item) is Number else number(item)) for item in data], dtype)
@@ -115,9 +122,10 @@ def _from_sequence(data: Sequence[Any], dtype: torch.dtype | None) -> torch.Tens
     try:
         array = np.array(data)
     except ValueError:
-        raise TypeError(f"Tensor({str(data)[:60]}): expected rows of equal length.") from None
+        text = f"Tensor({str(data)[:60]}): expected rows of equal length. {_unsupported(data)}"
+        raise TypeError(text) from None
     if array.dtype == object:
-        raise TypeError(f"Tensor({str(data)[:60]}): expected numbers or truth values.")
+        raise TypeError(f"Tensor({str(data)[:60]}): expected numbers or truth values. {_unsupported(data)}")
     if dtype is None and array.dtype == np.float64:
         dtype = torch.float32
     return from_array(array, dtype)

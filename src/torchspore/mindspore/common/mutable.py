@@ -16,7 +16,7 @@ def mutable(input_data: Any, dynamic_len: bool = False) -> Any:
     It is a bool, an int, a float, a Tensor, or a list, tuple or dict of such. Gradient transforms differentiate by the Tensors of a list,
     tuple or dict only if it is marked. `dynamic_len` is for lists and tuples that change their length: each length has a separate graph
     here. The result has the attributes `__ms_mutable__`, `__ms_dynamic_len__` and `__ms_origin_object__` (`input_data`). Raises TypeError
-    for other values and for `dynamic_len` with a value that has no length.
+    for other values and for `dynamic_len` with a value that has no length, ValueError for `dynamic_len` with elements of several types.
 
     >>> mutable((Tensor([1.0]), 2))[1]
     2
@@ -30,6 +30,8 @@ def mutable(input_data: Any, dynamic_len: bool = False) -> Any:
     if not _can_mark(input_data, ()):
         raise TypeError("For 'mutable', the 'input_data' should be one of (bool, int, float, Tensor, tuple, list, dict) or their nested "
                         f"structures with no self-reference, but got {type(input_data).__name__}: {input_data!r:.100}.")
+    if dynamic_len:
+        _check_kinds(input_data)
     if isinstance(input_data, TensorBase):
         input_data.__ms_mutable__, input_data.__ms_dynamic_len__ = True, False  # type: ignore[attr-defined]
         return input_data
@@ -37,6 +39,18 @@ def mutable(input_data: Any, dynamic_len: bool = False) -> Any:
     if not isinstance(marked, bool):
         marked.__ms_dynamic_len__, marked.__ms_origin_object__ = dynamic_len, input_data
     return marked
+
+
+def _check_kinds(items: list[Any] | tuple[Any, ...]) -> None:
+    """Raises ValueError for elements of different types: a graph for any number of elements requires one type."""
+    plain = {marked: kind for kind, marked in _MARKED_CLASSES.items()}
+    kinds = {TensorBase if isinstance(item, TensorBase) else plain.get(type(item), type(item)) for item in items}
+    if len(kinds) > 1:
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise ValueError(
+            f"mutable(dynamic_len=True): expected elements of one type, got {names}. In graph mode, the element type of dynamic length array "
+            "must be the same. The element type do not match."
+        )
 
 
 def _can_mark(value: Any, holders: tuple[int, ...]) -> bool:

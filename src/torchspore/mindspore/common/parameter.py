@@ -330,7 +330,8 @@ class ParameterTuple(tuple[Parameter, ...]):
                 parameter_ids.add(id(parameter))
                 if parameter.name in seen:
                     raise ValueError(
-                        f"ParameterTuple: the name {parameter.name!r} occurs twice.\n\nhint: give each Parameter a unique name."
+                        f"ParameterTuple: the name {parameter.name!r} occurs twice, its name {parameter.name!r} already exists.\n\n"
+                        "hint: give each Parameter a unique name."
                     )
                 seen.add(parameter.name)
         return tuple.__new__(cls, data)

@@ -35,8 +35,14 @@ BAD = {
         "expected a number, a list, a tuple, a NumPy array or a Tensor, got dict.",
         "write Tensor([1.0, 2.0], mindspore.float32).",
     ),
-    "tensor_ragged": Bad(lambda: Tensor([[1], [1, 2]]), TypeError, "Tensor([[1], [1, 2]])", "expected rows of equal length."),
-    "tensor_none": Bad(lambda: Tensor([None, 1]), TypeError, "Tensor([None, 1])", "expected numbers or truth values."),
+    "tensor_ragged": Bad(
+        lambda: Tensor([[1], [1, 2]]), TypeError, "Tensor([[1], [1, 2]])",
+        "expected rows of equal length. For Tensor, the input_data is [[1], [1, 2]] that contain unsupported element.",
+    ),
+    "tensor_none": Bad(
+        lambda: Tensor([None, 1]), TypeError, "Tensor([None, 1])",
+        "expected numbers or truth values. For Tensor, the input_data is [None, 1] that contain unsupported element.",
+    ),
     "tensor_mixed": Bad(
         lambda: Tensor([z(1), 2]), TypeError,
         "Tensor of a list",
@@ -69,7 +75,8 @@ BAD = {
     "tensor_words": Bad(
         lambda: Tensor(np.array(["a"])), TypeError,
         "Tensor of a NumPy array of dtype <U1",
-        "expected numbers or truth values.",
+        "expected numbers or truth values. For Tensor, initializing tensor by numpy array failed, because it has elements of "
+        "<class 'numpy.str_'>.",
     ),
     "from_numpy": Bad(
         lambda: Tensor.from_numpy([1.0]), TypeError,
@@ -164,7 +171,7 @@ BAD = {
     "tuple_twice": Bad(
         lambda: ParameterTuple([p(), p()]), ValueError,
         "ParameterTuple",
-        "the name 'w' occurs twice.",
+        "the name 'w' occurs twice, its name 'w' already exists.",
         "give each Parameter a unique name.",
     ),
     "seed_type": Bad(lambda: ms.set_seed(1.5), TypeError, "set_seed(1.5)", "expected an int, got float."),
