@@ -62,6 +62,29 @@ def test_a_pipeline_that_waits_can_be_let_go() -> None:
     assert sum(len(row[0]) for row in dataset.create_tuple_iterator(num_epochs=1)) == 9
 
 
+def test_sync_wait_passes_a_batch_in_each_epoch() -> None:
+    """The rows of a batch that is dropped are counted too."""
+    dataset = ds.NumpySlicesDataset(list(range(10)), shuffle=False).sync_wait("policy").batch(3, drop_remainder=True)
+    for _ in range(3):
+        batches = []
+        for (batch,) in dataset.create_tuple_iterator(num_epochs=1, output_numpy=True):
+            batches.append(batch.tolist())
+            dataset.sync_update("policy")
+        assert batches == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+
+
+@pytest.mark.parametrize(("call", "kind", "text"), [
+    (lambda data: data.sync_wait("a").shuffle(2), RuntimeError, "No shuffle after sync operators."),
+    (lambda data: data.sync_wait("a").sync_wait("a"), RuntimeError, "Condition name is already in use."),
+    (lambda data: data.sync_wait("a", 0), ValueError, "num_batch need to be greater than 0."),
+    (lambda data: data.sync_wait("a").sync_update("a", -1), RuntimeError, "Sync_update batch size can only be positive"),
+    (lambda data: data.sync_wait("a").sync_update("b"), RuntimeError, "Condition name not found."),
+])
+def test_what_sync_wait_refuses(call, kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind, match=text):
+        call(ds.NumpySlicesDataset([1, 2]))
+
+
 def test_a_pipeline_that_waits_ends_with_its_iterator() -> None:
     iterator = ds.NumpySlicesDataset(list(range(9)), shuffle=False).sync_wait("policy").create_tuple_iterator(num_epochs=1)
     assert next(iterator)[0] == 0

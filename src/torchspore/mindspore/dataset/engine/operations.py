@@ -10,7 +10,14 @@ from torchspore.base.suggest import closest
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core import config
 from torchspore.mindspore.dataset.core.random_order import Twister64
-from torchspore.mindspore.dataset.core.validator_helpers import INT32_MAX, check_int, check_type, checked_columns, interval_error
+from torchspore.mindspore.dataset.core.validator_helpers import (
+    INT32_MAX,
+    check_int,
+    check_type,
+    checked_columns,
+    interval_error,
+    with_sentence,
+)
 from torchspore.mindspore.dataset.engine.dataset import Dataset, UnionBaseDataset
 from torchspore.mindspore.dataset.engine.failures import PipelineError, guarded, name_of
 from torchspore.mindspore.dataset.engine.rows import Row, Run, writable_copy
@@ -60,7 +67,8 @@ class ShuffleDataset(UnionBaseDataset):
     def __init__(self, input_dataset: Dataset, buffer_size: int, shared_seed: int | None = None) -> None:
         check_int("shuffle", "buffer_size", buffer_size, 2, INT32_MAX, hint="leave shuffle out for rows in their order")
         if input_dataset.is_sync():
-            raise RuntimeError(message("sync_wait(...).shuffle(...)", "shuffle before sync_wait"))
+            text = message("sync_wait(...).shuffle(...)", "shuffle before sync_wait")
+            raise RuntimeError(with_sentence(text, "No shuffle after sync operators."))
         super().__init__(input_dataset)
         self.buffer_size, self._shared_seed = buffer_size, shared_seed
         self._counted: int | None = None

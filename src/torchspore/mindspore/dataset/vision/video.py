@@ -29,10 +29,10 @@ def _check_file(call: str, filename: Any, error: type[Exception] = ValueError) -
         raise error(with_sentence(text, f"Invalid file path, {filename} does not exist."))
 
 
-def _check_kind(name: str, value: Any, types: tuple[type, ...], expected: str) -> None:
+def _check_kind(name: str, value: Any, types: tuple[type, ...], expected: str, call: str = "read_video") -> None:
     """Raises TypeError for a value of another type, with MindSpore's sentence for videos."""
     if not isinstance(value, types) or isinstance(value, bool):
-        text = message(f"read_video({name}={short(value)})", with_type(expected, value))
+        text = message(f"{call}({name}={short(value)})", with_type(expected, value))
         raise TypeError(with_sentence(text, f"Input {name} is not of type {list(types)}, but got: {type(value)}."))
 
 
@@ -124,10 +124,13 @@ def read_video(
 
 def read_video_timestamps(filename: Any, pts_unit: str = "pts") -> tuple[list[Any], float]:
     """Returns the time of each frame of a video file, in the file's units ("pts") or in seconds ("sec"), and the frame rate."""
-    _check_file("read_video_timestamps", filename, RuntimeError)
-    check_type("read_video_timestamps", "pts_unit", pts_unit, str, "'pts' or 'sec'")
+    call = "read_video_timestamps"
+    _check_kind("filename", filename, (str,), "a path", call)
+    _check_kind("pts_unit", pts_unit, (str,), "'pts' or 'sec'", call)
     if pts_unit not in ("pts", "sec"):
-        raise RuntimeError(message(f"read_video_timestamps(pts_unit={pts_unit!r})", "'pts' or 'sec'"))
+        text = message(f"{call}(pts_unit={pts_unit!r})", "'pts' or 'sec'")
+        raise RuntimeError(with_sentence(text, f"Not supported pts_unit for {pts_unit}."))
+    _check_file(call, filename, RuntimeError)
     read = _Read(f"read_video_timestamps({filename!r})", filename, False, False)
     return ([float(np.float32(time * read.base)) for time in read.times] if pts_unit == "sec" else read.times), read.rate
 
