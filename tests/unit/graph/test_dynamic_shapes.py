@@ -127,8 +127,8 @@ def test_mutable_numbers_are_inputs_from_the_first_call() -> None:
 
 
 @pytest.mark.parametrize(("call", "error", "text"), [
-    (lambda: ms.mutable("a"), TypeError, "For 'mutable', the 'input_data' should be one of (bool, int, float, Tensor, tuple, list, dict) or "
-     "their nested structures with no self-reference, but got str: 'a'."),
+    (lambda: ms.mutable("a"), TypeError, "For 'mutable', the 'input_data' should be one of (bool, int, float, Tensor, tuple, list, dict) "
+     "or their nested structures with no self-reference, but got str: 'a'."),
     (lambda: ms.mutable(1, True), TypeError, "For 'mutable', when the variable_len is True, the first input should be list or tuple, but "
      "got: int\n\nhint: write mutable([int], True)."),
     (lambda: ms.mutable([1, 2.5], True), ValueError, "mutable(dynamic_len=True): expected elements of one type, got float, int. In graph "

@@ -48,8 +48,8 @@ def _check_kinds(items: list[Any] | tuple[Any, ...]) -> None:
     if len(kinds) > 1:
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
         raise ValueError(
-            f"mutable(dynamic_len=True): expected elements of one type, got {names}. In graph mode, the element type of dynamic length array "
-            "must be the same. The element type do not match."
+            f"mutable(dynamic_len=True): expected elements of one type, got {names}. In graph mode, the element type of dynamic length "
+            "array must be the same. The element type do not match."
         )
 
 
