@@ -168,7 +168,7 @@ class Optimizer(Cell):
                 if name != "learning_rate":
                     stored[name] = member
                 elif any(rate is member for rate in rates.values()):
-                    stored["default_learning_rate"] = member
+                    stored["_default_rate_"] = member
         self.__dict__["learning_rate"] = tuple(rates[i] for i in range(len(self.parameters)))
 
     def _split_decay_(self, decay: Any) -> None:
