@@ -21,7 +21,7 @@ from torchspore.engine.execution.training_start import TRAINING_START
 from torchspore.engine.formulas import row_gradients as rows_module
 from torchspore.engine.memory import offload
 from torchspore.engine.tensors import torch_aliases
-from torchspore.engine.tensors.in_place_versions import Extent, Versions, base_of, renamed
+from torchspore.engine.tensors.in_place_versions import Extent, Versions, assigned, base_of, renamed
 from torchspore.engine.tensors.tensor import Frame, TensorBase, frame, is_recording, raw, tensors, transform, wrap
 from torchspore.engine.tensors.torch_interop import entered
 from torchspore.engine.torch_internals import torch_private
@@ -35,8 +35,7 @@ class GradFrame(Frame):
 
     records = True
     _block: integer_gradients.Block | None = None
-    _versions: Versions | None = None
-    """From the first write on: the versions of memory."""
+    _versions: Versions | None = None                 # from the first write on
     _watch: torch_aliases.Watch | None = None
 
     def __init__(self) -> None:
@@ -57,8 +56,7 @@ class GradFrame(Frame):
         is_parameter = getattr(tensor, "__parameter__", False)          # packages set the attribute on their Tensors too
         is_frozen = self.heeds_flags and is_parameter and tensor._requires_grad is False  # type: ignore[attr-defined]
         (self._frozen if is_frozen else self._values)[id(tensor)] = leaf
-        if is_frozen:
-            self.lookup = None
+        self.lookup = None if is_frozen else self.lookup
         self._weights.append(tensor)
 
     def flag_set(self, parameter: TensorBase, requires_grad: bool) -> None:
@@ -231,8 +229,8 @@ class GradFrame(Frame):
         finally:
             self.lookup = None
             super().__exit__(*error)
-            if self._block is not None:
-                block, self._block = self._block, None
+            block, self._block = self._block, None
+            if block is not None:
                 block.__exit__(*error)
 
     def begin_block(self) -> None:
@@ -266,17 +264,6 @@ class GradFrame(Frame):
         for base, reason in versions.unknown():
             owner = owners.get(id(base))
             Frame.forget(self, base if owner is None else base_of(Frame.resolve(self, owner)), reason)
-
-
-def assigned(before: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
-    """Return the new value of a Parameter: no gradient flows into the assigned value, and later reads have the Parameter's gradient.
-
-    The difference is exactly 0, and has the Parameter's gradient. It is omitted if the old value is not finite, because it would be nan.
-    """
-    if not before.requires_grad:
-        return value
-    with torch.enable_grad():
-        return value + torch.where(torch.isfinite(before.detach()), before - before.detach(), torch.zeros_like(value))
 
 
 def taken_rows(table: torch.Tensor, indices: torch.Tensor, values: torch.Tensor | None = None) -> torch.Tensor:
