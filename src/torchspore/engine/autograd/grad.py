@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -25,6 +25,7 @@ from torchspore.engine.tensors.in_place_versions import Extent, Versions, assign
 from torchspore.engine.tensors.tensor import Frame, TensorBase, frame, is_recording, raw, tensors, transform, wrap
 from torchspore.engine.tensors.torch_interop import entered
 from torchspore.engine.torch_internals import torch_private
+from torchspore.engine.torch_internals.no_grad import recording_gradients
 
 tape_gradients: Callable[..., Any] = backward_pass.compute_gradients
 """Computes gradients; `graph.control_flow.gradient_presence` replaces it by a function that handles branches and loops in a graph."""
@@ -293,16 +294,6 @@ def is_differentiating() -> bool:
 def is_differentiable(t: torch.Tensor) -> bool:
     """Return whether gradients of `t` exist: real and complex floating point."""
     return t.dtype.is_floating_point or t.dtype.is_complex
-
-
-def recording_gradients() -> AbstractContextManager[Any]:
-    """Return the context in which torch records operators for gradients, also inside `torch.no_grad` and `torch.inference_mode`."""
-    if not torch.is_inference_mode_enabled():
-        return torch.enable_grad()
-    stack = ExitStack()
-    stack.enter_context(torch.inference_mode(False))
-    stack.enter_context(torch.enable_grad())
-    return stack
 
 
 def _leaf(tensor: TensorBase) -> torch.Tensor:
