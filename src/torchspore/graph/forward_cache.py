@@ -17,7 +17,7 @@ import torch
 
 from torchspore.context.store import STORE
 from torchspore.engine.autograd import gradient_hooks
-from torchspore.engine.autograd.grad import GradFrame, differentiate, follow, is_differentiable, new_leaf, recording_gradients
+from torchspore.engine.autograd.grad import GradFrame, differentiate, follow, is_differentiable, new_leaf
 from torchspore.engine.autograd.gradient_listeners import LISTENERS
 from torchspore.engine.autograd.integer_gradients import is_integer
 from torchspore.engine.autograd.recorded_forward import Beginning
@@ -29,6 +29,7 @@ from torchspore.engine.tensors import change_counters
 from torchspore.engine.tensors.dtypes import Type
 from torchspore.engine.tensors.tensor import Frame, TensorBase, frame, raw, tensors, transform, wrap
 from torchspore.engine.tensors.torch_interop import entered
+from torchspore.engine.torch_internals.no_grad import recording_gradients
 from torchspore.graph.refusal import Refusal
 
 FORWARDS = "_forward_"

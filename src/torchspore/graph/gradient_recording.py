@@ -13,8 +13,9 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.autograd.grad import differentiate, is_differentiable, new_leaf, recording_gradients
+from torchspore.engine.autograd.grad import differentiate, is_differentiable, new_leaf
 from torchspore.engine.tensors.tensor import TensorBase, raw, tensors, transform, wrap
+from torchspore.engine.torch_internals.no_grad import recording_gradients
 from torchspore.graph.forward_cache import Forward
 
 

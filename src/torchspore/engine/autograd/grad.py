@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -21,10 +21,11 @@ from torchspore.engine.execution.training_start import TRAINING_START
 from torchspore.engine.formulas import row_gradients as rows_module
 from torchspore.engine.memory import offload
 from torchspore.engine.tensors import torch_aliases
-from torchspore.engine.tensors.in_place_versions import Extent, Versions, base_of, renamed
+from torchspore.engine.tensors.in_place_versions import Extent, Versions, assigned, base_of, renamed
 from torchspore.engine.tensors.tensor import Frame, TensorBase, frame, is_recording, raw, tensors, transform, wrap
 from torchspore.engine.tensors.torch_interop import entered
 from torchspore.engine.torch_internals import torch_private
+from torchspore.engine.torch_internals.no_grad import recording_gradients
 
 tape_gradients: Callable[..., Any] = backward_pass.compute_gradients
 """Computes gradients; `graph.control_flow.gradient_presence` replaces it by a function that handles branches and loops in a graph."""
@@ -35,8 +36,7 @@ class GradFrame(Frame):
 
     records = True
     _block: integer_gradients.Block | None = None
-    _versions: Versions | None = None
-    """From the first write on: the versions of memory."""
+    _versions: Versions | None = None                 # from the first write on
     _watch: torch_aliases.Watch | None = None
 
     def __init__(self) -> None:
@@ -57,8 +57,7 @@ class GradFrame(Frame):
         is_parameter = getattr(tensor, "__parameter__", False)          # packages set the attribute on their Tensors too
         is_frozen = self.heeds_flags and is_parameter and tensor._requires_grad is False  # type: ignore[attr-defined]
         (self._frozen if is_frozen else self._values)[id(tensor)] = leaf
-        if is_frozen:
-            self.lookup = None
+        self.lookup = None if is_frozen else self.lookup
         self._weights.append(tensor)
 
     def flag_set(self, parameter: TensorBase, requires_grad: bool) -> None:
@@ -231,8 +230,8 @@ class GradFrame(Frame):
         finally:
             self.lookup = None
             super().__exit__(*error)
-            if self._block is not None:
-                block, self._block = self._block, None
+            block, self._block = self._block, None
+            if block is not None:
                 block.__exit__(*error)
 
     def begin_block(self) -> None:
@@ -268,17 +267,6 @@ class GradFrame(Frame):
             Frame.forget(self, base if owner is None else base_of(Frame.resolve(self, owner)), reason)
 
 
-def assigned(before: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
-    """Return the new value of a Parameter: no gradient flows into the assigned value, and later reads have the Parameter's gradient.
-
-    The difference is exactly 0, and has the Parameter's gradient. It is omitted if the old value is not finite, because it would be nan.
-    """
-    if not before.requires_grad:
-        return value
-    with torch.enable_grad():
-        return value + torch.where(torch.isfinite(before.detach()), before - before.detach(), torch.zeros_like(value))
-
-
 def taken_rows(table: torch.Tensor, indices: torch.Tensor, values: torch.Tensor | None = None) -> torch.Tensor:
     """Return the rows of `table` at `indices` (n,). If `table` is a weight of this thread's gradient transform, its gradient has only them.
 
@@ -306,16 +294,6 @@ def is_differentiating() -> bool:
 def is_differentiable(t: torch.Tensor) -> bool:
     """Return whether gradients of `t` exist: real and complex floating point."""
     return t.dtype.is_floating_point or t.dtype.is_complex
-
-
-def recording_gradients() -> AbstractContextManager[Any]:
-    """Return the context in which torch records operators for gradients, also inside `torch.no_grad` and `torch.inference_mode`."""
-    if not torch.is_inference_mode_enabled():
-        return torch.enable_grad()
-    stack = ExitStack()
-    stack.enter_context(torch.inference_mode(False))
-    stack.enter_context(torch.enable_grad())
-    return stack
 
 
 def _leaf(tensor: TensorBase) -> torch.Tensor:

@@ -8,10 +8,11 @@ import torch
 
 from torchspore.engine.autograd import grad
 from torchspore.engine.autograd.backward_pass import compute_gradients
-from torchspore.engine.autograd.grad import GradFrame, check_is_seen, enter_inputs, recording_gradients, tensors_of
+from torchspore.engine.autograd.grad import GradFrame, check_is_seen, enter_inputs, tensors_of
 from torchspore.engine.execution import thread_state
 from torchspore.engine.tensors.tensor import is_recording, raw, tensors
 from torchspore.engine.tensors.torch_interop import entered
+from torchspore.engine.torch_internals.no_grad import recording_gradients
 
 T = torch.Tensor
 Compute = Callable[[list[T], list[T], bool], Any]

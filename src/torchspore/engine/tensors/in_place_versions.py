@@ -23,6 +23,17 @@ def renamed(t: torch.Tensor) -> torch.Tensor:
     return torch.ops.aten._unsafe_view.default(t, t.shape)
 
 
+def assigned(before: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    """Return the new value of a Parameter: no gradient flows into the assigned value, and later reads have the Parameter's gradient.
+
+    The difference is exactly 0, and has the Parameter's gradient. It is omitted if the old value is not finite, because it would be nan.
+    """
+    if not before.requires_grad:
+        return value
+    with torch.enable_grad():
+        return value + torch.where(torch.isfinite(before.detach()), before - before.detach(), torch.zeros_like(value))
+
+
 Extent = tuple[torch.Tensor, Any]
 """Memory, and the element of it with which a tensor begins: an int, or a symbol where a length is open."""
 

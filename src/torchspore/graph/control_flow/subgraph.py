@@ -16,10 +16,10 @@ from torch.fx.node import Node
 
 from torchspore.base.frames import user_line
 from torchspore.engine.autograd import integer_gradients
-from torchspore.engine.autograd.grad import assigned, is_differentiable, is_differentiating
+from torchspore.engine.autograd.grad import is_differentiable, is_differentiating
 from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors import torch_aliases
-from torchspore.engine.tensors.in_place_versions import Extent, Versions, base_of, renamed
+from torchspore.engine.tensors.in_place_versions import Extent, Versions, assigned, base_of, renamed
 from torchspore.engine.tensors.tensor import TensorBase, raw, tensors, wrap
 from torchspore.engine.torch_internals import node_metadata
 from torchspore.engine.torch_internals.torch_private import (

@@ -158,7 +158,7 @@ class File:
         elif self.is_kind(node, TRAINING):
             return Problem(node.lineno, f"{node.name} is part of the training, not of the model")
         for part, name in self._names_in(node):
-            if (name in GRADIENTS or name in TRAINING) and not (check is not None and name in _IN_SCRIPTS):
+            if (name in GRADIENTS or name in TRAINING) and not (check is not None and (name in _IN_SCRIPTS or is_plain(node))):
                 return Problem(part.lineno, f"{node.name} trains by itself ({name})")  # type: ignore[attr-defined]
         return self._unfit_bprop(node)
 
@@ -250,6 +250,11 @@ class File:
         ]
         last = max((index for index, statement in enumerate(drawing) if set(defined_names(statement)) & needed), default=-1)
         return [defined_names(statement)[0] for statement in drawing[: last + 1]]
+
+
+def is_plain(node: ast.ClassDef) -> bool:
+    """Return whether a class has no bases, such as a trainer of the program."""
+    return all(isinstance(base, ast.Name) and base.id == "object" for base in node.bases)
 
 
 def changed_name(statement: ast.stmt) -> str:

@@ -17,6 +17,13 @@ def parameters_of(optimizer: optim.Optimizer) -> list[Tensor]:
     return [parameter for _, parameter in sorted(numbered, key=lambda item: item[0]) if parameter.requires_grad]
 
 
+def with_schedule(optimizer: optim.Optimizer, schedule: Any) -> optim.Optimizer:
+    """The optimizer; after each of its steps its rate is lr times what the schedule returns for the number of the step."""
+    scheduler = optim.lr_scheduler.LambdaLR(optimizer, schedule)
+    optimizer.register_step_post_hook(lambda *_: scheduler.step())
+    return optimizer
+
+
 def apply_gradients(optimizer: optim.Optimizer, gradients: Sequence[Tensor]) -> bool:
     """Update the parameters of an optimizer, in their order, by gradients; returns True."""
     for parameter, gradient in zip(parameters_of(optimizer), gradients, strict=True):

@@ -44,8 +44,10 @@ class DatasetWriter:
         if node is None or depth > 6:
             return False
         if isinstance(node, ast.Name):
-            values = self.facts.assigned(node.id, node)
+            values = self.facts.origins(node)
             return bool(values) and any(self.is_dataset(value, depth + 1) for value in values if not _reads(value, node.id))
+        if isinstance(node, ast.Attribute):
+            return any(self.is_dataset(value, depth + 1) for value in self.facts.of_attribute(node))
         if not isinstance(node, ast.Call):
             return False
         if (self.facts.source.mindspore_name(node.func) or "").startswith("dataset."):
@@ -131,6 +133,8 @@ class DatasetWriter:
             before = [value for value in values if _is_earlier(value, node)] or values
             if before:
                 return self.sources(before[-1], depth + 1)
+        if isinstance(node, (ast.Name, ast.Attribute)) and (values := self.facts.origins(node)):
+            return self._sources_of_all(values, depth)
         if isinstance(node, ast.Call):
             if (self.facts.source.mindspore_name(node.func) or "").startswith("dataset."):
                 if self.facts.last_name(node) not in DATASETS:
@@ -142,6 +146,13 @@ class DatasetWriter:
             if function is not None and self.facts.returned(function):
                 return self.sources(self.facts.returned(function)[-1], depth + 1)
         raise NoRule("a data set whose source the file does not show")
+
+    def _sources_of_all(self, values: list[ast.expr], depth: int) -> list[ast.Call]:
+        """Return the sources of a data set that has several values, if they are read in the same way. Raises NoRule."""
+        kinds = {(tuple(self.columns(value)), self.is_batched(value), self._order(value)) for value in values} if len(values) > 1 else set()
+        if len(kinds) > 1:
+            raise NoRule("data sets that are read in several ways")
+        return self.sources(values[-1], depth + 1)
 
     def columns(self, node: ast.expr | None) -> list[str]:
         """Return the names of the columns, if the source lists them."""

@@ -6,7 +6,9 @@ import keyword
 from collections.abc import Iterator
 from typing import Any
 
-from torchspore.port.analysis.definitions import File
+from torchspore.port.analysis.class_facts import pairs
+from torchspore.port.analysis.definitions import File, is_plain
+from torchspore.port.analysis.spans import is_self_attribute
 from torchspore.port.rules.rule import Bound, NoRule, bind, declare
 
 OPTIMIZERS = frozenset(
@@ -79,17 +81,55 @@ class Facts:
         return []
 
     def passed(self, node: ast.Name) -> list[ast.expr]:
-        """Return what the calls of the function around a node pass for its parameter of this name."""
+        """Return what the calls of the function or method around a node pass for its parameter of this name."""
         function = next((each for each in self.functions_around(node) if isinstance(each, ast.FunctionDef)), None)
-        names = [argument.arg for argument in function.args.args] if function is not None else []
-        if function is None or node.id not in names:
+        if function is None:
+            return []
+        owner = self.parents.get(function)
+        names = [argument.arg for argument in function.args.args][1 if isinstance(owner, ast.ClassDef) else 0:]
+        if node.id not in names:
             return []
         position, values = names.index(node.id), []
         for call in self.source.nodes:
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == function.name:
+            if isinstance(call, ast.Call) and self._calls(call, function, owner):
                 values += call.args[position : position + 1]
                 values += [keyword.value for keyword in call.keywords if keyword.arg == node.id]
         return values
+
+    def _calls(self, call: ast.Call, function: ast.FunctionDef, owner: ast.AST | None) -> bool:
+        """Return whether a call is one of a function, or of a method of a class of the file."""
+        if not isinstance(owner, ast.ClassDef):
+            return isinstance(call.func, ast.Name) and call.func.id == function.name
+        if function.name == "__init__":
+            return isinstance(call.func, ast.Name) and call.func.id == owner.name
+        if not isinstance(call.func, ast.Attribute) or call.func.attr != function.name:
+            return False
+        if isinstance(call.func.value, ast.Name) and call.func.value.id == "self":
+            return self.class_around(call) is owner
+        created = self.class_of(self.value(call.func.value))
+        return created is not None and created[1] is owner
+
+    def class_around(self, node: ast.AST) -> ast.ClassDef | None:
+        """Return the class around a node."""
+        while node in self.parents:
+            node = self.parents[node]
+            if isinstance(node, ast.ClassDef):
+                return node
+        return None
+
+    def of_attribute(self, node: ast.expr) -> list[ast.expr]:
+        """Return the values that a class assigns to an attribute of self that its method reads; none for another expression."""
+        owner = self.class_around(node) if is_self_attribute(node) else None
+        return [
+            value for part in ast.walk(owner) if isinstance(part, ast.Assign)
+            for target in part.targets for name, value in pairs(target, part.value) if name == node.attr  # type: ignore[attr-defined]
+        ] if owner is not None else []
+
+    def origins(self, node: ast.expr) -> list[ast.expr]:
+        """Return the values of a name, also those that calls pass for a parameter, or of an attribute of self."""
+        if isinstance(node, ast.Name):
+            return self.assigned(node.id, node) or self.passed(node)
+        return self.of_attribute(node)
 
     def value(self, node: ast.expr | None) -> ast.expr | None:
         """Return the only value of a name; for another expression itself."""
@@ -115,12 +155,34 @@ class Facts:
     def is_optimizer(self, node: ast.expr | None) -> bool:
         """Return whether an expression is an optimizer of MindSpore."""
         if isinstance(node, ast.Name):
-            values = self.assigned(node.id, node)
+            values = self.assigned(node.id, node) or self._results(node)
             return bool(values) and all(self._creates_optimizer(value) for value in values)
         return node is not None and self._creates_optimizer(node)
 
     def _creates_optimizer(self, node: ast.expr) -> bool:
-        return self.last_name(node) in OPTIMIZERS or self.user_optimizer(node) is not None
+        if self.last_name(node) in OPTIMIZERS or self.user_optimizer(node) is not None:
+            return True
+        function = self.function(node)
+        results = self.returned(function) if function is not None else []
+        return bool(results) and all(self.last_name(value) in OPTIMIZERS or self.user_optimizer(value) is not None for value in results)
+
+    def _results(self, node: ast.Name) -> list[ast.expr]:
+        """Return the values that functions of the file return for a name: `net, optimizer = create()`."""
+        values: list[ast.expr] = []
+        for around in self.functions_around(node):
+            for part in ast.walk(around):
+                if not (isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Tuple)):
+                    continue
+                names = [each.id if isinstance(each, ast.Name) else "" for each in part.targets[0].elts]
+                function = self.function(part.value)
+                if node.id not in names or function is None or next(iter(self.functions_around(part))) is not around:
+                    continue
+                for result in self.returned(function):
+                    is_tuple = isinstance(result, ast.Tuple) and len(result.elts) == len(names)
+                    values.append(result.elts[names.index(node.id)] if is_tuple else result)  # type: ignore[attr-defined]
+            if values:
+                return values
+        return values
 
     def user_optimizer(self, node: ast.AST | None) -> tuple[File, ast.ClassDef] | None:
         """Return the class of the optimizer that a call creates, if the program defines it, and its file."""
@@ -173,7 +235,8 @@ def is_training_script(file: File) -> bool:
     facts = Facts(file)
     for node in file.source.nodes:
         name = facts.last_name(node)
-        is_inside = any(isinstance(around, ast.ClassDef) for around in _around(facts, node))
+        inside = [around for around in _around(facts, node) if isinstance(around, ast.ClassDef)]
+        is_inside = not all(is_plain(around) for around in inside)
         is_optimizer = name in OPTIMIZERS or facts.user_optimizer(node) is not None
         if not is_inside and (is_optimizer or name in ("Model", "TrainOneStepCell")):
             return True

@@ -97,11 +97,9 @@ class OptimizerWriter:
         return "[" + ", ".join("lambda _: 1.0" if "lr" in names else schedule for names in groups) + "]"
 
     def expression(self, node: ast.Call) -> str:
-        """Return an optimizer inside of an expression. Raises NoRule if its rate changes: its scheduler needs a name."""
+        """Return an optimizer inside of an expression, with its schedule. Raises NoRule."""
         text, schedule = self._written(node)
-        if schedule:
-            raise NoRule("an optimizer with a schedule: assign it to a name")
-        return text
+        return text if not schedule else f"{self.rewriter.helper('with_schedule')}({text}, {self._for_groups(node, schedule)})"
 
     def of_program(self, node: ast.Call) -> str:
         """Return the creation of an optimizer that the program defines. Raises NoRule for groups, and for a list with weight decay."""

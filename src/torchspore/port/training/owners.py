@@ -18,7 +18,11 @@ class Owners:
         self.attributes: dict[str, set[str]] = {}
         self.handed_on: set[str] = set()
         """The names of optimizers and losses that a class receives."""
-        for node in facts.source.nodes:
+        for owner in facts.file.classes.values():
+            created = {name for name, value in self._assigned(owner) if facts.is_optimizer(value) and isinstance(value, ast.Call)}
+            if created:
+                self.attributes[owner.name] = created
+        for node in [*facts.source.nodes, *facts.source.nodes]:        # a class may receive an object whose class is known later
             target = facts.class_of(node)
             if target is not None and target[0] is facts.file and isinstance(node, ast.Call):
                 self._read_call(target[1], node)
@@ -29,6 +33,23 @@ class Owners:
                 self.handed_on.add(value.id)
             if self.facts.is_optimizer(value):
                 self._note(owner, name)
+            received = self.facts.class_of(self.facts.value(value))
+            if received is not None and received[1].name in self.attributes:
+                self._note_taken(owner, name, self.attributes[received[1].name])
+
+    def _note_taken(self, owner: ast.ClassDef, parameter: str, optimizers: set[str]) -> None:
+        """Note the attributes of a class that are optimizers of an object that its constructor receives."""
+        for name, value in self._assigned(owner):
+            is_taken = isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name) and value.value.id == parameter
+            if is_taken and value.attr in optimizers:  # type: ignore[attr-defined]
+                self.attributes.setdefault(owner.name, set()).add(name)
+
+    def _assigned(self, owner: ast.ClassDef) -> Iterator[tuple[str, ast.expr]]:
+        """Yield the attributes that the constructor of a class assigns, with their values."""
+        init = self._init(owner)
+        for part in ast.walk(init) if init is not None else ():
+            if isinstance(part, ast.Assign):
+                yield from (item for target in part.targets for item in pairs(target, part.value))
 
     def _arguments(self, owner: ast.ClassDef, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
         init = self._init(owner)
@@ -44,17 +65,13 @@ class Owners:
         """Note a parameter of a constructor that is an optimizer, and the attributes that it is assigned to."""
         self.parameters.setdefault(owner.name, set()).add(parameter)
         attributes = self.attributes.setdefault(owner.name, set())
-        init = self._init(owner)
-        for part in ast.walk(init) if init is not None else ():
-            if isinstance(part, ast.Assign):
-                items = [item for target in part.targets for item in pairs(target, part.value)]
-                attributes |= {name for name, value in items if isinstance(value, ast.Name) and value.id == parameter}
+        attributes |= {name for name, value in self._assigned(owner) if isinstance(value, ast.Name) and value.id == parameter}
         if self.facts.file.is_kind(owner, frozenset(("TrainOneStepCell",))):
             attributes.add("optimizer")
 
     def is_optimizer(self, node: ast.expr) -> bool:
         """Return whether an expression of a class is an optimizer."""
-        owner = self._class_around(node)
+        owner = self.facts.class_around(node)
         if owner is None:
             return False
         if is_self_attribute(node):
@@ -62,10 +79,3 @@ class Owners:
         around = self.facts.functions_around(node)
         is_in_init = bool(around) and isinstance(around[0], ast.FunctionDef) and around[0].name == "__init__"
         return isinstance(node, ast.Name) and is_in_init and node.id in self.parameters.get(owner.name, ())
-
-    def _class_around(self, node: ast.AST) -> ast.ClassDef | None:
-        while node in self.facts.parents:
-            node = self.facts.parents[node]
-            if isinstance(node, ast.ClassDef):
-                return node
-        return None

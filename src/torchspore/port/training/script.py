@@ -5,7 +5,7 @@ import ast
 from typing import Any
 
 from torchspore.port.analysis.class_facts import REMOVED
-from torchspore.port.analysis.definitions import CELLS, File
+from torchspore.port.analysis.definitions import CELLS, File, is_plain
 from torchspore.port.analysis.source import Problem
 from torchspore.port.rules.rule import NoRule
 from torchspore.port.training.callbacks import CallbackWriter
@@ -235,7 +235,29 @@ class Script:
         if self.optimizers.owners.is_optimizer(node.func) and len(node.args) == 1:
             words = f"{self.rewriter.text(node.func)}, {self.rewriter.text(node.args[0])}"
             return f"{self.rewriter.helper('apply_gradients')}({words})"
-        return self._of_schedule(node)
+        if (schedule := self._of_schedule(node)) is not None:
+            return schedule
+        owner = self.facts.class_around(node)
+        if owner is None or not is_plain(owner):
+            return None
+        try:
+            return self._in_plain_class(node)
+        except NoRule as error:
+            self.rewriter.problem(node, f"{ast.unparse(node.func)}: no rule for {error}")
+            return str(self.rewriter.source.text[slice(*self.rewriter.source.span(node))])
+
+    def _in_plain_class(self, node: ast.Call) -> str | None:
+        """Return the torch form of a call in a class without bases, such as a trainer of the program. Raises NoRule."""
+        name = self.facts.last_name(node)
+        if name in OPTIMIZERS:
+            return self.optimizers.expression(node)
+        if name == "TrainOneStepCell":
+            return self.steps.module(node)
+        if name in ("Model", "build_train_network", "TrainOneStepWithLossScaleCell", "DynamicLossScaleUpdateCell"):
+            raise NoRule(f"{name} in a class: write it in a function")
+        if name in METRICS:
+            return self.loops.metric(node)
+        return self.datasets.expression(node)
 
     def attribute(self, node: ast.Attribute) -> str | None:
         """Return the parameters of an optimizer; None for another attribute."""

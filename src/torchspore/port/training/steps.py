@@ -75,6 +75,10 @@ class StepWriter:
             return "*inputs", text, f"{text}(*inputs)"
         return "data, label", text, f"{self.rewriter.text(loss_fn)}({text}(data), label)"
 
+    def module(self, node: ast.Call) -> str:
+        """Return a TrainOneStepCell that is an attribute of a class of the program."""
+        return str(self.rewriter.splice(node, {node.func: self.rewriter.helper("TrainOneStepCell")}))
+
     def network_of(self, node: ast.expr) -> str:
         """Return the Module inside of a TrainOneStepCell or a WithLossCell."""
         value = self.facts.value(node)
