@@ -50,8 +50,8 @@ def test_a_row_of_a_wide_table_is_a_list_on_a_phone(site: Path) -> None:
     with chromium.browser(program, *SIZES["phone"]) as browser:
         for page in ("docs/reference/context.html", "docs/zh/reference/context.html"):
             browser.open((site / page).as_uri(), "document.querySelector('table[data-rows]')", 60)
-            assert browser.evaluate("[...document.querySelectorAll('table[data-rows] td')].every(cell => cell.scrollWidth <= cell.clientWidth "
-                                    "&& cell.getBoundingClientRect().right <= innerWidth)")
+            is_inside = "cell => cell.scrollWidth <= cell.clientWidth && cell.getBoundingClientRect().right <= innerWidth"
+            assert browser.evaluate(f"[...document.querySelectorAll('table[data-rows] td')].every({is_inside})")
             headings = browser.evaluate("[...document.querySelectorAll('table[data-rows] tr:nth-child(2) td')].map(c => c.dataset.heading)")
             assert headings[:2] == (["参数", "取值"] if "zh" in page else ["option", "values"])
     with chromium.browser(program, *SIZES["desktop"]) as browser:
