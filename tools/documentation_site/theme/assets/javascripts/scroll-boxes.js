@@ -8,7 +8,9 @@ const update = () => {
 
 // On a phone a row of a table that is wider than the screen is a list: each cell is a line with the heading of its column before it.
 const phone = matchMedia("(max-width: 48em)");
+// Not on the pages of thousands of names: their layout would take too long, so their tables scroll.
 const listRows = () => {
+  if (document.querySelectorAll(".md-typeset tr").length > 2000) return;
   const tables = [...document.querySelectorAll(".md-typeset table:not([class])")];
   for (const table of tables) delete table.dataset.rows;
   const isWide = tables.map((table) => phone.matches && table.offsetWidth > table.parentElement.parentElement.clientWidth);
