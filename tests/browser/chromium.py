@@ -53,6 +53,11 @@ class Browser:
         self._send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.errors: list[str] = []
 
+    def set_color_scheme(self, scheme: str) -> None:
+        """Prefer light or dark colors in the pages that are opened later, without animations."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"}]
+        self._send("Emulation.setEmulatedMedia", features=features)
+
     def open(self, url: str, ready: str, timeout: float = 30.0) -> None:
         """Goes to `url` and waits until the expression `ready` is true."""
         self._send("Page.navigate", url=url)

@@ -44,6 +44,21 @@ def test_nothing_is_wider_than_the_screen(site: Path, size: str) -> None:
         assert browser.errors == []
 
 
+def test_a_row_of_a_wide_table_is_a_list_on_a_phone(site: Path) -> None:
+    program = chromium.executable()
+    assert program is not None
+    with chromium.browser(program, *SIZES["phone"]) as browser:
+        for page in ("docs/reference/context.html", "docs/zh/reference/context.html"):
+            browser.open((site / page).as_uri(), "document.querySelector('table[data-rows]')", 60)
+            is_inside = "cell => cell.scrollWidth <= cell.clientWidth && cell.getBoundingClientRect().right <= innerWidth"
+            assert browser.evaluate(f"[...document.querySelectorAll('table[data-rows] td')].every({is_inside})")
+            headings = browser.evaluate("[...document.querySelectorAll('table[data-rows] tr:nth-child(2) td')].map(c => c.dataset.heading)")
+            assert headings[:2] == (["参数", "取值"] if "zh" in page else ["option", "values"])
+    with chromium.browser(program, *SIZES["desktop"]) as browser:
+        browser.open((site / "docs/reference/context.html").as_uri(), "document.querySelector('table')?.offsetWidth")
+        assert browser.evaluate("!document.querySelector('table[data-rows]')")
+
+
 def test_the_search_works_from_a_file(site: Path, browser: chromium.Browser) -> None:
     browser.open((site / "docs/guides/start.html").as_uri(), "document.readyState == 'complete'")
     browser.evaluate("document.querySelector('[for=__search]').click()")
@@ -101,9 +116,11 @@ def test_the_selector_of_versions(site: Path, browser: chromium.Browser, tmp_pat
 @pytest.mark.needs(axe.PACKAGE)
 @pytest.mark.parametrize("page", ["index.html", "README.zh-CN.html", "docs/guides/start.html", "docs/zh/guides/context.html"])
 @pytest.mark.parametrize("size", SIZES)
-def test_the_rules_of_accessibility(site: Path, page: str, size: str) -> None:
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_rules_of_accessibility(site: Path, page: str, size: str, scheme: str) -> None:
     program = chromium.executable()
     assert program is not None
     with chromium.browser(program, *SIZES[size]) as browser:
+        browser.set_color_scheme(scheme)
         browser.open((site / page).as_uri(), "document.readyState == 'complete'", 60)
         assert axe.violations(browser) == []

@@ -39,8 +39,8 @@ IMPORTED = {
         "Werkzeug", "python-dateutil", "six", "gunicorn", "protobuf==3.20.1",
     ), "mindinsight"),
     "tinyms": ImportedPackage("tinyms==0.3.2", (
-        *MATPLOTLIB, "easydict", "flask==2.0.3", "Werkzeug==2.0.3", "itsdangerous", "flask-cors", "wget", "tqdm", "requests", "certifi", "idna",
-        "urllib3", "charset-normalizer", "pycocotools", "opencv-python-headless<5", "gensim", "smart_open", "wrapt",
+        *MATPLOTLIB, "easydict", "flask==2.0.3", "Werkzeug==2.0.3", "itsdangerous", "flask-cors", "wget", "tqdm", "requests", "certifi",
+        "idna", "urllib3", "charset-normalizer", "pycocotools", "opencv-python-headless<5", "gensim", "smart_open", "wrapt",
     ), "tinyms"),
     "msadapter": ImportedPackage(
         "msadapter==0.1.0", ("tqdm",), "msadapter", ("module 'numpy' has no attribute 'float'", "name 'IterDataPipe' from 'msadapter"),

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchspore.base.suggest import closest
-from torchspore.base.text import message, short, with_hint, with_type
+from torchspore.base.text import message, with_hint, with_type
 from torchspore.engine.front_end import FRONT
 from torchspore.engine.tensors import tensor as engine
 from torchspore.graph import dispatch
