@@ -277,7 +277,9 @@ class Walk:
         modules = list(module.modules())
         self._states = [inner.__dict__ for inner in modules if inner is not module]
         cells = [inner._cell_ for inner in modules if isinstance(inner, CellModule)]
-        self._members = [(members, dict(members)) for cell in cells for members in (cell._cells, cell._params)]
+        self._members: list[tuple[dict[str, Any], dict[str, Any]]] = [
+            (members, dict(members)) for cell in cells for members in (cell._cells, cell._params)
+        ]
         self._members += [(inner._modules, dict(inner._modules)) for inner in modules]
         self._has_other_modules = len(cells) < len(modules)
         self._values = {id(link.tensor): link.t for link in self.links}

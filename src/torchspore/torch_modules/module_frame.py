@@ -4,7 +4,7 @@ from __future__ import annotations
 import copy
 import types
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -37,7 +37,7 @@ class ModuleFrame(GradFrame):
         """The Cell whose class overrides `__call__`, until its own code calls it."""
 
     def run(
-        self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any], convert: Callable[[Any], Any], values: dict[int, Any] | None,
+        self, cell: Any, args: Sequence[Any], kwargs: dict[str, Any], convert: Callable[[Any], Any], values: dict[int, Any] | None,
     ) -> Any:
         """Return the result of the outer Cell in PyNative mode, with torch tensors; `convert` returns a result that is not a Tensor.
 

@@ -22,6 +22,8 @@ class Link:
     """Joins a MindSpore Tensor (a Parameter or a buffer) and a torch tensor, the entry `name` of `home`."""
 
     __slots__ = ("address", "dtype", "home", "is_alone", "is_buffer", "is_trained", "name", "stored", "t", "tensor")
+    is_alone: bool
+    """True if the Tensor has no other link."""
 
     def __init__(self, tensor: Any, t: torch.Tensor, home: dict[str, Any], name: str) -> None:
         self.tensor, self.t, self.home, self.name = tensor, t, home, name
