@@ -32,7 +32,7 @@ class ModuleFrame(GradFrame):
         self._homes, self._module_of = homes, module_of
         self._weights, self._modified, self._attributes = [], {}, []
         self.has_additions = True
-        """Whether calls of inner Cells may run hooks of their Modules."""
+        """True if calls of inner Cells may run hooks of their Modules."""
         self._root: Any = None
         """The Cell whose class overrides `__call__`, until its own code calls it."""
 

@@ -200,6 +200,8 @@ class IsNonzero(nn.Cell):
         return ops.is_nonzero(x)
 
 
-@pytest.mark.parametrize("value, expected", [([[[False]]], False), ([[True]], True), ([[3.5]], True), ([0], False), ([0.0], False)], ids=str)
+@pytest.mark.parametrize("value, expected", [
+    ([[[False]]], False), ([[True]], True), ([[3.5]], True), ([0], False), ([0.0], False),
+], ids=str)
 def test_is_nonzero(mode: int, value: Any, expected: bool) -> None:
     assert IsNonzero()(Tensor(value)) is expected

@@ -234,7 +234,7 @@ def follow_operators(is_on: bool) -> None:
 
 
 def lose_observer() -> None:
-    """Count an observer less in a forked child. There is no lock: the thread that held it may not exist there."""
+    """Count an observer less in a forked child, without the lock: the thread that held it may not exist there."""
     global active, observers
     active -= 1
     observers -= 1

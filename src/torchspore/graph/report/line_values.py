@@ -18,7 +18,7 @@ def innermost(trace: TracebackType | None) -> TracebackType | None:
 
 
 def nodes_of_line(trace: TracebackType | None) -> list[ast.AST]:
-    """Return the syntax nodes of the innermost line of a traceback; none if the line is no statement."""
+    """Return the syntax nodes of the innermost line of a traceback; an empty list if the line is not a statement."""
     last = innermost(trace)
     if last is None:
         return []

@@ -15,7 +15,7 @@ _adapter: dict[str, Any] = {}
 
 
 class StubTensor(Tensor):
-    """A Tensor in the memory of another one, `tensor`. The results of operators are no StubTensors.
+    """A Tensor in the memory of another one, `tensor`. The results of operators are plain Tensors.
 
     Raises TypeError for a `tensor` that is not a Tensor.
     """

@@ -30,7 +30,7 @@ class ClassFacts:
         self.layers |= {name for base in node.bases if (name := source.mindspore_name(base) or "") in rules.WITH_SAME_ARGUMENTS}
         methods = {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
         self.has_bprop: bool = "bprop" in methods or any(base.has_bprop for base in bases)
-        """Whether the class defines the gradient of its `construct`."""
+        """True if the class defines the gradient of its `construct`."""
         self.removed: set[str] = set()
         """The attributes whose assignment in this class is omitted."""
         self.init = next((item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == "__init__"), None)

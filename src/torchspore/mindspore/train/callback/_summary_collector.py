@@ -144,7 +144,7 @@ class SummaryCollector(Callback):
             self._record.add_value("scalar", "learning_rate/auto", rate)
 
     def _get_loss(self, state: Any) -> Tensor | None:
-        """Return the mean of the first output of a step; None, also in later steps, if it is no number."""
+        """Return the mean of the first output of a step; None, also in later steps, if it is not a number."""
         if not self._is_parse_loss_success:
             return None
         loss = _loss(state)

@@ -30,7 +30,7 @@ def _explained(kind: type[Exception], text: str) -> Exception:
 
 
 def check_kind(name: str, value: Any, *kinds: type) -> None:
-    """Raises TypeError for a value of another type; a bool is no int."""
+    """Raises TypeError for a value of another type; a bool is not an int."""
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
         shown = [kind.__name__ for kind in kinds]
         text = translate("For `{name}` the type should be a valid type of {types}, but got {kind}.")
