@@ -119,7 +119,7 @@ def call_outermost(owner: Any, function: Callable[..., Any], args: tuple[Any, ..
         tracebacks.shorten(error)
         in_mindspores_words = builtin_errors.translated(error)
         if isinstance(error, RecursionError):
-            in_mindspores_words = builtin_errors.of_cycle((args, kwargs))
+            in_mindspores_words = builtin_errors.of_cycle((args, kwargs)) or in_mindspores_words
         if in_mindspores_words is not None:
             raise in_mindspores_words from None
         raise

@@ -176,6 +176,7 @@ _EXCHANGES = (
 """Names of mindspore.ops.communication that mindspore.ops also has: all but `gather` and `scatter`, which are operators there."""
 
 NAMES: dict[str, str] = {
+    "mindspore.numpy.math_ops.sum_": "mindspore.numpy.sum",
     **{f"mindspore.ops.operations._inner_ops.{name}": f"mindspore.ops.program.adapter_tensors.{name}" for name in (
         "ConvertToAdapterTensor", "ConvertToMsTensor", "convert_to_adapter_tensor", "convert_to_ms_tensor",
     )},

@@ -25,6 +25,13 @@ def test_every_point_of_the_document_has_its_test() -> None:
     assert named == here
 
 
+def test_marked_containers_have_gradients_in_both_modes() -> None:
+    for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
+        ms.set_context(mode=mode)
+        gradients = ops.GradOperation(get_all=True)(lambda pair, y: pair[0] * y)(ms.mutable((Tensor(2.0), Tensor(7.0))), Tensor(3.0))
+        assert [float(gradient) for gradient in (*gradients[0], gradients[1])] == [3, 0, 2]
+
+
 def test_each_position_has_its_gradient() -> None:
     x = Tensor(3.0)
     assert [float(g) for g in ms.grad(lambda a, b: a * a * b, (0, 1))(x, x)] == [18, 9]

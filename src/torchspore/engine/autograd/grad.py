@@ -55,7 +55,7 @@ class GradFrame(Frame):
     def substitute(self, tensor: TensorBase, leaf: torch.Tensor) -> None:
         """From now on `leaf` is computed with where `tensor` is read."""
         is_parameter = getattr(tensor, "__parameter__", False)          # packages set the attribute on their Tensors too
-        is_frozen = self.heeds_flags and is_parameter and tensor._requires_grad is False  # type: ignore[attr-defined]
+        is_frozen = self.heeds_flags and is_parameter and tensor.__dict__.get("_requires_grad") is False
         (self._frozen if is_frozen else self._values)[id(tensor)] = leaf
         self.lookup = None if is_frozen else self.lookup
         self._weights.append(tensor)

@@ -21,4 +21,5 @@ class ConvertToMsTensor(Primitive):
         return plain_tensor(x)
 
 
-convert_to_adapter_tensor, convert_to_ms_tensor = ConvertToAdapterTensor(), ConvertToMsTensor()
+convert_to_adapter_tensor = ConvertToAdapterTensor()
+convert_to_ms_tensor = ConvertToMsTensor()

@@ -59,9 +59,6 @@ def _astype(self: Any, dtype: Any, copy: bool = True) -> Any:
     """Cast to another dtype; with `copy` False, return the Tensor itself if it already has that dtype."""
     try:
         to = dtypes.to_torch(dtype) if isinstance(dtype, dtypes.Type) else dtypes.of_cast(dtype)
-        if not engine.active:                                                      # no gradient follows the numbers
-            t = raw(self)
-            return self if not copy and t.dtype is to else _wrapped(t.to(to, copy=copy))
         return self if not copy and self._t.dtype is to else wrap(integer_gradients.cast(raw(self), to, copy))
     except Exception as error:
         raise replaced(error, _astype, "Tensor.astype", (dtype,), {}) from None
