@@ -68,9 +68,7 @@ def _view(self: Any, *shape: Any, dtype: Any = None) -> Any:
     """The same elements in another shape, from one tuple or ints; or the same bytes as another `dtype`."""
     if dtype is None and not engine.active:
         try:
-            out = object.__new__(engine.tensor_class)
-            out._t = self._t.reshape(*shape)
-            return out
+            return wrap(self._t.reshape(*shape))
         except (AttributeError, RuntimeError, TypeError):                          # raised again, and explained, below
             pass
     try:

@@ -48,13 +48,6 @@ def attach() -> None:
     unsupported.mark(Tensor)
 
 
-def _wrapped(t: Any) -> Any:
-    """Return a Tensor of `t`, where no frame is open: the least that a method can do."""
-    out = object.__new__(engine.tensor_class)
-    out._t = t
-    return out
-
-
 def _astype(self: Any, dtype: Any, copy: bool = True) -> Any:
     """Cast to another dtype; with `copy` False, return the Tensor itself if it already has that dtype."""
     try:
@@ -112,7 +105,7 @@ def _reshape(self: Any, *shape: Any) -> Any:
     """The same elements in another shape, from one tuple or ints."""
     if not engine.active:
         try:
-            return _wrapped(self._t.reshape(*shape))
+            return wrap(self._t.reshape(*shape))
         except (AttributeError, RuntimeError, TypeError):                          # raised again, and explained, below
             pass
     try:
@@ -181,7 +174,7 @@ def _sum_along(self: Any, axis: Any = None, dtype: Any = None, keepdims: bool = 
 @functools.wraps(_sum_along)
 def _sum(self: Any, *args: Any, **kwargs: Any) -> Any:
     if not args and not kwargs and not engine.active and (t := raw(self)).dtype.is_floating_point:
-        return _wrapped(t.sum())
+        return wrap(t.sum())
     if kwargs:
         kwargs = {_SUM_KEYWORDS.get(key, key): value for key, value in kwargs.items()}
     if len(args) > 1 and isinstance(args[1], bool) and "keepdims" not in kwargs:       # sum(dim, keepdim, *, dtype)
@@ -228,7 +221,7 @@ def _transposed(self: Any) -> Any:
     if engine.active:
         return method_forms.METHODS["transpose"](self)
     t = raw(self)
-    return _wrapped(t.permute(*range(t.ndim - 1, -1, -1)))
+    return wrap(t.permute(*range(t.ndim - 1, -1, -1)))
 
 
 def _copy(self: Any) -> Any:
