@@ -1,4 +1,4 @@
-"""Conditions that a comment fixes: `if x > 0:  # @jit.cond: True` takes its branch in a graph, whatever the condition is."""
+"""Conditions that a comment fixes: `if x > 0:  # @jit.cond: True` takes its branch in a graph, whatever Tensor the condition is."""
 from __future__ import annotations
 
 import ast
@@ -8,12 +8,17 @@ _COMMENT = re.compile(r"#\s*@jit\.cond:\s*(True|False)\b")
 
 
 def mark(tree: ast.AST, lines: list[str]) -> None:
-    """Store in each `if` of `tree` the value that its comment fixes; `lines` is the text of the tree."""
+    """Store in each `if` of `tree` the value that a comment fixes, at its end or alone on the line before.
+
+    `lines` is the text of the tree.
+    """
     for node in ast.walk(tree):
-        if isinstance(node, ast.If):
-            match = _COMMENT.search(lines[(node.test.end_lineno or node.lineno) - 1])
-            if match is not None:
-                node.fixed_value = match[1] == "True"  # type: ignore[attr-defined]
+        if not isinstance(node, ast.If):
+            continue
+        before = lines[node.lineno - 2].strip() if node.lineno > 1 else ""
+        match = _COMMENT.search(lines[(node.test.end_lineno or node.lineno) - 1]) or _COMMENT.match(before)
+        if match is not None:
+            node.fixed_value = match[1] == "True"  # type: ignore[attr-defined]
 
 
 class FixedConditions(ast.NodeTransformer):

@@ -38,3 +38,19 @@ def test_an_empty_branch_and_an_else() -> None:
 
     assert int(call(Tensor(1))) == 0
     assert int(call(Tensor(3))) == 6
+
+
+def test_a_comment_on_the_line_before() -> None:
+    @ms.jit
+    def call(x):
+        # @jit.cond: True
+        if x.sum() > 0:
+            y = x * 2
+        else:
+            y = x - 1
+        # @jit.cond: False, a reason
+        if x.sum() < 0:
+            y = y * 10
+        return y
+
+    assert call(Tensor([-1.0, -2.0])).asnumpy().tolist() == [-2, -4]
