@@ -11,7 +11,7 @@ from typing import Any
 
 from torchspore.mindspore import log as logger
 from torchspore.mindspore._c_expression import CommExecOrderChecker
-from torchspore.mindspore.utils.execution_order_tables import (
+from torchspore.mindspore.utils._execution_order_tables import (
     ExecuteOrder,
     RankFolderParser,
     detect_cycle_in_graph,
