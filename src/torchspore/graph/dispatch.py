@@ -11,7 +11,7 @@ from torchspore.context.store import STORE
 from torchspore.engine.autograd.grad import GradFrame
 from torchspore.engine.execution import current_operator, thread_state
 from torchspore.engine.execution.training_start import TRAINING_START
-from torchspore.engine.tensors import change_counters, torch_interop
+from torchspore.engine.tensors import change_counters, torch_interop, tree
 from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.graph import graph_breaks
@@ -71,18 +71,11 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
     syntax = settings.syntax
     if syntax != "LAX" and not graph.is_allowed:
         if graph.changes_arguments:                # MindSpore's graph changes copies
-            return settled(thread_state.in_pynative(function, *_copied((args, kwargs))))
+            return settled(thread_state.in_pynative(function, *tree.mapped((args, kwargs), lambda leaf: leaf)))
         _refuse(owner, graph, function, args, kwargs)
     if graph.needs_room:
         return depth.with_room(lambda: settled(graph_breaks.run(owner, function, args, kwargs)))
     return settled(graph_breaks.run(owner, function, args, kwargs))
-
-
-def _copied(value: Any) -> Any:
-    """Return copies of the lists and dicts in a value, also of nested ones."""
-    if type(value) in (list, tuple):
-        return type(value)(map(_copied, value))
-    return {key: _copied(item) for key, item in value.items()} if type(value) is dict else value
 
 
 def _run_recorded(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

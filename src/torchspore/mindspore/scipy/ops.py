@@ -9,6 +9,7 @@ from torchspore.base.text import message, with_type
 from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.declaration.declare import part_of
 from torchspore.mindspore.ops.declaration.primitive import primitive_class
+from torchspore.mindspore.ops.linear_algebra.matrices import decompose_eigen
 from torchspore.public_names import missing
 
 __getattr__ = missing(__name__)
@@ -71,7 +72,7 @@ def assign(cost_matrix: T, dimension_limit: Any = None, maximize: bool = False) 
 
 
 @part_of("Eig")
-def decompose_eigen(x: T, compute_v: bool = True) -> Any:
+def eigen(x: T, compute_v: bool = True) -> Any:
     """(Eigenvalues, eigenvectors as columns) of square matrices x (..., N, N), complex; without `compute_v` no eigenvectors.
 
     Raises TypeError for integers, ValueError for other shapes.
@@ -80,14 +81,11 @@ def decompose_eigen(x: T, compute_v: bool = True) -> Any:
         raise TypeError(f"x: expected floating-point or complex numbers, got {FROM_TORCH[x.dtype]}.")
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ValueError(f"x: expected square matrices (..., N, N), got shape {tuple(x.shape)}.")
-    if compute_v:
-        return tuple(torch.linalg.eig(x))
-    values = torch.linalg.eigvals(x)
-    return values, values.new_zeros(0)
+    return decompose_eigen(x, compute_v)
 
 
 SolveTriangular = primitive_class("SolveTriangular", triangular, ("lower", "unit_diagonal", "trans"))
 LU = primitive_class("LU", decompose, ())
-Eig = primitive_class("Eig", decompose_eigen, ("compute_v",))
+Eig = primitive_class("Eig", eigen, ("compute_v",))
 LinearSumAssignment = primitive_class("LinearSumAssignment", assign, ())
 __all__ = ["LU", "Eig", "LinearSumAssignment", "SolveTriangular"]

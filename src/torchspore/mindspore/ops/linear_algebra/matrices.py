@@ -187,13 +187,18 @@ def eigvals(A: T) -> T:
     return L.eigvals(A)
 
 
-@op(primitive="Eig", init=("compute_v",))
-def _eig(x: T, compute_v: bool = False) -> Any:
-    """The eigenvalues of square matrices, and with `compute_v` their eigenvectors as columns, else an empty Tensor."""
+def decompose_eigen(x: T, compute_v: bool) -> tuple[T, T]:
+    """The eigenvalues of square matrices, and with `compute_v` their eigenvectors as columns, else an empty tensor."""
     if compute_v:
         return tuple(L.eig(x))
     values = L.eigvals(x)
     return values, values.new_zeros(0)
+
+
+@op(primitive="Eig", init=("compute_v",))
+def _eig(x: T, compute_v: bool = False) -> Any:
+    """The eigenvalues of square matrices, and with `compute_v` their eigenvectors as columns, else an empty Tensor."""
+    return decompose_eigen(x, compute_v)
 
 
 @op(primitive="SelfAdjointEig", init=("compute_v",))
