@@ -22,6 +22,8 @@ RUN pip install --no-cache-dir "/source[${EXTRAS}]" && rm -rf /source
 
 RUN useradd --create-home --uid 1000 user
 USER 1000
+# The C++ short paths of operators.
+RUN torchspore doctor --build
 WORKDIR /work
 ENTRYPOINT ["torchspore"]
 CMD ["doctor"]

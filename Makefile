@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Real MindSpore for `make parity`. It wants NumPy 1 and Python 3.11 at most.
 ORACLE ?= .oracle/bin/python
 
-.PHONY: demo test test-all versions-sample check docs dist bench size parity generate setup browser
+.PHONY: demo test test-all versions-sample check docs dist bench size parity generate setup browser short-paths
 
 setup: $(READY)
 
@@ -33,14 +33,18 @@ browser: $(READY)
 	@$(BIN)/python -m pip install --quiet --no-deps --requirement tests/browser/requirements.txt || \
 	echo "no axe-core here: tests/browser/test_accessibility.py is skipped"
 
+# The C++ short paths of operators, so that the tests run them; tests/unit/engine/test_short_paths.py compares them with Python.
+short-paths: $(READY)
+	$(BIN)/torchspore doctor --build
+
 # Everything but the slow tests, then the slow ones that stand for their kind.
-test: $(READY) browser
+test: $(READY) browser short-paths
 	$(BIN)/python -m pytest -q -n 2 -m "not slow and not gpu" --durations=40 --durations-min=6
 	$(BIN)/python -m pytest -q -n 2 -m "sample"
 
 # All tests, or one of several equal parts of them: `make test-all SHARD=2/8`.
 SHARD ?= 1/1
-test-all: $(READY) browser
+test-all: $(READY) browser short-paths
 	$(BIN)/python -m pytest -q -n 2 --shard $(SHARD)
 
 # The oldest and the newest combination of Python, torch and NumPy, a sample of the tests each: docs/reference/versions.md.

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import sys
 import zlib
@@ -16,6 +17,7 @@ from support import context_guard, processes
 
 import torchspore
 from torchspore.cli.doctor import EXTRAS
+from torchspore.engine.native import operators
 
 os.environ["TORCHSPORE_WAIT"] = "1"                                     # O1 and O2 run their own forms from the first call on
 os.environ.pop("TORCHSPORE_LANG", None)                                # tests read English messages
@@ -33,8 +35,16 @@ def failed_graphs(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def private_cache_key(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Lets the compile cache keep its key elsewhere than in the home folder."""
-    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
+    """Lets the compile cache keep its key elsewhere than in the home folder. The C++ short paths of operators are available there too."""
+    folder = tmp_path_factory.mktemp("cache")
+    if operators.is_loaded():
+        library = Path(operators._library.__file__)
+        target = folder / "torchspore" / "native"
+        target.mkdir(mode=0o700, parents=True)
+        target.parent.chmod(0o700)
+        shutil.copy2(library, target / library.name)
+    os.environ["XDG_CACHE_HOME"] = str(folder)
+    os.environ[operators.BUILDS_AT_END] = "0"
 
 
 _RESTORED = {

@@ -45,6 +45,7 @@ def parser() -> Parser:
         examples=["torchspore doctor --json"],
     )
     command.add_argument("--json", action="store_true", help="one JSON list, an object for each check")
+    command.add_argument("--build", action="store_true", help="first build the C++ short paths of operators for this Python and torch")
     return command
 
 
@@ -52,6 +53,10 @@ def parser() -> Parser:
 def run(words: Sequence[str]) -> int:
     """Run the command; return 1 if something is wrong."""
     options = parser().parse_args(list(words))
+    if options.build:
+        from torchspore.engine.native import operators
+
+        operators.build()
     if options.json:
         with english():
             listed = list(findings())
@@ -93,6 +98,7 @@ def findings() -> Iterator[Finding]:
     for target in ("CPU", "GPU", "Ascend"):
         yield from _device(target)
     yield _compiler()
+    yield _short_paths()
     yield from _folders()
     yield _workers()
     for name, (use, command) in EXTRAS.items():
@@ -174,6 +180,19 @@ def _compiler() -> Finding:
         return Finding(RIGHT, description, path)
     why = translate("CXX={path} does not exist").format(path=named) if named else translate("none; jit_level O1 and O2 run as O0")
     return Finding(WRONG if named else ABSENT, description, why, "unset CXX" if named else "apt-get install g++")
+
+
+def _short_paths() -> Finding:
+    """Check for the C++ short paths of small operators; without them operators are slower, with the same results."""
+    from torchspore.engine.native import operators
+
+    description = translate("C++ short paths of operators")
+    why = operators.missing()
+    if not why:
+        return Finding(RIGHT, description, translate("built for this Python and torch"))
+    is_buildable = why == operators.NOT_BUILT
+    return Finding(ABSENT, description, translate("not built: {reason}").format(reason=translate(why)),
+                   "torchspore doctor --build" if is_buildable else "")
 
 
 def _folders() -> Iterator[Finding]:

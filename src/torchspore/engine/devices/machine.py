@@ -14,6 +14,7 @@ from torchspore.base.host_memory import total_memory
 from torchspore.base.text import format_bytes
 from torchspore.base.versions import installed
 from torchspore.engine.devices import device, device_facts, gpu_kinds
+from torchspore.engine.native import operators
 from torchspore.public_names import mindspore_version
 from torchspore.translations import translatable, translate
 
@@ -36,6 +37,7 @@ def facts() -> dict[str, dict[str, Any]]:
             translatable("system"): platform.platform(), translatable("processor"): processor(), translatable("cores"): os.cpu_count(),
             translatable("usable cores"): cores.usable(), translatable("threads of torch"): torch.get_num_threads(),
             translatable("memory"): _shown(total_memory()),
+            translatable("C++ short paths of operators"): translate("in use") if operators.is_loaded() else translate("not in use"),
         },
         translatable("devices"): {"CPU": translate("{count} cores").format(count=os.cpu_count()), **_accelerators()},
         translatable("environment"): environment(),

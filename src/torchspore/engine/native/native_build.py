@@ -1,10 +1,12 @@
 """Native libraries: compiled for the installed torch at first need and stored in the user's cache folder."""
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
 import sys
+import sysconfig
 from pathlib import Path
 
 import torch
@@ -19,10 +21,10 @@ _MOST_LIBRARIES = 8
 
 
 class Source:
-    """A C++ file beside the Python file that loads its library."""
+    """A C++ file beside the Python file that loads its library. If `is_module`, the library is a module for one version of Python."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, is_module: bool = False) -> None:
+        self.path, self.is_module = path, is_module
 
     def why_not(self) -> str:
         """Return why its library is unavailable; empty if it exists or can be built."""
@@ -34,7 +36,13 @@ class Source:
             library = self.library()
         except OSError as error:
             return error.strerror or str(error)
-        return "" if library.exists() or _compiler() else "there is no C++ compiler (g++)"
+        if library.exists():
+            return ""
+        if not _compiler():
+            return "there is no C++ compiler (g++)"
+        if self.is_module and not (_python_headers() / "Python.h").exists():
+            return "there is no Python.h: install the headers of this Python (python3-dev)"
+        return ""
 
     def library(self) -> Path:
         """Return the path of the library for this source and this torch. Raises OSError if the user has no private folder for it."""
@@ -42,8 +50,9 @@ class Source:
         trust.make_folder(folder.parent)
         trust.make_folder(folder)
         trust.check_folder(folder)
-        about = f"{torch.__version__} {torch.__file__}".encode()
-        digest = hashlib.sha256(self.path.read_bytes() + Path(__file__).read_bytes() + about).hexdigest()[:24]
+        about = f"{torch.__version__} {torch.__file__} {sys.version if self.is_module else ''}".encode()
+        sources = [self.path, *sorted(self.path.parent.glob("*.h")), Path(__file__)]
+        digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources) + about).hexdigest()[:24]
         return folder / f"{self.path.stem}_{digest}.so"
 
     def build(self) -> Path | None:
@@ -55,11 +64,27 @@ class Source:
             self._compile(library)
         if not library.exists():
             return None
-        trust.check_folder(library.parent)
+        self.check(library)
         return library
+
+    def check(self, library: Path) -> None:
+        """Check that only this user can have written a library. Raises OSError."""
+        trust.check_folder(library.parent)
+
+    def start_build(self) -> None:
+        """Start the build and do not wait for it. It gets the lowest priority; a library that cannot be built stays missing."""
+        with contextlib.suppress(OSError):
+            if not self.why_not() and not self.library().exists():
+                self._spawn(self.library(), "nice -n 19 ")
 
     def _compile(self, library: Path) -> None:
         """Run the compiler in a separate process, which finishes for the next program even if this one ends."""
+        os.waitpid(self._spawn(library), 0)
+        for old in sorted(library.parent.glob(f"{self.path.stem}_*.so"), key=lambda path: path.stat().st_mtime)[:-_MOST_LIBRARIES]:
+            old.unlink(missing_ok=True)
+
+    def _spawn(self, library: Path, before: str = "") -> int:
+        """Start the compiler and return its process. `before` is the beginning of the command in the shell."""
         home = Path(torch.__file__).parent
         aside = library.with_name(f".{library.name}.{os.getpid()}.tmp")
         # Without NDEBUG torch's headers give some classes members that its libraries do not have.
@@ -68,12 +93,15 @@ class Source:
             f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",
             f"-I{home / 'include'}", str(self.path), "-o", str(aside), f"-L{home / 'lib'}", "-ltorch_cpu", "-lc10", "-lpthread",
         ]
-        words = ["/bin/sh", "-c", 'target=$1; aside=$2; shift 2; "$@" >/dev/null 2>&1 && mv -f "$aside" "$target" || rm -f "$aside"',
-                 "sh", str(library), str(aside), *command]
-        child = os.posix_spawn(words[0], words, {**os.environ, "LC_ALL": "C"}, setsid=True)
-        os.waitpid(child, 0)
-        for old in sorted(library.parent.glob(f"{self.path.stem}_*.so"), key=lambda path: path.stat().st_mtime)[:-_MOST_LIBRARIES]:
-            old.unlink(missing_ok=True)
+        if self.is_module:
+            command += [f"-I{home / 'include' / 'torch' / 'csrc' / 'api' / 'include'}", f"-I{_python_headers()}", "-ltorch_python"]
+        script = f'target=$1; aside=$2; shift 2; {before}"$@" >/dev/null 2>&1 && mv -f "$aside" "$target" || rm -f "$aside"'
+        words = ["/bin/sh", "-c", script, "sh", str(library), str(aside), *command]
+        return os.posix_spawn(words[0], words, {**os.environ, "LC_ALL": "C"}, setsid=True)
+
+
+def _python_headers() -> Path:
+    return Path(sysconfig.get_path("include"))
 
 
 def _compiler() -> str:

@@ -15,37 +15,37 @@ from torchspore.mindspore.ops.declaration.wide import Widening
 T = torch.Tensor
 
 
-@op(primitive="Reshape", older={"input_x": "input", "input_shape": "shape"})
+@op(primitive="Reshape", older={"input_x": "input", "input_shape": "shape"}, short_path="reshape")
 def reshape(input: T, shape: Any) -> T:
     """The same elements in memory order with another shape; -1 stands for the remaining size."""
     return input.reshape(sizes(shape))
 
 
-@op(primitive="Transpose", older={"input_perm": "dims", "input_x": "input"})
+@op(primitive="Transpose", older={"input_perm": "dims", "input_x": "input"}, short_path="permute")
 def transpose(input: T, dims: Any) -> T:
     """Permute the axes to the order `dims`."""
     return input.permute(sizes(dims))
 
 
-@op(methods=("permute",))
+@op(methods=("permute",), short_path="permute")
 def permute(input: T, axis: Any) -> T:
     """Permute the axes to the order `axis`."""
     return input.permute(sizes(axis))
 
 
-@op(primitive="ExpandDims", methods=("expand_dims", "unsqueeze"))
+@op(primitive="ExpandDims", methods=("expand_dims", "unsqueeze"), short_path="expand_dims")
 def expand_dims(input_x: T, axis: int) -> T:
     """Insert an axis of length 1 at `axis`."""
     return input_x.unsqueeze(axis)
 
 
-@op()
+@op(short_path="expand_dims")
 def unsqueeze(input: T, dim: int) -> T:
     """Insert an axis of length 1 at `dim`."""
     return input.unsqueeze(dim)
 
 
-@op(methods=("squeeze",))
+@op(methods=("squeeze",), short_path="squeeze")
 def squeeze(input: T, axis: Any = None) -> T:
     """Remove the axes of length 1 that `axis` names, or all of them; a longer axis stays."""
     return input.squeeze() if axis is None or (isinstance(axis, tuple) and not axis) else input.squeeze(tuple(sizes(axis)))
@@ -88,19 +88,19 @@ def _concat(tensors: Any, axis: int = 0) -> T:
     return torch.cat(several(tensors), axis)
 
 
-@op()
+@op(short_path="cat")
 def concat(tensors: Any, axis: int = 0) -> T:
     """Concatenate the Tensors along `axis`."""
     return torch.cat(several(tensors), axis)
 
 
-@op()
+@op(short_path="cat")
 def cat(tensors: Any, axis: int = 0) -> T:
     """Concatenate the Tensors along `axis`."""
     return torch.cat(several(tensors), axis)
 
 
-@op()
+@op(short_path="stack")
 def stack(tensors: Any, axis: int = 0) -> T:
     """Stack the Tensors along a new `axis`."""
     return torch.stack([tensors] if isinstance(tensors, T) else list(tensors), axis)
@@ -207,7 +207,7 @@ def expand_as(input: T, other: T) -> T:
     return input.expand_as(other)
 
 
-@op(methods=("swapaxes",))
+@op(methods=("swapaxes",), short_path="swapaxes")
 def swapaxes(input: T, axis0: int, axis1: int) -> T:
     """Swap two axes."""
     return input.swapaxes(axis0, axis1)

@@ -58,7 +58,7 @@ def _fill(type: Any, shape: Any, value: Any) -> T:
     return torch.full(sizes(shape), value, dtype=as_dtype(type), device=device.current())
 
 
-@op()
+@op(short_path="zeros_like")
 def zeros_like(input: T, *, dtype: Any = None) -> T:
     """Zeros in the shape of `input`."""
     return torch.zeros_like(input, dtype=as_dtype(dtype))
@@ -70,7 +70,7 @@ def _zeros_like(x: T) -> T:
     return torch.zeros_like(x)
 
 
-@op()
+@op(short_path="ones_like")
 def ones_like(input: T, *, dtype: Any = None) -> T:
     """Ones in the shape of `input`."""
     return torch.ones_like(input, dtype=as_dtype(dtype))

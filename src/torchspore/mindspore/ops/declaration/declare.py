@@ -16,6 +16,7 @@ import torch
 from torchspore.engine.execution import precision, pynative, unsupported_dtypes
 from torchspore.engine.execution.precision import as_stored, ruled
 from torchspore.engine.front_end import FRONT
+from torchspore.engine.native.operators import with_short_path
 from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.number import Number, operand_for
 from torchspore.engine.tensors.tensor import TensorBase, raw, unwrap, wrap, wrap_all, write
@@ -49,7 +50,7 @@ OPERATORS: dict[str, Operator] = {}
 def op(
     *, primitive: str | None = None, init: tuple[str, ...] = (), methods: tuple[str, ...] = (), raw_arguments: bool = False,
     older: dict[str, str] | None = None, states: tuple[str, ...] = (), numbers: tuple[str, ...] = (),
-    wide: Widening | None = None, plain: Callable[..., torch.Tensor] | None = None,
+    wide: Widening | None = None, plain: Callable[..., torch.Tensor] | None = None, short_path: str = "",
 ) -> Callable[[Body], Body]:
     """Declare the decorated function as an operator.
 
@@ -59,7 +60,8 @@ def op(
     `states` are arguments that the body writes into: they keep their dtype in Cells that compute in another. `numbers` are arguments whose
     value the body needs: during a capture, a Tensor that the call creates from a number is passed as that number.
     `wide` states how the operator computes uint16, uint32 and uint64; without it, torch decides whether it does.
-    `plain` is torch's function that computes the same for one float32 Tensor, or for two, without other arguments.
+    `plain` is torch's function that computes the same for one float32 Tensor, or for two, without other arguments. `short_path` is the
+    name of the operator's short path in C++ (`engine.native.operators`); by default it is that of `plain`.
     """
 
     def declare(body: Body) -> Body:
@@ -70,6 +72,7 @@ def op(
             function = _keeping(function, [list(inspect.signature(body).parameters).index(state) for state in states], states)
         if numbers:
             function = _reading(function, [list(inspect.signature(body).parameters).index(number) for number in numbers], numbers)
+        function = with_short_path(function, short_path or plain)
         if name.startswith("_"):
             function.shown_as = primitive or (methods[0] if methods else name.strip("_"))  # type: ignore[attr-defined]
         primitive_type = primitive_class(primitive, function, init) if primitive else None

@@ -71,7 +71,7 @@ def celu(x: T, alpha: float = 1.0) -> T:
     return F.celu(x, alpha)
 
 
-@op(primitive="Sigmoid", methods=("sigmoid",))
+@op(primitive="Sigmoid", methods=("sigmoid",), plain=torch.sigmoid)
 def sigmoid(input: T) -> T:
     """1 / (1 + exp(-x))."""
     return torch.sigmoid(input)
@@ -89,7 +89,7 @@ def hardswish(input: T) -> T:
     return compute_rounded(F.hardswish, input)
 
 
-@op(primitive="Tanh", methods=("tanh",))
+@op(primitive="Tanh", methods=("tanh",), plain=torch.tanh)
 def tanh(input: T) -> T:
     """The hyperbolic tangent."""
     return torch.tanh(input)
@@ -145,7 +145,7 @@ def logsigmoid(x: T) -> T:
     return F.logsigmoid(x)
 
 
-@op()
+@op(short_path="softmax")
 def softmax(input: T, axis: int = -1, *, dtype: torch.dtype | None = None) -> T:
     """exp(x) divided by its sum along `axis`."""
     return torch.softmax(input, axis, dtype=as_dtype(dtype))

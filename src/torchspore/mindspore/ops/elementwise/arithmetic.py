@@ -12,6 +12,7 @@ import torch
 from torchspore.engine.execution import pynative
 from torchspore.engine.execution.precision import ruled
 from torchspore.engine.formulas import quotients
+from torchspore.engine.native import operators as native_operators
 from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.number import Number, is_marked
 from torchspore.engine.tensors.tensor import Composite, TensorBase, raw, wrap
@@ -134,10 +135,19 @@ def binary(
         out._t = t
         return out
 
-    operator.__name__ = operator.__qualname__ = name
-    operator.__doc__ = doc
-    operator.__module__ = __name__
-    return operator
+    short_path = native_operators.short_path(short)
+    if short_path is None:
+        function = operator
+    else:
+        def function(input: Any, other: Any) -> Any:
+            out = short_path(input, other)
+            return operator(input, other) if out is None else out
+
+    for part in (operator, function):
+        part.__name__ = part.__qualname__ = name
+        part.__doc__ = doc
+        part.__module__ = __name__
+    return function
 
 
 def _power(a: Any, b: Any) -> torch.Tensor:
@@ -323,9 +333,12 @@ def scalar_cast(input_x: Any, input_y: Any) -> Any:
 
 def reflected(function: Callable[[Any, Any], Any], plain: Callable[..., torch.Tensor] | None = None) -> Callable[[Any, Any], Any]:
     """Return the operator with swapped operands, for `2 - x`; `plain(t, number)` computes it for floating-point numbers."""
+    short_path = native_operators.short_path(plain)
 
     def operator(self: Any, other: Any) -> Any:
         kind = type(other)
+        if short_path is not None and (kind is float or kind is int) and (out := short_path(self, other)) is not None:
+            return out
         if plain is not None and not engine.active and (kind is float or kind is int) and self._t.dtype in _FLOATS:
             try:
                 return wrap(plain(self._t, other))

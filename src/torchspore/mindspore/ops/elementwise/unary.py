@@ -7,6 +7,7 @@ import torch
 
 from torchspore.engine.autograd import integer_gradients
 from torchspore.engine.formulas import clamping
+from torchspore.engine.native.operators import has_short_path
 from torchspore.engine.tensors.creation import constant
 from torchspore.mindspore.ops.declaration.declare import op
 from torchspore.mindspore.ops.declaration.wide import Widening
@@ -16,14 +17,18 @@ T = torch.Tensor
 
 def unary(
     name: str, compute: Callable[[T], T], doc: str, primitive: str | None = None, methods: tuple[str, ...] | None = None,
-    wide: Widening | None = None,
+    wide: Widening | None = None, plain: Callable[[T], T] | None = None,
 ) -> Callable[[T], T]:
+    """Declare the operator `name`. `plain` is that of `op`: by default `compute`, if it has a short path."""
+    if plain is None and has_short_path(compute):
+        plain = compute
+
     def body(input: T) -> T:
         return compute(input)
 
     body.__name__ = body.__qualname__ = name
     body.__doc__ = doc
-    return op(primitive=primitive, methods=(name,) if methods is None else methods, wide=wide)(body)
+    return op(primitive=primitive, methods=(name,) if methods is None else methods, wide=wide, plain=plain)(body)
 
 
 def arccosh_of(x: T) -> T:
@@ -35,6 +40,7 @@ def arccosh_of(x: T) -> T:
 
 abs = unary(
     "abs", lambda x: x.clone() if x.dtype is torch.bool else torch.abs(x), "The absolute value.", "Abs", ("abs", "absolute", "__abs__"),
+    plain=torch.abs,
 )
 absolute = abs
 neg = unary("neg", torch.neg, "The negative.", "Neg", ("neg", "negative", "__neg__"), wide=Widening())
@@ -47,7 +53,7 @@ log2 = unary("log2", torch.log2, "The logarithm to base 2.")
 log10 = unary("log10", torch.log10, "The logarithm to base 10.")
 
 
-@op(primitive="Sqrt", methods=("sqrt",))
+@op(primitive="Sqrt", methods=("sqrt",), plain=torch.sqrt)
 def sqrt(x: T) -> T:
     """The square root."""
     return torch.sqrt(x)

@@ -67,7 +67,7 @@ def integer_mean(x: T, axes: tuple[int, ...], keep_dims: bool) -> T:
     return torch.mean(x.to(torch.float64), axes, keep_dims).trunc().to(x.dtype)
 
 
-@op(methods=("sum",), wide=Widening())
+@op(methods=("sum",), wide=Widening(), short_path="sum")
 def sum(input: T, dim: Axis = None, keepdim: bool = False, *, dtype: Any = None) -> T:
     """The sum along `dim`; integers are summed in int64."""
     if dim is None and dtype is None and not keepdim and not engine.active:
@@ -76,7 +76,7 @@ def sum(input: T, dim: Axis = None, keepdim: bool = False, *, dtype: Any = None)
     return torch.sum(cast_to_integers(input, dtype), axes_of(input, dim), keepdim, dtype=result_dtype)
 
 
-@op(methods=("mean",))
+@op(methods=("mean",), short_path="mean")
 def mean(x: T, axis: Axis = None, keep_dims: bool = False) -> T:
     """The mean along `axis`; the mean of integers is an integer."""
     if axis is None and not keep_dims and x.dtype is torch.float32 and not engine.active:

@@ -5,6 +5,7 @@ import functools
 from typing import Any
 
 from torchspore.base.text import message, short
+from torchspore.engine.native.operators import with_short_path
 from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.tensor import raw, wrap
@@ -139,7 +140,8 @@ _NARROW = (dtypes.bool_, dtypes.int8, dtypes.int16, dtypes.uint8)
 
 
 METHODS: dict[str, Any] = {
-    "flatten": _flatten, "transpose": _transpose, "permute": _permute, "view": _view, "tile": _tile,
+    "flatten": _flatten, "transpose": with_short_path(_transpose, "x.transpose"), "permute": with_short_path(_permute, "x.permute"),
+    "view": with_short_path(_view, "x.reshape"), "tile": _tile,
     "take": spelled(_take, index="indices"), "gather": _gather, "searchsorted": _searchsorted,
     "argmax": spelled(_argmax, dim="axis", keepdim="keepdims"), "argmin": spelled(_argmin, dim="axis", keepdim="keepdims"),
     "median": spelled(statistics.median, dim="axis", keepdim="keepdims"),

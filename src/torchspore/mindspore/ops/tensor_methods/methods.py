@@ -12,9 +12,12 @@ from torchspore.base.text import message, short
 from torchspore.engine.autograd import integer_gradients
 from torchspore.engine.devices import device
 from torchspore.engine.execution import thread_state
+from torchspore.engine.native import operators as native_operators
+from torchspore.engine.native.operators import with_short_path
 from torchspore.engine.tensors import creation as create
 from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors import tensor as engine
+from torchspore.engine.tensors.number import Number
 from torchspore.engine.tensors.tensor import TensorBase, modify, raw, wrap
 from torchspore.mindspore.common import unsupported
 from torchspore.mindspore.common.storage import UntypedStorage
@@ -35,7 +38,7 @@ def attach() -> None:
     """Add the operators and methods to Tensor. Called once, when `ops` is imported."""
     for name, function in arithmetic.DUNDERS.items():
         setattr(Tensor, name, function)
-    Tensor.__getitem__ = indexing.getitem  # type: ignore[attr-defined]
+    Tensor.__getitem__ = with_short_path(indexing.getitem, "x[]")  # type: ignore[attr-defined]
     Tensor.__setitem__ = indexing.setitem  # type: ignore[attr-defined]
     for operator in OPERATORS.values():
         for name in operator.methods:
@@ -46,6 +49,7 @@ def attach() -> None:
             function.__qualname__ = f"Tensor.{name}"           # Python's errors for a wrong call begin with it
         setattr(Tensor, name, function)
     unsupported.mark(Tensor)
+    native_operators.configure(TensorBase, Tensor, Number, vars(engine), engine.thread_state)
 
 
 def _astype(self: Any, dtype: Any, copy: bool = True) -> Any:
@@ -310,12 +314,13 @@ _METHODS: dict[str, Any] = {
     "int": _caster(dtypes.int32), "long": _caster(dtypes.int64), "short": _caster(dtypes.int16), "byte": _caster(dtypes.uint8),
     "bool": _caster(dtypes.bool_),
     "type_as": lambda self, other: _astype(self, other.dtype),
-    "reshape": _reshape, "expand": _expand, "repeat": _repeat,
+    "reshape": with_short_path(_reshape, "x.reshape"), "expand": _expand, "repeat": _repeat,
     "view_as": lambda self, other: array.reshape(self, other.shape), "reshape_as": lambda self, other: array.reshape(self, other.shape),
-    "max": _extreme(extremes.amax, extremes.max), "min": _extreme(extremes.amin, extremes.min),
-    "sum": _sum, "mean": spelled(_mean, dim="axis", keepdim="keep_dims"),
+    "max": with_short_path(_extreme(extremes.amax, extremes.max), "x.max"),
+    "min": with_short_path(_extreme(extremes.amin, extremes.min), "x.min"),
+    "sum": with_short_path(_sum, "sum"), "mean": with_short_path(spelled(_mean, dim="axis", keepdim="keep_dims"), "mean"),
     "fmod": arithmetic.fmod,
-    "softmax": lambda self, axis=-1, dtype=None: activation.softmax(self, axis, dtype=dtype),
+    "softmax": with_short_path(lambda self, axis=-1, dtype=None: activation.softmax(self, axis, dtype=dtype), "softmax"),
     "addr": lambda self, vec1, vec2, beta=1, alpha=1: products.addr(self, vec1, vec2, beta=beta, alpha=alpha),
     "approximate_equal": spelled(binary.approximate_equal, other="y"), "bernoulli": _bernoulli,
     "float_power": spelled(binary.float_power, other="exponent"), "ormqr": spelled(matrices.ormqr, input2="tau", input3="other"),
@@ -343,5 +348,5 @@ _METHODS: dict[str, Any] = {
     "fill_": _fill_in_place, "zero_": lambda self: _fill_in_place(self, 0),
     "new_zeros": _new_filled(0), "new_ones": _new_filled(1),
     "itemset": _itemset, "where": _where, "requires_grad_": _requires_grad, "value": lambda self: self,
-    "T": property(_transposed), "mT": property(lambda self: array.swapaxes(self, -1, -2)),
+    "T": property(with_short_path(_transposed, "x.T")), "mT": property(lambda self: array.swapaxes(self, -1, -2)),
 }

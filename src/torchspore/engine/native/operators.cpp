@@ -1,0 +1,412 @@
+// Short paths of frequent operators, as a Python module. Built by engine/native/native_build.py.
+//
+// A function of this file takes the arguments of an operator (engine/native/operators.py lists which) and returns its result, a Tensor. It
+// returns None for arguments, dtypes or frames that it does not support, and after an error; then Python computes the operator, or explains
+// the error. An operator of torch that is called here needs no parser of Python arguments, which is most of the time of a small operator.
+#include "tensor_access.h"
+
+#include <ATen/ScalarOps.h>
+#include <ATen/TensorIndexing.h>
+#include <ATen/ops/abs.h>
+#include <ATen/ops/add.h>
+#include <ATen/ops/amax.h>
+#include <ATen/ops/amin.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/cos.h>
+#include <ATen/ops/div.h>
+#include <ATen/ops/eq.h>
+#include <ATen/ops/erf.h>
+#include <ATen/ops/exp.h>
+#include <ATen/ops/floor.h>
+#include <ATen/ops/ge.h>
+#include <ATen/ops/gt.h>
+#include <ATen/ops/le.h>
+#include <ATen/ops/log.h>
+#include <ATen/ops/lt.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/maximum.h>
+#include <ATen/ops/mean.h>
+#include <ATen/ops/minimum.h>
+#include <ATen/ops/mul.h>
+#include <ATen/ops/ne.h>
+#include <ATen/ops/neg.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/reshape.h>
+#include <ATen/ops/rsqrt.h>
+#include <ATen/ops/rsub.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/sin.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/sqrt.h>
+#include <ATen/ops/square.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/sub.h>
+#include <ATen/ops/sum.h>
+#include <ATen/ops/tanh.h>
+#include <ATen/ops/zeros_like.h>
+
+namespace {
+
+// ---- operators of one and of two operands
+
+template <at::Tensor (*compute)(const at::Tensor&)>
+PyObject* unary(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  if (count != 1) return Py_NewRef(Py_None);
+  Frame frame;
+  if (!frame.is_supported) return Py_NewRef(Py_None);
+  at::Tensor t = torch_tensor(arguments[0], frame);
+  if (!t.defined() || t.scalar_type() != c10::ScalarType::Float) return Py_NewRef(Py_None);
+  return result(is_small(t), [&] { return compute(t); });
+}
+
+enum class Number { refused, as_tensor, as_scalar };      // how torch's function takes a number as its second operand
+
+using Pair = at::Tensor (*)(const at::Tensor&, const at::Tensor&);
+using WithScalar = at::Tensor (*)(const at::Tensor&, const at::Scalar&);
+
+// Two Tensors of one dtype, or a Tensor of floating-point numbers and an int or a float.
+template <Number takes, bool only_float32 = false>
+PyObject* binary(PyObject* const* arguments, Py_ssize_t count, Pair compute, WithScalar with_scalar) {
+  if (count != 2) return Py_NewRef(Py_None);
+  Frame frame;
+  if (!frame.is_supported) return Py_NewRef(Py_None);
+  at::Tensor a = torch_tensor(arguments[0], frame);
+  if (!a.defined()) return Py_NewRef(Py_None);
+  const c10::ScalarType type = a.scalar_type();
+  if (only_float32 && type != c10::ScalarType::Float) return Py_NewRef(Py_None);
+  if constexpr (takes != Number::refused) {
+    at::Scalar scalar;
+    bool is_number = true;
+    if (PyFloat_CheckExact(arguments[1])) {
+      scalar = PyFloat_AS_DOUBLE(arguments[1]);
+    } else if (PyLong_CheckExact(arguments[1])) {
+      int overflow = 0;
+      const long long value = PyLong_AsLongLongAndOverflow(arguments[1], &overflow);
+      if (overflow != 0) return Py_NewRef(Py_None);
+      scalar = static_cast<int64_t>(value);
+    } else {
+      is_number = false;
+    }
+    if (is_number) {
+      if (type != c10::ScalarType::Float && type != c10::ScalarType::Double) return Py_NewRef(Py_None);
+      return result(is_small(a), [&] {
+        if constexpr (takes == Number::as_scalar) return with_scalar(a, scalar);
+        at::Tensor b = at::scalar_to_tensor(scalar);
+        b.unsafeGetTensorImpl()->set_wrapped_number(true);
+        return compute(a, b);
+      });
+    }
+  }
+  at::Tensor b = torch_tensor(arguments[1], frame);
+  if (!b.defined() || b.scalar_type() != type) return Py_NewRef(Py_None);
+  return result(is_small(a) && is_small(b), [&] { return compute(a, b); });
+}
+
+at::Tensor add_tensors(const at::Tensor& a, const at::Tensor& b) { return at::add(a, b); }
+at::Tensor subtract_tensors(const at::Tensor& a, const at::Tensor& b) { return at::sub(a, b); }
+at::Tensor subtract_from_number(const at::Tensor& a, const at::Scalar& b) { return at::rsub(a, b); }
+
+PyObject* add(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  return binary<Number::as_tensor>(arguments, count, add_tensors, nullptr);
+}
+PyObject* sub(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  return binary<Number::as_tensor>(arguments, count, subtract_tensors, nullptr);
+}
+PyObject* mul(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  return binary<Number::as_tensor>(arguments, count, at::mul, nullptr);
+}
+PyObject* divide(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  return binary<Number::as_tensor>(arguments, count, at::div, nullptr);
+}
+// rsub is for a number as the second operand alone; for two Tensors Python calls sub.
+PyObject* rsub(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  if (count != 2 || is_tensor(arguments[1])) return Py_NewRef(Py_None);
+  return binary<Number::as_scalar>(arguments, count, nullptr, subtract_from_number);
+}
+PyObject* maximum(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  return binary<Number::refused>(arguments, count, at::maximum, nullptr);
+}
+PyObject* minimum(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  return binary<Number::refused>(arguments, count, at::minimum, nullptr);
+}
+PyObject* equal(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  return binary<Number::as_scalar>(arguments, count, at::eq, at::eq);
+}
+PyObject* not_equal(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  return binary<Number::as_scalar>(arguments, count, at::ne, at::ne);
+}
+PyObject* less(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  return binary<Number::as_scalar>(arguments, count, at::lt, at::lt);
+}
+PyObject* less_equal(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  return binary<Number::as_scalar>(arguments, count, at::le, at::le);
+}
+PyObject* greater(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  return binary<Number::as_scalar>(arguments, count, at::gt, at::gt);
+}
+PyObject* greater_equal(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  return binary<Number::as_scalar>(arguments, count, at::ge, at::ge);
+}
+PyObject* matmul(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  return binary<Number::refused, true>(arguments, count, at::matmul, nullptr);
+}
+
+// ---- operators with axes and sizes
+
+// Reads an int that is neither a bool nor an instance of a subclass.
+bool read_int(PyObject* value, int64_t& number) {
+  if (!PyLong_CheckExact(value)) return false;
+  int overflow = 0;
+  number = PyLong_AsLongLongAndOverflow(value, &overflow);
+  return overflow == 0;
+}
+
+using Numbers = c10::SmallVector<int64_t, 6>;
+
+// Reads ints, or the ints of one tuple.
+bool read_ints(PyObject* const* values, Py_ssize_t count, Numbers& numbers) {
+  if (count == 1 && PyTuple_CheckExact(values[0])) {
+    count = PyTuple_GET_SIZE(values[0]);
+    values = reinterpret_cast<PyTupleObject*>(values[0])->ob_item;
+  }
+  numbers.resize(count);
+  for (Py_ssize_t index = 0; index < count; ++index) {
+    if (!read_int(values[index], numbers[index])) return false;
+  }
+  return true;
+}
+
+// A method of a Tensor and ints, or one tuple of ints: x.reshape(2, 3), x.permute((1, 0)).
+template <at::Tensor (*compute)(const at::Tensor&, const Numbers&)>
+PyObject* with_ints(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  Numbers numbers;
+  if (count < 2 || !read_ints(arguments + 1, count - 1, numbers)) return Py_NewRef(Py_None);
+  Frame frame;
+  if (!frame.is_supported) return Py_NewRef(Py_None);
+  at::Tensor t = torch_tensor(arguments[0], frame);
+  if (!t.defined()) return Py_NewRef(Py_None);
+  return result(is_small(t), [&] { return compute(t, numbers); });
+}
+at::Tensor reshaped(const at::Tensor& t, const Numbers& sizes) { return at::reshape(t, sizes); }
+at::Tensor permuted(const at::Tensor& t, const Numbers& axes) { return t.permute(axes); }
+at::Tensor squeezed(const at::Tensor& t, const Numbers& axes) { return t.squeeze(axes); }
+at::Tensor unsqueezed(const at::Tensor& t, const Numbers& axes) { return t.unsqueeze(axes[0]); }
+at::Tensor swapped(const at::Tensor& t, const Numbers& axes) { return t.swapaxes(axes[0], axes[1]); }
+
+// A function of a Tensor and one tuple, which is not empty: permute(x, (1, 0)).
+template <at::Tensor (*compute)(const at::Tensor&, const Numbers&)>
+PyObject* with_tuple(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
+  if (count != 2 || !PyTuple_CheckExact(arguments[1]) || PyTuple_GET_SIZE(arguments[1]) == 0) return Py_NewRef(Py_None);
+  return with_ints<compute>(self, arguments, count);
+}
+
+// expand_dims(x, 0), squeeze(x, 0), squeeze(x, (0, 1)) and swapaxes(x, 0, 1).
+PyObject* expand_dims(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
+  if (count != 2 || !PyLong_CheckExact(arguments[1])) return Py_NewRef(Py_None);
+  return with_ints<unsqueezed>(self, arguments, count);
+}
+PyObject* squeeze(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
+  if (count == 2 && PyLong_CheckExact(arguments[1])) return with_ints<squeezed>(self, arguments, count);
+  return with_tuple<squeezed>(self, arguments, count);
+}
+PyObject* swapaxes(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
+  return count == 3 ? with_ints<swapped>(self, arguments, count) : Py_NewRef(Py_None);
+}
+
+// x.transpose(0, 1) swaps two axes; x.transpose((1, 0)) and x.transpose(1, 0, 2) state the order of all.
+PyObject* transpose(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
+  return count == 3 ? with_ints<swapped>(self, arguments, count) : with_ints<permuted>(self, arguments, count);
+}
+
+// x.T: the axes in the reverse order, outside of frames.
+PyObject* reverse_axes(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  Frame frame;
+  if (count != 1 || !frame.has_none) return Py_NewRef(Py_None);
+  at::Tensor t = torch_tensor(arguments[0], frame);
+  if (!t.defined()) return Py_NewRef(Py_None);
+  Numbers axes(t.dim());
+  for (int64_t axis = 0; axis < t.dim(); ++axis) axes[axis] = t.dim() - 1 - axis;
+  return result(true, [&] { return t.permute(axes); });
+}
+
+// A reduction of floating-point numbers: of all elements, outside of frames, or along an axis or a tuple of axes.
+template <at::Tensor (*of_all)(const at::Tensor&), at::Tensor (*along)(const at::Tensor&, const Numbers&)>
+PyObject* reduction(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  Numbers axes;
+  if (count < 1 || count > 2 || (count == 2 && !read_ints(arguments + 1, 1, axes))) return Py_NewRef(Py_None);
+  Frame frame;
+  if (!frame.is_supported || (count == 1 && !frame.has_none) || (count == 2 && axes.empty())) return Py_NewRef(Py_None);
+  at::Tensor t = torch_tensor(arguments[0], frame);
+  if (!t.defined() || t.scalar_type() != c10::ScalarType::Float) return Py_NewRef(Py_None);
+  return result(is_small(t), [&] { return count == 1 ? of_all(t) : along(t, axes); });
+}
+at::Tensor sum_of_all(const at::Tensor& t) { return at::sum(t); }
+at::Tensor sum_along(const at::Tensor& t, const Numbers& axes) { return at::sum(t, axes); }
+at::Tensor mean_of_all(const at::Tensor& t) { return at::mean(t); }
+at::Tensor mean_along(const at::Tensor& t, const Numbers& axes) { return at::mean(t, axes); }
+
+// x.max() and x.min().
+template <at::Tensor (*compute)(const at::Tensor&, at::IntArrayRef, bool)>
+PyObject* extreme(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  if (count != 1) return Py_NewRef(Py_None);
+  Frame frame;
+  if (!frame.is_supported) return Py_NewRef(Py_None);
+  at::Tensor t = torch_tensor(arguments[0], frame);
+  if (!t.defined() || t.scalar_type() != c10::ScalarType::Float) return Py_NewRef(Py_None);
+  Numbers axes(t.dim());
+  for (int64_t axis = 0; axis < t.dim(); ++axis) axes[axis] = axis;
+  return result(is_small(t), [&] { return compute(t, axes, false); });
+}
+
+// zeros_like(x) and ones_like(x).
+template <int value>
+PyObject* filled_like(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  if (count != 1) return Py_NewRef(Py_None);
+  Frame frame;
+  if (!frame.is_supported) return Py_NewRef(Py_None);
+  at::Tensor t = torch_tensor(arguments[0], frame);
+  if (!t.defined()) return Py_NewRef(Py_None);
+  return result(is_small(t), [&] { return value == 0 ? at::zeros_like(t) : at::ones_like(t); });
+}
+
+// softmax(x, axis=-1).
+PyObject* softmax(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  int64_t axis = -1;
+  if (count < 1 || count > 2 || (count == 2 && !read_int(arguments[1], axis))) return Py_NewRef(Py_None);
+  Frame frame;
+  if (!frame.is_supported) return Py_NewRef(Py_None);
+  at::Tensor t = torch_tensor(arguments[0], frame);
+  if (!t.defined() || t.scalar_type() != c10::ScalarType::Float) return Py_NewRef(Py_None);
+  return result(is_small(t), [&] { return at::softmax(t, axis); });
+}
+
+// cat(tensors, axis=0) and stack(tensors, axis=0) of a tuple or list of Tensors of one dtype.
+template <at::Tensor (*compute)(const std::vector<at::Tensor>&, int64_t)>
+PyObject* joined(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  int64_t axis = 0;
+  if (count < 1 || count > 2 || (count == 2 && !read_int(arguments[1], axis))) return Py_NewRef(Py_None);
+  if (!PyTuple_CheckExact(arguments[0]) && !PyList_CheckExact(arguments[0])) return Py_NewRef(Py_None);
+  Frame frame;
+  if (!frame.is_supported) return Py_NewRef(Py_None);
+  const Py_ssize_t length = PySequence_Fast_GET_SIZE(arguments[0]);
+  if (length == 0) return Py_NewRef(Py_None);
+  std::vector<at::Tensor> tensors;
+  tensors.reserve(length);
+  bool holds_lock = true;
+  for (Py_ssize_t number = 0; number < length; ++number) {
+    at::Tensor t = torch_tensor(PySequence_Fast_GET_ITEM(arguments[0], number), frame);
+    if (!t.defined() || t.dim() == 0 || t.scalar_type() != (number ? tensors[0] : t).scalar_type()) return Py_NewRef(Py_None);
+    holds_lock = holds_lock && is_small(t);
+    tensors.push_back(std::move(t));
+  }
+  return result(holds_lock && length <= 16, [&] { return compute(tensors, axis); });
+}
+at::Tensor concatenate(const std::vector<at::Tensor>& tensors, int64_t axis) { return at::cat(tensors, axis); }
+at::Tensor stack_tensors(const std::vector<at::Tensor>& tensors, int64_t axis) { return at::stack(tensors, axis); }
+
+// Reads a bound of a slice: None or an int.
+bool read_bound(PyObject* value, std::optional<c10::SymInt>& bound) {
+  if (value == Py_None) return true;
+  int64_t number = 0;
+  if (!read_int(value, number)) return false;
+  bound = c10::SymInt(number);
+  return true;
+}
+
+// Appends a part of an index: an int, None, ... or a slice of ints without a step, which torch takes as it is.
+bool read_part(PyObject* part, c10::SmallVector<at::indexing::TensorIndex, 4>& index) {
+  if (PySlice_Check(part)) {
+    auto* slice = reinterpret_cast<PySliceObject*>(part);
+    std::optional<c10::SymInt> start, stop;
+    if (slice->step != Py_None || !read_bound(slice->start, start) || !read_bound(slice->stop, stop)) return false;
+    index.emplace_back(at::indexing::Slice(std::move(start), std::move(stop)));
+    return true;
+  }
+  int64_t number = 0;
+  if (read_int(part, number)) {
+    index.emplace_back(number);
+  } else if (part == Py_None) {
+    index.emplace_back(at::indexing::None);
+  } else if (part == Py_Ellipsis) {
+    index.emplace_back(at::indexing::Ellipsis);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+PyObject* getitem(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  if (count != 2) return Py_NewRef(Py_None);
+  c10::SmallVector<at::indexing::TensorIndex, 4> index;
+  if (PyTuple_CheckExact(arguments[1])) {
+    for (Py_ssize_t part = 0; part < PyTuple_GET_SIZE(arguments[1]); ++part) {
+      if (!read_part(PyTuple_GET_ITEM(arguments[1], part), index)) return Py_NewRef(Py_None);
+    }
+    if (index.empty()) return Py_NewRef(Py_None);
+  } else if (!read_part(arguments[1], index)) {
+    return Py_NewRef(Py_None);
+  }
+  Frame frame;
+  if (!frame.is_supported) return Py_NewRef(Py_None);
+  at::Tensor t = torch_tensor(arguments[0], frame);
+  if (!t.defined()) return Py_NewRef(Py_None);
+  return result(true, [&] { return at::indexing::get_item(t, index); });
+}
+
+// configure(base, tensor, number, names, state): the classes, the module and the thread's state that this file reads.
+PyObject* configure(PyObject*, PyObject* arguments) {
+  PyObject *base, *tensor, *number, *names, *state;
+  if (!PyArg_ParseTuple(arguments, "O!O!O!O!O", &PyType_Type, &base, &PyType_Type, &tensor, &PyType_Type, &number, &PyDict_Type, &names,
+                        &state)) {
+    return nullptr;
+  }
+  PyObject* slot = PyDict_GetItemString(reinterpret_cast<PyTypeObject*>(base)->tp_dict, "_t");
+  if (slot == nullptr || Py_TYPE(slot) != &PyMemberDescr_Type) {
+    PyErr_SetString(PyExc_TypeError, "expected a class with the slot _t");
+    return nullptr;
+  }
+  slot_offset = reinterpret_cast<PyMemberDescrObject*>(slot)->d_member->offset;
+  tensor_base = reinterpret_cast<PyTypeObject*>(Py_NewRef(base));
+  tensor_class = reinterpret_cast<PyTypeObject*>(Py_NewRef(tensor));
+  number_class = reinterpret_cast<PyTypeObject*>(Py_NewRef(number));
+  engine_names = Py_NewRef(names);
+  thread_state = Py_NewRef(state);
+  Py_RETURN_NONE;
+}
+
+template <PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t)>
+constexpr PyMethodDef method(const char* name) {
+  return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function)), METH_FASTCALL, nullptr};
+}
+
+PyMethodDef methods[] = {
+    {"configure", configure, METH_VARARGS, nullptr},
+    method<add>("add"), method<sub>("sub"), method<rsub>("rsub"), method<mul>("mul"), method<divide>("div"), method<maximum>("maximum"),
+    method<minimum>("minimum"), method<equal>("equal"), method<not_equal>("not_equal"), method<less>("less"),
+    method<less_equal>("less_equal"), method<greater>("greater"), method<greater_equal>("greater_equal"), method<matmul>("matmul"),
+    method<unary<at::relu>>("relu"), method<unary<at::exp>>("exp"), method<unary<at::log>>("log"), method<unary<at::sqrt>>("sqrt"),
+    method<unary<at::rsqrt>>("rsqrt"), method<unary<at::square>>("square"), method<unary<at::abs>>("abs"), method<unary<at::neg>>("neg"),
+    method<unary<at::tanh>>("tanh"), method<unary<at::sigmoid>>("sigmoid"), method<unary<at::sin>>("sin"), method<unary<at::cos>>("cos"),
+    method<unary<at::erf>>("erf"), method<unary<at::floor>>("floor"),
+    method<with_ints<reshaped>>("x.reshape"), method<with_tuple<reshaped>>("reshape"), method<with_ints<permuted>>("x.permute"),
+    method<with_tuple<permuted>>("permute"), method<transpose>("x.transpose"), method<squeeze>("squeeze"), method<swapaxes>("swapaxes"),
+    method<expand_dims>("expand_dims"), method<reverse_axes>("x.T"), method<reduction<sum_of_all, sum_along>>("sum"),
+    method<reduction<mean_of_all, mean_along>>("mean"), method<extreme<at::amax>>("x.max"), method<extreme<at::amin>>("x.min"),
+    method<filled_like<0>>("zeros_like"), method<filled_like<1>>("ones_like"), method<softmax>("softmax"),
+    method<joined<concatenate>>("cat"), method<joined<stack_tensors>>("stack"), method<getitem>("x[]"), {nullptr, nullptr, 0, nullptr},
+};
+
+PyModuleDef definition = {PyModuleDef_HEAD_INIT, "torchspore_operators", nullptr, -1, methods};
+
+}  // namespace
+
+PyMODINIT_FUNC PyInit_torchspore_operators() {
+  zero = PyLong_FromLong(0);
+  name_active = PyUnicode_InternFromString("active");
+  name_observers = PyUnicode_InternFromString("observers");
+  name_frame = PyUnicode_InternFromString("frame");
+  name_lookup = PyUnicode_InternFromString("lookup");
+  if (!zero || !name_active || !name_observers || !name_frame || !name_lookup) return nullptr;
+  return PyModule_Create(&definition);
+}

@@ -1,0 +1,158 @@
+// What the short paths of operators.cpp share: which torch tensor stands for a Tensor in this thread, and the Tensor of a result.
+#pragma once
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <structmember.h>
+
+#include <ATen/PythonTorchFunctionTLS.h>
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/autograd/python_variable.h>
+
+namespace {
+
+PyTypeObject* tensor_base;              // TensorBase of engine/tensors/tensor.py
+PyTypeObject* tensor_class;             // Tensor of the front end
+PyTypeObject* number_class;             // a number of a graph, which is no Tensor for these operators
+Py_ssize_t slot_offset;                 // of the slot _t
+PyObject* engine_names;                 // the dict of engine/tensors/tensor.py
+PyObject* thread_state;                 // its thread-local state
+PyObject* zero;
+PyObject* name_active;
+PyObject* name_observers;
+PyObject* name_frame;
+PyObject* name_lookup;
+
+constexpr int64_t kFewElements = 4096;  // an operator on more of them, or on another device, releases the interpreter lock
+
+bool is_zero(PyObject* name) {
+  return PyDict_GetItemWithError(engine_names, name) == zero;
+}
+
+// What replaces the tensors of this thread's Tensors: nothing, a dict, or something that only Python can ask.
+struct Frame {
+  PyObject* substitutes = nullptr;      // from the ids of Tensors to torch tensors; owned
+  bool is_supported = false;
+  bool has_none = false;                // no thread has an open frame
+
+  Frame() {
+    if (engine_names == nullptr || at::impl::torch_function_mode_enabled()) return;
+    if (is_zero(name_active)) {
+      is_supported = has_none = true;
+      return;
+    }
+    if (!is_zero(name_observers)) return;
+    PyObject* frame = PyObject_GetAttr(thread_state, name_frame);
+    if (frame == nullptr) {
+      PyErr_Clear();
+      return;
+    }
+    if (frame == Py_None) {
+      is_supported = true;
+    } else if (PyObject* lookup = PyObject_GetAttr(frame, name_lookup)) {
+      PyObject* dict = PyCFunction_Check(lookup) ? PyCFunction_GET_SELF(lookup) : nullptr;      // the method `get` of a dict
+      if (dict != nullptr && PyDict_CheckExact(dict)) {
+        substitutes = Py_NewRef(dict);
+        is_supported = true;
+      }
+      Py_DECREF(lookup);
+    } else {
+      PyErr_Clear();
+    }
+    Py_DECREF(frame);
+  }
+  ~Frame() { Py_XDECREF(substitutes); }
+  Frame(const Frame&) = delete;
+  Frame& operator=(const Frame&) = delete;
+};
+
+bool is_tensor(PyObject* value) {
+  PyTypeObject* type = Py_TYPE(value);
+  return type == tensor_class || (type != number_class && PyType_IsSubtype(type, tensor_base));
+}
+
+bool is_supported(c10::ScalarType type) {
+  switch (type) {
+    case c10::ScalarType::Float:
+    case c10::ScalarType::Double:
+    case c10::ScalarType::Half:
+    case c10::ScalarType::BFloat16:
+    case c10::ScalarType::Int:
+    case c10::ScalarType::Long:
+    case c10::ScalarType::Bool:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// The torch object to compute with for a Tensor, borrowed; null if Python has to decide.
+PyObject* torch_object(PyObject* value, const Frame& frame) {
+  if (!is_tensor(value)) return nullptr;
+  PyObject* object = *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(value) + slot_offset);
+  if (object == nullptr) return nullptr;
+  if (frame.substitutes != nullptr) {
+    PyObject* key = PyLong_FromVoidPtr(value);
+    if (key == nullptr) {
+      PyErr_Clear();
+      return nullptr;
+    }
+    PyObject* substitute = PyDict_GetItemWithError(frame.substitutes, key);
+    Py_DECREF(key);
+    if (substitute != nullptr) object = substitute;
+  }
+  return THPVariable_CheckExact(object) ? object : nullptr;
+}
+
+// The same as a tensor of C++, undefined if Python has to decide. Another thread may give the Tensor a new torch tensor meanwhile.
+at::Tensor torch_tensor(PyObject* value, const Frame& frame) {
+  PyObject* object = torch_object(value, frame);
+  if (object == nullptr) return {};
+  const at::Tensor& t = THPVariable_Unpack(object);
+  return t.layout() == c10::kStrided && is_supported(t.scalar_type()) ? t : at::Tensor();
+}
+
+PyObject* wrapped(PyObject* object) {
+  if (object == nullptr) return nullptr;
+  PyObject* out = tensor_class->tp_alloc(tensor_class, 0);
+  if (out == nullptr) {
+    Py_DECREF(object);
+    return nullptr;
+  }
+  *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(out) + slot_offset) = object;
+  return out;
+}
+
+// Leaves an operator to Python after an error, which Python raises again with an explanation; what is no Exception passes, as an interrupt.
+PyObject* left_to_python() {
+  if (PyErr_Occurred() != nullptr) {
+    if (!PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;
+    PyErr_Clear();
+  }
+  return Py_NewRef(Py_None);
+}
+
+bool is_small(const at::Tensor& t) {
+  return t.is_cpu() && t.numel() <= kFewElements;
+}
+
+template <class Compute>
+at::Tensor computed(bool holds_lock, Compute compute) {
+  if (holds_lock) return compute();
+  struct Released {
+    PyThreadState* state = PyEval_SaveThread();
+    ~Released() { PyEval_RestoreThread(state); }
+  } released;
+  return compute();
+}
+
+template <class Compute>
+PyObject* result(bool holds_lock, Compute compute) {
+  PyObject* out = [&]() -> PyObject* {
+    HANDLE_TH_ERRORS
+    return wrapped(THPVariable_Wrap(computed(holds_lock, compute)));
+    END_HANDLE_TH_ERRORS
+  }();
+  return out != nullptr ? out : left_to_python();
+}
+
+}  // namespace
