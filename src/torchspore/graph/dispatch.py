@@ -24,6 +24,7 @@ from torchspore.graph.specialization import compilation
 from torchspore.graph.specialization.compiled_graph import Graph
 from torchspore.graph.specialization.graph_table import table_of
 from torchspore.graph.specialization.lookup import compile, find, run
+from torchspore.graph.specialization.recalled_calls import recall, remember
 from torchspore.graph.splitter import splitter
 
 __all__ = ["call", "compile", "enter", "graphs", "is_recorded", "transforms_of"]
@@ -39,6 +40,9 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
         return _run_recorded(function, args, kwargs)
     if TRAINING_START.hook is not None and engine.frame() is None:
         TRAINING_START.hook()
+    can_recall = not (kwargs or torch_interop.has_recorded or current_operator.followers)
+    if can_recall and (recalled := recall(owner, function, args)) is not None:
+        return run(recalled, list(args), function, args, kwargs)
     table = table_of(owner)
     if not table:
         STORE.refresh_environment()
@@ -54,6 +58,8 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
     if isinstance(graph, Graph):
         if torch_interop.has_recorded and engine.frame() is None and torch_interop.is_recorded_by_torch(graph.values_read(flat)):
             return _run_recorded(function, args, kwargs)
+        if can_recall:
+            remember(owner, function, args, graph)
         if not current_operator.followers:
             return run(graph, flat, function, args, kwargs)
         result = run(graph, flat, function, args, kwargs)

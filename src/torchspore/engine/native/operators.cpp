@@ -3,6 +3,7 @@
 // A function of this file takes the arguments of an operator (engine/native/operators.py lists which) and returns its result, a Tensor. It
 // returns None for arguments, dtypes or frames that it does not support, and after an error; then Python computes the operator, or explains
 // the error. An operator of torch that is called here needs no parser of Python arguments, which is most of the time of a small operator.
+#include "argument_form.h"
 #include "tensor_access.h"
 
 #include <ATen/ScalarOps.h>
@@ -394,7 +395,8 @@ PyMethodDef methods[] = {
     method<expand_dims>("expand_dims"), method<reverse_axes>("x.T"), method<reduction<sum_of_all, sum_along>>("sum"),
     method<reduction<mean_of_all, mean_along>>("mean"), method<extreme<at::amax>>("x.max"), method<extreme<at::amin>>("x.min"),
     method<filled_like<0>>("zeros_like"), method<filled_like<1>>("ones_like"), method<softmax>("softmax"),
-    method<joined<concatenate>>("cat"), method<joined<stack_tensors>>("stack"), method<getitem>("x[]"), {nullptr, nullptr, 0, nullptr},
+    method<joined<concatenate>>("cat"), method<joined<stack_tensors>>("stack"), method<getitem>("x[]"), method<argument_form>("argument_form"),
+    {nullptr, nullptr, 0, nullptr},
 };
 
 PyModuleDef definition = {PyModuleDef_HEAD_INIT, "torchspore_operators", nullptr, -1, methods};

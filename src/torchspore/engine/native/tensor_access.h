@@ -5,6 +5,8 @@
 #include <structmember.h>
 
 #include <ATen/PythonTorchFunctionTLS.h>
+#include <ATen/SavedTensorHooks.h>
+#include <c10/core/impl/TorchDispatchModeTLS.h>
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/autograd/python_variable.h>
 
@@ -28,6 +30,13 @@ bool is_zero(PyObject* name) {
   return PyDict_GetItemWithError(engine_names, name) == zero;
 }
 
+// Whether operators of this thread run functions of Python: those of a mode, which may follow operators by their Python frames, or hooks of
+// saved tensors, whose errors are not the operator's.
+bool runs_python() {
+  return at::impl::torch_function_mode_enabled() || c10::impl::TorchDispatchModeTLS::any_modes_set() ||
+         at::SavedTensorDefaultHooks::get_hooks(/*ignore_is_tracing=*/true).has_value();
+}
+
 // What replaces the tensors of this thread's Tensors: nothing, a dict, or something that only Python can ask.
 struct Frame {
   PyObject* substitutes = nullptr;      // from the ids of Tensors to torch tensors; owned
@@ -35,7 +44,7 @@ struct Frame {
   bool has_none = false;                // no thread has an open frame
 
   Frame() {
-    if (engine_names == nullptr || at::impl::torch_function_mode_enabled()) return;
+    if (engine_names == nullptr || runs_python()) return;
     if (is_zero(name_active)) {
       is_supported = has_none = true;
       return;

@@ -64,6 +64,8 @@ class Table(OrderedDict[Any, Entry]):
         """The era, and the state of the context, in which no call could be captured: they are no longer tried."""
         self._forwards: Learned | None = None
         self.transforms: dict[Any, Callable[..., Any]] = {}
+        self.recalled: dict[Any, tuple[Any, Graph]] = {}
+        """The graphs of the last calls, by the forms of their arguments (`recalled_calls`)."""
         self.is_small = False      # all graphs here have too few operators to gain anything
         self.has_warned = False
 
@@ -138,6 +140,7 @@ def look_up(
         entry = table[key] = Entry(settings, form=form, lifted=lifted, is_open=bool(axes))
         while len(table) > MOST_GRAPHS:
             table.popitem(last=False)
+            table.recalled.clear()
     elif len(table) > 1:
         table.move_to_end(key)
     return entry

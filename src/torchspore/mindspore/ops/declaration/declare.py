@@ -67,14 +67,15 @@ def op(
     def declare(body: Body) -> Body:
         name = body.__name__
         function = checks_of_operator(body, True) if raw_arguments else _bridge(checks_of_operator(widened(body, wide)), older, plain)
-        _codes[(body if raw_arguments else function).__code__] = name  # type: ignore[attr-defined]
+        for function_with_name in (body, getattr(body, "__wrapped__", body)) if raw_arguments else (function,):
+            _codes[function_with_name.__code__] = name  # type: ignore[attr-defined]
         if states:
             function = _keeping(function, [list(inspect.signature(body).parameters).index(state) for state in states], states)
         if numbers:
             function = _reading(function, [list(inspect.signature(body).parameters).index(number) for number in numbers], numbers)
-        function = with_short_path(function, short_path or plain)
         if name.startswith("_"):
             function.shown_as = primitive or (methods[0] if methods else name.strip("_"))  # type: ignore[attr-defined]
+        function = with_short_path(function, short_path or plain)
         primitive_type = primitive_class(primitive, function, init) if primitive else None
         if name in OPERATORS:
             raise ValueError(f"{name} of {body.__module__}: expected a unique name; {OPERATORS[name].body.__module__} uses it.")

@@ -112,7 +112,7 @@ def binary(
     """
     short = plain or compute
 
-    def operator(input: Any, other: Any) -> Any:
+    def run_in_python(input: Any, other: Any) -> Any:
         t = None
         try:
             if not engine.active:
@@ -137,17 +137,18 @@ def binary(
 
     short_path = native_operators.short_path(short)
     if short_path is None:
-        function = operator
+        operator = run_in_python
     else:
-        def function(input: Any, other: Any) -> Any:
+        def operator(input: Any, other: Any) -> Any:
             out = short_path(input, other)
-            return operator(input, other) if out is None else out
+            return run_in_python(input, other) if out is None else out
 
-    for part in (operator, function):
-        part.__name__ = part.__qualname__ = name
-        part.__doc__ = doc
-        part.__module__ = __name__
-    return function
+        operator.__wrapped__ = run_in_python  # type: ignore[attr-defined]
+    for function in (run_in_python, operator):
+        function.__name__ = function.__qualname__ = name
+        function.__doc__ = doc
+        function.__module__ = __name__
+    return operator
 
 
 def _power(a: Any, b: Any) -> torch.Tensor:
