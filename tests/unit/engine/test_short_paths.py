@@ -54,6 +54,9 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "parts": lambda x: x[0:2, None, 1:, ...], "an ellipsis": lambda x: x[..., 0], "None": lambda x: x[None],
     "an empty tuple": lambda x: x[()], "a mask": lambda x: x[x > 0], "a Tensor": lambda x: x[Tensor([1, 0])],
     "a list": lambda x: x[[1, 0]], "True": lambda x: x[True], "an empty slice": lambda x: x[2:1],
+    "dense": lambda x: ops.dense(x, x[0]), "dense with a bias": lambda x: ops.dense(x, x[0], x[0, :, 0]),
+    "layer_norm": lambda x: ops.layer_norm(x, (4,), x[0, 0], x[0, 1], 1e-5), "layer_norm of numbers": lambda x: ops.layer_norm(x, [3, 4]),
+    "layer_norm without a weight": lambda x: ops.layer_norm(x, (3, 4), None, None, 1e-5),
 }
 WRONG: dict[str, Callable[[Any], Any]] = {
     "shapes": lambda x: x + Tensor(np.ones(5, np.float32)), "text": lambda x: x + "a", "None": lambda x: x * None,
@@ -65,6 +68,8 @@ WRONG: dict[str, Callable[[Any], Any]] = {
     "stack": lambda x: ops.stack((x, x[0])), "index": lambda x: x[9], "too many": lambda x: x[0, 0, 0, 0],
     "maximum": lambda x: ops.maximum(x, "a"), "unsqueeze": lambda x: ops.unsqueeze(x, 9), "empty max": lambda x: x[2:].max(),
     "two arguments": lambda x: ops.relu(x, 1, 2), "a float axis": lambda x: x.sum(1.0), "keyword": lambda x: ops.exp(y=x),
+    "dense": lambda x: ops.dense(x, x), "layer_norm": lambda x: ops.layer_norm(x, (9,), None, None, 1e-5),
+    "dense of None": lambda x: ops.dense(x, None),
 }
 DTYPES = [
     ms.float32, ms.float64, ms.float16, ms.bfloat16, ms.int32, ms.int64, ms.bool_, ms.int8, ms.uint8, ms.uint16, ms.uint32, ms.complex64,
@@ -131,12 +136,13 @@ TAKEN: dict[str, tuple[Any, ...]] = {
     "rsub": (Tensor(X), 2), "matmul": (Tensor(X), Tensor(X.transpose(0, 2, 1).copy())),
     "x.reshape": (Tensor(X), 24), "reshape": (Tensor(X), (24,)), "x.permute": (Tensor(X), 2, 0, 1), "permute": (Tensor(X), (2, 0, 1)),
     "x.transpose": (Tensor(X), 0, 1), "squeeze": (Tensor(X), 0), "swapaxes": (Tensor(X), 0, 1), "expand_dims": (Tensor(X), 0),
+    "dense": (Tensor(X), Tensor(X[0]), None), "layer_norm": (Tensor(X), (4,), Tensor(X[0, 0]), Tensor(X[0, 0]), 1e-5),
     "cat": ((Tensor(X), Tensor(X)),), "stack": ([Tensor(X), Tensor(X)], 1), "x[]": (Tensor(X), (0, slice(1, None))),
 }
 
 
 def test_every_short_path_runs() -> None:
-    names = {name for name in dir(operators._library) if not name.startswith("_")} - {"configure", "argument_form"}
+    names = {name for name in dir(operators._library) if not name.startswith("_")} - {"configure", "argument_form", "graph_inputs"}
     assert names == set(TAKEN)
     Tensor(X) + 1                                             # the first operator of a process reports itself and takes the long path
     assert [name for name, arguments in TAKEN.items() if operators.short_path(name)(*arguments) is None] == []      # type: ignore[misc]

@@ -3,7 +3,7 @@
 // A function of this file takes the arguments of an operator (engine/native/operators.py lists which) and returns its result, a Tensor. It
 // returns None for arguments, dtypes or frames that it does not support, and after an error; then Python computes the operator, or explains
 // the error. An operator of torch that is called here needs no parser of Python arguments, which is most of the time of a small operator.
-#include "argument_form.h"
+#include "graph_calls.h"
 #include "tensor_access.h"
 
 #include <ATen/ScalarOps.h>
@@ -21,7 +21,9 @@
 #include <ATen/ops/floor.h>
 #include <ATen/ops/ge.h>
 #include <ATen/ops/gt.h>
+#include <ATen/ops/layer_norm.h>
 #include <ATen/ops/le.h>
+#include <ATen/ops/linear.h>
 #include <ATen/ops/log.h>
 #include <ATen/ops/lt.h>
 #include <ATen/ops/matmul.h>
@@ -282,6 +284,43 @@ PyObject* softmax(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   return result(is_small(t), [&] { return at::softmax(t, axis); });
 }
 
+// Reads a float32 Tensor, or None as an undefined tensor.
+bool read_optional(PyObject* value, const Frame& frame, at::Tensor& t) {
+  if (value == Py_None) return true;
+  t = torch_tensor(value, frame);
+  return t.defined() && t.scalar_type() == c10::ScalarType::Float;
+}
+
+std::optional<at::Tensor> if_defined(const at::Tensor& t) { return t.defined() ? std::make_optional(t) : std::nullopt; }
+
+// dense(x, weight, bias=None) of float32.
+PyObject* dense(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  if (count < 2 || count > 3 || arguments[0] == Py_None || arguments[1] == Py_None) return Py_NewRef(Py_None);
+  Frame frame;
+  at::Tensor x, weight, bias;
+  if (!frame.is_supported || !read_optional(arguments[0], frame, x) || !read_optional(arguments[1], frame, weight) ||
+      (count == 3 && !read_optional(arguments[2], frame, bias))) {
+    return Py_NewRef(Py_None);
+  }
+  return result(is_small(x) && is_small(weight), [&] { return at::linear(x, weight, if_defined(bias)); });
+}
+
+// layer_norm(x, lengths, weight, bias, epsilon) of float32.
+PyObject* layer_norm(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  Numbers lengths;
+  if (count != 5 || arguments[0] == Py_None || !PyTuple_CheckExact(arguments[1]) || !PyFloat_CheckExact(arguments[4])) {
+    return Py_NewRef(Py_None);
+  }
+  Frame frame;
+  at::Tensor x, weight, bias;
+  if (!frame.is_supported || !read_ints(arguments + 1, 1, lengths) || !read_optional(arguments[0], frame, x) ||
+      !read_optional(arguments[2], frame, weight) || !read_optional(arguments[3], frame, bias)) {
+    return Py_NewRef(Py_None);
+  }
+  const double epsilon = PyFloat_AS_DOUBLE(arguments[4]);
+  return result(is_small(x), [&] { return at::layer_norm(x, lengths, if_defined(weight), if_defined(bias), epsilon); });
+}
+
 // cat(tensors, axis=0) and stack(tensors, axis=0) of a tuple or list of Tensors of one dtype.
 template <at::Tensor (*compute)(const std::vector<at::Tensor>&, int64_t)>
 PyObject* joined(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
@@ -394,8 +433,9 @@ PyMethodDef methods[] = {
     method<with_tuple<permuted>>("permute"), method<transpose>("x.transpose"), method<squeeze>("squeeze"), method<swapaxes>("swapaxes"),
     method<expand_dims>("expand_dims"), method<reverse_axes>("x.T"), method<reduction<sum_of_all, sum_along>>("sum"),
     method<reduction<mean_of_all, mean_along>>("mean"), method<extreme<at::amax>>("x.max"), method<extreme<at::amin>>("x.min"),
-    method<filled_like<0>>("zeros_like"), method<filled_like<1>>("ones_like"), method<softmax>("softmax"),
-    method<joined<concatenate>>("cat"), method<joined<stack_tensors>>("stack"), method<getitem>("x[]"), method<argument_form>("argument_form"),
+    method<filled_like<0>>("zeros_like"), method<filled_like<1>>("ones_like"), method<softmax>("softmax"), method<dense>("dense"),
+    method<layer_norm>("layer_norm"),
+    method<joined<concatenate>>("cat"), method<joined<stack_tensors>>("stack"), method<getitem>("x[]"), method<argument_form>("argument_form"), method<graph_inputs>("graph_inputs"),
     {nullptr, nullptr, 0, nullptr},
 };
 

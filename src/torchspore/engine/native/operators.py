@@ -71,8 +71,8 @@ def configure(base: type, tensor: type, number: type, names: dict[str, Any], sta
 
 
 def short_path(function: Callable[..., Any] | str | None) -> Callable[..., Any] | None:
-    """Return the short path of a function of torch, or with a name; None without the library, or if there is no such short path."""
-    if _library is None or function is None:
+    """Return the short path of a function of torch, or with a name; None without the library, or without a name."""
+    if _library is None or not function:
         return None
     name = function if isinstance(function, str) else _OF_TORCH.get(function)
     return None if name is None else getattr(_library, name)

@@ -11,6 +11,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.engine.execution import pynative
+from torchspore.engine.native import operators
 from torchspore.engine.split_layouts.sharded_value import ShardedValue, local_part
 from torchspore.engine.tensors import change_counters, tree
 from torchspore.engine.tensors import tensor as engine
@@ -31,6 +32,7 @@ from torchspore.graph.specialization.random_streams import with_own_streams
 from torchspore.graph.specialization.rollback import Rollback, undo_for
 from torchspore.graph.splitter import SplitGraph, splitter
 
+_graph_inputs = operators.short_path("graph_inputs")
 REFUSALS = (IndexError, RuntimeError, ValueError, TypeError, ZeroDivisionError)
 """Errors that kernels raise for their inputs: PyNative runs the call again and reports them better."""
 
@@ -198,14 +200,19 @@ class Graph:
     def run(self, flat: list[TensorBase]) -> Any:
         """Runs the graph for these arguments."""
         self.runs += 1
-        inputs = [flat[i] if i.__class__ is int else i for i in self._inputs]
-        tensors = [i._t if isinstance(i, TensorBase) else i() for i in inputs]
+        tensors = None if _graph_inputs is None else _graph_inputs(self._inputs, flat)
+        if tensors is None:
+            tensors = [item._t if isinstance(item, TensorBase) else item() for item in self._items_of(flat)]
         if self._has_parts:
             tensors = [local_part(t) for t in tensors]
         outs = self.code(*tensors) if self._undo is None else self._undoing(self._undo, tensors)
         if engine.observers:
             pynative.after(outs)
-        return self._result_of(outs, inputs)
+        return self._result_of(outs, flat)
+
+    def _items_of(self, flat: list[TensorBase]) -> list[Any]:
+        """Return the Tensors of the inputs, and functions that return torch tensors."""
+        return [flat[item] if item.__class__ is int else item for item in self._inputs]
 
     def can_rerun(self, error: BaseException) -> bool:
         """Return whether a run that ended with `error` changed nothing, here or elsewhere. A lack of memory may end it anywhere."""
@@ -225,10 +232,11 @@ class Graph:
         undo.end()
         return outs
 
-    def _result_of(self, outs: list[torch.Tensor], inputs: list[Any]) -> Any:
+    def _result_of(self, outs: list[torch.Tensor], flat: list[TensorBase]) -> Any:
         """Build the result and write the attributes that the trace wrote."""
         if self._is_simple and not self._write_backs and self.split is None:
             return wrap(outs[self._result.index])
+        inputs = self._items_of(flat)
         results: dict[int, Any] = {} if self.split is None else self.split.wrapped(outs)
         for owner, name, value in self._write_backs:
             owner.__dict__[name] = _filled(value, outs, inputs, results)

@@ -245,7 +245,7 @@ class RecordedGraph(Graph):
     def run(self, flat: list[TensorBase]) -> Any:
         """Runs the graph, recorded by the gradient transform around it."""
         self.runs += 1
-        inputs = [flat[i] if i.__class__ is int else i for i in self._inputs]
+        inputs = self._items_of(flat)
         for index in self._input_indices_written:
             if isinstance(inputs[index], TensorBase):
                 engine.modify(inputs[index], _as_it_is)  # the transform around hands out a copy, and writes it back when it ends
@@ -256,7 +256,7 @@ class RecordedGraph(Graph):
         outs = self.code(*tensors) if self._undo is None else self._undoing(self._undo, tensors)
         if engine.observers:
             pynative.after(outs)
-        return self._result_of(outs, inputs)
+        return self._result_of(outs, flat)
 
 
 def _view_of(memory: torch.Tensor, t: torch.Tensor) -> torch.Tensor:

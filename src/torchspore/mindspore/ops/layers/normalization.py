@@ -56,7 +56,7 @@ def batch_norm(
     return out
 
 
-@op()
+@op(short_path="layer_norm")
 def layer_norm(input: T, normalized_shape: Any, weight: T | None = None, bias: T | None = None, eps: float = 1e-5) -> T:
     """Normalize over the last axes, whose lengths are `normalized_shape`."""
     weight, bias = wide_enough(input, weight, bias)

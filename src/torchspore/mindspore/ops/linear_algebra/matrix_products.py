@@ -63,13 +63,13 @@ def mm(input: T, mat2: T) -> T:
     return in_float32(torch.mm, input, mat2)
 
 
-@op()
+@op(short_path="dense")
 def dense(input: T, weight: T, bias: T | None = None) -> T:
     """x @ weight.T + bias: shape (..., in) with weight (out, in) gives (..., out)."""
     return _linear(input, weight, bias)
 
 
-@part_of("dense")
+@part_of("dense", short_path="dense")
 def dense_layer(input: T, weight: T, bias: T | None = None) -> T:
     """`dense` for the layer: in mixed precision its bias is added after the product, in the bias's dtype."""
     if input.dtype is weight.dtype is torch.float32:                       # the most frequent case takes no further call

@@ -1,4 +1,4 @@
-// The form of a call's arguments: what a captured graph depends on of Tensors, as bytes that Python compares and hashes at once.
+// The call of a captured graph: the form of its arguments, as bytes that Python compares and hashes at once, and the inputs of its code.
 #pragma once
 #include "tensor_access.h"
 
@@ -59,6 +59,32 @@ PyObject* argument_form(PyObject*, PyObject* const* arguments, Py_ssize_t count)
     if (first == index && !append_tensor(arguments[index], form)) return Py_NewRef(Py_None);
   }
   return form.is_full ? Py_NewRef(Py_None) : PyBytes_FromStringAndSize(form.data, form.size);
+}
+
+// graph_inputs(inputs, arguments): the list of torch tensors of a list of Tensors and of positions in `arguments`; None if it has other items.
+PyObject* graph_inputs(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  if (count != 2 || tensor_class == nullptr || !PyList_CheckExact(arguments[0]) || !PyList_CheckExact(arguments[1])) return Py_NewRef(Py_None);
+  const Py_ssize_t length = PyList_GET_SIZE(arguments[0]);
+  PyObject* tensors = PyList_New(length);
+  if (tensors == nullptr) return nullptr;
+  for (Py_ssize_t index = 0; index < length; ++index) {
+    PyObject* input = PyList_GET_ITEM(arguments[0], index);
+    if (PyLong_CheckExact(input)) {
+      const Py_ssize_t position = PyLong_AsSsize_t(input);
+      input = position >= 0 && position < PyList_GET_SIZE(arguments[1]) ? PyList_GET_ITEM(arguments[1], position) : nullptr;
+    }
+    PyObject* object = nullptr;
+    if (input != nullptr && PyType_IsSubtype(Py_TYPE(input), tensor_base)) {
+      object = *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(input) + slot_offset);
+    }
+    if (object == nullptr) {
+      Py_DECREF(tensors);
+      PyErr_Clear();
+      return Py_NewRef(Py_None);
+    }
+    PyList_SET_ITEM(tensors, index, Py_NewRef(object));
+  }
+  return tensors;
 }
 
 }  // namespace
