@@ -233,6 +233,9 @@ class GradFrame(Frame):
             block, self._block = self._block, None
             if block is not None:
                 block.__exit__(*error)
+        if error[0] is not None and self.__class__ is GradFrame and issubclass(error[0], Exception):
+            with torch.set_grad_enabled(nested := is_recording()):
+                self.finish((), nested)                    # the program may catch the error
 
     def begin_block(self) -> None:
         self._block = integer_gradients.Block()
