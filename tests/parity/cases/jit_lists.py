@@ -95,7 +95,7 @@ def lists_of_arguments() -> Any:
     values = mutable([ms.Tensor([1.0], ms.float32)])
     results["marked"], results["after marked"] = numbers(append(x, values)), numbers(list(values))
     values = [4, 5]
-    results["identity"] = np.array([unchanged(values)[0] is values, append_and_return(x, values) is values])
+    results["same list"] = np.array([unchanged(values)[0] is values, append_and_return(x, values) is values])
     table = {"a": [1]}
     results["dict"], results["after dict"] = numbers(set_items(x, table)), numbers(list(table.values()))
     values = []
