@@ -1,6 +1,7 @@
 """The way into graph mode: a call of a Cell, a `@jit` function or a gradient transform becomes a graph, graphs with breaks, or PyNative."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,10 +12,10 @@ from torchspore.context.store import STORE
 from torchspore.engine.autograd.grad import GradFrame
 from torchspore.engine.execution import current_operator, thread_state
 from torchspore.engine.execution.training_start import TRAINING_START
-from torchspore.engine.tensors import change_counters, torch_interop, tree
+from torchspore.engine.tensors import change_counters, torch_interop
 from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.tensor import TensorBase
-from torchspore.graph import graph_breaks
+from torchspore.graph import argument_copies, graph_breaks
 from torchspore.graph.capture import depth
 from torchspore.graph.capture.iterators import settled
 from torchspore.graph.refusal import Kind, Refusal
@@ -52,7 +53,7 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
         return compile(owner, function, args, kwargs)
     refused_in = table.refused_in
     if refused_in is not None and refused_in == (change_counters.generation, STORE.snapshot()):
-        return settled(graph_breaks.run(owner, function, args, kwargs))
+        return _run_in_parts(owner, function, args, kwargs)
     flat: list[TensorBase] = []
     graph = find(owner, function, args, kwargs, flat)
     if isinstance(graph, Graph):
@@ -66,7 +67,7 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
         current_operator.report_end_of_call()
         return result
     if graph.as_pynative:
-        return thread_state.in_pynative(function, args, kwargs)
+        return argument_copies.run(functools.partial(thread_state.in_pynative, function), args, kwargs)
     settings = settings_of(owner, function)
     if settings.is_split:
         if graph.error is not None:                # PyNative would compute with the parts of Parameters that this process holds
@@ -76,12 +77,19 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
         raise splitter().refusal_error(graph.line, graph.reason)
     syntax = settings.syntax
     if syntax != "LAX" and not graph.is_allowed:
-        if graph.changes_arguments:                # MindSpore's graph changes copies
-            return settled(thread_state.in_pynative(function, *tree.mapped((args, kwargs), lambda leaf: leaf)))
+        if graph.changes_arguments:
+            return argument_copies.run(lambda *copies: settled(thread_state.in_pynative(function, *copies)), args, kwargs, with_dicts=True)
         _refuse(owner, graph, function, args, kwargs)
     if graph.needs_room:
-        return depth.with_room(lambda: settled(graph_breaks.run(owner, function, args, kwargs)))
-    return settled(graph_breaks.run(owner, function, args, kwargs))
+        return depth.with_room(lambda: _run_in_parts(owner, function, args, kwargs))
+    return _run_in_parts(owner, function, args, kwargs)
+
+
+def _run_in_parts(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run a call that no graph holds. If no other such call is around it, it gets copies of the lists in its arguments."""
+    if thread_state.local.breaks:
+        return settled(graph_breaks.run(owner, function, args, kwargs))
+    return argument_copies.run(lambda *copies: settled(graph_breaks.run(owner, function, *copies)), args, kwargs)
 
 
 def _run_recorded(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -7,10 +7,12 @@ same Cell uses the record if the inputs are the same objects and nothing has cha
 """
 from __future__ import annotations
 
+import functools
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -22,13 +24,13 @@ from torchspore.engine.autograd.gradient_listeners import LISTENERS
 from torchspore.engine.autograd.integer_gradients import is_integer
 from torchspore.engine.autograd.recorded_forward import Beginning
 from torchspore.engine.execution import thread_state
-from torchspore.engine.front_end import FRONT
 from torchspore.engine.memory import offload
 from torchspore.engine.random import random_state
 from torchspore.engine.tensors import change_counters
 from torchspore.engine.tensors.dtypes import Type
 from torchspore.engine.tensors.tensor import Frame, TensorBase, frame, raw, tensors, transform, wrap
 from torchspore.engine.tensors.torch_interop import entered
+from torchspore.engine.torch_internals import torch_private
 from torchspore.engine.torch_internals.no_grad import recording_gradients
 from torchspore.graph.refusal import Refusal
 
@@ -151,7 +153,7 @@ class Forward(GradFrame):
 
     def _has_changed(self, cell: Any) -> bool:
         """Return whether an attribute of the Cell, or of one inside it, was set since."""
-        return self._changes != change_counters.cells and any(
+        return self._changes != change_counters.cells and hasattr(cell, "cells_and_names") and any(
             inner.__dict__.get(CHANGED_AT, -1) > self._changes for _, inner in cell.cells_and_names()
         )
 
@@ -297,16 +299,28 @@ def recorder(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callab
     return run
 
 
-def call_recorded(function: Any, args: tuple[Any, ...]) -> Any:
-    """Return `function(*args)`; the call of a Cell in PyNative mode is recorded for the next gradient, as after `set_grad()`."""
-    attributes = getattr(function, "__dict__", {})
-    if FRONT.cell is None or not isinstance(function, FRONT.cell) or attributes["requires_grad"] or frame() is not None:
-        return function(*args)
-    attributes["requires_grad"] = True
-    try:
-        return function(*args)
-    finally:
-        attributes["requires_grad"] = False
+def call_recorded(function: Any, args: tuple[Any, ...]) -> tuple[Any, Callable[..., Any], Callable[[], AbstractContextManager[None]]]:
+    """Return `function(*args)`, the function whose gradients are those of this call, and the context in which to request them.
+
+    In PyNative mode the first gradient uses the forward pass of this call; later ones run it again, as in MindSpore. Inside a graph or
+    another gradient, every gradient runs it again from the state before this call: the same Parameters and random numbers.
+    """
+    if frame() is not None:
+        beginning = Beginning(next((raw(tensor).device.type for tensor in tensors(args)), "cpu"))
+        with beginning.open():
+            result = entered(function(*args))
+        return result, function, beginning.rerun
+    if (thread_state.is_graph_mode() and not thread_state.local.breaks) or torch_private.is_transforming():
+        return entered(function(*args)), function, nullcontext
+
+    def recorded(*inputs: Any) -> Any:
+        return function(*inputs)
+
+    functools.update_wrapper(recorded, function if hasattr(function, "__name__") else type(function), updated=())
+    calls: list[Forward] = []
+    result = _recorded(calls, SimpleNamespace(), args, {}, function)
+    setattr(recorded, FORWARDS, calls)
+    return result, recorded, nullcontext
 
 
 class Learned:

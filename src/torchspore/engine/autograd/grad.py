@@ -21,7 +21,7 @@ from torchspore.engine.execution.training_start import TRAINING_START
 from torchspore.engine.formulas import row_gradients as rows_module
 from torchspore.engine.memory import offload
 from torchspore.engine.tensors import torch_aliases
-from torchspore.engine.tensors.in_place_versions import Extent, Versions, assigned, base_of, renamed
+from torchspore.engine.tensors.in_place_versions import Extent, Versions, base_of, renamed
 from torchspore.engine.tensors.tensor import Frame, TensorBase, frame, is_recording, raw, tensors, transform, wrap
 from torchspore.engine.tensors.torch_interop import entered
 from torchspore.engine.torch_internals import torch_private
@@ -113,7 +113,7 @@ class GradFrame(Frame):
         before = raw(tensor)
         value = value.expand(before.shape).to(before.dtype)
         if getattr(tensor, "__parameter__", False):
-            value = assigned(before, value.detach().clone())
+            value = integer_gradients.assigned(before, value.detach().clone())
         elif value._base is None and not value.requires_grad:
             value = value.clone()
         versions, memory = self._begin_write(tensor), self._memory(tensor)
@@ -127,7 +127,7 @@ class GradFrame(Frame):
             value = before.detach().clone()
             with torch.no_grad():
                 change(value)
-            versions.replace(self._memory(tensor), assigned(before, value))
+            versions.replace(self._memory(tensor), integer_gradients.assigned(before, value))
         else:
             versions.change(self._memory(tensor), change)
         self._end_write(tensor)
@@ -233,6 +233,9 @@ class GradFrame(Frame):
             block, self._block = self._block, None
             if block is not None:
                 block.__exit__(*error)
+        if error[0] is not None and self.__class__ is GradFrame and issubclass(error[0], Exception):
+            with torch.set_grad_enabled(nested := is_recording()):
+                self.finish((), nested)                    # the program may catch the error
 
     def begin_block(self) -> None:
         self._block = integer_gradients.Block()

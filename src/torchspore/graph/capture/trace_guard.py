@@ -17,7 +17,7 @@ from torchspore.base.text import with_hint
 from torchspore.engine.front_end import FRONT
 from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.errors import CallsTooDeep
-from torchspore.graph.capture import depth
+from torchspore.graph.capture import condition_comments, depth
 from torchspore.graph.capture.aliases import Aliases
 from torchspore.graph.capture.ambient_state import introspection, queries
 from torchspore.graph.capture.ambient_state.process_state import ENVIRONMENT, LEVELS, LOGGING, Levels
@@ -299,7 +299,7 @@ class TraceGuard:
                 if self.roads.fills(code):
                     raise self.refuse(f"calls {code.co_name}, whose result a cache stores")
                 self.codes[code] = None
-                self._check_type(frame, code)
+                self._check_source(frame, code)
                 self.roads.enter(frame, code)
                 if self.roads.listens and self.listen is not None:
                     self.listen()
@@ -393,10 +393,16 @@ class TraceGuard:
             count = self._counted[code] = name == "construct" or (users and not self._is_torchs(frame.f_back))
         return count
 
-    def _check_type(self, frame: FrameType, code: CodeType) -> None:
-        """End a trace that reads the type of a value that may represent a number; converted source sees the represented type."""
-        if self.has_numbers and self.converter is None and "type" in code.co_names and "type" not in frame.f_globals:
+    def _check_source(self, frame: FrameType, code: CodeType) -> None:
+        """End a trace that converted source must repeat: it sees the type of a value that represents a number, and fixed conditions."""
+        if self.converter is not None:
+            return
+        if self.has_numbers and "type" in code.co_names and "type" not in frame.f_globals:
             self.refusal = refusal = Refusal("reads the type of a number that is an input of the graph")
+            refusal.needs_values = True
+            raise refusal
+        if condition_comments.has_comment(code):
+            self.refusal = refusal = Refusal("has a condition that a comment fixes")
             refusal.needs_values = True
             raise refusal
 

@@ -1,10 +1,9 @@
-"""Conditions that a comment fixes: `if x > 0:  # @jit.cond: True` takes its branch in a graph, whatever Tensor the condition is."""
+"""Conditions that a comment fixes: `if x > 0:  # @jit.cond: True` takes its branch in a graph, whatever the condition is."""
 from __future__ import annotations
 
 import ast
-import re
 
-_COMMENT = re.compile(r"#\s*@jit\.cond:\s*(True|False)\b")
+from torchspore.graph.capture.condition_comments import COMMENT
 
 
 def mark(tree: ast.AST, lines: list[str]) -> None:
@@ -16,7 +15,7 @@ def mark(tree: ast.AST, lines: list[str]) -> None:
         if not isinstance(node, ast.If):
             continue
         before = lines[node.lineno - 2].strip() if node.lineno > 1 else ""
-        match = _COMMENT.search(lines[(node.test.end_lineno or node.lineno) - 1]) or _COMMENT.match(before)
+        match = COMMENT.search(lines[(node.test.end_lineno or node.lineno) - 1]) or COMMENT.match(before)
         if match is not None:
             node.fixed_value = match[1] == "True"  # type: ignore[attr-defined]
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import threading
 import time
 import weakref
@@ -14,8 +15,10 @@ from torchspore.base.frames import is_user_file
 from torchspore.context import effects
 from torchspore.engine.execution import thread_state
 from torchspore.engine.tensors.tensor import TensorBase
+from torchspore.graph.capture import condition_comments
 from torchspore.graph.capture.capture import current, unbound_name
 from torchspore.graph.control_flow import source, syntax
+from torchspore.graph.control_flow.fixed_conditions import FixedConditions
 from torchspore.graph.control_flow.mutable_state import UNBOUND
 from torchspore.graph.graph_breaks.plan import Plan
 from torchspore.graph.graph_breaks.splitter import HELPER, Piece, Splitter
@@ -60,6 +63,8 @@ def _plan(function: FunctionType) -> Plan | None:
         try:
             definition = source.definition(function)
             can_be_split = isinstance(definition, ast.FunctionDef) and syntax.can_convert(definition)
+            if can_be_split and condition_comments.has_comment(code):
+                definition = FixedConditions().visit(copy.deepcopy(definition))
             _plans[code] = Plan(code, definition) if can_be_split else None
         except source.NoSource as error:
             event_log.event("refused", f"{code.co_filename}:{code.co_firstlineno}: {code.co_name} runs as PyNative, because {error}")

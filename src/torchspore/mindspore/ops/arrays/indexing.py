@@ -8,6 +8,7 @@ import torch
 
 from torchspore.base.frames import line_prefix
 from torchspore.base.text import with_hint
+from torchspore.engine.autograd import integer_gradients
 from torchspore.engine.tensors import creation
 from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.creation import constant
@@ -170,7 +171,8 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         elif isinstance(source, (list, tuple, np.ndarray, np.generic)):
             source = creation.from_data(source if isinstance(source, np.ndarray) else np.asarray(source))
         if isinstance(source, torch.Tensor):
-            source = source.to(self._t.dtype)
+            if source.dtype is not self._t.dtype:
+                source = integer_gradients.cast(source, self._t.dtype)
             if not source.ndim and self._t.device.type != "cpu" and _is_mask_of(self._t, at):
                 # An index of a mask would make torch read on the host how many elements the mask has.
                 mask = at.reshape(*at.shape, *[1] * (self._t.ndim - at.ndim))

@@ -12,11 +12,11 @@ import torch
 
 from torchspore.base.text import message, with_type
 from torchspore.engine.autograd import integer_gradients, jacobians
-from torchspore.engine.autograd.grad import GradientInside
+from torchspore.engine.autograd.grad import GradientInside, cut
 from torchspore.engine.execution import thread_state
 from torchspore.engine.tensors import tree
 from torchspore.engine.tensors.dtypes import FROM_TORCH
-from torchspore.engine.tensors.tensor import TensorBase, raw, tensors, transform, wrap, wrap_all
+from torchspore.engine.tensors.tensor import TensorBase, is_recording, raw, tensors, transform, wrap, wrap_all
 from torchspore.engine.tensors.torch_interop import entered
 from torchspore.engine.torch_internals import torch_private
 from torchspore.graph import forward_cache
@@ -248,28 +248,35 @@ def _product(function: Any, values: tuple[T, ...], tangents: tuple[T, ...]) -> t
 def vjp(fn: Any, *inputs: Any, weights: Any = None, has_aux: bool = False) -> Any:
     """Return the result of `fn`, and a function that multiplies a vector by the Jacobian for the inputs (a tuple) and `weights`.
 
-    With `has_aux` only the first result is differentiated; the others follow after the function. In PyNative mode the first product of a
-    Cell uses the forward pass of this call, as in MindSpore; later products run it again.
+    With `has_aux` only the first result is differentiated; the others follow after the function. In PyNative mode the first product uses
+    the forward pass of this call, as in MindSpore; later products run it again.
     """
     _check("vjp", fn)
     for value in inputs:
         if isinstance(value, (int, float)):
             raise TypeError(message(f"vjp(inputs={value!r})", with_type("Tensors", value)))
-    result = entered(fn(*inputs) if has_aux else forward_cache.call_recorded(fn, inputs))
+    aux: list[Any] = []
 
+    @named_after(fn)
     def first(*args: Any) -> Any:
-        return fn(*args)[0]
+        result = fn(*args)
+        aux[:] = result[1:]
+        return result[0]
 
-    differentiated = functools.wraps(fn if hasattr(fn, "__name__") else type(fn), updated=())(first) if has_aux else fn
+    result, differentiated, as_recorded = forward_cache.call_recorded(first if has_aux else fn, inputs)
+    if not is_recording():
+        cut(aux)
+    others = tuple(aux)
 
     def product(*sens: Any) -> Any:
         cotangents = sens[0] if len(sens) == 1 else sens
-        check_structure("vjp", result[0] if has_aux else result, cotangents)
-        if weights is None:
-            return GradOperation(get_all=True, sens_param=True)(differentiated)(*inputs, cotangents)
-        return GradOperation(get_all=True, get_by_list=True, sens_param=True)(differentiated, weights)(*inputs, cotangents)
+        check_structure("vjp", result, cotangents)
+        with as_recorded():
+            if weights is None:
+                return GradOperation(get_all=True, sens_param=True)(differentiated)(*inputs, cotangents)
+            return GradOperation(get_all=True, get_by_list=True, sens_param=True)(differentiated, weights)(*inputs, cotangents)
 
-    return (result[0], product, *result[1:]) if has_aux else (result, product)
+    return result, product, *others
 
 
 def linearize(fn: Any, inputs: Any) -> Any:
