@@ -1,4 +1,4 @@
-"""Converts expressions: and, or, not, conditional expressions, chained comparisons, calls, super()."""
+"""Converts expressions: and, or, not, conditional expressions, chained comparisons, calls, super(), values of several names."""
 from __future__ import annotations
 
 import ast
@@ -64,6 +64,13 @@ class Expressions(ast.NodeTransformer):
             return node
         signs = ast.Tuple([ast.Constant(_SIGNS[type(op)]) for op in node.ops], ast.Load())
         return self._at(node, syntax.helper("chain", signs, node.left, *map(syntax.later, node.comparators)))
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        self.generic_visit(node)
+        if len(node.targets) == 1 and (pattern := syntax.target_pattern(node.targets[0])) is not None:
+            is_written_out = isinstance(node.value, ast.Tuple) and len(node.value.elts) == len(pattern) and not any(pattern)
+            node.value = node.value if is_written_out else self._at(node.value, syntax.helper("unpack", node.value, ast.Constant(pattern)))  # type: ignore[assignment]
+        return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         if syntax.is_helper(node):
