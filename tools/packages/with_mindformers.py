@@ -1,6 +1,6 @@
-"""mindformers 1.7.0: its modules import; a small Llama and GLM train in both modes and generate, and a small Qwen3 and its mixture of experts train.
+"""mindformers 1.7.0: its modules import; a small Llama and GLM train in both modes and generate; Qwen3 and DeepSeek-V3 train.
 
-Qwen3 belongs to mindformers' newer models, whose training uses `Morph`, which only Graph mode has.
+The latter two are of mindformers' newer models, whose training uses `Morph`, which only Graph mode has.
 """
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def rows(options: dict[str, Any]) -> Iterator[Row]:
     yield "ChatGLM2ForConditionalGeneration", "training", lambda: compare_modes(glm_losses)
     yield "Llama's tokens", "generation", lambda: compare_tokens(llama_tokens)
     yield "GLM's tokens", "generation", lambda: compare_tokens(glm_tokens)
-    for name in ("Qwen3ForCausalLM", "Qwen3MoeForCausalLM"):
-        yield name, "training", lambda name=name: _qwen_losses(name)  # type: ignore[misc]
+    for name in _NEWER:
+        yield name, "training", lambda name=name: _newer_losses(name)  # type: ignore[misc]
 
 
 def _types(*names: str) -> dict[str, str]:
@@ -117,8 +117,26 @@ def glm_losses(mode: int) -> list[float]:
     return train_three_steps(step, Tensor(tokens[:, :16]), Tensor(tokens[:, 1:]))
 
 
-def _qwen_losses(name: str) -> dict[str, Any]:
-    """Return the losses of three training steps of a small Qwen3. mindformers' context selects its newer models and STRICT."""
+_SIZES = {
+    "vocab_size": 100, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "seq_length": 16,
+    "max_position_embeddings": 16, "use_flash_attention": True, "pad_token_id": 0,
+}
+_EXPERTS = {"moe_intermediate_size": 32, "num_experts_per_tok": 2, "moe_grouped_gemm": True}
+_QWEN = {**_SIZES, "num_key_value_heads": 2, "head_dim": 8}
+_NEWER: dict[str, tuple[str, dict[str, Any]]] = {
+    "Qwen3ForCausalLM": ("qwen3", _QWEN),
+    "Qwen3MoeForCausalLM": ("qwen3_moe", {**_QWEN, **_EXPERTS, "num_experts": 4, "moe_router_topk_scaling_factor": 1.0}),
+    "DeepseekV3ForCausalLM": ("deepseek3", {
+        **_SIZES, **_EXPERTS, "num_key_value_heads": 4, "n_routed_experts": 4, "n_shared_experts": 1, "n_group": 2, "topk_group": 1,
+        "kv_lora_rank": 16, "q_lora_rank": 24, "qk_rope_head_dim": 8, "v_head_dim": 16, "qk_nope_head_dim": 16, "first_k_dense_replace": 1,
+        "num_nextn_predict_layers": 1, "mtp_loss_scaling_factor": 0.3,
+    }),
+}
+"""Of each newer model its package and its sizes. DeepSeek's experts are routed in groups; it also predicts the token after the next one."""
+
+
+def _newer_losses(name: str) -> dict[str, Any]:
+    """Return the losses of three training steps of a small model. mindformers' context selects its newer models and STRICT."""
     import mindspore as ms
     import numpy as np
     from mindformers.core.context.build_context import build_context  # type: ignore[import-not-found]
@@ -126,15 +144,10 @@ def _qwen_losses(name: str) -> dict[str, Any]:
 
     build_context({"use_legacy": False, "run_mode": "train", "use_parallel": False, "context": {"mode": ms.GRAPH_MODE}, "parallel": {}})
     ms.set_seed(1)
-    package = importlib.import_module("mindformers.models.qwen3_moe" if "Moe" in name else "mindformers.models.qwen3")
-    experts = {"moe_intermediate_size": 32, "num_experts": 4, "num_experts_per_tok": 2, "moe_grouped_gemm": True,
-               "moe_router_topk_scaling_factor": 1.0}
+    folder, sizes = _NEWER[name]
+    package = importlib.import_module(f"mindformers.models.{folder}")
     types = dict.fromkeys(("compute_dtype", "params_dtype", "layernorm_compute_dtype", "softmax_compute_dtype", "rotary_dtype"), "fp32")
-    config = getattr(package, name.replace("ForCausalLM", "Config"))(
-        vocab_size=100, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=8,
-        max_position_embeddings=16, seq_length=16, use_flash_attention=True, pad_token_id=0, **types, **(experts if "Moe" in name else {}),
-    )
-    net = getattr(package, name)(config)
+    net = getattr(package, name)(getattr(package, name.replace("ForCausalLM", "Config"))(**sizes, **types))
 
     class Loss(nn.Cell):
         def __init__(self) -> None:

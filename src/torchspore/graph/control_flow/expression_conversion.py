@@ -67,9 +67,11 @@ class Expressions(ast.NodeTransformer):
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
         self.generic_visit(node)
-        if len(node.targets) == 1 and (pattern := syntax.target_pattern(node.targets[0])) is not None:
-            is_written_out = isinstance(node.value, ast.Tuple) and len(node.value.elts) == len(pattern) and not any(pattern)
-            node.value = node.value if is_written_out else self._at(node.value, syntax.helper("unpack", node.value, ast.Constant(pattern)))  # type: ignore[assignment]
+        pattern = syntax.target_pattern(node.targets[0]) if len(node.targets) == 1 else None
+        is_written_out = pattern is not None and isinstance(node.value, ast.Tuple) and len(node.value.elts) == len(pattern)
+        if pattern is not None and not (is_written_out and not any(pattern)):
+            unpacked = syntax.helper("unpack", node.value, ast.Constant(pattern))  # type: ignore[arg-type]
+            node.value = self._at(node.value, unpacked)  # type: ignore[assignment]
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:

@@ -119,9 +119,8 @@ def _is_equal(first: Any, second: Any) -> Any:
 
 def unpack(value: Any, pattern: tuple[Any, ...]) -> Any:
     """The elements of `value` for the names of `pattern` (`syntax.target_pattern`): MindSpore's graphs ignore further elements."""
-    if isinstance(value, (tuple, list, str)) and len(value) > len(pattern) or (
-        isinstance(value, TensorBase) and value.ndim and value.shape[0] > len(pattern)
-    ):
+    is_tensor: Any = isinstance(value, TensorBase) and raw(value).ndim
+    if (is_tensor or isinstance(value, (tuple, list, str))) and len(value) > len(pattern):
         value = value[:len(pattern)]
     if any(pattern) and isinstance(value, (tuple, list)):
         return [item if part is None else unpack(item, part) for item, part in zip(value, pattern)] + list(value[len(pattern):])

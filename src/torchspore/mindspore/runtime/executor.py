@@ -37,8 +37,9 @@ def set_cpu_affinity(
     """Restricts the process to the cores in `affinity_cpu_list` (['0-3', '5']), or removes the restriction.
 
     This includes its threads of CPU kernels, at most one for each core. Without a list nothing changes: the operating system schedules
-    threads, and `explain` reports it. A dictionary as before MindSpore 2.7 has the list of each device: {'device0': ['0-3']}. Modules have no separate threads here, so that `module_to_cpu_dict` and `bind_file` are refused.
-    Raises TypeError and ValueError for invalid arguments.
+    threads, and `explain` reports it. A dictionary, as before MindSpore 2.7, has the list of each device: {'device0': ['0-3']}. Modules
+    have no separate threads here, so that `module_to_cpu_dict` and `bind_file` are refused. Raises TypeError and ValueError for invalid
+    arguments.
     """
     if not isinstance(enable_affinity, bool):
         raise TypeError(message(f"set_cpu_affinity({short(enable_affinity)})", f"True or False, got {type(enable_affinity).__name__}"))

@@ -73,7 +73,7 @@ def _rows_of_tokens(cos: T, sin: T, query: T, lengths: T) -> tuple[T, T]:
     """
     tokens, rows, sequences = math.prod(query.shape[:-1]), cos.shape[0], lengths.numel()
     has_sequences = 1 < sequences < tokens and (query.dim() == 2 or query.shape[0] == 1) and lengths.dim() == 1
-    if rows < tokens or rows == tokens and not has_sequences:
+    if rows < tokens or (rows == tokens and not has_sequences):
         return (cos, sin) if rows != tokens else (cos.reshape(*query.shape[:-1], -1), sin.reshape(*query.shape[:-1], -1))
     total = int(lengths.sum())
     if rows > tokens and total != tokens:

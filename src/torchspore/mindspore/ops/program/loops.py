@@ -13,7 +13,7 @@ from torchspore.base.text import message
 from torchspore.context.store import STORE
 from torchspore.engine.autograd.bprop import with_gradient
 from torchspore.engine.execution import thread_state
-from torchspore.engine.tensors import creation, dtypes
+from torchspore.engine.tensors import creation
 from torchspore.engine.tensors.tensor import TensorBase, wrap
 from torchspore.graph.capture import trace_guard_hooks
 from torchspore.graph.capture.capture import current

@@ -81,7 +81,7 @@ def _dropout(x: T, keep_prob: float = 0.5, Seed0: Any = 0, Seed1: int = 0) -> An
 def _dropout_ext(input: T, p: float, seed: Any, offset: Any) -> tuple[T, T]:
     """Set each element to 0 with probability `p` and divide the others by 1 - p; also return which elements stay (bool).
 
-    `seed` and `offset` start no separate stream, and `explain` reports that. MindSpore has this operator on Ascend only; its mask is packed.
+    `seed` and `offset` start no separate stream, and `explain` reports that. MindSpore has this operator on Ascend, with a packed mask.
     """
     del seed, offset
     _note_seed("DropoutExt(seed, offset)")
