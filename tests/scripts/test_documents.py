@@ -13,7 +13,7 @@ from support import server_jobs
 from support.processes import Run
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md")), *sorted((ROOT / "docs" / "concept").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", *sorted(path for path in (ROOT / "docs").rglob("*.md") if ROOT / "docs/zh" not in path.parents)]
 CHECKED_ELSEWHERE = {"docs/guides/debugging.md", "docs/guides/older-programs.md", "docs/guides/parameter-server.md"}
 """Pages with a test of their own: programs that fail, as they should, and one of several processes."""
 PAGES = {
@@ -22,6 +22,15 @@ PAGES = {
     if (name := str(path.relative_to(ROOT))) not in CHECKED_ELSEWHERE
     and (blocks := re.findall(r"^```python\n(.*?)^```", path.read_text(encoding="utf-8"), re.S | re.M))
 }
+
+
+def test_every_python_block_belongs_to_a_page_that_runs() -> None:
+    """Blocks in lists are indented, and blocks in Chinese pages are those of the English pages (tests/null/test_translations.py)."""
+    texts = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in DOCUMENTS}
+    pages = {name for name, text in texts.items() if re.search(r"^ *(```|~~~) *\{?\.?(py|python)\b", text, re.M)}
+    assert pages == {*PAGES, *CHECKED_ELSEWHERE}
+    for name in PAGES:
+        assert len(re.findall(r"^ *(?:```|~~~).*\bpy", texts[name], re.M)) == len(PAGES[name]) + texts[name].count("\n```ipython\n"), name
 
 
 @pytest.mark.parametrize("page", PAGES)

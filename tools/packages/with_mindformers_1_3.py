@@ -1,4 +1,4 @@
-"""mindformers 1.3.2: its modules import, and a small Llama trains in both modes."""
+"""mindformers 1.3.2: its modules import, and a small Llama and GLM train in both modes and generate."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -24,3 +24,6 @@ def rows(options: dict[str, Any]) -> Iterator[Row]:
     del options
     yield "every module", "imports", lambda: import_all("mindformers", ("mindspore_gs",))
     yield "LlamaForCausalLM", "training", lambda: compare_modes(with_mindformers.llama_losses)
+    yield "ChatGLM2ForConditionalGeneration", "training", lambda: compare_modes(with_mindformers.glm_losses)
+    yield "Llama's tokens", "generation", lambda: with_mindformers.compare_tokens(with_mindformers.llama_tokens)
+    yield "GLM's tokens", "generation", lambda: with_mindformers.compare_tokens(with_mindformers.glm_tokens)

@@ -1,4 +1,4 @@
-"""mindone 0.5.0: its modules import, and a small UNet of Stable Diffusion trains in both modes."""
+"""mindone 0.5.0: its modules import; a small UNet of Stable Diffusion, and BERT of its transformers part, train in both modes."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -23,6 +23,7 @@ def rows(options: dict[str, Any]) -> Iterator[Row]:
     del options
     yield "every module", "imports", lambda: import_all("mindone", ("insightface is not available",))
     yield "UNet2DConditionModel", "training", lambda: compare_modes(_unet_losses)
+    yield "BertForMaskedLM", "training", lambda: compare_modes(_bert_losses)
 
 
 def _unet_losses(mode: int) -> list[float]:
@@ -52,3 +53,30 @@ def _unet_losses(mode: int) -> list[float]:
     text = Tensor(draw.randn(2, 6, 32).astype(np.float32))
     step = nn.TrainOneStepCell(Loss(), nn.AdamWeightDecay(net.trainable_params(), learning_rate=1e-3)).set_train()
     return train_three_steps(step, noisy, Tensor([3, 7], ms.int32), text, noise)
+
+
+def _bert_losses(mode: int) -> list[float]:
+    import mindspore as ms
+    import numpy as np
+    from mindone.transformers import BertForMaskedLM  # type: ignore[import-not-found]
+    from mindspore import Tensor, nn
+    from transformers import BertConfig
+
+    ms.set_context(mode=mode)
+    ms.set_seed(1)
+    net = BertForMaskedLM(BertConfig(
+        vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0, attn_implementation="eager",
+    ))
+
+    class Loss(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = net
+
+        def construct(self, tokens: Any) -> Any:
+            return self.net(tokens, labels=tokens, return_dict=False)[0]
+
+    tokens = Tensor(np.random.RandomState(0).randint(3, 60, (2, 7)).astype(np.int32))
+    step = nn.TrainOneStepCell(Loss(), nn.AdamWeightDecay(net.trainable_params(), learning_rate=1e-2)).set_train()
+    return train_three_steps(step, tokens)

@@ -11,6 +11,7 @@ from mindspore import Tensor, nn
 from mindspore.common.api import _cell_graph_executor
 from mindspore.ops.auto_generate import (
     ApplyRotaryPosEmb,
+    DropoutExt,
     MoeComputeExpertTokens,
     MoeFinalizeRouting,
     MoeInitRouting,
@@ -163,6 +164,35 @@ def test_rotated_queries_and_keys() -> None:
     assert np.allclose(RotaryPositionEmbedding()(Tensor(q), Tensor(cos), Tensor(sin), 0).asnumpy(), expected, atol=1e-6)
 
 
+@pytest.mark.parametrize("rows", [5, 9])
+def test_rotated_positions_of_sequences_one_after_the_other(rows: int) -> None:
+    """mindformers' models without padding pass the table of all positions; each sequence begins with its first row."""
+    q, angles = _random(5, 8), _random(rows, 4)
+    cos, sin = np.cos(angles), np.sin(angles)
+    results = ApplyRotaryPosEmb(2)(*[Tensor(q)] * 2, Tensor(cos), Tensor(sin), Tensor([3, 2], ms.int32))
+    heads, positions = q.reshape(5, 2, 4), [0, 1, 2, 0, 1]
+    turned = np.concatenate([-heads[..., 2:], heads[..., :2]], -1)
+    expected = (heads * cos[positions][:, None] + turned * sin[positions][:, None]).reshape(5, 8)
+    assert all(np.allclose(result.asnumpy(), expected, atol=1e-6) for result in results)
+
+
+def test_rotated_positions_with_a_row_for_each_token() -> None:
+    q, angles = _random(2, 3, 8), _random(6, 4)
+    cos, sin = np.cos(angles), np.sin(angles)
+    result = ApplyRotaryPosEmb(2)(*[Tensor(q)] * 2, Tensor(cos), Tensor(sin), Tensor([3, 2], ms.int32))[0]
+    heads = q.reshape(6, 2, 4)
+    turned = np.concatenate([-heads[..., 2:], heads[..., :2]], -1)
+    assert np.allclose(result.asnumpy(), (heads * cos[:, None] + turned * sin[:, None]).reshape(2, 3, 8), atol=1e-6)
+
+
+def test_dropout_with_a_mask() -> None:
+    x = Tensor(np.ones((64, 64), np.float32))
+    out, mask = DropoutExt()(input=x, p=0.25, seed=Tensor(1, ms.int64), offset=Tensor(0, ms.int64))
+    assert mask.dtype == ms.bool_ and 0.7 < mask.asnumpy().mean() < 0.8
+    assert np.allclose(out.asnumpy(), mask.asnumpy() / 0.75)
+    assert not DropoutExt()(x, 1.0, Tensor(1), Tensor(0))[0].asnumpy().any()
+
+
 def test_attention_over_blocks_with_a_mask() -> None:
     query, keys, values = _random(1, 2, 4), _random(2, 3, 2, 4), _random(2, 3, 2, 4)
     blocks, lengths, mask = Tensor([[1, 0]], ms.int32), Tensor([5, 9], ms.int32), Tensor(_random(1, 2, 1, 6))
@@ -198,7 +228,9 @@ def test_quantized_keys() -> None:
     (lambda: QuantV2()(Tensor([1.0]), Tensor([1.0]), Tensor([1.0]), False, "FLOOR"), "expected rounding_mode='ROUND'"),
     (lambda: QuantBatchMatmul(dtype=ms.float32)(*[Tensor(np.ones((2, 2), np.int8))] * 2, Tensor([1.0])), "float16, bfloat16 or int8"),
     (lambda: KVCacheScatterUpdate()(Tensor(_random(1, 1, 4, 2)), Tensor([0]), Tensor(_random(1, 1, 1, 2)), 0), "axis -1 or -2"),
-    (lambda: ApplyRotaryPosEmb(2)(*[Tensor(_random(2, 3, 2, 4))] * 4, Tensor([1])), r"ApplyRotaryPosEmb\(cos_format=2\): expected 0 or 1"),
+    (lambda: ApplyRotaryPosEmb(3)(*[Tensor(_random(2, 3, 2, 4))] * 4, Tensor([1])), r"\(cos_format=3\): expected 0, 1 or 2"),
+    (lambda: ApplyRotaryPosEmb(2)(*[Tensor(_random(5, 8))] * 2, *[Tensor(_random(9, 4))] * 2, Tensor([2, 2], ms.int32)),
+     "of 5 tokens with 9 rows and position_ids of the sum 4: expected a row for each token, or the lengths of the sequences"),
     (lambda: ApplyRotaryPosEmb(0)(*[Tensor(_random(2, 3, 2, 4))] * 2, *[Tensor(_random(9, 4))] * 2, Tensor([1])), "look them up first"),
     (lambda: PagedAttention(2, 0.5, 2)(
         Tensor(_random(2, 2, 4)), *[Tensor(_random(2, 3, 2, 4))] * 2, Tensor([[0], [1]]), Tensor([1])), r"2, one for each token"),

@@ -112,6 +112,12 @@ def test_threads() -> None:
         runtime.set_cpu_affinity(True, [str(min(cores))])
         assert os.sched_getaffinity(0) == {min(cores)}
         runtime.set_cpu_affinity(False)
+        runtime.set_cpu_affinity(True, {})                                    # mindformers 1.7 passes a dictionary
+        runtime.set_cpu_affinity(True, {"device7": [str(max(cores))]})        # that of another device
+        assert os.sched_getaffinity(0) == cores
+        runtime.set_cpu_affinity(True, {f"device{get_context('device_id')}": [str(min(cores))]})
+        assert os.sched_getaffinity(0) == {min(cores)}
+        runtime.set_cpu_affinity(False)
         assert os.sched_getaffinity(0) == cores
         ms.launch_blocking()
         assert get_context("pynative_synchronize")

@@ -459,7 +459,8 @@ def _as_refusal(error: BaseException) -> BaseException:
     text = translate("raises {error}").format(error=type(error).__name__ + (f" in torchspore's own {defect}" if defect else ""))
     refusal = Refusal(text, line or "<unknown>", Kind.RAISES)
     refusal.needs_room = isinstance(error, RecursionError)
-    refusal.needs_values = isinstance(error, ValueError) and str(error).startswith("truth of a Tensor")   # for `in`
+    # For `in`, and for tuples that are longer than the names to which they are assigned.
+    refusal.needs_values = isinstance(error, ValueError) and str(error).startswith(("truth of a Tensor", "too many values to unpack"))
     refusal.stack += lines if refusal.stack else []
     if isinstance(error, Exception) and (tracebacks.is_refusal(error) or tracebacks.ends_in_user_code(error)):
         refusal.error, refusal.trace = error, error.__traceback__

@@ -1,4 +1,4 @@
-"""Converts expressions: and, or, not, conditional expressions, chained comparisons, calls, super()."""
+"""Converts expressions: and, or, not, conditional expressions, chained comparisons, calls, super(), values of several names."""
 from __future__ import annotations
 
 import ast
@@ -64,6 +64,15 @@ class Expressions(ast.NodeTransformer):
             return node
         signs = ast.Tuple([ast.Constant(_SIGNS[type(op)]) for op in node.ops], ast.Load())
         return self._at(node, syntax.helper("chain", signs, node.left, *map(syntax.later, node.comparators)))
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        self.generic_visit(node)
+        pattern = syntax.target_pattern(node.targets[0]) if len(node.targets) == 1 else None
+        is_written_out = pattern is not None and isinstance(node.value, ast.Tuple) and len(node.value.elts) == len(pattern)
+        if pattern is not None and not (is_written_out and not any(pattern)):
+            unpacked = syntax.helper("unpack", node.value, ast.Constant(pattern))  # type: ignore[arg-type]
+            node.value = self._at(node.value, unpacked)  # type: ignore[assignment]
+        return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         if syntax.is_helper(node):

@@ -22,7 +22,7 @@ from torchspore.graph.refusal import Refusal
 
 __all__ = [
     "NOTHING", "and_", "call", "chain", "contains",
-    "ended", "for_", "holds", "if_", "not_", "or_", "pick", "returned", "running", "truth", "while_",
+    "ended", "for_", "holds", "if_", "not_", "or_", "pick", "returned", "running", "truth", "unpack", "while_",
 ]
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
@@ -115,6 +115,16 @@ def _is_equal(first: Any, second: Any) -> Any:
     if isinstance(tensor, TensorBase):
         return Number((raw(tensor) == other).all()) if isinstance(other, (bool, int, float)) and tensor._t.numel() == 1 else False
     return first == second
+
+
+def unpack(value: Any, pattern: tuple[Any, ...]) -> Any:
+    """The elements of `value` for the names of `pattern` (`syntax.target_pattern`): MindSpore's graphs ignore further elements."""
+    is_tensor: Any = isinstance(value, TensorBase) and raw(value).ndim
+    if (is_tensor or isinstance(value, (tuple, list, str))) and len(value) > len(pattern):
+        value = value[:len(pattern)]
+    if any(pattern) and isinstance(value, (tuple, list)):
+        return [item if part is None else unpack(item, part) for item, part in zip(value, pattern)] + list(value[len(pattern):])
+    return value
 
 
 def running(code: Any) -> Any:

@@ -25,7 +25,6 @@ _STATEMENTS: dict[type[ast.AST], tuple[str, str]] = {
 _EXPRESSIONS: dict[type[ast.AST], tuple[str, str]] = {
     ast.Set: (translatable("a set"), translatable("write a tuple or a list")),
     ast.SetComp: (translatable("a set"), translatable("write a list")),
-    ast.JoinedStr: (translatable("an f-string"), translatable("format outside of the call")),
     ast.GeneratorExp: (translatable("a generator"), translatable("write a list")),
 }
 

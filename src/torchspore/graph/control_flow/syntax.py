@@ -91,6 +91,16 @@ def binds(expression: ast.AST) -> bool:
     return any(isinstance(part, (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)) for part in ast.walk(expression))
 
 
+def target_pattern(target: ast.AST) -> tuple[object, ...] | None:
+    """The pattern of the names to which a tuple is assigned: None for each name, a pattern for names in parentheses.
+
+    None for a single name, and if a name has a star.
+    """
+    if not isinstance(target, (ast.Tuple, ast.List)) or any(isinstance(part, ast.Starred) for part in target.elts):
+        return None
+    return tuple(target_pattern(part) for part in target.elts)
+
+
 def name(text: str) -> ast.Name:
     """A name that is read."""
     return ast.Name(text, ast.Load())

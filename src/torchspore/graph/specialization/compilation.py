@@ -229,7 +229,7 @@ def _captured(
         return capture, captured
 
     def capture() -> tuple[Capture, Captured]:
-        """Capture unchanged; if a Tensor decides about control flow, again with converted source."""
+        """Capture unchanged; if a Tensor decides about control flow, or a tuple is too long for its names, again with converted source."""
         try:
             return shared(entry.converts)
         except Refusal as refusal:

@@ -6,7 +6,7 @@ from typing import Any
 from torchspore.base.arguments import check_int_type, is_int
 from torchspore.base.text import message, short
 from torchspore.context import effects
-from torchspore.context.public import set_context
+from torchspore.context.public import get_context, set_context
 from torchspore.engine.devices import threads
 
 
@@ -37,13 +37,16 @@ def set_cpu_affinity(
     """Restricts the process to the cores in `affinity_cpu_list` (['0-3', '5']), or removes the restriction.
 
     This includes its threads of CPU kernels, at most one for each core. Without a list nothing changes: the operating system schedules
-    threads, and `explain` reports it. Modules have no separate threads here, so that `module_to_cpu_dict` and `bind_file` are refused.
-    Raises TypeError and ValueError for invalid arguments.
+    threads, and `explain` reports it. A dictionary, as before MindSpore 2.7, has the list of each device: {'device0': ['0-3']}. Modules
+    have no separate threads here, so that `module_to_cpu_dict` and `bind_file` are refused. Raises TypeError and ValueError for invalid
+    arguments.
     """
     if not isinstance(enable_affinity, bool):
         raise TypeError(message(f"set_cpu_affinity({short(enable_affinity)})", f"True or False, got {type(enable_affinity).__name__}"))
     if module_to_cpu_dict or bind_file:
         raise ValueError(message("set_cpu_affinity(module_to_cpu_dict=..., bind_file=...)", "affinity_cpu_list for the full process"))
+    if isinstance(affinity_cpu_list, dict):
+        affinity_cpu_list = affinity_cpu_list.get(f"device{get_context('device_id')}")
     if affinity_cpu_list is not None and not isinstance(affinity_cpu_list, (list, tuple)):
         raise TypeError(message(f"set_cpu_affinity(affinity_cpu_list={short(affinity_cpu_list)})", "a list such as ['0-3']"))
     if not enable_affinity:

@@ -1,6 +1,7 @@
 """Attention as single operators, as in training, and rotary position embeddings."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -36,16 +37,18 @@ def _rotary_position_embedding(x: T, cos: T, sin: T, mode: int = 0) -> T:
 
 @op(primitive="ApplyRotaryPosEmb", init=("cos_format",))
 def _apply_rotary_pos_emb(query: T, key: T, cos: T, sin: T, position_ids: T, cos_format: int = 0) -> tuple[T, T]:
-    """Rotate the halves of the last axis of queries and keys (B, S, N, D) or (n, N * D): x * cos + rotated(x) * sin.
+    """Rotate the halves of the last axis of queries and keys: x * cos + rotated(x) * sin.
 
-    `cos` and `sin` have D numbers for each position of the queries, (B, S, 1, D) or (n, D). Raises ValueError for tables that are yet to
-    be looked up by `position_ids`, and for another `cos_format` than 0 and 1, which compute the same.
+    They are (B, S, N, D) with `cos` and `sin` (B, S, 1, D), or (n, N * D) and (B, S, N * D) with tables (rows, D). A table has a row for
+    each token. Else it has a row for each position of a sequence, and `position_ids` has the lengths of sequences, one after the other.
+    Raises ValueError for other shapes, and for another `cos_format` than 0, 1 and 2, which compute the same.
     """
-    if cos_format not in (0, 1):
+    if cos_format not in (0, 1, 2):
         hint = "use rotary_position_embedding"
-        raise ValueError(message(f"ApplyRotaryPosEmb(cos_format={cos_format!r})", "0 or 1", hint=hint))
-    del position_ids                       # the tables have a row for each position already
+        raise ValueError(message(f"ApplyRotaryPosEmb(cos_format={cos_format!r})", "0, 1 or 2", hint=hint))
     width = cos.shape[-1]
+    if cos.dim() == 2 and cos.shape == sin.shape and query.dim() in (2, 3):
+        cos, sin = _rows_of_tokens(cos, sin, query, position_ids)
 
     def rotated(x: T) -> T:
         by_heads = x.reshape(*x.shape[:-1], x.shape[-1] // width, width) if x.dim() == cos.dim() and x.shape[-1] != width else x
@@ -60,6 +63,28 @@ def _apply_rotary_pos_emb(query: T, key: T, cos: T, sin: T, position_ids: T, cos
         return (by_heads * factors[0] + _turned(by_heads, 0) * factors[1]).reshape(x.shape)
 
     return rotated(query), rotated(key)
+
+
+def _rows_of_tokens(cos: T, sin: T, query: T, lengths: T) -> tuple[T, T]:
+    """Return the row of each token of the queries (n, N * D) or (B, S, N * D), in the shape of their tokens.
+
+    A table with as many rows as tokens has them in the order of the tokens, except if the tokens are those of several sequences, one after
+    the other, that each begin with row 0. Raises ValueError if a longer table is not of sequences whose lengths add up to the tokens.
+    """
+    tokens, rows, sequences = math.prod(query.shape[:-1]), cos.shape[0], lengths.numel()
+    has_sequences = 1 < sequences < tokens and (query.dim() == 2 or query.shape[0] == 1) and lengths.dim() == 1
+    if rows < tokens or (rows == tokens and not has_sequences):
+        return (cos, sin) if rows != tokens else (cos.reshape(*query.shape[:-1], -1), sin.reshape(*query.shape[:-1], -1))
+    total = int(lengths.sum())
+    if rows > tokens and total != tokens:
+        wrote = f"ApplyRotaryPosEmb of {tokens} tokens with {rows} rows and position_ids of the sum {total}"
+        raise ValueError(message(wrote, "a row for each token, or the lengths of the sequences", hint="ops.gather(cos, position_ids, 0)"))
+    if total == tokens:
+        numbers, ends = torch.arange(tokens, device=cos.device), lengths.to(cos.device, torch.int64).cumsum(0)
+        of_token = torch.searchsorted(ends, numbers, right=True)
+        positions = numbers - torch.nn.functional.pad(ends, (1, -1))[of_token]
+        cos, sin = cos[positions], sin[positions]
+    return cos.reshape(*query.shape[:-1], -1), sin.reshape(*query.shape[:-1], -1)
 
 
 _ALL = 2147483647

@@ -13,7 +13,7 @@ from torchspore.base.text import message
 from torchspore.context.store import STORE
 from torchspore.engine.autograd.bprop import with_gradient
 from torchspore.engine.execution import thread_state
-from torchspore.engine.tensors import creation, dtypes
+from torchspore.engine.tensors import creation
 from torchspore.engine.tensors.tensor import TensorBase, wrap
 from torchspore.graph.capture import trace_guard_hooks
 from torchspore.graph.capture.capture import current
@@ -93,8 +93,8 @@ class Reusing(Primitive):
 class Morph(Primitive):
     """A function of operators as a primitive, with the gradient `bprop_fn(*inputs, out, dout)` if present.
 
-    `infer_shape` and `infer_dtype`, functions of the inputs' shapes and dtypes, are compared with the function's result. Raises ValueError
-    and TypeError if they differ, RuntimeError for a call in PYNATIVE_MODE outside of `jit`.
+    `infer_shape` and `infer_dtype`, functions of the inputs' shapes and dtypes, are not called: the shape and the dtype are those of the
+    function's result, as in MindSpore's forward pass. Raises RuntimeError for a call in PYNATIVE_MODE outside of `jit`.
     """
 
     def __init__(self, fn: Callable[..., Any], infer_shape: Any, infer_dtype: Any, bprop_fn: Any = None) -> None:
@@ -111,16 +111,7 @@ class Morph(Primitive):
             bound = inspect.signature(self.fn).bind(*args, **kwargs)
             bound.apply_defaults()
             args = bound.args
-        out = self.run(*args)
-        if isinstance(out, TensorBase):
-            inputs = [value._t for value in args if isinstance(value, TensorBase)]
-            shape = self.infer_shape(*[tuple(t.shape) for t in inputs])
-            dtype = self.infer_dtype(*[dtypes.FROM_TORCH[t.dtype] for t in inputs])
-            if tuple(shape) != tuple(out._t.shape):
-                raise ValueError(f"Morph: expected a result of shape {tuple(shape)}, as in infer_shape, got {tuple(out._t.shape)}.")
-            if dtypes.to_torch(dtype) is not out._t.dtype:
-                raise TypeError(f"Morph: expected a result of {dtype}, as in infer_dtype, got {dtypes.FROM_TORCH[out._t.dtype]}.")
-        return out
+        return self.run(*args)
 
 
 class PyFunc(Primitive):

@@ -77,6 +77,23 @@ def _dropout(x: T, keep_prob: float = 0.5, Seed0: Any = 0, Seed1: int = 0) -> An
     return _torch_dropout_and_mask(x, keep_prob)
 
 
+@op(primitive="DropoutExt")
+def _dropout_ext(input: T, p: float, seed: Any, offset: Any) -> tuple[T, T]:
+    """Set each element to 0 with probability `p` and divide the others by 1 - p; also return which elements stay (bool).
+
+    `seed` and `offset` start no separate stream, and `explain` reports that. MindSpore has this operator on Ascend, with a packed mask.
+    """
+    del seed, offset
+    _note_seed("DropoutExt(seed, offset)")
+    return _torch_dropout_ext(input, p)
+
+
+@drawing
+def _torch_dropout_ext(input: T, p: float) -> tuple[T, T]:
+    mask = torch.rand_like(input, dtype=torch.float32) >= p
+    return input * mask * (1 / (1 - p) if p < 1 else 0.0), mask
+
+
 @drawing
 def _torch_dropout_and_mask(x: T, keep_prob: float) -> tuple[T, T]:
     mask = torch.rand_like(x) < keep_prob
