@@ -32,7 +32,8 @@ HEAD = """# Performance
 Written by `benchmarks/report.py`; do not edit. Contenders alternate in one run; a ratio is computed within each round. *torch eager* is the
 step as people write it by hand, in a process without torchspore. *Same malloc thresholds* is the same step in a process that keeps freed
 memory, as torchspore's engine does (`TORCHSPORE_MALLOC=0` disables this). Real MindSpore 2.10, if a table contains it, runs in a separate
-process on the same cores; its figures vary most.
+process on the same cores; its figures vary most. torchspore has its C++ short paths (`torchspore doctor --build`), which every installation
+has after its first program of more than 10 seconds, if a C++ compiler is there.
 """
 TITLES = {
     "cache": "compile cache", "context": "calls of the context", "server": "parameter server", "planning": "plans",
@@ -52,6 +53,7 @@ def main() -> None:
         position = arguments.index("--only")
         names = tuple(arguments[position + 1].split(","))
         del arguments[position:position + 2]
+    subprocess.run([sys.executable, "-m", "torchspore", "doctor", "--build"], check=True, stdout=subprocess.DEVNULL)
     for name in names:
         for part, options in _runs(name, _options_of(name, arguments)):
             process = subprocess.run([sys.executable, str(HERE / f"{name}.py"), *options], capture_output=True, text=True)
