@@ -21,6 +21,7 @@ from torchspore.port.verification import (
     recorded_run,
     training_comparison,
 )
+from torchspore.port.verification.absent_packages import placeholders
 from torchspore.port.verification.comparison import Verdict
 from torchspore.port.verification.recorded_run import Recording
 
@@ -78,7 +79,8 @@ def port_file(
     if not outcome.ported.problems:
         names_in_torch = [*outcome.ported.classes, *outcome.ported.functions]
         try:
-            module = outcome.module = _loaded(outcome, project.root)
+            with placeholders(recording.absent):
+                module = outcome.module = _loaded(outcome, project.root)
         except Exception as error:
             reason = f"the port can't be imported: {type(error).__name__}: {error}".splitlines()[0]
             outcome.verdicts = [Verdict(Path(path).name, reason=reason)]

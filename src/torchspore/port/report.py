@@ -68,6 +68,9 @@ def summary(path: str, out: str | None, outcome: Outcome) -> str:
             "  {state}: {name} in {precision}: {outcome}")
         lines.append(text.format(
             state=state, name=verdict.name, count=verdict.parameters, precision=verdict.precision, outcome=_outcome(verdict)))
+    if outcome.recording is not None and outcome.recording.absent:
+        text = translate("  not installed, and without effect on this comparison: {packages}")
+        lines.append(text.format(packages=", ".join(sorted(outcome.recording.absent))))
     if not verdicts:
         lines.append("  " + translate("not verified: {reason}").format(reason=outcome.why_not))
     return "\n".join(lines)

@@ -30,6 +30,8 @@ _HOOKS = (
     "_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called", "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs",
     "_backward_hooks", "_backward_pre_hooks",
 )
+_CALLS = ("forward", "_compiled_call_impl")
+"""Attributes of a Module that change what its call runs."""
 
 
 def as_module(cell: Any, naming: str = "mindspore") -> torch.nn.Module:
@@ -70,7 +72,8 @@ class CellModule(torch.nn.Module):
         self._links_: list[Link] = []
         self._compiled_: Any = None
         self._walked_: Walk | None = None
-        self.__dict__["_modules"] = MemberDict()            # counts its changes
+        for name in ("_modules", *_HOOKS):
+            self.__dict__[name] = MemberDict()              # counts its changes
         modules[id(cell)] = self
         for name, parameter in cell._params.items():
             if parameter is not None:
@@ -81,6 +84,8 @@ class CellModule(torch.nn.Module):
             if inner is not None:
                 self._modules[name] = self._module_for_(inner, modules, tensors)
         self._mirrored_ = {name: (cell._cells[name], module) for name, module in self._modules.items()}
+        for name in ("_modules", *_HOOKS):
+            self.__dict__[name].notify(cell)
 
     @staticmethod
     def _module_for_(inner: Cell, modules: dict[int, CellModule], tensors: dict[int, torch.Tensor]) -> torch.nn.Module:
@@ -101,7 +106,7 @@ class CellModule(torch.nn.Module):
         home[name] = tensors[id(tensor)]  # type: ignore[assignment]
         if not is_parameter and not is_persistent:
             self._non_persistent_buffers_set.add(name)
-        self._links_.append(Link(tensor, tensors[id(tensor)], home, name))
+        self._links_.append(Link(tensor, tensors[id(tensor)], home, name, can_follow=True))
 
     @property
     def cell(self) -> Cell:
@@ -140,6 +145,11 @@ class CellModule(torch.nn.Module):
     def _prepare_compiled_(self) -> tuple[Any, ...]:
         """Run while Dynamo traces a call. Dynamo of torch 2.11 accepts such a method, but no such function with a Module as an argument."""
         return compiled_calls.prepare(self)
+
+    @torch.compiler.disable(reason="torch.compile of as_module: a Cell or a Module inside has hooks")
+    def _call_with_hooks_(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run a call outside of the graphs of torch.compile: a graph would run hooks once, when it is traced."""
+        return self.forward(*args, **kwargs)
 
     def _cell_modules_(self) -> Iterator[CellModule]:
         return (module for module in self.modules() if isinstance(module, CellModule))
@@ -183,6 +193,16 @@ class CellModule(torch.nn.Module):
                 f"as_module of {type(cell).__name__}: {', '.join(names)} was added, removed or replaced", "the structure that the Cell had",
                 hint="change the Cell first, then call torchspore.as_module again",
             ))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name in _CALLS:
+            self._cell_._changed_(name)
+
+    def __delattr__(self, name: str) -> None:
+        super().__delattr__(name)
+        if name in _CALLS:
+            self._cell_._changed_(name)
 
     def register_parameter(self, name: str, param: torch.nn.Parameter | None) -> None:
         """As torch's; a torch Parameter that replaces one of the Cell gives the Cell's Parameter its memory."""
@@ -254,11 +274,12 @@ class CellModule(torch.nn.Module):
 
     def _additions_(self) -> list[dict[str, Any]]:
         """Return the hooks of each Module, which a copy has too."""
-        return [{name: copy.copy(module.__dict__[name]) for name in _HOOKS if module.__dict__[name]} for module in self._cell_modules_()]
+        return [{name: dict(module.__dict__[name]) for name in _HOOKS if module.__dict__[name]} for module in self._cell_modules_()]
 
     def _restore_(self, additions: list[dict[str, Any]]) -> None:
         for module, hooks in zip(self._cell_modules_(), additions):
-            module.__dict__.update(hooks)
+            for name, functions in hooks.items():
+                module.__dict__[name].update(functions)
 
     def __repr__(self) -> str:
         return f"as_module({self._cell_!r})"

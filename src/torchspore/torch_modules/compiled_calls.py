@@ -1,7 +1,9 @@
 """Calls of a Cell's Module inside torch.compile: one function of tensors, which Dynamo takes as it is and AOTAutograd traces.
 
-Dynamo does not look into this function. Before each call it compares the training modes of the Cells and the counts of their changes with
-those of the compilation, and compiles again after a change. It also compares the numbers and texts in lists, dicts and sets of the Cells.
+Dynamo does not look into this function. It reads the parameters and buffers in the dicts of the Modules, and gives them to the function as
+inputs, so that those which replace them are used, also inside `torch.func.functional_call`. Before each call it compares the training modes
+of the Cells and the counts of their changes, which the hooks of their Modules count too, with those of the compilation, and compiles again
+after a change. It also compares the numbers and texts in lists, dicts and sets of the Cells. Calls with hooks inside run without a graph.
 A Cell that changes an attribute or such a container in `construct`, or draws random numbers of Python or NumPy, is refused.
 """
 from __future__ import annotations
@@ -16,7 +18,7 @@ from torchspore.base.text import message
 from torchspore.engine.tensors import change_counters
 from torchspore.engine.tensors.tensor import TensorBase, raw, tensors, transform
 from torchspore.graph.capture.state import Contents, Randomness, Unwatchable
-from torchspore.torch_modules.module_frame import ModuleFrame, to_mindspore
+from torchspore.torch_modules.module_frame import ModuleFrame, has_additions, to_mindspore
 
 _MOST_VALUES = 256
 """Containers with more values are not compared before each call."""
@@ -28,7 +30,10 @@ class CompiledCall:
     def __init__(self, module: Any) -> None:
         self._module = module
         self._tensors: list[TensorBase] = []
-        self.values: list[torch.Tensor] = []
+        self.homes: list[tuple[dict[str, Any], tuple[str, ...]]] = []
+        """The dicts of Modules with their parameters and buffers, and the names there: Dynamo reads them in each call."""
+        self.constants: list[TensorBase] = []
+        self.has_hooks = False
         self.cells: list[Any] = []
         self.torch_modules: list[torch.nn.Module] = []
         self.containers: list[tuple[dict[str, Any], str]] = []
@@ -37,21 +42,30 @@ class CompiledCall:
 
     def prepare(self) -> None:
         """Collect the tensors of Parameters, buffers and constants. It runs while Dynamo traces."""
-        self._module.synchronize()
-        self.cells = [module.cell for module in self._module._cell_modules_()]
+        module = self._module
+        module.synchronize()
+        self.cells = [inner.cell for inner in module._cell_modules_()]
         for cell in self.cells:
             cell.__dict__.setdefault(change_counters.SETTINGS_CHANGED_AT, 0)
-        self.torch_modules = [module for module in self._module.modules() if not hasattr(module, "_cell_")]
-        sources = {id(link.tensor): (link.tensor, link.home[link.name]) for link in self._module._all_links_()}
+            cell._params.notify(cell)
+            cell._cells.notify(cell)
+        self.torch_modules = [inner for inner in module.modules() if not hasattr(inner, "_cell_")]
+        self.has_hooks = any(hooks for cell in self.cells for hooks in (cell._hooks_ or {}).values())
+        self.has_hooks |= any(has_additions(inner) for inner in module.modules() if inner is not module)
+        links = {id(link.tensor): link for link in module._all_links_()}
+        homes: dict[int, tuple[dict[str, Any], dict[str, TensorBase]]] = {}
+        for link in links.values():
+            homes.setdefault(id(link.home), (link.home, {}))[1][link.name] = link.tensor
+        self.homes = [(home, tuple(members)) for home, members in homes.values()]
+        constants: dict[int, TensorBase] = {}
         self.containers = []
         for cell in self.cells:
             for name, value in _contents(cell):
-                for item in tensors(value):
-                    sources.setdefault(id(item), (item, item._t))
+                constants.update((id(item), item) for item in tensors(value) if id(item) not in links)
                 if type(value) in (list, dict, set) and 0 <= _count_values(value) <= _MOST_VALUES:
                     self.containers.append((cell.__dict__, name))
-        self._tensors = [tensor for tensor, _ in sources.values()]
-        self.values = [t for _, t in sources.values()]
+        self.constants = list(constants.values())
+        self._tensors = [tensor for _, members in homes.values() for tensor in members.values()] + self.constants
 
     def _function(self) -> Callable[..., Any]:
         def run_cell(_: list[Any], values: list[torch.Tensor], args: Any, kwargs: Any) -> Any:
@@ -145,7 +159,10 @@ def call(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     cells = [cell.__dict__ for cell in compiled.cells]
     state = [str(change_counters.generation), [(cell["training"], str(cell[change_counters.SETTINGS_CHANGED_AT])) for cell in cells],
              [inner.training for inner in compiled.torch_modules]]
-    return compiled.function(state, compiled.values, args, kwargs)
+    if compiled.has_hooks:
+        return module._call_with_hooks_(args, kwargs)
+    values = [home.get(name) for home, names in compiled.homes for name in names] + [constant._t for constant in compiled.constants]
+    return compiled.function(state, values, args, kwargs)
 
 
 def prepare(module: Any) -> tuple[Any, ...]:

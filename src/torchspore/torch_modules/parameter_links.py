@@ -21,12 +21,13 @@ joins = 0
 class Link:
     """Joins a MindSpore Tensor (a Parameter or a buffer) and a torch tensor, the entry `name` of `home`."""
 
-    __slots__ = ("address", "dtype", "home", "is_alone", "is_buffer", "is_trained", "name", "stored", "t", "tensor")
+    __slots__ = ("address", "can_follow", "dtype", "home", "is_alone", "is_buffer", "is_trained", "name", "stored", "t", "tensor")
     is_alone: bool
     """True if the Tensor has no other link."""
 
-    def __init__(self, tensor: Any, t: torch.Tensor, home: dict[str, Any], name: str) -> None:
-        self.tensor, self.t, self.home, self.name = tensor, t, home, name
+    def __init__(self, tensor: Any, t: torch.Tensor, home: dict[str, Any], name: str, can_follow: bool = False) -> None:
+        """With `can_follow`, the Module gets the torch tensor that replaces the Tensor's in another Module."""
+        self.tensor, self.t, self.home, self.name, self.can_follow = tensor, t, home, name, can_follow
         self.is_buffer = not isinstance(t, torch.nn.Parameter)
         self._remember()
         links = tensor.__dict__.setdefault(LINKS, [])
@@ -92,6 +93,9 @@ class Link:
         t = self.home.get(self.name)
         if isinstance(t, torch.Tensor) and t is not self.t:
             global joins
+            for link in self.tensor.__dict__[LINKS]:          # an optimizer of one Module then trains the others too
+                if link.can_follow and link.is_buffer is self.is_buffer and not link.is_replaced():
+                    link.home[link.name] = link.t = t
             self.t = t
             joins += 1
             _tensors[t] = weakref.ref(self.tensor)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from torchspore.base.text import message
 from torchspore.context.store import STORE
 from torchspore.engine.tensors import tensor
 from torchspore.engine.tensors.tensor import frame
@@ -60,6 +61,14 @@ def is_in_jit() -> bool:
     while around is not None and not around.traces:
         around = around.outer
     return around is not None or local.in_pynative or local.breaks > 0
+
+
+def refuse_in_module(what: str) -> None:
+    """Raises ValueError inside of a call of a Cell's torch Module. `what` describes the change of a Parameter that the program requests."""
+    around = frame()
+    if around is not None and around.modules is not None:
+        text = message(f"{what} was set in a call of as_module", "a value that calls do not change", hint="set it before the call")
+        raise ValueError(text)
 
 
 def follows_graph_rules() -> bool:

@@ -282,8 +282,9 @@ class Parameter(Tensor):
 
 
 def _refuse_in_graph(name: str, attribute: str, hint: str) -> None:
-    """Raises ValueError, as MindSpore does, if the program sets an attribute of a Parameter inside of a graph."""
+    """Raises ValueError, as MindSpore does, if the program sets an attribute of a Parameter inside of a graph; also inside of as_module."""
     if (thread_state.is_in_graph() or thread_state.is_in_jit()) and is_user_file(sys._getframe(2).f_code.co_filename):
+        thread_state.refuse_in_module(f"{attribute} of Parameter {name!r}")
         raise ValueError(f"Do not support to set attribute for a parameter. ({attribute} of {name!r} in a graph)\n\nhint: {hint}.")
 
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import Any
 
 from torchspore.port.analysis.source import Source
@@ -14,6 +15,8 @@ _PYTHON_CALLS = frozenset(
 _NO_TENSORS = frozenset("ops.shape ops.Shape ops.dtype ops.DType ops.rank ops.Rank ops.size ops.Size get_context".split())
 _READS = frozenset("asnumpy numpy _convert_data".split())
 _SCALARS = frozenset("item tolist format join keys values items split_name startswith endswith".split())
+_WITH_SIZES = frozenset("Dense Conv1d Conv2d Conv3d Conv1dTranspose Conv2dTranspose Conv3dTranspose Embedding LSTM GRU RNN".split())
+"""Layers whose first two arguments are numbers."""
 
 
 class Scope:
@@ -22,6 +25,7 @@ class Scope:
     def __init__(self, source: Source, outer: Scope | None = None, attributes: dict[str, str] | None = None) -> None:
         self.source, self.outer = source, outer
         self.names: dict[str, str] = {}
+        self.assigned: set[str] = set()
         self.attributes: dict[str, str] = attributes if attributes is not None else (outer.attributes if outer else {})
         self.primitives: set[str] = outer.primitives if outer else set()
 
@@ -91,6 +95,7 @@ class Scope:
         elif isinstance(target, ast.Starred):
             self._merge(target.value, PYTHON)
         elif isinstance(target, ast.Name):
+            self.assigned.add(target.id)
             before = self.names.get(target.id)
             self.names[target.id] = kind if before in (None, kind) else _both(before, kind)
         elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
@@ -108,7 +113,7 @@ class Scope:
     _tuple = _list = _dict = _set = _listcomp = _setcomp = _dictcomp = _generatorexp = _joinedstr = _lambda = _boolop = _constant
 
     def _name(self, node: ast.Name) -> str:
-        if node.id in ("self", "cls"):
+        if node.id in ("self", "cls") and node.id not in self.assigned:
             return PYTHON
         return self.lookup(node.id)
 
@@ -178,6 +183,31 @@ class Scope:
 def _both(first: str, second: str) -> str:
     """Return the kind of what may be either."""
     return TENSOR if TENSOR in (first, second) and NUMPY not in (first, second) else UNKNOWN
+
+
+def numbers_of_constructor(function: ast.FunctionDef, source: Source) -> dict[str, str]:
+    """Return the parameters of `__init__` that are numbers: annotated as such, counts of a loop, or sizes of layers."""
+    if function.name != "__init__":
+        return {}
+    parameters = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    numbers = {each.arg for each in parameters if isinstance(each.annotation, ast.Name) and each.annotation.id in ("int", "float", "bool")}
+    for node in ast.walk(function):
+        if not isinstance(node, ast.Call):
+            continue
+        name = source.mindspore_name(node.func) or ""
+        is_range = isinstance(node.func, ast.Name) and node.func.id == "range"
+        if is_range or (name.startswith("nn.") and name.removeprefix("nn.") in _WITH_SIZES):
+            numbers.update(part for value in node.args[:2] for part in _operands(value))
+    return {each.arg: PYTHON for each in parameters if each.arg in numbers}
+
+
+def _operands(node: ast.expr) -> Iterator[str]:
+    """Yield the names that an arithmetic expression combines."""
+    if isinstance(node, ast.Name):
+        yield node.id
+    elif isinstance(node, ast.BinOp):
+        yield from _operands(node.left)
+        yield from _operands(node.right)
 
 
 def kinds_of_calls(functions: dict[str, ast.FunctionDef], bodies: list[tuple[Scope, ast.AST]]) -> dict[str, dict[str, str]]:

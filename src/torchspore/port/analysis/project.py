@@ -139,8 +139,13 @@ def _root(file: Path, source: Source) -> Path:
     root = file.parent
     while (root / "__init__.py").exists() and root.parent != root:
         root = root.parent
+    levels = max((len(dotted) - len(dotted.lstrip(".")) for dotted in source.imports.values()), default=0)
+    highest = file.parents[min(levels, len(file.parents) - 1)]                  # relative imports begin below it, also without __init__.py
+    if highest in root.parents:
+        root = highest
     firsts = {dotted.split(".")[0] for dotted in source.imports.values() if not dotted.startswith(".") and not is_elsewhere(dotted)}
-    inner = [folder for folder in file.parents if root in folder.parents]          # packages from which the program is started
+    # packages from which the program is started
+    inner = [folder for folder in file.parents if root in folder.parents and highest not in folder.parents]
     folders = [*[root, *root.parents][:_LEVELS], *reversed(inner)]
 
     def count_modules(folder: Path) -> int:

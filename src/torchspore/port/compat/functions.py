@@ -126,12 +126,12 @@ def reverse_sequence(x: Tensor, lengths: Tensor, axis: int, batch_axis: int = 0)
 
 
 def two_sided(padding: Any) -> Any:
-    """Return the padding of torch for four numbers: top, bottom, left, right."""
-    if not isinstance(padding, (tuple, list)) or len(padding) != 4:
+    """Return the padding of torch for four or six numbers, two for each direction: top, bottom, left, right."""
+    if not isinstance(padding, (tuple, list)) or len(padding) not in (4, 6):
         return padding
-    if padding[0] != padding[1] or padding[2] != padding[3]:
+    if tuple(padding[::2]) != tuple(padding[1::2]):
         raise ValueError(f"padding {padding}: torch pads both sides of a direction equally")
-    return padding[0], padding[2]
+    return tuple(padding[::2])
 
 
 def use_batch_statistics(norm: nn.Module, inputs: Any) -> None:

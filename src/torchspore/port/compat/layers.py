@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from torchspore.port.compat.functions import kl_div, one_hot, pad_to_keep_size, softmax_cross_entropy
+from torchspore.port.compat.functions import kl_div, one_hot, pad_to_keep_size, softmax_cross_entropy, two_sided
 from torchspore.port.compat.images import avg_pool2d, avg_pool3d, interpolate_bicubically, max_pool2d, max_pool3d, resize_bilinear
 
 
@@ -72,7 +72,7 @@ class PaddedConv2d(KeepSizeConv2d):
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0,
         dilation: Any = 1, groups: int = 1, bias: bool = True,
     ) -> None:
-        padding = padding if pad_mode == "pad" else 0
+        padding = two_sided(padding) if pad_mode == "pad" else 0
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation=dilation, groups=groups, bias=bias)
         self.pad_mode = pad_mode
 
@@ -88,7 +88,7 @@ class PaddedConv3d(KeepSizeConv3d):
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0,
         dilation: Any = 1, groups: int = 1, bias: bool = True,
     ) -> None:
-        padding = padding if pad_mode == "pad" else 0
+        padding = two_sided(padding) if pad_mode == "pad" else 0
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation=dilation, groups=groups, bias=bias)
         self.pad_mode = pad_mode
 
@@ -172,7 +172,7 @@ class PaddedConvTranspose2d(KeepSizeConvTranspose2d):
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0,
         dilation: Any = 1, groups: int = 1, bias: bool = True,
     ) -> None:
-        padding = padding if pad_mode == "pad" else 0
+        padding = two_sided(padding) if pad_mode == "pad" else 0
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation=dilation, groups=groups, bias=bias)
         self.pad_mode = pad_mode
 
@@ -188,7 +188,7 @@ class PaddedConvTranspose3d(KeepSizeConvTranspose3d):
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0,
         dilation: Any = 1, groups: int = 1, bias: bool = True,
     ) -> None:
-        padding = padding if pad_mode == "pad" else 0
+        padding = two_sided(padding) if pad_mode == "pad" else 0
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation=dilation, groups=groups, bias=bias)
         self.pad_mode = pad_mode
 
@@ -275,13 +275,22 @@ class BicubicUpsample(nn.Module):
 
 
 def run_recurrent(layer: Any, x: Tensor, state: Any, lengths: Tensor | None) -> Any:
-    """The results of a recurrent layer; with `lengths`, steps behind the end of a sequence are 0."""
+    """The results of a recurrent layer; with `lengths`, steps behind the end of a sequence are 0; an empty one keeps the first state."""
     if lengths is None:
         return layer.run(x, state)
-    packed = nn.utils.rnn.pack_padded_sequence(x, lengths.cpu().long(), batch_first=layer.batch_first, enforce_sorted=False)
+    counts = lengths.cpu().long()
+    packed = nn.utils.rnn.pack_padded_sequence(x, counts.clamp(min=1), batch_first=layer.batch_first, enforce_sorted=False)
     result, last = layer.run(packed, state)
     steps = x.shape[1 if layer.batch_first else 0]
-    return nn.utils.rnn.pad_packed_sequence(result, batch_first=layer.batch_first, total_length=steps)[0], last
+    padded = nn.utils.rnn.pad_packed_sequence(result, batch_first=layer.batch_first, total_length=steps)[0]
+    if bool((counts > 0).all()):
+        return padded, last
+    is_empty = (counts == 0).to(x.device)[:, None]
+    lasts = last if isinstance(last, tuple) else (last,)
+    firsts = [torch.zeros_like(value) for value in lasts] if state is None else state if isinstance(state, tuple) else (state,)
+    states = tuple(torch.where(is_empty, first, value) for first, value in zip(firsts, lasts))
+    padded = padded.masked_fill(is_empty[:, None] if layer.batch_first else is_empty, 0)
+    return padded, states if isinstance(last, tuple) else states[0]
 
 
 class LSTM(nn.LSTM):

@@ -9,7 +9,7 @@ from typing import Any
 from torchspore.port import rules
 from torchspore.port.analysis import layer_expressions
 from torchspore.port.analysis.call import HELPER, Call
-from torchspore.port.analysis.kinds import NUMPY, PYTHON, TENSOR, UNKNOWN, Scope
+from torchspore.port.analysis.kinds import NUMPY, PYTHON, TENSOR, UNKNOWN, Scope, numbers_of_constructor
 from torchspore.port.analysis.source import Problem, Source
 from torchspore.port.analysis.spans import ATOMS, bound_in, children, is_self_attribute, level_in, needs_parentheses
 from torchspore.port.rewriting import function_values, parameter_names
@@ -192,8 +192,8 @@ class Rewriter(StatementWriter):
         self._changing = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
         self._parameters = {part.arg for part in ast.walk(node.args) if isinstance(part, ast.arg)}
         with self.source.hiding(bound_in(node)):
-            kind = TENSOR if self.is_metric and node.name == "update" else UNKNOWN
-            self.scope.learn(node.body, node.args, kind, self.called_with.get(node.name, {}) if outer is self.module else {})
+            known = self.called_with.get(node.name, {}) if outer is self.module else numbers_of_constructor(node, self.source)
+            self.scope.learn(node.body, node.args, TENSOR if self.is_metric and node.name == "update" else UNKNOWN, known)
             return self._function_in_scope(node, name, state)
 
     def _function_in_scope(self, node: ast.FunctionDef, name: str, outer: tuple[Any, ...]) -> str:

@@ -9,7 +9,7 @@ from torchspore.base.suggest import closest
 from torchspore.port.analysis.class_facts import ClassFacts, without_removed
 from torchspore.port.analysis.collisions import collisions
 from torchspore.port.analysis.definitions import CELLS, MODULES_OF_SCRIPTS, OF_SCRIPTS, File, changed_name, defined_names
-from torchspore.port.analysis.kinds import Scope, kinds_of_calls
+from torchspore.port.analysis.kinds import Scope, kinds_of_calls, numbers_of_constructor
 from torchspore.port.analysis.project import Project
 from torchspore.port.analysis.source import PortError, Problem, Source
 from torchspore.port.rewriting.composition import Shared, compose
@@ -317,7 +317,7 @@ class Writer:
             for item in node.body:
                 if isinstance(item, ast.FunctionDef):
                     scope = Scope(file.source, self._rewriter(file).module, attributes)
-                    scope.learn(item.body, item.args)
+                    scope.learn(item.body, item.args, kinds_of_parameters=numbers_of_constructor(item, file.source))
             learned[name] = attributes
         return learned
 
@@ -332,7 +332,7 @@ def _scopes(file: File, rewriter: Rewriter, learned: dict[str, dict[str, str]]) 
         for item in statement.body if isinstance(statement, ast.ClassDef) else [statement]:
             if isinstance(item, ast.FunctionDef):
                 scope = Scope(file.source, rewriter.module, learned.get(statement.name, {}))
-                scope.learn(item.body, item.args)
+                scope.learn(item.body, item.args, kinds_of_parameters=numbers_of_constructor(item, file.source))
                 scopes.append((scope, item))
     return scopes
 

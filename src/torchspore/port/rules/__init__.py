@@ -2,14 +2,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import torch
 from torch.nn import functional
 
-from torchspore.port.rules import functions, layers, methods, primitives, probability, training
+from torchspore.port.rules import checks, functions, layers, methods, primitives, probability, training
 from torchspore.port.rules.rule import Rule, table
-from torchspore.port.rules.special import SPECIAL
+from torchspore.port.rules.special import SPECIAL, of_one_tensor
 
 _DTYPES = {
     **{name: name for name in "float16 float32 float64 bfloat16 int8 int16 int32 int64 uint8 complex64 complex128 bool".split()},
@@ -25,6 +25,7 @@ NAMES = {
     "nn.TrainOneStepCell": "@TrainOneStepCell", "init.Initializer": "@Initializer", "number": "torch.dtype", "nn.cell": "nn.Module",
     "ops.clip_by_value": "@clip_by_value", "ops.interpolate": "F.interpolate", "ops.split": "@split",
 }
+NAMES.update(checks.RELATIONS)
 NAMES.update({f"{start}Callback": "object" for start in ("", "train.", "train.callback.", "train.callback._callback.")})
 NAMES.update({f"{start}RunContext": "@RunContext" for start in ("", "train.", "train.callback.", "train.callback._callback.")})
 METRIC = ("nn.Metric", "Metric", "train.Metric", "train.metrics.Metric", "train.metrics.metric.Metric")
@@ -60,13 +61,17 @@ ATTRIBUTES = methods.ATTRIBUTES
 
 def _with_code(rule: Rule) -> Rule:
     template = rule.template
-    return replace(rule, template=SPECIAL[template[2:]]) if isinstance(template, str) and template.startswith("@@") else rule
+    if isinstance(template, str) and template.startswith("@@"):
+        return replace(rule, template=SPECIAL[template[2:]])
+    if rule.name.startswith("mnp.") and template in functions.OF_ONE_TENSOR:
+        return replace(rule, template=partial(of_one_tensor, template))
+    return rule
 
 
 @cache
 def _all() -> dict[str, list[Rule]]:
     by_name: dict[str, list[Rule]] = {}
-    for text in (functions.lines(), _GATHER, primitives.TABLE, layers.lines(), methods.TABLE, training.TABLE, probability.TABLE):
+    for text in (checks.lines(), functions.lines(), _GATHER, primitives.TABLE, layers.lines(), methods.TABLE, training.TABLE, probability.TABLE):
         for rule in table(text):
             by_name.setdefault(rule.name, []).append(_with_code(rule))
     for rule in table("\n".join(f".{name}(*rest) = {{self.}}.{name}({{*rest}})" for name in methods.SAME.split())):

@@ -228,6 +228,9 @@ mnp.sum(x, axis=None, dtype=None, keep_dims=False) = torch.sum({x}<, dim={axis}>
 mnp.mean(x, axis=None, keep_dims=False) = torch.mean({x}<, dim={axis}><, keepdim={keep_dims}>)
 mnp.tile(x, axis) = torch.tile({x}, {axis})
 mnp.expand_dims(x, axis) = {x.}.unsqueeze({axis})
+init._calculate_fan_in_and_fan_out(shape) = nn.init._calculate_fan_in_and_fan_out(torch.empty({shape}, device='meta'))
+init._calculate_correct_fan(shape, mode='fan_in') = nn.init._calculate_correct_fan(torch.empty({shape}, device='meta'), {mode})
+init._calculate_gain(nonlinearity, param=None) = nn.init.calculate_gain({nonlinearity}<, {param}>)
 Tensor.from_numpy(x) = torch.from_numpy({x})
 ops.Zeros()(shape, dtype) = torch.zeros({shape}, dtype={dtype})
 ops.Ones()(shape, dtype) = torch.ones({shape}, dtype={dtype})
@@ -240,6 +243,10 @@ ops.FloorDiv()(x, y) = @floor_divide({x}, {y})
 ops.maximum(x, y) = @maximum({x}, {y})
 ops.minimum(x, y) = @minimum({x}, {y})
 """
+
+
+OF_ONE_TENSOR = frozenset(f"torch.{name}({{x}})" for name in _UNARY.split())
+"""Functions that torch computes only for tensors, and mindspore.numpy for numbers too."""
 
 
 def lines() -> str:

@@ -16,7 +16,14 @@ from torchspore.port.rules.rule import ANY, NoRule, literal
 TRAINING = "a Module begins in training mode, a Cell of MindSpore in evaluation: call eval() before predictions"
 
 
+def of_one_tensor(template: str, call: Any) -> str:
+    """A function of one tensor; mindspore.numpy makes one of a number."""
+    is_number = call.kind("x") == "python"
+    return str(call.fill(template.replace("{x}", "torch.as_tensor({x})") if is_number else template))
+
+
 # ---- layers
+
 
 def dense(call: Any) -> str:
     """nn.Dense."""

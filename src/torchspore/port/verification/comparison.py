@@ -254,6 +254,22 @@ def copied_parameters(cell: Any, module: torch.nn.Module) -> Iterator[tuple[str,
                 raise CannotVerify(f"{path or 'the Cell'}.{attribute} has no counterpart: the Module has None")
             if isinstance(target, torch.Tensor):
                 yield f"{path}.{attribute}".lstrip("."), parameter, target
+        yield from _parameters_in_lists(path, layer, module, target_path)
+
+
+def _parameters_in_lists(path: str, layer: Any, module: torch.nn.Module, target_path: str) -> Iterator[tuple[str, Any, torch.Tensor]]:
+    """Return those of Cells in lists and dicts that are attributes, which neither MindSpore nor torch registers."""
+    for name, value in list(vars(layer).items()):
+        if name.startswith("_") or type(value) not in (list, tuple, dict):
+            continue
+        others: Any = vars(module.get_submodule(target_path)).get(name)
+        if type(others) is not type(value) or len(others) != len(value):
+            continue
+        keys = value if isinstance(value, dict) else range(len(value))
+        for key in keys:
+            if isinstance(value[key], Cell) and isinstance(others[key], torch.nn.Module):
+                for inner, parameter, target in copied_parameters(value[key], others[key]):
+                    yield f"{path}.{name}[{key!r}].{inner}".lstrip("."), parameter, target
 
 
 def _is_without_effect(parameter: Any, name: str) -> bool:

@@ -56,7 +56,7 @@ def recording(
         cell = _created(cls, arguments, namespace)
     creation = "" if isinstance(cls, type) else f"{name}({arguments or ''})"
     result = recorder.recording
-    result.namespace = namespace
+    result.namespace, result.absent = namespace, imported.absent
     inputs = [[array_of(text) for text in texts]] if texts else list(_inferred(cell, name))
     for values in inputs:
         before = state_of(cell)

@@ -18,6 +18,7 @@ import numpy as np
 from torchspore.mindspore import nn
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.port.verification.absent_packages import absent_package, placeholders
 
 
 @dataclass
@@ -46,6 +47,8 @@ class Recording:
     training: set[str] = field(default_factory=set)
     """Classes whose objects are created with an optimizer or a training step."""
     error: BaseException | None = None
+    absent: set[str] = field(default_factory=set)
+    """Packages that the file imports, and that are not installed."""
     namespace: dict[str, Any] = field(default_factory=dict)
 
 
@@ -154,10 +157,29 @@ class Recorder:
 def run(path: str, names: set[str], as_program: bool, arguments: tuple[str, ...] = (), package: tuple[str, str] | None = None) -> Recording:
     """Run a file as the user's program, or import it; its output is discarded. Errors are noted in the recording.
 
-    `package`: the folder at which its imports begin, and the name of its module, if it is in a package.
+    `package`: the folder at which its imports begin, and the name of its module, if it is in a package. If the run ends because a package
+    is not installed, before it calls a Cell, it is repeated with a placeholder for the package.
     """
-    recorder = Recorder(names)
-    before, folder = sys.argv, package[0] if package is not None else os.path.dirname(os.path.abspath(path))
+    folder = package[0] if package is not None else os.path.dirname(os.path.abspath(path))
+    absent: set[str] = set()
+    while True:
+        before = set(sys.modules)
+        with placeholders(absent):
+            recording = _run_once(path, Recorder(names), as_program, arguments, package, folder)
+        name = absent_package(recording.error, folder)
+        if name is None or name in absent or recording.calls:
+            recording.absent = absent
+            return recording
+        absent.add(name)
+        for name in set(sys.modules) - before:               # those that the run has imported from the program
+            if (getattr(sys.modules[name], "__file__", None) or "").startswith(os.path.join(folder, "")):
+                del sys.modules[name]
+
+
+def _run_once(
+    path: str, recorder: Recorder, as_program: bool, arguments: tuple[str, ...], package: tuple[str, str] | None, folder: str,
+) -> Recording:
+    before = sys.argv
     sys.argv = [path, *arguments]
     sys.path.insert(0, folder)
     name = "__main__" if as_program else "ported_source"

@@ -301,6 +301,7 @@ def _bernoulli(self: Any, p: Any = None, seed: int | None = None, *, generator: 
 def _requires_grad(self: Any, requires_grad: bool = True) -> Any:
     """Store the flag; return the Tensor."""
     if thread_state.is_in_graph() or thread_state.is_in_jit():
+        thread_state.refuse_in_module(f"requires_grad of Parameter {self.name!r}")
         raise RuntimeError("Failed to compile: the 'Parameter' object's method 'requires_grad_' is not supported in 'construct' or "
                            "function with @jit decorator.\n\nhint: call it outside of the graph, or use PYNATIVE_MODE without @jit.")
     self.requires_grad = requires_grad
