@@ -240,13 +240,13 @@ def bridged(body: Body | None = None, *, wide: Widening | None = None) -> Any:
     return _bridge(checks_of_family(widened(body, wide)))
 
 
-def part_of(shown_as: str, *, wide: Widening | None = None, short_path: str = "") -> Callable[[Body], Body]:
-    """Declare a part of the function `shown_as`; errors use that name. `wide` and `short_path` are those of `op`."""
+def part_of(shown_as: str, *, wide: Widening | None = None) -> Callable[[Body], Body]:
+    """Declare a part of the function `shown_as`; errors use that name. `wide` is that of `op`."""
 
     def declare(body: Body) -> Body:
         operator = bridged(wide=wide)(body)
         operator.shown_as = shown_as  # type: ignore[attr-defined]
-        return with_short_path(operator, short_path)  # type: ignore[return-value]
+        return operator
 
     return declare
 

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 
 from torchspore.base.text import message
 from torchspore.engine.formulas.half_precision import HALVES, in_float32
+from torchspore.engine.native.operators import with_short_path
 from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.declaration.declare import op, part_of
 from torchspore.mindspore.ops.declaration.wide import Widening
@@ -69,7 +70,7 @@ def dense(input: T, weight: T, bias: T | None = None) -> T:
     return _linear(input, weight, bias)
 
 
-@part_of("dense", short_path="dense")
+@part_of("dense")
 def dense_layer(input: T, weight: T, bias: T | None = None) -> T:
     """`dense` for the layer: in mixed precision its bias is added after the product, in the bias's dtype."""
     if input.dtype is weight.dtype is torch.float32:                       # the most frequent case takes no further call
@@ -83,6 +84,7 @@ def _linear(input: T, weight: T, bias: T | None) -> T:
 
 
 dense_layer.__name__ = "dense"             # the name in graphs and errors
+dense_layer = with_short_path(dense_layer, "dense")
 
 
 @op(wide=Widening())
