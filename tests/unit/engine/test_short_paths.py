@@ -27,6 +27,7 @@ X = rng.standard_normal((2, 3, 4)).astype(np.float32)
 CALLS: dict[str, Callable[[Any], Any]] = {
     "add": lambda x: x + x, "add a row": lambda x: x + x[0, 0], "add an int": lambda x: x + 2, "add a float": lambda x: x + 0.1,
     "radd": lambda x: 2 + x, "sub": lambda x: x - x * 0.5, "sub a number": lambda x: x - 3, "rsub": lambda x: 2.5 - x,
+    "rdiv": lambda x: 0.1 / x, "rdiv of an int": lambda x: 3 / x,
     "mul": lambda x: x * x, "rmul": lambda x: 3 * x, "div": lambda x: x / (x + 9), "div by a number": lambda x: x / 3,
     "huge int": lambda x: x + 2**70, "an int of 60 bits": lambda x: x * (2**60 + 1), "nan": lambda x: x * float("nan"),
     "maximum": lambda x: ops.maximum(x, x * x), "minimum": lambda x: ops.minimum(x, x * x), "eq": lambda x: x == x,
@@ -133,7 +134,7 @@ UNARY = (
 )
 TAKEN: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(PAIRS, (Tensor(X), Tensor(X))), **dict.fromkeys(UNARY, (Tensor(X),)),
-    "rsub": (Tensor(X), 2), "matmul": (Tensor(X), Tensor(X.transpose(0, 2, 1).copy())),
+    "rsub": (Tensor(X), 2), "rdiv": (Tensor(X), 2), "matmul": (Tensor(X), Tensor(X.transpose(0, 2, 1).copy())),
     "x.reshape": (Tensor(X), 24), "reshape": (Tensor(X), (24,)), "x.permute": (Tensor(X), 2, 0, 1), "permute": (Tensor(X), (2, 0, 1)),
     "x.transpose": (Tensor(X), 0, 1), "squeeze": (Tensor(X), 0), "swapaxes": (Tensor(X), 0, 1), "expand_dims": (Tensor(X), 0),
     "dense": (Tensor(X), Tensor(X[0]), None), "layer_norm": (Tensor(X), (4,), Tensor(X[0, 0]), Tensor(X[0, 0]), 1e-5),

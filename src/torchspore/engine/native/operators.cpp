@@ -68,6 +68,27 @@ enum class Number { refused, as_tensor, as_scalar };      // how torch's functio
 using Pair = at::Tensor (*)(const at::Tensor&, const at::Tensor&);
 using WithScalar = at::Tensor (*)(const at::Tensor&, const at::Scalar&);
 
+// Reads an int of 64 bits or a float; neither bools nor instances of subclasses.
+bool read_number(PyObject* value, at::Scalar& number) {
+  if (PyFloat_CheckExact(value)) {
+    number = PyFloat_AS_DOUBLE(value);
+    return true;
+  }
+  int overflow = 0;
+  if (!PyLong_CheckExact(value)) return false;
+  number = static_cast<int64_t>(PyLong_AsLongLongAndOverflow(value, &overflow));
+  return overflow == 0;
+}
+
+// The tensor that torch makes of a number among the operands; its dtype does not promote.
+at::Tensor number_tensor(const at::Scalar& number) {
+  at::Tensor t = at::scalar_to_tensor(number);
+  t.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return t;
+}
+
+bool is_real(c10::ScalarType type) { return type == c10::ScalarType::Float || type == c10::ScalarType::Double; }
+
 // Two Tensors of one dtype, or a Tensor of floating-point numbers and an int or a float.
 template <Number takes, bool only_float32 = false>
 PyObject* binary(PyObject* const* arguments, Py_ssize_t count, Pair compute, WithScalar with_scalar) {
@@ -79,25 +100,12 @@ PyObject* binary(PyObject* const* arguments, Py_ssize_t count, Pair compute, Wit
   const c10::ScalarType type = a.scalar_type();
   if (only_float32 && type != c10::ScalarType::Float) return Py_NewRef(Py_None);
   if constexpr (takes != Number::refused) {
-    at::Scalar scalar;
-    bool is_number = true;
-    if (PyFloat_CheckExact(arguments[1])) {
-      scalar = PyFloat_AS_DOUBLE(arguments[1]);
-    } else if (PyLong_CheckExact(arguments[1])) {
-      int overflow = 0;
-      const long long value = PyLong_AsLongLongAndOverflow(arguments[1], &overflow);
-      if (overflow != 0) return Py_NewRef(Py_None);
-      scalar = static_cast<int64_t>(value);
-    } else {
-      is_number = false;
-    }
-    if (is_number) {
-      if (type != c10::ScalarType::Float && type != c10::ScalarType::Double) return Py_NewRef(Py_None);
+    at::Scalar number;
+    if (read_number(arguments[1], number)) {
+      if (!is_real(type)) return Py_NewRef(Py_None);
       return result(is_small(a), [&] {
-        if constexpr (takes == Number::as_scalar) return with_scalar(a, scalar);
-        at::Tensor b = at::scalar_to_tensor(scalar);
-        b.unsafeGetTensorImpl()->set_wrapped_number(true);
-        return compute(a, b);
+        if constexpr (takes == Number::as_scalar) return with_scalar(a, number);
+        return compute(a, number_tensor(number));
       });
     }
   }
@@ -126,6 +134,16 @@ PyObject* divide(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
 PyObject* rsub(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   if (count != 2 || is_tensor(arguments[1])) return Py_NewRef(Py_None);
   return binary<Number::as_scalar>(arguments, count, nullptr, subtract_from_number);
+}
+// rdiv(x, number) is number / x.
+PyObject* rdiv(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  at::Scalar number;
+  if (count != 2 || !read_number(arguments[1], number)) return Py_NewRef(Py_None);
+  Frame frame;
+  if (!frame.is_supported) return Py_NewRef(Py_None);
+  at::Tensor t = torch_tensor(arguments[0], frame);
+  if (!t.defined() || !is_real(t.scalar_type())) return Py_NewRef(Py_None);
+  return result(is_small(t), [&] { return at::div(number_tensor(number), t); });
 }
 PyObject* maximum(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   return binary<Number::refused>(arguments, count, at::maximum, nullptr);
@@ -422,7 +440,7 @@ constexpr PyMethodDef method(const char* name) {
 
 PyMethodDef methods[] = {
     {"configure", configure, METH_VARARGS, nullptr},
-    method<add>("add"), method<sub>("sub"), method<rsub>("rsub"), method<mul>("mul"), method<divide>("div"), method<maximum>("maximum"),
+    method<add>("add"), method<sub>("sub"), method<rsub>("rsub"), method<rdiv>("rdiv"), method<mul>("mul"), method<divide>("div"), method<maximum>("maximum"),
     method<minimum>("minimum"), method<equal>("equal"), method<not_equal>("not_equal"), method<less>("less"),
     method<less_equal>("less_equal"), method<greater>("greater"), method<greater_equal>("greater_equal"), method<matmul>("matmul"),
     method<unary<at::relu>>("relu"), method<unary<at::exp>>("exp"), method<unary<at::log>>("log"), method<unary<at::sqrt>>("sqrt"),

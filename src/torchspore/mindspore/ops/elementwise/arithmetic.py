@@ -332,9 +332,14 @@ def scalar_cast(input_x: Any, input_y: Any) -> Any:
         raise TypeError("expected a number and a dtype.") from None
 
 
-def reflected(function: Callable[[Any, Any], Any], plain: Callable[..., torch.Tensor] | None = None) -> Callable[[Any, Any], Any]:
-    """Return the operator with swapped operands, for `2 - x`; `plain(t, number)` computes it for floating-point numbers."""
-    short_path = native_operators.short_path(plain)
+def reflected(
+    function: Callable[[Any, Any], Any], plain: Callable[..., torch.Tensor] | None = None, short: str = "",
+) -> Callable[[Any, Any], Any]:
+    """Return the operator with swapped operands, for `2 - x`; `plain(t, number)` computes it for floating-point numbers.
+
+    `short` is the name of its short path; by default it is that of `plain`.
+    """
+    short_path = native_operators.short_path(short or plain)
 
     def operator(self: Any, other: Any) -> Any:
         kind = type(other)
@@ -366,7 +371,7 @@ DUNDERS: dict[str, Callable[..., Any]] = {
     "__add__": add, "__sub__": sub, "__mul__": mul, "__truediv__": divided, "__floordiv__": floor_divide, "__mod__": modulo,
     "__pow__": power, "__radd__": reflected(add, torch.add),
     "__rsub__": reflected(sub, torch.rsub), "__rmul__": reflected(mul, torch.mul),
-    "__rtruediv__": reflected(divided),
+    "__rtruediv__": reflected(divided, lambda t, number: torch.true_divide(number, t), "rdiv"),
     "__rfloordiv__": reflected(floor_divide), "__rmod__": reflected(modulo), "__rpow__": reflected(power),
     "__lt__": less, "__le__": less_equal, "__gt__": greater, "__ge__": greater_equal,
     "__eq__": _comparison(equal, False), "__ne__": _comparison(not_equal, True),
