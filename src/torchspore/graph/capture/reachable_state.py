@@ -46,6 +46,7 @@ from torchspore.graph.capture.state import MISSING, Attached, Bases, Cells, Clas
 from torchspore.graph.capture.value_kinds import PLAIN
 from torchspore.translations import translate
 
+_LIBRARIES = ("torch.", "torchspore.")
 _Reader = Callable[[MutableMapping[str, Any], str, Any, bool], None]
 _Settled = Callable[[MutableMapping[str, Any], str, Any], None]
 
@@ -223,6 +224,8 @@ class ReachableState:
 
     def enter(self, frame: FrameType, running: CodeType) -> None:
         """Add a function of the program at its first run; `running` may be its converted form."""
+        if running.co_filename == "<string>" and str(frame.f_globals.get("__name__")).startswith(_LIBRARIES):
+            return                                               # the methods of a dataclass of torch have no file
         code = original(running)
         is_recorded = code in self._functions or code in self._nested
         self._visit(code, frame.f_globals)
