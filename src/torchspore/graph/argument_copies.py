@@ -11,37 +11,54 @@ _LISTS = (list, *(kind for kind in MUTABLE_CONTAINERS if kind is not MutableTupl
 """The classes of lists and marked containers that are copied; a dict that is not marked is an object of Python, which a call changes."""
 
 
-def run(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], with_dicts: bool = False) -> Any:
+def run(owner: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], with_dicts: bool = False) -> Any:
     """Return `call(args, kwargs)` for copies of the lists in the arguments, also of those inside of lists and tuples.
 
-    With `with_dicts` all dicts are copied too.
+    A list that is an attribute of `owner`, or of a Cell inside it, is not copied, because the call may compare both with `is`. With
+    `with_dicts` all dicts are copied too.
     """
-    copies: list[tuple[Any, Any]] = []
     kinds = (*_LISTS, dict) if with_dicts else _LISTS
-    copied_args = tuple(_copied(argument, kinds, copies) for argument in args)
-    copied_kwargs = {name: _copied(argument, kinds, copies) for name, argument in kwargs.items()} if kwargs else kwargs
-    if not copies:
+    if not any(isinstance(argument, (tuple, *kinds)) for argument in (*args, *kwargs.values())):
+        return call(args, kwargs)
+    copies = _Copies(kinds, owner)
+    copied_args = tuple(map(copies.of, args))
+    copied_kwargs = {name: copies.of(argument) for name, argument in kwargs.items()}
+    if not copies.pairs:
         return call(args, kwargs)
     result = call(copied_args, copied_kwargs)
     unchanged: dict[int, Any] = {}
-    for copy, original in copies:                          # those inside of another come first
+    for copy, original in copies.pairs:                    # those inside of another come first
         before, now = _items(original), _items(copy)
         if len(before) == len(now) and all(unchanged.get(id(item), item) is old for item, old in zip(now, before)):
             unchanged[id(copy)] = original
     return _with_originals(result, unchanged) if unchanged else result
 
 
-def _copied(value: Any, kinds: tuple[type, ...], copies: list[tuple[Any, Any]]) -> Any:
-    kind = type(value)
-    if kind is not tuple and kind is not MutableTuple and kind not in kinds:
-        return value
-    items = list(value.values()) if isinstance(value, dict) else list(value)
-    copied_items = [_copied(item, kinds, copies) for item in items]
-    if kind not in kinds and all(copy is item for copy, item in zip(copied_items, items)):
-        return value
-    copy = tree.like(value, copied_items)
-    copies.append((copy, value))
-    return copy
+class _Copies:
+    """The copies of the lists in one call's arguments; a list that is passed twice has one copy."""
+
+    def __init__(self, kinds: tuple[type, ...], owner: Any) -> None:
+        self.pairs: list[tuple[Any, Any]] = []
+        """Each copy and its original; those inside of another come first."""
+        self._kinds = kinds
+        self._of_id: dict[int, Any] = {}
+        cells = [cell for _, cell in owner.cells_and_names()] if hasattr(owner, "cells_and_names") else []
+        self._of_id.update((id(value), value) for cell in cells for value in vars(cell).values() if type(value) in kinds)
+
+    def of(self, value: Any) -> Any:
+        """Return the copy of a value that is a list or contains one, else the value."""
+        kind = type(value)
+        if kind is not tuple and kind is not MutableTuple and kind not in self._kinds:
+            return value
+        if id(value) in self._of_id:
+            return self._of_id[id(value)]
+        items = list(value.values()) if isinstance(value, dict) else list(value)
+        copied_items = list(map(self.of, items))
+        if kind not in self._kinds and all(copy is item for copy, item in zip(copied_items, items)):
+            return value
+        copy = self._of_id[id(value)] = tree.like(value, copied_items)
+        self.pairs.append((copy, value))
+        return copy
 
 
 def _items(value: Any) -> list[Any]:

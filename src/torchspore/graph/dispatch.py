@@ -67,7 +67,7 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
         current_operator.report_end_of_call()
         return result
     if graph.as_pynative:
-        return argument_copies.run(functools.partial(thread_state.in_pynative, function), args, kwargs)
+        return argument_copies.run(owner, functools.partial(thread_state.in_pynative, function), args, kwargs)
     settings = settings_of(owner, function)
     if settings.is_split:
         if graph.error is not None:                # PyNative would compute with the parts of Parameters that this process holds
@@ -78,7 +78,9 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
     syntax = settings.syntax
     if syntax != "LAX" and not graph.is_allowed:
         if graph.changes_arguments:
-            return argument_copies.run(lambda *copies: settled(thread_state.in_pynative(function, *copies)), args, kwargs, with_dicts=True)
+            return argument_copies.run(
+                owner, lambda *copies: settled(thread_state.in_pynative(function, *copies)), args, kwargs, with_dicts=True,
+            )
         _refuse(owner, graph, function, args, kwargs)
     if graph.needs_room:
         return depth.with_room(lambda: _run_in_parts(owner, function, args, kwargs))
@@ -89,7 +91,7 @@ def _run_in_parts(owner: Any, function: Callable[..., Any], args: tuple[Any, ...
     """Run a call that no graph holds. If no other such call is around it, it gets copies of the lists in its arguments."""
     if thread_state.local.breaks:
         return settled(graph_breaks.run(owner, function, args, kwargs))
-    return argument_copies.run(lambda *copies: settled(graph_breaks.run(owner, function, *copies)), args, kwargs)
+    return argument_copies.run(owner, lambda *copies: settled(graph_breaks.run(owner, function, *copies)), args, kwargs)
 
 
 def _run_recorded(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

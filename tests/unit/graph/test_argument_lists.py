@@ -82,3 +82,16 @@ def test_a_variable_that_is_the_input(mode: int) -> None:
             assert ms.grad(function)(t).asnumpy().tolist() == [2, 4]
     finally:
         ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+def test_a_list_that_is_passed_twice_is_one_list(mode: int) -> None:
+    ms.set_context(mode=mode)
+
+    class Appends(nn.Cell):
+        def construct(self, a: Any, b: Any) -> Any:
+            a.append(id(a) == id(b))
+            return b[-1] if a is b else len(b)
+
+    items = [1]
+    assert Appends()(items, items) is True
