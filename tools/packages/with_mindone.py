@@ -1,4 +1,4 @@
-"""mindone 0.5.0: its modules import; a small UNet of Stable Diffusion, and BERT of its transformers part, train in both modes."""
+"""mindone 0.5.0: its modules import; a UNet and a VAE of Stable Diffusion, BERT and Llama, all small, train in both modes."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -23,7 +23,9 @@ def rows(options: dict[str, Any]) -> Iterator[Row]:
     del options
     yield "every module", "imports", lambda: import_all("mindone", ("insightface is not available",))
     yield "UNet2DConditionModel", "training", lambda: compare_modes(_unet_losses)
+    yield "AutoencoderKL", "training", lambda: compare_modes(_vae_losses)
     yield "BertForMaskedLM", "training", lambda: compare_modes(_bert_losses)
+    yield "LlamaForCausalLM", "training", lambda: compare_modes(_llama_losses)
 
 
 def _unet_losses(mode: int) -> list[float]:
@@ -55,19 +57,63 @@ def _unet_losses(mode: int) -> list[float]:
     return train_three_steps(step, noisy, Tensor([3, 7], ms.int32), text, noise)
 
 
-def _bert_losses(mode: int) -> list[float]:
+def _vae_losses(mode: int) -> list[float]:
     import mindspore as ms
     import numpy as np
-    from mindone.transformers import BertForMaskedLM  # type: ignore[import-not-found]
-    from mindspore import Tensor, nn
-    from transformers import BertConfig
+    from mindone.diffusers import AutoencoderKL
+    from mindspore import Tensor, nn, ops
 
     ms.set_context(mode=mode)
     ms.set_seed(1)
-    net = BertForMaskedLM(BertConfig(
+    net = AutoencoderKL(
+        block_out_channels=(16, 32), down_block_types=("DownEncoderBlock2D",) * 2, up_block_types=("UpDecoderBlock2D",) * 2,
+        latent_channels=4, layers_per_block=1, norm_num_groups=8, sample_size=16,
+    )
+
+    class Loss(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = net
+
+        def construct(self, image: Any) -> Any:
+            mean, log_variance = self.net.encode(image, return_dict=False)[0].chunk(2, axis=1)
+            divergence = (mean ** 2 + ops.exp(log_variance) - 1 - log_variance).mean() / 2
+            return ops.mse_loss(self.net.decode(mean, return_dict=False)[0], image) + 1e-3 * divergence
+
+    image = Tensor(np.random.RandomState(0).randn(2, 3, 16, 16).astype(np.float32))
+    step = nn.TrainOneStepCell(Loss(), nn.AdamWeightDecay(net.trainable_params(), learning_rate=1e-3)).set_train()
+    return train_three_steps(step, image)
+
+
+def _bert_losses(mode: int) -> list[float]:
+    from mindone.transformers import BertForMaskedLM  # type: ignore[import-not-found]
+    from transformers import BertConfig
+
+    return _language_model_losses(mode, lambda: BertForMaskedLM(BertConfig(
         vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0, attn_implementation="eager",
-    ))
+    )), 1e-2)
+
+
+def _llama_losses(mode: int) -> list[float]:
+    from mindone.transformers import LlamaForCausalLM
+    from transformers import LlamaConfig
+
+    return _language_model_losses(mode, lambda: LlamaForCausalLM(LlamaConfig(
+        vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, intermediate_size=64,
+        use_cache=False, attn_implementation="eager",
+    )), 1e-3)
+
+
+def _language_model_losses(mode: int, create: Callable[[], Any], rate: float) -> list[float]:
+    """Return the losses of three training steps on the same tokens."""
+    import mindspore as ms
+    import numpy as np
+    from mindspore import Tensor, nn
+
+    ms.set_context(mode=mode)
+    ms.set_seed(1)
+    net = create()
 
     class Loss(nn.Cell):
         def __init__(self) -> None:
@@ -78,5 +124,5 @@ def _bert_losses(mode: int) -> list[float]:
             return self.net(tokens, labels=tokens, return_dict=False)[0]
 
     tokens = Tensor(np.random.RandomState(0).randint(3, 60, (2, 7)).astype(np.int32))
-    step = nn.TrainOneStepCell(Loss(), nn.AdamWeightDecay(net.trainable_params(), learning_rate=1e-2)).set_train()
+    step = nn.TrainOneStepCell(Loss(), nn.AdamWeightDecay(net.trainable_params(), learning_rate=rate)).set_train()
     return train_three_steps(step, tokens)
