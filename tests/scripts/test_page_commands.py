@@ -1,7 +1,7 @@
 """The commands of README.md, docs/commands.md and the guides: all have known options, and those of pages without a test of their own run.
 
 `test_guide_commands.py`, `test_graph_guide.py`, `test_debugging_guide.py`, `test_profiling_guide.py` and `test_documents.py` run the
-others.
+others, `test_file_commands.py` those that read the files of other runs.
 """
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.page_commands import PAGES, blocks_of, commands_of
 from support.processes import Run, environment
 
 from torchspore.cli import grammar
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ["README.md", "docs/commands.md", *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs/guides").glob("*.md"))]
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.S | re.M)
 PROGRAM = "import mindspore as ms\nprint(float(ms.ops.ones((2, 2)).sum()))\n"
 SEPARATE = ("workers", "msrun", "doctor", "--device", "--simulate", "--report")
 """Words of commands that need a new process: a warm one has read the device before it runs the command."""
@@ -28,10 +27,12 @@ RUN = {
     "README.md": ("run", "explain", "check", "workers", "doctor"),
     "docs/guides/start.md": ("run", "check"),
     "docs/guides/install.md": ("doctor", "env"),
+    "docs/guides/context.md": ("run",),
+    "docs/guides/devices.md": ("run",),
     "docs/commands.md": ("run", "explain", "workers", "msrun", "check", "context", "env", "completion", "ckpt"),
     "docs/guides/distribution.md": ("run", "workers", "msrun", "plan", "ckpt"),
 }
-"""The commands that run, by page; the others need files of another run, a model of a library or a measurement of minutes."""
+"""The commands that run, by page; `test_file_commands.py` runs those that read a model of a library or files of another run."""
 CHECKPOINTS = """
 import mindspore as ms
 net = ms.nn.Dense(2, 3)
@@ -39,21 +40,6 @@ ms.save_checkpoint(net, "net.ckpt")
 for name in ("net.dcp", "last.dcp"):
     ms.save_checkpoint(net, name, format="dcp")
 """
-
-
-def blocks_of(page: str) -> list[tuple[str, str]]:
-    """Return the language and the text of each code block of a page."""
-    return BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
-
-
-def commands_of(page: str) -> Iterator[list[str]]:
-    """Yield the words after `torchspore` of each command of a page, also of those that another program starts."""
-    for language, text in blocks_of(page):
-        if language == "sh":
-            for line in text.replace("\\\n", " ").splitlines():
-                words = shlex.split(line, comments=True)
-                if "torchspore" in words and not {"cd", "docker", "mpirun", "srun"} & {*words}:
-                    yield words[words.index("torchspore") + 1:]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -65,6 +51,13 @@ def test_commands_and_options_are_known(page: str, tmp_path: Path, monkeypatch: 
             assert grammar.split_program(parser, words[1:])[1], f"torchspore {shlex.join(words)}: no program"
         else:
             parser.parse_args(words[1:])
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_are_in_blocks_that_a_test_reads(page: str) -> None:
+    """An indented block is not read, and a block without a language shows output below `$ command`."""
+    text = "".join(re.split(r"^```.*?^```", (ROOT / page).read_text(encoding="utf-8"), flags=re.S | re.M))
+    assert not re.findall(r"^ +(?:[A-Z_]+=\S+ )*(?:torchspore|python -m torchspore) [a-z].*", text, re.M)
 
 
 def write_project(page: str, folder: Path) -> None:
