@@ -225,7 +225,7 @@ def _transposed(self: Any) -> Any:
     if engine.active:
         return method_forms.METHODS["transpose"](self)
     t = raw(self)
-    return wrap(t.permute(*range(t.ndim - 1, -1, -1)))
+    return wrap(t.permute(tuple(range(t.ndim - 1, -1, -1))))
 
 
 def _copy(self: Any) -> Any:
