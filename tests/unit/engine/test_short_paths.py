@@ -212,6 +212,29 @@ def test_errors_and_results_free_their_memory() -> None:
         assert sys.getrefcount(x) == references
 
 
+@pytest.mark.parametrize("call", [lambda a, b: a + b, lambda a, b: a @ b, lambda a, b: ops.dense(a, b.T)], ids=["add", "matmul", "dense"])
+def test_large_results_of_small_operands_release_the_lock(call: Callable[[Any, Any], Any]) -> None:
+    a, b = Tensor(np.ones((4096, 1), np.float32)), Tensor(np.ones((1, 4096), np.float32))
+    count, has_ended, counted = 0, False, []
+
+    def run_beside() -> None:
+        nonlocal count
+        while not has_ended:
+            count += 1
+
+    thread = threading.Thread(target=run_beside)
+    thread.start()
+    try:
+        for _ in range(5):
+            before = count
+            call(a, b)
+            counted.append(count - before)
+    finally:
+        has_ended = True
+        thread.join()
+    assert sorted(counted)[2] > 0
+
+
 PROGRAM = """
 import sys, time
 sys.path.insert(0, {source!r})
