@@ -127,6 +127,12 @@ def test_gradients_are_those_of_python(name: str) -> None:
     assert (outcome(lambda x: gradient(x)[1], x), outcome(lambda x: gradient(x)[0], x)) == expected
 
 
+@pytest.mark.parametrize("name", ["reshape", "view", "transpose"])
+def test_errors_of_wrong_calls_name_the_method(name: str) -> None:
+    with pytest.raises(TypeError, match=rf"^Tensor\.{name}\(\) got an unexpected keyword argument 'unknown'$"):
+        getattr(Tensor(X), name)(2, unknown=1)
+
+
 PAIRS = (
     "add", "sub", "mul", "div", "maximum", "minimum", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
 )

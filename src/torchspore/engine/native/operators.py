@@ -103,6 +103,7 @@ def with_short_path(function: Callable[..., Any], of: Callable[..., Any] | str |
                 return out
         return function(*arguments, **keywords)
 
+    operator.in_python = function  # type: ignore[attr-defined]
     return operator
 
 
