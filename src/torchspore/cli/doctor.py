@@ -190,7 +190,7 @@ def _short_paths() -> Finding:
     why = operators.missing()
     if not why:
         return Finding(RIGHT, description, translate("built for this Python and torch"))
-    is_buildable = why == operators.NOT_BUILT
+    is_buildable = why in (operators.NOT_BUILT, operators.NOT_LOADED)
     return Finding(ABSENT, description, translate("not built: {reason}").format(reason=translate(why)),
                    "torchspore doctor --build" if is_buildable else "")
 

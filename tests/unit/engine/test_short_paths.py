@@ -18,6 +18,7 @@ from mindspore import Parameter, Tensor, ops
 from torch.overrides import TorchFunctionMode
 
 from torchspore.engine.native import operators
+from torchspore.engine.native.native_build import Source
 from torchspore.engine.tensors.tensor import TensorBase
 
 pytestmark = pytest.mark.skipif(not operators.is_loaded(), reason="`torchspore doctor --build` builds the short paths")
@@ -40,7 +41,8 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "reshape to a list": lambda x: x.reshape([24]), "view": lambda x: x.view(3, -1), "a scalar": lambda x: x[0, 0, 0].reshape(()),
     "permute": lambda x: x.permute(2, 0, 1), "ops.permute": lambda x: ops.permute(x, (2, 0, 1)),
     "transpose of two": lambda x: x.transpose(0, 2), "transpose of all": lambda x: x.transpose(2, 0, 1),
-    "transpose with a tuple": lambda x: x.transpose((1, 2, 0)), "T": lambda x: x.T, "swapaxes": lambda x: ops.swapaxes(x, 0, -1),
+    "transpose with a tuple": lambda x: x.transpose((1, 2, 0)), "T": lambda x: x.T, "T of a number": lambda x: x[0, 0, 0].T,
+    "swapaxes": lambda x: ops.swapaxes(x, 0, -1),
     "squeeze": lambda x: x[:1].squeeze(0), "squeeze a longer axis": lambda x: x.squeeze(0), "squeeze all": lambda x: x[:1].squeeze(),
     "expand_dims": lambda x: x.expand_dims(-1), "unsqueeze": lambda x: ops.unsqueeze(x, 1), "sum": lambda x: x.sum(),
     "sum of an axis": lambda x: x.sum(1), "sum of axes": lambda x: x.sum((0, -1)), "sum of no axes": lambda x: x.sum(()),
@@ -123,6 +125,12 @@ def test_gradients_are_those_of_python(name: str) -> None:
     with InPython():
         expected = outcome(lambda x: gradient(x)[1], x), outcome(lambda x: gradient(x)[0], x)
     assert (outcome(lambda x: gradient(x)[1], x), outcome(lambda x: gradient(x)[0], x)) == expected
+
+
+@pytest.mark.parametrize("name", ["reshape", "view", "transpose"])
+def test_errors_of_wrong_calls_name_the_method(name: str) -> None:
+    with pytest.raises(TypeError, match=rf"^Tensor\.{name}\(\) got an unexpected keyword argument 'unknown'$"):
+        getattr(Tensor(X), name)(2, unknown=1)
 
 
 PAIRS = (
@@ -210,6 +218,29 @@ def test_errors_and_results_free_their_memory() -> None:
         assert sys.getrefcount(x) == references
 
 
+@pytest.mark.parametrize("call", [lambda a, b: a + b, lambda a, b: a @ b, lambda a, b: ops.dense(a, b.T)], ids=["add", "matmul", "dense"])
+def test_large_results_of_small_operands_release_the_lock(call: Callable[[Any, Any], Any]) -> None:
+    a, b = Tensor(np.ones((4096, 1), np.float32)), Tensor(np.ones((1, 4096), np.float32))
+    count, has_ended, counted = 0, False, []
+
+    def run_beside() -> None:
+        nonlocal count
+        while not has_ended:
+            count += 1
+
+    thread = threading.Thread(target=run_beside)
+    thread.start()
+    try:
+        for _ in range(5):
+            before = count
+            call(a, b)
+            counted.append(count - before)
+    finally:
+        has_ended = True
+        thread.join()
+    assert sorted(counted)[2] > 0
+
+
 PROGRAM = """
 import sys, time
 sys.path.insert(0, {source!r})
@@ -262,6 +293,40 @@ def test_a_program_builds_them_at_its_end(tmp_path: Path, compiler: str) -> None
     assert run_program(folder, TORCHSPORE_NO_NATIVE="1") == "False [2.0]"
     library.write_bytes(b"no library")
     assert run_program(folder) == "False [2.0]"
+
+
+def test_the_output_of_a_program_ends_before_the_build(tmp_path: Path) -> None:
+    compiler, stop = tmp_path / "g++", tmp_path / "stop"
+    compiler.write_text(f"#!/bin/sh\nwhile [ ! -e {stop} ]; do sleep 0.1; done\n")
+    compiler.chmod(0o755)
+    try:
+        assert run_program(tmp_path, CXX=str(compiler)) == "False [2.0]"      # reads the output until all processes have closed it
+    finally:
+        stop.touch()
+
+
+def test_old_files_are_removed(tmp_path: Path) -> None:
+    source = Source(tmp_path / "operators.cpp")
+    unfinished, another = tmp_path / ".operators_0.so.1.tmp", tmp_path / "allocator_0.so"
+    libraries = [tmp_path / f"operators_{number}.so" for number in range(10)]
+    for number, path in enumerate((unfinished, another, *libraries)):
+        path.touch()
+        os.utime(path, (number * 1000, number * 1000))
+    recent = tmp_path / ".operators_0.so.2.tmp"
+    recent.touch()
+    source._remove_old_files(tmp_path)
+    assert set(tmp_path.iterdir()) == {another, recent, *libraries[2:]}
+
+
+def test_doctor_replaces_a_damaged_library(tmp_path: Path, compiler: str) -> None:
+    assert run_program(tmp_path, CXX=compiler) == "False [2.0]"
+    (library,) = wait_for(tmp_path)
+    library.write_bytes(b"no library")
+    code = "from torchspore.engine.native import operators; print(operators.missing()); operators.build(); print(operators.missing())"
+    variables = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "CXX": compiler, "PYTHONPATH": str(Path(operators.__file__).parents[3])}
+    ran = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, timeout=120, check=True)
+    assert ran.stdout.splitlines() == [operators.NOT_LOADED, ""]
+    assert library.stat().st_size > 1000
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")

@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import sysconfig
+import time
 from pathlib import Path
 
 import torch
@@ -18,6 +19,8 @@ NO_COMPILER = "TORCHSPORE_NO_NATIVE"
 
 _MOST_LIBRARIES = 8
 """Libraries of one kind that stay in the folder: those of other versions of torch are in use by other environments."""
+_LONGEST_BUILD = 3600.0
+"""Seconds after which a compiler has written its file, or was killed."""
 
 
 class Source:
@@ -76,11 +79,19 @@ class Source:
         with contextlib.suppress(OSError):
             if not self.why_not() and not self.library().exists():
                 self._spawn(self.library(), "nice -n 19 ")
+                self._remove_old_files(self.library().parent)
 
     def _compile(self, library: Path) -> None:
         """Run the compiler in a separate process, which finishes for the next program even if this one ends."""
         os.waitpid(self._spawn(library), 0)
-        for old in sorted(library.parent.glob(f"{self.path.stem}_*.so"), key=lambda path: path.stat().st_mtime)[:-_MOST_LIBRARIES]:
+        self._remove_old_files(library.parent)
+
+    def _remove_old_files(self, folder: Path) -> None:
+        """Remove the oldest libraries, and the files of compilers that were killed."""
+        ages = {path: time.time() - path.stat().st_mtime for path in folder.iterdir()}
+        libraries = sorted((path for path in ages if path.match(f"{self.path.stem}_*.so")), key=lambda path: ages[path])
+        unfinished = [path for path, age in ages.items() if path.match(f".{self.path.stem}_*.tmp") and age > _LONGEST_BUILD]
+        for old in (*libraries[_MOST_LIBRARIES:], *unfinished):
             old.unlink(missing_ok=True)
 
     def _spawn(self, library: Path, before: str = "") -> int:
@@ -97,7 +108,9 @@ class Source:
             command += [f"-I{home / 'include' / 'torch' / 'csrc' / 'api' / 'include'}", f"-I{_python_headers()}", "-ltorch_python"]
         script = f'target=$1; aside=$2; shift 2; {before}"$@" >/dev/null 2>&1 && mv -f "$aside" "$target" || rm -f "$aside"'
         words = ["/bin/sh", "-c", script, "sh", str(library), str(aside), *command]
-        return os.posix_spawn(words[0], words, {**os.environ, "LC_ALL": "C"}, setsid=True)
+        # A process that reads this program's output waits until no process has it open.
+        streams = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in range(3)]
+        return os.posix_spawn(words[0], words, {**os.environ, "LC_ALL": "C"}, setsid=True, file_actions=streams)
 
 
 def _python_headers() -> Path:

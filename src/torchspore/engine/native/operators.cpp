@@ -111,7 +111,7 @@ PyObject* binary(PyObject* const* arguments, Py_ssize_t count, Pair compute, Wit
   }
   at::Tensor b = torch_tensor(arguments[1], frame);
   if (!b.defined() || b.scalar_type() != type) return Py_NewRef(Py_None);
-  return result(is_small(a) && is_small(b), [&] { return compute(a, b); });
+  return result(are_small(a, b), [&] { return compute(a, b); });
 }
 
 at::Tensor add_tensors(const at::Tensor& a, const at::Tensor& b) { return at::add(a, b); }
@@ -320,7 +320,8 @@ PyObject* dense(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
       (count == 3 && !read_optional(arguments[2], frame, bias))) {
     return Py_NewRef(Py_None);
   }
-  return result(is_small(x) && is_small(weight), [&] { return at::linear(x, weight, if_defined(bias)); });
+  const bool has_few_products = weight.dim() > 0 && x.numel() * weight.size(0) <= kFewProducts;
+  return result(has_few_products && is_small(x) && is_small(weight), [&] { return at::linear(x, weight, if_defined(bias)); });
 }
 
 // layer_norm(x, lengths, weight, bias, epsilon) of float32.

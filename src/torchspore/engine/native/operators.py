@@ -28,6 +28,7 @@ BUILDS_AT_END = "TORCHSPORE_BUILD"
 _SECONDS = 10.0
 """Programs that end earlier do not build the library: most of them would end before the build."""
 NOT_BUILT = translatable("a program of more than 10 seconds builds them when it ends")
+NOT_LOADED = translatable("the library cannot be loaded")
 _NAME = "torchspore_operators"
 _SOURCE = Source(Path(__file__).with_name("operators.cpp"), is_module=True)
 
@@ -42,7 +43,8 @@ _OF_TORCH: dict[Callable[..., Any], str] = {
 
 
 def _load() -> tuple[Any, str]:
-    """Return the library, or None and why there is none."""
+    """Return the library, or None and why there is none. A library that cannot be loaded stays: the next one may be the same."""
+    global _is_damaged
     try:
         reason = _SOURCE.why_not()
         path = None if reason else _SOURCE.library()
@@ -54,11 +56,15 @@ def _load() -> tuple[Any, str]:
         assert spec is not None
         module = module_from_spec(spec)
         loader.exec_module(module)
-    except (OSError, ImportError) as error:            # a library for another torch, a folder that others can write
+    except ImportError as error:                       # a library for another torch, a damaged file
+        _is_damaged = True
+        return None, str(error)
+    except OSError as error:                           # a folder that others can write
         return None, str(error)
     return module, ""
 
 
+_is_damaged = False
 _library, _reason = _load()
 _start = time.monotonic()
 _process = os.getpid()
@@ -97,12 +103,17 @@ def with_short_path(function: Callable[..., Any], of: Callable[..., Any] | str |
                 return out
         return function(*arguments, **keywords)
 
+    operator.in_python = function  # type: ignore[attr-defined]
     return operator
 
 
 def build() -> None:
-    """Build the library if it is missing and can be built, which takes a quarter of a minute. The next program uses it."""
+    """Build the library if it is missing or cannot be loaded, which takes a quarter of a minute. The next program uses it."""
+    global _is_damaged
     with contextlib.suppress(OSError):
+        if _is_damaged:
+            _SOURCE.library().unlink(missing_ok=True)
+            _is_damaged = False
         _SOURCE.build()
 
 
@@ -115,6 +126,8 @@ def missing() -> str:
     """Return why there is no library for the next program; empty if there is one."""
     if _library is not None:
         return ""
+    if _is_damaged:
+        return NOT_LOADED
     try:
         return _SOURCE.why_not() or ("" if _SOURCE.library().exists() else NOT_BUILT)
     except OSError as error:

@@ -25,6 +25,7 @@ PyObject* name_frame;
 PyObject* name_lookup;
 
 constexpr int64_t kFewElements = 4096;  // an operator on more of them, or on another device, releases the interpreter lock
+constexpr int64_t kFewProducts = 64 * kFewElements;      // an operator with more products or larger broadcast operands releases it too
 
 bool is_zero(PyObject* name) {
   return PyDict_GetItemWithError(engine_names, name) == zero;
@@ -142,6 +143,11 @@ PyObject* left_to_python() {
 
 bool is_small(const at::Tensor& t) {
   return t.is_cpu() && t.numel() <= kFewElements;
+}
+
+// Two small operands of different shapes may have a large result: a column and a row.
+bool are_small(const at::Tensor& a, const at::Tensor& b) {
+  return is_small(a) && is_small(b) && (a.numel() * b.numel() <= kFewProducts || a.sizes().equals(b.sizes()));
 }
 
 template <class Compute>

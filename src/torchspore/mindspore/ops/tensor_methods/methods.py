@@ -46,7 +46,8 @@ def attach() -> None:
     for name, function in {**_METHODS, **method_forms.METHODS, **in_place.METHODS}.items():
         # Since Python 3.13 a property has a __name__, but no __qualname__ to set.
         if not isinstance(function, property) and getattr(function, "__name__", "").startswith("_"):
-            function.__qualname__ = f"Tensor.{name}"           # Python's errors for a wrong call begin with it
+            for part in (function, getattr(function, "in_python", function)):
+                part.__qualname__ = f"Tensor.{name}"           # Python's errors for a wrong call begin with it
         setattr(Tensor, name, function)
     unsupported.mark(Tensor)
     native_operators.configure(TensorBase, Tensor, Number, vars(engine), engine.thread_state)
@@ -225,7 +226,7 @@ def _transposed(self: Any) -> Any:
     if engine.active:
         return method_forms.METHODS["transpose"](self)
     t = raw(self)
-    return wrap(t.permute(*range(t.ndim - 1, -1, -1)))
+    return wrap(t.permute(tuple(range(t.ndim - 1, -1, -1))))
 
 
 def _copy(self: Any) -> Any:
