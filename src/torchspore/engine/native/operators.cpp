@@ -205,7 +205,7 @@ PyObject* with_ints(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   if (count < 2 || !read_ints(arguments + 1, count - 1, numbers)) return Py_NewRef(Py_None);
   Frame frame;
   if (!frame.is_supported) return Py_NewRef(Py_None);
-  at::Tensor t = torch_tensor(arguments[0], frame);
+  at::Tensor t = strided_tensor(arguments[0], frame);
   if (!t.defined()) return Py_NewRef(Py_None);
   return result(is_small(t), [&] { return compute(t, numbers); });
 }
@@ -244,7 +244,7 @@ PyObject* transpose(PyObject* self, PyObject* const* arguments, Py_ssize_t count
 PyObject* reverse_axes(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   Frame frame;
   if (count != 1 || !frame.has_none) return Py_NewRef(Py_None);
-  at::Tensor t = torch_tensor(arguments[0], frame);
+  at::Tensor t = strided_tensor(arguments[0], frame);
   if (!t.defined()) return Py_NewRef(Py_None);
   Numbers axes(t.dim());
   for (int64_t axis = 0; axis < t.dim(); ++axis) axes[axis] = t.dim() - 1 - axis;
@@ -408,7 +408,7 @@ PyObject* getitem(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   }
   Frame frame;
   if (!frame.is_supported) return Py_NewRef(Py_None);
-  at::Tensor t = torch_tensor(arguments[0], frame);
+  at::Tensor t = strided_tensor(arguments[0], frame);
   if (!t.defined()) return Py_NewRef(Py_None);
   return result(true, [&] { return at::indexing::get_item(t, index); });
 }

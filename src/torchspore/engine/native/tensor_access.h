@@ -113,12 +113,18 @@ PyObject* torch_object(PyObject* value, const Frame& frame) {
   return THPVariable_CheckExact(object) ? object : nullptr;
 }
 
-// The same as a tensor of C++, undefined if Python has to decide. Another thread may give the Tensor a new torch tensor meanwhile.
-at::Tensor torch_tensor(PyObject* value, const Frame& frame) {
+// The same as a tensor of C++, of any dtype; undefined if Python has to decide. Another thread may give the Tensor a new torch tensor meanwhile.
+at::Tensor strided_tensor(PyObject* value, const Frame& frame) {
   PyObject* object = torch_object(value, frame);
   if (object == nullptr) return {};
   const at::Tensor& t = THPVariable_Unpack(object);
-  return t.layout() == c10::kStrided && is_supported(t.scalar_type()) ? t : at::Tensor();
+  return t.layout() == c10::kStrided ? t : at::Tensor();
+}
+
+// A tensor of a dtype for which operators compute alike in torch and MindSpore.
+at::Tensor torch_tensor(PyObject* value, const Frame& frame) {
+  at::Tensor t = strided_tensor(value, frame);
+  return t.defined() && is_supported(t.scalar_type()) ? t : at::Tensor();
 }
 
 PyObject* wrapped(PyObject* object) {

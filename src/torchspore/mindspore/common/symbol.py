@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchspore.base.text import list_choices, message, short
+from torchspore.engine.tensors import change_counters
 
 
 class Symbol:
@@ -70,6 +71,7 @@ def enable_dynamic(**kwargs: Any) -> Callable[..., Any]:
             if name not in names:
                 raise ValueError(message(f"enable_dynamic({name}=...)", list_choices(names)))
         function._open_inputs_ = tuple(kwargs.get(name) for name in names)  # type: ignore[union-attr]
+        change_counters.calls_changed()
         return function
 
     return decorated
