@@ -53,3 +53,9 @@ def test_operators_compute_the_same(expression: str, tmp_path: Path) -> None:
     path = write_net(tmp_path, "pass", f"return {expression}")
     verdict, = complete_port.port_file(str(path), None, "", [EXPRESSIONS[expression]]).verdicts
     assert verdict.is_equal, verdict
+
+
+def test_a_cell_with_a_distribution_is_compared(tmp_path: Path) -> None:
+    path = write_net(tmp_path, "self.normal = nn.probability.distribution.Normal(0.0, 2.0)", "return self.normal.log_prob(x)")
+    verdict, = complete_port.port_file(str(path), None, "", [ROWS]).verdicts
+    assert verdict.is_equal, verdict

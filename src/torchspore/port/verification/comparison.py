@@ -257,12 +257,13 @@ def copied_parameters(cell: Any, module: torch.nn.Module) -> Iterator[tuple[str,
         yield from _parameters_in_lists(path, layer, module, target_path)
 
 
-def _parameters_in_lists(path: str, layer: Any, module: torch.nn.Module, target_path: str) -> Iterator[tuple[str, Any, torch.Tensor]]:
+def _parameters_in_lists(path: str, layer: Any, module: Any, target_path: str) -> Iterator[tuple[str, Any, torch.Tensor]]:
     """Return those of Cells in lists and dicts that are attributes, which neither MindSpore nor torch registers."""
+    counterpart = functools.reduce(lambda owner, part: getattr(owner, part, None), filter(None, target_path.split(".")), module)
     for name, value in list(vars(layer).items()):
         if name.startswith("_") or type(value) not in (list, tuple, dict):
             continue
-        others: Any = vars(module.get_submodule(target_path)).get(name)
+        others: Any = getattr(counterpart, name, None)       # the counterpart of a distribution is no Module
         if type(others) is not type(value) or len(others) != len(value):
             continue
         keys = value if isinstance(value, dict) else range(len(value))
