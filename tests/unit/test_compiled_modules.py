@@ -148,6 +148,15 @@ def test_modules_of_one_cell_share_a_new_parameter() -> None:
     assert second.w is first.w and first(X).tolist() == compiled(X).tolist() == cell(Tensor(X.numpy())).asnumpy().tolist() == [5, 5]
 
 
+def test_a_write_into_the_parameters_of_a_module_is_its_alone() -> None:
+    """`torch.func.functional_call` writes there for the time of a call."""
+    cell = Scale()
+    first, second = torchspore.as_module(cell), torchspore.as_module(cell)
+    before = second(X).tolist()
+    first._parameters["w"] = torch.nn.Parameter(X * 7)
+    assert first(X).tolist() == [7, 7] and second(X).tolist() == cell(Tensor(X.numpy())).asnumpy().tolist() == before
+
+
 @pytest.mark.parametrize("setting", [
     lambda weight: setattr(weight, "requires_grad", False), lambda weight: weight.requires_grad_(False),
 ])

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 
 _FILES = (
-    "functions.py", "images.py", "boxes.py", "layers.py", "classes.py", "optimizers.py", "training.py", "callbacks.py", "precision.py",
-    "gradients.py", "files.py", "records.py", "metrics.py", "distributions.py", "checks.py",
+    "functions.py", "draws.py", "images.py", "boxes.py", "layers.py", "classes.py", "optimizers.py", "training.py", "callbacks.py",
+    "precision.py", "gradients.py", "files.py", "records.py", "metrics.py", "distributions.py", "checks.py",
 )
 
 

@@ -213,6 +213,19 @@ class Unfold(nn.Module):
         return patches.transpose(1, 2).reshape(x.shape[0], -1, rows, columns)
 
 
+class MatMul(nn.Module):
+    """The product of matrices, which it transposes first."""
+
+    def __init__(self, transpose_x1: bool = False, transpose_x2: bool = False) -> None:
+        super().__init__()
+        self.transpose_x1, self.transpose_x2 = transpose_x1, transpose_x2
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        """Return the product."""
+        x1 = x1.mT if self.transpose_x1 and x1.ndim > 1 else x1
+        return torch.matmul(x1, x2.mT if self.transpose_x2 and x2.ndim > 1 else x2)
+
+
 class Initializer:
     """An initializer whose subclasses fill a NumPy array."""
 

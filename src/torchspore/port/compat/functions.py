@@ -30,6 +30,11 @@ def as_array(value: Any) -> Any:
     return value.detach().cpu().numpy() if isinstance(value, Tensor) else value
 
 
+def tensor_of_numbers(values: Sequence[float]) -> Tensor:
+    """A tensor of numbers: int32 of integers, else float32."""
+    return torch.tensor(values, dtype=torch.int32 if all(isinstance(value, int) for value in values) else torch.float32)
+
+
 def copied_tensor(value: Any) -> Tensor:
     """A new tensor of a value, which may be a tensor, an array, a list or a number."""
     return value.detach().clone() if isinstance(value, Tensor) else torch.tensor(value)
@@ -243,6 +248,11 @@ def gather_nd(x: Tensor, index: Tensor) -> Tensor:
 def scatter_nd(x: Tensor, index: Tensor, updates: Tensor, accumulate: bool = False) -> Tensor:
     """A copy of x with slices replaced, or added to, at the rows of `index`."""
     return x.index_put(tuple(index.long().unbind(-1)), updates, accumulate=accumulate)
+
+
+def scatter_rows(x: Tensor, index: Tensor, updates: Tensor, accumulate: bool = False) -> Tensor:
+    """A copy of x with slices of the first axis replaced, or added to."""
+    return x.index_put((index.long(),), updates, accumulate=accumulate)
 
 
 def scatter_elements(x: Tensor, index: Tensor, updates: Tensor, axis: int = 0, reduction: str = "none") -> Tensor:

@@ -9,7 +9,7 @@ _BINARY = {
     "add": "+", "sub": "-", "subtract": "-", "mul": "*", "multiply": "*", "div": "/", "divide": "/", "true_divide": "/", "pow": "**",
     "equal": "==", "not_equal": "!=", "greater": ">", "gt": ">", "greater_equal": ">=", "ge": ">=",
     "less": "<", "lt": "<", "less_equal": "<=", "le": "<=", "eq": "==", "ne": "!=", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^",
-    "floor_mod": "%", "remainder": "%", "tensor_add": "+", "tensor_sub": "-", "tensor_mul": "*", "tensor_div": "/", "tensor_pow": "**",
+    "floor_mod": "%", "remainder": "%", "tensor_add": "+", "tensor_sub": "-", "tensor_mul": "*", "tensor_div": "/", "tensor_pow": "**", "pows": "**",
 }
 _PRIMITIVES = {
     "Add": "+", "TensorAdd": "+", "Sub": "-", "Mul": "*", "Div": "/", "Pow": "**", "Equal": "==",
@@ -190,16 +190,29 @@ ops.deformable_conv2d(x, weight, offsets, kernel_size, strides, padding, bias=No
 ops.unsorted_segment_sum(x, segment_ids, num_segments) = @segment_sum({x}, {segment_ids}, {num_segments})
 ops.unsorted_segment_max(x, segment_ids, num_segments) = @segment_max({x}, {segment_ids}, {num_segments})
 ops.tensor_scatter_elements(x, index, updates, axis=0, reduction='none') = @scatter_elements({x}, {index}, {updates}, {axis}, {reduction})
+ops.scatter_nd_update(x, index, updates) = @assign({x}, @scatter_nd({x}, {index}, {updates}))
+ops.scatter_update(x, index, updates) = @assign({x}, @scatter_rows({x}, {index}, {updates}))
+ops.scatter_add(x, index, updates) = @assign({x}, @scatter_rows({x}, {index}, {updates}, accumulate=True))
+ops.index_add(x, indices, y, axis, use_lock=True, check_index_bound=True) = @assign({x}, {x.}.index_add({axis}, {indices}, {y}))
+ops.unique(x) = @unique({x})
+ops.addn(xs) = sum({xs})
+ops.tensor_dot(x, x2, axes) = torch.tensordot({x}, {x2}, dims={axes})
+ops.absolute(x) = torch.abs({x})
 ops.tensor_scatter_update(x, index, updates) = @scatter_nd({x}, {index}, {updates})
 ops.tensor_scatter_add(x, index, updates) = @scatter_nd({x}, {index}, {updates}, accumulate=True)
 ops.assign(variable, value) = @assign({variable}, {value})
 ops.assign_add(variable, value) = @assign({variable}, {variable+} + {value+})
 ops.assign_sub(variable, value) = @assign({variable}, {variable+} - {value+})
-ops.tuple_to_array(x) = torch.tensor({x})
-ops.scalar_to_tensor(x, dtype=None) = torch.tensor({x}<, dtype={dtype}>)
+ops.tuple_to_array(x) = @tensor_of_numbers({x})
+ops.scalar_to_tensor(x) = torch.tensor({x}, dtype=torch.float32)
+ops.scalar_to_tensor(x, dtype) = torch.tensor({x}, dtype={dtype})
 ops.scalar_to_array(x) = torch.tensor({x})
 ops.is_tensor(x) = torch.is_tensor({x})
 ops.standard_normal(shape, seed=None) = torch.randn({shape})
+ops.uniform(shape, minval, maxval, seed=None, dtype=mindspore.float32) = @uniform({shape}, {minval}, {maxval}<, {dtype}>)
+ops.normal(shape, mean, stddev, seed=None) = {mean+} + torch.randn({shape}) * {stddev+}
+ops.randint(low, high, size, seed=None, *, dtype=None) = torch.randint({low}, {high}, {size}<, dtype={dtype}>)
+ops.randperm(n, seed=0, offset=0, dtype=mindspore.int64) = torch.randperm({n}<, dtype={dtype}>)
 ops.randn(*shape, dtype=None) = torch.randn({*shape}<, dtype={dtype}>)
 ops.rand(*shape, dtype=None) = torch.rand({*shape}<, dtype={dtype}>)
 ops.randn_like(x, dtype=None) = torch.randn_like({x}<, dtype={dtype}>)
@@ -219,6 +232,10 @@ mnp.argmax(x, axis=None) = torch.argmax({x}<, dim={axis}>)
 mnp.ones(shape, dtype=None) = torch.ones({shape}<, dtype={dtype}>)
 mnp.zeros(shape, dtype=None) = torch.zeros({shape}<, dtype={dtype}>)
 mnp.arange(start=0, end=None, step=1, dtype=None) = torch.arange({start}<, {end}><, {step}><, dtype={dtype}>)
+mnp.repeat(x, repeats, axis=None) = @repeat_values({x}, {repeats}<, {axis}>)
+mnp.power(x, y) = {x+} ** {y+}
+mnp.copy(x) = {x.}.clone()
+mnp.vstack(xs) = torch.vstack({xs})
 mnp.concatenate(xs, axis=0) = torch.cat({xs}, dim={axis})
 mnp.stack(xs, axis=0) = torch.stack({xs}, dim={axis})
 mnp.transpose(x, axis) = {x.}.permute({axis})

@@ -8,6 +8,7 @@ nn.SeLU() = nn.SELU()
 nn.HSwish() = nn.Hardswish()
 nn.HSigmoid() = nn.Hardsigmoid()
 nn.GELU(approximate=True) = @@gelu
+nn.MatMul(transpose_x1=False, transpose_x2=False) = @MatMul({transpose_x1}, {transpose_x2})
 nn.FastGelu() = @FastGELU()
 nn.ELU(alpha=1.0) = nn.ELU(<, alpha={alpha}>)
 nn.CELU(alpha=1.0) = nn.CELU(<, alpha={alpha}>)

@@ -29,9 +29,10 @@ from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.train import amp as train_amp
 from torchspore.port.training.precision import WITHOUT_SCALE
 from torchspore.port.verification import rounding
-from torchspore.port.verification.comparison import Verdict, _difference, copied_parameters
+from torchspore.port.verification.comparison import Verdict, _difference
 from torchspore.port.verification.fixed_draws import fixed_draws
 from torchspore.port.verification.lower_precision import TOLERANCE_OF_AUTOCAST, LowestPrecision
+from torchspore.port.verification.parameter_matches import copied_parameters
 from torchspore.port.verification.recorded_run import Recorder
 from torchspore.port.verification.results import CannotVerify
 from torchspore.port.verification.without_dropout import without_dropout
