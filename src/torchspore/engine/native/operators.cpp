@@ -53,14 +53,19 @@ namespace {
 
 // ---- operators of one and of two operands
 
-template <at::Tensor (*compute)(const at::Tensor&)>
-PyObject* unary(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-  if (count != 1) return Py_NewRef(Py_None);
+// The result of `compute` for a Tensor of float32.
+template <class Compute>
+PyObject* on_float32(PyObject* value, Compute compute) {
   Frame frame;
   if (!frame.is_supported) return Py_NewRef(Py_None);
-  at::Tensor t = torch_tensor(arguments[0], frame);
+  at::Tensor t = torch_tensor(value, frame);
   if (!t.defined() || t.scalar_type() != c10::ScalarType::Float) return Py_NewRef(Py_None);
   return result(is_small(t), [&] { return compute(t); });
+}
+
+template <at::Tensor (*compute)(const at::Tensor&)>
+PyObject* unary(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  return count == 1 ? on_float32(arguments[0], compute) : Py_NewRef(Py_None);
 }
 
 enum class Number { refused, as_tensor, as_scalar };      // how torch's function takes a number as its second operand
@@ -90,8 +95,8 @@ at::Tensor number_tensor(const at::Scalar& number) {
 bool is_real(c10::ScalarType type) { return type == c10::ScalarType::Float || type == c10::ScalarType::Double; }
 
 // Two Tensors of one dtype, or a Tensor of floating-point numbers and an int or a float.
-template <Number takes, bool only_float32 = false>
-PyObject* binary(PyObject* const* arguments, Py_ssize_t count, Pair compute, WithScalar with_scalar) {
+template <Number takes, Pair compute, WithScalar with_scalar = nullptr, bool only_float32 = false>
+PyObject* binary(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   if (count != 2) return Py_NewRef(Py_None);
   Frame frame;
   if (!frame.is_supported) return Py_NewRef(Py_None);
@@ -118,23 +123,12 @@ at::Tensor add_tensors(const at::Tensor& a, const at::Tensor& b) { return at::ad
 at::Tensor subtract_tensors(const at::Tensor& a, const at::Tensor& b) { return at::sub(a, b); }
 at::Tensor subtract_from_number(const at::Tensor& a, const at::Scalar& b) { return at::rsub(a, b); }
 
-PyObject* add(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-  return binary<Number::as_tensor>(arguments, count, add_tensors, nullptr);
-}
-PyObject* sub(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-  return binary<Number::as_tensor>(arguments, count, subtract_tensors, nullptr);
-}
-PyObject* mul(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-  return binary<Number::as_tensor>(arguments, count, at::mul, nullptr);
-}
-PyObject* divide(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-  return binary<Number::as_tensor>(arguments, count, at::div, nullptr);
-}
 // rsub is for a number as the second operand alone; for two Tensors Python calls sub.
-PyObject* rsub(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+PyObject* rsub(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
   if (count != 2 || is_tensor(arguments[1])) return Py_NewRef(Py_None);
-  return binary<Number::as_scalar>(arguments, count, nullptr, subtract_from_number);
+  return binary<Number::as_scalar, subtract_tensors, subtract_from_number>(self, arguments, count);
 }
+
 // rdiv(x, number) is number / x.
 PyObject* rdiv(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   at::Scalar number;
@@ -145,33 +139,9 @@ PyObject* rdiv(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   if (!t.defined() || !is_real(t.scalar_type())) return Py_NewRef(Py_None);
   return result(is_small(t), [&] { return at::div(number_tensor(number), t); });
 }
-PyObject* maximum(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-  return binary<Number::refused>(arguments, count, at::maximum, nullptr);
-}
-PyObject* minimum(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-  return binary<Number::refused>(arguments, count, at::minimum, nullptr);
-}
-PyObject* equal(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-  return binary<Number::as_scalar>(arguments, count, at::eq, at::eq);
-}
-PyObject* not_equal(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-  return binary<Number::as_scalar>(arguments, count, at::ne, at::ne);
-}
-PyObject* less(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-  return binary<Number::as_scalar>(arguments, count, at::lt, at::lt);
-}
-PyObject* less_equal(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-  return binary<Number::as_scalar>(arguments, count, at::le, at::le);
-}
-PyObject* greater(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-  return binary<Number::as_scalar>(arguments, count, at::gt, at::gt);
-}
-PyObject* greater_equal(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-  return binary<Number::as_scalar>(arguments, count, at::ge, at::ge);
-}
-PyObject* matmul(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-  return binary<Number::refused, true>(arguments, count, at::matmul, nullptr);
-}
+
+template <Pair compute, WithScalar with_scalar>
+constexpr auto comparison = binary<Number::as_scalar, compute, with_scalar>;
 
 // ---- operators with axes and sizes
 
@@ -271,13 +241,11 @@ at::Tensor mean_along(const at::Tensor& t, const Numbers& axes) { return at::mea
 template <at::Tensor (*compute)(const at::Tensor&, at::IntArrayRef, bool)>
 PyObject* extreme(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   if (count != 1) return Py_NewRef(Py_None);
-  Frame frame;
-  if (!frame.is_supported) return Py_NewRef(Py_None);
-  at::Tensor t = torch_tensor(arguments[0], frame);
-  if (!t.defined() || t.scalar_type() != c10::ScalarType::Float) return Py_NewRef(Py_None);
-  Numbers axes(t.dim());
-  for (int64_t axis = 0; axis < t.dim(); ++axis) axes[axis] = axis;
-  return result(is_small(t), [&] { return compute(t, axes, false); });
+  return on_float32(arguments[0], [](const at::Tensor& t) {
+    Numbers axes(t.dim());
+    for (int64_t axis = 0; axis < t.dim(); ++axis) axes[axis] = axis;
+    return compute(t, axes, false);
+  });
 }
 
 // zeros_like(x) and ones_like(x).
@@ -295,11 +263,7 @@ PyObject* filled_like(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
 PyObject* softmax(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   int64_t axis = -1;
   if (count < 1 || count > 2 || (count == 2 && !read_int(arguments[1], axis))) return Py_NewRef(Py_None);
-  Frame frame;
-  if (!frame.is_supported) return Py_NewRef(Py_None);
-  at::Tensor t = torch_tensor(arguments[0], frame);
-  if (!t.defined() || t.scalar_type() != c10::ScalarType::Float) return Py_NewRef(Py_None);
-  return result(is_small(t), [&] { return at::softmax(t, axis); });
+  return on_float32(arguments[0], [axis](const at::Tensor& t) { return at::softmax(t, axis); });
 }
 
 // Reads a float32 Tensor, or None as an undefined tensor.
@@ -441,9 +405,13 @@ constexpr PyMethodDef method(const char* name) {
 
 PyMethodDef methods[] = {
     {"configure", configure, METH_VARARGS, nullptr},
-    method<add>("add"), method<sub>("sub"), method<rsub>("rsub"), method<rdiv>("rdiv"), method<mul>("mul"), method<divide>("div"), method<maximum>("maximum"),
-    method<minimum>("minimum"), method<equal>("equal"), method<not_equal>("not_equal"), method<less>("less"),
-    method<less_equal>("less_equal"), method<greater>("greater"), method<greater_equal>("greater_equal"), method<matmul>("matmul"),
+    method<binary<Number::as_tensor, add_tensors>>("add"), method<binary<Number::as_tensor, subtract_tensors>>("sub"),
+    method<binary<Number::as_tensor, at::mul>>("mul"), method<binary<Number::as_tensor, at::div>>("div"), method<rsub>("rsub"),
+    method<rdiv>("rdiv"), method<binary<Number::refused, at::maximum>>("maximum"),
+    method<binary<Number::refused, at::minimum>>("minimum"), method<binary<Number::refused, at::matmul, nullptr, true>>("matmul"),
+    method<comparison<at::eq, at::eq>>("equal"), method<comparison<at::ne, at::ne>>("not_equal"),
+    method<comparison<at::lt, at::lt>>("less"), method<comparison<at::le, at::le>>("less_equal"),
+    method<comparison<at::gt, at::gt>>("greater"), method<comparison<at::ge, at::ge>>("greater_equal"),
     method<unary<at::relu>>("relu"), method<unary<at::exp>>("exp"), method<unary<at::log>>("log"), method<unary<at::sqrt>>("sqrt"),
     method<unary<at::rsqrt>>("rsqrt"), method<unary<at::square>>("square"), method<unary<at::abs>>("abs"), method<unary<at::neg>>("neg"),
     method<unary<at::tanh>>("tanh"), method<unary<at::sigmoid>>("sigmoid"), method<unary<at::sin>>("sin"), method<unary<at::cos>>("cos"),
@@ -453,8 +421,8 @@ PyMethodDef methods[] = {
     method<expand_dims>("expand_dims"), method<reverse_axes>("x.T"), method<reduction<sum_of_all, sum_along>>("sum"),
     method<reduction<mean_of_all, mean_along>>("mean"), method<extreme<at::amax>>("x.max"), method<extreme<at::amin>>("x.min"),
     method<filled_like<0>>("zeros_like"), method<filled_like<1>>("ones_like"), method<softmax>("softmax"), method<dense>("dense"),
-    method<layer_norm>("layer_norm"),
-    method<joined<concatenate>>("cat"), method<joined<stack_tensors>>("stack"), method<getitem>("x[]"), method<argument_form>("argument_form"), method<graph_inputs>("graph_inputs"),
+    method<layer_norm>("layer_norm"), method<joined<concatenate>>("cat"), method<joined<stack_tensors>>("stack"), method<getitem>("x[]"),
+    method<argument_form>("argument_form"), method<graph_inputs>("graph_inputs"),
     {nullptr, nullptr, 0, nullptr},
 };
 

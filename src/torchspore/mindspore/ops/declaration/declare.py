@@ -67,7 +67,7 @@ def op(
     def declare(body: Body) -> Body:
         name = body.__name__
         function = checks_of_operator(body, True) if raw_arguments else _bridge(checks_of_operator(widened(body, wide)), older, plain)
-        for function_with_name in (body, getattr(body, "__wrapped__", body)) if raw_arguments else (function,):
+        for function_with_name in (body, getattr(body, "in_python", body)) if raw_arguments else (function,):
             _codes[function_with_name.__code__] = name  # type: ignore[attr-defined]
         if states:
             function = _keeping(function, [list(inspect.signature(body).parameters).index(state) for state in states], states)

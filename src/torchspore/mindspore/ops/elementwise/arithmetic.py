@@ -143,7 +143,7 @@ def binary(
             out = short_path(input, other)
             return run_in_python(input, other) if out is None else out
 
-        operator.__wrapped__ = run_in_python  # type: ignore[attr-defined]
+        operator.in_python = run_in_python  # type: ignore[attr-defined]
     for function in (run_in_python, operator):
         function.__name__ = function.__qualname__ = name
         function.__doc__ = doc
