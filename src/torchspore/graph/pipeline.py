@@ -17,6 +17,7 @@ from torchspore.errors import InferenceOnly
 from torchspore.graph import passes
 from torchspore.graph.backend import eager_codegen, inference, lanes, matrix_products, measurement, variants
 from torchspore.graph.backend.eager_codegen import Code
+from torchspore.graph.backend.early_update_guard import guard_updates
 from torchspore.graph.backend.variant_race import Race
 from torchspore.graph.compile_cache import autotune_cache
 from torchspore.graph.fx import exchanges
@@ -67,7 +68,7 @@ def compile(
         code = _compile_plain(module)
     stages.emitted(code, module, inputs)
     malloc.give_back()
-    return code
+    return guard_updates(code, module)
 
 
 def _compile_in_tiers(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, persistent: frozenset[int]) -> Code:
@@ -136,6 +137,8 @@ def _requested_passes(module: torch.fx.GraphModule, settings: Settings, has_exch
         yield from order                             # the memory pass positions recomputed nodes after this order
     if settings.saves_memory or not settings.reuses_memory:
         yield "memory", lambda module: memory.apply(module, settings)
+    elif not (current_operator.followers or has_exchanges) and memory.plans(module, settings):
+        yield "memory", memory.plan
     if settings.kernels is not None:
         from torchspore.graph.graph_kernels import steps
 

@@ -58,6 +58,11 @@ def _gigabytes(name: str) -> float:
     return float(str(value).partition(" ")[0])
 
 
+def is_set() -> bool:
+    """Return whether the program sets a limit."""
+    return _chosen() is not None
+
+
 def _chosen() -> str | None:
     """Return the option that sets the limit; None if no option does."""
     return next((option for option in _NAMES if _gigabytes(option)), None)

@@ -31,6 +31,9 @@ BACKWARD = "backward"
 OPTIMIZER = "optimizer"
 """True for nodes of an optimizer's step, which keep their dtypes."""
 
+EARLY_UPDATE = "early_update"
+"""True for an optimizer's update of one Parameter that runs as soon as its gradient is computed."""
+
 RECOMPUTED = "recomputed"
 """True for inserted nodes that recompute a value; they are not merged with equal nodes."""
 

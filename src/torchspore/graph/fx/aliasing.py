@@ -5,6 +5,7 @@ input or constant that it belongs to.
 """
 from __future__ import annotations
 
+import functools
 import operator
 from typing import Any
 
@@ -107,16 +108,25 @@ def view_source(node: Node) -> Node | None:
         return _item(node)
     if not is_operator(node.target):
         return None
-    if node.target._opname in _UNDECLARED_VIEWS:
-        return _first(node.args)
-    schema = node.target._schema
-    sets = [set(info.before_set) for returned in schema.returns if (info := returned.alias_info) is not None]
-    for index, argument in enumerate(schema.arguments):
+    aliased = _aliased_argument(node.target)
+    if aliased is None:
+        return None
+    index, name = aliased
+    value = node.args[index] if index < len(node.args) else node.kwargs.get(name)
+    return value if isinstance(value, Node) else None
+
+
+@functools.cache
+def _aliased_argument(target: torch._ops.OpOverload) -> tuple[int, str] | None:
+    """Return the position and name of the argument whose memory the result of an operator shares; None for separate memory."""
+    if target._opname in _UNDECLARED_VIEWS:
+        return 0, target._schema.arguments[0].name
+    sets = [set(info.before_set) for returned in target._schema.returns if (info := returned.alias_info) is not None]
+    for index, argument in enumerate(target._schema.arguments):
         info = argument.alias_info
         # `Tensor(a -> *)` in a schema means that the items of the returned list are views of the argument.
         if info is not None and ("*" in info.after_set or any(info.before_set & alias_set for alias_set in sets)):
-            value = node.args[index] if index < len(node.args) else node.kwargs.get(argument.name)
-            return value if isinstance(value, Node) else None
+            return index, argument.name
     return None
 
 
@@ -128,10 +138,6 @@ def _item(node: Node) -> Node | None:
         value = source.args[index]  # type: ignore[index]
         return value if isinstance(value, Node) else None
     return view_source(source)
-
-
-def _first(args: Any) -> Node | None:
-    return args[0] if args and isinstance(args[0], Node) else None
 
 
 def mutated_owners(module: torch.fx.GraphModule) -> set[Node]:

@@ -10,6 +10,14 @@ from torchspore.engine.torch_internals.torch_private import is_operator
 
 _aten = torch.ops.aten
 _IN_PLACE_FORMS = {_aten.relu.default: _aten.relu_.default, _aten.add.Tensor: _aten.add_.Tensor}
+_OUT_FORMS = {
+    _aten.threshold_backward.default: _aten.threshold_backward.grad_input, _aten.gelu_backward.default: _aten.gelu_backward.grad_input,
+    _aten._log_softmax_backward_data.default: _aten._log_softmax_backward_data.out,
+    _aten._softmax_backward_data.default: _aten._softmax_backward_data.out,
+}
+"""Gradients that read each element of their first input before they write that of their result, or each row for a softmax of rows."""
+_SMALLEST_OUT = 1 << 20
+"""The size in bytes from which an `out` form pays: its call takes longer than that of the plain form."""
 _ALLOCATING = {
     _aten.convolution.default, _aten.addmm.default, _aten.mm.default, _aten.bmm.default, _aten.add.Tensor, _aten.mul.Tensor,
     _aten.sub.Tensor,
@@ -17,21 +25,45 @@ _ALLOCATING = {
     _aten.native_layer_norm.default, _aten._native_batch_norm_legit.default, _aten._native_batch_norm_legit.no_stats,
     _aten.native_batch_norm.default, torch.ops.mkldnn._linear_pointwise.default,
     _aten._softmax.default, _aten.native_batch_norm_backward.default, _aten.linear.default, _aten.matmul.default, _aten.layer_norm.default,
+    _aten.nll_loss_backward.default, *_IN_PLACE_FORMS.values(), *_OUT_FORMS, *_OUT_FORMS.values(),
 }
-"""Operators that allocate memory for their results."""
+"""Operators that allocate memory for their results, and forms that `overwrite` inserts: their memory has no other reader."""
 
 
 def overwrite(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """Replace relu and add by their in-place forms if the input owns its memory and has no other reader: equal numbers, less memory."""
+    """Replace relu, add and some gradients by forms that write into their first input if it owns its memory and has no other reader.
+
+    The results have equal bits and need less memory.
+    """
     for node in module.graph.nodes:
         if overwrites(node):
-            node.target = _IN_PLACE_FORMS[node.target]
+            out_form = _OUT_FORMS.get(node.target)
+            if out_form is None:
+                node.target = _IN_PLACE_FORMS[node.target]
+            else:
+                node.target = out_form
+                node.kwargs = {_out_name(out_form): node.args[0]}
     return module
 
 
+def _out_name(form: torch._ops.OpOverload) -> str:
+    return next(argument.name for argument in form._schema.arguments if argument.is_out)
+
+
 def overwrites(node: Node) -> bool:
-    """Return whether `overwrite` replaces the node by its in-place form."""
-    return node.op == "call_function" and node.target in _IN_PLACE_FORMS and not node.kwargs and _may_overwrite(node)
+    """Return whether `overwrite` replaces the node."""
+    if node.op != "call_function" or node.kwargs or not (node.target in _IN_PLACE_FORMS or _has_out_form(node)):
+        return False
+    return _may_overwrite(node)
+
+
+def _has_out_form(node: Node) -> bool:
+    value = node.meta.get("val")
+    if node.target not in _OUT_FORMS or not isinstance(value, torch.Tensor) or value.device.type != "cpu" or not value.dim():
+        return False
+    if value.numel() * value.element_size() < _SMALLEST_OUT:
+        return False
+    return "softmax" not in node.target._opname or node.args[2] in (-1, value.dim() - 1)
 
 
 def _may_overwrite(node: Node) -> bool:

@@ -9,7 +9,7 @@ from torch.fx.node import Node
 from torchspore.engine.random import generators
 from torchspore.engine.tensors import tree
 from torchspore.graph.backend.eager_codegen import Code
-from torchspore.graph.specialization.rollback import Nested, is_random
+from torchspore.graph.fx.failing_operators import Nested, is_random
 
 
 def with_own_streams(code: Code, nodes: list[Node], nested: Nested) -> Code:

@@ -5,7 +5,7 @@ training step writes its weights last, after all that its loss needed, and puts 
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -13,26 +13,10 @@ from torch.fx.node import Node
 
 from torchspore.engine.execution import printing
 from torchspore.engine.random import generators, operator_streams
-from torchspore.engine.tensors import tree
 from torchspore.engine.torch_internals import node_metadata, torch_private
 from torchspore.engine.torch_internals.torch_private import is_operator
-from torchspore.graph.control_flow import execution as control
+from torchspore.graph.fx.failing_operators import Nested, all_nodes, is_printing, is_random, may_fail, values_of
 from torchspore.graph.settings import Settings
-
-_FAILING = (
-    "index", "gather", "scatter", "embedding", "take", "put", "nll_loss", "cross_entropy", "one_hot", "bincount", "multinomial",
-    "bernoulli", "normal", "poisson", "binomial", "binary_cross_entropy", "multi_margin", "multilabel", "ctc", "cholesky",
-    "inverse", "linalg", "solve", "svd", "eig", "repeat_interleave", "segment", "masked_scatter", "histc", "assert",
-    "unique", "remainder", "fmod", "div", "pow", "random", "uniform", "exponential", "geometric", "log_normal", "cauchy",
-    "quantile", "searchsorted", "bucketize", "range",
-)
-"""Parts of the names of operators that look at values and may refuse them; a division of integers is one."""
-_OF_INTEGERS = ("remainder", "fmod", "div", "pow")
-_PURE = frozenset({"getitem"})
-
-
-def _prints(node: Node) -> bool:
-    return node.target is control.say or node.target in printing.OPERATORS
 
 
 class Rollback:
@@ -74,10 +58,6 @@ class Rollback:
             operator_streams.restore(streams)
 
 
-Nested = Mapping[Node, list[Node]]
-"""The result of `modules.nested_nodes`."""
-
-
 def undo_for(nodes: list[Node], nested: Nested, settings: Settings, written_inputs: Mapping[int, list[Node]]) -> Rollback | None:
     """Return what to save for a graph of these nodes that writes into these inputs; None if a failing run loses nothing."""
     at = {node: index for index, node in enumerate(nodes)}
@@ -93,15 +73,10 @@ def undo_for(nodes: list[Node], nested: Nested, settings: Settings, written_inpu
             positions.append(index)
     devices = {
         value.device for node in nodes if is_random(node, nested) and at[node] <= at[failing[-1]]
-        for value in _values(node) if isinstance(value, torch.Tensor)
+        for value in values_of(node) if isinstance(value, torch.Tensor)
     }
-    prints = any(_prints(part) for node in nodes for part in _everything(node, nested) if part.op == "call_function")
+    prints = any(is_printing(part) for node in nodes for part in all_nodes(node, nested) if part.op == "call_function")
     return Rollback(positions, sorted(devices, key=str), prints) if positions or devices or prints else None
-
-
-def _values(node: Node) -> list[Any]:
-    value = node.meta.get("val")
-    return tree.listed(value)
 
 
 def _may_come_later(writer: Node, failing: list[Node], at: dict[Node, int], in_order: bool) -> bool:
@@ -135,38 +110,3 @@ def _ancestors(writer: Node) -> tuple[set[Node], set[Node]]:
 
 def _is_loop(node: Node) -> bool:
     return is_operator(node.target) and (torch.Tag.pointwise in node.target.tags or node.target.is_view)
-
-
-def _everything(node: Node, nested: Nested) -> Iterator[Node]:
-    yield node
-    for inner in nested[node]:
-        yield from _everything(inner, nested)
-
-
-def may_fail(node: Node, nested: Nested) -> bool:
-    """Return whether an operator may refuse the values that it is given, or stands for something unknown."""
-    if node.op != "call_function":
-        return False
-    if _prints(node):
-        return False
-    if is_operator(node.target):
-        name = node.target._opname
-        if node.target.namespace != "aten":
-            return True
-        if is_random(node, nested) and not any(isinstance(operand, Node) for operand in node.args[1:]):
-            return name == "multinomial" or not name.endswith("_")   # what is drawn into a tensor with numbers that are known
-        if any(part in name for part in _OF_INTEGERS):
-            return not any(isinstance(v, torch.Tensor) and v.is_floating_point() for v in _values(node))
-        return any(part in name for part in _FAILING) and name not in ("arange", "normal_functional")
-    if getattr(node.target, "__name__", "") in _PURE or _prints(node):
-        return False
-    inner = nested[node]
-    return not inner or any(may_fail(other, nested) for other in inner)
-
-
-def is_random(node: Node, nested: Nested) -> bool:
-    """Return whether an operator, or one in a branch or loop, draws random numbers."""
-    return any(
-        part.op == "call_function" and is_operator(part.target) and torch.Tag.nondeterministic_seeded in part.target.tags
-        for part in _everything(node, nested)
-    )

@@ -1,10 +1,13 @@
 """Memory passes: the effects of memory options on a captured graph. The lifetimes of all values are known before the graph runs.
 
+At level O0 `plan` lowers the peak of a training step where that costs no time.
 `memory_optimize_level` O1 runs an optimizer's steps as soon as their gradients are computed, and recomputes forward values in the backward
 pass where that lowers the peak most for its cost. `sys.mem_reuse` off keeps every value until the end of the call. `memory_offload` moves
 values out of memory that are not used during the peak.
 """
 from __future__ import annotations
+
+import os
 
 import torch
 
@@ -13,7 +16,10 @@ from torchspore.base.frames import user_line
 from torchspore.base.text import format_bytes
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
+from torchspore.engine.memory import limit
 from torchspore.engine.memory import offload as moving
+from torchspore.engine.torch_internals.torch_private import is_operator
+from torchspore.graph.fx.modules import copy_module
 from torchspore.graph.settings import Settings
 from torchspore.translations import translatable, translate
 
@@ -36,6 +42,58 @@ def apply(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.GraphMod
         no_reuse.extend_lifetimes(module)
         effects.report("env_config_path.sys.mem_reuse", _NO_REUSE)
     return module
+
+
+_PLAN_COST_SHARE = 0.005
+"""The cost of recomputation that early updates outweigh, as a share of the graph's cost."""
+_LEAST_PLANNED_PEAK = 32 << 20
+"""The smallest peak in bytes that is planned: the updates of small Parameters are faster in a single operator."""
+_LEAST_GAIN = 0.05
+"""The least share of the peak that a plan must save."""
+
+
+def plans(module: torch.fx.GraphModule, settings: Settings) -> bool:
+    """Return whether `plan` may change the graph: it trains, its peak is large, level O0 runs it, and no switch sets the order or memory of
+    its operators.
+    """
+    from torchspore.graph.passes.memory import lifetimes
+
+    is_plain = settings.level == "O0" and settings.reuses_memory and not (
+        settings.saves_memory or settings.infer_boost or settings.order or settings.lanes > 1 or settings.offloads is not None
+        or settings.offloads_state or settings.kernels is not None or settings.tuning is not None
+    )
+    if not is_plain or os.environ.get("TORCHSPORE_MEMORY_PLAN") == "0":
+        return False
+    names = [node.target._opname for node in module.graph.nodes if is_operator(node.target)]
+    if not any(name.endswith("_backward") or name.startswith("_fused_") for name in names) or is_requested(module):
+        return False
+    return lifetimes.has_known_sizes(module) and lifetimes.peak(module) >= _LEAST_PLANNED_PEAK
+
+
+def plan(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    """Return a graph with a lower peak that takes no more time and computes equal bits; the graph itself if that saves little.
+
+    Optimizer updates run as soon as their gradients are computed, unless `max_device_memory` is set: a program that catches the error of
+    that limit expects unchanged Parameters. Values that are cheap for their size are recomputed.
+    """
+    from torchspore.graph.passes.memory import early_updates, lifetimes, rematerialize
+
+    before = lifetimes.peak(module)
+    planned = copy_module(module)
+    is_early = not limit.is_set()
+    if is_early:
+        early_updates.move_updates_early(planned)
+    count, _ = rematerialize.recompute_values(planned, _PLAN_COST_SHARE)
+    after = lifetimes.peak(planned)
+    if after > (1 - _LEAST_GAIN) * before:
+        return module
+    text = translate("values of a graph use {size} at most{comparison}; {early}{count} operators run again in the backward half").format(
+        size=format_bytes(after), comparison=_compare_peaks(before, after), count=count,
+        early=translate("Parameters are updated as soon as their gradients are computed; ") if is_early else "",
+    )
+    effects.note("memory of graphs", f"{user_line()}: {text}")
+    event_log.event("memory", text)
+    return planned
 
 
 def is_requested(module: torch.fx.GraphModule) -> bool:

@@ -1,6 +1,7 @@
 """Early optimizer updates: each update runs as soon as its gradient is computed, so that the gradient can be freed."""
 from __future__ import annotations
 
+import itertools
 import operator
 from typing import Any
 
@@ -9,15 +10,25 @@ from torch.fx.node import Node
 
 from torchspore.engine.torch_internals import node_metadata
 from torchspore.engine.torch_internals.torch_private import is_operator
+from torchspore.graph.fx.failing_operators import Nested, may_fail
+from torchspore.graph.fx.modules import nested_nodes
 from torchspore.graph.fx.order import dependencies
 from torchspore.graph.passes.memory.lifetimes import size_of
 
 _SMALL = 4096
 """The largest size in bytes of a value that may be computed long before its use, such as a learning rate."""
+_FORWARD_OF = {
+    "embedding_dense_backward": "embedding", "nll_loss_backward": "nll_loss_forward", "nll_loss2d_backward": "nll_loss2d_forward",
+    "index_put": "index", "_unsafe_index_put": "index", "scatter_add": "gather", "index_add": "index_select",
+}
+"""For the gradient of an operator that reads indices: the operator, which has accepted the same indices."""
 
 
 def move_updates_early(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """Split fused updates into one update per Parameter and run each as early as possible, in place. The results have equal bits."""
+    """Split fused updates into one update per Parameter and run each as early as possible, in place. The results have equal bits.
+
+    No update moves before an operator that may refuse its values: a step that fails for its data changes no Parameter.
+    """
     for node in list(module.graph.nodes):
         if _is_fused_update(node) or _is_elementwise_on_lists(node):
             _split(module.graph, node)
@@ -65,6 +76,11 @@ def _reorder(module: torch.fx.GraphModule, steps: list[Node]) -> None:
     nodes = list(module.graph.nodes)
     before, _ = dependencies(nodes)
     early = _early_nodes(steps, before)
+    position = {node: index for index, node in enumerate(nodes)}
+    refusing = _refusing_nodes(nodes, nested_nodes(module))
+    for step in steps:
+        step.meta[node_metadata.EARLY_UPDATE] = True
+        before[step] = [*before[step], *(node for node in refusing if position[node] < position[step])]
     waits = {node: len(set(before[node])) for node in nodes}
     after: dict[Node, list[Node]] = {node: [] for node in nodes}
     for node in nodes:
@@ -91,7 +107,44 @@ def _reorder(module: torch.fx.GraphModule, steps: list[Node]) -> None:
     for node in [*ready, *nodes]:
         if node not in done:
             run(node)
-    _rebuild(module, order)
+    for earlier, later in itertools.pairwise(order):
+        earlier.append(later)
+
+
+def _refusing_nodes(nodes: list[Node], nested: Nested) -> list[Node]:
+    """Return the operators that may refuse their values, without gradients of operators that have accepted the same indices."""
+    accepted: set[tuple[str, Node, object]] = set()
+    refusing = []
+    for node in nodes:
+        if not may_fail(node, nested) or node_metadata.OPTIMIZER in node.meta:
+            continue
+        name = node.target._opname if is_operator(node.target) else ""
+        indices, lengths = [item for item in node.all_input_nodes if _is_integer(item)], _indexed_lengths(node, name)
+        if indices and all((_FORWARD_OF.get(name, ""), item, lengths) in accepted for item in indices):
+            continue
+        accepted.update((name, item, lengths) for item in indices)
+        refusing.append(node)
+    return refusing
+
+
+def _indexed_lengths(node: Node, name: str) -> object:
+    """Return the lengths that limit the indices of an operator: those of its first operand, or the number of rows of a table."""
+    if name == "embedding_dense_backward":
+        return node.args[2]
+    if name.startswith("nll_loss"):
+        return _shape(node.args[1 if name.endswith("backward") else 0])
+    shape = _shape(node.args[0]) if node.args else ()
+    return shape[0] if name == "embedding" and shape else shape
+
+
+def _shape(value: object) -> tuple[int, ...]:
+    tensor = value.meta.get("val") if isinstance(value, Node) else None
+    return tuple(tensor.shape) if isinstance(tensor, torch.Tensor) else ()
+
+
+def _is_integer(node: Node) -> bool:
+    value = node.meta.get("val")
+    return isinstance(value, torch.Tensor) and not value.dtype.is_floating_point and not value.dtype.is_complex
 
 
 def _early_nodes(steps: list[Node], before: dict[Node, list[Node]]) -> set[Node]:
@@ -114,10 +167,3 @@ def _early_nodes(steps: list[Node], before: dict[Node, list[Node]]) -> set[Node]
             early.add(node)
     # A `getitem` node moves with the operator whose result it reads.
     return early | {node for node in ancestors if node.target is operator.getitem and node.args[0] in early}
-
-
-def _rebuild(module: torch.fx.GraphModule, order: list[Node]) -> None:
-    graph, copies = torch.fx.Graph(), dict[Node, Node]()
-    for node in order:
-        copies[node] = graph.node_copy(node, lambda n: copies[n])
-    module.graph = graph

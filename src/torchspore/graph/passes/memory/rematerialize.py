@@ -52,7 +52,7 @@ def _tensors(value: object) -> list[torch.Tensor]:
 
 
 COST_SHARE = 0.25
-"""The maximum total cost of recomputation, as a share of the graph's cost."""
+"""The maximum total cost of recomputation under `memory_optimize_level` O1, as a share of the graph's cost."""
 _BATCH_SHARE = 0.05
 """The share of the peak that is freed before the lifetimes are computed again."""
 _MIN_GAIN = 1.0
@@ -65,8 +65,10 @@ _aten = torch.ops.aten
 _NORM = _aten.native_batch_norm.default
 
 
-def recompute_values(module: torch.fx.GraphModule) -> tuple[int, float]:
-    """Insert recomputations, in place. Return the number of added operators, and their cost as a share of the graph's cost."""
+def recompute_values(module: torch.fx.GraphModule, cost_share: float = COST_SHARE) -> tuple[int, float]:
+    """Insert recomputations, in place. Return the number of added operators, and their cost as a share of the graph's cost, which is at
+    most `cost_share`.
+    """
     total_seconds = sum(seconds(node) for node in module.graph.nodes) or 1.0
     spent, count, share = 0.0, 0, _BATCH_SHARE
     rejected: set[Node] = set()
@@ -74,7 +76,7 @@ def recompute_values(module: torch.fx.GraphModule) -> tuple[int, float]:
     timeline = lifetimes.timeline()
     while timeline:
         peak = max(timeline)
-        budget_left = COST_SHARE * total_seconds - spent
+        budget_left = cost_share * total_seconds - spent
         candidates = [
             candidate
             for candidate in _candidates(lifetimes, timeline.index(peak), peak, rejected, budget_left)
