@@ -84,7 +84,7 @@ size: $(READY)
 	$(BIN)/python tools/size.py
 
 bench: $(READY)
-	for file in graph dispatch imports context mlp lenet resnet18 gpt; do $(BIN)/python benchmarks/$$file.py || exit 1; done
+	$(BIN)/python benchmarks/report.py --rounds 3 --seconds 0.3 $(if $(JAX),--jax $(JAX)) $(if $(wildcard $(ORACLE)),--oracle $(ORACLE))
 
 parity: $(READY) $(ORACLE)
 	$(BIN)/python tools/record.py parity --python $(ORACLE) --check

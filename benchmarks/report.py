@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Run benchmarks and write docs/performance.md: `python benchmarks/report.py [--only graph,cache] [OPTIONS OF THE BENCHMARKS]`.
 
-Each benchmark has a part of the page, with the command that wrote it; `--only` does not change the other parts.
+Each benchmark has a part of the page, with the command that wrote it; `--only` does not change the other parts. Without `--only` all parts
+are written again, and the head of the page states the command and the time. A part whose benchmark fails stays as it is.
 """
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ import platform
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import graph
@@ -26,6 +28,8 @@ BENCHMARKS = (
 )
 ON_REQUEST = ("beside",)
 """Benchmarks that run only if `--only` names them: they need a second tree."""
+MOST_ROUNDS = {"tiers": 2, "whole": 2}
+"""The maximum of `--rounds` for benchmarks of which a round takes minutes."""
 ORDER = {f"graph-{net.name}": at for at, net in enumerate(graph.NETS)} | {"graph-overhead": len(graph.NETS)}
 HEAD = """# Performance
 
@@ -49,19 +53,44 @@ def main() -> None:
         print(f"{__doc__}\nBenchmarks: {', '.join(BENCHMARKS)}")
         return
     names = tuple(name for name in BENCHMARKS if name not in ON_REQUEST)
-    if "--only" in arguments:
+    is_complete = "--only" not in arguments
+    if not is_complete:
         position = arguments.index("--only")
         names = tuple(arguments[position + 1].split(","))
         del arguments[position:position + 2]
     subprocess.run([sys.executable, "-m", "torchspore", "doctor", "--build"], check=True, stdout=subprocess.DEVNULL)
-    for name in names:
-        for part, options in _runs(name, _options_of(name, arguments)):
-            process = subprocess.run([sys.executable, str(HERE / f"{name}.py"), *options], capture_output=True, text=True)
-            if process.returncode:
-                raise SystemExit(f"benchmarks/{name}.py: {process.stderr.strip().splitlines()[-1]}")
-            print(process.stdout, flush=True)
-            put(name, part, options, process.stdout)
+    started = time.monotonic()
+    results = {part: _run(name, part, options) for name in names for part, options in _runs(name, _options_of(name, arguments))}
+    failed = [part for part, succeeded in results.items() if not succeeded]
+    if is_complete:
+        drop_parts_except(set(results) | set(ON_REQUEST))
+        write_page(_parts(), _describe_run(arguments, time.monotonic() - started, failed))
     subprocess.run([sys.executable, str(HERE.parent / "tools/generate.py"), "performance"], check=True)      # the Chinese page
+    if failed:
+        raise SystemExit(f"failed: {', '.join(failed)}")
+
+
+def _run(name: str, part: str, options: list[str]) -> bool:
+    """Run a benchmark and put its output into the page. Return whether it succeeded."""
+    started = time.monotonic()
+    process = subprocess.run([sys.executable, str(HERE / f"{name}.py"), *options], capture_output=True, text=True)
+    seconds = time.monotonic() - started
+    if process.returncode:
+        print(f"{part}: failed after {seconds:.0f} s: {process.stderr.strip().splitlines()[-1:]}", file=sys.stderr, flush=True)
+        return False
+    print(f"{process.stdout}\n{part}: {seconds:.0f} s", flush=True)
+    put(name, part, options, process.stdout, seconds)
+    return True
+
+
+def _describe_run(arguments: list[str], seconds: float, failed: list[str]) -> str:
+    command = f"python benchmarks/report.py {_hide_interpreters(arguments)}".strip()
+    text = f"`{command}` wrote the complete page on {_date()} in {seconds / 60:.0f} minutes."
+    return f"{text} Parts that failed and are older: {', '.join(failed)}." if failed else text
+
+
+def _date() -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime())
 
 
 def _runs(name: str, options: list[str]) -> list[tuple[str, list[str]]]:
@@ -76,18 +105,38 @@ def _runs(name: str, options: list[str]) -> list[tuple[str, list[str]]]:
     return [(f"graph-{net}", [*options, "--nets", net]) for net in nets]
 
 
-def put(name: str, part: str, options: list[str], text: str) -> None:
+def put(name: str, part: str, options: list[str], text: str, seconds: float) -> None:
     """Put the output of a benchmark into its part of the page, and write the summary again."""
-    shown = " ".join("PYTHON" if before in ("--oracle", "--jax") else word for before, word in zip(["", *options], options))
     text = text.strip()
     tables = text.replace("###", "##") if "###" in text else f"## {TITLES.get(part, part)}\n\n```text\n{text}\n```"
     machine = f"{os.cpu_count()} cores ({platform.machine()}), torch {torch.__version__}, Python {platform.python_version()}"
-    command = f"python benchmarks/{name}.py {shown}".strip()
+    command = f"python benchmarks/{name}.py {_hide_interpreters(options)}".strip()
     parts = _parts()
-    parts[part] = f"<!-- {part} -->\nMade by `{command}` on {machine}.\n\n{tables}\n"
+    parts[part] = f"<!-- {part} -->\nMade by `{command}` on {machine}, on {_date()} in {seconds:.0f} s.\n\n{tables}\n"
+    write_page(parts, _last_complete_run())
+
+
+def _hide_interpreters(options: list[str]) -> str:
+    return " ".join("PYTHON" if before in ("--oracle", "--jax") else word for before, word in zip(["", *options], options))
+
+
+def write_page(parts: dict[str, str], complete_run: str) -> None:
+    """Write the page from its parts, with the sentence about its last complete run, and its summary."""
     ordered = sorted(parts, key=lambda key: (BENCHMARKS.index(key.partition("-")[0]), ORDER.get(key, 0)))
-    PAGE.write_text("\n".join([HEAD, *(parts[key] for key in ordered)]), encoding="utf-8")
+    head = f"{HEAD}\n{complete_run}\n" if complete_run else HEAD
+    PAGE.write_text("\n".join([head, *(parts[key] for key in ordered)]), encoding="utf-8")
     summary.main()
+
+
+def _last_complete_run() -> str:
+    """Return the sentence of the page about the run that wrote all of it; an empty string if there is none."""
+    match = re.search(r"^`python benchmarks/report\.py.*$", PAGE.read_text(encoding="utf-8") if PAGE.exists() else "", flags=re.MULTILINE)
+    return match[0] if match else ""
+
+
+def drop_parts_except(names: set[str]) -> None:
+    """Remove parts of benchmarks that no longer exist."""
+    write_page({name: text for name, text in _parts().items() if name in names}, _last_complete_run())
 
 
 def _parts() -> dict[str, str]:
@@ -105,6 +154,8 @@ def _options_of(name: str, arguments: list[str]) -> list[str]:
     words = iter(arguments)
     for word in words:
         option = [word] if word in ("--quick", "--no-compile") else [word, next(words, "")]
+        if word == "--rounds":
+            option[1] = str(min(int(option[1]), MOST_ROUNDS.get(name, sys.maxsize)))
         options += option if f'"{word}"' in declared else []
     return options
 
