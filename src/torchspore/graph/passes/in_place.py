@@ -1,12 +1,11 @@
 """In-place operators: an operator overwrites an input that no other operator reads."""
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import torch
 from torch.fx.node import Node
-
-from torchspore.engine.torch_internals.torch_private import is_operator
 
 _aten = torch.ops.aten
 _IN_PLACE_FORMS = {_aten.relu.default: _aten.relu_.default, _aten.add.Tensor: _aten.add_.Tensor}
@@ -25,9 +24,10 @@ _ALLOCATING = {
     _aten.native_layer_norm.default, _aten._native_batch_norm_legit.default, _aten._native_batch_norm_legit.no_stats,
     _aten.native_batch_norm.default, torch.ops.mkldnn._linear_pointwise.default,
     _aten._softmax.default, _aten.native_batch_norm_backward.default, _aten.linear.default, _aten.matmul.default, _aten.layer_norm.default,
-    _aten.nll_loss_backward.default, *_IN_PLACE_FORMS.values(), *_OUT_FORMS, *_OUT_FORMS.values(),
+    _aten.nll_loss_backward.default, *_OUT_FORMS,
 }
-"""Operators that allocate memory for their results, and forms that `overwrite` inserts: their memory has no other reader."""
+"""Operators that allocate memory for their results."""
+_OVERWRITING = {*_IN_PLACE_FORMS.values(), *_OUT_FORMS.values()}
 
 
 def overwrite(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
@@ -80,11 +80,14 @@ def _may_overwrite(node: Node) -> bool:
 
 def _owns_memory(node: Node) -> bool:
     """Return whether the value owns its memory; it may be an item of several results."""
-    if node.op != "call_function":
-        return False
-    if getattr(node.target, "__name__", "") == "getitem" and not is_operator(node.target):
-        return _owns_memory(node.args[0])  # type: ignore[arg-type]
-    return node.target in _ALLOCATING
+    while node.op == "call_function":
+        if node.target is not operator.getitem:
+            if node.target not in _OVERWRITING:
+                return node.target in _ALLOCATING
+            if not isinstance(node.args[0], Node) or len(node.args[0].users) > 1:
+                return False
+        node = node.args[0]  # type: ignore[assignment]
+    return False                                   # an input: a Parameter, or a Tensor of the program
 
 
 def _layout(t: torch.Tensor) -> Any:

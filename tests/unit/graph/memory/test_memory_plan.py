@@ -248,3 +248,26 @@ def test_gradients_that_overwrite_their_input_have_equal_bits(dtype: torch.dtype
     overloads = [str(node.target) for node in module.graph.nodes if "backward" in str(node.target)]
     assert [name.rpartition(".")[2] for name in overloads] == ["out", "out", "grad_input", "grad_input"], overloads
     assert torch.equal(module(x, upstream), chain(x, upstream))
+
+
+def test_a_written_input_is_not_overwritten() -> None:
+    def add_in_place(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x.add_(y))
+
+    x, y = torch.full((4, 4), -1.0), torch.full((4, 4), -2.0)
+    module = overwrite(make_fx(add_in_place, tracing_mode="fake")(x.clone(), y))
+    assert torch.equal(module(x, y), torch.zeros(4, 4)) and torch.equal(x, torch.full((4, 4), -3.0))
+
+
+def test_sums_of_many_terms_are_overwritten() -> None:
+    def add(*terms: torch.Tensor) -> torch.Tensor:
+        total = terms[0] * 2
+        for term in terms[1:]:
+            total = total + term
+        return torch.relu(total)
+
+    terms = [torch.randn(3) for _ in range(1500)]
+    module = overwrite(make_fx(add, tracing_mode="fake")(*terms))
+    targets = {str(node.target) for node in module.graph.nodes if node.op == "call_function"}
+    assert targets == {"aten.mul.Tensor", "aten.add_.Tensor", "aten.relu_.default"}
+    assert torch.equal(module(*terms), add(*terms))
