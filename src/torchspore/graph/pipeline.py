@@ -13,6 +13,8 @@ from torchspore.base.text import with_hint
 from torchspore.engine.execution import current_operator, printing
 from torchspore.engine.memory import malloc
 from torchspore.engine.native import allocator
+from torchspore.engine.torch_internals import node_metadata
+from torchspore.engine.torch_internals.torch_private import is_operator
 from torchspore.errors import InferenceOnly
 from torchspore.graph import passes
 from torchspore.graph.backend import eager_codegen, inference, lanes, matrix_products, measurement, variants
@@ -68,7 +70,10 @@ def compile(
         code = _compile_plain(module)
     stages.emitted(code, module, inputs)
     malloc.give_back()
-    return guard_updates(code, module)
+    for node in module.graph.nodes:
+        if node_metadata.EARLY_UPDATE in node.meta:
+            return guard_updates(code, module)
+    return code
 
 
 def _compile_in_tiers(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, persistent: frozenset[int]) -> Code:
@@ -130,6 +135,7 @@ def apply_requested_passes(module: torch.fx.GraphModule, settings: Settings, has
 
 
 def _requested_passes(module: torch.fx.GraphModule, settings: Settings, has_exchanges: bool) -> Iterator[passes.Step]:
+    may_plan = _may_plan_memory(module, settings, has_exchanges)
     if precision.is_requested(module, settings):
         yield "precision", lambda module: precision.apply(module, settings)
     order: list[passes.Step] = [("exec_order", lambda module: reorder(module, settings.order))] if settings.order else []
@@ -137,7 +143,7 @@ def _requested_passes(module: torch.fx.GraphModule, settings: Settings, has_exch
         yield from order                             # the memory pass positions recomputed nodes after this order
     if settings.saves_memory or not settings.reuses_memory:
         yield "memory", lambda module: memory.apply(module, settings)
-    elif not (current_operator.followers or has_exchanges) and memory.plans(module, settings):
+    elif may_plan and memory.plans(module):
         yield "memory", memory.plan
     if settings.kernels is not None:
         from torchspore.graph.graph_kernels import steps
@@ -150,6 +156,18 @@ def _requested_passes(module: torch.fx.GraphModule, settings: Settings, has_exch
         yield "communication", overlap_exchanges
     if settings.offloads is not None or settings.offloads_state or memory.is_requested(module):
         yield "memory_offload", lambda module: memory.offload_values(module, settings)
+
+
+def _may_plan_memory(module: torch.fx.GraphModule, settings: Settings, has_exchanges: bool) -> bool:
+    """Return whether the graph trains, and no switch, dump or other process depends on the order or the memory of its operators."""
+    if settings.level != "O0" or not settings.reuses_memory or has_exchanges or current_operator.followers:
+        return False
+    if settings.saves_memory or settings.infer_boost or settings.order or settings.lanes > 1 or settings.kernels or settings.tuning:
+        return False
+    if settings.offloads is not None or settings.offloads_state:
+        return False
+    names = [node.target._opname for node in module.graph.nodes if is_operator(node.target)]
+    return any(name.endswith("_backward") or name.startswith("_fused_") for name in names)
 
 
 def _compile_boosted(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, persistent: frozenset[int]) -> Code:

@@ -7,7 +7,6 @@ import torch
 
 from torchspore.base.frames import warn
 from torchspore.base.interrupts import postponed
-from torchspore.engine.torch_internals import node_metadata
 from torchspore.graph.backend.eager_codegen import Code
 from torchspore.graph.fx.aliasing import inputs_written
 from torchspore.graph.report import stages
@@ -15,12 +14,7 @@ from torchspore.translations import translate
 
 
 def guard_updates(code: Code, module: torch.fx.GraphModule) -> Code:
-    """Return code that runs to its end after Ctrl-C, and warns if an error ends it after some Parameters have changed.
-
-    Code of graphs without early updates is returned as it is.
-    """
-    if not any(node.meta.get(node_metadata.EARLY_UPDATE) for node in module.graph.nodes):
-        return code
+    """Return code that runs to its end after Ctrl-C, and warns if an error ends it after some Parameters have changed."""
     positions = sorted(inputs_written(module))
 
     def run(*tensors: torch.Tensor) -> list[Any]:

@@ -117,7 +117,7 @@ def view_source(node: Node) -> Node | None:
 
 
 @functools.cache
-def _aliased_argument(target: torch._ops.OpOverload) -> tuple[int, str] | None:
+def _aliased_argument(target: Any) -> tuple[int, str] | None:
     """Return the position and name of the argument whose memory the result of an operator shares; None for separate memory."""
     if target._opname in _UNDECLARED_VIEWS:
         return 0, target._schema.arguments[0].name

@@ -72,3 +72,10 @@ def is_random(node: Node, nested: Nested) -> bool:
         part.op == "call_function" and is_operator(part.target) and torch.Tag.nondeterministic_seeded in part.target.tags
         for part in all_nodes(node, nested)
     )
+
+
+def devices_of_random_operators(nodes: list[Node], nested: Nested) -> set[torch.device]:
+    """Return the devices on which these operators draw random numbers."""
+    return {
+        value.device for node in nodes if is_random(node, nested) for value in values_of(node) if isinstance(value, torch.Tensor)
+    }

@@ -46,7 +46,7 @@ def overwrite(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
     return module
 
 
-def _out_name(form: torch._ops.OpOverload) -> str:
+def _out_name(form: Any) -> str:
     return next(argument.name for argument in form._schema.arguments if argument.is_out)
 
 

@@ -24,6 +24,7 @@ from torchspore.graph.capture.identity import Identities, form_of
 from torchspore.graph.capture.state import MISSING, Read, current, hold
 from torchspore.graph.fx.aliasing import inputs_written
 from torchspore.graph.fx.exchanges import has_exchanges
+from torchspore.graph.fx.failing_operators import devices_of_random_operators
 from torchspore.graph.fx.modules import nested_nodes
 from torchspore.graph.refusal import Refusal
 from torchspore.graph.report import stages
@@ -88,7 +89,8 @@ class Graph:
             self._writes, self._exchanges = inputs_written(self.module), has_exchanges(self.module)
             nodes, nested = list(self.module.graph.nodes), nested_nodes(self.module)
             self._undo = undo_for(nodes, nested, self.settings, self._writes)
-            self.code = with_own_streams(self._compiled(flat), nodes, nested)
+            random_devices = devices_of_random_operators(nodes, nested)
+            self.code = with_own_streams(self._compiled(flat), random_devices)
         if captured.fits is not None:
             captured.fits.renew()
         # The arguments of this call are the program's own, who may want to be rid of them.

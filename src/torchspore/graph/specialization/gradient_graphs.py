@@ -26,6 +26,7 @@ from torchspore.graph.control_flow import gradient_presence
 from torchspore.graph.control_flow.forward_backward_split import halves
 from torchspore.graph.fx.control_flow import Flag, as_tensor
 from torchspore.graph.fx.exchanges import has_exchanges
+from torchspore.graph.fx.failing_operators import devices_of_random_operators
 from torchspore.graph.fx.modules import nested_nodes
 from torchspore.graph.fx.sample_inputs import filled
 from torchspore.graph.refusal import Kind, Refusal, of_integers
@@ -231,7 +232,8 @@ class RecordedGraph(Graph):
         forward_code = pipeline.compile(forward, lambda: self._examples(flat), self.settings, has_exchanges(forward))
         stages.part("backward")
         backward_code = pipeline.compile(backward, lambda: examples(backward), self.settings, has_exchanges(backward))
-        backward_code = with_own_streams(backward_code, list(backward.graph.nodes), nested_nodes(backward))
+        random_devices = devices_of_random_operators(list(backward.graph.nodes), nested_nodes(backward))
+        backward_code = with_own_streams(backward_code, random_devices)
         leaves, seeds, views = tuple(capture.leaves), tuple(capture.seeds), capture.views
 
         def code(*inputs: torch.Tensor) -> list[Any]:

@@ -4,21 +4,19 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch.fx.node import Node
 
 from torchspore.engine.random import generators
-from torchspore.engine.tensors import tree
 from torchspore.graph.backend.eager_codegen import Code
-from torchspore.graph.fx.failing_operators import Nested, is_random
 
 
-def with_own_streams(code: Code, nodes: list[Node], nested: Nested) -> Code:
-    """`code` of a graph of `nodes`, with MindSpore's streams in torch's generators while it runs, if it draws random numbers."""
-    random_nodes = [node for node in nodes if is_random(node, nested)]
-    if not random_nodes:
+def with_own_streams(code: Code, random_devices: set[torch.device]) -> Code:
+    """Return `code` with MindSpore's streams in torch's generators of these devices, and of the CPU, while it runs.
+
+    Without devices `code` is returned.
+    """
+    if not random_devices:
         return code
-    values = [value for node in random_nodes for value in tree.listed(node.meta.get("val")) if isinstance(value, torch.Tensor)]
-    devices = {torch.device("cpu"), *(value.device for value in values)}
+    devices = {torch.device("cpu"), *random_devices}
 
     def run(*inputs: Any) -> Any:
         with generators.lent(devices):

@@ -18,7 +18,6 @@ from mindspore import Tensor, nn, ops
 
 from torchspore.context import effects
 from torchspore.context.public import scope
-from torchspore.engine.torch_internals import node_metadata
 from torchspore.engine.torch_internals.torch_private import make_fx
 from torchspore.graph.backend import early_update_guard
 from torchspore.graph.passes.in_place import overwrite
@@ -192,9 +191,6 @@ def test_an_error_in_the_middle_of_the_updates_warns() -> None:
         return [a]
 
     module = make_fx(update)(torch.zeros(2), torch.zeros(2))
-    for node in module.graph.nodes:
-        node.meta[node_metadata.EARLY_UPDATE] = True
-
     def run(a: torch.Tensor, b: torch.Tensor) -> list[torch.Tensor]:
         a.add_(1)
         raise RuntimeError("no memory")
@@ -217,9 +213,6 @@ def test_signals_wait_for_the_end_of_a_guarded_step() -> None:
         return [a.add_(1)]
 
     module = make_fx(update)(torch.zeros(2))
-    for node in module.graph.nodes:
-        node.meta[node_metadata.EARLY_UPDATE] = True
-
     def run(a: torch.Tensor) -> list[torch.Tensor]:
         threading.Thread(target=os.kill, args=(os.getpid(), signal.SIGINT)).start()
         time.sleep(0.2)

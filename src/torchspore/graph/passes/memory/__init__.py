@@ -18,7 +18,6 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.engine.memory import limit
 from torchspore.engine.memory import offload as moving
-from torchspore.engine.torch_internals.torch_private import is_operator
 from torchspore.graph.fx.modules import copy_module
 from torchspore.graph.settings import Settings
 from torchspore.translations import translatable, translate
@@ -52,22 +51,13 @@ _LEAST_GAIN = 0.05
 """The least share of the peak that a plan must save."""
 
 
-def plans(module: torch.fx.GraphModule, settings: Settings) -> bool:
-    """Return whether `plan` may change the graph: it trains, its peak is large, level O0 runs it, and no switch sets the order or memory of
-    its operators.
-    """
+def plans(module: torch.fx.GraphModule) -> bool:
+    """Return whether `plan` may change a graph that trains: its peak is large, and all lengths are known."""
     from torchspore.graph.passes.memory import lifetimes
 
-    is_plain = settings.level == "O0" and settings.reuses_memory and not (
-        settings.saves_memory or settings.infer_boost or settings.order or settings.lanes > 1 or settings.offloads is not None
-        or settings.offloads_state or settings.kernels is not None or settings.tuning is not None
-    )
-    if not is_plain or os.environ.get("TORCHSPORE_MEMORY_PLAN") == "0":
+    if os.environ.get("TORCHSPORE_MEMORY_PLAN") == "0" or is_requested(module) or not lifetimes.has_known_sizes(module):
         return False
-    names = [node.target._opname for node in module.graph.nodes if is_operator(node.target)]
-    if not any(name.endswith("_backward") or name.startswith("_fused_") for name in names) or is_requested(module):
-        return False
-    return lifetimes.has_known_sizes(module) and lifetimes.peak(module) >= _LEAST_PLANNED_PEAK
+    return lifetimes.peak(module) >= _LEAST_PLANNED_PEAK
 
 
 def plan(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
