@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Real MindSpore for `make parity`. It wants NumPy 1 and Python 3.11 at most.
 ORACLE ?= .oracle/bin/python
 
-.PHONY: demo test test-all versions-sample check docs dist bench size parity generate setup browser short-paths
+.PHONY: demo test test-all versions-sample check docs dist native-wheel bench size parity generate setup browser short-paths
 
 setup: $(READY)
 
@@ -76,6 +76,10 @@ dist: $(READY)
 	$(BIN)/python -m pip install --quiet --requirement tools/release_requirements.txt
 	$(BIN)/hadolint Dockerfile
 	$(BIN)/python tools/release_packages.py
+
+# The wheel with the C++ libraries in dist/, from the last commit, for this Python, its torch and this platform.
+native-wheel: $(READY)
+	$(BIN)/python tools/native_wheel.py
 
 generate: $(READY)
 	$(BIN)/python tools/generate.py

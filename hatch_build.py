@@ -6,12 +6,17 @@ an index has no broken links.
 """
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any
 
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
+NATIVE = "TORCHSPORE_WHEEL_NATIVE"
+BUNDLED = "torchspore/engine/native/bundled"
+TAG = "wheel_tag"
 LINK = re.compile(r"(!?)\[([^\]\n]*)\]\((?!\w+:|#)([^)\s]+)\)")
 
 
@@ -46,3 +51,25 @@ class PublicPage(MetadataHookInterface):
         text = (Path(self.root) / "README.md").read_text(encoding="utf-8")
         metadata["readme"] = {"content-type": "text/markdown", "text": absolute_links(text, repository)}
         metadata["urls"] = project_urls(repository)
+
+
+def native_files(folder: Path) -> dict[str, str]:
+    """Return the paths in the wheel of a folder's libraries and of their list. Raises ValueError without libraries."""
+    names = [path.name for path in sorted(folder.glob("*.so"))]
+    if not names:
+        raise ValueError(f"{NATIVE}={folder}: expected the path of a folder with libraries; tools/native_wheel.py creates one.")
+    return {str(folder / name): f"{BUNDLED}/{name}" for name in (*names, "libraries.json")}
+
+
+class NativeLibraries(BuildHookInterface):  # type: ignore[type-arg]
+    """Adds native libraries and the platform's tag to the wheel if the environment variable names their folder."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Add the files; an editable installation stays without."""
+        name = os.environ.get(NATIVE, "")
+        if not name or version == "editable":
+            return
+        folder = Path(name)
+        build_data["force_include"].update(native_files(folder))
+        build_data["pure_python"] = False
+        build_data["tag"] = (folder / TAG).read_text(encoding="utf-8").strip()

@@ -37,7 +37,7 @@ def failed_graphs(tmp_path_factory: pytest.TempPathFactory) -> None:
 def private_cache_key(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Lets the compile cache keep its key elsewhere than in the home folder. The C++ short paths of operators are available there too."""
     folder = tmp_path_factory.mktemp("cache")
-    if operators.is_loaded():
+    if operators.is_loaded() and not operators.is_bundled():
         library = Path(operators._library.__file__)
         target = folder / "torchspore" / "native"
         target.mkdir(mode=0o700, parents=True)

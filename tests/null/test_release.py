@@ -10,8 +10,10 @@ import tarfile
 import zipfile
 from email.parser import BytesParser
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
+import native_wheel
 import pytest
 import release_packages
 from support import processes
@@ -51,6 +53,59 @@ def test_no_link_of_the_readme_stays_relative(hook: ModuleType) -> None:
 def test_addresses_of_the_project(hook: ModuleType) -> None:
     assert hook.project_urls("") == {}
     assert hook.project_urls(ADDRESS)["Issues"] == f"{ADDRESS}/issues"
+
+
+def test_a_platform_wheel_has_libraries_and_a_tag(hook: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a.so", "libraries.json"):
+        (tmp_path / name).touch()
+    (tmp_path / "wheel_tag").write_text("cp311-cp311-manylinux_2_28_x86_64\n", encoding="utf-8")
+    build_hook = object.__new__(hook.NativeLibraries)
+    data: dict[str, Any] = {"force_include": {}, "pure_python": True}
+    monkeypatch.delenv(hook.NATIVE, raising=False)
+    build_hook.initialize("standard", data)
+    monkeypatch.setenv(hook.NATIVE, str(tmp_path))
+    build_hook.initialize("editable", data)
+    assert data == {"force_include": {}, "pure_python": True}
+    build_hook.initialize("standard", data)
+    bundled = "torchspore/engine/native/bundled"
+    assert data == {
+        "force_include": {str(tmp_path / name): f"{bundled}/{name}" for name in ("a.so", "libraries.json")}, "pure_python": False,
+        "tag": "cp311-cp311-manylinux_2_28_x86_64",
+    }
+    monkeypatch.setenv(hook.NATIVE, "1")
+    with pytest.raises(ValueError, match="TORCHSPORE_WHEEL_NATIVE=1: expected the path of a folder with libraries"):
+        build_hook.initialize("standard", data)
+
+
+@pytest.mark.parametrize(("glibc", "glibcxx", "tag"), [
+    ((2, 17), (3, 4, 21), "manylinux_2_28_x86_64"), ((2, 28), (3, 4, 24), "manylinux_2_28_x86_64"),
+    ((2, 29), (3, 4, 24), "manylinux_2_31_x86_64"), ((2, 17), (3, 4, 29), "manylinux_2_34_x86_64"),
+    ((2, 38), (3, 4, 30), "manylinux_2_39_x86_64"),
+])
+def test_the_tag_has_the_symbols_of_the_libraries(glibc: tuple[int, ...], glibcxx: tuple[int, ...], tag: str) -> None:
+    assert native_wheel.platform_tag({"GLIBC": glibc, "GLIBCXX": glibcxx}, "x86_64") == tag
+
+
+@pytest.mark.parametrize("needed", [{"GLIBC": (2, 99)}, {"OPENSSL": (3,)}, {"GCC": (99,)}])
+def test_no_tag_has_other_symbols(needed: dict[str, tuple[int, ...]]) -> None:
+    with pytest.raises(SystemExit, match="no manylinux tag has"):
+        native_wheel.platform_tag(needed, "x86_64")
+
+
+def test_the_symbols_of_a_library_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (" 0x1 (NEEDED)             Shared library: [libtorch_cpu.so]\n 0x1 (NEEDED)             Shared library: [libc.so.6]\n"
+            " 0x1 (NEEDED)             Shared library: [ld-linux-x86-64.so.2]\n"
+            "  0x0010:   Name: GLIBC_2.2.5  Flags: none  Version: 4\n  0x0020:   Name: GLIBC_2.14  Flags: none  Version: 3\n"
+            "  0x0030:   Name: GLIBCXX_3.4.21  Flags: none  Version: 2\n")
+
+    def run(*_: object, **__: object) -> SimpleNamespace:
+        return SimpleNamespace(stdout=text)
+
+    monkeypatch.setattr(native_wheel.subprocess, "run", run)
+    assert native_wheel.needs([Path("a.so")]) == {"GLIBC": (2, 14), "GLIBCXX": (3, 4, 21)}
+    text += " 0x1 (NEEDED)             Shared library: [libffi.so.8]\n"
+    with pytest.raises(SystemExit, match=r"a\.so needs libffi\.so\.8, which"):
+        native_wheel.needs([Path("a.so")])
 
 
 def test_the_readme_begins_with_the_installation() -> None:
@@ -158,6 +213,7 @@ def test_wheel_and_sdist_are_complete_and_pass_twine(tmp_path: Path) -> None:
     [wheel], [sdist] = tmp_path.glob("*.whl"), tmp_path.glob("*.tar.gz")
     checked = subprocess.run([*run, "twine", "check", "--strict", str(wheel), str(sdist)], capture_output=True, text=True)
     assert checked.returncode == 0, checked.stdout
+    assert wheel.name.endswith("-py3-none-any.whl")
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         [metadata] = [BytesParser().parsebytes(archive.read(name)) for name in names if name.endswith("/METADATA")]

@@ -187,12 +187,16 @@ def _short_paths() -> Finding:
     from torchspore.engine.native import operators
 
     description = translate("C++ short paths of operators")
-    why = operators.missing()
+    why, why_not_bundled = operators.missing(), operators.why_not_bundled()
+    if operators.is_bundled():
+        return Finding(RIGHT, description, translate("from the wheel, for this Python and torch"))
     if not why:
         return Finding(RIGHT, description, translate("built for this Python and torch"))
+    result = translate("none; {reason}").format(reason=translate(why))
+    if why_not_bundled:
+        result = translate("none; {wheel}; {reason}").format(wheel=why_not_bundled, reason=translate(why))
     is_buildable = why in (operators.NOT_BUILT, operators.NOT_LOADED)
-    return Finding(ABSENT, description, translate("not built: {reason}").format(reason=translate(why)),
-                   "torchspore doctor --build" if is_buildable else "")
+    return Finding(ABSENT, description, result, "torchspore doctor --build" if is_buildable else "")
 
 
 def _folders() -> Iterator[Finding]:

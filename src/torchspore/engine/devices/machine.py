@@ -37,7 +37,7 @@ def facts() -> dict[str, dict[str, Any]]:
             translatable("system"): platform.platform(), translatable("processor"): processor(), translatable("cores"): os.cpu_count(),
             translatable("usable cores"): cores.usable(), translatable("threads of torch"): torch.get_num_threads(),
             translatable("memory"): _shown(total_memory()),
-            translatable("C++ short paths of operators"): translate("in use") if operators.is_loaded() else translate("not in use"),
+            translatable("C++ short paths of operators"): _short_paths(),
         },
         translatable("devices"): {"CPU": translate("{count} cores").format(count=os.cpu_count()), **_accelerators()},
         translatable("environment"): environment(),
@@ -106,6 +106,12 @@ def _accelerators() -> dict[str, str]:
             memory = getattr(device_facts.properties(target, index), "total_memory", 0)
             versions[f"{target} {index}"] = f"{device_facts.name(target, index)}, {_shown(int(memory))}"
     return versions or {translatable("GPU, Ascend"): translate("none")}
+
+
+def _short_paths() -> str:
+    if operators.is_bundled():
+        return translate("in use, from the wheel")
+    return translate("in use") if operators.is_loaded() else translate("not in use")
 
 
 def _shown(count: int) -> str:

@@ -1,9 +1,10 @@
-"""Native libraries: compiled for the installed torch at first need and stored in the user's cache folder."""
+"""Native libraries: those of a platform wheel, or compiled for the installed torch at first need and stored in the user's cache folder."""
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import os
+import platform
 import shutil
 import sys
 import sysconfig
@@ -13,6 +14,9 @@ from pathlib import Path
 import torch
 
 from torchspore.base import trust
+from torchspore.engine.native import bundled_libraries
+from torchspore.engine.native.bundled_libraries import Reason
+from torchspore.translations import translatable
 
 NO_COMPILER = "TORCHSPORE_NO_NATIVE"
 """With `TORCHSPORE_NO_NATIVE=1` Python does the work, as without a compiler."""
@@ -21,6 +25,9 @@ _MOST_LIBRARIES = 8
 """Libraries of one kind that stay in the folder: those of other versions of torch are in use by other environments."""
 _LONGEST_BUILD = 3600.0
 """Seconds after which a compiler has written its file, or was killed."""
+_SYMBOLS = Path(__file__).with_name("glibc_symbols.h")
+_OLDEST_PROCESSOR = {"x86_64": ["-march=x86-64", "-mtune=generic"], "aarch64": ["-march=armv8-a", "-mtune=generic"]}
+"""The compiler's flags for libraries of wheels: some systems' compilers have newer processors as their default."""
 
 
 class Source:
@@ -28,6 +35,36 @@ class Source:
 
     def __init__(self, path: Path, is_module: bool = False) -> None:
         self.path, self.is_module = path, is_module
+        self._digest = ""
+        self._bundled: Path | Reason | None = None
+        self._has_searched = False
+
+    def bundled(self) -> Path | None:
+        """Return the library that the wheel contains for this torch and Python; None without one."""
+        bundled = self._find_bundled()
+        return bundled if isinstance(bundled, Path) else None
+
+    def why_not_bundled(self) -> str:
+        """Return why the library of the wheel is not used; empty if it is, or if the wheel contains none."""
+        bundled = self._find_bundled()
+        return bundled.text() if isinstance(bundled, Reason) else ""
+
+    def reject_bundled(self, error: str) -> None:
+        """Stop using the library of the wheel in this process, which could not be loaded."""
+        self._bundled = Reason(translatable("the wheel's library cannot be loaded: {error}"), {"error": error})
+
+    def _find_bundled(self) -> Path | Reason | None:
+        if not self._has_searched:
+            self._has_searched = True
+            self._bundled = bundled_libraries.find_library(self.path.name, self.digest())
+        return self._bundled
+
+    def digest(self) -> str:
+        """Return a digest of the files that determine the library: the source, its headers and the compiler's command."""
+        if not self._digest:
+            files = [self.path, *sorted(self.path.parent.glob("*.h")), _SYMBOLS, Path(__file__)]
+            self._digest = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+        return self._digest
 
     def why_not(self) -> str:
         """Return why its library is unavailable; empty if it exists or can be built."""
@@ -48,15 +85,17 @@ class Source:
         return ""
 
     def library(self) -> Path:
-        """Return the path of the library for this source and this torch. Raises OSError if the user has no private folder for it."""
+        """Return the path of the library, which may not exist. Raises OSError if there is no private folder for it."""
+        return self.bundled() or self.built_library()
+
+    def built_library(self) -> Path:
+        """Return the path in this user's cache for this source, torch and Python. Raises OSError if there is no private folder for it."""
         folder = trust.cache_folder("it") / "native"
         trust.make_folder(folder.parent)
         trust.make_folder(folder)
         trust.check_folder(folder)
-        about = f"{torch.__version__} {torch.__file__} {sys.version if self.is_module else ''}".encode()
-        sources = [self.path, *sorted(self.path.parent.glob("*.h")), Path(__file__)]
-        digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources) + about).hexdigest()[:24]
-        return folder / f"{self.path.stem}_{digest}.so"
+        about = f"{torch.__version__} {torch.__file__} {sys.version if self.is_module else ''} {self.digest()}"
+        return folder / f"{self.path.stem}_{hashlib.sha256(about.encode()).hexdigest()[:24]}.so"
 
     def build(self) -> Path | None:
         """Build the library, if it does not exist; return its path, None if it cannot be built. Raises OSError."""
@@ -71,8 +110,9 @@ class Source:
         return library
 
     def check(self, library: Path) -> None:
-        """Check that only this user can have written a library. Raises OSError."""
-        trust.check_folder(library.parent)
+        """Check that only this user can have written a library; one of the wheel is as safe as its Python files. Raises OSError."""
+        if library != self.bundled():
+            trust.check_folder(library.parent)
 
     def start_build(self) -> None:
         """Start the build and do not wait for it. It gets the lowest priority; a library that cannot be built stays missing."""
@@ -94,18 +134,25 @@ class Source:
         for old in (*libraries[_MOST_LIBRARIES:], *unfinished):
             old.unlink(missing_ok=True)
 
-    def _spawn(self, library: Path, before: str = "") -> int:
-        """Start the compiler and return its process. `before` is the beginning of the command in the shell."""
+    def command(self, output: Path, is_portable: bool = False) -> list[str]:
+        """Return the command that compiles the library. If `is_portable`, it runs on each processor of this architecture."""
         home = Path(torch.__file__).parent
-        aside = library.with_name(f".{library.name}.{os.getpid()}.tmp")
         # Without NDEBUG torch's headers give some classes members that its libraries do not have.
         command = [
-            _compiler(), "-O2", "-std=c++20", "-shared", "-fPIC", "-w", "-DNDEBUG",
+            _compiler(), "-O2", "-std=c++20", "-shared", "-fPIC", "-w", "-DNDEBUG", "-include", str(_SYMBOLS),
             f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",
-            f"-I{home / 'include'}", str(self.path), "-o", str(aside), f"-L{home / 'lib'}", "-ltorch_cpu", "-lc10", "-lpthread",
+            f"-I{home / 'include'}", str(self.path), "-o", str(output), f"-L{home / 'lib'}", "-ltorch_cpu", "-lc10", "-lpthread",
         ]
         if self.is_module:
             command += [f"-I{home / 'include' / 'torch' / 'csrc' / 'api' / 'include'}", f"-I{_python_headers()}", "-ltorch_python"]
+        if is_portable:
+            command += ["-s", f"-ffile-prefix-map={home}=torch", *_OLDEST_PROCESSOR.get(platform.machine(), [])]
+        return command
+
+    def _spawn(self, library: Path, before: str = "") -> int:
+        """Start the compiler and return its process. `before` is the beginning of the command in the shell."""
+        aside = library.with_name(f".{library.name}.{os.getpid()}.tmp")
+        command = self.command(aside)
         script = f'target=$1; aside=$2; shift 2; {before}"$@" >/dev/null 2>&1 && mv -f "$aside" "$target" || rm -f "$aside"'
         words = ["/bin/sh", "-c", script, "sh", str(library), str(aside), *command]
         # A process that reads this program's output waits until no process has it open.

@@ -1,8 +1,8 @@
 """Short paths of frequent operators in C++ (operators.cpp): a small operator spends most of its time in Python and torch's argument parser.
 
 A short path has the arguments of its operator and returns None for arguments that it does not support; then Python computes the operator.
-Without the library all operators run in Python, with equal results. A program that runs for some seconds builds a missing library when it
-ends, in a process of the lowest priority, for the programs after it.
+Without the library all operators run in Python, with equal results. A platform wheel contains it (bundled_libraries.py). Otherwise a
+program that runs for some seconds builds it when it ends, in a process of the lowest priority, for the programs after it.
 """
 from __future__ import annotations
 
@@ -57,6 +57,9 @@ def _load() -> tuple[Any, str]:
         module = module_from_spec(spec)
         loader.exec_module(module)
     except ImportError as error:                       # a library for another torch, a damaged file
+        if path is not None and path == _SOURCE.bundled():
+            _SOURCE.reject_bundled(str(error))
+            return _load()
         _is_damaged = True
         return None, str(error)
     except OSError as error:                           # a folder that others can write
@@ -112,7 +115,7 @@ def build() -> None:
     global _is_damaged
     with contextlib.suppress(OSError):
         if _is_damaged:
-            _SOURCE.library().unlink(missing_ok=True)
+            _SOURCE.built_library().unlink(missing_ok=True)
             _is_damaged = False
         _SOURCE.build()
 
@@ -120,6 +123,16 @@ def build() -> None:
 def is_loaded() -> bool:
     """Return whether this process uses the short paths."""
     return _library is not None
+
+
+def is_bundled() -> bool:
+    """Return whether the short paths of this process are the library of a wheel."""
+    return _library is not None and str(_SOURCE.bundled()) == _library.__file__
+
+
+def why_not_bundled() -> str:
+    """Return why the library of the wheel is not used; empty if it is, or if the wheel contains none."""
+    return _SOURCE.why_not_bundled()
 
 
 def missing() -> str:
