@@ -71,7 +71,7 @@ class Source:
         if os.environ.get(NO_COMPILER, "") not in ("", "0"):
             return f"{NO_COMPILER}=1"
         if not sys.platform.startswith("linux"):
-            return "it is built on Linux alone"
+            return translatable("it is built on Linux alone")
         try:
             library = self.library()
         except OSError as error:
@@ -79,9 +79,9 @@ class Source:
         if library.exists():
             return ""
         if not _compiler():
-            return "there is no C++ compiler (g++)"
+            return translatable("there is no C++ compiler (g++)")
         if self.is_module and not (_python_headers() / "Python.h").exists():
-            return "there is no Python.h: install the headers of this Python (python3-dev)"
+            return translatable("there is no Python.h: install the headers of this Python (python3-dev)")
         return ""
 
     def library(self) -> Path:
