@@ -101,17 +101,28 @@ def offered_classes() -> Listing:
     return _classes(OFFERED_CLASSES) if _NAMES.front_end.classes is None else _NAMES.front_end.classes
 
 
+def attributes_of(name: str) -> frozenset[str]:
+    """Return the attributes of the classes of real MindSpore 2.10 with this name; none if there is no such class."""
+    listed = _read(CLASSES)
+    return frozenset().union(*(_with_inherited(listed, names) for cls, names in listed.items() if cls.endswith(f".{name}")))
+
+
 @cache
 def _classes(path: Path) -> Listing:
     """Read a list of classes. Inherited attributes are listed only with the base, whose path is among the attributes."""
-    listed = read(path)
+    listed = _read(path)
     attributes: dict[str, frozenset[str]] = {}
     for cls, names in listed.items():
-        while bases := [name for name in names if "." in name]:
-            names = names.difference(bases).union(*(listed[base] for base in bases))
         name = cls.rpartition(".")[2]
-        attributes[name] = attributes.get(name, frozenset()) | names
+        attributes[name] = attributes.get(name, frozenset()) | _with_inherited(listed, names)
     return attributes
+
+
+def _with_inherited(listed: Listing, names: frozenset[str]) -> frozenset[str]:
+    """Return the attributes of a class, with those of the bases that are among its names."""
+    while bases := [name for name in names if "." in name]:
+        names = names.difference(bases).union(*(listed[base] for base in bases))
+    return names
 
 
 def has(listing: Listing, path: str) -> bool:

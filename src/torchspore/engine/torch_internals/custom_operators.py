@@ -4,10 +4,12 @@ Not by `torch.library.custom_op`, whose functions load torch._dynamo when they a
 """
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import torch
 
+inspect.modulesbyfile.setdefault(__file__, __name__)     # torch asks for the module of this file, and inspect would look at all modules
 LIBRARY = torch.library.Library("torchspore", "FRAGMENT")
 
 

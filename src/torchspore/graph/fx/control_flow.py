@@ -4,6 +4,7 @@ The operator never runs: it gives the shapes of results while a graph is traced,
 """
 from __future__ import annotations
 
+import inspect
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,6 +46,9 @@ class Record:
     def acts(self) -> bool:
         """True if it does something besides giving values, whatever its graphs do."""
         return False
+
+
+inspect.modulesbyfile.setdefault(__file__, __name__)      # as in custom_operators.py
 
 
 @torch.library.custom_op("torchspore::control", mutates_args=())

@@ -24,7 +24,7 @@ class Lacking:
 
 def mark(cls: type) -> None:
     """Put a descriptor into `cls` for each public name that MindSpore's class of this name has and `cls` lacks."""
-    for name in listing.mindspore_classes().get(cls.__name__, ()):
+    for name in listing.attributes_of(cls.__name__):
         if not name.startswith("_") and not hasattr(cls, name):
             lacking = Lacking()
             lacking.__set_name__(cls, name)

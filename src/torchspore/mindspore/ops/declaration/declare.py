@@ -13,6 +13,7 @@ from typing import Any, TypeVar, overload
 
 import torch
 
+from torchspore.base.function_parameters import parameters_of
 from torchspore.engine.execution import precision, pynative, unsupported_dtypes
 from torchspore.engine.execution.precision import as_stored, ruled
 from torchspore.engine.front_end import FRONT
@@ -70,9 +71,9 @@ def op(
         for function_with_name in (body, getattr(body, "in_python", body)) if raw_arguments else (function,):
             _codes[function_with_name.__code__] = name  # type: ignore[attr-defined]
         if states:
-            function = _keeping(function, [list(inspect.signature(body).parameters).index(state) for state in states], states)
+            function = _keeping(function, [parameters_of(body).names.index(state) for state in states], states)
         if numbers:
-            function = _reading(function, [list(inspect.signature(body).parameters).index(number) for number in numbers], numbers)
+            function = _reading(function, [parameters_of(body).names.index(number) for number in numbers], numbers)
         if name.startswith("_"):
             function.shown_as = primitive or (methods[0] if methods else name.strip("_"))  # type: ignore[attr-defined]
         function = with_short_path(function, short_path or plain)
@@ -289,7 +290,7 @@ def updating(
     """
 
     def declare(body: Body) -> Body:
-        parameters = inspect.signature(body)
+        signature = functools.cache(lambda: inspect.signature(body))
         computing = widened(body, wide)
         is_dense_step = primitive is not None and primitive.startswith(("Apply", "Adam"))
         is_step = primitive is not None and primitive.startswith(("Apply", "SparseApply", "FusedSparse"))
@@ -297,7 +298,7 @@ def updating(
         @functools.wraps(body)
         def operator(*arguments: Any, **keywords: Any) -> Any:
             try:
-                bound = parameters.bind(*arguments, **keywords)
+                bound = signature().bind(*arguments, **keywords)
                 values = {key: unwrap(as_stored(value) if key in variables else value) for key, value in bound.arguments.items()}
                 targets = [bound.arguments[key] for key in variables]
                 for key, target in zip(variables, targets):

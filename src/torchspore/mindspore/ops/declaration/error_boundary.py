@@ -38,6 +38,8 @@ _WRAPPED_OPERATOR_MODULES = frozenset((
 
 _closed: set[int] = set()
 """The classes and functions that have the boundary, by identity: they exist as long as the process."""
+_loaded: list[ModuleType] = []
+"""The modules of the last call of `close`."""
 _wrappers: dict[Callable[..., Any], Callable[..., Any]] = {}
 """Functions of modules, and their wrappers."""
 
@@ -45,6 +47,8 @@ _wrappers: dict[Callable[..., Any], Callable[..., Any]] = {}
 def close() -> None:
     """Add the boundary to the modules of the front end that were loaded since the last call."""
     modules = [module for name, module in list(sys.modules.items()) if name.startswith(_FRONT_END) and isinstance(module, ModuleType)]
+    if modules == _loaded:
+        return
     for module in modules:
         for name, value in list(vars(module).items()):
             if isinstance(value, type) and value.__module__ == module.__name__:
@@ -56,6 +60,7 @@ def close() -> None:
         for name, value in list(vars(module).items()):
             if isinstance(value, FunctionType) and value in _wrappers:
                 setattr(module, name, _wrappers[value])
+    _loaded[:] = modules
 
 
 def _is_open(function: FunctionType, module: ModuleType) -> bool:

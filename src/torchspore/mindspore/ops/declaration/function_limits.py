@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from torchspore.base.function_parameters import parameters_of
 from torchspore.base.text import message, short, with_type
 from torchspore.mindspore.ops.declaration import argument_kinds, one_dtype
 from torchspore.mindspore.ops.declaration.argument_kinds import flag, int_or_bool
@@ -153,7 +153,7 @@ def _limited(
 
     With `names_call` its errors begin with the call, because no operator's boundary writes it.
     """
-    parameters = list(inspect.signature(body).parameters) if rules else []
+    parameters = parameters_of(body).names if rules else ()
     by_position = [(parameters.index(key), key, rule, _classes_of(rule)) for key, rule in rules.items() if key in parameters]
     if not by_position and check_dtypes is None:
         return body

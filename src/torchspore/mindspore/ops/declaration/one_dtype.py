@@ -1,12 +1,12 @@
 """Operators whose Tensors must have one dtype, as in MindSpore 2.10: torch would promote some of them, or cast updates to the target."""
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
+from torchspore.base.function_parameters import parameters_of
 from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.engine.tensors.tensor import TensorBase
 
@@ -83,7 +83,7 @@ Check = Callable[[tuple[Any, ...], dict[str, Any]], None]
 
 def check_of(body: Callable[..., Any], group: tuple[str, ...], sequence: str | None) -> Check | None:
     """Return a check of the arguments of a call, or None if no Tensors of the operator must have one dtype."""
-    parameters = list(inspect.signature(body).parameters) if group or sequence else []
+    parameters = parameters_of(body).names if group or sequence else ()
     positions = [(key, parameters.index(key)) for key in group if key in parameters]
     sequence_position = parameters.index(sequence) if sequence in parameters else None
     if not positions and sequence_position is None:

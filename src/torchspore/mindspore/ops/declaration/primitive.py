@@ -3,10 +3,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from torchspore.base.frames import user_line
+from torchspore.base.function_parameters import Parameters, parameters_of
 from torchspore.base.text import list_choices, message, short, with_hint, with_type
 from torchspore.context import effects
 from torchspore.context.store import STORE
@@ -341,12 +342,12 @@ _FUNCTION_ONLY: dict[str, frozenset[str]] = {
 class _ArgumentChecks:
     """The checks of the arguments that a primitive's constructor takes."""
 
-    def __init__(self, name: str, parameters: Mapping[str, inspect.Parameter], init: tuple[str, ...]) -> None:
-        unknown = [parameter for parameter in init if parameter not in parameters]
+    def __init__(self, name: str, parameters: Parameters, init: tuple[str, ...]) -> None:
+        unknown = [parameter for parameter in init if parameter not in parameters.names]
         if unknown:
-            raise ValueError(f"{name}: {', '.join(unknown)} are not parameters of its function, which has {', '.join(parameters)}.")
+            raise ValueError(f"{name}: {', '.join(unknown)} are not parameters of its function, which has {', '.join(parameters.names)}.")
         self._name = name
-        self._kinds = {p: parameters[p].annotation for p in init if parameters[p].annotation in _REFUSED}
+        self._kinds = {p: kind for p in init if (kind := parameters.annotations.get(p, "")) in _REFUSED}
         self._words = {p: allowed for (part, p), allowed in _WORDS.items() if p in self._kinds and part in name}
         self._limits = LIMITS.get(name, {})
 
@@ -371,11 +372,11 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
 
     Each primitive of a function with the parameter `operator_stream` passes it a separate stream, for seeds in the call.
     """
-    parameters = inspect.signature(function).parameters
+    parameters = parameters_of(function)
     checks = _ArgumentChecks(name, parameters, init)
-    signature = inspect.Signature([parameters[p].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in init])
+    signature = _signature(parameters, init)
     function_only = _FUNCTION_ONLY.get(name, frozenset())
-    called = tuple(p for p in parameters if p not in init and p != "operator_stream" and p not in function_only)
+    called = tuple(p for p in parameters.names if p not in init and p != "operator_stream" and p not in function_only)
 
     def set_argument(primitive: Any, key: str, value: Any) -> None:
         argument = checks.check(key, value)
@@ -397,12 +398,27 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
 
     add_prim_attr.__qualname__ = f"{name}.add_prim_attr"          # Python's errors for a wrong call print it
     body = {
-        "__init__": _constructor(name, signature, checks, "operator_stream" in parameters),
+        "__init__": _constructor(name, signature, checks, "operator_stream" in parameters.names),
         "__call__": _call_method(name, function, parameters, called, function_only), "add_prim_attr": add_prim_attr,
         "__setattr__": __setattr__,
         "_called": called, "__doc__": function.__doc__, "__module__": "torchspore.mindspore.ops.operations",
     }
     return type(name, (Primitive,), body)
+
+
+_SELF = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_WITHOUT_ARGUMENTS = inspect.Signature([_SELF])
+_EMPTY = inspect.Signature()
+
+
+def _signature(parameters: Parameters, init: tuple[str, ...]) -> inspect.Signature:
+    """Return the signature of a constructor, without `self`."""
+    missing = inspect.Parameter.empty
+    return inspect.Signature([
+        inspect.Parameter(p, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=parameters.defaults.get(p, missing),
+                          annotation=parameters.annotations.get(p, missing))
+        for p in init
+    ]) if init else _EMPTY
 
 
 def _constructor(name: str, signature: inspect.Signature, checks: _ArgumentChecks, has_stream: bool) -> Callable[..., None]:
@@ -439,24 +455,23 @@ def _constructor(name: str, signature: inspect.Signature, checks: _ArgumentCheck
         if has_stream:
             self._arguments["operator_stream"] = OperatorStream((0, 0))
 
-    __init__.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *signature.parameters.values()]
-    )
+    __init__.__signature__ = (  # type: ignore[attr-defined]
+        inspect.Signature([_SELF, *signature.parameters.values()]) if signature.parameters else _WITHOUT_ARGUMENTS)
     return __init__
 
 
 def _call_method(
-    name: str, function: Callable[..., Any], parameters: Mapping[str, inspect.Parameter], called: tuple[str, ...],
+    name: str, function: Callable[..., Any], parameters: Parameters, called: tuple[str, ...],
     function_only: frozenset[str],
 ) -> Callable[..., Any]:
     """Return the `__call__` of a primitive: the parameters `called` of `function` are its inputs."""
-    direct = tuple(parameters)[: len(called)] == called
-    required = sum(parameters[p].default is inspect.Parameter.empty for p in called)
-    takes_any = any(parameters[p].kind is inspect.Parameter.VAR_POSITIONAL for p in called)
+    direct = parameters.names[: len(called)] == called
+    required = sum(p not in parameters.defaults for p in called)
+    takes_any = parameters.any_number in called
 
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
-            if function_only and (len(called) < len(args) <= len(parameters) or not function_only.isdisjoint(kwargs)):
+            if function_only and (len(called) < len(args) <= len(parameters.names) or not function_only.isdisjoint(kwargs)):
                 raise WrongKind(f"{user_line()}: {name} with {len(args) + len(kwargs)} inputs: expected {name}()({', '.join(called)}).")
             if direct:
                 return function(*args, **kwargs, **self._arguments)

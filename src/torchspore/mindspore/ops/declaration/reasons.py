@@ -146,7 +146,7 @@ def _by_pattern(name: str, arguments: dict[str, Any], text: str) -> Reason | Non
     if kind in KINDS or kind in KINDS.values():
         return TypeError, another_dtype(KINDS.get(kind, kind)), translate(FLOAT)
     for pattern, error, say in PATTERNS:
-        match = pattern.search(text)
+        match = re.search(pattern, text, re.S)
         if match is not None:
             sentence, hint = say(match, arguments)
             return None if _FOREIGN.search(sentence) else (error, sentence, hint)

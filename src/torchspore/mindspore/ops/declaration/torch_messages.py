@@ -129,9 +129,7 @@ def _index(match: re.Match[str], arguments: dict[str, Any]) -> tuple[str, str | 
     return text.format(index=match[1], axis=match[2], count=match[3]), None
 
 
-PATTERNS: tuple[
-    tuple[re.Pattern[str], type[Exception], _Say], ...,
-] = tuple((re.compile(pattern, re.S), kind, say) for pattern, kind, say in (
+PATTERNS: tuple[tuple[str, type[Exception], _Say], ...] = (
     (r"The size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at non-singleton dimension (\d+)", ValueError, _broadcast),
     (r"to have (\d+) channels, but got (\d+) channels", ValueError, _channels),
     (r"same device, but (?:found at least two devices, (\S+) and ([^\s!]+)|got .*? is on ([^\s,]+), different from other tensors on (\S+))",
@@ -304,4 +302,4 @@ PATTERNS: tuple[
     (r"out of bounds for dimension with size (\d+)", IndexError, _reason("the index is beyond the axis, which has {} elements.")),
     (r"axis (-?\d+) is out of bounds for array of dimension (\d+)", ValueError, _reason("expected one of {1} axes, got {0}.")),
     (r"selected index k out of range|k not in range", ValueError, _reason("expected k up to the length of the axis.")),
-))
+)
