@@ -17,6 +17,8 @@ class Parameters(NamedTuple):
     defaults: Mapping[str, Any]
     annotations: Mapping[str, Any]
     any_number: str
+    positional: int
+    """The number of parameters that a call can pass by position, without `*arguments`."""
 
 
 def parameters_of(function: Callable[..., Any]) -> Parameters:
@@ -36,6 +38,7 @@ def parameters_of(function: Callable[..., Any]) -> Parameters:
     return Parameters(
         (*names, *([any_number] if any_number else ()), *keywords, *any_keywords),
         {**dict(zip(names[count - len(defaults):], defaults)), **(innermost.__kwdefaults__ or {})}, innermost.__annotations__, any_number,
+        count,
     )
 
 
@@ -43,7 +46,9 @@ def _of_signature(signature: inspect.Signature) -> Parameters:
     parameters = signature.parameters
     empty = inspect.Parameter.empty
     any_number = next((name for name, parameter in parameters.items() if parameter.kind is inspect.Parameter.VAR_POSITIONAL), "")
+    by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return Parameters(
         tuple(parameters), {name: parameter.default for name, parameter in parameters.items() if parameter.default is not empty},
         {name: parameter.annotation for name, parameter in parameters.items() if parameter.annotation is not empty}, any_number,
+        sum(parameter.kind in by_position for parameter in parameters.values()),
     )

@@ -39,7 +39,7 @@ def in_float32(compute: Callable[..., T], *operands: Any) -> T:
 
     Operands of another dtype stay as they are, so that torch refuses a mixture as it does elsewhere.
     """
-    return _in_float32(compute, operands) if is_slow(operands[0]) else compute(*operands)
+    return compute(*operands) if operands[0].dtype is torch.float32 or not is_slow(operands[0]) else _in_float32(compute, operands)
 
 
 def run_convolution(compute: Callable[..., T], *operands: Any) -> T:
@@ -48,6 +48,8 @@ def run_convolution(compute: Callable[..., T], *operands: Any) -> T:
     torch's float16 kernels for the gradients of convolutions take 20 times as long as those of float32, on any CPU.
     """
     t = operands[0]
+    if t.dtype is torch.float32:
+        return compute(*operands)
     if t.dtype is not torch.float16 or t.device.type != "cpu" or not _records_gradient(operands):
         return in_float32(compute, *operands)
     if STORE.get("precision_mode") not in _WITHOUT_POLICY:

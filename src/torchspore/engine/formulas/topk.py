@@ -31,11 +31,21 @@ def _indices(x: T, k: int, largest: bool, in_order: bool) -> T:
         return torch.sort(x, dim=-1, descending=largest, stable=True).indices[..., :k].contiguous()
     if k == length:
         return torch.arange(length).expand(x.shape).contiguous()
+    if in_order and (distinct := _distinct(x, k, largest)) is not None:
+        return distinct
     selected = _selected(x, k, largest)
     if not in_order:
         return selected
     order = torch.sort(x.gather(-1, selected), dim=-1, descending=largest, stable=True).indices
     return selected.gather(-1, order)
+
+
+def _distinct(x: T, k: int, largest: bool) -> T | None:
+    """The indexes of the first k of the k + 1 selected values in order, for 0 < k < length; None if some are equal or NaN."""
+    values, indices = torch.topk(x, k + 1, -1, largest, True)
+    before, after = values[..., :-1], values[..., 1:]
+    is_strict = before > after if largest else before < after
+    return indices[..., :k].contiguous() if bool(is_strict.all()) else None
 
 
 def _selected(x: T, k: int, largest: bool) -> T:

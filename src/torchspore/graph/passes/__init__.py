@@ -10,6 +10,7 @@ from torchspore.graph.passes.cleanup import cancel_views, drop_copies, drop_dead
 from torchspore.graph.passes.composite_calls import call_composites
 from torchspore.graph.passes.in_place import overwrite
 from torchspore.graph.passes.layout import pool_channels_last
+from torchspore.graph.passes.repeated_values import share_small_values
 from torchspore.graph.passes.unused_errors import keep_errors
 from torchspore.graph.report import stages
 
@@ -23,7 +24,7 @@ CLEAN: tuple[Step, ...] = tuple(
 )
 """The passes that every level runs first."""
 
-FINISH: tuple[Step, ...] = (("pool_channels_last", pool_channels_last), ("call_composites", call_composites), ("overwrite", overwrite))
+FINISH: tuple[Step, ...] = tuple((change.__name__, change) for change in (share_small_values, pool_channels_last, call_composites, overwrite))
 """The last passes: later steps do not change the graph."""
 
 

@@ -1,7 +1,9 @@
 """Elimination of common subexpressions: equal values are computed once."""
 from __future__ import annotations
 
+import functools
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -14,21 +16,25 @@ from torchspore.graph.fx.modules import transform_inner
 from torchspore.graph.passes.cleanup import has_effect
 
 
-def common_subexpressions(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+def common_subexpressions(
+    module: torch.fx.GraphModule, is_mergeable: Callable[[Node], bool] = lambda node: True,
+) -> torch.fx.GraphModule:
     """Replace nodes that run the same operator on the same values by one node, in place. The results have equal bits.
 
     Writes, random operators, reads of mutated memory and intended recomputations are not merged. Two equal results of the graph are not
-    merged either, because the program may write into one of them, nor are nodes of different pipeline stages.
+    merged either, because the program may write into one of them, nor are nodes of different pipeline stages, nor nodes for which
+    `is_mergeable` returns False.
     """
-    transform_inner(module, _merge_equal_nodes)
-    return _merge_equal_nodes(module)
+    merge = functools.partial(_merge_equal_nodes, is_mergeable=is_mergeable)
+    transform_inner(module, merge)
+    return merge(module)
 
 
-def _merge_equal_nodes(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+def _merge_equal_nodes(module: torch.fx.GraphModule, is_mergeable: Callable[[Node], bool]) -> torch.fx.GraphModule:
     mutated = mutated_owners(module)
     seen: dict[Any, Node] = {}
     for node in list(module.graph.nodes):
-        if not _is_pure(node, mutated):
+        if not _is_pure(node, mutated) or not is_mergeable(node):
             continue
         key = (_key((node.target, node.args, node.kwargs)), node.meta.get(node_metadata.STAGE))
         first = seen.setdefault(key, node)

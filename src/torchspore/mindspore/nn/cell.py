@@ -89,10 +89,12 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
 
     def __getattr__(self, name: str) -> Any:
         state = self.__dict__
-        for store_name in ("_params", "_cells"):
-            members = state.get(store_name)
-            if members is not None and name in members:
-                return members[name]
+        members = state.get("_params")
+        if members is not None and name in members:
+            return members[name]
+        members = state.get("_cells")
+        if members is not None and name in members:
+            return members[name]
         if "_params" not in state and name in ("_params", "_cells", "training", "_hooks_"):
             text = translate("{cell}: attributes are read before super().__init__() was called.").format(cell=type(self).__name__)
             raise AttributeError(with_hint(text, translate("call super().__init__() first")))

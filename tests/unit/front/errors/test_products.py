@@ -55,25 +55,25 @@ BAD = {
     ),
     "MatMul": Bad(
         lambda: P.MatMul()(z(2, 3), z(2, 3)), ValueError,
-        "MatMul(input: Float32[2, 3], mat2: Float32[2, 3], transpose_a: False, transpose_b: False)",
+        "MatMul(input: Float32[2, 3], mat2: Float32[2, 3])",
         "expected as many rows in mat2 as input has columns: shapes (2, 3) and (2, 3) have 2 and 3.",
         "transpose mat2: mat2.swapaxes(-1, -2).",
     ),
     "MatMul3": Bad(
         lambda: P.MatMul()(z(2, 2, 3), z(3, 2)), ValueError,
-        "MatMul(input: Float32[2, 2, 3], mat2: Float32[3, 2], transpose_a: False, transpose_b: False)",
+        "MatMul(input: Float32[2, 2, 3], mat2: Float32[3, 2])",
         "expected two matrices, got shapes (2, 2, 3) and (3, 2).",
         "ops.matmul also takes batches and vectors.",
     ),
     "MatMulT": Bad(
         lambda: P.MatMul(transpose_b=True)(z(2, 3), z(3, 2)), ValueError,
-        "MatMul(input: Float32[2, 3], mat2: Float32[3, 2], transpose_a: False, transpose_b: True)",
+        "MatMul(input: Float32[2, 3], mat2: Float32[3, 2], transpose_b: True)",
         "expected as many rows in mat2 as input has columns: shapes (2, 3) and (2, 3) have 2 and 3.",
         "transpose mat2: mat2.swapaxes(-1, -2).",
     ),
     "bmm": Bad(
         lambda: P.BatchMatMul()(z(2, 2, 3), z(2, 2, 3)), ValueError,
-        "BatchMatMul(x: Float32[2, 2, 3], y: Float32[2, 2, 3], transpose_a: False, transpose_b: False)",
+        "BatchMatMul(x: Float32[2, 2, 3], y: Float32[2, 2, 3])",
         "expected as many rows in y as x has columns: shapes (2, 2, 3) and (2, 2, 3) have 2 and 3.",
         "transpose y: y.swapaxes(-1, -2).",
     ),
@@ -107,7 +107,7 @@ BAD = {
     ),
     "BiasAdd": Bad(
         lambda: P.BiasAdd()(z(2, 3), z(4)), ValueError,
-        "BiasAdd(input_x: Float32[2, 3], bias: Float32[4], data_format: 'NCHW')",
+        "BiasAdd(input_x: Float32[2, 3], bias: Float32[4])",
         "expected shapes that broadcast, got (2, 3) and (4,): on axis 1 they have 3 and 4.",
     ),
     "inv": Bad(

@@ -131,7 +131,7 @@ BAD = {
     ),
     "split": Bad(
         lambda: P.Split(0, 3)(z(4)), ValueError,
-        "Split(input_x: Float32[4], axis: 0, output_num: 3)",
+        "Split(input_x: Float32[4], output_num: 3)",
         "expected a number of parts that divides 4, the length of axis 0, got 3.",
     ),
     "split2": Bad(

@@ -33,9 +33,14 @@ def _gather(input_params: T, input_indices: T, axis: int, batch_dims: int = 0) -
     return _take(input_params, input_indices, axis, batch_dims)
 
 
+_FLOATS = (torch.float32, torch.float64)
+"""The dtypes of tables whose rows are taken by indexes of int32 as by those of int64, also in gradients."""
+
+
 def _take(params: T, indices: T, axis: Any, batch_dims: int) -> T:
     axis = normalized_axis(int(axis), params.ndim)
-    indices = as_index(indices)
+    if indices.dtype is not torch.int32 or batch_dims or params.dtype not in _FLOATS:
+        indices = as_index(indices)
     batch_dims = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
     if batch_dims:
         return _take_of_each(params, indices, axis, batch_dims)
@@ -259,9 +264,13 @@ def unsorted_segment_sum(input_x: T, segment_ids: T, num_segments: int) -> T:
     ids, total = as_index(segment_ids).reshape(-1), int(num_segments)
     if total < 0:
         raise ValueError(message(f"num_segments={total}", "an int from 0 on"))
+    rows = input_x.reshape(-1, *rest)
+    if ids.__class__ is T and ids.is_cpu:
+        with suppress(RuntimeError, IndexError):           # few programs have segments that are negative or too large
+            return torch.zeros((total, *rest), dtype=input_x.dtype).index_add(0, ids, rows)
     ids = torch.where(ids < 0, total, torch.where(ids < total, ids, ids + 1))       # too large ones stay beyond the end
     out = torch.zeros((total + 1, *rest), dtype=input_x.dtype, device=input_x.device)
-    return out.index_add(0, ids, input_x.reshape(-1, *rest))[:-1]
+    return out.index_add(0, ids, rows)[:-1]
 
 
 @op(primitive="ComputeAccidentalHits", init=("num_true",))

@@ -19,7 +19,7 @@ def rows(params: T, indices: T) -> T:
     """The rows of `params` at `indices` (n,), with a sparse gradient under `enable_sparse`, else with one of the table's size."""
     if engine.active and STORE.get("enable_sparse"):
         effects.report("enable_sparse", _APPLIED)
-        return taken_rows(params, indices)
+        return taken_rows(params, indices.long())
     return torch.index_select(params, 0, indices)
 
 

@@ -421,11 +421,27 @@ def _signature(parameters: Parameters, init: tuple[str, ...]) -> inspect.Signatu
     ]) if init else _EMPTY
 
 
+_MOST_CALLS = 64
+"""The number of calls of a constructor whose checked arguments are stored."""
+_HASHABLE = frozenset({bool, int, str, type(None)})
+
+
+def _hashable(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return a key of a call with integers, bools, strings and tuples of them alone, which distinguishes 1 and True; None for others."""
+    if not args and not kwargs:
+        return ()
+    values = (*args, *kwargs.values())
+    for value in values:
+        if value.__class__ not in _HASHABLE and (value.__class__ is not tuple or any(item.__class__ is not int for item in value)):
+            return None
+    return values, tuple(kwargs), tuple([value.__class__ for value in values])
+
+
 def _constructor(name: str, signature: inspect.Signature, checks: _ArgumentChecks, has_stream: bool) -> Callable[..., None]:
     """Return the `__init__` of a primitive; with `has_stream`, each primitive has a separate stream of random numbers."""
 
-    defaults: dict[str, Any] = {}
-    """The arguments of a call without arguments, once such a call has succeeded: programs write `P.Reshape()(x, shape)` in `construct`."""
+    accepted: dict[Any, tuple[dict[str, Any], dict[str, Any]]] = {}
+    """The arguments of earlier calls by `_hashable`: programs write `P.ReduceSum(keep_dims=True)(x)` in `construct`."""
 
     def bind(self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return all arguments by name, and the checked values of those that the call passes."""
@@ -439,25 +455,31 @@ def _constructor(name: str, signature: inspect.Signature, checks: _ArgumentCheck
         checked = {key: checks.check(key, value) for key, value in bound.arguments.items()}
         bound.apply_defaults()
         check_relations(name, bound.arguments)
-        if not args and not kwargs:
-            defaults.update(bound.arguments)
         return bound.arguments, checked
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        has_defaults = not args and not kwargs and (defaults or not signature.parameters)
-        arguments, checked = (defaults, {}) if has_defaults else bind(self, args, kwargs)
-        Primitive.__init__(self, name)
-        for key, value in arguments.items():
-            Primitive.add_prim_attr(self, key, value)
-        self._arguments = {**arguments, **checked}
-        self._frame_of_creation = None if frame() is None else id(frame())
-        _start_stream(name, self._arguments)
+        call = _hashable(args, kwargs)
+        accepted_arguments = None if call is None else accepted.get(call)
+        arguments, checked = bind(self, args, kwargs) if accepted_arguments is None else accepted_arguments
+        if accepted_arguments is None and call is not None and len(accepted) < _MOST_CALLS:
+            accepted[call] = arguments, checked
+        state = self.__dict__                  # `__setattr__` of the class would check each name
+        state.update(name=name, attrs=dict(arguments), init_attrs={"name": name}, instance_name=name, primitive_target=None)
+        state.update(arguments)
+        state["_arguments"] = bound_arguments = {**arguments, **checked}
+        state["_frame_of_creation"] = None if frame() is None else id(frame())
+        _start_stream(name, bound_arguments)
         if has_stream:
-            self._arguments["operator_stream"] = OperatorStream((0, 0))
+            bound_arguments["operator_stream"] = OperatorStream((0, 0))
 
     __init__.__signature__ = (  # type: ignore[attr-defined]
         inspect.Signature([_SELF, *signature.parameters.values()]) if signature.parameters else _WITHOUT_ARGUMENTS)
     return __init__
+
+
+def _positional_after(parameters: Parameters, called: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return the parameters after those that a call passes, if all can be passed by position, which is faster; else None."""
+    return parameters.names[len(called):] if parameters.positional == len(parameters.names) else None
 
 
 def _call_method(
@@ -468,9 +490,15 @@ def _call_method(
     direct = parameters.names[: len(called)] == called
     required = sum(p not in parameters.defaults for p in called)
     takes_any = parameters.any_number in called
+    bound = _positional_after(parameters, called) if direct and not takes_any else None
+    defaults = [parameters.defaults.get(p) for p in called]
 
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
+            if bound is not None and not kwargs and required <= len(args) <= len(called):
+                arguments = self._arguments
+                if len(arguments) == len(bound):
+                    return function(*args, *defaults[len(args):], *[arguments[key] for key in bound])
             if function_only and (len(called) < len(args) <= len(parameters.names) or not function_only.isdisjoint(kwargs)):
                 raise WrongKind(f"{user_line()}: {name} with {len(args) + len(kwargs)} inputs: expected {name}()({', '.join(called)}).")
             if direct:

@@ -83,20 +83,46 @@ def _cached_padding(
     return strides, dilations, *padding_of(lengths, pad_mode, padding, kernel, strides, dilations)
 
 
+_known: dict[Any, tuple[Any, ...]] = {}
+"""What `_cached_padding` returned, by the shapes and by the ids of the arguments, which are stored after it: a layer passes the same ones."""
+_MOST_KNOWN = 4096
+
+
+def _padding_of_call(
+    count: int, x: T, weight: T, stride: Any, pad_mode: str, padding: Any, dilation: Any,
+) -> tuple[tuple[int, ...], tuple[int, ...], list[int] | None, tuple[int, ...]]:
+    """Return the stride, the dilation, and what `padding_of` returns."""
+    shape, shape_of_weight = x.shape, weight.shape
+    key = count, shape, shape_of_weight, id(stride), id(pad_mode), id(padding), id(dilation)
+    try:
+        known = _known.get(key)
+    except TypeError:                                    # symbolic lengths have no hash
+        known = None
+    if known is not None:
+        return known[0]  # type: ignore[no-any-return]
+    lengths, kernel = tuple(shape[-count:]), tuple(shape_of_weight[-count:])
+    if not _are_plain_ints(stride, padding, dilation, tuple(shape), tuple(shape_of_weight)):
+        strides, dilations = pair(stride, count), pair(dilation, count)
+        return strides, dilations, *padding_of(lengths, pad_mode, padding, kernel, strides, dilations)
+    result = _cached_padding(lengths, kernel, stride, pad_mode, padding, dilation)
+    if len(_known) >= _MOST_KNOWN:
+        _known.clear()
+    _known[key] = result, stride, pad_mode, padding, dilation
+    return result
+
+
 def convolve(count: int, x: T, weight: T, bias: T | None, stride: Any, pad_mode: str, padding: Any, dilation: Any, groups: int) -> T:
     """A convolution over the last `count` axes."""
     require_equal_dtypes(x, weight)
-    lengths, kernel = tuple(x.shape[-count:]), tuple(weight.shape[-count:])
-    if _are_plain_ints(stride, padding, dilation, lengths, kernel):
-        stride, dilation, pads, rest = _cached_padding(lengths, kernel, stride, pad_mode, padding, dilation)
-    else:
-        stride, dilation = pair(stride, count), pair(dilation, count)
-        pads, rest = padding_of(lengths, pad_mode, padding, kernel, stride, dilation)
+    stride, dilation, pads, rest = _padding_of_call(count, x, weight, stride, pad_mode, padding, dilation)
     if pads is not None:
         x = F.pad(x, pads)
     if by_name.ALGORITHMS.are_named and by_name.applies(x, weight):
         return by_name.convolve(x, weight, bias, stride, rest, dilation, groups)
-    return run_convolution((F.conv1d, F.conv2d, F.conv3d)[count - 1], x, weight, bias, stride, rest, dilation, groups)
+    return run_convolution(_CONVOLUTIONS[count], x, weight, bias, stride, rest, dilation, groups)
+
+
+_CONVOLUTIONS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 
 
 @op()

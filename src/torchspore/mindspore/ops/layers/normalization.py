@@ -35,7 +35,10 @@ def by_batch(
 ) -> T:
     """torch's batch_norm, but with running values and weights of 16 bits and an input of 32, which torch's kernels lack."""
     if mean is None or variance is None or mean.dtype not in HALVES or x.dtype in HALVES:
-        return F.batch_norm(x, mean, variance, match_dtype(mean, weight), match_dtype(mean, bias), training, momentum, epsilon)
+        weight, bias = match_dtype(mean, weight), match_dtype(mean, bias)
+        if x.__class__ is T and x.is_cpu and epsilon > 0 and not (training and x.numel() == x.shape[1]):
+            return torch.batch_norm(x, weight, bias, mean, variance, training, momentum, epsilon, False)      # F.batch_norm, checked
+        return F.batch_norm(x, mean, variance, weight, bias, training, momentum, epsilon)
     wide = [None if part is None else part.to(x.dtype) for part in (mean, variance, weight, bias)]
     out = F.batch_norm(x, *wide, training, momentum, epsilon)
     if training:
@@ -49,7 +52,8 @@ def batch_norm(
     input_x: T, running_mean: T, running_var: T, weight: T, bias: T, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
 ) -> T:
     """Normalize over all axes except axis 1; training updates the running values by the fraction `momentum` of the batch's."""
-    mean, variance = (t.detach() if t is not None and t.requires_grad else t for t in (running_mean, running_var))
+    mean = running_mean.detach() if running_mean is not None and running_mean.requires_grad else running_mean
+    variance = running_var.detach() if running_var is not None and running_var.requires_grad else running_var
     out = by_batch(input_x, mean, variance, weight, bias, training, momentum, eps)
     if training and running_mean is not None:
         change_counters.batch_norms += 1

@@ -44,6 +44,8 @@ def _reduce_sum(x: T, axis: Axis = (), keep_dims: bool = False, skip_mode: bool 
     """The sum along `axis` in x's dtype; for bools, whether any is true; with `skip_mode`, an empty axis leaves x unchanged."""
     if skip_mode and isinstance(axis, (tuple, list)) and not axis:
         return x
+    if x.dtype.is_floating_point:
+        return torch.sum(x, axes_of(x, axis), keep_dims)
     return torch.sum(x, axes_of(x, axis), keep_dims, dtype=x.dtype)
 
 
