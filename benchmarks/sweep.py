@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Many networks beside their ports to torch: `python benchmarks/sweep.py [FILE ...] [--levels PyNative,O0,O1] [--rounds N]`.
+"""Many networks beside torch: `python benchmarks/sweep.py [NAME or FILE ...] [--sample N] [--levels PyNative,O0,O1] [--rounds N]`.
 
 `torchspore port` writes each network of tests/scripts/programs/models in torch, with the same weights. The largest Cell of a program that
-the port reproduces is called with the inputs of the program: a forward call in evaluation, and a forward and backward pass in training
-for the mean of its results. Cell and Module run in turns in one process with one thread. A ratio above 1 means that torchspore is slower.
+the port reproduces is called with the inputs of the program. The networks of benchmarks/networks are written by hand for both. Each runs a
+forward call in evaluation, and a forward and backward pass in training for the mean of its results. Cell and Module run in turns in one
+process with one thread. A ratio above 1 means that torchspore is slower. `--sample N` takes N of all; `--json FILE` also writes the rows.
 """
 from __future__ import annotations
 
@@ -22,6 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import networks
 import turns
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,8 +32,15 @@ TORCH = "torch"
 Calls = dict[str, Callable[[int], float]]
 
 
-def _contenders(path: str, levels: list[str]) -> tuple[str, Calls, Calls]:
-    """Return the class of a program's largest Cell, and for inference and training the timers of each contender."""
+class Pair:
+    """A Cell and a torch Module that compute the same, and the arguments of their calls."""
+
+    def __init__(self, cell: Any, module: Any, args: Any, kwargs: Any) -> None:
+        self.cell, self.module, self.args, self.kwargs = cell, module, args, kwargs
+
+
+def _of_program(path: str) -> Pair:
+    """Return the largest Cell of a program that its port reproduces. Raise ValueError if there is none."""
     from torchspore.port import complete_port
     from torchspore.port.verification.comparison import Builder, prepared
 
@@ -44,19 +53,46 @@ def _contenders(path: str, levels: list[str]) -> tuple[str, Calls, Calls]:
         raise ValueError("no Cell of it was compared and equal")
     recorded = max(calls, key=lambda each: sum(values.size for values in each.state.values()))
     module, _ = prepared(recorded, Builder(outcome.module, outcome.recording))
-    infer, train = {TORCH: _torch_timer(module, recorded, False)}, {TORCH: _torch_timer(module, recorded, True)}
+    return Pair(recorded.cell, module, recorded.args, recorded.kwargs)
+
+
+def _of_network(name: str) -> Pair:
+    """Return a network of benchmarks/networks. Raise ValueError if Cell and Module do not compute the same."""
+    import numpy as np
+    import torch
+
+    from torchspore.port.verification.recorded_run import ArrayOfTensor
+
+    cell, module, inputs = networks.load_networks()[name]()
+    networks.copy_parameters(cell, module)
+    pair = Pair(cell, module, tuple(map(ArrayOfTensor, inputs)), {})
+    cell.set_train(False)
+    module.eval()
+    result = cell(*_to_mindspore(pair.args)).asnumpy()
+    with torch.no_grad():
+        expected = module(*map(torch.from_numpy, inputs)).numpy()
+    if not np.allclose(result, expected, 1e-4, 1e-5):
+        raise ValueError(f"its results differ by {np.abs(result - expected).max():.1e}")
+    return pair
+
+
+def _contenders(name: str, levels: list[str]) -> tuple[str, Calls, Calls]:
+    """Return the class of a network, and for inference and training the timers of each contender."""
+    pair = _of_program(name) if name.endswith(".py") else _of_network(name)
+    infer, train = {TORCH: _torch_timer(pair, False)}, {TORCH: _torch_timer(pair, True)}
     for level in levels:
-        infer[level], train[level] = (_cell_timer(recorded, level, is_training) for is_training in (False, True))
-    return type(recorded.cell).__name__, infer, train
+        infer[level], train[level] = (_cell_timer(pair, level, is_training) for is_training in (False, True))
+    return type(pair.cell).__name__, infer, train
 
 
-def _torch_timer(module: Any, recorded: Any, is_training: bool) -> Callable[[int], float]:
+def _torch_timer(pair: Pair, is_training: bool) -> Callable[[int], float]:
     import torch
 
     from torchspore.port.verification.comparison import _tensors, _to_torch
     from torchspore.port.verification.results import tensors_of_result
 
-    args, kwargs = _to_torch((recorded.args, recorded.kwargs), torch.float32)
+    module = pair.module
+    args, kwargs = _to_torch((pair.args, pair.kwargs), torch.float32)
     for tensor in _tensors((args, kwargs)):
         tensor.requires_grad_(False)
     parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
@@ -74,11 +110,11 @@ def _torch_timer(module: Any, recorded: Any, is_training: bool) -> Callable[[int
     return _in_mode(lambda: module.train(is_training), turns.timer(train if is_training else infer))
 
 
-def _cell_timer(recorded: Any, level: str, is_training: bool) -> Callable[[int], float]:
+def _cell_timer(pair: Pair, level: str, is_training: bool) -> Callable[[int], float]:
     import mindspore as ms
 
-    cell = recorded.cell
-    args, kwargs = _to_mindspore((recorded.args, recorded.kwargs))
+    cell = pair.cell
+    args, kwargs = _to_mindspore((pair.args, pair.kwargs))
     keyed = tuple(kwargs)
 
     def forward(*values: Any) -> Any:
@@ -138,6 +174,7 @@ def _measure(path: str, levels: list[str], rounds: int, seconds: float, result: 
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     row: dict[str, Any] = {"program": Path(path).stem}
+    sys.path[:0] = [str(ROOT / "tests/scripts/programs")]
     try:
         with contextlib.redirect_stdout(io.StringIO()):      # what the program prints
             row["cell"], *both = _contenders(path, levels)
@@ -169,16 +206,33 @@ def _row_of(path: str, arguments: argparse.Namespace, levels: list[str]) -> dict
     return {"program": Path(path).stem, "reason": f"ended with {child.exitcode}"}
 
 
+def _shown(row: dict[str, Any], levels: list[str]) -> str:
+    """Return the line of a row in the table."""
+    if "reason" in row:
+        return f"| {row['program']} | {row['reason']} | |{' |' * (2 * len(levels))}"
+    cells = [row[what][level] for what in ("infer", "train") for level in levels]
+    return f"| {row['program']} | {row['cell']} | {row['infer']['ms']:.2f} / {row['train']['ms']:.2f} | {' | '.join(cells)} |"
+
+
+def names_of_all() -> list[str]:
+    """Return the files of all programs, and the names of all networks."""
+    return [*sorted(map(str, (ROOT / "tests/scripts/programs/models").glob("*.py"))), *sorted(networks.load_networks())]
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("files", nargs="*")
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--sample", type=int, default=0, help="how many of all networks to run, at equal distances in their list")
     parser.add_argument("--levels", default="PyNative,O0")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.1)
+    parser.add_argument("--json", type=Path, help="a file for the rows")
     arguments = parser.parse_args()
     levels = arguments.levels.split(",")
-    sys.path[:0] = [str(ROOT / "tests/scripts/programs")]
+    names = arguments.names or names_of_all()
+    if arguments.sample:
+        names = [names[number * len(names) // arguments.sample] for number in range(min(arguments.sample, len(names)))]
     import torchspore
 
     torchspore.install()
@@ -187,16 +241,14 @@ def main() -> None:
     from torchspore.port import complete_port  # noqa: F401
 
     heads = [f"{what}, {level}" for what in ("infer", "train") for level in levels]
-    print(f"\n### Networks beside their ports to torch, ratio to torch (median, min .. max of {arguments.rounds}), one thread\n")
-    print(f"| program | Cell | torch infer / train, ms | {' | '.join(heads)} |\n|---|---|---:|{'---|' * len(heads)}")
-    for path in arguments.files or sorted(map(str, (ROOT / "tests/scripts/programs/models").glob("*.py"))):
-        row = _row_of(path, arguments, levels)
-        if "reason" in row:
-            print(f"| {row['program']} | {row['reason']} | |{' |' * len(heads)}", flush=True)
-            continue
-        cells = [row[what][level] for what in ("infer", "train") for level in levels]
-        base = f"{row['infer']['ms']:.2f} / {row['train']['ms']:.2f}"
-        print(f"| {row['program']} | {row['cell']} | {base} | {' | '.join(cells)} |", flush=True)
+    print(f"\n### Networks beside torch, ratio to torch (median, min .. max of {arguments.rounds}), one thread\n")
+    print(f"| network | Cell | torch infer / train, ms | {' | '.join(heads)} |\n|---|---|---:|{'---|' * len(heads)}")
+    rows = []
+    for name in names:
+        rows.append(_row_of(name, arguments, levels))
+        print(_shown(rows[-1], levels), flush=True)
+        if arguments.json:
+            arguments.json.write_text(json.dumps(rows, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.autograd.grad import differentiate, is_differentiable, new_leaf
+from torchspore.engine.autograd.grad import differentiate
+from torchspore.engine.autograd.leaves import is_differentiable, new_leaf
 from torchspore.engine.tensors.tensor import TensorBase, raw, tensors, transform, wrap
 from torchspore.engine.torch_internals.no_grad import recording_gradients
 from torchspore.graph.forward_cache import Forward

@@ -25,7 +25,30 @@ pytestmark = pytest.mark.skipif(not operators.is_loaded(), reason="`torchspore d
 
 rng = np.random.default_rng(5)
 X = rng.standard_normal((2, 3, 4)).astype(np.float32)
+
+
+def convolve(x: Any, *how: Any, channels: int = 2, bias: Any = None) -> Any:
+    """A convolution of an image and weights from the elements of `x`, (2, 3, 4)."""
+    return ops.conv2d(x.reshape(1, 2, 3, 4), x.reshape(-1)[:8 * channels].reshape(2, channels, 2, 2), bias, *how)
+
+
+def normalize(x: Any, training: Any, momentum: Any = 0.1, epsilon: Any = 1e-5) -> Any:
+    """x, normalized along its axis 1 by values from its elements."""
+    return ops.batch_norm(x, x[0, :, 0], ops.abs(x[0, :, 1]), x[0, :, 2], x[0, :, 3], training, momentum, epsilon)
+
+
 CALLS: dict[str, Callable[[Any], Any]] = {
+    "conv2d": lambda x: convolve(x, (1, 1), "valid", 0, (1, 1), 1), "conv2d, padded": lambda x: convolve(x, (2, 1), "pad", 1, (1, 2), 1),
+    "conv2d, padded by side": lambda x: convolve(x, (1, 1), "pad", (1, 1, 2, 2), (1, 1), 1),
+    "conv2d, padded unequally": lambda x: convolve(x, (1, 1), "pad", (1, 0, 2, 1), (1, 1), 1),
+    "conv2d, padded by axis": lambda x: convolve(x, (1, 1), "pad", (1, 2), (1, 1), 1),
+    "conv2d, same": lambda x: convolve(x, (1, 1), "same", 0, (1, 1), 1), "conv2d, same, apart": lambda x: convolve(x, 2, "same", 0, 2, 1),
+    "conv2d, same, even": lambda x: convolve(x, (1, 1), "same", (0, 0, 0, 0), (2, 2), 1), "conv2d, named": lambda x: convolve(x, 1, "VALID"),
+    "conv2d in groups": lambda x: convolve(x, (1, 1), "valid", 0, (1, 1), 2, channels=1),
+    "conv2d with a bias": lambda x: convolve(x, 1, "valid", 0, 1, 1, bias=x[0, 0, :2]),
+    "batch_norm": lambda x: normalize(x, False), "batch_norm in training": lambda x: normalize(x, True),
+    "batch_norm with ints": lambda x: normalize(x, False, 1, 1), "batch_norm with keywords": lambda x: ops.batch_norm(
+        x, x[0, :, 0], ops.abs(x[0, :, 1]), x[0, :, 2], x[0, :, 3], eps=1e-3),
     "add": lambda x: x + x, "add a row": lambda x: x + x[0, 0], "add an int": lambda x: x + 2, "add a float": lambda x: x + 0.1,
     "radd": lambda x: 2 + x, "sub": lambda x: x - x * 0.5, "sub a number": lambda x: x - 3, "rsub": lambda x: 2.5 - x,
     "rdiv": lambda x: 0.1 / x, "rdiv of an int": lambda x: 3 / x,
@@ -72,7 +95,11 @@ WRONG: dict[str, Callable[[Any], Any]] = {
     "maximum": lambda x: ops.maximum(x, "a"), "unsqueeze": lambda x: ops.unsqueeze(x, 9), "empty max": lambda x: x[2:].max(),
     "two arguments": lambda x: ops.relu(x, 1, 2), "a float axis": lambda x: x.sum(1.0), "keyword": lambda x: ops.exp(y=x),
     "dense": lambda x: ops.dense(x, x), "layer_norm": lambda x: ops.layer_norm(x, (9,), None, None, 1e-5),
-    "dense of None": lambda x: ops.dense(x, None),
+    "dense of None": lambda x: ops.dense(x, None), "conv2d, no stride": lambda x: convolve(x, 0, "valid", 0, 1, 1),
+    "conv2d, negative padding": lambda x: convolve(x, 1, "pad", -1, 1, 1), "conv2d, no groups": lambda x: convolve(x, 1, "valid", 0, 1, 0),
+    "conv2d, wrong mode": lambda x: convolve(x, 1, "full", 0, 1, 1), "conv2d, padding": lambda x: convolve(x, 1, "same", 1, 1, 1),
+    "conv2d, channels": lambda x: convolve(x, 1, "valid", 0, 1, 1, channels=1), "batch_norm, momentum": lambda x: normalize(x, False, 2.0),
+    "batch_norm, epsilon": lambda x: normalize(x, False, 0.1, -1.0),
 }
 DTYPES = [
     ms.float32, ms.float64, ms.float16, ms.bfloat16, ms.int32, ms.int64, ms.bool_, ms.int8, ms.uint8, ms.uint16, ms.uint32, ms.complex64,
@@ -146,15 +173,33 @@ TAKEN: dict[str, tuple[Any, ...]] = {
     "x.reshape": (Tensor(X), 24), "reshape": (Tensor(X), (24,)), "x.permute": (Tensor(X), 2, 0, 1), "permute": (Tensor(X), (2, 0, 1)),
     "x.transpose": (Tensor(X), 0, 1), "squeeze": (Tensor(X), 0), "swapaxes": (Tensor(X), 0, 1), "expand_dims": (Tensor(X), 0),
     "dense": (Tensor(X), Tensor(X[0]), None), "layer_norm": (Tensor(X), (4,), Tensor(X[0, 0]), Tensor(X[0, 0]), 1e-5),
+    "conv2d": (Tensor(X[None]), Tensor(X[None]), None, 1, "valid", 0, 1, 1),
+    "batch_norm": (Tensor(X), *[Tensor(abs(X[0, :, 0].copy()))] * 4, False, 0.1, 1e-5),
     "cat": ((Tensor(X), Tensor(X)),), "stack": ([Tensor(X), Tensor(X)], 1), "x[]": (Tensor(X), (0, slice(1, None))),
 }
 
 
 def test_every_short_path_runs() -> None:
-    names = {name for name in dir(operators._library) if not name.startswith("_")} - {"configure", "argument_form", "graph_inputs"}
+    names = {name for name in dir(operators._library) if not name.startswith("_")} - {
+        "configure", "argument_form", "graph_inputs", "new_leaves"}
     assert names == set(TAKEN)
     Tensor(X) + 1                                             # the first operator of a process reports itself and takes the long path
     assert [name for name, arguments in TAKEN.items() if operators.short_path(name)(*arguments) is None] == []      # type: ignore[misc]
+
+
+def test_leaves_of_weights() -> None:
+    new_leaves = operators.short_path("new_leaves")
+    weights = [Parameter(Tensor(X), name="w"), Parameter(Tensor(X[0]), name="b")]
+    leaves = new_leaves(tuple(weights))                       # type: ignore[misc]
+    assert list(leaves) == [id(weight) for weight in weights]
+    for weight, leaf in zip(weights, leaves.values()):
+        assert leaf.is_leaf and leaf.requires_grad and leaf.data_ptr() == weight._t.data_ptr() and not weight._t.requires_grad
+    frozen = Parameter(Tensor(X), name="f", requires_grad=False)
+    others = (frozen, Parameter(Tensor([1, 2]), name="i"), Tensor(torch.ones(2)), 1, None, torch.ones(2))
+    assert [new_leaves([weights[0], other]) is None for other in others] == [True, True, False, True, True, True]   # type: ignore[misc]
+    assert new_leaves(iter(weights)) is None and new_leaves() is None                                               # type: ignore[misc]
+    with InPython():
+        assert new_leaves(weights) is None                    # type: ignore[misc]
 
 
 def test_what_is_left_to_python() -> None:

@@ -13,6 +13,7 @@ from torchspore.graph.passes import CLEAN, run
 from torchspore.graph.passes.cleanup import cancel_views, drop_copies, drop_dead
 from torchspore.graph.passes.in_place import overwrite
 from torchspore.graph.passes.regather import regather_weights
+from torchspore.graph.passes.repeated_values import MOST_BYTES, share_small_values
 
 
 def traced(function: Callable[..., Any], *inputs: torch.Tensor) -> torch.fx.GraphModule:
@@ -110,3 +111,37 @@ def test_what_is_written_into_a_gathered_weight_is_not_gathered_twice() -> None:
     graph.output([far])
     module = regather_weights(torch.fx.GraphModule(torch.nn.Module(), graph))
     assert targets(module).count(str(gather)) == 1 and part.args[0] is gathered
+
+
+def test_equal_small_values_are_computed_once() -> None:
+    def function(x: torch.Tensor, at: torch.Tensor) -> list[torch.Tensor]:
+        return [x[torch.where(at < 0, at + 3, at)] + x[torch.where(at < 0, at + 3, at)], x * 2, x * 2, torch.rand_like(x), torch.rand_like(x)]
+
+    inputs = torch.randn(3), torch.tensor([0, -1])
+    module = traced(function, *inputs)
+    expected = results(module, *inputs)
+    names = targets(share_small_values(module))
+    assert names.count("aten.where.self") == 1 and names.count("aten.rand_like.default") == 2
+    assert names.count("aten.mul.Tensor") == 2                                   # the program may write into one of them
+    assert all(map(torch.equal, results(module, *inputs), expected))
+
+
+def test_large_values_and_written_ones_are_computed_again() -> None:
+    large = torch.ones(MOST_BYTES // 4 + 1)
+    module = traced(lambda x: [x.exp().sum() + x.exp().mean()], large)
+    assert targets(share_small_values(module)).count("aten.exp.default") == 2
+    module = traced(lambda x: [(x + 1).mul_(2).sum() + (x + 1).sum()], torch.ones(3))
+    assert targets(share_small_values(module)).count("aten.add.Tensor") == 3
+
+
+def test_small_constants_are_stored() -> None:
+    def function(x: torch.Tensor) -> list[torch.Tensor]:
+        return [torch.zeros(4).index_add(0, torch.arange(3), x), torch.zeros(3).add_(x), torch.ones(2), x + torch.full((3,), 0.5)]
+
+    module = traced(function, torch.ones(3))
+    expected = results(module, torch.ones(3))
+    names = targets(share_small_values(module))
+    assert names.count("aten.zeros.default") == 1 and names.count("aten.ones.default") == 1      # one is written, the other is a result
+    assert "aten.arange.default" not in names and "aten.full.default" not in names
+    for _ in range(2):
+        assert all(map(torch.equal, results(module, torch.ones(3)), expected))

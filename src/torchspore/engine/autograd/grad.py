@@ -14,18 +14,19 @@ import torch
 from torchspore.base.text import message
 from torchspore.blackbox import marks
 from torchspore.context.store import STORE
-from torchspore.engine.autograd import backward_pass, gradient_errors, gradient_hooks, integer_gradients
+from torchspore.engine.autograd import backward_pass, gradient_errors, integer_gradients
 from torchspore.engine.autograd.gradient_listeners import LISTENERS, GradientListener
+from torchspore.engine.autograd.leaves import leaf_of, new_leaves
 from torchspore.engine.execution import thread_state
 from torchspore.engine.execution.training_start import TRAINING_START
 from torchspore.engine.formulas import row_gradients as rows_module
 from torchspore.engine.memory import offload
 from torchspore.engine.tensors import torch_aliases
-from torchspore.engine.tensors.in_place_versions import Extent, Versions, base_of, renamed
+from torchspore.engine.tensors.in_place_versions import Extent, Versions, base_of
 from torchspore.engine.tensors.tensor import Frame, TensorBase, frame, is_recording, raw, tensors, transform, wrap
 from torchspore.engine.tensors.torch_interop import entered
 from torchspore.engine.torch_internals import torch_private
-from torchspore.engine.torch_internals.no_grad import recording_gradients
+from torchspore.engine.torch_internals.no_grad import NoGrad, recording_gradients
 
 tape_gradients: Callable[..., Any] = backward_pass.compute_gradients
 """Computes gradients; `graph.control_flow.gradient_presence` replaces it by a function that handles branches and loops in a graph."""
@@ -59,6 +60,11 @@ class GradFrame(Frame):
         (self._frozen if is_frozen else self._values)[id(tensor)] = leaf
         self.lookup = None if is_frozen else self.lookup
         self._weights.append(tensor)
+
+    def substitute_all(self, weights: Sequence[TensorBase], leaves: dict[int, torch.Tensor]) -> None:
+        """Call `substitute` for all `weights`, none of which has `requires_grad=False`."""
+        self._values.update(leaves)
+        self._weights.extend(weights)
 
     def flag_set(self, parameter: TensorBase, requires_grad: bool) -> None:
         if self.heeds_flags:
@@ -294,24 +300,6 @@ def is_differentiating() -> bool:
     return is_recording() and torch.is_grad_enabled()
 
 
-def is_differentiable(t: torch.Tensor) -> bool:
-    """Return whether gradients of `t` exist: real and complex floating point."""
-    return t.dtype.is_floating_point or t.dtype.is_complex
-
-
-def _leaf(tensor: TensorBase) -> torch.Tensor:
-    t = raw(tensor)
-    if not is_differentiable(t):
-        return integer_gradients.leaf(t) if integer_gradients.is_integer(t) else t
-    leaf = renamed(t) if t.requires_grad else new_leaf(t)
-    return gradient_hooks.follow(tensor, leaf) if gradient_hooks.STATE.has_hooks else leaf
-
-
-def new_leaf(t: torch.Tensor) -> torch.Tensor:
-    """Return a leaf of torch.autograd with the values of `t`; a copy if `t` comes from `torch.inference_mode`."""
-    return (t.clone() if t.is_inference() else t.detach()).requires_grad_()
-
-
 class GradientInside(RuntimeError):
     """A gradient is taken inside of a transform of torch.func, which would see none of what our tape holds, and answer zeros."""
 
@@ -375,7 +363,7 @@ def differentiate(
                 result = entered(result)
             differentiated = result[0] if has_aux else result
             by_position, by_weight = follow(differentiated, inputs, [leaves[id(w)] for w in weights], frame_, sens, nested)
-        with torch.set_grad_enabled(nested):
+        with nullcontext() if nested else NoGrad():
             frame_.finish(result, nested)
     for observe in observers:
         if observe is not None:
@@ -387,12 +375,16 @@ def _weight_leaves(frame: GradFrame, weights: Sequence[TensorBase], nested: bool
     """Return the leaves of weights by the weights' ids, and make the frame compute with them."""
     for listener in () if nested else LISTENERS:
         frame.cut.update((id(w), (listener, leaf)) for w in weights if (leaf := listener.shard_leaf(w)) is not None)
-    leaves: dict[int, torch.Tensor] = {}
+    leaves = None if nested or LISTENERS else new_leaves(weights)
+    if leaves is not None:
+        frame.substitute_all(weights, leaves)
+        return leaves
+    leaves = {}
     for weight in weights:
         if id(weight) in frame.cut:
             leaves[id(weight)] = frame.cut[id(weight)][1]
             continue
-        leaf = leaves[id(weight)] = _leaf(weight)
+        leaf = leaves[id(weight)] = leaf_of(weight)
         for listener in LISTENERS:
             leaf = listener.mark_leaf(weight, leaf)
         frame.substitute(weight, leaf)
@@ -408,13 +400,15 @@ def follow(
     if frozen:
         targets, leaves = ([leaf.detach() if id(leaf) in frozen else leaf for leaf in some] for some in (targets, leaves))
     targets += leaves
-    rows = [row for leaf in leaves for _, row in taken.get(id(leaf), ())]
+    rows = [row for leaf in leaves for _, row in taken.get(id(leaf), ())] if any(taken.values()) else []
     gradients = iter(_gradients(result, [*targets, *rows], sens, nested))
     return [_regroup(structure, gradients) for structure in inputs], _by_weight(leaves, taken, gradients)
 
 
 def _by_weight(leaves: list[torch.Tensor], taken: dict[int, list[Any]], gradients: Iterator[torch.Tensor | None]) -> list[Any]:
     """The gradients of weights: of those whose rows alone were used the rows, of the others all."""
+    if not any(taken.values()):
+        return [wrap(torch.zeros_like(leaf) if gradient is None else gradient) for leaf, gradient in zip(leaves, gradients)]
     full_gradients = [next(gradients) for _ in leaves]
     by_weight: list[Any] = []
     for leaf, gradient in zip(leaves, full_gradients):
@@ -446,7 +440,7 @@ def enter_inputs(argument: Any, frame_: GradFrame, taken: dict[int, torch.Tensor
     leaves: list[torch.Tensor] = []
 
     def enter(tensor: TensorBase) -> TensorBase:
-        leaf = _leaf(tensor)
+        leaf = leaf_of(tensor)
         leaves.append(leaf)
         if id(tensor) in taken:
             return wrap(leaf)
@@ -494,7 +488,9 @@ def _gradients(result: Any, targets: list[torch.Tensor], sens: Any, nested: bool
     try:
         aliases = torch_aliases.in_backward() if torch_aliases.open_watches else nullcontext()
         with backward_pass.in_callers_thread(any(s is not None for _, s in pairs)), aliases:
-            remaining = iter(compute([o for o, _ in pairs], at, [s for _, s in pairs], create_graph=nested))
+            is_number = is_outermost and not nested and len(pairs) == 1 and pairs[0][1] is None
+            direct = torch_private.gradients_of_number(pairs[0][0], at) if is_number else None
+            remaining = iter(compute([o for o, _ in pairs], at, [s for _, s in pairs], create_graph=nested) if direct is None else direct)
     except RuntimeError as cause:
         raise gradient_errors.translated(cause) from None
     return [integer_gradients.cast_gradient(t, next(remaining)) if s.requires_grad else None for t, s in zip(targets, sources)]

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.autograd.grad import is_differentiable
+from torchspore.engine.autograd.leaves import is_differentiable
 from torchspore.engine.tensors.tensor import raw, tensors
 
 

@@ -4,6 +4,7 @@
 // returns None for arguments, dtypes or frames that it does not support, and after an error; then Python computes the operator, or explains
 // the error. An operator of torch that is called here needs no parser of Python arguments, which is most of the time of a small operator.
 #include "graph_calls.h"
+#include "layer_calls.h"
 #include "tensor_access.h"
 
 #include <ATen/ScalarOps.h>
@@ -21,9 +22,7 @@
 #include <ATen/ops/floor.h>
 #include <ATen/ops/ge.h>
 #include <ATen/ops/gt.h>
-#include <ATen/ops/layer_norm.h>
 #include <ATen/ops/le.h>
-#include <ATen/ops/linear.h>
 #include <ATen/ops/log.h>
 #include <ATen/ops/lt.h>
 #include <ATen/ops/matmul.h>
@@ -145,29 +144,6 @@ constexpr auto comparison = binary<Number::as_scalar, compute, with_scalar>;
 
 // ---- operators with axes and sizes
 
-// Reads an int that is neither a bool nor an instance of a subclass.
-bool read_int(PyObject* value, int64_t& number) {
-  if (!PyLong_CheckExact(value)) return false;
-  int overflow = 0;
-  number = PyLong_AsLongLongAndOverflow(value, &overflow);
-  return overflow == 0;
-}
-
-using Numbers = c10::SmallVector<int64_t, 6>;
-
-// Reads ints, or the ints of one tuple.
-bool read_ints(PyObject* const* values, Py_ssize_t count, Numbers& numbers) {
-  if (count == 1 && PyTuple_CheckExact(values[0])) {
-    count = PyTuple_GET_SIZE(values[0]);
-    values = reinterpret_cast<PyTupleObject*>(values[0])->ob_item;
-  }
-  numbers.resize(count);
-  for (Py_ssize_t index = 0; index < count; ++index) {
-    if (!read_int(values[index], numbers[index])) return false;
-  }
-  return true;
-}
-
 // A method of a Tensor and ints, or one tuple of ints: x.reshape(2, 3), x.permute((1, 0)).
 template <at::Tensor (*compute)(const at::Tensor&, const Numbers&)>
 PyObject* with_ints(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
@@ -221,13 +197,13 @@ PyObject* reverse_axes(PyObject*, PyObject* const* arguments, Py_ssize_t count) 
   return result(true, [&] { return t.permute(axes); });
 }
 
-// A reduction of floating-point numbers: of all elements, outside of frames, or along an axis or a tuple of axes.
+// A reduction of floating-point numbers: of all elements, or along an axis or a tuple of axes.
 template <at::Tensor (*of_all)(const at::Tensor&), at::Tensor (*along)(const at::Tensor&, const Numbers&)>
 PyObject* reduction(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   Numbers axes;
   if (count < 1 || count > 2 || (count == 2 && !read_ints(arguments + 1, 1, axes))) return Py_NewRef(Py_None);
   Frame frame;
-  if (!frame.is_supported || (count == 1 && !frame.has_none) || (count == 2 && axes.empty())) return Py_NewRef(Py_None);
+  if (!frame.is_supported || (count == 2 && axes.empty())) return Py_NewRef(Py_None);
   at::Tensor t = torch_tensor(arguments[0], frame);
   if (!t.defined() || t.scalar_type() != c10::ScalarType::Float) return Py_NewRef(Py_None);
   return result(is_small(t), [&] { return count == 1 ? of_all(t) : along(t, axes); });
@@ -264,44 +240,6 @@ PyObject* softmax(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   int64_t axis = -1;
   if (count < 1 || count > 2 || (count == 2 && !read_int(arguments[1], axis))) return Py_NewRef(Py_None);
   return on_float32(arguments[0], [axis](const at::Tensor& t) { return at::softmax(t, axis); });
-}
-
-// Reads a float32 Tensor, or None as an undefined tensor.
-bool read_optional(PyObject* value, const Frame& frame, at::Tensor& t) {
-  if (value == Py_None) return true;
-  t = torch_tensor(value, frame);
-  return t.defined() && t.scalar_type() == c10::ScalarType::Float;
-}
-
-std::optional<at::Tensor> if_defined(const at::Tensor& t) { return t.defined() ? std::make_optional(t) : std::nullopt; }
-
-// dense(x, weight, bias=None) of float32.
-PyObject* dense(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-  if (count < 2 || count > 3 || arguments[0] == Py_None || arguments[1] == Py_None) return Py_NewRef(Py_None);
-  Frame frame;
-  at::Tensor x, weight, bias;
-  if (!frame.is_supported || !read_optional(arguments[0], frame, x) || !read_optional(arguments[1], frame, weight) ||
-      (count == 3 && !read_optional(arguments[2], frame, bias))) {
-    return Py_NewRef(Py_None);
-  }
-  const bool has_few_products = weight.dim() > 0 && x.numel() * weight.size(0) <= kFewProducts;
-  return result(has_few_products && is_small(x) && is_small(weight), [&] { return at::linear(x, weight, if_defined(bias)); });
-}
-
-// layer_norm(x, lengths, weight, bias, epsilon) of float32.
-PyObject* layer_norm(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-  Numbers lengths;
-  if (count != 5 || arguments[0] == Py_None || !PyTuple_CheckExact(arguments[1]) || !PyFloat_CheckExact(arguments[4])) {
-    return Py_NewRef(Py_None);
-  }
-  Frame frame;
-  at::Tensor x, weight, bias;
-  if (!frame.is_supported || !read_ints(arguments + 1, 1, lengths) || !read_optional(arguments[0], frame, x) ||
-      !read_optional(arguments[2], frame, weight) || !read_optional(arguments[3], frame, bias)) {
-    return Py_NewRef(Py_None);
-  }
-  const double epsilon = PyFloat_AS_DOUBLE(arguments[4]);
-  return result(is_small(x), [&] { return at::layer_norm(x, lengths, if_defined(weight), if_defined(bias), epsilon); });
 }
 
 // cat(tensors, axis=0) and stack(tensors, axis=0) of a tuple or list of Tensors of one dtype.
@@ -421,7 +359,8 @@ PyMethodDef methods[] = {
     method<expand_dims>("expand_dims"), method<reverse_axes>("x.T"), method<reduction<sum_of_all, sum_along>>("sum"),
     method<reduction<mean_of_all, mean_along>>("mean"), method<extreme<at::amax>>("x.max"), method<extreme<at::amin>>("x.min"),
     method<filled_like<0>>("zeros_like"), method<filled_like<1>>("ones_like"), method<softmax>("softmax"), method<dense>("dense"),
-    method<layer_norm>("layer_norm"), method<joined<concatenate>>("cat"), method<joined<stack_tensors>>("stack"), method<getitem>("x[]"),
+    method<layer_norm>("layer_norm"), method<conv2d>("conv2d"), method<batch_norm>("batch_norm"), method<joined<concatenate>>("cat"), method<joined<stack_tensors>>("stack"), method<getitem>("x[]"),
+    method<new_leaves>("new_leaves"),
     method<argument_form>("argument_form"), method<graph_inputs>("graph_inputs"),
     {nullptr, nullptr, 0, nullptr},
 };
@@ -436,6 +375,7 @@ PyMODINIT_FUNC PyInit_torchspore_operators() {
   name_observers = PyUnicode_InternFromString("observers");
   name_frame = PyUnicode_InternFromString("frame");
   name_lookup = PyUnicode_InternFromString("lookup");
-  if (!zero || !name_active || !name_observers || !name_frame || !name_lookup) return nullptr;
+  name_requires_grad = PyUnicode_InternFromString("_requires_grad");
+  if (!zero || !name_active || !name_observers || !name_frame || !name_lookup || !name_requires_grad) return nullptr;
   return PyModule_Create(&definition);
 }

@@ -9,6 +9,7 @@
 #include <c10/core/impl/TorchDispatchModeTLS.h>
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/autograd/python_variable.h>
+#include <torch/csrc/utils/object_ptr.h>
 
 namespace {
 
@@ -23,6 +24,7 @@ PyObject* name_active;
 PyObject* name_observers;
 PyObject* name_frame;
 PyObject* name_lookup;
+PyObject* name_requires_grad;
 
 constexpr int64_t kFewElements = 4096;  // an operator on more of them, or on another device, releases the interpreter lock
 constexpr int64_t kFewProducts = 64 * kFewElements;      // an operator with more products or larger broadcast operands releases it too
@@ -174,6 +176,29 @@ PyObject* result(bool holds_lock, Compute compute) {
     END_HANDLE_TH_ERRORS
   }();
   return out != nullptr ? out : left_to_python();
+}
+
+// Reads an int that is neither a bool nor an instance of a subclass.
+bool read_int(PyObject* value, int64_t& number) {
+  if (!PyLong_CheckExact(value)) return false;
+  int overflow = 0;
+  number = PyLong_AsLongLongAndOverflow(value, &overflow);
+  return overflow == 0;
+}
+
+using Numbers = c10::SmallVector<int64_t, 6>;
+
+// Reads ints, or the ints of one tuple.
+bool read_ints(PyObject* const* values, Py_ssize_t count, Numbers& numbers) {
+  if (count == 1 && PyTuple_CheckExact(values[0])) {
+    count = PyTuple_GET_SIZE(values[0]);
+    values = reinterpret_cast<PyTupleObject*>(values[0])->ob_item;
+  }
+  numbers.resize(count);
+  for (Py_ssize_t index = 0; index < count; ++index) {
+    if (!read_int(values[index], numbers[index])) return false;
+  }
+  return true;
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-"""Contexts that start the recording of gradients, and stop it in a fifth of the time of `torch.no_grad`."""
+"""Contexts that start and stop the recording of gradients in a fifth of the time of `torch.enable_grad` and `torch.no_grad`."""
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, ExitStack
@@ -22,10 +22,23 @@ class NoGrad:
         set_grad_enabled(self._was_enabled)
 
 
+class _Grad:
+    """Gradients are recorded in the block, in this thread."""
+
+    __slots__ = ("_was_enabled",)
+
+    def __enter__(self) -> None:
+        self._was_enabled = torch.is_grad_enabled()
+        set_grad_enabled(True)
+
+    def __exit__(self, *error: object) -> None:
+        set_grad_enabled(self._was_enabled)
+
+
 def recording_gradients() -> AbstractContextManager[Any]:
     """Return the context in which torch records operators for gradients, also inside `torch.no_grad` and `torch.inference_mode`."""
     if not torch.is_inference_mode_enabled():
-        return torch.enable_grad()
+        return _Grad()
     stack = ExitStack()
     stack.enter_context(torch.inference_mode(False))
     stack.enter_context(torch.enable_grad())

@@ -9,7 +9,8 @@ import torch
 
 from torchspore.base import tracebacks
 from torchspore.base.frames import user_line
-from torchspore.engine.autograd.grad import is_differentiable, is_differentiating
+from torchspore.engine.autograd.grad import is_differentiating
+from torchspore.engine.autograd.leaves import is_differentiable
 from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.number import Number
 from torchspore.engine.tensors.tensor import raw

@@ -8,7 +8,8 @@ from typing import Any
 import torch
 
 from torchspore.base.frames import user_line
-from torchspore.engine.autograd.grad import is_differentiable, is_differentiating
+from torchspore.engine.autograd.grad import is_differentiating
+from torchspore.engine.autograd.leaves import is_differentiable
 from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.number import Number, is_plain, number
 from torchspore.engine.tensors.tensor import TensorBase, raw

@@ -16,7 +16,8 @@ from torch.fx.node import Node
 
 from torchspore.base.frames import user_line
 from torchspore.engine.autograd import integer_gradients
-from torchspore.engine.autograd.grad import is_differentiable, is_differentiating
+from torchspore.engine.autograd.grad import is_differentiating
+from torchspore.engine.autograd.leaves import is_differentiable
 from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors import torch_aliases
 from torchspore.engine.tensors.in_place_versions import Extent, Versions, assigned, base_of, renamed

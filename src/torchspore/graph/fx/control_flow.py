@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.autograd.grad import is_differentiable
+from torchspore.engine.autograd.leaves import is_differentiable
 from torchspore.graph.refusal import Refusal
 
 RECORDS: dict[int, Record] = {}

@@ -12,7 +12,7 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from torchspore.engine.autograd import integer_gradients
-from torchspore.engine.autograd.grad import is_differentiable
+from torchspore.engine.autograd.leaves import is_differentiable
 from torchspore.engine.execution import precision, pynative
 from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors import torch_aliases

@@ -62,7 +62,7 @@ def test_level_2_adds_the_steps_of_the_back_end_and_inner_graphs(saving: Saving)
     step(Deciding())(X, LABEL)
     inner = stems(folder / "verbose_ir_files")
     assert [name for name in stems(folder) if name.startswith("hwopt_")] == [
-        "hwopt_0_pool_channels_last", "hwopt_1_call_composites", "hwopt_2_overwrite"]
+        "hwopt_0_share_small_values", "hwopt_1_pool_channels_last", "hwopt_2_call_composites", "hwopt_3_overwrite"]
     assert any("_loop_" in name for name in inner) and any("_branch_" in name for name in inner)
     assert not list(folder.rglob("*.dot")) and not [name for name in stems(folder) if name.startswith("opt_pass")]
 
@@ -311,5 +311,5 @@ def test_a_step_that_puts_nodes_in_is_named_at_them(saving: Saving) -> None:
     folder = saving(1)
     Images()(Tensor(np.ones((8, 16, 32, 32), np.float32)))
     text = text_of(folder, "graph_build_*")
-    assert "# Made by: hwopt_0_pool_channels_last" in text or "# Made by: task_emit" in text
+    assert "# Made by: hwopt_0_share_small_values" in text or "# Made by: task_emit" in text
     assert os.path.exists(folder)

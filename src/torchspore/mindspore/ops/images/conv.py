@@ -134,7 +134,7 @@ def conv1d(
     return convolve(1, input, weight, bias, stride, pad_mode, padding, dilation, groups)
 
 
-@op()
+@op(short_path="conv2d")
 def conv2d(
     input: T, weight: T, bias: T | None = None, stride: Size = 1, pad_mode: str = "valid", padding: Any = 0, dilation: Size = 1,
     groups: int = 1,

@@ -47,7 +47,7 @@ def by_batch(
     return out
 
 
-@op(states=("running_mean", "running_var"))
+@op(states=("running_mean", "running_var"), short_path="batch_norm")
 def batch_norm(
     input_x: T, running_mean: T, running_var: T, weight: T, bias: T, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
 ) -> T:
