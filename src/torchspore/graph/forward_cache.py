@@ -20,9 +20,9 @@ import torch
 from torchspore.context.store import STORE
 from torchspore.engine.autograd import gradient_hooks
 from torchspore.engine.autograd.grad import GradFrame, differentiate, follow
-from torchspore.engine.autograd.leaves import is_differentiable, new_leaf
 from torchspore.engine.autograd.gradient_listeners import LISTENERS
 from torchspore.engine.autograd.integer_gradients import is_integer
+from torchspore.engine.autograd.leaves import is_differentiable, new_leaf
 from torchspore.engine.autograd.recorded_forward import Beginning
 from torchspore.engine.execution import thread_state
 from torchspore.engine.memory import offload

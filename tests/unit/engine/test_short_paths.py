@@ -34,7 +34,7 @@ def convolve(x: Any, *how: Any, channels: int = 2, bias: Any = None) -> Any:
 
 def normalize(x: Any, training: Any, momentum: Any = 0.1, epsilon: Any = 1e-5) -> Any:
     """x, normalized along its axis 1 by values from its elements."""
-    return ops.batch_norm(x, x[0, :, 0], ops.abs(x[0, :, 1]), x[0, :, 2], x[0, :, 3], training, momentum, epsilon)
+    return ops.batch_norm(x, ops.abs(x[0, :, 0]), ops.abs(x[0, :, 1]), x[0, :, 2], x[0, :, 3], training, momentum, epsilon)
 
 
 CALLS: dict[str, Callable[[Any], Any]] = {
@@ -43,7 +43,8 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "conv2d, padded unequally": lambda x: convolve(x, (1, 1), "pad", (1, 0, 2, 1), (1, 1), 1),
     "conv2d, padded by axis": lambda x: convolve(x, (1, 1), "pad", (1, 2), (1, 1), 1),
     "conv2d, same": lambda x: convolve(x, (1, 1), "same", 0, (1, 1), 1), "conv2d, same, apart": lambda x: convolve(x, 2, "same", 0, 2, 1),
-    "conv2d, same, even": lambda x: convolve(x, (1, 1), "same", (0, 0, 0, 0), (2, 2), 1), "conv2d, named": lambda x: convolve(x, 1, "VALID"),
+    "conv2d, same, even": lambda x: convolve(x, (1, 1), "same", (0, 0, 0, 0), (2, 2), 1),
+    "conv2d, named": lambda x: convolve(x, 1, "VALID"),
     "conv2d in groups": lambda x: convolve(x, (1, 1), "valid", 0, (1, 1), 2, channels=1),
     "conv2d with a bias": lambda x: convolve(x, 1, "valid", 0, 1, 1, bias=x[0, 0, :2]),
     "batch_norm": lambda x: normalize(x, False), "batch_norm in training": lambda x: normalize(x, True),

@@ -115,7 +115,8 @@ def test_what_is_written_into_a_gathered_weight_is_not_gathered_twice() -> None:
 
 def test_equal_small_values_are_computed_once() -> None:
     def function(x: torch.Tensor, at: torch.Tensor) -> list[torch.Tensor]:
-        return [x[torch.where(at < 0, at + 3, at)] + x[torch.where(at < 0, at + 3, at)], x * 2, x * 2, torch.rand_like(x), torch.rand_like(x)]
+        rows = x[torch.where(at < 0, at + 3, at)] + x[torch.where(at < 0, at + 3, at)]
+        return [rows, x * 2, x * 2, torch.rand_like(x), torch.rand_like(x)]
 
     inputs = torch.randn(3), torch.tensor([0, -1])
     module = traced(function, *inputs)

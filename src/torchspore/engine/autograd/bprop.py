@@ -11,8 +11,8 @@ import torch
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
-from torchspore.engine.autograd.leaves import is_differentiable
 from torchspore.engine.autograd.grad_overrides import fitting
+from torchspore.engine.autograd.leaves import is_differentiable
 from torchspore.engine.tensors import tree
 from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.engine.tensors.tensor import apart, frame, is_recording, raw, tensors, transform, wrap

@@ -46,9 +46,8 @@ def gradients_of_number(number: torch.Tensor, leaves: Sequence[torch.Tensor]) ->
     """Return what `torch.autograd.grad` returns for a real number, in less time; None for arguments that other code may intercept."""
     if number.__class__ is not torch.Tensor or torch._C._is_torch_function_mode_enabled():
         return None
-    return torch.autograd.graph._engine_run_backward(  # type: ignore[no-any-return]
-        (number,), (torch.ones_like(number),), False, False, tuple(leaves), allow_unreachable=True, accumulate_grad=False,
-    )
+    seed, run = torch.ones_like(number), torch.autograd.graph._engine_run_backward
+    return run((number,), (seed,), False, False, tuple(leaves), allow_unreachable=True, accumulate_grad=False)
 
 
 def has_products_of(dtype: torch.dtype) -> bool:

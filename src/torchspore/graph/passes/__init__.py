@@ -24,7 +24,9 @@ CLEAN: tuple[Step, ...] = tuple(
 )
 """The passes that every level runs first."""
 
-FINISH: tuple[Step, ...] = tuple((change.__name__, change) for change in (share_small_values, pool_channels_last, call_composites, overwrite))
+FINISH: tuple[Step, ...] = tuple(
+    (change.__name__, change) for change in (share_small_values, pool_channels_last, call_composites, overwrite)
+)
 """The last passes: later steps do not change the graph."""
 
 

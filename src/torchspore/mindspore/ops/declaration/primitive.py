@@ -20,6 +20,7 @@ from torchspore.engine.tensors import change_counters
 from torchspore.engine.tensors.tensor import frame
 from torchspore.errors import WrongKind
 from torchspore.mindspore.ops.declaration import strategy_checks
+from torchspore.mindspore.ops.declaration.call_keys import MOST_CALLS, call_key
 from torchspore.mindspore.ops.declaration.explain import replaced
 from torchspore.mindspore.ops.declaration.primitive_limits import LIMITS, check_relations
 from torchspore.public_names import older_calls
@@ -421,27 +422,11 @@ def _signature(parameters: Parameters, init: tuple[str, ...]) -> inspect.Signatu
     ]) if init else _EMPTY
 
 
-_MOST_CALLS = 64
-"""The number of calls of a constructor whose checked arguments are stored."""
-_HASHABLE = frozenset({bool, int, str, type(None)})
-
-
-def _hashable(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return a key of a call with integers, bools, strings and tuples of them alone, which distinguishes 1 and True; None for others."""
-    if not args and not kwargs:
-        return ()
-    values = (*args, *kwargs.values())
-    for value in values:
-        if value.__class__ not in _HASHABLE and (value.__class__ is not tuple or any(item.__class__ is not int for item in value)):
-            return None
-    return values, tuple(kwargs), tuple([value.__class__ for value in values])
-
-
 def _constructor(name: str, signature: inspect.Signature, checks: _ArgumentChecks, has_stream: bool) -> Callable[..., None]:
     """Return the `__init__` of a primitive; with `has_stream`, each primitive has a separate stream of random numbers."""
 
     accepted: dict[Any, tuple[dict[str, Any], dict[str, Any]]] = {}
-    """The arguments of earlier calls by `_hashable`: programs write `P.ReduceSum(keep_dims=True)(x)` in `construct`."""
+    """The arguments of earlier calls by `call_key`: programs write `P.ReduceSum(keep_dims=True)(x)` in `construct`."""
 
     def bind(self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return all arguments by name, and the checked values of those that the call passes."""
@@ -458,10 +443,10 @@ def _constructor(name: str, signature: inspect.Signature, checks: _ArgumentCheck
         return bound.arguments, checked
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        call = _hashable(args, kwargs)
+        call = call_key(args, kwargs)
         accepted_arguments = None if call is None else accepted.get(call)
         arguments, checked = bind(self, args, kwargs) if accepted_arguments is None else accepted_arguments
-        if accepted_arguments is None and call is not None and len(accepted) < _MOST_CALLS:
+        if accepted_arguments is None and call is not None and len(accepted) < MOST_CALLS:
             accepted[call] = arguments, checked
         state = self.__dict__                  # `__setattr__` of the class would check each name
         state.update(name=name, attrs=dict(arguments), init_attrs={"name": name}, instance_name=name, primitive_target=None)

@@ -84,7 +84,7 @@ def _cached_padding(
 
 
 _known: dict[Any, tuple[Any, ...]] = {}
-"""What `_cached_padding` returned, by the shapes and by the ids of the arguments, which are stored after it: a layer passes the same ones."""
+"""What `_cached_padding` returned, by the shapes and the ids of the arguments, which are stored after it: layers pass the same ones."""
 _MOST_KNOWN = 4096
 
 
