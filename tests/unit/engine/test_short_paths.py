@@ -34,7 +34,7 @@ def convolve(x: Any, *how: Any, channels: int = 2, bias: Any = None) -> Any:
 
 def normalize(x: Any, training: Any, momentum: Any = 0.1, epsilon: Any = 1e-5) -> Any:
     """x, normalized along its axis 1 by values from its elements."""
-    return ops.batch_norm(x, ops.abs(x[0, :, 0]), ops.abs(x[0, :, 1]), x[0, :, 2], x[0, :, 3], training, momentum, epsilon)
+    return ops.batch_norm(x, x[0, :, 0] * 1, ops.abs(x[0, :, 1]), x[0, :, 2], x[0, :, 3], training, momentum, epsilon)
 
 
 CALLS: dict[str, Callable[[Any], Any]] = {
