@@ -27,13 +27,13 @@ def load_networks() -> dict[str, Network]:
 
 
 def copy_parameters(cell: Any, module: Any) -> None:
-    """Give the Module the values of the Cell's trainable Parameters. Raise ValueError if their shapes differ."""
+    """Give the Module the values of the Cell's trainable Parameters. Raise ValueError if lengths other than 1 differ."""
     import torch
 
     weights, targets = cell.trainable_params(), [parameter for parameter in module.parameters() if parameter.requires_grad]
-    shapes, target_shapes = [tuple(weight.shape) for weight in weights], [tuple(target.shape) for target in targets]
+    shapes, target_shapes = ([[length for length in each.shape if length != 1] for each in some] for some in (weights, targets))
     if shapes != target_shapes:
         raise ValueError(f"the Cell has weights of {shapes}, the Module of {target_shapes}")
     with torch.no_grad():
         for weight, target in zip(weights, targets):
-            target.copy_(torch.from_numpy(weight.asnumpy().copy()))
+            target.copy_(torch.from_numpy(weight.asnumpy().copy()).reshape(target.shape))
