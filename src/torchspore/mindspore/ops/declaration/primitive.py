@@ -462,11 +462,6 @@ def _constructor(name: str, signature: inspect.Signature, checks: _ArgumentCheck
     return __init__
 
 
-def _positional_after(parameters: Parameters, called: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Return the parameters after those that a call passes, if all can be passed by position, which is faster; else None."""
-    return parameters.names[len(called):] if parameters.positional == len(parameters.names) else None
-
-
 def _call_method(
     name: str, function: Callable[..., Any], parameters: Parameters, called: tuple[str, ...],
     function_only: frozenset[str],
@@ -475,7 +470,8 @@ def _call_method(
     direct = parameters.names[: len(called)] == called
     required = sum(p not in parameters.defaults for p in called)
     takes_any = parameters.any_number in called
-    bound = _positional_after(parameters, called) if direct and not takes_any else None
+    can_pass_by_position = direct and parameters.positional == len(parameters.names)          # faster than by name
+    bound = parameters.names[len(called):] if can_pass_by_position else None
     defaults = [parameters.defaults.get(p) for p in called]
 
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
