@@ -42,8 +42,9 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
     if TRAINING_START.hook is not None and engine.frame() is None:
         TRAINING_START.hook()
     can_recall = not (kwargs or torch_interop.has_recorded or current_operator.followers)
-    if can_recall and (recalled := recall(owner, function, args)) is not None:
-        return run(recalled, list(args), function, args, kwargs)
+    flat: list[TensorBase] = []
+    if can_recall and (recalled := recall(owner, function, args, flat)) is not None:
+        return run(recalled, flat, function, args, kwargs)
     table = table_of(owner)
     if not table:
         STORE.refresh_environment()
@@ -54,7 +55,6 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
     refused_in = table.refused_in
     if refused_in is not None and refused_in == (change_counters.generation, STORE.snapshot()):
         return _run_in_parts(owner, function, args, kwargs)
-    flat: list[TensorBase] = []
     graph = find(owner, function, args, kwargs, flat)
     if isinstance(graph, Graph):
         if torch_interop.has_recorded and engine.frame() is None and torch_interop.is_recorded_by_torch(graph.values_read(flat)):

@@ -362,6 +362,7 @@ PyMethodDef methods[] = {
     method<layer_norm>("layer_norm"), method<conv2d>("conv2d"), method<batch_norm>("batch_norm"), method<joined<concatenate>>("cat"), method<joined<stack_tensors>>("stack"), method<getitem>("x[]"),
     method<new_leaves>("new_leaves"),
     method<argument_form>("argument_form"), method<graph_inputs>("graph_inputs"),
+    method<graph_result>("graph_result"),
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -33,7 +33,7 @@ from torchspore.graph.specialization.random_streams import with_own_streams
 from torchspore.graph.specialization.rollback import Rollback, undo_for
 from torchspore.graph.splitter import SplitGraph, splitter
 
-_graph_inputs = operators.short_path("graph_inputs")
+_graph_inputs, _graph_result = operators.short_path("graph_inputs"), operators.short_path("graph_result")
 REFUSALS = (IndexError, RuntimeError, ValueError, TypeError, ZeroDivisionError)
 """Errors that kernels raise for their inputs: PyNative runs the call again and reports them better."""
 
@@ -56,6 +56,7 @@ class Graph:
             self.module = self.split.module
         self._has_parts = self.split is not None or any(isinstance(getattr(item, "_t", None), ShardedValue) for item in captured.lifted)
         self._is_simple = isinstance(captured.result, Out) and not captured.result.is_number
+        self._positions_of_result = None if captured.write_backs or self.split is not None else _positions_in(captured.result)
         reads = list(captured.watch.reads.values())
         # A change of what an attribute names is counted (`version`); a change inside a list, a dict or an object is not.
         self._attributes = [read for read in reads if read.is_attribute]
@@ -78,7 +79,8 @@ class Graph:
         self._inputs: list[Any] = []
         self._state_ids: frozenset[int] = frozenset()
         """The ids of the Tensors of the program's state, as they are now."""
-        self.settings = settings if captured.fits is None else dataclasses.replace(settings, level="O0")  # open lengths are not compiled
+        self.settings = settings if captured.fits is None else dataclasses.replace(settings, level="O0")
+        self._open_level = "O0" if captured.fits is None else settings.level
         self._fits = _all_hold(captured.assumptions) if captured.assumptions else None
         self._lengths = None if captured.assumptions else captured.fits
         self._open_arguments = () if self._lengths is None else self._positions(self._lengths.indices)
@@ -111,7 +113,8 @@ class Graph:
             code: Code = self.split.code
             return code
         persistent = frozenset(p for p, s in enumerate(self._sources) if isinstance(s, (Read, TensorBase)))
-        return pipeline.compile(self.module, functools.partial(self._examples, flat), self.settings, self._exchanges, persistent)
+        examples = functools.partial(self._examples, flat)
+        return pipeline.compile(self.module, examples, self.settings, self._exchanges, persistent, self._open_level)
 
     def values_read(self, flat: list[TensorBase]) -> list[Any]:
         """Return what the graph reads of the program's state as it is now: Tensors, and functions that give torch tensors."""
@@ -238,6 +241,10 @@ class Graph:
         """Build the result and write the attributes that the trace wrote."""
         if self._is_simple and not self._write_backs and self.split is None:
             return wrap(outs[self._result.index])
+        if self._positions_of_result is not None and _graph_result is not None:
+            result = _graph_result(self._positions_of_result, outs)
+            if result is not None:
+                return result
         inputs = self._items_of(flat)
         results: dict[int, Any] = {} if self.split is None else self.split.wrapped(outs)
         for owner, name, value in self._write_backs:
@@ -280,6 +287,24 @@ def _filled(value: Any, outs: list[torch.Tensor], inputs: list[Any], results: di
         return leaf.rebuilt(tuple(map(fill_leaf, leaf.parts()))) if isinstance(leaf, Composite) else leaf
 
     return tree.mapped(value, fill_leaf)
+
+
+def _positions_in(result: Any) -> Any:
+    """Return a result of tuples and lists with the position of an output for each Tensor; None if it has other values, or a Tensor twice."""
+    positions: list[int] = []
+
+    def of(value: Any) -> Any:
+        if type(value) in (tuple, list):
+            return type(value)(map(of, value))
+        if not isinstance(value, Out) or value.is_number or value.index in positions:
+            raise ValueError
+        positions.append(value.index)
+        return value.index
+
+    try:
+        return of(result) if type(result) in (tuple, list) else None
+    except ValueError:
+        return None
 
 
 def _check_generators(module: torch.fx.GraphModule) -> None:

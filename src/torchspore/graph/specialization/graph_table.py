@@ -66,6 +66,8 @@ class Table(OrderedDict[Any, Entry]):
         self.transforms: dict[Any, Callable[..., Any]] = {}
         self.recalled: dict[Any, tuple[Any, Graph]] = {}
         """The graphs of the last calls, by the forms of their arguments (`recalled_calls`)."""
+        self.open_axes = b""
+        """The open axes of the Tensors of the last remembered call with open lengths, a byte for each (`recalled_calls`)."""
         self.is_small = False      # all graphs here have too few operators to gain anything
         self.has_warned = False
 

@@ -48,6 +48,8 @@ class Lengths:
         self._seen: dict[tuple[Position, int, int], set[int]] = {}
         self.open: dict[tuple[Position, int], Axes] = {}
         """By position and rank of an argument."""
+        self.changes = 0
+        """How often the open axes changed."""
         self._is_closed = False
 
     def see(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
@@ -64,6 +66,7 @@ class Lengths:
                     lengths.add(size)
                     if len(lengths) > OPENS_AFTER:
                         self.open[position, len(sizes)] = tuple(sorted({*self.open.get((position, len(sizes)), ()), axis}))
+                        self.changes += 1
 
     def axes(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[int, Axes]:
         """Return by id of the Tensor the axes that are open in this call."""
@@ -81,6 +84,7 @@ class Lengths:
     def close(self) -> None:
         """Close all axes: each length gets a separate graph from now on."""
         self._is_closed = True
+        self.changes += 1
         self.open.clear()
 
 
