@@ -32,7 +32,7 @@ from torchspore.graph.passes.layout import has_images
 from torchspore.graph.passes.regather import regather_weights
 from torchspore.graph.report import outcomes, stages
 from torchspore.graph.settings import Settings
-from torchspore.graph.tiers import tiered_code
+from torchspore.graph.tiers import open_forms, tiered_code
 from torchspore.translations import translatable, translate
 
 Inputs = measurement.Inputs
@@ -42,9 +42,10 @@ _HAS_EXCHANGES = "it exchanges values with other processes, which would not answ
 
 
 def compile(
-    module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, has_exchanges: bool, persistent: frozenset[int] = frozenset()
+    module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, has_exchanges: bool, persistent: frozenset[int] = frozenset(),
+    open_level: str = "O0",
 ) -> Code:
-    """Return the code of a graph after the cleanup passes.
+    """Return the code of a graph after the cleanup passes. `open_level` is the level of a graph of open lengths; `settings` has O0 then.
 
     `inputs` returns example inputs; only a measurement calls it, and no measurement writes to them. `has_exchanges` is true if the graph
     exchanges values with other processes, which would not take part in a measurement. `persistent` contains the indexes of the inputs that
@@ -64,7 +65,10 @@ def compile(
     outcomes.compiling(settings, requested, why)
     try:
         with allocator.aside():
+            source = copy_module(module) if open_level != "O0" else None
             code = _compile_in_tiers(module, inputs, settings, persistent)
+            if source is not None and open_forms.is_fit(source, settings):
+                code = open_forms.compile(source, code, settings, open_level)
     except measurement.Unrunnable as reason:
         event_log.event("level", f"nothing is measured, the graph runs as at O0: {reason}")
         code = _compile_plain(module)

@@ -131,8 +131,11 @@ def kernel(module: torch.fx.GraphModule, level: str, more: Mapping[str, Any] = _
     return None
 
 
-def compile_single_kernel(module: torch.fx.GraphModule) -> Kernel | None:
-    """One C++ function for a graph with no writes in it, calls of other kernels included; None where Inductor can't write it."""
+def compile_single_kernel(module: torch.fx.GraphModule, more: Mapping[str, Any] = _NONE) -> Kernel | None:
+    """One C++ function for a graph with no writes in it, calls of other kernels included; None where Inductor can't write it.
+
+    `more` are settings of Inductor.
+    """
     if _COMPILER.failure is not None:
         return None
     if _missing.get() is not None or _is_for_others.get():
@@ -140,7 +143,7 @@ def compile_single_kernel(module: torch.fx.GraphModule) -> Kernel | None:
     started = time.perf_counter()
     inputs = [node.meta["val"] for node in module.graph.nodes if node.op == "placeholder"]
     try:
-        kernel: Kernel = (_compiler.get() or torch_private.inductor)(module, inputs, _options("O1"), True)
+        kernel: Kernel = (_compiler.get() or torch_private.inductor)(module, inputs, {**_options("O1"), **more}, True)
     except Exception as error:                # some kernels cannot be called from its C++; other forms exist
         event_log.event("level", f"one launch is skipped: {_first_line(error)}")
         return None

@@ -12,7 +12,8 @@ from torchspore.engine.torch_internals.symbolic_shapes import guard_functions
 
 Axes = tuple[int, ...]
 """The axes of one Tensor that may have any length."""
-
+Limit = tuple[int, int, int, int]
+"""An input, one of its axes, the least and the greatest length."""
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
@@ -25,9 +26,11 @@ def holds_symbols(value: Any) -> bool:
 class Fits:
     """Decides whether the inputs of a graph have lengths that its trace allowed for."""
 
-    def __init__(self, environment: Any, fakes: Sequence[torch.Tensor], indices: Sequence[int]) -> None:
-        """`indices` are the inputs with open axes, `fakes` the fake tensors of all inputs."""
-        self.indices = tuple(indices)
+    def __init__(
+        self, environment: Any, fakes: Sequence[torch.Tensor], indices: Sequence[int], limits: Sequence[Limit] = (),
+    ) -> None:
+        """`indices` are the inputs with open axes, `fakes` the fake tensors of all inputs, `limits` further conditions."""
+        self.indices, self._limits = tuple(indices), limits
         self._environment, self._fakes = environment, [fakes[index] for index in indices]
         self.are_met: Callable[..., bool]
         """Returns whether tensors, those at `indices`, have lengths that fit."""
@@ -36,6 +39,8 @@ class Fits:
     def renew(self) -> None:
         """Include the conditions that were added since the trace: a compiled kernel may have some."""
         text = self._environment.produce_guards_expression(self._fakes, ignore_static=False) or "True"
+        for index, axis, least, most in self._limits:
+            text = f"{least} <= L['t{self.indices.index(index)}'].size()[{axis}] <= {most} and ({text})"
         self.are_met = _compiled(text, self._fakes)
 
     def __call__(self, inputs: Sequence[torch.Tensor]) -> bool:

@@ -21,6 +21,8 @@ from torchspore.translations import translatable
 WAIT = "TORCHSPORE_WAIT"
 """The environment variable that says when a graph is compiled: 1 before its first call, 0 from then on in another process. By default
 the other process starts once the calls have taken as long as the compilation probably takes: a short program does without it."""
+_SECONDS_TO_COMPILE, _SECONDS_PER_OPERATOR = 5.0, 0.02
+"""The duration of a compilation, about: the start of the process and Inductor's imports, and each operator of the graph."""
 _is_ahead: ContextVar[bool] = ContextVar("compiles_ahead", default=False)
 
 
@@ -56,3 +58,11 @@ def reason_to_wait(module: torch.fx.GraphModule, settings: Settings) -> str | No
     if not inference.is_on_cpu(module):
         return translatable("the graph runs on an accelerator")
     return None
+
+
+def seconds_to_compile(module: torch.fx.GraphModule) -> float:
+    """Return about how long a compilation takes.
+
+    A compilation that starts when its graph has run that long at most doubles the time of a program, whenever the program ends.
+    """
+    return _SECONDS_TO_COMPILE + _SECONDS_PER_OPERATOR * sum(node.op == "call_function" for node in module.graph.nodes)

@@ -43,8 +43,6 @@ Complete = Callable[[Module, measurement.Inputs], Code]
 """Compiles a graph at its level, with the results that are stored."""
 LEAST, MOST, SECONDS = 3, 25, 0.3
 """The number of calls of each form in the comparison: at least and at most so many, or until they took so many seconds."""
-_SECONDS_TO_COMPILE, _SECONDS_PER_OPERATOR = 5.0, 0.02
-"""The duration of a compilation, about: the start of the process and Inductor's imports, and each operator of the graph."""
 
 
 def compile(
@@ -77,7 +75,7 @@ def compile(
     }
     text = translate("{level}: graphs start as at O0; another process compiles faster forms, which take over between two calls")
     outcomes.level(text.format(level=settings.level))
-    seconds = 0.0 if reasons_to_wait.starts_at_once() else _seconds_to_compile(module)
+    seconds = 0.0 if reasons_to_wait.starts_at_once() else reasons_to_wait.seconds_to_compile(module)
     tier = _Tier(plain(copy_module(module)), module, complete, seconds)
     tier.prepare(key, request)
 
@@ -93,14 +91,6 @@ def _wait(module: Module, inputs: measurement.Inputs, complete: Complete, reason
     effects.note(SECTION, text)
     event_log.event("tier", text)
     return complete(module, inputs)
-
-
-def _seconds_to_compile(module: Module) -> float:
-    """Return about how long a compilation takes.
-
-    A compilation that starts when its graph has run that long at most doubles the time of a program, whenever the program ends.
-    """
-    return _SECONDS_TO_COMPILE + _SECONDS_PER_OPERATOR * sum(node.op == "call_function" for node in module.graph.nodes)
 
 
 def _folder() -> str:
