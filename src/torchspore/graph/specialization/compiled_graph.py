@@ -290,7 +290,10 @@ def _filled(value: Any, outs: list[torch.Tensor], inputs: list[Any], results: di
 
 
 def _positions_in(result: Any) -> Any:
-    """Return a result of tuples and lists with the position of an output for each Tensor; None if it has other values, or a Tensor twice."""
+    """Return a result of tuples and lists with the position of an output for each Tensor.
+
+    None if it has other values, or a Tensor twice.
+    """
     positions: list[int] = []
 
     def of(value: Any) -> Any:

@@ -51,7 +51,7 @@ _SHORTEST = 2
 """Lengths of 0 and 1 have graphs of their own."""
 PLAIN, LAUNCH = "O0", "one launch"
 _CHUNK, _LEAST_CHUNK = 512, 16
-"""Inductor's setting `cpp.min_chunk_size`: a loop of fewer steps a thread runs in one thread. It counts the steps for the trace's lengths."""
+"""`cpp.min_chunk_size`: a loop of fewer steps a thread runs in one thread; the steps are those of the trace's lengths."""
 _PRODUCTS = ("mm", "addmm", "bmm", "baddbmm")
 _LENGTHS = {torch.ops.aten.sym_size.int, operator.add, operator.sub, operator.mul, operator.floordiv}
 
@@ -92,7 +92,10 @@ def _only_computes(node: Node) -> bool:
 
 
 def _is_fusable(node: Node) -> bool:
-    """Return whether a kernel may compute the node: no operator that reads at an index, whose error in a loop of threads would end the process."""
+    """Return whether a kernel may compute the node.
+
+    It reads at no index: the error of a wrong index in a loop of several threads would end the process.
+    """
     return node.target in _LENGTHS or fusion.is_fusable(node, True, _PRODUCTS)
 
 
@@ -127,7 +130,8 @@ class _Report:
     def __init__(self) -> None:
         self._line = user_line() or ""
         self._texts = [translatable(
-            "a graph of open lengths ran as at O0: its calls took less time than a compilation (TORCHSPORE_WAIT=1 compiles at the first call)")]
+            "a graph of open lengths ran as at O0: its calls took less time than a compilation (TORCHSPORE_WAIT=1 compiles at the first "
+            "call)")]
         self._is_first = True
 
     def __call__(self) -> str:
@@ -212,9 +216,11 @@ def _result(best: str, race: Race | None, seconds: float, limits: list[Limit]) -
     before, after = race.seconds[PLAIN], race.seconds[LAUNCH]
     lengths = ", ".join(f"{least}..{most}" for _, _, least, most in limits)
     text = (
-        translate("a graph of open lengths stays as at O0 for lengths {lengths}: a form that was compiled in {seconds:.1f} s is not faster ({times})")
+        translate("a graph of open lengths stays as at O0 for lengths {lengths}: a form that was compiled in {seconds:.1f} s is not faster "
+                  "({times})")
         if best == PLAIN else
-        translate("a graph of open lengths has a form for lengths {lengths}, compiled in {seconds:.1f} s: {ratio:.2f} times faster ({times})")
+        translate("a graph of open lengths has a form for lengths {lengths}, compiled in {seconds:.1f} s: {ratio:.2f} times faster "
+                  "({times})")
     )
     return text.format(lengths=lengths, seconds=seconds, ratio=before / after, times=f"{before * 1e3:.3f} -> {after * 1e3:.3f} ms")
 
